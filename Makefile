@@ -1,0 +1,52 @@
+# Every target makes its own environment on first use: Python ≥ 3.11, make and a package index are all it takes.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+EXTRAS := learn,plot,server,postgres,dev
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+
+.PHONY: venv demo test check lint bench test-slow coverage clean
+
+venv: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("discreet needs Python 3.11 or newer; set PYTHON=")'
+	@echo "setting up $(VENV) (once, about a minute) …"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.ready
+	@echo "adding the peers that benchmarks compare with …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'
+	@touch $@
+
+demo: venv
+	@$(BIN)/python examples/demo.py
+
+lint: venv
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/lint-imports --config pyproject.toml
+	@$(BIN)/mypy
+
+check: lint
+	@$(PYTEST) -q -m 'not long and not slow'
+
+test: lint
+	@$(PYTEST) -m 'not slow' --durations=10
+
+test-slow: venv
+	@$(PYTEST) -m slow --durations=10
+
+coverage: venv
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest -q -m 'not slow'
+	@$(BIN)/coverage report --skip-covered --show-missing
+
+bench: $(VENV)/.bench
+	@$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

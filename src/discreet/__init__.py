@@ -1,0 +1,31 @@
+"""discreet: ask questions of private data; get answers that provably say almost nothing about any one person."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet import accounting as accounting
+    from discreet import mechanisms as mechanisms
+    from discreet.errors import BudgetExhausted as BudgetExhausted
+    from discreet.errors import Refused as Refused
+
+__version__ = "0.1.0"
+__all__ = ["BudgetExhausted", "Refused", "accounting", "mechanisms"]
+
+_HOMES = {"BudgetExhausted": "errors", "Refused": "errors", "accounting": "", "mechanisms": ""}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use, so that `import discreet` costs next to nothing."""
+    try:
+        home = _HOMES[name]
+    except KeyError:
+        raise AttributeError(f"module 'discreet' has no attribute {name!r}") from None
+    module = import_module(f"discreet.{home or name}")
+    return getattr(module, name) if home else module
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,81 @@
+"""Numbers as their users mean them.
+
+A float stands for its shortest decimal: whoever writes 0.1 means one tenth, not the binary fraction next to it.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import Final
+
+Number = int | float | Decimal | Fraction
+"""What callers may pass; NumPy's scalars count as int or float."""
+
+LEAST_EPSILON: Final = Fraction(1, 10**9)
+MOST_EPSILON: Final = Fraction(10**9)
+
+
+def number(value: Number, name: str) -> Fraction:
+    """The finite number that the caller wrote."""
+    if isinstance(value, bool) or not isinstance(value, (Real, Decimal)):
+        shown = "None" if value is None else f"a {type(value).__name__}"
+        raise TypeError(f"{name} must be a number, not {shown}: pass an int, float, Fraction or Decimal")
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be finite, not {value}: pass an ordinary number")
+    return Fraction(str(value))
+
+
+def positive(value: Number, name: str) -> Fraction:
+    """A number above zero."""
+    exact = number(value, name)
+    if exact <= 0:
+        raise ValueError(f"{name} must be above 0, not {value}")
+    return exact
+
+
+def epsilon(value: Number, name: str = "epsilon") -> Fraction:
+    """A price within the accepted range."""
+    exact = positive(value, name)
+    if not LEAST_EPSILON <= exact <= MOST_EPSILON:
+        raise ValueError(f"{name} must lie between 1e-9 and 1e9, not {value}: usual values are 0.01 to 10")
+    return exact
+
+
+def probability(value: Number, name: str) -> Fraction:
+    """A number strictly between 0 and 1."""
+    exact = number(value, name)
+    if not 0 < exact < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, not {value}")
+    return exact
+
+
+def whole(value: int, name: str, *, least: int = 1) -> int:
+    """An integer that is not too small."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
+    return int(value)
+
+
+def interval(value: tuple[Number, Number], name: str = "bounds") -> tuple[Fraction, Fraction]:
+    """A pair (low, high) of finite numbers with low < high."""
+    try:
+        low, high = value
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a pair (low, high) that you know without looking at the data") from None
+    lower, upper = number(low, f"{name}[0]"), number(high, f"{name}[1]")
+    if lower >= upper:
+        raise ValueError(f"{name} must have low < high, not ({low}, {high})")
+    return lower, upper
+
+
+def not_below(value: Number, name: str) -> Fraction:
+    """A positive fraction that is at least the number, whether a float means its decimal or its binary value."""
+    exact = positive(value, name)
+    return max(exact, Fraction(value)) if isinstance(value, float) else exact

@@ -1,0 +1,157 @@
+"""Exact discrete noise from the operating system's random bits. Nothing else in discreet draws randomness.
+
+Scales are rational and results are integers; a float scale is turned into a fraction that is never smaller. Without
+`size` a function returns one Python int (or bool), with `size` an int64 (or bool) array of that shape.
+
+>>> from discreet import noise
+>>> type(noise.laplace(10))
+<class 'int'>
+>>> noise.gaussian(100, size=(2, 3)).shape
+(2, 3)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Final, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.exact import Number, not_below, number, whole
+from discreet.noise import samplers, uniform
+from discreet.noise.bits import SYSTEM, Bits, SystemBits, resolve
+from discreet.noise.interval import Booleans
+from discreet.noise.race import exponential_race, gumbel_race
+from discreet.noise.uniform import Integers
+
+__all__ = [
+    "LEAST_SCALE",
+    "MOST_SCALE",
+    "SYSTEM",
+    "Bits",
+    "SystemBits",
+    "below",
+    "bernoulli_exp",
+    "exponential_race",
+    "gaussian",
+    "geometric",
+    "gumbel_race",
+    "laplace",
+    "resolve",
+    "shuffle",
+    "untruths",
+]
+
+LEAST_SCALE: Final = Fraction(1, 10**6)
+MOST_SCALE: Final = Fraction(10**12)
+
+Shape = int | tuple[int, ...]
+
+
+@overload
+def laplace(scale: Number, size: None = None, *, bits: Bits | None = None) -> int: ...
+@overload
+def laplace(scale: Number, size: Shape, *, bits: Bits | None = None) -> Integers: ...
+def laplace(scale: Number, size: Shape | None = None, *, bits: Bits | None = None) -> int | Integers:
+    """Discrete Laplace noise: P(z) ∝ exp(−|z|/scale)."""
+    exact = _scale(scale, "scale")
+    return _shaped(size, lambda n: samplers.laplace(resolve(bits), n, exact))
+
+
+@overload
+def gaussian(variance: Number, size: None = None, *, bits: Bits | None = None) -> int: ...
+@overload
+def gaussian(variance: Number, size: Shape, *, bits: Bits | None = None) -> Integers: ...
+def gaussian(variance: Number, size: Shape | None = None, *, bits: Bits | None = None) -> int | Integers:
+    """Discrete Gaussian noise: P(z) ∝ exp(−z²/(2·variance))."""
+    exact = max(not_below(variance, "variance"), LEAST_SCALE**2)
+    if exact > MOST_SCALE**2:
+        raise ValueError(f"variance must be at most 1e24, not {variance}: use a coarser step")
+    return _shaped(size, lambda n: samplers.gaussian(resolve(bits), n, exact))
+
+
+@overload
+def geometric(scale: Number, size: None = None, *, bits: Bits | None = None) -> int: ...
+@overload
+def geometric(scale: Number, size: Shape, *, bits: Bits | None = None) -> Integers: ...
+def geometric(scale: Number, size: Shape | None = None, *, bits: Bits | None = None) -> int | Integers:
+    """One-sided geometric noise: P(y) ∝ exp(−y/scale), y ≥ 0."""
+    exact = _scale(scale, "scale")
+    return _shaped(size, lambda n: samplers.geometric(resolve(bits), n, exact))
+
+
+@overload
+def bernoulli_exp(gamma: Number, size: None = None, *, bits: Bits | None = None) -> bool: ...
+@overload
+def bernoulli_exp(gamma: Number, size: Shape, *, bits: Bits | None = None) -> Booleans: ...
+@overload
+def bernoulli_exp(gamma: Sequence[Number], size: None = None, *, bits: Bits | None = None) -> Booleans: ...
+def bernoulli_exp(
+    gamma: Number | Sequence[Number], size: Shape | None = None, *, bits: Bits | None = None
+) -> bool | Booleans:
+    """True with probability exp(−γ), for one γ ≥ 0 or for each of several."""
+    if isinstance(gamma, (Sequence, np.ndarray)):
+        if size is not None:
+            raise TypeError("size must be left out when gamma is a sequence: one draw is made for each")
+        return samplers.bernoulli_exp(resolve(bits), [_rate(value) for value in gamma])
+    count = 1 if size is None else math.prod(_shape(size))
+    drawn = samplers.bernoulli_exp(resolve(bits), [_rate(gamma)] * count)
+    return bool(drawn[0]) if size is None else drawn.reshape(_shape(size))
+
+
+@overload
+def below(limit: int, size: None = None, *, bits: Bits | None = None) -> int: ...
+@overload
+def below(limit: int | NDArray[np.int64], size: Shape, *, bits: Bits | None = None) -> Integers: ...
+def below(
+    limit: int | NDArray[np.int64], size: Shape | None = None, *, bits: Bits | None = None
+) -> int | Integers:
+    """Integers uniform on 0 … limit − 1; a scalar limit may have any size."""
+    if size is None:
+        return uniform.below_scalar(resolve(bits), whole(limit, "limit"))  # type: ignore[arg-type]
+    limits = np.broadcast_to(np.asarray(limit), _shape(size))
+    if limits.dtype.kind not in "iu":
+        raise TypeError(f"limit must be an integer or an array of integers below 2**63, not {limits.dtype}")
+    if limits.size and limits.min() < 1:
+        raise ValueError("limit must be at least 1")
+    flat = limits.astype(np.int64).ravel()
+    return uniform.below(resolve(bits), flat).reshape(limits.shape)
+
+
+def shuffle(count: int, *, bits: Bits | None = None) -> Integers:
+    """A uniform permutation of 0 … count − 1: `values[shuffle(len(values))]` is shuffled."""
+    return uniform.permutation(resolve(bits), whole(count, "count", least=0))
+
+
+def untruths(epsilon: Fraction, others: int, size: int, *, bits: Bits | None = None) -> Booleans:
+    """True with probability others/(exp(ε) + others): when randomised response lies."""
+    return samplers.untruths(resolve(bits), size, epsilon, others)
+
+
+def _scale(value: Number, name: str) -> Fraction:
+    """A scale within the samplers' range. Tiny ones are rounded up: their noise is zero all the same."""
+    exact = max(not_below(value, name), LEAST_SCALE)
+    if exact > MOST_SCALE:
+        raise ValueError(f"{name} must be at most 1e12, not {value}: use a coarser step")
+    return exact
+
+
+def _rate(value: Number) -> Fraction:
+    exact = number(value, "gamma")
+    if exact < 0:
+        raise ValueError(f"gamma must be at least 0, not {value}")
+    return exact
+
+
+def _shape(size: Shape) -> tuple[int, ...]:
+    return tuple(whole(n, "size", least=0) for n in (size if isinstance(size, tuple) else (size,)))
+
+
+def _shaped(size: Shape | None, draw: Callable[[int], Integers]) -> int | Integers:
+    if size is None:
+        return int(draw(1)[0])
+    shape = _shape(size)
+    return draw(math.prod(shape)).reshape(shape)
