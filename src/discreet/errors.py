@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Refused(Exception):  # noqa: N818  (a refusal is an answer, not a fault)
-    """A question that was not answered and cost nothing: a stable code, the reason and the smallest change that works."""
+    """Not answered, nothing spent: a stable code, the reason, and the smallest change that works."""
 
     def __init__(self, code: str, reason: str, fix: str = "") -> None:
         super().__init__(code, reason, fix)

@@ -18,8 +18,10 @@ LEAST_EPSILON: Final = Fraction(1, 10**9)
 MOST_EPSILON: Final = Fraction(10**9)
 
 
-def number(value: Number, name: str) -> Fraction:
+def number(value: object, name: str) -> Fraction:
     """The finite number that the caller wrote."""
+    if type(value) is Fraction:
+        return value
     if isinstance(value, bool) or not isinstance(value, (Real, Decimal)):
         shown = "None" if value is None else f"a {type(value).__name__}"
         raise TypeError(f"{name} must be a number, not {shown}: pass an int, float, Fraction or Decimal")
@@ -30,7 +32,7 @@ def number(value: Number, name: str) -> Fraction:
     return Fraction(str(value))
 
 
-def positive(value: Number, name: str) -> Fraction:
+def positive(value: object, name: str) -> Fraction:
     """A number above zero."""
     exact = number(value, name)
     if exact <= 0:
@@ -38,7 +40,7 @@ def positive(value: Number, name: str) -> Fraction:
     return exact
 
 
-def epsilon(value: Number, name: str = "epsilon") -> Fraction:
+def epsilon(value: object, name: str = "epsilon") -> Fraction:
     """A price within the accepted range."""
     exact = positive(value, name)
     if not LEAST_EPSILON <= exact <= MOST_EPSILON:
@@ -46,7 +48,7 @@ def epsilon(value: Number, name: str = "epsilon") -> Fraction:
     return exact
 
 
-def probability(value: Number, name: str) -> Fraction:
+def probability(value: object, name: str) -> Fraction:
     """A number strictly between 0 and 1."""
     exact = number(value, name)
     if not 0 < exact < 1:
@@ -54,7 +56,7 @@ def probability(value: Number, name: str) -> Fraction:
     return exact
 
 
-def whole(value: int, name: str, *, least: int = 1) -> int:
+def whole(value: object, name: str, *, least: int = 1) -> int:
     """An integer that is not too small."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
@@ -63,10 +65,10 @@ def whole(value: int, name: str, *, least: int = 1) -> int:
     return int(value)
 
 
-def interval(value: tuple[Number, Number], name: str = "bounds") -> tuple[Fraction, Fraction]:
+def interval(value: object, name: str = "bounds") -> tuple[Fraction, Fraction]:
     """A pair (low, high) of finite numbers with low < high."""
     try:
-        low, high = value
+        low, high = value  # type: ignore[misc]
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a pair (low, high) that you know without looking at the data") from None
     lower, upper = number(low, f"{name}[0]"), number(high, f"{name}[1]")
@@ -75,7 +77,7 @@ def interval(value: tuple[Number, Number], name: str = "bounds") -> tuple[Fracti
     return lower, upper
 
 
-def not_below(value: Number, name: str) -> Fraction:
+def not_below(value: object, name: str) -> Fraction:
     """A positive fraction that is at least the number, whether a float means its decimal or its binary value."""
     exact = positive(value, name)
     return max(exact, Fraction(value)) if isinstance(value, float) else exact

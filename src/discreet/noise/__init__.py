@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Final, overload
 
@@ -46,7 +47,8 @@ __all__ = [
 ]
 
 LEAST_SCALE: Final = Fraction(1, 10**6)
-MOST_SCALE: Final = Fraction(10**12)
+MOST_SCALE: Final = 10**12
+_LEAST_VARIANCE: Final = LEAST_SCALE**2
 
 Shape = int | tuple[int, ...]
 
@@ -57,7 +59,7 @@ def laplace(scale: Number, size: None = None, *, bits: Bits | None = None) -> in
 def laplace(scale: Number, size: Shape, *, bits: Bits | None = None) -> Integers: ...
 def laplace(scale: Number, size: Shape | None = None, *, bits: Bits | None = None) -> int | Integers:
     """Discrete Laplace noise: P(z) ∝ exp(−|z|/scale)."""
-    exact = _scale(scale, "scale")
+    exact = _within(not_below(scale, "scale"), "scale", LEAST_SCALE, MOST_SCALE)
     return _shaped(size, lambda n: samplers.laplace(resolve(bits), n, exact))
 
 
@@ -67,9 +69,7 @@ def gaussian(variance: Number, size: None = None, *, bits: Bits | None = None) -
 def gaussian(variance: Number, size: Shape, *, bits: Bits | None = None) -> Integers: ...
 def gaussian(variance: Number, size: Shape | None = None, *, bits: Bits | None = None) -> int | Integers:
     """Discrete Gaussian noise: P(z) ∝ exp(−z²/(2·variance))."""
-    exact = max(not_below(variance, "variance"), LEAST_SCALE**2)
-    if exact > MOST_SCALE**2:
-        raise ValueError(f"variance must be at most 1e24, not {variance}: use a coarser step")
+    exact = _within(not_below(variance, "variance"), "variance", _LEAST_VARIANCE, MOST_SCALE**2)
     return _shaped(size, lambda n: samplers.gaussian(resolve(bits), n, exact))
 
 
@@ -79,7 +79,7 @@ def geometric(scale: Number, size: None = None, *, bits: Bits | None = None) -> 
 def geometric(scale: Number, size: Shape, *, bits: Bits | None = None) -> Integers: ...
 def geometric(scale: Number, size: Shape | None = None, *, bits: Bits | None = None) -> int | Integers:
     """One-sided geometric noise: P(y) ∝ exp(−y/scale), y ≥ 0."""
-    exact = _scale(scale, "scale")
+    exact = _within(not_below(scale, "scale"), "scale", LEAST_SCALE, MOST_SCALE)
     return _shaped(size, lambda n: samplers.geometric(resolve(bits), n, exact))
 
 
@@ -106,17 +106,15 @@ def bernoulli_exp(
 def below(limit: int, size: None = None, *, bits: Bits | None = None) -> int: ...
 @overload
 def below(limit: int | NDArray[np.int64], size: Shape, *, bits: Bits | None = None) -> Integers: ...
-def below(
-    limit: int | NDArray[np.int64], size: Shape | None = None, *, bits: Bits | None = None
-) -> int | Integers:
+def below(limit: int | NDArray[np.int64], size: Shape | None = None, *, bits: Bits | None = None) -> int | Integers:
     """Integers uniform on 0 … limit − 1; a scalar limit may have any size."""
     if size is None:
         return uniform.below_scalar(resolve(bits), whole(limit, "limit"))  # type: ignore[arg-type]
     limits = np.broadcast_to(np.asarray(limit), _shape(size))
     if limits.dtype.kind not in "iu":
         raise TypeError(f"limit must be an integer or an array of integers below 2**63, not {limits.dtype}")
-    if limits.size and limits.min() < 1:
-        raise ValueError("limit must be at least 1")
+    if limits.size and not 1 <= limits.min() <= limits.max() < 2**63:
+        raise ValueError("limit must be at least 1, and below 2**63 in an array")
     flat = limits.astype(np.int64).ravel()
     return uniform.below(resolve(bits), flat).reshape(limits.shape)
 
@@ -128,15 +126,16 @@ def shuffle(count: int, *, bits: Bits | None = None) -> Integers:
 
 def untruths(epsilon: Fraction, others: int, size: int, *, bits: Bits | None = None) -> Booleans:
     """True with probability others/(exp(ε) + others): when randomised response lies."""
-    return samplers.untruths(resolve(bits), size, epsilon, others)
+    exact = number(epsilon, "epsilon")
+    return samplers.untruths(resolve(bits), whole(size, "size", least=0), exact, whole(others, "others"))
 
 
-def _scale(value: Number, name: str) -> Fraction:
+def _within(scale: Fraction, name: str, least: Fraction, most: int) -> Fraction:
     """A scale within the samplers' range. Tiny ones are rounded up: their noise is zero all the same."""
-    exact = max(not_below(value, name), LEAST_SCALE)
-    if exact > MOST_SCALE:
-        raise ValueError(f"{name} must be at most 1e12, not {value}: use a coarser step")
-    return exact
+    if scale > most:
+        shown = Decimal(scale.numerator) / scale.denominator
+        raise ValueError(f"{name} must be at most {most:.0e}, not {shown:.3g}: use a coarser step")
+    return scale if scale > least else least
 
 
 def _rate(value: Number) -> Fraction:

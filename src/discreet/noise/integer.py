@@ -41,7 +41,8 @@ def _bernoulli_exp_small(bits: Bits, tops: Integers, bottom: int) -> Booleans:
         limits = _product(bottom, first_failure[live])
         live = live[below(bits, limits) < tops[live]]
         first_failure[live] += 1
-    return first_failure % 2 == 1
+    odd: Booleans = first_failure % 2 == 1
+    return odd
 
 
 def geometric(bits: Bits, count: int, scale: Fraction) -> Integers:

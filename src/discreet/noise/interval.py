@@ -25,7 +25,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise.bits import Bits
+from discreet.noise.bits import Bits, Words
 from discreet.noise.uniform import Integers
 
 Floats = NDArray[np.float64]
@@ -85,7 +85,7 @@ def contexts(digits: int) -> tuple[Context, Context]:
 
 def outward(value: Decimal, context: Context) -> Decimal:
     """Move a computed bound outward, by far more than the handful of roundings that led to it."""
-    slack = context.scaleb(max(abs(value), Decimal(1)), 12 - context.prec)
+    slack = context.scaleb(max(value.copy_abs(), Decimal(1)), 12 - context.prec)
     return context.add(value, slack) if context.rounding == ROUND_CEILING else context.subtract(value, slack)
 
 
@@ -98,34 +98,34 @@ def settle(uniform: Uniform, verdict: Callable[[Interval], T | None]) -> T:
 
 @dataclass(frozen=True, slots=True)
 class Exponentials:
-    """Independent standard exponential variables E, each with its word, its margin and a coin that is independent of it.
+    """Independent standard exponential variables E with their margins.
 
-    The lowest bit of a 64-bit word is the coin, the others name U.
+    The lowest bit of each 64-bit word is a coin, independent of E; the others name U.
     """
 
     bits: Bits
-    words: Integers
+    words: Words
     values: Floats
     margins: Floats
-    coins: Booleans
 
     @classmethod
     def draw(cls, bits: Bits, count: int) -> Exponentials:
-        raw = bits.words(count)
-        words = (raw >> np.uint64(1)).view(np.int64)
-        points = words.astype(np.float64)
+        words = bits.words(count)
+        points = (words >> np.uint64(1)).view(np.int64).astype(np.float64)
         with np.errstate(divide="ignore"):
             margins = 1.0 / points
         points += 0.5
         points *= 2.0**-63
-        values = np.log(points, out=points)
-        np.negative(values, out=values)
-        margins += MARGIN * values
-        margins += MARGIN / 4
-        return cls(bits, words, values, margins, (raw & np.uint64(1)).astype(np.bool_))
+        np.log(points, out=points)
+        np.abs(points, out=points)  # not −log: log 1 would leave −0.0, and a race divides by it
+        margins += MARGIN * (points + 0.25)
+        return cls(bits, words, points, margins)
+
+    def coins(self) -> Booleans:
+        return (self.words & np.uint64(1)).astype(np.bool_)
 
     def uniform(self, index: int) -> Uniform:
-        return Uniform(self.bits, int(self.words[index]))
+        return Uniform(self.bits, int(self.words[index]) >> 1)
 
 
 def floors(exponentials: Exponentials, scale: Fraction, offset: Real | None = None) -> Integers:
@@ -139,9 +139,9 @@ def floors(exponentials: Exponentials, scale: Fraction, offset: Real | None = No
     margins += SLACK * points
     whole = np.floor(points)
     points -= whole
-    undecided = np.flatnonzero((points <= margins) | (points >= 1.0 - margins))
+    undecided = (points <= margins) | (points >= 1.0 - margins)
     out = whole.astype(np.int64)
-    for i in undecided:
+    for i in undecided.nonzero()[0].tolist():
         out[i] = _floor(exponentials.uniform(i), scale, offset)
     return out
 
@@ -164,9 +164,9 @@ def exceeds(
 ) -> Booleans:
     """[E > threshold] for each E: true with probability exp(−threshold). `exact(i)` gives the i-th threshold itself."""
     gaps = exponentials.values - thresholds
-    decided = np.abs(gaps) > exponentials.margins + margins
+    undecided = np.abs(gaps) <= exponentials.margins + margins
     out: Booleans = gaps > 0
-    for i in np.flatnonzero(~decided):
+    for i in undecided.nonzero()[0].tolist():
         out[i] = _exceeds(exponentials.uniform(i), exact(int(i)))
     return out
 
@@ -196,17 +196,16 @@ ZERO: Final = rational(Fraction(0))
 
 def symmetric_offset(scale: Fraction) -> Real:
     """ln(2/(1 + q)) for q = exp(−1/scale): turns a geometric variable into the size of a two-sided one."""
-    inverse = 1 / scale
 
     def enclose(digits: int) -> Interval:
         bounds = []
         for context in contexts(digits):
             other = contexts(digits)[context.rounding == ROUND_FLOOR]
-            tail = context.exp(-context.divide(inverse.numerator, inverse.denominator))
+            tail = context.exp(context.divide(scale.denominator, scale.numerator).copy_negate())
             bounds.append(outward(context.ln(context.divide(2, other.add(1, tail))), context))
         return bounds[0], bounds[1]
 
-    approximate = -math.log1p(math.expm1(-float(inverse)) / 2)
+    approximate = -math.log1p(math.expm1(-1 / float(scale)) / 2)
     return Real(approximate, SLACK * approximate, enclose)
 
 

@@ -33,7 +33,7 @@ class Exponents:
         values = self.scores * float(self.unit)
         margins = SLACK * np.abs(values)
         if self.copies is not None:
-            logs = np.log(self.copies)
+            logs = np.log(self.copies.astype(np.float64))
             values, margins = values + logs, margins + SLACK * (np.abs(values) + logs + 1)
         return values, margins
 
@@ -75,8 +75,8 @@ def _gumbel_float(draw: Exponentials) -> tuple[Floats, Floats]:
 def _gumbel_exact(uniform: Uniform) -> Interval:
     floor, ceiling = contexts(uniform.digits)
     low, high = uniform.exponential()
-    top = outward(-ceiling.ln(low), ceiling) if low > 0 else Decimal("Infinity")
-    bottom = outward(-floor.ln(high), floor) if high.is_finite() else Decimal("-Infinity")
+    top = outward(ceiling.ln(low).copy_negate(), ceiling) if low > 0 else Decimal("Infinity")
+    bottom = outward(floor.ln(high).copy_negate(), floor) if high.is_finite() else Decimal("-Infinity")
     return bottom, top
 
 
@@ -105,7 +105,7 @@ def _race(
     runners = runners[np.argsort(-keys[runners], kind="stable")]
     if _ordered(keys[runners] - margins[runners], keys[runners] + margins[runners], winners):
         return runners[:winners].astype(np.int64)
-    return _photo_finish({int(i): draw.uniform(i) for i in runners}, exponents, winners, exactly)
+    return _photo_finish({i: draw.uniform(i) for i in runners.tolist()}, exponents, winners, exactly)
 
 
 def _photo_finish(

@@ -41,7 +41,7 @@ def _geometric(bits: Bits, count: int, scale: Fraction) -> tuple[Integers, Boole
     """Geometric variables, each with a coin; for wide scales possibly a few fewer than `count`."""
     exponentials = Exponentials.draw(bits, count)
     if scale <= WIDEST:
-        return floors(exponentials, scale), exponentials.coins
+        return floors(exponentials, scale), exponentials.coins()
     width = math.ceil(scale / WIDEST - 1).bit_length()
     high = floors(exponentials, scale / 2**width)
     if count and int(high.max()) >= 2 ** (62 - width):
@@ -51,7 +51,7 @@ def _geometric(bits: Bits, count: int, scale: Fraction) -> tuple[Integers, Boole
     kept = exceeds(
         Exponentials.draw(bits, count), thresholds, SLACK * thresholds, lambda i: rational(int(low[i]) / scale)
     )
-    return (high * 2**width + low)[kept], exponentials.coins[kept]
+    return (high * 2**width + low)[kept], exponentials.coins()[kept]
 
 
 def laplace(bits: Bits, count: int, scale: Fraction) -> Integers:
@@ -68,7 +68,7 @@ def laplace(bits: Bits, count: int, scale: Fraction) -> Integers:
     def block(n: int) -> Integers:
         exponentials = Exponentials.draw(bits, n)
         sizes = floors(exponentials, scale, offset)
-        np.negative(sizes, out=sizes, where=exponentials.coins)
+        np.negative(sizes, out=sizes, where=exponentials.coins())
         return sizes
 
     return _filled(count, 1.0, block)
@@ -77,7 +77,8 @@ def laplace(bits: Bits, count: int, scale: Fraction) -> Integers:
 def _wide_laplace(bits: Bits, count: int, scale: Fraction) -> Integers:
     sizes, negative = _geometric(bits, count, scale)
     kept = ~(negative & (sizes == 0))
-    return np.where(negative, -sizes, sizes)[kept]
+    signed: Integers = np.where(negative, -sizes, sizes)
+    return signed[kept]
 
 
 def gaussian(bits: Bits, count: int, variance: Fraction) -> Integers:
@@ -88,13 +89,11 @@ def gaussian(bits: Bits, count: int, variance: Fraction) -> Integers:
             More than 55 % are kept, and how many are thrown away says nothing about those that stay.
     """
     scale = math.isqrt(math.floor(variance)) + 1
-    centre, spread = float(variance / scale), 2 * float(variance)
+    centre, spread = float(variance) / scale, 2 * float(variance)
 
     def some(n: int) -> Integers:
         drawn = laplace(bits, n, Fraction(scale))
         sizes = np.abs(drawn).astype(np.float64)
-        if n and sizes.max() >= 2.0**52:
-            raise OverflowError(f"noise of variance {float(variance):g} does not fit: use a coarser step")
         gaps = sizes - centre
         thresholds = gaps * gaps / spread
         slips = (sizes + centre) * 2.0**-51
@@ -113,9 +112,7 @@ def gaussian(bits: Bits, count: int, variance: Fraction) -> Integers:
 def bernoulli_exp(bits: Bits, gammas: list[Fraction]) -> Booleans:
     """For each γ ≥ 0 true with probability exp(−γ): [E > γ]."""
     thresholds = np.array([float(gamma) for gamma in gammas], dtype=np.float64)
-    return exceeds(
-        Exponentials.draw(bits, len(gammas)), thresholds, SLACK * thresholds, lambda i: rational(gammas[i])
-    )
+    return exceeds(Exponentials.draw(bits, len(gammas)), thresholds, SLACK * thresholds, lambda i: rational(gammas[i]))
 
 
 def untruths(bits: Bits, count: int, epsilon: Fraction, others: int) -> Booleans:
@@ -131,11 +128,11 @@ def untruths(bits: Bits, count: int, epsilon: Fraction, others: int) -> Booleans
 
 def _filled(count: int, kept: float, draw: Callable[[int], Integers]) -> Integers:
     """`count` draws, block by block, by a sampler that gives about the share `kept` of what it is asked for."""
-    out = np.empty(count, dtype=np.int64)
-    done = 0
-    while done < count:
-        spare = 8 if kept < 1 else 0
-        fresh = draw(min(BLOCK, math.ceil((count - done) / kept) + spare))[: count - done]
-        out[done : done + fresh.size] = fresh
-        done += fresh.size
-    return out
+    spare = 8 if kept < 1 else 0
+    parts: list[Integers] = []
+    missing = count
+    while True:
+        parts.append(draw(min(BLOCK, math.ceil(missing / kept) + spare))[:missing])
+        missing -= parts[-1].size
+        if not missing:
+            return parts[0] if len(parts) == 1 else np.concatenate(parts)

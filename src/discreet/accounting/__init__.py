@@ -1,0 +1,44 @@
+"""What releases cost: losses, composition, conversion, budgets."""
+
+from __future__ import annotations
+
+from discreet.accounting.curves import delta_of, gaussian_spread
+from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace
+from discreet.accounting.filters import ConcentratedFilter, PureFilter
+from discreet.accounting.losses import (
+    Approximate,
+    Concentrated,
+    Loss,
+    Pure,
+    Reach,
+    compose,
+    epsilon_of,
+    group,
+    parallel,
+    rho_for,
+)
+from discreet.accounting.spectrum import LossDistribution, noise_losses, posterior, posterior_range, response_losses
+
+__all__ = [
+    "Approximate",
+    "Concentrated",
+    "ConcentratedFilter",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Loss",
+    "LossDistribution",
+    "Pure",
+    "PureFilter",
+    "Reach",
+    "compose",
+    "delta_of",
+    "epsilon_of",
+    "gaussian_spread",
+    "group",
+    "noise_losses",
+    "parallel",
+    "posterior",
+    "posterior_range",
+    "response_losses",
+    "rho_for",
+]

@@ -1,0 +1,56 @@
+"""Directed rounding: what is spent is rounded up, what is left is rounded down.
+
+`decimal` gives correctly rounded exp, ln and square roots at any precision. Results leave as fractions, or as floats of
+15 significant digits: those survive the way through binary, so the shortest decimal of the float is the bound itself.
+"""
+
+from __future__ import annotations
+
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from typing import Final
+
+DIGITS: Final = 60
+
+
+def context(digits: int = DIGITS, rounding: str = ROUND_HALF_EVEN) -> Context:
+    return Context(prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX)
+
+
+NEAREST: Final = context()
+_GUARD: Final = Decimal("1e-40")
+"""Room for the roundings of one formula, relative; the formulas carry far more digits than they lose."""
+_FLOOR: Final = Decimal("1e-100")
+
+
+def decimal(value: Fraction, using: Context = NEAREST) -> Decimal:
+    return using.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def up(value: Decimal, digits: int = 30) -> Fraction:
+    """A fraction that is certainly not below the number that `value` was computed for."""
+    return Fraction(context(digits, ROUND_CEILING).add(value, _room(value)))
+
+
+def down(value: Decimal, digits: int = 30) -> Fraction:
+    """A fraction that is certainly not above the number that `value` was computed for."""
+    return Fraction(context(digits, ROUND_FLOOR).subtract(value, _room(value)))
+
+
+def float_up(value: Fraction | Decimal) -> float:
+    """The least float of 15 digits that is not below the value."""
+    rounded = float(_digits(value, context(15, ROUND_CEILING)))
+    return rounded if rounded or not value else 5e-324
+
+
+def float_down(value: Fraction | Decimal) -> float:
+    """The largest float of 15 digits that is not above the value."""
+    return float(_digits(value, context(15, ROUND_FLOOR)))
+
+
+def _digits(value: Fraction | Decimal, using: Context) -> Decimal:
+    return using.plus(value) if isinstance(value, Decimal) else decimal(value, using)
+
+
+def _room(value: Decimal) -> Decimal:
+    return NEAREST.add(NEAREST.multiply(value.copy_abs(), _GUARD), _FLOOR)
