@@ -6,6 +6,7 @@ A float stands for its shortest decimal: whoever writes 0.1 means one tenth, not
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
@@ -27,8 +28,11 @@ def number(value: object, name: str) -> Fraction:
         raise TypeError(f"{name} must be a number, not {shown}: pass an int, float, Fraction or Decimal")
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
-    if not math.isfinite(value):
+    if not (value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)):
         raise ValueError(f"{name} must be finite, not {value}: pass an ordinary number")
+    if isinstance(value, Decimal) and abs(value.adjusted()) > 1000:
+        # as a fraction it would fill the memory
+        raise ValueError(f"{name} must not have an exponent beyond 1000, not {value}: pass an ordinary number")
     return Fraction(str(value))
 
 
@@ -67,10 +71,9 @@ def whole(value: object, name: str, *, least: int = 1) -> int:
 
 def interval(value: object, name: str = "bounds") -> tuple[Fraction, Fraction]:
     """A pair (low, high) of finite numbers with low < high."""
-    try:
-        low, high = value  # type: ignore[misc]
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a pair (low, high) that you know without looking at the data") from None
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence) or len(value) != 2:
+        raise TypeError(f"{name} must be a pair (low, high) that you know without looking at the data")
+    low, high = value
     lower, upper = number(low, f"{name}[0]"), number(high, f"{name}[1]")
     if lower >= upper:
         raise ValueError(f"{name} must have low < high, not ({low}, {high})")
@@ -80,4 +83,6 @@ def interval(value: object, name: str = "bounds") -> tuple[Fraction, Fraction]:
 def not_below(value: object, name: str) -> Fraction:
     """A positive fraction that is at least the number, whether a float means its decimal or its binary value."""
     exact = positive(value, name)
-    return max(exact, Fraction(value)) if isinstance(value, float) else exact
+    if isinstance(value, Real) and not isinstance(value, Rational):
+        return max(exact, Fraction(float(value)))
+    return exact

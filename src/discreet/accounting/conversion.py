@@ -24,11 +24,14 @@ from discreet.accounting.rounding import NEAREST, context, decimal, down, up
 WIDE: Final = context(300)
 """x lies between 10⁻⁸⁷ and 10⁸⁷, so that cancellation takes at most 2·87 digits."""
 
+LEAST: Final = Fraction(1, 10**20)
+"""Below it, ε²/2 is the value to 40 digits, and 1 − e^−ε would lose too many."""
+
 
 def rho_of_pure(epsilon: Fraction) -> Fraction:
     """The ρ at which an ε-DP release enters a concentrated budget: ε·tanh(ε/2) rounded up, never above ε²/2."""
-    if epsilon == 0:
-        return epsilon
+    if epsilon < LEAST:
+        return epsilon**2 / 2
     price = decimal(epsilon)
     shrunk = NEAREST.exp(price.copy_negate())
     tanh = NEAREST.divide(NEAREST.subtract(1, shrunk), NEAREST.add(1, shrunk))
@@ -39,7 +42,7 @@ def epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction:
     """The least ε for which ρ-zCDP is known to imply (ε, δ)-DP, rounded up."""
     if rho == 0:
         return rho
-    log, cost = _log_inverse(delta), float(rho)
+    log, cost = _log_inverse(delta), float(decimal(rho))
     x = _falling_root(lambda x: (log - math.log1p(x)) / x**2 - cost)
     return max(up(WIDE.fma(WIDE.add(1, x), decimal(rho, WIDE), _rest(x, delta))), Fraction(0))
 
@@ -72,4 +75,4 @@ def _falling_root(function: Callable[[float], float]) -> Decimal:
             low = middle
         else:
             high = middle
-    return Decimal(math.exp((low + high) / 2))
+    return Decimal.from_float(math.exp((low + high) / 2))

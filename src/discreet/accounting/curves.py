@@ -17,15 +17,15 @@ import numpy as np
 
 from discreet.accounting.distributions import DiscreteGaussian, Noise
 from discreet.accounting.rounding import NEAREST, context, decimal, float_up
-from discreet.exact import Number, number, probability, whole
+from discreet.exact import MOST_EPSILON, Number, number, probability, whole
 from discreet.exact import epsilon as price
 
 
 def delta_of(noise: Noise, sensitivity: int, epsilon: Number) -> float:
     """The exact δ at ε of the noise on an integer of that sensitivity, rounded up."""
     exact = number(epsilon, "epsilon")
-    if exact < 0:
-        raise ValueError(f"epsilon must be at least 0, not {epsilon}")
+    if not 0 <= exact <= MOST_EPSILON:
+        raise ValueError(f"epsilon must lie between 0 and 1e9, not {epsilon}")
     return float_up(_delta(noise, whole(sensitivity, "sensitivity"), exact))
 
 

@@ -90,10 +90,10 @@ class ConcentratedFilter:
         delta = self.spent_delta + charged(part.delta)
         if rho > self.rho:
             left = self.rho - self.spent_rho
-            most = float_down(Fraction(math.isqrt(2 * left * UNITS), UNITS))
+            most = math.isqrt(2 * left * UNITS)
             raise BudgetExhausted(
                 f"the price is rho {float_up(part.rho):g} and {_shown(left)} is left",
-                f"ask for rho {_shown(left)} (epsilon {most:g}) or less",
+                f"ask for rho {_shown(left)} (epsilon {_shown(most)}) or less",
             )
         if delta > self.delta:
             left = self.delta - self.spent_delta
@@ -112,4 +112,5 @@ Filter = PureFilter | ConcentratedFilter
 
 
 def _shown(units: int) -> str:
-    return f"{float_down(Fraction(units, UNITS)):g}"
+    """Six digits, rounded down: what a refusal offers is always there."""
+    return f"{float_down(Fraction(units, UNITS), 6):g}"

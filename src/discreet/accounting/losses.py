@@ -115,10 +115,12 @@ class Approximate:
 
         Proof   One step at a time, P(S) ≤ e^ε·P'(S) + δ; k steps make of it δ·(1 + e^ε + … + e^{(k−1)ε}) ≤ k·e^{kε}·δ.
         """
+        if size == 1:
+            return self
         grown = NEAREST.multiply(NEAREST.exp(decimal(size * self.epsilon)), decimal(size * self.delta))
         if grown >= 1:
             raise ValueError(f"for groups of {size} the delta would reach 1: nothing is promised to them")
-        return Approximate(size * self.epsilon, self.delta if size == 1 else up(grown))
+        return Approximate(size * self.epsilon, up(grown))
 
     def epsilon_at(self, delta: Fraction) -> Fraction:
         if delta < self.delta:

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Final
@@ -38,14 +40,14 @@ def down(value: Decimal, digits: int = 30) -> Fraction:
 
 
 def float_up(value: Fraction | Decimal) -> float:
-    """The least float of 15 digits that is not below the value."""
+    """The least float of 15 digits that is not below the value; subnormal floats have fewer, so there the next one."""
     rounded = float(_digits(value, context(15, ROUND_CEILING)))
-    return rounded if rounded or not value else 5e-324
+    return rounded if rounded >= sys.float_info.min or not value else math.nextafter(rounded, math.inf)
 
 
-def float_down(value: Fraction | Decimal) -> float:
-    """The largest float of 15 digits that is not above the value."""
-    return float(_digits(value, context(15, ROUND_FLOOR)))
+def float_down(value: Fraction | Decimal, digits: int = 15) -> float:
+    """The largest float of so many digits that is not above the value."""
+    return float(_digits(value, context(digits, ROUND_FLOOR)))
 
 
 def _digits(value: Fraction | Decimal, using: Context) -> Decimal:

@@ -61,22 +61,22 @@ def noise_losses(noise: Noise, sensitivity: int) -> LossDistribution:
         raise ValueError(f"a picture of {2 * width} outcomes is too fine: use a coarser step")
     z = np.arange(-width, width + 1, dtype=np.float64)
     if isinstance(noise, DiscreteGaussian):
-        weights = -(z**2) / (2 * float(noise.spread))
-        losses = (2 * z * shift + shift**2) / (2 * float(noise.spread))
+        size, unit = z**2, 2 * float(noise.spread)
+        moved = 2 * z * shift + shift**2
     else:
-        weights = -np.abs(z) / float(noise.scale)
-        losses = (np.abs(z + shift) - np.abs(z)) / float(noise.scale)
-    masses = np.exp(weights)
-    values, places = np.unique(np.round(losses, 12), return_inverse=True)
-    return LossDistribution(values, np.bincount(places, weights=masses / masses.sum()).astype(np.float64))
+        size, unit = np.abs(z), float(noise.scale)
+        moved = np.abs(z + shift) - size
+    masses = np.exp(-size / unit)
+    steps, places = np.unique(moved, return_inverse=True)
+    return LossDistribution(steps / unit, np.bincount(places, weights=masses / masses.sum()).astype(np.float64))
 
 
 def response_losses(price: Number, answers: int = 2) -> LossDistribution:
     """The losses of randomised response among so many answers: ε for the truth, −ε for the other's truth, else 0."""
-    odds = math.exp(epsilon(price))
+    odds = math.exp(-epsilon(price))
     others = whole(answers, "answers", least=2) - 1
     losses = np.array([-1.0, 0.0, 1.0]) * float(epsilon(price))
-    masses = np.array([1.0, others - 1.0, odds]) / (odds + others)
+    masses = np.array([odds, (others - 1) * odds, 1.0]) / (1 + others * odds)
     return LossDistribution(losses[masses > 0], masses[masses > 0])
 
 

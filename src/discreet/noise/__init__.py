@@ -25,7 +25,7 @@ from discreet.exact import Number, not_below, number, whole
 from discreet.noise import samplers, uniform
 from discreet.noise.bits import SYSTEM, Bits, SystemBits, resolve
 from discreet.noise.interval import Booleans
-from discreet.noise.race import exponential_race, gumbel_race
+from discreet.noise.race import Exponents, exponential_race, gumbel_race
 from discreet.noise.uniform import Integers
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "MOST_SCALE",
     "SYSTEM",
     "Bits",
+    "Exponents",
     "SystemBits",
     "below",
     "bernoulli_exp",
@@ -109,7 +110,7 @@ def below(limit: int | NDArray[np.int64], size: Shape, *, bits: Bits | None = No
 def below(limit: int | NDArray[np.int64], size: Shape | None = None, *, bits: Bits | None = None) -> int | Integers:
     """Integers uniform on 0 … limit − 1; a scalar limit may have any size."""
     if size is None:
-        return uniform.below_scalar(resolve(bits), whole(limit, "limit"))  # type: ignore[arg-type]
+        return uniform.below_scalar(resolve(bits), whole(limit, "limit"))
     limits = np.broadcast_to(np.asarray(limit), _shape(size))
     if limits.dtype.kind not in "iu":
         raise TypeError(f"limit must be an integer or an array of integers below 2**63, not {limits.dtype}")

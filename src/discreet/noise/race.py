@@ -30,12 +30,11 @@ class Exponents:
 
     def approximate(self) -> tuple[Floats, Floats]:
         """float64 values, with bounds on their errors."""
-        values = self.scores * float(self.unit)
-        margins = SLACK * np.abs(values)
-        if self.copies is not None:
-            logs = np.log(self.copies.astype(np.float64))
-            values, margins = values + logs, margins + SLACK * (np.abs(values) + logs + 1)
-        return values, margins
+        values: Floats = self.scores.astype(np.float64) * float(self.unit)
+        if self.copies is None:
+            return values, SLACK * np.abs(values)
+        logs: Floats = np.log(self.copies.astype(np.float64))
+        return values + logs, SLACK * (2 * np.abs(values) + logs + 1)
 
     def enclose(self, index: int, digits: int) -> Interval:
         exact = int(self.scores[index]) * self.unit

@@ -77,8 +77,8 @@ def laplace(bits: Bits, count: int, scale: Fraction) -> Integers:
 def _wide_laplace(bits: Bits, count: int, scale: Fraction) -> Integers:
     sizes, negative = _geometric(bits, count, scale)
     kept = ~(negative & (sizes == 0))
-    signed: Integers = np.where(negative, -sizes, sizes)
-    return signed[kept]
+    signed: Integers = np.where(negative, -sizes, sizes)[kept]
+    return signed
 
 
 def gaussian(bits: Bits, count: int, variance: Fraction) -> Integers:

@@ -1,0 +1,66 @@
+"""What callers hand in, checked: numbers, lists and arrays become exact integers or finite floats, or a clear error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[Any]
+Integers = NDArray[np.int64]
+
+
+def numbers(values: ArrayLike | Fraction | Decimal, name: str) -> Array:
+    """An array of integers (int64, or Python's where they are larger) or of finite floats. Scalars have no axis."""
+    if isinstance(values, (Fraction, Decimal)):
+        values = float(values)
+    if isinstance(values, (list, tuple)) and _holds_boolean(values):
+        raise TypeError(f"{name} holds booleans: turn them into 0 and 1 first, for example with int()")
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} must be a number or an array of equally long rows of numbers") from None
+    if array.dtype.kind == "O" and array.size and all(type(value) is int for value in array.flat):
+        return array
+    if array.dtype.kind == "u":
+        return array.astype(object) if array.size and array.max() > np.iinfo(np.int64).max else array.astype(np.int64)
+    if array.dtype.kind == "i":
+        return array.astype(np.int64)
+    if array.dtype.kind != "f":
+        raise TypeError(f"{name} must hold numbers, not {_described(values, array)}: pass ints or floats")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} holds NaN or infinity: remove or replace such values first")
+    return array.astype(np.float64)
+
+
+def some_numbers(values: ArrayLike | Fraction | Decimal, name: str) -> Array:
+    """As `numbers`, but at least one."""
+    array = numbers(values, name)
+    if not array.size:
+        raise ValueError(f"{name} is empty: pass at least one number")
+    return array
+
+
+def column(values: ArrayLike, name: str = "values") -> Array:
+    """One number for each unit, possibly none: how many there are is private."""
+    if isinstance(values, Sequence) and not len(values):
+        return np.empty(0)
+    array = numbers(values, name)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, one number for each unit, not of shape {array.shape}")
+    return array.astype(np.float64) if array.dtype == object else array
+
+
+def _holds_boolean(values: Sequence[object]) -> bool:
+    return any(isinstance(value, (bool, np.bool_)) for value in values)
+
+
+def _described(values: object, array: Array) -> str:
+    if values is None:
+        return "None"
+    kinds = {"b": "booleans", "U": "text", "S": "bytes", "M": "dates", "m": "durations", "c": "complex numbers"}
+    return kinds.get(array.dtype.kind, "mixed or missing values")

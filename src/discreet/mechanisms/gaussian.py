@@ -1,0 +1,104 @@
+"""The Gaussian mechanism."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from discreet import noise as sampler
+from discreet.accounting.conversion import rho_of_epsilon
+from discreet.accounting.curves import gaussian_spread
+from discreet.accounting.distributions import DiscreteGaussian
+from discreet.accounting.losses import Approximate, Concentrated, Reach
+from discreet.exact import Number, positive, probability
+from discreet.exact import epsilon as price
+from discreet.mechanisms.additive import Additive
+from discreet.mechanisms.arrays import Integers
+from discreet.noise import Bits
+
+
+@dataclass(frozen=True, init=False, slots=True)
+class Gaussian(Additive):
+    """Add Z with P(Z = z) ∝ exp(−z²/2σ²), over the integers (or over the multiples of a step).
+
+    Theorem  sensitivity²/(2σ²)-zCDP, where `sensitivity` bounds the L2 norm of what one unit can change. Built with
+             (epsilon, delta), a single number is (ε, δ)-DP by the exact discrete δ(σ), a vector by a ρ that implies it.
+    Proof    The Rényi divergence of order α between Z and Z + x is at most α·x²/(2σ²) for integers x; cells add up.
+    Error    P(|Z| > t) from the exact discrete tail, below that of the continuous Gaussian plus one step.
+    Source   Canonne, Kamath & Steinke 2020, Proposition 5 and Theorem 7.
+
+    >>> Gaussian(rho=0.02, sensitivity=1).sigma
+    5.0
+    >>> Gaussian(epsilon=1, delta=1e-6, sensitivity=1).sigma
+    4.23078...
+    """
+
+    promise: Concentrated | Approximate
+    rho: Fraction
+    sensitivity: Fraction
+    step: Fraction | None
+
+    def __init__(
+        self,
+        *,
+        sensitivity: Number,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        step: Number | None = None,
+    ) -> None:
+        promise = _promise(rho, epsilon, delta)
+        object.__setattr__(self, "promise", promise)
+        object.__setattr__(self, "rho", _rho(promise))
+        object.__setattr__(self, "sensitivity", positive(sensitivity, "sensitivity"))
+        object.__setattr__(self, "step", None if step is None else positive(step, "step"))
+
+    @property
+    def sigma(self) -> float:
+        """σ for a single number, in its own units."""
+        grid = self._own_grid
+        return math.sqrt(self.noise(grid.distance(self.sensitivity), 1).spread) * float(grid.step)
+
+    @property
+    def spread(self) -> Fraction:
+        return Fraction(math.sqrt(self.sensitivity**2 / (2 * self.rho)))
+
+    @property
+    def loss(self) -> Concentrated:
+        """ρ; with (ε, δ), the ρ of a single number's noise, which is at least that of a vector's."""
+        moved = Fraction(math.floor(self._own_grid.distance(self.sensitivity)))
+        return Concentrated(max(self.rho, moved**2 / (2 * self.noise(moved, 1).spread)))
+
+    def loss_for(self, reach: Reach) -> Concentrated:
+        """What the same noise costs where one unit reaches that far."""
+        return Concentrated(self.loss.rho * reach.l2_squared / self.sensitivity**2)
+
+    def noise(self, moved: Fraction, length: int) -> DiscreteGaussian:
+        if isinstance(self.promise, Approximate) and length == 1:
+            return DiscreteGaussian(_calibrated(self.promise.epsilon, self.promise.delta, math.floor(moved)))
+        return DiscreteGaussian(moved**2 / (2 * self.rho))
+
+    def slack(self, length: int) -> int:
+        return math.isqrt(length - 1) + 1
+
+    def draw(self, noise: DiscreteGaussian, length: int, bits: Bits | None) -> Integers:
+        return sampler.gaussian(noise.spread, length, bits=bits)
+
+
+def _promise(rho: Number | None, epsilon: Number | None, delta: Number | None) -> Concentrated | Approximate:
+    if rho is not None and epsilon is None and delta is None:
+        return Concentrated(price(rho, "rho"))
+    if rho is None and epsilon is not None and delta is not None:
+        return Approximate(price(epsilon), probability(delta, "delta"))
+    raise TypeError("give either rho, or epsilon and delta")
+
+
+def _rho(promise: Concentrated | Approximate) -> Fraction:
+    if isinstance(promise, Concentrated):
+        return promise.rho
+    return rho_of_epsilon(promise.epsilon, promise.delta)
+
+
+_calibrated = lru_cache(maxsize=1024)(gaussian_spread)

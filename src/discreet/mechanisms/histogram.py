@@ -1,0 +1,92 @@
+"""Counts of a private column, in cells known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discreet.accounting.losses import Loss, Reach
+from discreet.exact import Number, number
+from discreet.mechanisms.arrays import Integers, column
+from discreet.mechanisms.payment import Additive, additive
+from discreet.noise import Bits
+
+
+@dataclass(frozen=True, init=False, slots=True)
+class Histogram:
+    """Count the units in each cell and add noise to every count, also where there is nobody.
+
+    Theorem  ε-DP (Laplace noise of scale 1/ε) or ρ-zCDP: a unit is in one cell at most, so k disjoint cells together
+             have sensitivity 1.
+    Error    That of the noise, for one cell at a time.
+    Source   Dwork, McSherry, Nissim & Smith 2006, Example 3.
+
+    Cells are `keys` (labels), or the intervals between `edges`: [e₀, e₁), …, the last one closed. Whatever lies in no
+    cell is not counted.
+    """
+
+    keys: tuple[Hashable, ...] | None
+    edges: tuple[Fraction, ...] | None
+    mechanism: Additive
+
+    def __init__(
+        self,
+        *,
+        keys: Iterable[Hashable] | None = None,
+        edges: Sequence[Number] | None = None,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+    ) -> None:
+        if (keys is None) == (edges is None):
+            raise TypeError("give either keys (labels) or edges (numbers), known without looking at the data")
+        object.__setattr__(self, "keys", None if keys is None else _distinct(keys))
+        object.__setattr__(self, "edges", None if edges is None else _ascending(edges))
+        object.__setattr__(self, "mechanism", additive(Reach.cells(1, 1), epsilon=epsilon, rho=rho))
+
+    @property
+    def loss(self) -> Loss:
+        return self.mechanism.loss
+
+    def release(self, values: ArrayLike | Sequence[Hashable], bits: Bits | None = None) -> Integers:
+        """The noisy count of every cell, in the order of the keys or edges."""
+        counts = self._by_key(values) if self.keys is not None else self._by_edge(values)
+        return np.asarray(self.mechanism.release(counts, bits), dtype=np.int64)
+
+    def error(self, confidence: Number = 0.95) -> float:
+        """The half-width of the interval of one count."""
+        return self.mechanism.error(confidence)
+
+    def _by_key(self, values: ArrayLike | Sequence[Hashable]) -> Integers:
+        assert self.keys is not None
+        places = {key: place for place, key in enumerate(self.keys)}
+        if isinstance(values, np.ndarray):
+            values = values.tolist()
+        if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+            raise TypeError("values must be a list or array of labels, one for each unit")
+        found = [places[value] for value in values if isinstance(value, Hashable) and value in places]
+        return np.bincount(np.array(found, dtype=np.int64), minlength=len(places)).astype(np.int64)
+
+    def _by_edge(self, values: ArrayLike | Sequence[Hashable]) -> Integers:
+        assert self.edges is not None
+        numbers = column(values)  # type: ignore[arg-type]
+        counts, _ = np.histogram(numbers, bins=np.array([float(edge) for edge in self.edges]))
+        return counts.astype(np.int64)
+
+
+def _distinct(keys: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    labels = tuple(keys)
+    if not labels or len(set(labels)) < len(labels):
+        raise ValueError("keys must be at least one label, each once")
+    return labels
+
+
+def _ascending(edges: Sequence[Number]) -> tuple[Fraction, ...]:
+    numbers = tuple(number(edge, "edges") for edge in edges)
+    if len(numbers) < 2 or any(a >= b for a, b in pairwise(numbers)):
+        raise ValueError("edges must be at least two numbers in ascending order")
+    return numbers

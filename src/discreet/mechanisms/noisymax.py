@@ -1,0 +1,61 @@
+"""Report noisy max."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discreet import noise
+from discreet.accounting.distributions import DiscreteLaplace
+from discreet.accounting.losses import Pure
+from discreet.exact import Number, positive, probability, whole
+from discreet.exact import epsilon as price
+from discreet.mechanisms.grid import INTEGERS
+from discreet.mechanisms.selection import factor, score_grid, units
+from discreet.noise import Bits
+
+
+@dataclass(frozen=True, init=False, slots=True)
+class NoisyMax:
+    """Add discrete Laplace noise of scale 2Δ/ε to every score and report which is largest, but not its value.
+
+    Theorem  ε-DP, where `sensitivity` Δ bounds how far one unit can move any score (`monotone=True` drops the 2).
+    Proof    Fix the noise of all others and the order in which ties are broken. If r wins with noise z, it wins on any
+             neighbour with noise z + 2Δ, and P(Z ≥ z) ≤ e^ε·P(Z ≥ z + 2Δ) for integers.
+    Error    The reported score is the best but for twice the largest noise.
+    Source   Dwork & Roth 2014, Claim 3.9; ties in random order, so that no index is favoured.
+    """
+
+    epsilon: Fraction
+    sensitivity: Fraction
+    monotone: bool
+
+    def __init__(self, epsilon: Number, *, sensitivity: Number, monotone: bool = False) -> None:
+        object.__setattr__(self, "epsilon", price(epsilon))
+        object.__setattr__(self, "sensitivity", positive(sensitivity, "sensitivity"))
+        object.__setattr__(self, "monotone", monotone)
+
+    @property
+    def loss(self) -> Pure:
+        return Pure(self.epsilon)
+
+    def choose(self, scores: ArrayLike, bits: Bits | None = None) -> int:
+        """The index of the candidate whose noisy score is largest."""
+        exact, moved = units(scores, self.sensitivity)
+        if max(abs(int(exact.max())), abs(int(exact.min()))) > 2**61:
+            raise OverflowError("scores must stay within 2**61: use a larger unit")
+        drawn = noise.laplace(factor(monotone=self.monotone) * moved / self.epsilon, exact.size, bits=bits)
+        order = noise.shuffle(exact.size, bits=bits)
+        return int(order[np.argmax((exact + drawn)[order])])
+
+    release = choose
+
+    def error(self, confidence: Number = 0.95, *, candidates: int) -> float:
+        """How far below the best score the reported one lies at most, with this confidence."""
+        each = 1 - (1 - probability(confidence, "confidence")) / whole(candidates, "candidates")
+        grid = score_grid(self.sensitivity)
+        scale = factor(monotone=self.monotone) * grid.distance(self.sensitivity) / self.epsilon
+        return 2 * grid.value(DiscreteLaplace(scale).width(each)) + float(grid.step) * (grid is not INTEGERS)

@@ -1,0 +1,35 @@
+"""How a mechanism that counts is paid: ε buys Laplace noise, ρ buys Gaussian noise."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from discreet.accounting.losses import Reach
+from discreet.exact import Number
+from discreet.exact import epsilon as price
+from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.laplace import Laplace
+
+Additive = Laplace | Gaussian
+
+
+def additive(reach: Reach, *, epsilon: Number | None, rho: Number | None, share: Fraction = Fraction(1)) -> Additive:
+    """Noise on integers for this reach, for a share of the price."""
+    if (epsilon is None) == (rho is None):
+        raise TypeError("give either epsilon (Laplace noise) or rho (Gaussian noise)")
+    if epsilon is not None:
+        return Laplace(price(epsilon) * share, reach.l1)
+    return Gaussian(rho=price(rho, "rho") * share, sensitivity=root(reach.l2_squared))
+
+
+def spread(reach: Reach, *, epsilon: Number | None, rho: Number | None) -> Fraction:
+    """The size of the noise that this reach would need at the whole price."""
+    return additive(reach, epsilon=epsilon, rho=rho).spread
+
+
+def root(square: Fraction) -> Fraction:
+    """A square root, rounded up at the fifteenth decimal."""
+    scaled = math.ceil(square * 10**30)
+    least = math.isqrt(scaled)
+    return Fraction(least + (least**2 < scaled), 10**15)

@@ -1,0 +1,64 @@
+"""What the mechanisms that choose one of several candidates share: scores become integers, prices become exponents."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from numpy.typing import ArrayLike
+
+from discreet.exact import Number, probability, whole
+from discreet.exact import epsilon as price
+from discreet.mechanisms.arrays import Integers, some_numbers
+from discreet.mechanisms.grid import INTEGERS, Grid
+
+
+def units(scores: ArrayLike, sensitivity: Fraction) -> tuple[Integers, int]:
+    """The scores as integers, and how far one unit can move each of them.
+
+    Integer scores stay as they are. Real ones are rounded half up to a power of two below a thousandth of the
+    sensitivity, which lengthens the way of each by one step at most.
+    """
+    array = some_numbers(scores, "scores")
+    if array.ndim != 1:
+        raise ValueError(f"scores must be one-dimensional, one for each candidate, not of shape {array.shape}")
+    if array.dtype == object:
+        raise OverflowError("scores must fit 64-bit integers: use a larger unit")
+    grid = score_grid(sensitivity)
+    if grid is INTEGERS and array.dtype.kind != "f":
+        return array, math.floor(sensitivity)
+    grid = _fine_grid(sensitivity)
+    return grid.steps(array, "scores"), int(grid.distance(sensitivity))
+
+
+def score_grid(sensitivity: Fraction) -> Grid:
+    """Where integer scores live: on the integers, unless a unit moves them by less."""
+    return INTEGERS if sensitivity >= 1 else _fine_grid(sensitivity)
+
+
+def _fine_grid(sensitivity: Fraction) -> Grid:
+    return Grid.at_most(sensitivity / 1000)
+
+
+def factor(*, monotone: bool) -> int:
+    """2, or 1 where adding a unit can only raise scores, or only lower them: then all exponents move the same way."""
+    return 1 if monotone else 2
+
+
+def tilt(epsilon: Number | None, rho: Number | None, choices: int = 1) -> Fraction:
+    """The ε of each of so many choices by the exponential mechanism.
+
+    Theorem  A choice with exponents of range ε is ε-DP and ε²/8-zCDP (Cesar & Rogers 2021, bounded range); so ρ buys
+             choices of ε = √(8ρ/choices) each, rounded down.
+    """
+    if (epsilon is None) == (rho is None):
+        raise TypeError("give either epsilon or rho")
+    if epsilon is not None:
+        return price(epsilon) / choices
+    return Fraction(math.isqrt(math.floor(8 * price(rho, "rho") * 10**40 / choices)), 10**20)
+
+
+def shortfall(epsilon: Fraction, sensitivity: Fraction, halves: int, confidence: Number, candidates: int) -> float:
+    """By how much the choice may fall short of the best: P(shortfall ≥ R) ≤ candidates·exp(−εR/(halves·Δ))."""
+    spare = 1 - float(probability(confidence, "confidence"))
+    return float(halves * sensitivity / epsilon) * math.log(whole(candidates, "candidates") / spare)
