@@ -86,5 +86,5 @@ class Additive(ABC):
         noise = self.draw(self.noise(moved, exact.size), exact.size, bits)
         largest = max(abs(int(exact.max())), abs(int(exact.min()))) + max(int(noise.max()), -int(noise.min()))
         if exact.dtype == object or largest > np.iinfo(np.int64).max:
-            return exact.astype(object) + noise.astype(object)
-        return np.add(exact, noise)
+            exact, noise = exact.astype(object), noise.astype(object)
+        return np.asarray(exact + noise)

@@ -35,7 +35,7 @@ class Laplace(Additive):
     sensitivity: Fraction
     step: Fraction | None
 
-    def __init__(self, epsilon: Number, sensitivity: Number, *, step: Number | None = None) -> None:
+    def __init__(self, epsilon: Number, *, sensitivity: Number, step: Number | None = None) -> None:
         object.__setattr__(self, "epsilon", price(epsilon))
         object.__setattr__(self, "sensitivity", positive(sensitivity, "sensitivity"))
         object.__setattr__(self, "step", None if step is None else positive(step, "step"))

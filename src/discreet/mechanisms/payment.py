@@ -19,7 +19,7 @@ def additive(reach: Reach, *, epsilon: Number | None, rho: Number | None, share:
     if (epsilon is None) == (rho is None):
         raise TypeError("give either epsilon (Laplace noise) or rho (Gaussian noise)")
     if epsilon is not None:
-        return Laplace(price(epsilon) * share, reach.l1)
+        return Laplace(price(epsilon) * share, sensitivity=reach.l1)
     return Gaussian(rho=price(rho, "rho") * share, sensitivity=root(reach.l2_squared))
 
 

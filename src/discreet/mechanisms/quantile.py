@@ -16,6 +16,7 @@ from discreet.accounting.losses import Concentrated, Loss, Pure, Reach
 from discreet.exact import Number, interval, number, probability
 from discreet.exact import epsilon as price
 from discreet.mechanisms.arrays import Integers, column
+from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.payment import Additive, additive
 from discreet.mechanisms.selection import shortfall, tilt
 from discreet.noise import Bits, Exponents, gumbel_race
@@ -25,30 +26,22 @@ LEVELS: Final = 4
 LEAVES: Final = BRANCHES**LEVELS
 POINTS: Final = 2**32
 
+Floats = NDArray[np.float64]
+
 
 @dataclass(frozen=True, init=False, slots=True)
 class Quantile:
-    """Quantiles of numbers within bounds.
+    """Quantiles of numbers within bounds, by a tree of noisy counts (`Tree`) or one by one (`Points`).
 
-    Tree         The bounds are cut into 16⁴ equal cells; the counts of 16, 16², 16³ and 16⁴ cells get noise, and the
-                 number of units below any cell is a sum of at most 15 noisy counts a level. All quantiles are read off
-                 the same tree, so they cost nothing more and come out in order.
-    Theorem      ε-DP or ρ-zCDP: a unit is in one cell on each of 4 levels, which is one vector with l1 = 4, l2² = 4.
-    Error        In ranks: `error` bounds the number of units between the exact quantile and the released one.
-    Source       Hay, Rastogi, Miklau & Suciu 2010 (trees of counts).
-
-    Exponential  Every one of 2³² points y of the range has the score −|(1 − q)·#{x < y} − q·#{x > y}|, and the
-                 exponential mechanism chooses. Better for one quantile and small data. Several share the price.
-    Theorem      Adding a unit moves the score by max(q, 1 − q) at most.
-    Source       Smith 2011.
+    Theorem  ε-DP or ρ-zCDP, by the theorem of the method.
+    Error    In ranks: how many units lie between the exact quantile and the released one, at most.
     """
 
     quantiles: tuple[Fraction, ...]
     bounds: tuple[Fraction, Fraction]
-    method: str
+    method: Tree | Points
     several: bool
     loss: Loss
-    _means: Additive | Fraction
 
     def __init__(
         self,
@@ -59,87 +52,118 @@ class Quantile:
         rho: Number | None = None,
         method: Literal["tree", "exponential"] = "tree",
     ) -> None:
-        several = isinstance(quantiles, (Sequence, np.ndarray)) and not isinstance(quantiles, str)
-        wanted = [_share(q) for q in np.atleast_1d(np.asarray(quantiles, dtype=object))]
+        wanted = tuple(_share(q) for q in np.atleast_1d(np.asarray(quantiles, dtype=object)))
         if not wanted:
             raise ValueError("quantiles is empty: pass at least one number between 0 and 1")
-        if method not in ("tree", "exponential"):
-            raise ValueError(f"method must be 'tree' or 'exponential', not {method!r}")
-        if method == "tree":
-            means: Additive | Fraction = additive(Reach.cells(LEVELS, 1), epsilon=epsilon, rho=rho)
-        else:
-            means = tilt(epsilon, rho, len(wanted))
-        object.__setattr__(self, "quantiles", tuple(wanted))
+        if method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+        object.__setattr__(self, "quantiles", wanted)
         object.__setattr__(self, "bounds", interval(bounds))
-        object.__setattr__(self, "method", method)
-        object.__setattr__(self, "several", several)
+        object.__setattr__(self, "method", METHODS[method].of(len(wanted), epsilon=epsilon, rho=rho))
+        object.__setattr__(self, "several", np.ndim(np.asarray(quantiles, dtype=object)) > 0)
         object.__setattr__(self, "loss", Pure(price(epsilon)) if rho is None else Concentrated(price(rho, "rho")))
-        object.__setattr__(self, "_means", means)
 
     def release(self, values: ArrayLike, bits: Bits | None = None) -> Any:
         """The noisy quantile of one number for each unit, or an array where several were asked for."""
-        data = column(values)
-        if isinstance(self._means, Fraction):
-            places = np.array([self._chosen(data, q, self._means, bits) for q in self.quantiles])
-        else:
-            places = self._read(self._means.release(_tree(self._cells(data, LEAVES)), bits))
         low, high = (float(bound) for bound in self.bounds)
+        shares = (np.clip(column(values).astype(np.float64), low, high) - low) / (high - low)
+        places = self.method.places(shares, self.quantiles, bits)
         found = np.clip(low + places * (high - low), low, high)
         return found if self.several else float(found[0])
 
     def error(self, confidence: Number = 0.95) -> float:
-        """Ranks: with this confidence, no released quantile has more units between it and the exact one.
+        """Ranks: with this confidence, no released quantile has more units between it and the exact one."""
+        return self.method.error(1 - probability(confidence, "confidence"), self.quantiles)
 
-        Tree: every rank is off by at most t, for all cells at once, if no sum of 60 noises exceeds t (Chernoff's bound
-        with the noise's own moment generating function); so is the total, hence 2t. Numbers in one cell count as one
-        place.
-        """
-        if isinstance(self._means, Fraction):
-            most = max(max(q, 1 - q) for q in self.quantiles)
-            spare = (1 - probability(confidence, "confidence")) / len(self.quantiles)
-            return shortfall(self._means, most, 2, 1 - spare, POINTS)
-        each = float(1 - probability(confidence, "confidence")) / (2 * LEAVES + 2)
-        return 2 * _chernoff(self._means, (BRANCHES - 1) * LEVELS, each)
 
-    def _cells(self, data: NDArray[Any], cells: int) -> Integers:
-        """The place of every number among so many equal cells, clamped to the ends."""
-        low, high = (float(bound) for bound in self.bounds)
-        shares = (np.clip(data.astype(np.float64), low, high) - low) / (high - low)
-        return np.clip(np.floor(shares * cells), 0, cells - 1).astype(np.int64)
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The range is cut into 16⁴ equal cells; the counts of 16, 16², 16³ and 16⁴ cells get noise.
 
-    def _read(self, tree: Integers) -> NDArray[np.float64]:
-        """The quantiles as shares of the range, from the noisy counts of all levels."""
-        below = np.zeros(LEAVES + 1)
-        start = 0
-        for level in range(1, LEVELS + 1):
-            counts = tree[start : start + BRANCHES**level].reshape(-1, BRANCHES)
-            start += counts.size
-            before = np.cumsum(counts, axis=1) - counts
-            below[:-1] += np.repeat(before.ravel(), LEAVES // counts.size)
-        below[-1] = tree[:BRANCHES].sum()
-        ranks = np.maximum.accumulate(np.maximum(below, 0))
-        wanted = np.array([float(q) for q in self.quantiles]) * ranks[-1]
+    The number of units below any cell is a sum of at most 15 noisy counts a level. All quantiles are read off the same
+    tree: more of them cost nothing more, and they come out in order.
+
+    Theorem  ε-DP or ρ-zCDP: a unit is in one cell on each of 4 levels, which is one vector with l1 = 4, l2² = 4.
+    Error    If no sum of 60 noises exceeds t, every rank is off by at most t, and so is the total: 2t.
+    Source   Hay, Rastogi, Miklau & Suciu 2010.
+    """
+
+    mechanism: Additive
+
+    @classmethod
+    def of(cls, quantiles: int, *, epsilon: Number | None, rho: Number | None) -> Tree:  # noqa: ARG003  (any number)
+        return cls(additive(Reach.cells(LEVELS, 1), epsilon=epsilon, rho=rho))
+
+    def places(self, shares: Floats, quantiles: tuple[Fraction, ...], bits: Bits | None) -> Floats:
+        """The quantiles as shares of the range."""
+        counts = np.bincount(_cells(shares, LEAVES), minlength=LEAVES)
+        levels = [counts.reshape(BRANCHES**level, -1).sum(axis=1) for level in range(1, LEVELS + 1)]
+        tree = self.mechanism.release(np.concatenate(levels), bits)
+        ranks = np.maximum.accumulate(np.maximum(_ranks(tree), 0))
+        wanted = np.array([float(q) for q in quantiles]) * ranks[-1]
         cell = np.clip(np.searchsorted(ranks, wanted, side="left") - 1, 0, LEAVES - 1)
         rise = ranks[cell + 1] - ranks[cell]
         part = np.divide(wanted - ranks[cell], rise, out=np.full(len(wanted), 0.5), where=rise > 0)
         return np.asarray((cell + part) / LEAVES)
 
-    def _chosen(self, data: NDArray[Any], q: Fraction, epsilon: Fraction, bits: Bits | None) -> float:
-        """One quantile as a share of the range, by the exponential mechanism over runs of points of equal score."""
-        places, counts = np.unique(self._cells(data, POINTS), return_counts=True)
+    def error(self, spare: Fraction, quantiles: tuple[Fraction, ...]) -> float:  # noqa: ARG002  (for all at once)
+        return 2 * self._sum_of_noises((BRANCHES - 1) * LEVELS, float(spare) / (2 * LEAVES + 2))
+
+    def _sum_of_noises(self, terms: int, spare: float) -> float:
+        """t with P(Z₁ + … + Z_terms ≥ t) ≤ spare.
+
+        Proof   E exp(λZ) ≤ 1/(1 − λ²s²) for discrete Laplace noise of scale s, since (cosh x − 1)/x² rises, and
+                ≤ exp(λ²σ²/2) for discrete Gaussian noise; Markov's inequality, for the best of many λ.
+        """
+        size, log = float(self.mechanism.spread), -math.log(spare)
+        if isinstance(self.mechanism, Laplace):
+            rates = np.linspace(0.001, 0.999, 999)
+            return float(((log - terms * np.log1p(-(rates**2))) / rates).min()) * size
+        return math.sqrt(2 * terms * log) * size
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """The exponential mechanism over 2³² points y of the range, with score −|(1 − q)·#{x < y} − q·#{x > y}|.
+
+    Better than a tree for one quantile of few units. Several quantiles share the price.
+
+    Theorem  ε-DP or ρ-zCDP: adding a unit moves the score by max(q, 1 − q) at most.
+    Error    That of the exponential mechanism; the score is the distance in ranks.
+    Source   Smith 2011.
+    """
+
+    epsilon: Fraction
+
+    @classmethod
+    def of(cls, quantiles: int, *, epsilon: Number | None, rho: Number | None) -> Points:
+        return cls(tilt(epsilon, rho, quantiles))
+
+    def places(self, shares: Floats, quantiles: tuple[Fraction, ...], bits: Bits | None) -> Floats:
+        """The quantiles as shares of the range."""
+        held, counts = np.unique(_cells(shares, POINTS), return_counts=True)
+        return np.array([self._place(held, counts, q, bits) for q in quantiles])
+
+    def _place(self, held: Integers, counts: Integers, q: Fraction, bits: Bits | None) -> float:
+        """Points of equal score come in runs: those below the first number, those equal to it, those up to the next, …"""
         before = np.concatenate([[0], np.cumsum(counts)])
-        # runs, in order: the points below the first number, those equal to it, those between it and the next, …
-        starts = np.empty(2 * places.size + 1, dtype=np.int64)
-        starts[0], starts[1::2], starts[2::2] = 0, places, places + 1
-        lengths = np.diff(np.append(starts, POINTS))
+        starts = np.zeros(2 * held.size + 1, dtype=np.int64)
+        starts[1::2], starts[2::2] = held, held + 1
+        lengths = np.diff(starts, append=POINTS)
         smaller = np.repeat(before, 2)[:-1]
         larger = before[-1] - np.repeat(before, 2)[1:]
         scores = -np.abs((q.denominator - q.numerator) * smaller - q.numerator * larger)
-        real = np.flatnonzero(lengths)
-        unit = epsilon / (2 * max(q.numerator, q.denominator - q.numerator))
-        run = real[gumbel_race(Exponents(scores[real], unit, lengths[real]), bits=bits)[0]]
-        point = int(starts[run]) + noise.below(int(lengths[run]), bits=bits)
-        return (point + 0.5) / POINTS
+        runs = np.flatnonzero(lengths)
+        unit = self.epsilon / (2 * max(q.numerator, q.denominator - q.numerator))
+        run = runs[gumbel_race(Exponents(scores[runs], unit, lengths[runs]), bits=bits)[0]]
+        return (int(starts[run]) + noise.below(int(lengths[run]), bits=bits) + 0.5) / POINTS
+
+    def error(self, spare: Fraction, quantiles: tuple[Fraction, ...]) -> float:
+        farthest = max(max(q, 1 - q) for q in quantiles)
+        return shortfall(self.epsilon, farthest, 2, 1 - spare / len(quantiles), POINTS)
+
+
+METHODS: Final[dict[str, type[Tree] | type[Points]]] = {"tree": Tree, "exponential": Points}
 
 
 def _share(q: object) -> Fraction:
@@ -149,21 +173,18 @@ def _share(q: object) -> Fraction:
     return exact
 
 
-def _tree(leaves: Integers) -> Integers:
-    """The counts of all levels, coarsest first, one after the other."""
-    counts = np.bincount(leaves, minlength=LEAVES)
-    levels = [counts.reshape(BRANCHES**level, -1).sum(axis=1) for level in range(1, LEVELS + 1)]
-    return np.concatenate(levels)
+def _cells(shares: Floats, cells: int) -> Integers:
+    """Among so many equal cells, the one that each number is in."""
+    return np.clip(np.floor(shares * cells), 0, cells - 1).astype(np.int64)
 
 
-def _chernoff(mechanism: Additive, terms: int, spare: float) -> float:
-    """t with P(|Z₁ + … + Z_terms| ≥ t) ≤ 2·spare.
-
-    Proof   E exp(λZ) ≤ 1/(1 − λ²s²) for discrete Laplace noise of scale s (cosh x − 1 over x² rises) and ≤ exp(λ²σ²/2)
-            for discrete Gaussian noise; Markov's inequality for the best of many λ.
-    """
-    if isinstance(mechanism.loss, Pure):
-        scale = float(mechanism.spread)
-        rates = np.linspace(0.001, 0.999, 999)
-        return float(((-math.log(spare) - terms * np.log1p(-(rates**2))) / rates).min() * scale)
-    return math.sqrt(2 * terms * -math.log(spare)) * float(mechanism.spread)
+def _ranks(tree: Integers) -> Floats:
+    """The noisy number of units below each leaf, and in all, from the counts of all levels, coarsest first."""
+    ranks = np.zeros(LEAVES + 1)
+    start = 0
+    for level in range(1, LEVELS + 1):
+        counts = tree[start : start + BRANCHES**level].reshape(-1, BRANCHES)
+        start += counts.size
+        ranks[:-1] += np.repeat((np.cumsum(counts, axis=1) - counts).ravel(), LEAVES // counts.size)
+    ranks[-1] = tree[:BRANCHES].sum()
+    return ranks
