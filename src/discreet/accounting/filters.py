@@ -57,9 +57,10 @@ class PureFilter:
             )
         spent = self.spent + charged(loss.epsilon)
         if spent > self.total:
+            left = self.total - self.spent
             raise BudgetExhausted(
-                f"the price is epsilon {float_up(loss.epsilon):g} and {_shown(self.total - self.spent)} is left",
-                f"ask for epsilon {_shown(self.total - self.spent)} or less",
+                f"the price is epsilon {float_up(loss.epsilon):g} and {_shown(left)} is left",
+                _offer(left, f"ask for epsilon {_shown(left)} or less"),
             )
         return replace(self, spent=spent)
 
@@ -93,13 +94,13 @@ class ConcentratedFilter:
             most = math.isqrt(2 * left * UNITS)
             raise BudgetExhausted(
                 f"the price is rho {float_up(part.rho):g} and {_shown(left)} is left",
-                f"ask for rho {_shown(left)} (epsilon {_shown(most)}) or less",
+                _offer(left, f"ask for rho {_shown(left)} (epsilon {_shown(most)}) or less"),
             )
         if delta > self.delta:
             left = self.delta - self.spent_delta
             raise BudgetExhausted(
                 f"the price is delta {float_up(part.delta):g} and {_shown(left)} is left",
-                f"ask with delta {_shown(left)} or less, or group by declared keys, which cost no delta",
+                "group by declared keys, which cost no delta" + (f", or use {_shown(left)} or less" if left else ""),
             )
         return replace(self, spent_rho=rho, spent_delta=delta)
 
@@ -114,3 +115,7 @@ Filter = PureFilter | ConcentratedFilter
 def _shown(units: int) -> str:
     """Six digits, rounded down: what a refusal offers is always there."""
     return f"{float_down(Fraction(units, UNITS), 6):g}"
+
+
+def _offer(left: int, offer: str) -> str:
+    return offer if left else "only the owner can grant a larger budget"

@@ -55,6 +55,8 @@ class Additive(ABC):
 
     def release(self, exact: ArrayLike | Fraction | Decimal, bits: Bits | None = None) -> Any:
         """The number, or the array as one vector, plus noise. Like in, like out: int, float or array."""
+        if isinstance(exact, int) and not isinstance(exact, bool) and self._own_grid is INTEGERS:
+            return exact + int(self.draw(self.noise(self.sensitivity, 1), 1, bits)[0])
         array = some_numbers(exact, "exact")
         flat = array.ravel()
         if array.dtype.kind != "f" and self._own_grid is INTEGERS:

@@ -145,7 +145,7 @@ class Points:
         return np.array([self._place(held, counts, q, bits) for q in quantiles])
 
     def _place(self, held: Integers, counts: Integers, q: Fraction, bits: Bits | None) -> float:
-        """Points of equal score come in runs: those below the first number, those equal to it, those up to the next, …"""
+        """Points of equal score come in runs: below the first number, equal to it, up to the next, and so on."""
         before = np.concatenate([[0], np.cumsum(counts)])
         starts = np.zeros(2 * held.size + 1, dtype=np.int64)
         starts[1::2], starts[2::2] = held, held + 1

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet.accounting import Concentrated, Loss, Pure, compose, epsilon_of, rho_for
+from discreet.accounting.conversion import epsilon_of_rho, rho_of_epsilon, rho_of_pure
+from tests.accounting.truth import Real, mp, real
+from tests.accounting.truth import epsilon_of_rho as true_epsilon
+
+CLOSE = mp.mpf("1e-9")
+EXTREMES = [
+    ("1e-12", "1e-300"),
+    ("1e-12", "0.5"),
+    ("1e6", "1e-300"),
+    ("1e6", "0.5"),
+    ("1", "0.999999"),
+    ("1e-30", "1e-9"),
+]
+
+
+def log_uniform(low: float, high: float, count: int) -> list[Fraction]:
+    """Random numbers of all magnitudes between two powers of ten."""
+    return [Fraction(f"{10**digits * (1 + 1e-3):.12e}") for digits in np.random.default_rng().uniform(low, high, count)]
+
+
+def assert_just_above(ours: Fraction, truth: Real, case: object) -> None:
+    assert real(ours) >= truth * (1 - mp.mpf("1e-38")), case
+    assert real(ours) <= truth * (1 + CLOSE) + mp.mpf("1e-90"), case
+
+
+def test_epsilon_of_rho_is_the_best_bound_over_all_orders() -> None:
+    for rho, delta in zip(log_uniform(-12, 6, 250), log_uniform(-300, -0.31, 250), strict=True):
+        assert_just_above(epsilon_of_rho(rho, delta), true_epsilon(real(rho), real(delta)), (rho, delta))
+
+
+def test_epsilon_of_rho_is_the_best_bound_for_everyday_deltas() -> None:
+    for rho, delta in zip(log_uniform(-6, 3, 150), log_uniform(-15, -2, 150), strict=True):
+        assert_just_above(epsilon_of_rho(rho, delta), true_epsilon(real(rho), real(delta)), (rho, delta))
+
+
+@pytest.mark.parametrize(("rho", "delta"), EXTREMES)
+def test_epsilon_of_rho_is_the_best_bound_at_the_ends(rho: str, delta: str) -> None:
+    truth = true_epsilon(real(Fraction(rho)), real(Fraction(delta)))
+    assert_just_above(epsilon_of_rho(Fraction(rho), Fraction(delta)), truth, (rho, delta))
+
+
+def test_rho_of_epsilon_is_the_largest_that_the_bound_allows() -> None:
+    for epsilon, delta in zip(log_uniform(-9, 9, 150), log_uniform(-300, -0.31, 150), strict=True):
+        rho = real(rho_of_epsilon(epsilon, delta))
+        assert true_epsilon(rho, real(delta)) <= real(epsilon), (epsilon, delta)
+        assert true_epsilon(rho * (1 + CLOSE), real(delta)) > real(epsilon), (epsilon, delta)
+
+
+def test_no_loss_needs_no_epsilon() -> None:
+    assert epsilon_of_rho(Fraction(0), Fraction(1, 10**6)) == 0
+    assert rho_of_pure(Fraction(0)) == 0
+
+
+def test_a_generous_delta_needs_no_epsilon() -> None:
+    assert epsilon_of_rho(Fraction(1, 10**6), Fraction(1, 2)) == 0
+
+
+def test_losses_beyond_the_range_of_floats_are_converted_too() -> None:
+    assert epsilon_of(Concentrated(10**400), 1e-6) == math.inf
+    assert epsilon_of(Concentrated(Fraction(1, 10**400)), 1e-6) == 0
+
+
+def test_the_bound_is_never_worse_than_the_simple_one() -> None:
+    """Source: Bun & Steinke 2016, Proposition 1.3: ρ + 2·√(ρ·ln(1/δ))."""
+    for rho, delta in zip(log_uniform(-6, 3, 100), log_uniform(-15, -2, 100), strict=True):
+        simple = float(rho) + 2 * math.sqrt(float(rho) * math.log(1 / delta))
+        assert epsilon_of(Concentrated(rho), delta) <= simple
+
+
+def test_rho_of_pure_is_the_divergence_of_randomised_response_rounded_up() -> None:
+    for epsilon in [*log_uniform(-9, 9, 500), Fraction(1, 10**9), Fraction(10**9)]:
+        ours, truth = rho_of_pure(epsilon), real(epsilon) * mp.tanh(real(epsilon) / 2)
+        assert truth <= real(ours) <= truth * (1 + mp.mpf("1e-25")), epsilon
+        assert ours <= epsilon**2 / 2
+
+
+def test_rho_of_pure_holds_for_prices_far_below_the_accepted_ones() -> None:
+    for epsilon in log_uniform(-60, -9, 200):
+        truth = real(epsilon) * mp.tanh(real(epsilon) / 2)
+        assert real(rho_of_pure(epsilon)) >= truth * (1 - mp.mpf("1e-90")), epsilon
+        assert rho_of_pure(epsilon) <= epsilon**2 / 2
+
+
+@pytest.mark.parametrize("epsilon", ["1e-6", "0.01", "0.1", "0.5", "1", "2", "5", "20", "100"])
+def test_randomised_response_stays_below_its_line(epsilon: str) -> None:
+    """The theorem itself: D_α ≤ α·ε·tanh(ε/2) for every order, with equality as α → 1."""
+    price = real(Fraction(epsilon))
+    rho = price * mp.tanh(price / 2)
+    for steps in range(-60, 61):
+        alpha = 1 + mp.mpf(10) ** (mp.mpf(steps) / 10)
+        divergence = _response_divergence(price, alpha)
+        assert divergence <= alpha * rho
+    assert _response_divergence(price, 1 + mp.mpf("1e-30")) > rho * (1 - mp.mpf("1e-20"))
+
+
+def _response_divergence(epsilon: Real, alpha: Real) -> Real:
+    truth, lie = 1 / (1 + mp.exp(-epsilon)), 1 / (1 + mp.exp(epsilon))
+    return mp.ln(truth**alpha * lie ** (1 - alpha) + lie**alpha * truth ** (1 - alpha)) / (alpha - 1)
+
+
+def test_no_pure_release_leaves_the_line_of_randomised_response() -> None:
+    """Random pairs of distributions on six outcomes whose ratios lie between e^−ε and e^ε."""
+    random = np.random.default_rng()
+    for _ in range(500):
+        left = random.dirichlet(np.ones(6))
+        right = left * np.exp(random.uniform(-1, 1, 6) * random.choice([0.1, 1, 3]))
+        right /= right.sum()
+        epsilon = float(np.abs(np.log(left / right)).max())
+        for alpha in (1.01, 1.5, 2, 5, 30):
+            divergence = math.log((left**alpha * right ** (1 - alpha)).sum()) / (alpha - 1)
+            assert divergence <= alpha * float(rho_of_pure(Fraction(epsilon))) * (1 + 1e-9) + 1e-12
+
+
+def test_rho_for_undoes_epsilon_of() -> None:
+    for epsilon, delta in zip(log_uniform(-9, 9, 300), log_uniform(-300, -0.31, 300), strict=True):
+        again = epsilon_of(Concentrated(rho_for(epsilon, delta)), delta)
+        assert again <= float(epsilon) * (1 + 1e-15), (epsilon, delta)
+        assert again > float(epsilon) * (1 - 1e-9) - 1e-12, (epsilon, delta)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("half", ["one half", "the other half"])
+def test_ten_thousand_random_histories_cost_never_less_than_the_truth(half: str) -> None:
+    """Sums and conversion at 50 digits: up to 20 losses of either currency each."""
+    random = np.random.default_rng()
+    with mp.workdps(50):
+        for _ in range(5_000):
+            kinds = random.random(random.integers(1, 20, endpoint=True)) < random.random()
+            amounts = 10 ** random.uniform(-4, 1, kinds.size)
+            losses: list[Loss] = [Pure(a) if pure else Concentrated(a) for pure, a in zip(kinds, amounts, strict=True)]
+            delta = 10 ** random.uniform(-12, -2)
+            truth = _true_epsilon_of_history(kinds.tolist(), [real(float(a)) for a in amounts], real(float(delta)))
+            ours = real(epsilon_of(compose(*losses), delta))
+            assert truth * (1 - mp.mpf("1e-40")) <= ours <= truth * (1 + CLOSE), (half, losses, delta)
+
+
+def _true_epsilon_of_history(kinds: list[bool], amounts: list[Real], delta: Real) -> Real:
+    if all(kinds):
+        return mp.fsum(amounts)
+    rho = mp.fsum(a * mp.tanh(a / 2) if pure else a for pure, a in zip(kinds, amounts, strict=True))
+    log = -mp.ln(delta)
+    # Newton on ρx² + ln(1 + x) = ln(1/δ): the function is convex enough that a start above the root cannot fail
+    x = mp.sqrt(log / rho)
+    for _ in range(7):
+        x -= (rho * x**2 + mp.log1p(x) - log) / (2 * rho * x + 1 / (1 + x))
+    return max((1 + x) * rho + (log + x * mp.ln(x) - (1 + x) * mp.log1p(x)) / x, mp.mpf(0))

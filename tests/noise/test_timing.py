@@ -1,0 +1,86 @@
+"""The time of a draw must say nothing about its value.
+
+Times of a busy machine drift and jump, but whatever they do, they do it independently of the noise unless the sampler
+leaks: under independence every matching of values to times is equally likely, so the rank correlation exceeds 4/√n with
+probability 6·10⁻⁵. A series that exceeds it is repeated, at most twice; a test fails if all three series exceed it,
+which has a false-alarm rate below 10⁻¹². A leak shows in every series. Ranks make it needless to discard outliers.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from discreet import noise
+
+DRAWS = 100_000
+SERIES = 3
+
+
+def correlation(draw: Callable[[], int], count: int) -> float:
+    """Spearman's rank correlation of |value| and time over `count` scalar draws."""
+    values, times = np.empty(count), np.empty(count)
+    gc.disable()
+    try:
+        for i in range(count):
+            start = time.perf_counter_ns()
+            value = draw()
+            times[i] = time.perf_counter_ns() - start
+            values[i] = abs(value)
+    finally:
+        gc.enable()
+    return float(stats.spearmanr(values, times).statistic)
+
+
+def leaks(draw: Callable[[], int], count: int = DRAWS) -> bool:
+    return all(abs(correlation(draw, count)) > 4 / math.sqrt(count) for _ in range(SERIES))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [Fraction(1), Fraction(10), Fraction(1000), Fraction(10**9)])
+def test_the_time_of_a_laplace_draw_is_independent_of_its_value(scale: Fraction) -> None:
+    assert not leaks(lambda: noise.laplace(scale))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variance", [Fraction(1), Fraction(100), Fraction(10**6), Fraction(10**18)])
+def test_the_time_of_a_gaussian_draw_is_independent_of_its_value(variance: Fraction) -> None:
+    assert not leaks(lambda: noise.gaussian(variance))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [Fraction(10), Fraction(1000)])
+def test_the_time_of_a_geometric_draw_is_independent_of_its_value(scale: Fraction) -> None:
+    assert not leaks(lambda: noise.geometric(scale))
+
+
+def counted() -> int:
+    """A geometric variable by counting successes, as naive samplers do: each step takes time."""
+    successes = 0
+    while noise.below(20):
+        successes += 1
+    return successes
+
+
+def almost_constant() -> int:
+    """A good draw followed by work that grows with its value: twenty steps of a bare loop for each unit."""
+    value = noise.laplace(10)
+    for _ in range(20 * abs(value)):
+        pass
+    return value
+
+
+def test_a_sampler_that_counts_is_noticed() -> None:
+    assert leaks(counted, 3000)
+
+
+@pytest.mark.slow
+def test_a_small_leak_is_noticed() -> None:
+    assert leaks(almost_constant)

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet import noise
+from discreet.noise import SYSTEM, uniform
+from tests.rigged import OutOfBitsError, Rigged
+from tests.statistics import ALARM, law, misfit
+
+DRAWS = 300_000
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 8, 100, 128, 1000])
+def test_each_value_comes_from_equally_many_words(limit: int) -> None:
+    width = (limit - 1).bit_length()
+    # the high bits of a word are masked away: they are set here to show it
+    words = [2**64 - 2**width + low for low in range(2**width)]
+    drawn = []
+    for word in words:
+        try:
+            drawn.append(int(uniform.below(Rigged([word]), np.array([limit]))[0]))
+        except OutOfBitsError:
+            assert word % 2**width >= limit
+    assert sorted(drawn) == list(range(limit))
+
+
+@given(st.integers(1, 2**63 - 1), st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=5))
+@settings(deadline=None)
+def test_words_too_large_are_thrown_away(limit: int, words: list[int]) -> None:
+    mask = 2 ** (limit - 1).bit_length() - 1
+    kept = next((word & mask for word in words if word & mask < limit), 0)
+    assert uniform.below(Rigged([*words, 0]), np.array([limit])).tolist() == [kept]
+
+
+def test_each_limit_has_its_own_draw() -> None:
+    limits = np.array([1, 3, 2**40, 2**63 - 1])
+    bits = Rigged([5, 3, 2**40 - 1, 2**63 - 1, 5, 9])
+    assert uniform.below(bits, limits).tolist() == [0, 1, 2**40 - 1, 9]
+    assert bits.taken == 8 * (4 + 2)
+
+
+@pytest.mark.parametrize("limit", [2, 6, 64, 100])
+def test_below_is_uniform(limit: int) -> None:
+    assert misfit(noise.below(limit, size=DRAWS), law([1 / limit] * limit)) > ALARM
+
+
+def test_mixed_limits_are_uniform() -> None:
+    limits = np.tile([3, 7], DRAWS)
+    drawn = noise.below(limits, size=limits.shape)
+    assert misfit(drawn[::2], law([1 / 3] * 3)) > ALARM
+    assert misfit(drawn[1::2], law([1 / 7] * 7)) > ALARM
+
+
+@pytest.mark.parametrize("limit", [2**63 - 1, 2**62 + 1, 3 * 2**60])
+def test_wide_limits_are_uniform_in_high_and_low_bits(limit: int) -> None:
+    drawn = noise.below(limit, size=DRAWS)
+    assert int(drawn.min()) >= 0
+    assert int(drawn.max()) < limit
+    assert misfit(drawn // (limit // 50 + 1), law([1 / 50] * 50)) > ALARM
+    assert misfit(drawn % 64, law([1 / 64] * 64)) > ALARM
+
+
+@pytest.mark.parametrize(("limit", "word", "drawn"), [(1, b"", 0), (5, b"\x80", 4), (2**100, b"\xff" * 13, 2**100 - 1)])
+def test_a_scalar_limit_may_have_any_size(limit: int, word: bytes, drawn: int) -> None:
+    bits = Rigged([word])
+    assert noise.below(limit, bits=bits) == drawn
+    assert bits.taken == len(word)
+
+
+def test_a_scalar_draw_too_large_is_thrown_away() -> None:
+    assert noise.below(5, bits=Rigged([b"\xff\xa0\x60"])) == 3
+
+
+def test_scalar_draws_are_uniform_by_exhaustion() -> None:
+    drawn: Counter[int] = Counter()
+    for byte in range(256):
+        try:
+            drawn[noise.below(100, bits=Rigged([bytes([byte])]))] += 1
+        except OutOfBitsError:
+            drawn[-1] += 1
+    assert drawn == Counter({**dict.fromkeys(range(100), 2), -1: 56})
+
+
+def test_every_order_of_the_words_gives_its_own_permutation() -> None:
+    orders = {
+        tuple(noise.shuffle(4, bits=Rigged(words)).tolist()) for words in itertools.permutations([3, 9, 27, 2**64 - 1])
+    }
+    assert orders == set(itertools.permutations(range(4)))
+
+
+def test_words_that_tie_are_thrown_away() -> None:
+    bits = Rigged([7, 1, 7, 30, 20, 10])
+    assert noise.shuffle(3, bits=bits).tolist() == [2, 1, 0]
+    assert bits.taken == 48
+
+
+def test_permutations_are_uniform() -> None:
+    index = {order: place for place, order in enumerate(itertools.permutations(range(4)))}
+    drawn = [index[tuple(noise.shuffle(4).tolist())] for _ in range(30_000)]
+    assert misfit(drawn, law([1 / math.factorial(4)] * math.factorial(4))) > ALARM
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 1000])
+def test_a_shuffle_moves_every_index_once(count: int) -> None:
+    order = uniform.permutation(SYSTEM, count)
+    assert order.dtype == np.int64
+    assert sorted(order.tolist()) == list(range(count))

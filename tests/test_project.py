@@ -1,0 +1,66 @@
+"""Promises about the project as a whole."""
+
+from __future__ import annotations
+
+import ast
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import discreet
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+IMPORTED = "import sys, discreet; print(*sorted(name.split('.')[0] for name in sys.modules))"
+
+
+def test_importing_discreet_imports_no_dependency() -> None:
+    shown = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "duckdb", "sqlglot", "rich", "click", "msgspec"} & set(shown)
+
+
+def test_the_public_names_are_few_and_all_there() -> None:
+    assert len(discreet.__all__) <= 25
+    assert all(getattr(discreet, name) is not None for name in discreet.__all__)
+    assert set(dir(discreet)) == set(discreet.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        discreet.nothing  # noqa: B018
+
+
+def test_the_version_is_the_one_of_the_package() -> None:
+    declared = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert declared is not None
+    assert declared[1] == discreet.__version__
+
+
+def test_constraints_pin_versions_and_name_no_address() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if not line.startswith("#")]
+    assert pins
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.!+_-]+", pin) for pin in pins)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_source_files_stay_readable_in_one_sitting(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 450
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_say_what_they_are_for(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def test_the_demo_tells_its_story(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(ROOT / "examples" / "demo.py"), run_name="__main__")
+    shown = capsys.readouterr().out
+    assert "blue eyes" in shown
+    assert "0.058" in shown
+    assert "budget-exhausted" in shown
+    assert "Laplace against Gaussian" in shown
