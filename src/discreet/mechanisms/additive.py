@@ -53,7 +53,7 @@ class Additive(ABC):
         width = self.noise(grid.distance(self.sensitivity), 1).width(confidence)
         return width if grid is INTEGERS else grid.value(width) + float(grid.step) / 2
 
-    def release(self, exact: ArrayLike | Fraction | Decimal, bits: Bits | None = None) -> Any:
+    def release(self, exact: ArrayLike | int | Fraction | Decimal, bits: Bits | None = None) -> Any:
         """The number, or the array as one vector, plus noise. Like in, like out: int, float or array."""
         if isinstance(exact, int) and not isinstance(exact, bool) and self._own_grid is INTEGERS:
             return exact + int(self.draw(self.noise(self.sensitivity, 1), 1, bits)[0])
