@@ -1,0 +1,1 @@
+"""The policy file: tables, unit, columns, budget, analysts."""

@@ -1,0 +1,126 @@
+"""What a policy file says, as frozen values. Nothing here reads data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from fractions import Fraction
+from pathlib import Path
+
+Key = str | int | bool | date
+"""A declared value of a column, in its Python type."""
+Bound = Fraction | date | datetime
+
+
+class Kind(StrEnum):
+    """The types that a column can have."""
+
+    INTEGER = "integer"
+    NUMBER = "number"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+
+
+class Format(StrEnum):
+    """Where a source is read from."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+    DUCKDB = "duckdb"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Files (a path or a glob pattern, relative to the policy's folder), or a table of a DuckDB file."""
+
+    format: Format
+    path: str
+    table: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that analysts may ask about: its type and what is public about its values."""
+
+    name: str
+    kind: Kind
+    bounds: tuple[Bound, Bound] | None = None
+    step: Fraction | None = None
+    values: tuple[Key, ...] | None = None
+    nullable: bool = False
+
+    @property
+    def is_key(self) -> bool:
+        """Whether analysts may group by the column as it is: by declared values, booleans, or private text."""
+        return self.values is not None or self.kind in (Kind.TEXT, Kind.BOOLEAN)
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One step of a foreign-key path: `column` refers to `table`.`key`, which must be unique there."""
+
+    column: str
+    table: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """How a row's unit is found: `column` of the table at the end of `path` (of the table itself if that is empty).
+
+    Without a column every row is its own unit.
+    """
+
+    column: str | None
+    path: tuple[Hop, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: private if it has an owner, else public."""
+
+    name: str
+    source: Source
+    columns: dict[str, Column]
+    owner: Owner | None
+    max_rows: int = 1
+    max_groups: int = 1
+    max_rows_per_group: int = 1
+    copied: bool = True
+
+    @property
+    def is_public(self) -> bool:
+        return self.owner is None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much may ever be spent: ε alone, or ε with δ."""
+
+    epsilon: Fraction
+    delta: Fraction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One policy file."""
+
+    name: str
+    path: Path
+    state: Path
+    budget: Budget
+    unit: str
+    tables: dict[str, Table]
+    analysts: dict[str, Fraction]
+    max_price: Fraction | None = None
+
+    @property
+    def folder(self) -> Path:
+        return self.path.parent
+
+    @property
+    def private_tables(self) -> dict[str, Table]:
+        return {name: table for name, table in self.tables.items() if not table.is_public}
