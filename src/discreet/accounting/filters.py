@@ -65,6 +65,11 @@ class PureFilter:
         return replace(self, spent=spent)
 
     @property
+    def units(self) -> tuple[int, ...]:
+        """What is spent, as the ledger writes it down."""
+        return (self.spent,)
+
+    @property
     def remaining(self) -> Pure:
         return Pure(Fraction(self.total - self.spent, UNITS))
 
@@ -103,6 +108,11 @@ class ConcentratedFilter:
                 "group by declared keys, which cost no delta" + (f", or use {_shown(left)} or less" if left else ""),
             )
         return replace(self, spent_rho=rho, spent_delta=delta)
+
+    @property
+    def units(self) -> tuple[int, ...]:
+        """What is spent, as the ledger writes it down."""
+        return (self.spent_rho, self.spent_delta)
 
     @property
     def remaining(self) -> Concentrated:

@@ -1,0 +1,26 @@
+"""The ledger: no charge, no noise."""
+
+from __future__ import annotations
+
+from discreet.ledger.entries import Entry, Kept
+from discreet.ledger.grant import Amount, Balance, Grant
+from discreet.ledger.ledger import OWNER, Charge, Ledger
+from discreet.ledger.problems import LedgerDamaged, LedgerError
+from discreet.ledger.verify import Report, back_up, restore, verify
+
+__all__ = [
+    "OWNER",
+    "Amount",
+    "Balance",
+    "Charge",
+    "Entry",
+    "Grant",
+    "Kept",
+    "Ledger",
+    "LedgerDamaged",
+    "LedgerError",
+    "Report",
+    "back_up",
+    "restore",
+    "verify",
+]

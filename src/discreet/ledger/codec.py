@@ -1,0 +1,75 @@
+"""The journal's records: how they are written, read and chained.
+
+Constitution
+1. A record is a line of canonical JSON (keys sorted, no spaces, UTF-8) with its version `v` and its `kind`.
+2. What a key of a version and kind means never changes. New meanings get new keys, kinds or a new version.
+3. A reader that meets a version or kind that it does not know refuses the whole journal: it could not add up right.
+4. Amounts are integers in units of 10⁻²⁴, written as decimal text: one for a pure budget (ε), two for a concentrated
+   one (ρ, δ). They are only ever added, by Python, inside the transaction that appends the record.
+5. hash(n) = SHA-256 of hash(n − 1), a newline, and the line; hash(0) is the SHA-256 of "discreet". Records are numbered
+   1, 2, 3, … without gaps, are never changed and never removed.
+6. A charge is on disk before data is touched. Nothing gives it back.
+
+Kinds of version 1
+budget   epsilon, delta (fractions; delta null for a pure budget), limits (amounts), spent (amounts, in the currency of
+         this budget), shares (amounts of every analyst), reason. The first record is one.
+epoch    protected (fingerprint of unit and protected tables), name. Spending goes on.
+data     version (a counter that the owner advances), reason.
+charge   at, analyst, question, plan (fingerprint or null), data (version), loss (amounts), spent (amounts of everybody
+         after this charge).
+answer   charge (number), digest (SHA-256 of the kept answer).
+totals   the whole state, repeated every so often so that opening need not read everything: epsilon, delta, limits,
+         spent, shares, protected, data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Final
+
+from discreet.ledger.problems import LedgerDamaged
+
+VERSION: Final = 1
+KINDS: Final = frozenset({"budget", "epoch", "data", "charge", "answer", "totals"})
+GENESIS: Final = hashlib.sha256(b"discreet").hexdigest()
+
+Amounts = tuple[int, ...]
+Record = dict[str, Any]
+
+
+def encode(kind: str, fields: Record) -> str:
+    """A record as a line."""
+    record = {**fields, "v": VERSION, "kind": kind}
+    return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def decode(number: int, line: object) -> Record:
+    """A line as a record; `LedgerDamaged` if this version of discreet cannot know what it means."""
+    try:
+        record = dict(json.loads(line))  # type: ignore[arg-type]
+        version, kind = record["v"], record["kind"]
+    except (TypeError, ValueError, KeyError, RecursionError):
+        raise LedgerDamaged(f"record {number} cannot be read", "restore a backup") from None
+    if version != VERSION or kind not in KINDS:
+        raise LedgerDamaged(
+            f"record {number} is of version {version!r} and kind {kind!r}, which this discreet does not know",
+            "open the ledger with the version of discreet that wrote it",
+        )
+    return record
+
+
+def link(previous: str, line: str) -> str:
+    """The hash of a record, given that of the one before."""
+    return hashlib.sha256(f"{previous}\n{line}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def written(amounts: Amounts) -> list[str]:
+    return [str(amount) for amount in amounts]
+
+
+def parsed(texts: object) -> Amounts:
+    """Amounts as integers; ValueError for anything but plain decimal digits."""
+    if not isinstance(texts, list) or not all(isinstance(text, str) and text.isdecimal() for text in texts):
+        raise ValueError("amounts must be lists of decimal digits")
+    return tuple(int(text) for text in texts)

@@ -1,0 +1,72 @@
+"""The journal as people read it: one entry for each charge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.accounting import Concentrated, Pure
+from discreet.accounting.filters import UNITS
+from discreet.ledger.codec import Amounts, decode, parsed
+from discreet.ledger.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A charge, and whether its answer was kept."""
+
+    number: int
+    at: str
+    analyst: str
+    question: str
+    loss: Pure | Concentrated
+    data_version: int
+    answered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A kept answer with what it was bought for."""
+
+    charge: int
+    loss: Pure | Concentrated
+    data_version: int
+    answer: bytes
+    receipt: str
+
+
+def loss_of(amounts: Amounts) -> Pure | Concentrated:
+    exact = [Fraction(amount, UNITS) for amount in amounts]
+    return Pure(exact[0]) if len(exact) == 1 else Concentrated(*exact)
+
+
+def entries(store: Store) -> list[Entry]:
+    charges, answered = {}, set()
+    for number, line, _ in store.rows():
+        record = decode(number, line)
+        if record["kind"] == "charge":
+            charges[number] = record
+        elif record["kind"] == "answer":
+            answered.add(record["charge"])
+    return [
+        Entry(
+            number,
+            record["at"],
+            record["analyst"],
+            record["question"],
+            loss_of(parsed(record["loss"])),
+            record["data"],
+            number in answered,
+        )
+        for number, record in charges.items()
+    ]
+
+
+def kept(store: Store, plan: str) -> list[Kept]:
+    found = []
+    for number, line, answer in store.answers(plan):
+        charge = decode(number, line)["charge"]
+        _, text, digest = next(iter(store.rows(charge - 1, charge + 1)))
+        record = decode(charge, text)
+        found.append(Kept(charge, loss_of(parsed(record["loss"])), record["data"], answer, f"{charge}:{digest}"))
+    return found

@@ -1,0 +1,115 @@
+"""What may be spent, and how it stands."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from discreet.accounting.conversion import epsilon_of_rho, rho_of_epsilon, rho_of_pure
+from discreet.accounting.filters import UNITS, ConcentratedFilter, Filter, PureFilter, charged, granted
+from discreet.accounting.rounding import float_down, float_up
+from discreet.ledger.codec import Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A budget as the owner wrote it, ε alone or (ε, δ), and its limits in the ledger's units."""
+
+    epsilon: Fraction
+    delta: Fraction | None
+    limits: Amounts
+
+    @classmethod
+    def of(cls, epsilon: Fraction, delta: Fraction | None) -> Grant:
+        if delta is None:
+            return cls(epsilon, delta, (granted(epsilon),))
+        filter_ = ConcentratedFilter.of(epsilon, delta)
+        return cls(epsilon, delta, (filter_.rho, filter_.delta))
+
+    @property
+    def nothing(self) -> Amounts:
+        return (0,) * len(self.limits)
+
+    def filter(self, spent: Amounts) -> Filter:
+        return _filter(self.limits, spent)
+
+    def share(self, epsilon: Fraction, spent: Amounts) -> Filter:
+        """An analyst's quota: the ρ of (ε, δ/2), and of the δ for key selection as large a part as of the ε."""
+        return _filter(self.share_limits(epsilon), spent)
+
+    def share_limits(self, epsilon: Fraction) -> Amounts:
+        return _share_limits(self.epsilon, self.delta, epsilon)
+
+    def within(self, other: Grant) -> bool:
+        """Whether this grant allows no more than the other, in the same currency."""
+        if self.delta is None or other.delta is None:
+            return self.delta is other.delta and self.epsilon <= other.epsilon
+        return self.epsilon <= other.epsilon and self.delta <= other.delta
+
+    def converted(self, spent: Amounts) -> Amounts | None:
+        """Amounts of another grant in this one's currency; pure spending becomes concentrated, never the reverse."""
+        if len(spent) == len(self.limits):
+            return spent
+        if self.delta is None:
+            return None
+        return charged(rho_of_pure(Fraction(spent[0], UNITS))), 0
+
+    def balance(self, limits: Amounts, spent: Amounts, epsilon: Fraction) -> Balance:
+        left = tuple(max(limit - used, 0) for limit, used in zip(limits, spent, strict=True))
+        if self.delta is None:
+            return Balance(*(_pure(units) for units in (limits, spent, left)))
+        used = Fraction(spent[0], UNITS)
+        return Balance(
+            Amount(float_up(epsilon), float_down(Fraction(limits[0], UNITS)), float_up(self.delta)),
+            Amount(
+                float_up(epsilon_of_rho(used, self.delta / 2)),
+                float_up(used),
+                float_up(Fraction(spent[1], UNITS)),
+            ),
+            Amount(
+                float_down(Fraction(math.isqrt(2 * left[0] * UNITS), UNITS)),
+                float_down(Fraction(left[0], UNITS)),
+                float_down(Fraction(left[1], UNITS)),
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """ε, and where they apply ρ and δ."""
+
+    epsilon: float
+    rho: float | None = None
+    delta: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """What was granted, what is spent (rounded up) and what remains (rounded down).
+
+    In a concentrated budget the ε of total and spent are (ε, δ) guarantees; the ε of what remains is the largest price
+    still payable.
+    """
+
+    total: Amount
+    spent: Amount
+    remaining: Amount
+
+
+@lru_cache(maxsize=1024)
+def _share_limits(total: Fraction, delta: Fraction | None, epsilon: Fraction) -> Amounts:
+    if delta is None:
+        return (granted(epsilon),)
+    return granted(rho_of_epsilon(epsilon, delta / 2)), granted(delta / 2 * epsilon / total)
+
+
+def _filter(limits: Amounts, spent: Amounts) -> Filter:
+    if len(limits) == 1:
+        return PureFilter(limits[0], spent[0])
+    return ConcentratedFilter(limits[0], limits[1], spent[0], spent[1])
+
+
+def _pure(units: Amounts) -> Amount:
+    return Amount(float(Fraction(units[0], UNITS)))

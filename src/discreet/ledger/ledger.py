@@ -1,0 +1,325 @@
+"""Charge before data; keep the answer beside its charge; never exceed the budget."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Final, NoReturn, Self
+
+from discreet.accounting import Loss
+from discreet.errors import Refused
+from discreet.ledger.codec import GENESIS, Record, encode, link, written
+from discreet.ledger.entries import Entry, Kept, entries, kept
+from discreet.ledger.files import Seal
+from discreet.ledger.grant import Balance, Grant
+from discreet.ledger.problems import LedgerDamaged, LedgerError
+from discreet.ledger.state import State, granted_fields
+from discreet.ledger.store import Store
+from discreet.noise import SYSTEM, Bits
+
+OWNER: Final = "owner"
+"""Who is written down where no analyst is named."""
+TOTALS_EVERY: Final = 1000
+LARGEST_SEALED: Final = 2**28
+LONGEST: Final = 200_000
+"""Characters of a question that are recorded at most."""
+
+
+class Ledger:
+    """An opened ledger. Many threads may share it; other processes open it for themselves.
+
+    Theorem  The losses of all releases made inside `charge` blocks, by any number of threads and processes, crashes
+             included, together fit the budget, and those of each analyst fit that analyst's share.
+    Proof    A block begins after one transaction has read what all others spent, checked both filters and put the
+             charge on disk. SQLite lets one such transaction run at a time. Nothing lowers what is spent.
+    """
+
+    def __init__(
+        self, path: Path, grant: Grant, *, shares: Mapping[str, Fraction], protected: str = "", name: str = ""
+    ) -> None:
+        self._process = os.getpid()
+        self._shares = dict(shares)
+        self._lock = threading.RLock()
+        self._waiting: deque[Charge] = deque()
+        self._store = Store(path)
+        self._state = State()
+        try:
+            self._write(lambda: self._agree(grant, protected, name))
+        except BaseException:
+            self._store.close()
+            raise
+
+    def _agree(self, grant: Grant, protected: str, name: str) -> None:
+        """Begin the journal, or see that policy and journal say the same."""
+        recorded = self._state.grant
+        if not self._state.head:
+            self._append_budget(grant, "the ledger begins")
+        elif (grant.epsilon, grant.delta) != (recorded.epsilon, recorded.delta):
+            if not grant.within(recorded):
+                raise LedgerError(
+                    f"the policy grants {_shown(grant)}, the ledger {_shown(recorded)}",
+                    "raise it on the record with `discreet budget raise`, or restore the number in the policy",
+                )
+            self._append_budget(grant, "the policy lowered it")
+        if self._state.protected != protected:
+            self._append("epoch", {"protected": protected, "name": name})
+
+    # spending
+
+    def charge(
+        self, loss: Loss, *, why: str, analyst: str | None = None, plan: str | None = None, data: int | None = None
+    ) -> Charge:
+        """`with ledger.charge(loss, why=…) as bits:` — the loss is on disk when the block begins, and stays spent."""
+        if analyst is not None and analyst not in self._shares:
+            known = ", ".join(sorted(self._shares)) or "there are none"
+            raise Refused("unknown-analyst", f"{analyst!r} has no share in the policy", f"analysts: {known}")
+        if len(why) > LONGEST:
+            raise Refused("too-complex", f"the question has more than {LONGEST} characters", "ask a shorter one")
+        return Charge(self, loss, analyst or OWNER, why, plan, data)
+
+    def _spend(self, charge: Charge) -> None:
+        """Join those who wait. Whoever gets the lock puts all of them on disk in one transaction."""
+        self._waiting.append(charge)
+        with self._lock:
+            if not charge.settled:
+                self._settle([self._waiting.popleft() for _ in range(len(self._waiting))])
+        if charge.refusal is not None:
+            raise charge.refusal
+
+    def _settle(self, batch: list[Charge]) -> None:
+        """Charge all of them. If the transaction fails, each learns it, and none gets bits."""
+        try:
+            self._write(lambda: self._admit_all(batch))
+        except BaseException as error:
+            for charge in batch:
+                charge.refusal = charge.refusal or _failure(error)
+            if not isinstance(error, LedgerError):
+                raise
+        finally:
+            for charge in batch:
+                charge.settled = True
+
+    def _admit_all(self, batch: list[Charge]) -> None:
+        for charge in batch:
+            self._admit(charge)
+
+    def _admit(self, charge: Charge) -> None:
+        state = self._state
+        try:
+            spent = state.grant.filter(state.spent).admit(charge.loss).units
+            if charge.analyst != OWNER:
+                limit = self._shares[charge.analyst]
+                state.grant.share(limit, state.share(charge.analyst)).admit(charge.loss)
+        except Refused as refusal:
+            charge.refusal = refusal
+            return
+        loss = tuple(after - before for after, before in zip(spent, state.spent, strict=True))
+        fields = {
+            "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "analyst": charge.analyst,
+            "question": charge.why,
+            "plan": charge.plan,
+            "data": state.data if charge.data is None else charge.data,
+            "loss": written(loss),
+            "spent": written(spent),
+        }
+        self._append("charge", fields)
+        charge.number, charge.digest = self._state.head, self._state.digest
+
+    def _keep(self, charge: Charge, answer: bytes) -> None:
+        fields = {"charge": charge.number, "digest": hashlib.sha256(answer).hexdigest()}
+        with self._lock:
+            self._usable()
+            with self._store.relaxed():
+                self._write(lambda: self._append("answer", fields, charge.plan, answer))
+
+    # the owner's acts
+
+    def raise_budget(self, grant: Grant, reason: str) -> None:
+        """Change what may be spent, on the record. Refused below what is spent already."""
+        self._write(lambda: self._append_budget(grant, reason))
+
+    def _append_budget(self, grant: Grant, reason: str) -> None:
+        spent = grant.converted(self._state.spent)
+        shares = {analyst: grant.converted(amounts) for analyst, amounts in self._state.shares.items()}
+        if spent is None:
+            raise LedgerError(
+                "what was spent in a budget with delta cannot be counted in one without", "keep the delta"
+            )
+        if any(used > limit for used, limit in zip(spent, grant.limits, strict=True)):
+            balance = grant.balance(grant.limits, spent, grant.epsilon)
+            raise LedgerError(
+                f"{_shown(grant)} is less than what is spent already (epsilon {balance.spent.epsilon:g})",
+                "spending cannot be undone: grant at least that much",
+            )
+        written_shares = {analyst: written(amounts or ()) for analyst, amounts in shares.items()}
+        fields = {**granted_fields(grant), "spent": written(spent), "shares": written_shares, "reason": reason}
+        self._append("budget", fields)
+
+    def advance_data(self, reason: str) -> int:
+        """Begin a new data version; all versions share what was spent."""
+        self._write(lambda: self._append("data", {"version": self._state.data + 1, "reason": reason}))
+        return self._state.data
+
+    # looking
+
+    def balance(self, analyst: str | None = None) -> Balance:
+        """What was granted, is spent and remains: of everybody, or of one analyst."""
+        with self._lock:
+            self._refresh()
+            state = self._state
+        if analyst is None:
+            return state.grant.balance(state.grant.limits, state.spent, state.grant.epsilon)
+        if analyst not in self._shares:
+            raise Refused("unknown-analyst", f"{analyst!r} has no share in the policy", "see the policy's analysts")
+        share = self._shares[analyst]
+        return state.grant.balance(state.grant.share_limits(share), state.share(analyst), share)
+
+    @property
+    def data_version(self) -> int:
+        with self._lock:
+            self._refresh()
+            return self._state.data
+
+    def entries(self) -> list[Entry]:
+        """One entry for each charge, oldest first."""
+        with self._lock:
+            self._usable()
+            return entries(self._store)
+
+    def kept(self, plan: str) -> list[Kept]:
+        """The answers kept for a plan, newest first."""
+        with self._lock:
+            self._usable()
+            return kept(self._store, plan)
+
+    # the journal
+
+    def _write(self, act: Callable[[], object]) -> None:
+        """One transaction on the newest state. If it fails, what we know is what we knew."""
+        with self._lock:
+            self._usable()
+            before = self._state
+            try:
+                with self._store.transaction():
+                    self._catch_up()
+                    act()
+            except BaseException:
+                self._state = before
+                raise
+
+    def _refresh(self) -> None:
+        self._usable()
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Read what others appended. A journal that does not hold what we know was rolled back."""
+        head, digest = self._store.last() or (0, GENESIS)
+        if (head, digest) == (self._state.head, self._state.digest):
+            return
+        if head <= self._state.head:
+            raise LedgerDamaged(f"record {self._state.head} of the ledger is gone or another", "restore a backup")
+        if not self._state.head:
+            self._state = _resume(self._store, head)
+        for row in self._store.rows(self._state.head):
+            self._state = self._state.after(row)
+
+    def _append(self, kind: str, fields: Record, plan: str | None = None, answer: bytes | None = None) -> None:
+        line = encode(kind, fields)
+        row = self._state.head + 1, line, link(self._state.digest, line)
+        self._state = self._state.after(row)
+        self._store.append(*row, plan, answer)
+        if row[0] % TOTALS_EVERY == 0 and kind != "totals":
+            self._append("totals", self._state.totals())
+
+    def _usable(self) -> None:
+        if self._process != os.getpid():
+            raise LedgerError("this ledger was opened before a fork", "open it again in this process")
+        if self._store.closed:
+            raise LedgerError("this ledger is closed", "open it again")
+
+    # the end
+
+    def close(self) -> None:
+        """Close, and seal the file if nobody else is using it."""
+        with self._lock:
+            if self._process != os.getpid() or self._store.closed:
+                return
+            self._store.close()
+            alone = not self._store.wal.exists()
+            if alone and self._state.head and self._store.path.stat().st_size <= LARGEST_SEALED:
+                Seal.of(self._store.path, self._state.head).write(self._store.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an open ledger cannot be copied or pickled: open it again")
+
+
+@dataclass(slots=True, eq=False)
+class Charge:
+    """One charge. Entering it spends; it yields the bits to draw noise from; nothing gives it back."""
+
+    ledger: Ledger = field(repr=False)
+    loss: Loss
+    analyst: str
+    why: str
+    plan: str | None
+    data: int | None
+    number: int = 0
+    digest: str = ""
+    settled: bool = False
+    refusal: BaseException | None = None
+
+    def __enter__(self) -> Bits:
+        if self.settled:
+            raise LedgerError("this charge was used already", "charge again: every release has a price")
+        self.ledger._spend(self)
+        return SYSTEM
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """No refund, whatever happened."""
+
+    @property
+    def receipt(self) -> str:
+        """Proof that the ledger once held this charge: a rolled-back ledger does not match it."""
+        return f"{self.number}:{self.digest}"
+
+    def keep(self, answer: bytes) -> None:
+        """Put the answer beside its charge, so that the same question can be answered again for nothing."""
+        self.ledger._keep(self, answer)
+
+
+def _resume(store: Store, head: int) -> State:
+    """The state at the last record that repeats all of it, or an empty one."""
+    start = head - head % TOTALS_EVERY
+    if not start:
+        return State()
+    previous, row = store.rows(start - 1, start + 2)
+    return State.resumed(previous, row)
+
+
+def _failure(error: BaseException) -> LedgerError:
+    """An error of its own for each that waited."""
+    if isinstance(error, LedgerError):
+        return type(error)(error.reason, error.fix)
+    return LedgerError("the ledger was interrupted; nothing was released", "ask again")
+
+
+def _shown(grant: Grant) -> str:
+    delta = "" if grant.delta is None else f", delta {float(grant.delta):g}"
+    return f"epsilon {float(grant.epsilon):g}{delta}"

@@ -1,0 +1,19 @@
+"""What can go wrong with a ledger. All of it fails closed: no charge, no answer."""
+
+from __future__ import annotations
+
+
+class LedgerError(Exception):
+    """The ledger could not be used; nothing was released."""
+
+    def __init__(self, reason: str, fix: str = "") -> None:
+        super().__init__(reason, fix)
+        self.reason = reason
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return self.reason + (f" → {self.fix}" if self.fix else "")
+
+
+class LedgerDamaged(LedgerError):  # noqa: N818  (it is a state, found out)
+    """The ledger's content is not what discreet wrote."""

@@ -1,0 +1,141 @@
+"""What the journal adds up to: a value that each record turns into the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Final
+
+from discreet.ledger.codec import GENESIS, Amounts, Record, decode, link, parsed, written
+from discreet.ledger.grant import Grant
+from discreet.ledger.problems import LedgerDamaged
+from discreet.ledger.store import Row
+
+NOTHING: Final = Grant(Fraction(0), None, (0,))
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The journal up to its record number `head`."""
+
+    head: int = 0
+    digest: str = GENESIS
+    grant: Grant = NOTHING
+    spent: Amounts = NOTHING.nothing
+    shares: dict[str, Amounts] = field(default_factory=dict)
+    protected: str | None = None
+    data: int = 1
+
+    def after(self, row: Row) -> State:
+        """The state after one more record; `LedgerDamaged` unless it follows from this one."""
+        number, line, digest = row
+        if number != self.head + 1 or digest != link(self.digest, line):
+            raise LedgerDamaged(f"record {number} does not follow from the one before", "restore a backup")
+        record = decode(number, line)
+        try:
+            state = RULES[record["kind"]](self, record)
+        except (KeyError, TypeError, ValueError):
+            raise LedgerDamaged(f"record {number} does not add up", "restore a backup") from None
+        return replace(state, head=number, digest=digest)
+
+    @classmethod
+    def resumed(cls, previous: Row, row: Row) -> State:
+        """The state at a record that repeats all of it, taken at its word: `verify` recomputes it."""
+        number, line, _ = row
+        record = decode(number, line)
+        try:
+            return replace(_repeated(record), head=number - 1, digest=previous[2]).after(row)
+        except (KeyError, TypeError, ValueError):
+            raise LedgerDamaged(f"record {number} does not add up", "restore a backup") from None
+
+    def share(self, analyst: str) -> Amounts:
+        return self.shares.get(analyst, self.grant.nothing)
+
+    def totals(self) -> Record:
+        """The fields of a record that repeats the whole state."""
+        return {
+            **granted_fields(self.grant),
+            "spent": written(self.spent),
+            "shares": {analyst: written(amounts) for analyst, amounts in self.shares.items()},
+            "protected": self.protected,
+            "data": self.data,
+        }
+
+
+def granted_fields(grant: Grant) -> Record:
+    delta = None if grant.delta is None else str(grant.delta)
+    return {"epsilon": str(grant.epsilon), "delta": delta, "limits": written(grant.limits)}
+
+
+def _grant(record: Record) -> Grant:
+    delta = None if record["delta"] is None else Fraction(record["delta"])
+    return Grant(Fraction(record["epsilon"]), delta, parsed(record["limits"]))
+
+
+def _shares(record: Record) -> dict[str, Amounts]:
+    return {str(analyst): parsed(amounts) for analyst, amounts in record["shares"].items()}
+
+
+def _budget(state: State, record: Record) -> State:
+    grant = _grant(record)
+    spent, shares = parsed(record["spent"]), _shares(record)
+    if grant.converted(state.spent) != spent:
+        raise ValueError("a budget does not change what is spent")
+    if {analyst: grant.converted(amounts) for analyst, amounts in state.shares.items()} != shares:
+        raise ValueError("a budget does not change what analysts spent")
+    return replace(state, grant=grant, spent=spent, shares=shares)
+
+
+def _epoch(state: State, record: Record) -> State:
+    return replace(state, protected=str(record["protected"]))
+
+
+def _data(state: State, record: Record) -> State:
+    if record["version"] != state.data + 1:
+        raise ValueError("data versions count up")
+    return replace(state, data=state.data + 1)
+
+
+def _charge(state: State, record: Record) -> State:
+    analyst, loss, spent = str(record["analyst"]), parsed(record["loss"]), parsed(record["spent"])
+    if plus(state.spent, loss) != spent:
+        raise ValueError("a charge adds its loss")
+    shares = {**state.shares, analyst: plus(state.share(analyst), loss)}
+    return replace(state, spent=spent, shares=shares)
+
+
+def _answer(state: State, record: Record) -> State:
+    if not 0 < record["charge"] <= state.head:
+        raise ValueError("an answer follows its charge")
+    return state
+
+
+def _totals(state: State, record: Record) -> State:
+    if replace(_repeated(record), head=state.head, digest=state.digest) != state:
+        raise ValueError("totals repeat what the records before add up to")
+    return state
+
+
+def _repeated(record: Record) -> State:
+    return State(
+        grant=_grant(record),
+        spent=parsed(record["spent"]),
+        shares=_shares(record),
+        protected=str(record["protected"]),
+        data=int(record["data"]),
+    )
+
+
+def plus(a: Amounts, b: Amounts) -> Amounts:
+    return tuple(x + y for x, y in zip(a, b, strict=True))
+
+
+RULES: Final[dict[str, Callable[[State, Record], State]]] = {
+    "budget": _budget,
+    "epoch": _epoch,
+    "data": _data,
+    "charge": _charge,
+    "answer": _answer,
+    "totals": _totals,
+}
