@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from discreet.ledger.files import locked, refuse_network
+from discreet.files import locked
+from discreet.ledger.files import refuse_network
 from discreet.ledger.problems import LedgerDamaged, LedgerError
 
 FORMAT: Final = 1
