@@ -9,9 +9,9 @@ from importlib.util import find_spec
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import noise, start
+from benchmarks import ledger, noise, private_copy, start
 
-MODULES = (noise, start)
+MODULES = (noise, start, ledger, private_copy)
 PEERS = ("opendp",)
 
 

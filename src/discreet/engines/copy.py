@@ -225,7 +225,7 @@ def _reported(connection: duckdb.DuckDBPyConnection, table: str, progress: Progr
             progress(table, max(connection.query_progress(), 0.0) / 100)
 
     watcher = threading.Thread(target=watch, daemon=True)
-    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar = true")  # else DuckDB does not count
     connection.execute("SET enable_progress_bar_print = false")
     progress(table, 0.0)
     watcher.start()

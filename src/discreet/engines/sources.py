@@ -17,8 +17,6 @@ from discreet.policy.model import Format, Policy, Table
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-MEMORY = "2GB"
-
 
 def paths(policy: Policy, table: Table) -> list[Path]:
     """The files that a table is read from; `SourceError` if there are none."""
