@@ -17,6 +17,7 @@ Number = int | float | Decimal | Fraction
 
 LEAST_EPSILON: Final = Fraction(1, 10**9)
 MOST_EPSILON: Final = Fraction(10**9)
+MOST_EXTENT: Final = Fraction(10**100)
 
 
 def number(value: object, name: str) -> Fraction:
@@ -41,6 +42,14 @@ def positive(value: object, name: str) -> Fraction:
     exact = number(value, name)
     if exact <= 0:
         raise ValueError(f"{name} must be above 0, not {value}")
+    return exact
+
+
+def extent(value: object, name: str) -> Fraction:
+    """A sensitivity or a step: above zero, and so that float64 holds it, its inverse, and the squares of both."""
+    exact = positive(value, name)
+    if not 1 / MOST_EXTENT <= exact <= MOST_EXTENT:
+        raise ValueError(f"{name} must lie between 1e-100 and 1e100: use another unit")
     return exact
 
 
@@ -69,13 +78,22 @@ def whole(value: object, name: str, *, least: int = 1) -> int:
     return int(value)
 
 
+def flag(value: object, name: str) -> bool:
+    """True or False and nothing else: `"no"` would count as true."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, not {value!r}")
+    return value
+
+
 def interval(value: object, name: str = "bounds") -> tuple[Fraction, Fraction]:
-    """A pair (low, high) of finite numbers with low < high."""
+    """A pair (low, high) of numbers with low < high, also as floats."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Sequence) or len(value) != 2:
         raise TypeError(f"{name} must be a pair (low, high) that you know without looking at the data")
     low, high = value
     lower, upper = number(low, f"{name}[0]"), number(high, f"{name}[1]")
-    if lower >= upper:
+    if max(abs(lower), abs(upper)) > MOST_EXTENT:
+        raise ValueError(f"{name} must lie between -1e100 and 1e100: use another unit")
+    if float(lower) >= float(upper):
         raise ValueError(f"{name} must have low < high, not ({low}, {high})")
     return lower, upper
 

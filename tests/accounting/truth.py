@@ -27,6 +27,9 @@ def meant(value: float) -> Fraction:
 
 
 def real(value: float | Decimal | Fraction) -> Real:
+    if isinstance(value, Decimal):
+        digits, exponent = value.as_tuple()[1:]
+        return mp.mpf(int("".join(map(str, digits)))) * mp.mpf(10) ** exponent
     exact = meant(value) if isinstance(value, float) else Fraction(value)
     return mp.mpf(exact.numerator) / exact.denominator
 
@@ -71,14 +74,17 @@ def masses(noise: Noise, most: int) -> list[Real]:
 def hockey_stick(noise: Noise, shift: int, epsilon: Fraction) -> Real:
     """Σ max(0, P(Z = y) − e^ε·P(Z = y − shift)), outcome by outcome; what is left out is below 10⁻⁶⁰."""
     reach = math.ceil(140 * noise.scale if isinstance(noise, DiscreteLaplace) else 17 * math.sqrt(noise.spread)) + 1
-    mass = masses(noise, reach + shift)
+    mass = masses(noise, reach + abs(shift))
     factor = mp.exp(real(epsilon))
     gaps = (mass[abs(y)] - factor * mass[abs(y - shift)] for y in range(-reach, reach + 1))
     return mp.fsum(gap for gap in gaps if gap > 0)
 
 
 def epsilon_of_rho(rho: Real, delta: Real) -> Real:
-    """The least of ρα + ln(1/(αδ))/(α − 1) + ln(1 − 1/α) over α > 1 (Canonne, Kamath & Steinke 2020, Proposition 12)."""
+    """The least of ρα + ln(1/(αδ))/(α − 1) + ln(1 − 1/α) over α > 1.
+
+    Source   Canonne, Kamath & Steinke 2020, Proposition 12.
+    """
 
     def bound(log: Real) -> Real:
         x = mp.exp(log)

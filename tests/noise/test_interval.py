@@ -356,7 +356,7 @@ def test_float_and_exact_arithmetic_agree_word_by_word(
     monkeypatch: pytest.MonkeyPatch, scale: Fraction, symmetric: bool
 ) -> None:
     offset = symmetric_offset(scale) if symmetric else None
-    words = (SYSTEM.words(500) >> np.uint64(1)).tolist()
+    words = (SYSTEM.words(200) >> np.uint64(1)).tolist()
     fast = floors(drawn(words), scale, offset).tolist()
     monkeypatch.setattr(interval, "MARGIN", 1e9)
     slow = floors(drawn(words), scale, offset).tolist()

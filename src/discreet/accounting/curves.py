@@ -48,9 +48,11 @@ def _cut(noise: Noise, shift: int, epsilon: Fraction) -> int | None:
 
 
 def gaussian_spread(epsilon: Number, delta: Number, sensitivity: int) -> Fraction:
-    """The least σ² (within a thousandth of a percent) for which the discrete Gaussian on one integer is (ε, δ)-DP.
+    """A σ² for which the discrete Gaussian on one integer is (ε, δ)-DP, while a hundredth of a percent less is not.
 
-    float64 finds it; the exact δ decides: the result is enlarged until that is at most the δ asked for.
+    float64 finds it; the exact δ decides: the result is enlarged until that is at most the δ asked for. The verdict
+    holds for this σ² only, so never round it, not even up: δ does not always fall as σ grows (at ε = 42 it rises from
+    10⁻¹⁸ at σ = 0.11 to 10⁻⁷ at σ = 0.18, until the next outcome is safe).
     """
     cost, shift = price(epsilon), whole(sensitivity, "sensitivity")
     allowed = decimal(probability(delta, "delta"), context(40, ROUND_FLOOR))

@@ -144,7 +144,7 @@ def _smooth_tail(spread: Fraction, least: int) -> Bounds:
 
     Theorem  With x = m/σ, φ the normal density, Q its tail and Heₙ the Hermite polynomials, the sum is
              Q(x) + φ(x)·(1/(2σ) + Σⱼ B₂ⱼ/(2j)!·He₂ⱼ₋₁(x)/σ²ʲ) + R with j ≤ 10,
-             and |R| ≤ |B₂₀|/20!·√(20!)·σ⁻²⁰ < 10⁻⁶·σ⁻²⁰, and from x = 8 on also at most the last term, which is relative.
+             and |R| ≤ |B₂₀|/20!·√(20!)·σ⁻²⁰ < 10⁻⁶·σ⁻²⁰, and from x = 8 on also at most the last term.
              The full sum is σ√(2π) within a factor 1 ± exp(−2π²σ²·0.99) (Poisson), which is far below the digits here.
     Proof    Euler–Maclaurin: |R| ≤ |B₂₀|/20!·∫|f⁽²⁰⁾|. The n-th derivative of φ is (−1)ⁿHeₙφ, and E|Heₙ| ≤ √(n!) for a
              normal variable. The zeros of He₂₀ lie below 8, and beyond them ∫He₂₀φ from x on is He₁₉(x)·φ(x).

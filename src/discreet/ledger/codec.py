@@ -39,9 +39,10 @@ Record = dict[str, Any]
 
 
 def encode(kind: str, fields: Record) -> str:
-    """A record as a line."""
+    """A record as a line. What UTF-8 cannot write (lone surrogates) stays escaped, as JSON does it."""
     record = {**fields, "v": VERSION, "kind": kind}
-    return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    line = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return line.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def decode(number: int, line: object) -> Record:

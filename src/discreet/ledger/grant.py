@@ -36,8 +36,12 @@ class Grant:
         return _filter(self.limits, spent)
 
     def share(self, epsilon: Fraction, spent: Amounts) -> Filter:
-        """An analyst's quota: the ρ of (ε, δ/2), and of the δ for key selection as large a part as of the ε."""
-        return _filter(self.share_limits(epsilon), spent)
+        """An analyst's quota: the ρ of (ε, δ/2), and of the δ for key selection as large a part as of the ε.
+
+        The owner may make a share smaller than what the analyst spent already: then nothing is left of it.
+        """
+        limits = self.share_limits(epsilon)
+        return _filter(limits, tuple(min(used, limit) for used, limit in zip(spent, limits, strict=True)))
 
     def share_limits(self, epsilon: Fraction) -> Amounts:
         return _share_limits(self.epsilon, self.delta, epsilon)
@@ -59,7 +63,8 @@ class Grant:
     def balance(self, limits: Amounts, spent: Amounts, epsilon: Fraction) -> Balance:
         left = tuple(max(limit - used, 0) for limit, used in zip(limits, spent, strict=True))
         if self.delta is None:
-            return Balance(*(_pure(units) for units in (limits, spent, left)))
+            total, used, rest = (Fraction(units[0], UNITS) for units in (limits, spent, left))
+            return Balance(Amount(float_up(total)), Amount(float_up(used)), Amount(float_down(rest)))
         used = Fraction(spent[0], UNITS)
         return Balance(
             Amount(float_up(epsilon), float_down(Fraction(limits[0], UNITS)), float_up(self.delta)),
@@ -109,7 +114,3 @@ def _filter(limits: Amounts, spent: Amounts) -> Filter:
     if len(limits) == 1:
         return PureFilter(limits[0], spent[0])
     return ConcentratedFilter(limits[0], limits[1], spent[0], spent[1])
-
-
-def _pure(units: Amounts) -> Amount:
-    return Amount(float(Fraction(units[0], UNITS)))

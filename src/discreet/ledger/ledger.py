@@ -6,7 +6,8 @@ import hashlib
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -16,19 +17,18 @@ from typing import Final, NoReturn, Self
 
 from discreet.accounting import Loss
 from discreet.errors import Refused
-from discreet.ledger.codec import GENESIS, Record, encode, link, written
+from discreet.ledger.codec import GENESIS, Record, decode, encode, link, written
 from discreet.ledger.entries import Entry, Kept, entries, kept
 from discreet.ledger.files import Seal
 from discreet.ledger.grant import Balance, Grant
 from discreet.ledger.problems import LedgerDamaged, LedgerError
 from discreet.ledger.state import State, granted_fields
-from discreet.ledger.store import Store
+from discreet.ledger.store import Row, Store
 from discreet.noise import SYSTEM, Bits
 
 OWNER: Final = "owner"
 """Who is written down where no analyst is named."""
 TOTALS_EVERY: Final = 1000
-LARGEST_SEALED: Final = 2**28
 LONGEST: Final = 200_000
 """Characters of a question that are recorded at most."""
 
@@ -59,7 +59,12 @@ class Ledger:
 
     def _agree(self, grant: Grant, protected: str, name: str) -> None:
         """Begin the journal, or see that policy and journal say the same."""
-        recorded = self._state.grant
+        recorded, seal = self._state.grant, Seal.read(self._store.path)
+        if seal and seal.head > self._state.head:
+            raise LedgerDamaged(
+                f"{self._store.path} had {seal.head} records when it was closed and has {self._state.head}",
+                "restore a backup",
+            )
         if not self._state.head:
             self._append_budget(grant, "the ledger begins")
         elif (grant.epsilon, grant.delta) != (recorded.epsilon, recorded.delta):
@@ -83,24 +88,29 @@ class Ledger:
             raise Refused("unknown-analyst", f"{analyst!r} has no share in the policy", f"analysts: {known}")
         if len(why) > LONGEST:
             raise Refused("too-complex", f"the question has more than {LONGEST} characters", "ask a shorter one")
-        return Charge(self, loss, analyst or OWNER, why, plan, data)
+        return Charge(self, loss, OWNER if analyst is None else analyst, why, plan, data)
 
     def _spend(self, charge: Charge) -> None:
         """Join those who wait. Whoever gets the lock puts all of them on disk in one transaction."""
+        self._usable()
         self._waiting.append(charge)
         with self._lock:
             if not charge.settled:
                 self._settle([self._waiting.popleft() for _ in range(len(self._waiting))])
         if charge.refusal is not None:
             raise charge.refusal
+        if not charge.paid:  # whoever took it off the queue was interrupted before anything was written
+            raise _failure(KeyboardInterrupt())
 
     def _settle(self, batch: list[Charge]) -> None:
         """Charge all of them. If the transaction fails, each learns it, and none gets bits."""
         try:
             self._write(lambda: self._admit_all(batch))
+            for charge in batch:
+                charge.paid = charge.refusal is None
         except BaseException as error:
             for charge in batch:
-                charge.refusal = charge.refusal or _failure(error)
+                charge.paid, charge.refusal = False, charge.refusal or _failure(error)
             if not isinstance(error, LedgerError):
                 raise
         finally:
@@ -115,7 +125,7 @@ class Ledger:
         state = self._state
         try:
             spent = state.grant.filter(state.spent).admit(charge.loss).units
-            if charge.analyst != OWNER:
+            if charge.analyst in self._shares:
                 limit = self._shares[charge.analyst]
                 state.grant.share(limit, state.share(charge.analyst)).admit(charge.loss)
         except Refused as refusal:
@@ -131,15 +141,12 @@ class Ledger:
             "loss": written(loss),
             "spent": written(spent),
         }
-        self._append("charge", fields)
-        charge.number, charge.digest = self._state.head, self._state.digest
+        charge.number, _, charge.digest = self._append("charge", fields)
 
     def _keep(self, charge: Charge, answer: bytes) -> None:
         fields = {"charge": charge.number, "digest": hashlib.sha256(answer).hexdigest()}
-        with self._lock:
-            self._usable()
-            with self._store.relaxed():
-                self._write(lambda: self._append("answer", fields, charge.plan, answer))
+        with self._held(), self._store.relaxed():
+            self._write(lambda: self._append("answer", fields, charge.plan, answer))
 
     # the owner's acts
 
@@ -166,15 +173,16 @@ class Ledger:
 
     def advance_data(self, reason: str) -> int:
         """Begin a new data version; all versions share what was spent."""
-        self._write(lambda: self._append("data", {"version": self._state.data + 1, "reason": reason}))
-        return self._state.data
+        with self._held():
+            self._write(lambda: self._append("data", {"version": self._state.data + 1, "reason": reason}))
+            return self._state.data
 
     # looking
 
     def balance(self, analyst: str | None = None) -> Balance:
         """What was granted, is spent and remains: of everybody, or of one analyst."""
-        with self._lock:
-            self._refresh()
+        with self._held():
+            self._catch_up()
             state = self._state
         if analyst is None:
             return state.grant.balance(state.grant.limits, state.spent, state.grant.epsilon)
@@ -185,28 +193,25 @@ class Ledger:
 
     @property
     def data_version(self) -> int:
-        with self._lock:
-            self._refresh()
+        with self._held():
+            self._catch_up()
             return self._state.data
 
     def entries(self) -> list[Entry]:
         """One entry for each charge, oldest first."""
-        with self._lock:
-            self._usable()
+        with self._held():
             return entries(self._store)
 
     def kept(self, plan: str) -> list[Kept]:
         """The answers kept for a plan, newest first."""
-        with self._lock:
-            self._usable()
+        with self._held():
             return kept(self._store, plan)
 
     # the journal
 
     def _write(self, act: Callable[[], object]) -> None:
         """One transaction on the newest state. If it fails, what we know is what we knew."""
-        with self._lock:
-            self._usable()
+        with self._held():
             before = self._state
             try:
                 with self._store.transaction():
@@ -215,10 +220,6 @@ class Ledger:
             except BaseException:
                 self._state = before
                 raise
-
-    def _refresh(self) -> None:
-        self._usable()
-        self._catch_up()
 
     def _catch_up(self) -> None:
         """Read what others appended. A journal that does not hold what we know was rolled back."""
@@ -232,13 +233,22 @@ class Ledger:
         for row in self._store.rows(self._state.head):
             self._state = self._state.after(row)
 
-    def _append(self, kind: str, fields: Record, plan: str | None = None, answer: bytes | None = None) -> None:
+    def _append(self, kind: str, fields: Record, plan: str | None = None, answer: bytes | None = None) -> Row:
         line = encode(kind, fields)
         row = self._state.head + 1, line, link(self._state.digest, line)
         self._state = self._state.after(row)
         self._store.append(*row, plan, answer)
         if row[0] % TOTALS_EVERY == 0 and kind != "totals":
             self._append("totals", self._state.totals())
+        return row
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """One thread at a time. The process is looked at first: a fork may have copied the lock while it was taken."""
+        self._usable()
+        with self._lock:
+            self._usable()
+            yield
 
     def _usable(self) -> None:
         if self._process != os.getpid():
@@ -249,14 +259,19 @@ class Ledger:
     # the end
 
     def close(self) -> None:
-        """Close, and seal the file if nobody else is using it."""
-        with self._lock:
-            if self._process != os.getpid() or self._store.closed:
+        """Close, and seal the file if it is sound and nobody else is using it."""
+        if self._process != os.getpid():
+            return
+        with self._lock, suppress(LedgerError, OSError):
+            if self._store.closed:
                 return
-            self._store.close()
-            alone = not self._store.wal.exists()
-            if alone and self._state.head and self._store.path.stat().st_size <= LARGEST_SEALED:
-                Seal.of(self._store.path, self._state.head).write(self._store.path)
+            try:
+                self._catch_up()
+            finally:
+                self._store.close()
+            seal = Seal.of(self._store.path, self._state.head)
+            if seal:
+                seal.write(self._store.path)
 
     def __enter__(self) -> Self:
         return self
@@ -281,10 +296,12 @@ class Charge:
     number: int = 0
     digest: str = ""
     settled: bool = False
+    paid: bool = False
     refusal: BaseException | None = None
+    unused: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __enter__(self) -> Bits:
-        if self.settled:
+        if not self.unused.acquire(blocking=False):
             raise LedgerError("this charge was used already", "charge again: every release has a price")
         self.ledger._spend(self)
         return SYSTEM
@@ -297,20 +314,26 @@ class Charge:
     @property
     def receipt(self) -> str:
         """Proof that the ledger once held this charge: a rolled-back ledger does not match it."""
+        self._demand_paid()
         return f"{self.number}:{self.digest}"
 
     def keep(self, answer: bytes) -> None:
         """Put the answer beside its charge, so that the same question can be answered again for nothing."""
+        self._demand_paid()
         self.ledger._keep(self, answer)
+
+    def _demand_paid(self) -> None:
+        if not self.paid:
+            raise LedgerError("nothing was charged here", "enter the charge first")
 
 
 def _resume(store: Store, head: int) -> State:
     """The state at the last record that repeats all of it, or an empty one."""
     start = head - head % TOTALS_EVERY
-    if not start:
-        return State()
-    previous, row = store.rows(start - 1, start + 2)
-    return State.resumed(previous, row)
+    rows = list(store.rows(start - 1, start + 2)) if start else []
+    if len(rows) == 2 and decode(*rows[1][:2])["kind"] == "totals":
+        return State.resumed(*rows)
+    return State()
 
 
 def _failure(error: BaseException) -> LedgerError:

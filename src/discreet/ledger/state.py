@@ -13,6 +13,8 @@ from discreet.ledger.problems import LedgerDamaged
 from discreet.ledger.store import Row
 
 NOTHING: Final = Grant(Fraction(0), None, (0,))
+MALFORMED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What reading a record raises that discreet did not write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class State:
         record = decode(number, line)
         try:
             state = RULES[record["kind"]](self, record)
-        except (KeyError, TypeError, ValueError):
+        except MALFORMED:
             raise LedgerDamaged(f"record {number} does not add up", "restore a backup") from None
         return replace(state, head=number, digest=digest)
 
@@ -46,7 +48,7 @@ class State:
         record = decode(number, line)
         try:
             return replace(_repeated(record), head=number - 1, digest=previous[2]).after(row)
-        except (KeyError, TypeError, ValueError):
+        except MALFORMED:
             raise LedgerDamaged(f"record {number} does not add up", "restore a backup") from None
 
     def share(self, analyst: str) -> Amounts:
@@ -70,7 +72,10 @@ def granted_fields(grant: Grant) -> Record:
 
 def _grant(record: Record) -> Grant:
     delta = None if record["delta"] is None else Fraction(record["delta"])
-    return Grant(Fraction(record["epsilon"]), delta, parsed(record["limits"]))
+    limits = parsed(record["limits"])
+    if len(limits) != (1 if delta is None else 2):
+        raise ValueError("a pure budget has one limit, a concentrated one two")
+    return Grant(Fraction(record["epsilon"]), delta, limits)
 
 
 def _shares(record: Record) -> dict[str, Amounts]:
@@ -101,12 +106,14 @@ def _charge(state: State, record: Record) -> State:
     analyst, loss, spent = str(record["analyst"]), parsed(record["loss"]), parsed(record["spent"])
     if plus(state.spent, loss) != spent:
         raise ValueError("a charge adds its loss")
+    if any(used > limit for used, limit in zip(spent, state.grant.limits, strict=True)):
+        raise ValueError("a charge fits the budget")
     shares = {**state.shares, analyst: plus(state.share(analyst), loss)}
     return replace(state, spent=spent, shares=shares)
 
 
 def _answer(state: State, record: Record) -> State:
-    if not 0 < record["charge"] <= state.head:
+    if record["charge"] not in range(1, state.head + 1):
         raise ValueError("an answer follows its charge")
     return state
 

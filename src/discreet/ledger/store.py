@@ -6,15 +6,17 @@ one thread at a time; other processes have their own. BEGIN IMMEDIATE lets one w
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sqlite3
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from discreet.files import locked
-from discreet.ledger.files import refuse_network
+from discreet.ledger.files import beside, refuse_network
 from discreet.ledger.problems import LedgerDamaged, LedgerError
 
 FORMAT: Final = 1
@@ -37,12 +39,14 @@ class Store:
         refuse_network(path.parent)
         self.path = path
         self.closed = False
-        with self._reported("open"), locked(path.with_suffix(".lock")):
+        with self._reported("open"), locked(beside(path, ".lock")):
             self._connection = self._connect()
+            self._files = self._identities()
+        _OPENED.add(self)
 
     def _connect(self) -> sqlite3.Connection:
-        if not self.path.exists():
-            os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        if not self.path.exists() or not self.path.stat().st_size:
+            self._begin()
         connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(connection)
@@ -51,19 +55,27 @@ class Store:
             raise
         return connection
 
+    def _begin(self) -> None:
+        """Make the file, unless there was one: SQLite would throw the WAL of an emptied file away."""
+        if self.wal.exists() and self.wal.stat().st_size:
+            raise LedgerDamaged(f"{self.path} was emptied or removed, its last changes remain", "restore a backup")
+        os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+
     def _prepare(self, connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA trusted_schema = OFF")
+        new = not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        if not new:
+            self._recognise(connection)
         if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
             raise LedgerError(f"{self.path} cannot be written safely (no WAL here)", "move it to a local disk")
         connection.execute("PRAGMA synchronous = FULL")
-        if not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+        if new:
             connection.execute("BEGIN IMMEDIATE")
             for statement in SCHEMA.values():
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
             connection.execute("COMMIT")
-        self._recognise(connection)
 
     def _recognise(self, connection: sqlite3.Connection) -> None:
         application, version = (
@@ -82,15 +94,43 @@ class Store:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Everything inside is on disk when the block ends, or nothing is."""
+        self._not_within_another()
         with self._reported("write"):
-            self._connection.execute("BEGIN IMMEDIATE")
             try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                self._unmoved()
                 yield
                 self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
+                self._unmoved()
+            finally:
+                self._roll_back()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Everything read inside is of one moment, whatever others write."""
+        with self._reported("read"):
+            try:
+                self._connection.execute("BEGIN")
+                yield
+            finally:
+                self._roll_back()
+
+    def _not_within_another(self) -> None:
+        """A signal handler may run while its own thread writes: it must not undo half of that."""
+        if self._connection.in_transaction:
+            raise LedgerError(f"{self.path} is being written by this thread", "wait until that is done")
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def _unmoved(self) -> None:
+        """What is written to a file that was replaced or removed under an open ledger is lost."""
+        if self._identities() != self._files:
+            raise LedgerDamaged(f"{self.path} was replaced while it was open", "verify it, then open it again")
+
+    def _identities(self) -> list[tuple[int, int] | None]:
+        return [_identity(path) for path in (self.path, self.wal)]
 
     def append(self, number: int, line: str, digest: str, plan: str | None = None, kept: bytes | None = None) -> None:
         self._connection.execute("INSERT INTO journal VALUES (?, ?, ?, ?, ?)", (number, line, digest, plan, kept))
@@ -136,6 +176,7 @@ class Store:
     def copy_to(self, path: Path) -> None:
         """A consistent copy, also while others write."""
         with self._reported("copy"):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
             target = sqlite3.connect(path)
             try:
                 self._connection.backup(target)
@@ -146,15 +187,15 @@ class Store:
     @contextmanager
     def relaxed(self) -> Iterator[None]:
         """Commits inside need not wait for the disk: a power cut may lose them, never what was committed before."""
-        self._connection.execute("PRAGMA synchronous = NORMAL")
         try:
+            self._connection.execute("PRAGMA synchronous = NORMAL")
             yield
         finally:
             self._connection.execute("PRAGMA synchronous = FULL")
 
     @property
     def wal(self) -> Path:
-        return self.path.with_name(self.path.name + "-wal")
+        return beside(self.path, "-wal")
 
     def close(self) -> None:
         self._connection.close()
@@ -165,21 +206,46 @@ class Store:
         """Turn what SQLite and the system say into an error that says what to do."""
         try:
             yield
-        except sqlite3.DatabaseError as error:
-            kind = LedgerError if isinstance(error, sqlite3.OperationalError) else LedgerDamaged
-            raise kind(f"could not {doing} {self.path}: {error}", _advice(str(error))) from None
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite quotes damaged text in what it says
+            advice = _advice(str(error))
+            kind = LedgerError if advice else LedgerDamaged
+            raise kind(f"could not {doing} {self.path}: {error}", advice or "restore a backup") from None
         except OSError as error:
-            raise LedgerError(f"could not {doing} {self.path}: {error.strerror}", _advice(str(error))) from None
+            advice = _advice(str(error)) or "check the state folder"
+            raise LedgerError(f"could not {doing} {self.path}: {error.strerror}", advice) from None
 
 
-def _advice(message: str) -> str:
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+_OPENED: Final[weakref.WeakSet[Store]] = weakref.WeakSet()
+
+
+def _leave_to_the_parent() -> None:
+    """Never close in a forked child: SQLite would remove the WAL by its name, with what others wrote to it since."""
+    for store in _OPENED:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(store._connection))
+
+
+os.register_at_fork(after_in_child=_leave_to_the_parent)
+
+
+def _advice(message: str) -> str | None:
+    """What to do about a failure that is not the file's; None if it is."""
     table = {
         "readonly": "make the state folder writable",
         "ermission": "make the state folder writable",
         "Read-only": "make the state folder writable",
+        "unable to open": "see that it is a file, and that you may write to its folder",
         "full": "free some space; nothing was answered",
+        "No space": "free some space; nothing was answered",
         "disk I/O": "check the disk; nothing was answered",
         "locked": "try again: other processes are spending",
         "No such file": "create the folder first",
     }
-    return next((advice for part, advice in table.items() if part in message), "restore a backup")
+    return next((advice for part, advice in table.items() if part in message), None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.ledger.codec import decode
-from discreet.ledger.files import Seal
+from discreet.ledger.files import Seal, beside
 from discreet.ledger.problems import LedgerDamaged, LedgerError
 from discreet.ledger.state import State
 from discreet.ledger.store import Store
@@ -34,45 +34,52 @@ def verify(path: Path, receipts: Iterable[str] = ()) -> Report:
 
     A ledger that was rolled back as a whole, seal included, looks sound to itself: only a receipt tells.
     """
-    if not path.exists():
-        raise LedgerError(f"there is no ledger at {path}", "the first question begins one")
-    seal = Seal.read(path)
-    untouched = Seal.of(path, seal.head) if seal else None
-    wal = path.with_name(path.name + "-wal").exists()
+    try:
+        _demand(path)
+        seal = Seal.read(path)
+        found = Seal.of(path, seal.head) if seal else None
+    except OSError as error:
+        raise LedgerError(f"could not read {path}: {error.strerror}", "run this as the owner of the files") from None
     try:
         store = Store(path)
     except LedgerDamaged as damage:
         return Report(0, 0, "", False, (str(damage),))
     try:
-        return _report(store, receipts, seal, untouched, written_since=wal)
+        with store.snapshot():
+            return _report(store, receipts, seal, found)
     finally:
         store.close()
 
 
-def _report(
-    store: Store, receipts: Iterable[str], seal: Seal | None, untouched: Seal | None, *, written_since: bool
-) -> Report:
+def _demand(path: Path) -> None:
+    if not path.exists():
+        raise LedgerError(f"there is no ledger at {path}", "the first question begins one")
+
+
+def _report(store: Store, receipts: Iterable[str], seal: Seal | None, found: Seal | None) -> Report:
     problems: list[str] = []
-    state, charges, hashes = State(), 0, {0: State().digest}
+    state, charges, hashes = State(), 0, {"0": State().digest}
     try:
         problems += store.sound()
         answers = dict(store.kept())
         for row in store.rows():
             state = state.after(row)
-            hashes[state.head] = state.digest
+            hashes[str(state.head)] = state.digest
             record = decode(row[0], row[1])
             charges += record["kind"] == "charge"
             if record["kind"] == "answer":
-                kept = answers.pop(row[0], b"")
-                if hashlib.sha256(kept).hexdigest() != record["digest"]:
+                kept = answers.pop(row[0], None)
+                if not isinstance(kept, bytes) or hashlib.sha256(kept).hexdigest() != record["digest"]:
                     problems.append(f"the answer kept in record {row[0]} was changed")
         problems += [f"record {number} keeps an answer that it should not" for number in answers]
         problems += _plans(store)
     except LedgerError as damage:
         problems.append(str(damage))
-    sealed = seal is not None and seal.head == state.head and not written_since
-    if sealed and seal != untouched:
+    sealed = seal is not None and found is not None and seal.head == state.head
+    if sealed and seal != found:
         problems.append("bytes of the file changed since it was closed, outside of what is recorded")
+    if seal and seal.head > state.head:
+        problems.append(f"the ledger had {seal.head} records when it was closed and has {state.head}")
     problems += [
         f"receipt {text} does not match: the ledger was rolled back" for text in receipts if not _held(text, hashes)
     ]
@@ -81,33 +88,43 @@ def _report(
 
 def _plans(store: Store) -> list[str]:
     """The column by which kept answers are found repeats what the charges say."""
-    lines = {number: line for number, line, _ in store.rows()}
-    wrong = []
-    for number, plan in store.plans():
-        record = decode(number, lines[number])
-        charged = decode(record["charge"], lines[record["charge"]]) if record["kind"] == "answer" else {}
-        if plan != charged.get("plan"):
-            wrong.append(f"record {number} is filed under another question")
-    return wrong
+    records = {number: decode(number, line) for number, line, _ in store.rows()}
+    answers = {number: record["charge"] for number, record in records.items() if record["kind"] == "answer"}
+    expected = {number: records[charge].get("plan") for number, charge in answers.items()}
+    found = dict(store.plans())
+    return [
+        f"record {number} is filed under another question"
+        for number in sorted(expected | found)
+        if expected.get(number) != found.get(number)
+    ]
 
 
-def _held(receipt: str, hashes: dict[int, str]) -> bool:
+def _held(receipt: str, hashes: dict[str, str]) -> bool:
     number, _, digest = receipt.strip().partition(":")
-    return number.isdecimal() and hashes.get(int(number)) == digest
+    return hashes.get(number) == digest
 
 
 def back_up(path: Path, target: Path) -> Report:
     """Write a consistent copy, also while others spend, and verify it."""
+    _demand(path)
     if target.exists():
         raise LedgerError(f"{target} exists already", "name a new file")
+    _copy(path, target)
+    report = verify(target)
+    beside(target, ".lock").unlink(missing_ok=True)
+    return report
+
+
+def _copy(path: Path, target: Path) -> None:
+    """All of it or nothing."""
     store = Store(path)
     try:
         store.copy_to(target)
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
     finally:
         store.close()
-    report = verify(target)
-    target.with_suffix(".lock").unlink(missing_ok=True)
-    return report
 
 
 def restore(backup: Path, path: Path) -> Report:
@@ -119,22 +136,19 @@ def restore(backup: Path, path: Path) -> Report:
     if not saved.sound:
         raise LedgerDamaged(f"{backup} is damaged itself: {saved.problems[0]}", "use another backup")
     if path.exists():
-        present = verify(path, ())
+        present = verify(path)
         if present.sound and present.records > 0 and not _contains(backup, present):
             raise LedgerError(
                 f"{path} is sound and has records that the backup lacks: restoring would forget spending",
                 "keep it; or move it away yourself if you are sure",
             )
-    for name in (path.name + "-wal", path.name + "-shm"):
-        path.with_name(name).unlink(missing_ok=True)
-    path.with_suffix(".seal").unlink(missing_ok=True)
-    store = Store(backup)
-    temporary = path.with_suffix(".restoring")
+        if present.sound and beside(path, "-wal").exists():
+            raise LedgerError(f"{path} is in use: what is spent meanwhile would be lost", "close it everywhere first")
+    temporary = beside(path, ".restoring")
     temporary.unlink(missing_ok=True)
-    try:
-        store.copy_to(temporary)
-    finally:
-        store.close()
+    _copy(backup, temporary)
+    for ending in ("-wal", "-shm", ".seal"):
+        beside(path, ending).unlink(missing_ok=True)
     temporary.replace(path)
     return verify(path)
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from discreet.accounting.distributions import Noise
 from discreet.exact import Number
-from discreet.mechanisms.arrays import Array, Integers, some_numbers
+from discreet.mechanisms.arrays import Array, Integers, integers, some_numbers
 from discreet.mechanisms.grid import INTEGERS, Grid
 from discreet.noise import Bits
 
@@ -47,10 +47,14 @@ class Additive(ABC):
     def draw(self, noise: Any, length: int, bits: Bits | None) -> Integers:
         """Fresh noise."""
 
-    def error(self, confidence: Number = 0.95) -> float:
-        """The half-width t: one released number lies within t of the exact one with this confidence."""
-        grid = self._own_grid
-        width = self.noise(grid.distance(self.sensitivity), 1).width(confidence)
+    def error(self, confidence: Number = 0.95, *, like: ArrayLike | Fraction | Decimal = 0) -> float:
+        """The half-width t: each released number lies within t of the exact one with this confidence.
+
+        `like` stands for what will be released: only its type and length matter.
+        """
+        example = some_numbers(like, "like")
+        grid = self._grid_for(example)
+        width = self.noise(self._moved(grid, example.size), example.size).width(confidence)
         return width if grid is INTEGERS else grid.value(width) + float(grid.step) / 2
 
     def release(self, exact: ArrayLike | int | Fraction | Decimal, bits: Bits | None = None) -> Any:
@@ -59,10 +63,10 @@ class Additive(ABC):
             return exact + int(self.draw(self.noise(self.sensitivity, 1), 1, bits)[0])
         array = some_numbers(exact, "exact")
         flat = array.ravel()
-        if array.dtype.kind != "f" and self._own_grid is INTEGERS:
+        grid = self._grid_for(array)
+        if grid is INTEGERS:
             values = self._blurred(flat, self.sensitivity, bits)
         else:
-            grid = self.grid(flat.size)
             values = grid.values(self._blurred(grid.steps(flat, "exact"), self._moved(grid, flat.size), bits))
         return values.reshape(array.shape) if array.ndim else values.item()
 
@@ -70,7 +74,7 @@ class Additive(ABC):
         """The grid for vectors of real numbers of this length."""
         if self.step is not None:
             return Grid(self.step)
-        fine = min(self.sensitivity / (100 * self.slack(length)), self.spread / 50)
+        fine = min(self.sensitivity / self.slack(length), self.spread) / 200
         return Grid.at_most(max(fine, self.spread / 2**38))
 
     @property
@@ -78,15 +82,23 @@ class Additive(ABC):
         """The grid for a single number: the integers, where those can be."""
         return INTEGERS if self.step is None and self.sensitivity >= 1 else self.grid(1)
 
+    def _grid_for(self, array: Array) -> Grid:
+        return INTEGERS if array.dtype.kind != "f" and self._own_grid is INTEGERS else self.grid(array.size)
+
+    def _need_integers(self) -> None:
+        if self._own_grid is not INTEGERS:
+            raise ValueError("on a grid rounding costs as well: leave step out and use a sensitivity of at least 1")
+
     def _moved(self, grid: Grid, length: int) -> Fraction:
         """The sensitivity in steps, with what rounding adds."""
-        if length == 1:
+        if length == 1 or grid is INTEGERS:
             return grid.distance(self.sensitivity)
         return self.sensitivity / grid.step + self.slack(length) * (1 if grid.dyadic else 2)
 
     def _blurred(self, exact: Array, moved: Fraction, bits: Bits | None) -> Array:
         noise = self.draw(self.noise(moved, exact.size), exact.size, bits)
         largest = max(abs(int(exact.max())), abs(int(exact.min()))) + max(int(noise.max()), -int(noise.min()))
-        if exact.dtype == object or largest > np.iinfo(np.int64).max:
-            exact, noise = exact.astype(object), noise.astype(object)
-        return np.asarray(exact + noise)
+        if exact.dtype != object and largest <= np.iinfo(np.int64).max:
+            return np.asarray(exact + noise)
+        # whether the result is of int64 may depend on the released values only
+        return integers(exact.astype(object) + noise.astype(object))

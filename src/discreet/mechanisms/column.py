@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from discreet.accounting.losses import Reach
 from discreet.exact import Number, interval
 from discreet.mechanisms.arrays import Integers, column
-from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.grid import FARTHEST, Grid
 from discreet.mechanisms.payment import spread
 
 
@@ -30,10 +30,13 @@ class Column:
         low, high = interval(bounds)
         largest = max(abs(low), abs(high))
         size = spread(Reach.cells(1, largest), epsilon=epsilon, rho=rho)
-        fine = max((high - low) / 2**36, largest / 2**48, size / 2**38)
+        fine = max((high - low) / 2**36, largest / 2**48, size / 2**37)
         grid = Grid.at_most(min(fine, (high - low) / 4)) if step is None else Grid.of(step)
         if grid.nearest(high) <= grid.nearest(low):
             raise ValueError(f"step must be smaller than the bounds are apart, not {step}")
+        if largest / grid.step > FARTHEST - 3:
+            # else some data would be refused and other data not
+            raise ValueError("bounds must be less than 2**51 steps from zero: pass a larger step, or shift the values")
         return cls((low, high), grid)
 
     @property

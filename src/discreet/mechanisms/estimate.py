@@ -22,9 +22,9 @@ def clopper_pearson(successes: int, trials: int, confidence: Number = 0.95) -> t
     n, k = whole(trials, "trials"), whole(successes, "successes", least=0)
     if k > n:
         raise ValueError(f"successes must be at most trials = {n}, not {k}")
-    side = (1 - float(probability(confidence, "confidence"))) / 2
+    side = float((1 - probability(confidence, "confidence")) / 2)
     low = 0.0 if k == 0 else _beta_quantile(side, k, n - k + 1)
-    high = 1.0 if k == n else _beta_quantile(1 - side, k + 1, n - k)
+    high = 1.0 if k == n else 1 - _beta_quantile(side, n - k, k + 1)
     return low, high
 
 

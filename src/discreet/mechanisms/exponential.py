@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.accounting.losses import Concentrated, Pure
-from discreet.exact import Number, positive, whole
+from discreet.exact import Number, extent, flag, whole
 from discreet.exact import epsilon as price
-from discreet.mechanisms.selection import factor, shortfall, tilt, units
+from discreet.mechanisms.selection import factor, log_odds, shortfall, tilt, units
 from discreet.noise import Bits, Exponents, gumbel_race
 
 
@@ -46,8 +46,8 @@ class Exponential:
         monotone: bool = False,
     ) -> None:
         object.__setattr__(self, "epsilon", tilt(epsilon, rho))
-        object.__setattr__(self, "sensitivity", positive(sensitivity, "sensitivity"))
-        object.__setattr__(self, "monotone", monotone)
+        object.__setattr__(self, "sensitivity", extent(sensitivity, "sensitivity"))
+        object.__setattr__(self, "monotone", flag(monotone, "monotone"))
         object.__setattr__(self, "loss", Pure(price(epsilon)) if rho is None else Concentrated(price(rho, "rho")))
 
     def choose(self, scores: ArrayLike, bits: Bits | None = None) -> int:
@@ -58,8 +58,7 @@ class Exponential:
 
     def probabilities(self, scores: ArrayLike) -> NDArray[np.float64]:
         """With which probability each candidate is chosen."""
-        exponents = self._exponents(scores)
-        weights = np.exp((exponents.scores - exponents.scores.max()) * float(exponents.unit))
+        weights = np.exp(log_odds(self._exponents(scores)))
         return np.asarray(weights / weights.sum(), dtype=np.float64)
 
     def error(self, confidence: Number = 0.95, *, candidates: int) -> float:
@@ -99,8 +98,8 @@ class TopK:
     ) -> None:
         object.__setattr__(self, "k", whole(k, "k"))
         object.__setattr__(self, "epsilon", tilt(epsilon, rho, k))
-        object.__setattr__(self, "sensitivity", positive(sensitivity, "sensitivity"))
-        object.__setattr__(self, "monotone", monotone)
+        object.__setattr__(self, "sensitivity", extent(sensitivity, "sensitivity"))
+        object.__setattr__(self, "monotone", flag(monotone, "monotone"))
         object.__setattr__(self, "loss", Pure(price(epsilon)) if rho is None else Concentrated(price(rho, "rho")))
 
     def choose(self, scores: ArrayLike, bits: Bits | None = None) -> list[int]:

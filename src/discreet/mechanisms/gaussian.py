@@ -12,7 +12,7 @@ from discreet.accounting.conversion import rho_of_epsilon
 from discreet.accounting.curves import gaussian_spread
 from discreet.accounting.distributions import DiscreteGaussian
 from discreet.accounting.losses import Approximate, Concentrated, Reach
-from discreet.exact import Number, positive, probability
+from discreet.exact import Number, extent, probability
 from discreet.exact import epsilon as price
 from discreet.mechanisms.additive import Additive
 from discreet.mechanisms.arrays import Integers
@@ -52,8 +52,8 @@ class Gaussian(Additive):
         promise = _promise(rho, epsilon, delta)
         object.__setattr__(self, "promise", promise)
         object.__setattr__(self, "rho", _rho(promise))
-        object.__setattr__(self, "sensitivity", positive(sensitivity, "sensitivity"))
-        object.__setattr__(self, "step", None if step is None else positive(step, "step"))
+        object.__setattr__(self, "sensitivity", extent(sensitivity, "sensitivity"))
+        object.__setattr__(self, "step", None if step is None else extent(step, "step"))
 
     @property
     def sigma(self) -> float:
@@ -67,13 +67,14 @@ class Gaussian(Additive):
 
     @property
     def loss(self) -> Concentrated:
-        """ρ; with (ε, δ), the ρ of a single number's noise, which is at least that of a vector's."""
-        moved = Fraction(math.floor(self._own_grid.distance(self.sensitivity)))
-        return Concentrated(max(self.rho, moved**2 / (2 * self.noise(moved, 1).spread)))
+        """ρ; with (ε, δ), the largest ρ of what can be released: one integer, one real number, a vector."""
+        ways = {math.floor(grid.distance(self.sensitivity)) for grid in (self._own_grid, self.grid(1))}
+        return Concentrated(max(self.rho, *(moved**2 / (2 * self.noise(Fraction(moved), 1).spread) for moved in ways)))
 
     def loss_for(self, reach: Reach) -> Concentrated:
-        """What the same noise costs where one unit reaches that far."""
-        return Concentrated(self.loss.rho * reach.l2_squared / self.sensitivity**2)
+        """What the same noise costs on integers where one unit reaches that far."""
+        self._need_integers()
+        return Concentrated(reach.l2_squared / (2 * min(self.noise(self.sensitivity, n).spread for n in (1, 2))))
 
     def noise(self, moved: Fraction, length: int) -> DiscreteGaussian:
         if isinstance(self.promise, Approximate) and length == 1:

@@ -3,7 +3,7 @@
 Theorem  Rounding half up to multiples of a step moves two numbers that are Δ apart to at most ⌈Δ/step⌉ steps apart.
 Proof    r(a) = ⌊a + ½⌋ is monotone and r(a + k) = r(a) + k for integers k ≥ Δ/step.
 
-Division by a power of two is exact in float64. Division by any other step is off by less than half a step below 2⁵²
+Division by a power of two is exact in float64. Division by any other step is off by less than half a step below 2⁵¹
 steps, which costs one step more at most; `Grid.distance` counts it.
 """
 
@@ -16,11 +16,11 @@ from typing import Final
 
 import numpy as np
 
-from discreet.exact import Number, positive
+from discreet.exact import Number, extent
 from discreet.mechanisms.arrays import Array, Integers
 
-FARTHEST: Final = 2**52
-"""Steps from zero beyond which float64 no longer resolves half a step."""
+FARTHEST: Final = 2**51
+"""Steps from zero within which a quotient in float64, by a step in float64, is off by less than half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Grid:
 
     @classmethod
     def of(cls, step: Number) -> Grid:
-        return cls(positive(step, "step"))
+        return cls(extent(step, "step"))
 
     @classmethod
     def at_most(cls, step: Fraction) -> Grid:

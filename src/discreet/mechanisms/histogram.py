@@ -68,7 +68,7 @@ class Histogram:
             values = values.tolist()
         if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
             raise TypeError("values must be a list or array of labels, one for each unit")
-        found = [places[value] for value in values if isinstance(value, Hashable) and value in places]
+        found = [place for value in values if (place := _place(value, places)) is not None]
         return np.bincount(np.array(found, dtype=np.int64), minlength=len(places)).astype(np.int64)
 
     def _by_edge(self, values: ArrayLike | Sequence[Hashable]) -> Integers:
@@ -78,14 +78,29 @@ class Histogram:
         return counts.astype(np.int64)
 
 
+def _place(value: object, places: dict[Hashable, int]) -> int | None:
+    try:
+        return places.get(value)
+    except TypeError:  # not hashable, so no label either
+        return None
+
+
 def _distinct(keys: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    if isinstance(keys, (str, bytes)) or not isinstance(keys, Iterable):
+        raise TypeError("keys must be a list of labels")
     labels = tuple(keys)
-    if not labels or len(set(labels)) < len(labels):
+    try:
+        different = len(set(labels))
+    except TypeError:
+        raise TypeError("keys must be hashable: strings, numbers, tuples of such") from None
+    if not labels or different < len(labels):
         raise ValueError("keys must be at least one label, each once")
     return labels
 
 
 def _ascending(edges: Sequence[Number]) -> tuple[Fraction, ...]:
+    if not isinstance(edges, Iterable):
+        raise TypeError("edges must be a list of numbers")
     numbers = tuple(number(edge, "edges") for edge in edges)
     if len(numbers) < 2 or any(a >= b for a, b in pairwise(numbers)):
         raise ValueError("edges must be at least two numbers in ascending order")

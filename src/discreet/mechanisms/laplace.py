@@ -8,7 +8,7 @@ from fractions import Fraction
 from discreet import noise as sampler
 from discreet.accounting.distributions import DiscreteLaplace
 from discreet.accounting.losses import Pure, Reach
-from discreet.exact import Number, positive
+from discreet.exact import Number, extent
 from discreet.exact import epsilon as price
 from discreet.mechanisms.additive import Additive
 from discreet.mechanisms.arrays import Integers
@@ -37,8 +37,8 @@ class Laplace(Additive):
 
     def __init__(self, epsilon: Number, *, sensitivity: Number, step: Number | None = None) -> None:
         object.__setattr__(self, "epsilon", price(epsilon))
-        object.__setattr__(self, "sensitivity", positive(sensitivity, "sensitivity"))
-        object.__setattr__(self, "step", None if step is None else positive(step, "step"))
+        object.__setattr__(self, "sensitivity", extent(sensitivity, "sensitivity"))
+        object.__setattr__(self, "step", None if step is None else extent(step, "step"))
 
     @property
     def scale(self) -> Fraction:
@@ -53,7 +53,8 @@ class Laplace(Additive):
         return Pure(self.epsilon)
 
     def loss_for(self, reach: Reach) -> Pure:
-        """What the same noise costs where one unit reaches that far."""
+        """What the same noise costs on integers where one unit reaches that far."""
+        self._need_integers()
         return Pure(reach.l1 / self.scale)
 
     def variance(self) -> float:

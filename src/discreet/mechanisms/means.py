@@ -58,15 +58,12 @@ class BoundedMean:
 
     def release(self, values: ArrayLike, bits: Bits | None = None) -> float:
         """The noisy mean of one number for each unit."""
-        return self.estimate(values, bits=bits).value
+        total, count = self._noisy(values, bits)
+        return self._mean(total, (max(count, 1),) * 2)
 
     def estimate(self, values: ArrayLike, confidence: Number = 0.95, bits: Bits | None = None) -> Estimate[float]:
         """The noisy mean with the interval that the noisy sum and count allow."""
-        steps = self.column.steps(values) - self.column.middle
-        if self.size is not None and steps.size != self.size:
-            raise ValueError(f"values must hold size = {self.size} numbers, not {steps.size}: declare the true size")
-        total = self.total.release(exact_sum(steps), bits)
-        count = steps.size if self.count is None else self.count.release(steps.size, bits)
+        total, count = self._noisy(values, bits)
         least, most, slip = self._ranges(count, confidence)
         if least <= 0:
             ends = float(self.column.bounds[0]), float(self.column.bounds[1])
@@ -84,6 +81,14 @@ class BoundedMean:
         if least <= 0:
             return self.column.grid.value(widest)
         return min((slip + self.column.radius * (most - units)) / least, widest) * float(self.column.grid.step)
+
+    def _noisy(self, values: ArrayLike, bits: Bits | None) -> tuple[int, int]:
+        """The noisy sum about the middle, and the noisy count."""
+        steps = self.column.steps(values) - self.column.middle
+        if self.size is not None and steps.size != self.size:
+            raise ValueError(f"values must hold size = {self.size} numbers, not {steps.size}: declare the true size")
+        total = self.total.release(exact_sum(steps), bits)
+        return total, steps.size if self.count is None else self.count.release(steps.size, bits)
 
     def _ranges(self, count: int, confidence: Number) -> tuple[int, int, int]:
         """Bounds on the count, and the noise on the sum, that hold together with this confidence."""

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.accounting.losses import Pure
-from discreet.exact import Number, positive
+from discreet.exact import Number, extent, flag
 from discreet.exact import epsilon as price
-from discreet.mechanisms.selection import factor, shortfall, units
+from discreet.mechanisms.selection import factor, log_odds, shortfall, units
 from discreet.noise import Bits, Exponents, exponential_race
 
 
@@ -32,8 +32,8 @@ class PermuteAndFlip:
 
     def __init__(self, epsilon: Number, *, sensitivity: Number, monotone: bool = False) -> None:
         object.__setattr__(self, "epsilon", price(epsilon))
-        object.__setattr__(self, "sensitivity", positive(sensitivity, "sensitivity"))
-        object.__setattr__(self, "monotone", monotone)
+        object.__setattr__(self, "sensitivity", extent(sensitivity, "sensitivity"))
+        object.__setattr__(self, "monotone", flag(monotone, "monotone"))
 
     @property
     def loss(self) -> Pure:
@@ -51,8 +51,7 @@ class PermuteAndFlip:
         Proof   Give each candidate a uniform arrival time t; r is chosen if its own coin p(r) succeeds and nobody who
                 came before did: ∫ p(r)·Π(1 − t·p(s)) dt over s ≠ r, a polynomial that Gauss's quadrature integrates.
         """
-        exponents = self._exponents(scores)
-        coins = np.exp((exponents.scores - exponents.scores.max()) * float(exponents.unit))
+        coins = np.exp(log_odds(self._exponents(scores)))
         nodes, weights = np.polynomial.legendre.leggauss(min(coins.size // 2 + 1, 500))
         survivals = 1 - np.outer((nodes + 1) / 2, coins)
         others = survivals.prod(axis=1)[:, None] / survivals

@@ -34,7 +34,8 @@ class Quantile:
     """Quantiles of numbers within bounds, by a tree of noisy counts (`Tree`) or one by one (`Points`).
 
     Theorem  ε-DP or ρ-zCDP, by the theorem of the method.
-    Error    In ranks: how many units lie between the exact quantile and the released one, at most.
+    Error    In ranks: how many units lie between the exact quantile and the released one, at most, without those that
+             share its cell: one of 16⁴ (tree) or 2³² (exponential) equal parts of the range.
     """
 
     quantiles: tuple[Fraction, ...]
@@ -72,7 +73,7 @@ class Quantile:
         return found if self.several else float(found[0])
 
     def error(self, confidence: Number = 0.95) -> float:
-        """Ranks: with this confidence, no released quantile has more units between it and the exact one."""
+        """Ranks: with this confidence, no released quantile has more units between its cell and the exact one's."""
         return self.method.error(1 - probability(confidence, "confidence"), self.quantiles)
 
 

@@ -64,13 +64,14 @@ class RandomizedResponse:
         return np.where(np.eye(self.answers, dtype=bool), self.truth, self.lie)
 
     def respond(self, answers: ArrayLike, bits: Bits | None = None) -> Any:
-        """A randomised response for each true answer, 0 … k − 1 (or False and True). Like in, like out."""
+        """A randomised response for each true answer, 0 … k − 1 (or False and True, and booleans out)."""
         exact = self._checked(answers, "answers")
         flat = exact.ravel().astype(np.int64)
         lies = np.flatnonzero(noise.untruths(self.epsilon, self.answers - 1, flat.size, bits=bits))
         shifts = 1 + noise.below(self.answers - 1, flat.size, bits=bits)
         flat[lies] = (flat[lies] + shifts[lies]) % self.answers
-        responses = flat.reshape(exact.shape).astype(exact.dtype)
+        # not the dtype of what came in: a narrow one may not hold every answer
+        responses = flat.reshape(exact.shape).astype(np.bool_ if exact.dtype.kind == "b" else np.int64)
         return responses if exact.ndim else responses.item()
 
     release = respond
@@ -104,11 +105,14 @@ class RandomizedResponse:
 
     def error(self, confidence: Number = 0.95, *, size: int) -> float:
         """The half-width for `size` people, whatever the truth (Hoeffding 1963)."""
-        spare = 1 - float(probability(confidence, "confidence"))
+        spare = float(1 - probability(confidence, "confidence"))
         return math.sqrt(math.log(2 / spare) / (2 * whole(size, "size"))) / (self.truth - self.lie)
 
     def _checked(self, values: ArrayLike, name: str) -> Array:
-        array = np.asarray(values)
+        try:
+            array = np.asarray(values)
+        except ValueError:
+            raise ValueError(f"{name} must be an integer or an array of equally long rows of integers") from None
         if array.dtype.kind not in "iub" or (array.dtype.kind == "b" and self.answers > 2):
             raise TypeError(f"{name} must be integers from 0 to {self.answers - 1}: number the answers first")
         if array.size and (array.min() < 0 or array.max() >= self.answers):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from discreet.exact import Number, probability, whole
 from discreet.exact import epsilon as price
 from discreet.mechanisms.arrays import Integers, some_numbers
 from discreet.mechanisms.grid import INTEGERS, Grid
+from discreet.noise import Exponents
 
 
 def units(scores: ArrayLike, sensitivity: Fraction) -> tuple[Integers, int]:
@@ -27,22 +29,29 @@ def units(scores: ArrayLike, sensitivity: Fraction) -> tuple[Integers, int]:
     grid = score_grid(sensitivity)
     if grid is INTEGERS and array.dtype.kind != "f":
         return array, math.floor(sensitivity)
-    grid = _fine_grid(sensitivity)
+    grid = fine_grid(sensitivity)
     return grid.steps(array, "scores"), int(grid.distance(sensitivity))
 
 
 def score_grid(sensitivity: Fraction) -> Grid:
     """Where integer scores live: on the integers, unless a unit moves them by less."""
-    return INTEGERS if sensitivity >= 1 else _fine_grid(sensitivity)
+    return INTEGERS if sensitivity >= 1 else fine_grid(sensitivity)
 
 
-def _fine_grid(sensitivity: Fraction) -> Grid:
+def fine_grid(sensitivity: Fraction) -> Grid:
+    """Where real scores live."""
     return Grid.at_most(sensitivity / 1000)
 
 
 def factor(*, monotone: bool) -> int:
     """2, or 1 where adding a unit can only raise scores, or only lower them: then all exponents move the same way."""
     return 1 if monotone else 2
+
+
+def log_odds(exponents: Exponents) -> NDArray[np.float64]:
+    """Every candidate's exponent less the best one's. Scores may be farther apart than int64 reaches."""
+    gaps: NDArray[np.uint64] = (exponents.scores.max() - exponents.scores).view(np.uint64)
+    return -gaps.astype(np.float64) * float(exponents.unit)
 
 
 def tilt(epsilon: Number | None, rho: Number | None, choices: int = 1) -> Fraction:
@@ -60,5 +69,5 @@ def tilt(epsilon: Number | None, rho: Number | None, choices: int = 1) -> Fracti
 
 def shortfall(epsilon: Fraction, sensitivity: Fraction, halves: int, confidence: Number, candidates: int) -> float:
     """By how much the choice may fall short of the best: P(shortfall ≥ R) ≤ candidates·exp(−εR/(halves·Δ))."""
-    spare = 1 - float(probability(confidence, "confidence"))
+    spare = float(1 - probability(confidence, "confidence"))
     return float(halves * sensitivity / epsilon) * math.log(whole(candidates, "candidates") / spare)

@@ -9,7 +9,7 @@ from discreet import noise
 from discreet.accounting.distributions import DiscreteLaplace
 from discreet.accounting.losses import Pure
 from discreet.errors import BudgetExhausted
-from discreet.exact import Number, number, positive, probability, whole
+from discreet.exact import Number, extent, number, probability, whole
 from discreet.exact import epsilon as price
 from discreet.mechanisms.grid import INTEGERS, Grid
 from discreet.noise import Bits
@@ -46,7 +46,7 @@ class AboveThreshold:
         limit: int = 1,
         step: Number | None = None,
     ) -> None:
-        exact = positive(sensitivity, "sensitivity")
+        exact = extent(sensitivity, "sensitivity")
         level = number(threshold, "threshold")
         integral = exact.denominator == level.denominator == 1
         object.__setattr__(self, "epsilon", price(epsilon))
@@ -86,11 +86,14 @@ class AboveThreshold:
         return answers
 
     def error(self, confidence: Number = 0.95, *, questions: int) -> float:
-        """α: with this confidence, all answers are Yes above threshold + α and No below threshold − α."""
+        """α: with this confidence, all answers are Yes above threshold + α and No below threshold − α.
+
+        One step of it is for rounding: real numbers may be asked about on any grid.
+        """
         spare = (1 - probability(confidence, "confidence")) / 2
         level, each = (DiscreteLaplace(scale) for scale in self.scales)
         steps = level.width(1 - spare) + each.width(1 - spare / whole(questions, "questions"))
-        return self.grid.value(steps + (self.grid is not INTEGERS))
+        return self.grid.value(steps + 1)
 
 
 @dataclass(slots=True)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.accounting.losses import Loss, Reach, compose
-from discreet.exact import Number, interval, probability
+from discreet.exact import Number, interval, probability, whole
 from discreet.mechanisms.column import Column, exact_sum
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.payment import Additive, additive
+from discreet.mechanisms.payment import Additive, additive, root, spread
 from discreet.noise import Bits
 
 _THIRD = Fraction(1, 3)
@@ -42,9 +42,8 @@ class Variance:
         rho: Number | None = None,
         step: Number | None = None,
     ) -> None:
-        low, high = interval(bounds)
-        fine = Grid.at_most((high - low) / 2**19).step if step is None else step
-        column = Column.of(bounds, fine, epsilon=epsilon, rho=rho)
+        chosen = _fine(interval(bounds), spread(Reach.cells(1, 1), epsilon=epsilon, rho=rho)) if step is None else step
+        column = Column.of(bounds, chosen, epsilon=epsilon, rho=rho)
         if column.radius > 2**30:
             raise ValueError("step must be at least a billionth of the bounds' width: squares are summed in 64 bits")
         object.__setattr__(self, "column", column)
@@ -58,14 +57,12 @@ class Variance:
 
     def release(self, values: ArrayLike, bits: Bits | None = None) -> float:
         """The noisy variance of one number for each unit: never negative, never NaN."""
-        return self.estimate(values, bits=bits).value
+        count, total, square = self._noisy(values, bits)
+        return self._variance(max(count, 1), total, square)
 
     def estimate(self, values: ArrayLike, confidence: Number = 0.95, bits: Bits | None = None) -> Estimate[float]:
         """The noisy variance with the interval that the three noisy moments allow."""
-        steps = self.column.steps(values) - self.column.middle
-        count = self.count.release(steps.size, bits)
-        total = self.total.release(exact_sum(steps), bits)
-        square = self.square.release(exact_sum(2 * steps * steps - self.column.radius**2), bits)
+        count, total, square = self._noisy(values, bits)
         each = 1 - (1 - probability(confidence, "confidence")) / 3
         slips = [round(part.error(each)) for part in (self.count, self.total, self.square)]
         return Estimate(
@@ -75,14 +72,22 @@ class Variance:
 
     def error(self, confidence: Number = 0.95, *, size: int) -> float:
         """The widest half-width for so many units, whatever their numbers."""
+        units = whole(size, "size")
         each = 1 - (1 - probability(confidence, "confidence")) / 3
         a, b, c = (round(part.error(each)) for part in (self.count, self.total, self.square))
         r = self.column.radius
-        if size <= a:
+        if units <= a:
             return self._clamped(r**2)
-        second = (c + r**2 * a) / (2 * (size - a))
-        first = (b + r * a) / (size - a)
+        second = (c + r**2 * a) / (2 * (units - a))
+        first = (b + r * a) / (units - a)
         return self._clamped(second + first * (2 * r + first))
+
+    def _noisy(self, values: ArrayLike, bits: Bits | None) -> tuple[int, int, int]:
+        """The three noisy moments."""
+        steps = self.column.steps(values) - self.column.middle
+        count = self.count.release(steps.size, bits)
+        total = self.total.release(exact_sum(steps), bits)
+        return count, total, self.square.release(exact_sum(2 * steps * steps - self.column.radius**2), bits)
 
     def _variance(self, count: int, total: float, square: float) -> float:
         return self._clamped((square / count + self.column.radius**2) / 2 - (total / count) ** 2)
@@ -106,3 +111,11 @@ class Variance:
     def _clamped(self, steps: float) -> float:
         """Between 0 and r² (Popoviciu 1935), in the column's own units."""
         return float(min(max(steps, 0), self.column.radius**2)) * float(self.column.grid.step) ** 2
+
+
+def _fine(bounds: tuple[Fraction, Fraction], noise: Fraction) -> Fraction:
+    """A step so small that rounding disappears in the noise, yet not so small that the noise on the squares gets too
+    large for the sampler; `noise` is that of a count at the whole price."""
+    low, high = bounds
+    least = max(Fraction(1, 2**19), root(3 * noise / 2**38)) * (high - low)
+    return Grid.at_most(min(max(least, max(-low, high) / 2**48), (high - low) / 4)).step

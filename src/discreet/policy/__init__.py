@@ -1,1 +1,41 @@
 """The policy file: tables, unit, columns, budget, analysts."""
+
+from __future__ import annotations
+
+from discreet.policy.fingerprint import fingerprint, protected
+from discreet.policy.model import (
+    Bound,
+    Budget,
+    Column,
+    Format,
+    Hop,
+    Key,
+    Kind,
+    Owner,
+    Policy,
+    Source,
+    Table,
+)
+from discreet.policy.problems import PolicyError, Problem, suggest
+from discreet.policy.read import parse, read
+
+__all__ = [
+    "Bound",
+    "Budget",
+    "Column",
+    "Format",
+    "Hop",
+    "Key",
+    "Kind",
+    "Owner",
+    "Policy",
+    "PolicyError",
+    "Problem",
+    "Source",
+    "Table",
+    "fingerprint",
+    "parse",
+    "protected",
+    "read",
+    "suggest",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
@@ -84,7 +85,7 @@ class Table:
 
     name: str
     source: Source
-    columns: dict[str, Column]
+    columns: Mapping[str, Column]
     owner: Owner | None
     max_rows: int = 1
     max_groups: int = 1
@@ -113,8 +114,8 @@ class Policy:
     state: Path
     budget: Budget
     unit: str
-    tables: dict[str, Table]
-    analysts: dict[str, Fraction]
+    tables: Mapping[str, Table]
+    analysts: Mapping[str, Fraction]
     max_price: Fraction | None = None
 
     @property

@@ -1,0 +1,214 @@
+"""Reading the columns of a table: types, bounds, steps, values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import date, datetime
+from fractions import Fraction
+from typing import Any, Final
+
+from discreet import exact
+from discreet.policy.model import Bound, Column, Key, Kind
+from discreet.policy.place import Field, Place, RuleError, flag, number, text
+from discreet.policy.problems import choices, noun, shown
+
+MOST_VALUES: Final = 10_000
+_MOST_STEPS: Final = 2**62
+_MOST_INTEGER: Final = 2**63
+
+_ALIASES: Final = {"float": Kind.NUMBER, "decimal": Kind.NUMBER}
+_HABITS: Final = {
+    "int": "integer", "bigint": "integer", "double": "number", "real": "number", "numeric": "number",
+    "string": "text", "str": "text", "varchar": "text", "bool": "boolean", "datetime": "timestamp",
+}  # fmt: skip
+"""What other systems call our types."""
+
+_KIND_OF_VALUES: Final[dict[type, Kind]] = {
+    str: Kind.TEXT,
+    int: Kind.INTEGER,
+    bool: Kind.BOOLEAN,
+    date: Kind.DATE,
+}
+_VALUES_OF_KIND: Final = {kind: python for python, kind in _KIND_OF_VALUES.items()}
+_KIND_OF_BOUNDS: Final[dict[type, Kind]] = {Fraction: Kind.NUMBER, date: Kind.DATE, datetime: Kind.TIMESTAMP}
+_BOUNDS_OF_KIND: Final = {kind: python for python, kind in _KIND_OF_BOUNDS.items()} | {Kind.INTEGER: Fraction}
+_EXAMPLES: Final[dict[type, str]] = {
+    Fraction: "a number",
+    date: "a date like 2026-12-31",
+    datetime: "a timestamp like 2026-12-31T23:59:59",
+    str: 'texts like "F"',
+    int: "integers like 1",
+    bool: "true and false",
+}
+
+
+def _kind(value: object) -> Kind:
+    name = text(value)
+    known = {**{kind.value: kind for kind in Kind}, **_ALIASES}
+    if name in known:
+        return known[name]
+    habit = _HABITS.get(name.casefold(), name)
+    raise RuleError(f"unknown type {shown(name)}", choices(habit, known))
+
+
+def _bound(value: object) -> Bound:
+    if type(value) is datetime:
+        return _zoneless(value)
+    if type(value) is date:
+        return value
+    if isinstance(value, str):
+        raise RuleError(
+            "must be a number, a date or a timestamp, not a text",
+            "write numbers and dates without quotes; for a column of texts, list the public ones: values = [...]",
+        )
+    bound = number(value)
+    if abs(bound) > exact.MOST_EXTENT:
+        raise RuleError("must lie between -1e100 and 1e100", "use another unit")
+    return bound
+
+
+def _zoneless(value: datetime) -> datetime:
+    if value.tzinfo is not None:
+        raise RuleError("has a time zone", "write it in UTC, without the zone")
+    return value
+
+
+def _step(value: object) -> Fraction:
+    step = number(value)
+    if step <= 0:
+        raise RuleError("must be above 0", "write the smallest difference that matters, such as 0.01")
+    return exact.extent(step, "it")
+
+
+def _values(value: object) -> tuple[Key, ...]:
+    if not isinstance(value, list):
+        raise RuleError(f"must be a list, not {noun(value)}", 'write it like ["F", "M"]')
+    if not 0 < len(value) <= MOST_VALUES:
+        raise RuleError(f"must list 1 to {MOST_VALUES} values, not {len(value)}", "leave it out for private keys")
+    kinds = {type(item) for item in value}
+    if len(kinds) > 1:
+        nouns = sorted({noun(item) for item in value})
+        raise RuleError(f"must be of one type, not of several ({', '.join(nouns)})", "write all of them alike")
+    if not kinds <= _KIND_OF_VALUES.keys():
+        raise RuleError(f"must be texts, integers, booleans or dates, not {noun(value[0])}", "use min and max instead")
+    for item in value:
+        _value(item)
+    if len(set(value)) < len(value):
+        twice = next(item for item, times in Counter(value).items() if times > 1)
+        raise RuleError(f"must be distinct: {shown(str(twice))} stands there twice", "remove one")
+    return tuple(value)
+
+
+def _value(item: object) -> None:
+    if type(item) is int:
+        number(item)
+    if isinstance(item, str) and "\0" in item:
+        raise RuleError("must not contain the character NUL", "remove it")
+
+
+KEYS: Final[Mapping[str, Field]] = {
+    "type": Field(_kind),
+    "min": Field(_bound),
+    "max": Field(_bound),
+    "step": Field(_step),
+    "values": Field(_values),
+    "nullable": Field(flag),
+}
+
+
+def read_columns(place: Place, raw: object) -> dict[str, Column]:
+    """The columns that are right; the others are reported."""
+    found = ((name, _column(there, name, value)) for name, there, value in place.named(raw, "column"))
+    return {name: column for name, column in found if column is not None}
+
+
+def _column(place: Place, name: str, raw: object) -> Column | None:
+    before = len(place.problems)
+    found = place.fields(raw, KEYS)
+    if len(place.problems) > before:
+        return None  # whether the rest fits together depends on what was meant
+    kind = _inferred(found)
+    if kind is None:
+        place.report("has no type", 'add min and max, or values = [...], or type = "text" (or another type)')
+        return None
+    bounds = _checked_bounds(place, kind, found)
+    _check_step(place, kind, found, bounds)
+    _check_values(place, kind, found)
+    if len(place.problems) > before:
+        return None
+    return Column(name, kind, bounds, found.get("step"), found.get("values"), found.get("nullable", False))
+
+
+def _inferred(found: Mapping[str, Any]) -> Kind | None:
+    """The declared type, or the one that values or bounds show."""
+    if "type" in found:
+        return Kind(found["type"])
+    if "values" in found:
+        return _KIND_OF_VALUES[type(found["values"][0])]
+    given = [found[key] for key in ("min", "max") if key in found]
+    return _KIND_OF_BOUNDS[type(given[0])] if given else None
+
+
+def _checked_bounds(place: Place, kind: Kind, found: Mapping[str, Any]) -> tuple[Bound, Bound] | None:
+    given = [key for key in ("min", "max") if key in found]
+    if "values" in found or not given:
+        return None  # values with bounds are reported with the values
+    if kind not in _BOUNDS_OF_KIND:
+        fix = "list the public values instead: values = [...]" if kind is Kind.TEXT else "remove it"
+        for key in given:
+            place.at(key).report(f"a column of type {kind} has no {key}", fix)
+        return None
+    python = _BOUNDS_OF_KIND[kind]
+    unfit = [key for key in given if type(found[key]) is not python]
+    for key in unfit:
+        place.at(key).report(f"does not fit type {kind}", f"write min and max alike, each {_EXAMPLES[python]}")
+    for key in {"min", "max"}.difference(given):
+        place.at(key).report("missing", f"add {key}, or remove {given[0]}: a column has both or neither")
+    if unfit or len(given) < 2:
+        return None
+    return _ordered(place, kind, (found["min"], found["max"]))
+
+
+def _ordered(place: Place, kind: Kind, bounds: tuple[Any, Any]) -> tuple[Bound, Bound]:
+    low, high = bounds
+    if low >= high or (isinstance(low, Fraction) and float(low) >= float(high)):
+        # mechanisms work out their error in floats, where the bounds must differ too
+        place.at("min").report("must lie below max", "write the lower bound as min and the upper one as max")
+    if kind is Kind.INTEGER:
+        for key, bound in (("min", low), ("max", high)):
+            if bound.denominator != 1 or not -_MOST_INTEGER <= bound < _MOST_INTEGER:
+                place.at(key).report("must be an integer of 64 bits", 'write a whole number, or type = "number"')
+    return bounds
+
+
+def _check_step(place: Place, kind: Kind, found: Mapping[str, Any], bounds: tuple[Any, Any] | None) -> None:
+    if "step" not in found or "values" in found:
+        return
+    there, step = place.at("step"), found["step"]
+    if kind not in (Kind.INTEGER, Kind.NUMBER):
+        there.report(f"a column of type {kind} has no step", "remove it")
+        return
+    if kind is Kind.INTEGER and step.denominator != 1:
+        there.report("must be an integer in a column of integers", 'write a whole number, or type = "number"')
+    if bounds is None:
+        return
+    low, high = bounds
+    if step >= high - low:
+        there.report("must be smaller than max − min", "write the smallest difference that matters, such as 0.01")
+    elif max(abs(low), abs(high)) >= step * _MOST_STEPS:
+        there.report("is too small for these bounds: values in steps would not fit into 64 bits", "write a larger step")
+
+
+def _check_values(place: Place, kind: Kind, found: Mapping[str, Any]) -> None:
+    if "values" not in found:
+        return
+    there = place.at("values")
+    also = [key for key in ("min", "max", "step") if key in found]
+    if also:
+        there.report(f"cannot stand beside {', '.join(also)}", "keep the values, or the bounds")
+    python = _VALUES_OF_KIND.get(kind)
+    if python is None:
+        there.report(f"a column of type {kind} has no values", "use min and max, or declare another type")
+    elif type(found["values"][0]) is not python:
+        there.report(f"do not fit type {kind}", f"write {_EXAMPLES[python]}, or leave out type")

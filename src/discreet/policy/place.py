@@ -1,0 +1,147 @@
+"""Reading one TOML table by a table of rules, collecting what is wrong on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from discreet import exact
+from discreet.policy.problems import Problem, choices, noun, shown, shown_key
+
+MOST_LIMIT: Final = 10**9
+LONGEST_NAME: Final = 200
+RESERVED_PREFIX: Final = "_discreet"
+_MOST_INTEGER: Final = 2**63
+
+
+class RuleError(ValueError):
+    """A value that its rule refuses."""
+
+    def __init__(self, message: str, fix: str = "") -> None:
+        super().__init__(message)
+        self.fix = fix
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """An allowed key: the rule that its value obeys, and what to add when it is missing (optional keys: nothing)."""
+
+    rule: Callable[[Any], Any]
+    needed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the file we are, and the list on which all places put their problems."""
+
+    problems: list[Problem]
+    keys: tuple[str, ...] = ()
+
+    def at(self, *keys: str) -> Place:
+        return Place(self.problems, self.keys + keys)
+
+    def report(self, message: str, fix: str = "") -> None:
+        self.problems.append(Problem(".".join(map(shown_key, self.keys)), message, fix))
+
+    def fields(self, raw: object, keys: Mapping[str, Field]) -> dict[str, Any]:
+        """The values of a section that obey their rules; all others are reported."""
+        section = self.section(raw)
+        for key in section:
+            if key not in keys:
+                self.at(key).report("unknown key", choices(key, keys))
+        for key, row in keys.items():
+            if row.needed and key not in section and isinstance(raw, dict):
+                self.at(key).report("missing", row.needed)
+        found = {}
+        for key in keys:
+            if key in section:
+                try:
+                    found[key] = keys[key].rule(section[key])
+                except RuleError as wrong:
+                    self.at(key).report(str(wrong), wrong.fix)
+                except ValueError as wrong:
+                    self.at(key).report(str(wrong))
+        return found
+
+    def section(self, raw: object) -> dict[str, Any]:
+        """The value as a TOML table; anything else is reported and taken as empty."""
+        if isinstance(raw, dict):
+            return raw
+        self.report(f"must be a table, not {noun(raw)}", f"begin it with [{'.'.join(map(shown_key, self.keys))}]")
+        return {}
+
+    def named(self, raw: object, what: str) -> Iterator[tuple[str, Place, object]]:
+        """The entries of a section whose keys are names that the owner chose, with their places.
+
+        DuckDB cannot tell names apart that differ in case only, and people can hardly.
+        """
+        taken: dict[str, str] = {}
+        for name, value in self.section(raw).items():
+            there = self.at(name)
+            try:
+                identifier(name)
+            except RuleError as wrong:
+                there.report(f"{what} {wrong}", wrong.fix)
+            if name.casefold() in taken:
+                other = shown(taken[name.casefold()])
+                there.report(f"{what} {shown(name)} differs from {other} in case only", "rename one")
+            taken.setdefault(name.casefold(), name)
+            yield name, there, value
+
+
+def anything(value: Any) -> Any:
+    """A section that is read later, by its own rules."""
+    return value
+
+
+def text(value: object) -> str:
+    if not isinstance(value, str):
+        raise RuleError(f"must be a text, not {noun(value)}", "put it in quotes")
+    if not value or not value.isprintable():
+        raise RuleError("must be a text of at least one character, without control characters")
+    return value
+
+
+def flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise RuleError(f"must be true or false, not {noun(value)}", "write true or false without quotes")
+    return value
+
+
+def number(value: object) -> Fraction:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise RuleError(f"must be a number, not {noun(value)}", "write a number without quotes")
+    if isinstance(value, int) and not -_MOST_INTEGER <= value < _MOST_INTEGER:
+        raise RuleError("is an integer of more than 64 bits", "write an ordinary number")
+    return exact.number(value, "it")
+
+
+def epsilon(value: object) -> Fraction:
+    number(value)
+    return exact.epsilon(value)
+
+
+def delta(value: object) -> Fraction:
+    number(value)
+    return exact.probability(value, "delta")
+
+
+def limit(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise RuleError(f"must be an integer, not {noun(value)}", "write a whole number without quotes")
+    if not 1 <= value <= MOST_LIMIT:
+        raise RuleError("must lie between 1 and 1000000000", "write how many one unit may have at most")
+    return value
+
+
+def identifier(name: str) -> str:
+    """A name of a table, a column or an analyst."""
+    if not name or not name.isprintable() or len(name) > LONGEST_NAME:
+        raise RuleError(
+            f"{shown(name)} must have 1 to {LONGEST_NAME} characters, no control characters among them", "rename it"
+        )
+    if name.casefold().startswith(RESERVED_PREFIX):
+        raise RuleError(f"{shown(name)} begins with {RESERVED_PREFIX}, which discreet keeps for itself", "rename it")
+    return name

@@ -1,0 +1,96 @@
+"""What is wrong with a policy file: every problem at once, each with its place and its fix."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from difflib import get_close_matches
+from typing import Final
+
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+_LONGEST_SHOWN: Final = 60
+_LONGEST_NAME: Final = 200
+_MOST_LISTED: Final = 20
+_NOUNS: Final[dict[type, str]] = {
+    str: "a text",
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+    date: "a date",
+    datetime: "a timestamp",
+    time: "a time of day",
+    list: "a list",
+    dict: "a table",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing to mend: where it stands (dotted keys, or line and column), what is wrong, what to write instead."""
+
+    place: str
+    message: str
+    fix: str = ""
+
+    def __str__(self) -> str:
+        told = f"{self.place}: {self.message}" if self.place else self.message
+        return f"{told}; {self.fix}" if self.fix else told
+
+
+class PolicyError(ValueError):
+    """The policy file cannot be used. `problems` holds all that is wrong with it."""
+
+    def __init__(self, file: str, problems: Iterable[Problem]) -> None:
+        self.file = file
+        self.problems = tuple(problems)
+        super().__init__(self.file, self.problems)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{self.file}: {problem}" for problem in self.problems)
+
+
+def suggest(name: str, options: Iterable[str]) -> str | None:
+    """The option that is spelled most like the name, whatever its case, if any is near.
+
+    >>> suggest("mim", ["max", "min", "step"])
+    'min'
+    >>> suggest("EPSILON", ["delta", "epsilon"])
+    'epsilon'
+    >>> suggest("colour", ["min", "max"])
+    """
+    if len(name) > _LONGEST_NAME:
+        return None  # comparing takes time in the product of the lengths
+    folded = {option.casefold(): option for option in options if len(option) <= _LONGEST_NAME}
+    near = get_close_matches(name.casefold(), folded, n=1)
+    return folded[near[0]] if near else None
+
+
+def choices(name: str, options: Iterable[str]) -> str:
+    """The nearest spelling, and all that is allowed."""
+    allowed = list(options)
+    near = suggest(name, allowed)
+    hint = f"did you mean {shown(near)}? " if near else ""
+    listed = [*map(shown_key, allowed[:_MOST_LISTED]), *(["…"] if len(allowed) > _MOST_LISTED else [])]
+    return f"{hint}allowed: {', '.join(listed)}"
+
+
+def shown(text: str) -> str:
+    """The text in quotes: on one line, printable and short, whatever is in it."""
+    return repr(text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…")
+
+
+def shown_key(key: str) -> str:
+    """A key as it is written in TOML."""
+    return key if len(key) <= _LONGEST_SHOWN and _BARE.fullmatch(key) else shown(key)
+
+
+def shown_file(name: str) -> str:
+    """A file name on one line."""
+    return name if name.isprintable() else repr(name)
+
+
+def noun(value: object) -> str:
+    """What sort of TOML value this is."""
+    return _NOUNS[type(value)]

@@ -1,0 +1,91 @@
+"""Reading where a table comes from."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from discreet.policy.model import Format, Source, Table
+from discreet.policy.place import Place, RuleError, text
+from discreet.policy.problems import choices, shown
+
+EXTENSIONS: Final = {
+    ".csv": Format.CSV,
+    ".tsv": Format.CSV,
+    ".csv.gz": Format.CSV,
+    ".parquet": Format.PARQUET,
+    ".pq": Format.PARQUET,
+    ".duckdb": Format.DUCKDB,
+    ".db": Format.DUCKDB,
+}
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://")
+_PATTERN: Final = re.compile(r"[*?\[]")
+
+
+def read_format(value: object) -> Format:
+    name = text(value)
+    if name not in set(Format):
+        raise RuleError(f"unknown format {shown(name)}", choices(name, [known.value for known in Format]))
+    return Format(name)
+
+
+def read_path(value: object) -> str:
+    path = text(value)
+    if _ADDRESS.match(path):
+        raise RuleError("is an address, and sources are files", "copy the data beside the policy and name that file")
+    return path
+
+
+def read_source(place: Place, found: Mapping[str, Any]) -> Source | None:
+    """The source that the keys `source`, `format` and `table` describe together."""
+    path, table = found.get("source"), found.get("table")
+    if path is None:
+        return None  # reported already
+    declared = found.get("format")
+    file, hash_sign, inside = path.rpartition("#")
+    if hash_sign and (_format_of(file) is Format.DUCKDB or (declared is Format.DUCKDB and table is None)):
+        if table is not None:
+            place.at("table").report("is named twice, here and after the # of source", "keep one of the two")
+        path, table = file, inside
+    form = declared or _format_of(path)
+    if form is None:
+        place.at("source").report(
+            f"the ending of {shown(path)} does not tell its format ({', '.join(EXTENSIONS)} do)",
+            'add format = "csv" (or "parquet", "duckdb")',
+        )
+        return None
+    _check_table(place, form, path, table)
+    return Source(form, path, table)
+
+
+def _check_table(place: Place, form: Format, path: str, table: str | None) -> None:
+    if form is not Format.DUCKDB:
+        if table is not None:
+            place.at("table").report(f"only a DuckDB file has tables, and this is {form}", "remove it")
+        return
+    if not table:
+        place.at("table").report("missing: a DuckDB file has many tables", 'add table = "main.visits"')
+    if not path or _PATTERN.search(path):
+        place.at("source").report("a DuckDB source is one file, not a pattern", "name one file, without * ? [")
+
+
+def _format_of(path: str) -> Format | None:
+    return next((form for ending, form in EXTENSIONS.items() if path.lower().endswith(ending)), None)
+
+
+def check_apart(place: Place, tables: Iterable[Table], folder: Path) -> None:
+    """One source cannot be private in one table and public in another: public rows are shown as they are."""
+    known = list(tables)
+    private = {_identity(table.source, folder): table.name for table in known if not table.is_public}
+    for table in known:
+        if table.is_public and (other := private.get(_identity(table.source, folder))):
+            place.at(table.name, "public").report(
+                f"its source is private in table {shown(other)}", "give each table its own source"
+            )
+
+
+def _identity(source: Source, folder: Path) -> tuple[str, str]:
+    return os.path.normpath(folder / source.path), (source.table or "").casefold()

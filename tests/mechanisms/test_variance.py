@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.accounting import Concentrated, Pure
+from discreet.mechanisms import Estimate, Variance
+from tests.mechanisms.helpers import (
+    STEADY,
+    cost,
+    enlarged,
+    noiseless,
+    price,
+    recorded,
+    released_with,
+    small_tables,
+    too_many,
+)
+
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+PRICES: list[dict[str, Any]] = [{"epsilon": 0.5}, {"rho": 0.1}]
+BOUNDS = [(0, 1), (-2, 5), (-7, -3), (0.1, 0.3)]
+DOMAIN = (-1e300, 0.26, 7.5)
+
+
+class Estimating:
+    """Releases the estimate at 95 %."""
+
+    def __init__(self, mechanism: Variance) -> None:
+        self.mechanism = mechanism
+
+    def release(self, exact: Any, /, bits: Any = None) -> Estimate[float]:
+        return self.mechanism.estimate(exact, 0.95, bits)
+
+
+def clamped(values: list[float], bounds: tuple[float, float]) -> list[float]:
+    return [min(max(value, bounds[0]), bounds[1]) for value in values]
+
+
+# What is promised
+
+
+@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("step", [None, Fraction(1, 100)])
+def test_one_unit_more_costs_at_most_the_price_in_every_small_table(
+    pay: dict[str, Any], bounds: tuple[float, float], step: Fraction | None
+) -> None:
+    mechanism = Variance(bounds=bounds, step=step, **pay)
+    runs = {table: recorded(mechanism, table) for table in small_tables(DOMAIN, 4)}
+    costs = [cost(runs[table], runs[more]) for table in small_tables(DOMAIN) for more in enlarged(table, DOMAIN)]
+    assert max(costs) == price(mechanism.loss)
+    assert all(len(run) == 3 for run in runs.values())
+
+
+@pytest.mark.parametrize("pay", PRICES)
+@STEADY
+@given(table=st.lists(FLOATS, max_size=20), value=FLOATS, bounds=st.sampled_from(BOUNDS))
+def test_one_unit_more_costs_at_most_the_price_whatever_the_numbers(
+    pay: dict[str, Any], table: list[float], value: float, bounds: tuple[float, float]
+) -> None:
+    mechanism = Variance(bounds=bounds, **pay)
+    assert cost(recorded(mechanism, table), recorded(mechanism, [*table, value])) <= price(mechanism.loss)
+
+
+@STEADY
+@given(st.lists(FLOATS, max_size=4))
+def test_the_order_of_the_rows_changes_no_bit(table: list[float]) -> None:
+    mechanism = Variance(bounds=(-1, 1e6), epsilon=1)
+    assert len({tuple(recorded(mechanism, order)) for order in permutations(table)}) == 1
+
+
+def test_the_three_moments_are_exact_integers() -> None:
+    mechanism = Variance(bounds=(0, 10), epsilon=1, step=1)
+    values = [0, 3, 10, 10]
+    assert [draw.exact for draw in recorded(mechanism, values)] == [
+        (4,),
+        (sum(value - 5 for value in values),),
+        (sum(2 * (value - 5) ** 2 - 25 for value in values),),
+    ]
+
+
+def test_squares_beyond_64_bits_stay_exact() -> None:
+    mechanism = Variance(bounds=(-(2**30), 2**30), epsilon=1e9, step=1)
+    values = [2**30] * 101 + [1] * 99
+    assert recorded(mechanism, values)[2].exact == (101 * 2**60 + 99 * (2 - 2**60),)
+    assert 101 * 2**60 > 2**63
+    truth = float(np.var(np.array(values, dtype=object) / 2**30))
+    low, high = released_with(0, Estimating(mechanism), values)[0].interval
+    assert low / 2**60 <= truth <= high / 2**60
+    assert noiseless(mechanism, values) / 2**60 == pytest.approx(truth)
+
+
+def test_the_price_is_the_whole_of_it() -> None:
+    assert Variance(bounds=(0, 1), epsilon=0.6).loss == Pure(0.6)
+    assert Variance(bounds=(0, 1), rho=0.6).loss == Concentrated(0.6)
+
+
+# The grid
+
+
+@pytest.mark.parametrize("pay", [{"epsilon": e} for e in (1e-8, 0.1, 1, 1e9)] + [{"rho": r} for r in (1e-8, 0.01, 1e9)])
+@pytest.mark.parametrize("bounds", [(-1, 1), (0, 1.99), (1e12, 1e12 + 1), (-1e-50, 1e-60), (0, 1e80)])
+def test_its_own_step_suits_any_price_and_bounds(pay: dict[str, Any], bounds: tuple[float, float]) -> None:
+    mechanism = Variance(bounds=bounds, **pay)
+    for values in ([], [bounds[0]], bounds):
+        assert 0 <= mechanism.release(values) <= 1.01 * ((bounds[1] - bounds[0]) / 2) ** 2
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1, 10])
+def test_its_own_step_is_far_below_the_error(epsilon: float) -> None:
+    """Rounding by half a step moves each square by less than a step times the width of the bounds."""
+    mechanism = Variance(bounds=(0, 1.99), epsilon=epsilon)
+    units = 10 * 3 / epsilon * math.log(60)
+    assert float(mechanism.column.grid.step) * 1.99 < 0.01 * mechanism.error(0.95, size=math.ceil(units))
+
+
+def test_a_step_too_fine_for_64_bit_squares_is_refused() -> None:
+    with pytest.raises(ValueError, match="step must be at least a billionth of the bounds' width"):
+        Variance(bounds=(0, 10), epsilon=1, step=1e-9)
+
+
+# What comes out
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+@STEADY
+@given(table=st.lists(FLOATS, min_size=1, max_size=20))
+def test_without_noise_it_is_the_variance_of_the_clamped_numbers(
+    bounds: tuple[float, float], table: list[float]
+) -> None:
+    mechanism = Variance(bounds=bounds, epsilon=1)
+    width = bounds[1] - bounds[0]
+    released = noiseless(mechanism, table)
+    assert released == pytest.approx(np.var(clamped(table, bounds)), abs=width * float(mechanism.column.grid.step))
+
+
+@pytest.mark.parametrize("forced", [-(10**12), -3, 0, 3, 10**12])
+@pytest.mark.parametrize("table", [[], [0.2], [-50.0, 0.2, 50.0]])
+def test_whatever_the_noise_the_variance_is_possible(forced: int, table: list[float]) -> None:
+    mechanism = Variance(bounds=(-1, 2), epsilon=1)
+    released, _ = released_with(forced, mechanism, table)
+    estimate, _ = released_with(forced, Estimating(mechanism), table)
+    assert type(released) is float
+    assert estimate.value == released
+    assert 0 <= estimate.interval[0] <= estimate.interval[1] <= 1.5**2 + 1e-4
+    assert 0 <= released <= 1.5**2 + 1e-4
+
+
+# What it promises about its error
+
+
+@STEADY
+@given(
+    table=st.lists(st.floats(-5, 5), max_size=60),
+    forced=st.integers(-30, 30),
+    bounds=st.sampled_from([(0, 4), (-4, 0), (-2, 2), (1, 3)]),
+)
+def test_whenever_the_noise_is_within_its_width_the_interval_holds_the_truth(
+    table: list[float], forced: int, bounds: tuple[int, int]
+) -> None:
+    mechanism = Variance(bounds=bounds, epsilon=3, step=1)
+    estimate, _ = released_with(forced, Estimating(mechanism), table)
+    low, high = estimate.interval
+    assert 0 <= low <= high
+    if table and abs(forced) <= mechanism.count.error(1 - 0.05 / 3):
+        truth = np.var([math.floor(value + 0.5) for value in clamped(table, bounds)])
+        assert low - 1e-9 <= truth <= high + 1e-9
+        assert abs(estimate.value - truth) <= mechanism.error(0.95, size=len(table)) + 1e-9
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("pay", "trials"), [({"epsilon": 1}, 400), ({"rho": 0.5}, 150)])
+def test_intervals_hold_the_truth_as_often_as_they_say(pay: dict[str, Any], trials: int) -> None:
+    """False alarm ≤ FALSE_ALARM for each of the two."""
+    values = np.linspace(-3, 3, 500)
+    truth = float(np.var(np.clip(values, -1, 2)))
+    mechanism = Variance(bounds=(-1, 2), **pay)
+    width = mechanism.error(0.9, size=values.size)
+    estimates = [mechanism.estimate(values, 0.9) for _ in range(trials)]
+    assert not too_many(sum(not low <= truth <= high for _, (low, high) in estimates), trials, 0.1)
+    assert not too_many(sum(abs(value - truth) > width for value, _ in estimates), trials, 0.1)
+    assert all(low <= value <= high for value, (low, high) in estimates)
+
+
+def test_the_error_falls_with_the_number_of_units() -> None:
+    mechanism = Variance(bounds=(0, 10), epsilon=0.5)
+    errors = [mechanism.error(0.95, size=size) for size in (1, 10, 100, 1000, 10**6)]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[0] == pytest.approx(25, rel=1e-3)
+    assert errors[-1] < 0.1
+
+
+@pytest.mark.parametrize("size", [0, -5])
+def test_the_error_needs_at_least_one_unit(size: int) -> None:
+    with pytest.raises(ValueError, match="size must be at least 1"):
+        Variance(bounds=(0, 1), epsilon=1).error(0.95, size=size)
