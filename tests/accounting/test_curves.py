@@ -11,6 +11,7 @@ import pytest
 from scipy import optimize, special
 
 from discreet.accounting import DiscreteGaussian, DiscreteLaplace, delta_of, gaussian_spread
+from discreet.accounting.curves import _delta
 from discreet.accounting.distributions import Noise
 from tests.accounting.truth import hockey_stick, masses, meant, mp, real
 
@@ -60,6 +61,14 @@ def test_no_smaller_shift_in_either_direction_has_a_larger_delta(noise: Noise, e
     for most in (1, 4, 9):
         worst = max(hockey_stick(noise, shift, price) for shift in (*range(-most, 0), *range(1, most + 1)))
         assert worst - mp.mpf("1e-60") <= real(delta_of(noise, most, price)) <= worst * (1 + mp.mpf("1e-13"))
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+def test_the_exact_delta_is_never_below_the_truth(noise: Noise) -> None:
+    """Before it is rounded to a float: without any tolerance."""
+    for epsilon in (Fraction(0), Fraction(1, 3), Fraction(2)):
+        for shift in (1, 3):
+            assert real(_delta(noise, shift, epsilon)) >= hockey_stick(noise, shift, epsilon), (shift, epsilon)
 
 
 def test_no_event_is_worse_than_the_half_line() -> None:

@@ -64,6 +64,14 @@ def test_gaussian_tails_hold_the_truth_where_they_are_integrals(spread: Fraction
         assert_contained(DiscreteGaussian(spread), -math.ceil(deviations * sigma), "1e-28")
 
 
+def test_gaussian_tails_hold_the_truth_at_every_place_around_the_change_of_remainder() -> None:
+    """Between 6σ and 8σ the last term of the series vanishes twice, and would be no bound on what is left out."""
+    noise = DiscreteGaussian(Fraction(129**2))
+    for place in range(6 * 129, 9 * 129):
+        low, high = noise.tail(place)
+        assert real(low) <= tail(noise, place) <= real(high), place
+
+
 @pytest.mark.parametrize("deviations", [40, 59, 61, 100, 1000])
 def test_gaussian_tails_hold_the_truth_far_out(deviations: int) -> None:
     assert_contained(DiscreteGaussian(Fraction(500**2)), 500 * deviations, "1e-5" if deviations > 100 else "1e-18")

@@ -1,8 +1,8 @@
 """A black-box auditor: it sees outputs only, and what it says comes with a certificate.
 
-Outputs on two neighbours are told apart by scores. A quarter of the samples trains them, a quarter picks one score, one
-threshold and one direction, and the other half, which no choice has seen, bounds how likely the one event
-{score ≥ threshold} is on each side (Clopper & Pearson 1934). An (ε, δ)-DP mechanism has P(event) ≤ e^ε·P′(event) + δ, so
+Outputs on two neighbours are told apart by scores. A quarter of the samples trains them; a quarter picks one score, one
+cut and one direction; and the other half, which no choice has seen, bounds how likely the one event {score ≥ cut} is on
+each side (Clopper & Pearson 1934). An (ε, δ)-DP mechanism has P(event) ≤ e^ε·P′(event) + δ, so
 ε ≥ ln((p_low − δ)/q_high): a mechanism that keeps its claim is accused with probability at most `alpha`.
 """
 
@@ -27,6 +27,8 @@ ALPHA: Final = 1e-8
 FEWEST_REPEATS: Final = 20
 BINS: Final = 200
 CUTS: Final = 80
+ENOUGH: Final = 10_000
+"""Samples of each side that the logistic score learns from: its few weights need no more."""
 
 
 class Claim(NamedTuple):
@@ -96,9 +98,7 @@ def _bound(hits: NDArray[np.int64], misses: NDArray[np.int64], trials: int, delt
         return np.asarray(np.log(np.maximum(low - delta, 0)) - np.log(high))
 
 
-def _best_event(
-    training: tuple[Floats, Floats], choosing: tuple[Floats, Floats], claim: Claim, alpha: float
-) -> Event:
+def _best_event(training: tuple[Floats, Floats], choosing: tuple[Floats, Floats], claim: Claim, alpha: float) -> Event:
     """Of all scores, cuts and directions, the one that proves most on the samples for choosing."""
     best, most = None, -math.inf
     for name, score in _scores(*training):
@@ -129,7 +129,7 @@ def _scores(here: Floats, there: Floats) -> Iterator[tuple[str, Score]]:
         yield "table", table
     yield "histogram", _on(_numbers, _histogram(_numbers(here), _numbers(there)))
     yield "last bit", _on(_grain, _histogram(_grain(here), _grain(there)))
-    yield "logistic", _on(_numbers, _logistic(_numbers(here), _numbers(there)))
+    yield "logistic", _on(_numbers, _logistic(_numbers(here[:ENOUGH]), _numbers(there[:ENOUGH])))
 
 
 def _on(features: Callable[[Floats], Floats], score: Score) -> Score:
@@ -179,7 +179,10 @@ def _histogram(here: Floats, there: Floats) -> Score:
         columns.append((edges, np.log((first + 0.5) / (second + 0.5))))
 
     def score(features: Floats) -> Floats:
-        places = [odds[np.searchsorted(edges, part, side="right")] for (edges, odds), part in zip(columns, features.T, strict=True)]
+        places = [
+            odds[np.searchsorted(edges, part, side="right")]
+            for (edges, odds), part in zip(columns, features.T, strict=True)
+        ]
         return np.asarray(np.sum(places, axis=0))
 
     return score

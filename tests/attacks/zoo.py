@@ -40,9 +40,7 @@ def naive_float(exact: float, n: int) -> Floats:
     return np.asarray(exact + np.random.default_rng().laplace(0, 1 / EPSILON, n))
 
 
-def sparse_vector(
-    level: float, each: float | None, *, cutoff: int | None, values: bool = False
-) -> Sampler:
+def sparse_vector(level: float, each: float | None, *, cutoff: int | None, values: bool = False) -> Sampler:
     """Sparse vectors with noise of scale `level` on the threshold 0 and of scale `each` on the numbers."""
 
     def answers(stream: Sequence[int], n: int) -> Floats:
@@ -101,12 +99,6 @@ def overflowing_sum(values: Sequence[int], n: int) -> NDArray[np.int64]:
     return np.asarray(int(exact) + noise.laplace(1 / EPSILON, size=n))
 
 
-def float_softmax(scores: Sequence[int], n: int) -> NDArray[np.int64]:
-    """The exponential mechanism in floats: what underflows on one neighbour cannot happen there at all."""
-    weights = np.exp(EPSILON / 2 * (np.array(scores, dtype=np.float64) - max(scores)) * 1.0)
-    return np.random.default_rng().choice(len(scores), size=n, p=weights / weights.sum())
-
-
 ZEROS, MIXED = [0] * 10, [1] * 5 + [-1] * 5
 PURE = Claim(EPSILON)
 
@@ -114,13 +106,31 @@ ZOO: Final = [
     Specimen("half the scale", scaled(0.5), 0, 1, PURE, 20_000),
     Specimen("scale 10 % too small", scaled(0.9), 0, 1, PURE, 200_000),
     Specimen("naive float Laplace", naive_float, 0.0, 1.0, PURE, 20_000),
-    Specimen("sparse vector 3: releases the numbers", sparse_vector(2, 2, cutoff=1, values=True), [0] * 5 + [1], [1] * 5 + [0], PURE, 200_000),
-    Specimen("sparse vector 4: noise does not grow with the cutoff", sparse_vector(4, 4 / 3, cutoff=5), ZEROS, MIXED, PURE, 20_000),
-    Specimen("sparse vector 5: no noise on the numbers", sparse_vector(2, None, cutoff=None), ZEROS, MIXED, PURE, 20_000),
-    Specimen("sparse vector 6: no cutoff", sparse_vector(2, 2, cutoff=None), ZEROS, MIXED, PURE, 20_000),
+    Specimen(
+        "sparse vector 3: releases the numbers",
+        sparse_vector(2, 2, cutoff=1, values=True),
+        [0] * 5 + [1],
+        [1] * 5 + [0],
+        PURE,
+        200_000,
+    ),
+    Specimen(
+        "sparse vector 4: noise does not grow with the cutoff",
+        sparse_vector(4, 4 / 3, cutoff=5),
+        ZEROS,
+        MIXED,
+        PURE,
+        200_000,
+    ),
+    Specimen(
+        "sparse vector 5: no noise on the numbers", sparse_vector(2, None, cutoff=None), ZEROS, MIXED, PURE, 20_000
+    ),
+    Specimen("sparse vector 6: no cutoff", sparse_vector(2, 2, cutoff=None), ZEROS, MIXED, PURE, 200_000),
     Specimen("noisy max with noise of scale 1/ε", noisy_max, [0] * 5, [1, -1, -1, -1, -1], PURE, 200_000),
     Specimen("noisy max that releases the value", noisy_max_value, [0] * 5, [1] * 5, PURE, 20_000),
-    Specimen("Gaussian on 16 cells without the root", gaussian_without_root, [0] * 16, [1] * 16, Claim(1, 1e-5), 20_000),
+    Specimen(
+        "Gaussian on 16 cells without the root", gaussian_without_root, [0] * 16, [1] * 16, Claim(1, 1e-5), 200_000
+    ),
     Specimen("unclamped sum", unclamped_sum, [1, 1], [1, 1, 5], PURE, 20_000),
     Specimen("key leak", key_leak, ["a", "a"], ["a", "a", "b"], PURE, 20_000),
     Specimen("NaN leak", nan_leak, [], [1.0], PURE, 20_000),

@@ -1,6 +1,6 @@
 """Scenarios that need processes of their own: they fork, kill, forbid and fill, and print what they found as JSON.
 
-`python -m tests.ledger.children SCENARIO ARGUMENT…`. Nothing is opened and no thread lives when a scenario forks, unless
+`python -m tests.ledger.children SCENARIO ARGUMENT…`. When a scenario forks, nothing is open and no thread lives, unless
 that is what it is about.
 """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
@@ -26,7 +26,7 @@ Table = tuple[float, ...]
 FALSE_ALARM: Final = 1e-9
 """The rate at which one binomial verdict below raises a false alarm. There are fewer than 100 of them."""
 
-STEADY: Final = settings(deadline=None)
+STEADY: Final = settings(deadline=None, max_examples=40)
 """For properties whose time depends on what else the machine does."""
 
 LAPLACE: Final = "laplace"
@@ -128,6 +128,20 @@ def enlarged(table: tuple[Row, ...], domain: Sequence[Row]) -> Iterator[tuple[Ro
     """All tables with one unit more."""
     for value in domain:
         yield (*table, value)
+
+
+def farthest(mechanism: Additive, values: Sequence[float]) -> Fraction:
+    """The most that any two of these numbers cost which are no farther apart than the sensitivity."""
+    runs = [recorded(mechanism, value) for value in values]
+    exact = [Fraction(value) for value in values]
+    most = max(
+        abs(run[0].exact[0] - other[0].exact[0])
+        for run, a in zip(runs, exact, strict=True)
+        for other, b in zip(runs, exact, strict=True)
+        if abs(a - b) <= mechanism.sensitivity
+    )
+    (draw,) = runs[0]
+    return cost([replace(draw, exact=(0,))], [replace(draw, exact=(most,))])
 
 
 def probability_of(noise_law: DiscreteLaplace | DiscreteGaussian, value: int) -> Decimal:

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from discreet.accounting import DiscreteLaplace, Pure, Reach
 from discreet.mechanisms import Laplace
 from discreet.mechanisms.grid import FARTHEST
-from tests.mechanisms.helpers import STEADY, cost, noiseless, probability_of, recorded, released_with
+from tests.mechanisms.helpers import STEADY, cost, farthest, noiseless, probability_of, recorded, released_with
 from tests.statistics import ALARM, laplace_law, misfit
 
 EPSILONS = [Fraction(1, 10), Fraction(1, 2), Fraction(1), Fraction(3), Fraction(8)]
 REAL_STEPS = [Fraction(1, 4), Fraction(1), Fraction(1, 100), Fraction(3, 10)]
-QUARTERS = [k / 8 + nudge for k in range(-20, 21) for nudge in (-1e-9, 0.0, 1e-9)]
+EIGHTHS = [k / 8 + nudge for k in range(-20, 21) for nudge in (-1e-9, 0.0, 1e-9)]
 
 
 def worst_ratio(scale: Fraction, distance: int) -> Decimal:
@@ -52,15 +52,10 @@ def test_all_pairs_of_reals_within_the_sensitivity_are_at_most_epsilon_apart(
     epsilon: Fraction, step: Fraction, sensitivity: Fraction
 ) -> None:
     mechanism = Laplace(epsilon, sensitivity=sensitivity, step=step)
-    runs = {value: recorded(mechanism, value) for value in QUARTERS}
-    farthest = max(
-        cost(runs[a], runs[b]) for a in QUARTERS for b in QUARTERS if abs(Fraction(a) - Fraction(b)) <= sensitivity
-    )
-    assert farthest <= epsilon
-    (draw,) = runs[0.0]
-    steps = farthest * draw.spread
-    assert steps.denominator == 1
-    assert worst_ratio(draw.spread, int(steps)) <= allowed(epsilon) * (1 + Decimal("1e-20"))
+    worst = farthest(mechanism, EIGHTHS)
+    assert worst <= epsilon
+    (draw,) = recorded(mechanism, 0.0)
+    assert worst_ratio(draw.spread, int(worst * draw.spread)) <= allowed(epsilon) * (1 + Decimal("1e-20"))
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -220,7 +215,7 @@ def test_the_error_of_reals_is_not_that_of_integers() -> None:
     assert mechanism.error(0.95, like=1.5) == pytest.approx(0.3, rel=0.01)
 
 
-@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95, 0.99])
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
 @STEADY
 @given(
     epsilon=st.fractions(Fraction(1, 1000), Fraction(1000)), sensitivity=st.fractions(Fraction(1, 1000), Fraction(1000))
@@ -332,6 +327,7 @@ def test_single_integers_too(epsilon: Fraction) -> None:
     assert misfit([mechanism.release(-7) + 7 for _ in range(5000)], laplace_law(2 / epsilon)) > ALARM
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("step", "slack"), [(Fraction(1, 4), 1), (Fraction(1, 10), 2)])
 def test_reals_are_released_with_the_exact_distribution_around_them(step: Fraction, slack: int) -> None:
     mechanism = Laplace(1, sensitivity=2, step=step)

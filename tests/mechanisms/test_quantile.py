@@ -215,12 +215,12 @@ def test_neighbours_are_at_most_epsilon_apart_at_every_point(q: float, monkeypat
 
 
 @pytest.mark.usefixtures("few_points")
-@pytest.mark.parametrize("q", [0.5, 0.9])
+@pytest.mark.parametrize("q", [0.5, pytest.param(0.9, marks=pytest.mark.long)])
 def test_points_are_drawn_with_that_probability(q: float) -> None:
     """A verdict of `tests.statistics`: false alarm below 10⁻⁹."""
     mechanism = Quantile(q, bounds=(0, 1), method="exponential", epsilon=1.5)
     table = (0.0, 0.3, 0.3, 0.99)
-    drawn = [math.floor(mechanism.release(table) * POINTS) for _ in range(2500)]
+    drawn = [math.floor(mechanism.release(table) * POINTS) for _ in range(2000)]
     assert misfit(drawn, law(direct(table, q, 1.5).tolist())) > ALARM
 
 
@@ -273,7 +273,7 @@ def test_rank_errors_stay_within_what_is_promised_as_often_as_it_says(
 
 @pytest.mark.long
 def test_for_one_quantile_of_few_units_the_exponential_mechanism_is_nearer(record_property: Any) -> None:
-    """Measured: 2 ranks against 13 on average. With 100 draws each, the means are far more than 10 deviations apart."""
+    """Measured: 0.4 ranks against 17 on average; with 100 draws each, the means are 11 deviations apart."""
     values = np.random.default_rng().normal(size=1000)
     means = {}
     for method in METHODS:

@@ -164,9 +164,42 @@ def test_scales_too_wide_are_refused(name: str, excess: Fraction | int) -> None:
         SCALED[name](most + excess)
 
 
-NO_NUMBERS = [None, "1", b"1", "", [1], (), {}, 1j, True, False, np.bool_(True), object, np.array([1.0, 2.0])]
-NO_SCALES = [math.nan, math.inf, -math.inf, np.float64("nan"), np.float32("inf"), Decimal("NaN"), Decimal("Infinity")]
-TOO_SMALL = [0, -1, -0.0, 0.0, -1e-300, Fraction(-1, 3), Decimal("-0.5"), np.float64(-1), np.int64(0), -(10**400)]
+NO_NUMBERS: list[Any] = [
+    None,
+    "1",
+    b"1",
+    "",
+    [1],
+    (),
+    {},
+    1j,
+    True,
+    False,
+    np.bool_(True),
+    object,
+    np.array([1.0, 2.0]),
+]
+NO_SCALES: list[Any] = [
+    math.nan,
+    math.inf,
+    -math.inf,
+    np.float64("nan"),
+    np.float32("inf"),
+    Decimal("NaN"),
+    Decimal("Infinity"),
+]
+TOO_SMALL: list[Any] = [
+    0,
+    -1,
+    -0.0,
+    0.0,
+    -1e-300,
+    Fraction(-1, 3),
+    Decimal("-0.5"),
+    np.float64(-1),
+    np.int64(0),
+    -(10**400),
+]
 
 
 @scaled

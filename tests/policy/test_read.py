@@ -243,6 +243,7 @@ def test_the_extremes_are_accepted() -> None:
         source = "a.csv"
         unit = "{name}"
         max_rows = 1_000_000_000
+        max_groups = 1
         columns.{name} = {{ type = "integer", min = -9223372036854775808, max = 9223372036854775807, step = 3 }}
         columns.wide = {{ min = -1e100, max = 1e100 }}
         columns.fine = {{ min = 0, max = 1, step = 1e-18 }}

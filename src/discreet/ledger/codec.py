@@ -16,7 +16,7 @@ budget   epsilon, delta (fractions; delta null for a pure budget), limits (amoun
 epoch    protected (fingerprint of unit and protected tables), name. Spending goes on.
 data     version (a counter that the owner advances), reason.
 charge   at, analyst, question, plan (fingerprint or null), data (version), loss (amounts), spent (amounts of everybody
-         after this charge).
+         after this charge), salt (random: no two charges ever have the same hash, also after a rollback).
 answer   charge (number), digest (SHA-256 of the kept answer).
 totals   the whole state, repeated every so often so that opening need not read everything: epsilon, delta, limits,
          spent, shares, protected, data.
@@ -50,9 +50,10 @@ def decode(number: int, line: object) -> Record:
     try:
         record = dict(json.loads(line))  # type: ignore[arg-type]
         version, kind = record["v"], record["kind"]
+        known = version == VERSION and kind in KINDS
     except (TypeError, ValueError, KeyError, RecursionError):
         raise LedgerDamaged(f"record {number} cannot be read", "restore a backup") from None
-    if version != VERSION or kind not in KINDS:
+    if not known:
         raise LedgerDamaged(
             f"record {number} is of version {version!r} and kind {kind!r}, which this discreet does not know",
             "open the ledger with the version of discreet that wrote it",

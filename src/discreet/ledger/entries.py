@@ -8,6 +8,7 @@ from fractions import Fraction
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.filters import UNITS
 from discreet.ledger.codec import Amounts, decode, parsed
+from discreet.ledger.problems import LedgerDamaged
 from discreet.ledger.store import Store
 
 
@@ -66,7 +67,9 @@ def kept(store: Store, plan: str) -> list[Kept]:
     found = []
     for number, line, answer in store.answers(plan):
         charge = decode(number, line)["charge"]
-        _, text, digest = next(iter(store.rows(charge - 1, charge + 1)))
+        _, text, digest = next(store.rows(charge, charge))
         record = decode(charge, text)
+        if record["kind"] != "charge":
+            raise LedgerDamaged(f"record {number} answers what is no charge", "restore a backup")
         found.append(Kept(charge, loss_of(parsed(record["loss"])), record["data"], answer, f"{charge}:{digest}"))
     return found

@@ -140,6 +140,7 @@ class Ledger:
             "data": state.data if charge.data is None else charge.data,
             "loss": written(loss),
             "spent": written(spent),
+            "salt": SYSTEM.bytes(8).hex(),
         }
         charge.number, _, charge.digest = self._append("charge", fields)
 
@@ -230,7 +231,7 @@ class Ledger:
             raise LedgerDamaged(f"record {self._state.head} of the ledger is gone or another", "restore a backup")
         if not self._state.head:
             self._state = _resume(self._store, head)
-        for row in self._store.rows(self._state.head):
+        for row in self._store.rows(self._state.head + 1):
             self._state = self._state.after(row)
 
     def _append(self, kind: str, fields: Record, plan: str | None = None, answer: bytes | None = None) -> Row:
@@ -330,7 +331,7 @@ class Charge:
 def _resume(store: Store, head: int) -> State:
     """The state at the last record that repeats all of it, or an empty one."""
     start = head - head % TOTALS_EVERY
-    rows = list(store.rows(start - 1, start + 2)) if start else []
+    rows = list(store.rows(start, start + 1)) if start else []
     if len(rows) == 2 and decode(*rows[1][:2])["kind"] == "totals":
         return State.resumed(*rows)
     return State()

@@ -15,6 +15,7 @@ from discreet.ledger.store import Row
 NOTHING: Final = Grant(Fraction(0), None, (0,))
 MALFORMED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What reading a record raises that discreet did not write."""
+TOLD: Final = {"at": str, "analyst": str, "question": str, "data": int, "salt": str}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,9 @@ def _data(state: State, record: Record) -> State:
 
 
 def _charge(state: State, record: Record) -> State:
-    analyst, loss, spent = str(record["analyst"]), parsed(record["loss"]), parsed(record["spent"])
+    if not all(isinstance(record[name], kind) for name, kind in TOLD.items()):
+        raise ValueError("a charge says when, who, what and of which data")
+    analyst, loss, spent = record["analyst"], parsed(record["loss"]), parsed(record["spent"])
     if plus(state.spent, loss) != spent:
         raise ValueError("a charge adds its loss")
     if any(used > limit for used, limit in zip(spent, state.grant.limits, strict=True)):
@@ -113,7 +116,7 @@ def _charge(state: State, record: Record) -> State:
 
 
 def _answer(state: State, record: Record) -> State:
-    if record["charge"] not in range(1, state.head + 1):
+    if record["charge"] not in range(1, state.head + 1) or not isinstance(record["digest"], str):
         raise ValueError("an answer follows its charge")
     return state
 

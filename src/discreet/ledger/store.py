@@ -11,7 +11,7 @@ import os
 import sqlite3
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -63,7 +63,8 @@ class Store:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA trusted_schema = OFF")
-        new = not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        queries = ("SELECT count(*) FROM sqlite_schema", "PRAGMA application_id")
+        new = not any(connection.execute(query).fetchone()[0] for query in queries)
         if not new:
             self._recognise(connection)
         if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
@@ -141,11 +142,11 @@ class Store:
             row = self._connection.execute("SELECT number, hash FROM journal ORDER BY number DESC LIMIT 1").fetchone()
         return None if row is None else (row[0], row[1])
 
-    def rows(self, after: int = 0, before: int = 2**62) -> Iterator[Row]:
-        """Records with after < number < before, in order."""
-        query = "SELECT number, line, hash FROM journal WHERE number > ? AND number < ? ORDER BY number"
+    def rows(self, first: int = 1, last: int = 2**63 - 1) -> Iterator[Row]:
+        """Records with first ≤ number ≤ last, in order."""
+        query = "SELECT number, line, hash FROM journal WHERE number BETWEEN ? AND ? ORDER BY number"
         with self._reported("read"):
-            yield from self._connection.execute(query, (after, before))
+            yield from self._connection.execute(query, (first, last))
 
     def kept(self) -> Iterator[tuple[int, bytes]]:
         """The kept answers, by the number of their record."""
@@ -201,18 +202,22 @@ class Store:
         self._connection.close()
         self.closed = True
 
-    @contextmanager
-    def _reported(self, doing: str) -> Iterator[None]:
-        """Turn what SQLite and the system say into an error that says what to do."""
-        try:
-            yield
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite quotes damaged text in what it says
-            advice = _advice(str(error))
-            kind = LedgerError if advice else LedgerDamaged
-            raise kind(f"could not {doing} {self.path}: {error}", advice or "restore a backup") from None
-        except OSError as error:
-            advice = _advice(str(error)) or "check the state folder"
-            raise LedgerError(f"could not {doing} {self.path}: {error.strerror}", advice) from None
+    def _reported(self, doing: str) -> AbstractContextManager[None]:
+        return reported(doing, self.path)
+
+
+@contextmanager
+def reported(doing: str, path: Path) -> Iterator[None]:
+    """Turn what SQLite and the system say into an error that says what to do."""
+    try:
+        yield
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite quotes damaged text in what it says
+        advice = _advice(str(error))
+        kind = LedgerError if advice else LedgerDamaged
+        raise kind(f"could not {doing} {path}: {error}", advice or "restore a backup") from None
+    except OSError as error:
+        advice = _advice(str(error)) or "check the state folder"
+        raise LedgerError(f"could not {doing} {path}: {error.strerror}", advice) from None
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

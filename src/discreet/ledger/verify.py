@@ -11,7 +11,7 @@ from discreet.ledger.codec import decode
 from discreet.ledger.files import Seal, beside
 from discreet.ledger.problems import LedgerDamaged, LedgerError
 from discreet.ledger.state import State
-from discreet.ledger.store import Store
+from discreet.ledger.store import Store, reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,10 @@ def verify(path: Path, receipts: Iterable[str] = ()) -> Report:
 
     A ledger that was rolled back as a whole, seal included, looks sound to itself: only a receipt tells.
     """
-    try:
+    with reported("read", path):
         _demand(path)
         seal = Seal.read(path)
         found = Seal.of(path, seal.head) if seal else None
-    except OSError as error:
-        raise LedgerError(f"could not read {path}: {error.strerror}", "run this as the owner of the files") from None
     try:
         store = Store(path)
     except LedgerDamaged as damage:
@@ -62,7 +60,7 @@ def _report(store: Store, receipts: Iterable[str], seal: Seal | None, found: Sea
     try:
         problems += store.sound()
         answers = dict(store.kept())
-        for row in store.rows():
+        for row in store.rows(first=-(2**63)):
             state = state.after(row)
             hashes[str(state.head)] = state.digest
             record = decode(row[0], row[1])
@@ -87,16 +85,13 @@ def _report(store: Store, receipts: Iterable[str], seal: Seal | None, found: Sea
 
 
 def _plans(store: Store) -> list[str]:
-    """The column by which kept answers are found repeats what the charges say."""
+    """The column by which kept answers are found repeats what their charges say."""
     records = {number: decode(number, line) for number, line, _ in store.rows()}
-    answers = {number: record["charge"] for number, record in records.items() if record["kind"] == "answer"}
-    expected = {number: records[charge].get("plan") for number, charge in answers.items()}
+    answers = {number: records[record["charge"]] for number, record in records.items() if record["kind"] == "answer"}
     found = dict(store.plans())
-    return [
-        f"record {number} is filed under another question"
-        for number in sorted(expected | found)
-        if expected.get(number) != found.get(number)
-    ]
+    wrong = {number for number, charge in answers.items() if charge.get("plan") != found.get(number)}
+    wrong |= {number for number, charge in answers.items() if charge["kind"] != "charge"}
+    return [f"record {number} is filed under another question" for number in sorted(wrong | found.keys() - answers)]
 
 
 def _held(receipt: str, hashes: dict[str, str]) -> bool:
@@ -106,13 +101,14 @@ def _held(receipt: str, hashes: dict[str, str]) -> bool:
 
 def back_up(path: Path, target: Path) -> Report:
     """Write a consistent copy, also while others spend, and verify it."""
-    _demand(path)
-    if target.exists():
-        raise LedgerError(f"{target} exists already", "name a new file")
-    _copy(path, target)
-    report = verify(target)
-    beside(target, ".lock").unlink(missing_ok=True)
-    return report
+    with reported("copy", path):
+        _demand(path)
+        if target.exists():
+            raise LedgerError(f"{target} exists already", "name a new file")
+        _copy(path, target)
+        report = verify(target)
+        beside(target, ".lock").unlink(missing_ok=True)
+        return report
 
 
 def _copy(path: Path, target: Path) -> None:
@@ -135,23 +131,27 @@ def restore(backup: Path, path: Path) -> Report:
     saved = verify(backup)
     if not saved.sound:
         raise LedgerDamaged(f"{backup} is damaged itself: {saved.problems[0]}", "use another backup")
-    if path.exists():
-        present = verify(path)
-        if present.sound and present.records > 0 and not _contains(backup, present):
-            raise LedgerError(
-                f"{path} is sound and has records that the backup lacks: restoring would forget spending",
-                "keep it; or move it away yourself if you are sure",
-            )
-        if present.sound and beside(path, "-wal").exists():
-            raise LedgerError(f"{path} is in use: what is spent meanwhile would be lost", "close it everywhere first")
-    temporary = beside(path, ".restoring")
-    temporary.unlink(missing_ok=True)
-    _copy(backup, temporary)
-    for ending in ("-wal", "-shm", ".seal"):
-        beside(path, ending).unlink(missing_ok=True)
-    temporary.replace(path)
+    with reported("restore", path):
+        if path.exists():
+            _demand_replaceable(path, backup)
+        temporary = beside(path, ".restoring")
+        temporary.unlink(missing_ok=True)
+        _copy(backup, temporary)
+        for ending in ("-wal", "-shm", ".seal"):
+            beside(path, ending).unlink(missing_ok=True)
+        temporary.replace(path)
     return verify(path)
 
 
-def _contains(backup: Path, present: Report) -> bool:
-    return verify(backup, [f"{present.records}:{present.head}"]).sound
+def _demand_replaceable(path: Path, backup: Path) -> None:
+    """Raise if the ledger at the path must not be replaced."""
+    present = verify(path)
+    if not present.sound:
+        return
+    if present.records and not verify(backup, [f"{present.records}:{present.head}"]).sound:
+        raise LedgerError(
+            f"{path} is sound and has records that the backup lacks: restoring would forget spending",
+            "keep it; or move it away yourself if you are sure",
+        )
+    if beside(path, "-wal").exists():
+        raise LedgerError(f"{path} is in use: what is spent meanwhile would be lost", "close it everywhere first")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.accounting.losses import Loss, Reach
-from discreet.exact import Number, number
+from discreet.exact import MOST_EXTENT, Number, number
 from discreet.mechanisms.arrays import Integers, column
 from discreet.mechanisms.payment import Additive, additive
 from discreet.noise import Bits
@@ -104,4 +104,6 @@ def _ascending(edges: Sequence[Number]) -> tuple[Fraction, ...]:
     numbers = tuple(number(edge, "edges") for edge in edges)
     if len(numbers) < 2 or any(a >= b for a, b in pairwise(numbers)):
         raise ValueError("edges must be at least two numbers in ascending order")
+    if max(-numbers[0], numbers[-1]) > MOST_EXTENT:
+        raise ValueError("edges must be numbers between -1e100 and 1e100: use another unit")
     return numbers

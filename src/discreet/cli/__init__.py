@@ -1,0 +1,7 @@
+"""The `discreet` command."""
+
+from __future__ import annotations
+
+from discreet.cli.program import discreet, main
+
+__all__ = ["discreet", "main"]

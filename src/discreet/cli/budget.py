@@ -1,0 +1,104 @@
+"""`discreet budget`: what may be spent, is spent and remains."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from discreet.cli.output import (
+    at_least,
+    at_most,
+    bar,
+    draw,
+    json_option,
+    policy_argument,
+    printable,
+    reason_option,
+    table,
+    tell_program,
+)
+
+if TYPE_CHECKING:
+    from discreet.ledger import Balance
+    from discreet.policy import Policy
+
+
+class ShowUnlessNamed(click.Group):
+    """`budget POLICY` shows; `budget raise POLICY` raises."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(
+    cls=ShowUnlessNamed, no_args_is_help=False, short_help="Show what may be spent; `budget raise` to raise it."
+)
+def budget() -> None:
+    """Show what may be spent, is spent and remains: discreet budget POLICY [ANALYST]."""
+
+
+@budget.command()
+@policy_argument
+@click.argument("analyst", required=False)
+@json_option
+def show(policy: Path, analyst: str | None, as_json: bool) -> None:
+    """Show what POLICY's budget is, what is spent of it and what remains; of everybody, or of one ANALYST."""
+    from discreet.curator.state import balances
+    from discreet.policy import read
+
+    asked = read(policy)
+    found = balances(asked, analyst)
+    if as_json:
+        told = {who: asdict(balance) for who, balance in found.items()}
+        whole = told.pop(None, None) or told[analyst]
+        tell_program({"policy": asked.name, "analyst": analyst, **whole, "analysts": {} if analyst else told})
+        return
+    numbers = frozenset({"total", "spent", "remaining"})
+    draw(table(["", "total", "spent", "remaining", ""], [_row(*item) for item in found.items()], numbers=numbers))
+    _explain(asked)
+
+
+def _row(who: str | None, balance: Balance) -> list[object]:
+    total, spent = balance.total, balance.spent
+    share = spent.epsilon / total.epsilon if total.rho is None or spent.rho is None else spent.rho / total.rho
+    return [
+        who or "everybody",
+        f"ε {at_least(total.epsilon)}",
+        f"ε {at_least(spent.epsilon)}",
+        f"ε {at_most(balance.remaining.epsilon)}",
+        bar(share),
+    ]
+
+
+def _explain(policy: Policy) -> None:
+    from discreet.curator.state import grant_of, recorded_grant, shown
+
+    if policy.budget.delta is not None:
+        click.echo(f"total and spent are guarantees with δ {float(policy.budget.delta):g};")
+        click.echo("remaining is the largest price that a question may still have")
+    wanted, recorded = grant_of(policy), recorded_grant(policy)
+    if recorded is not None and (wanted.epsilon, wanted.delta) != (recorded.epsilon, recorded.delta):
+        click.echo(f"the policy says {shown(wanted)}, the ledger {shown(recorded)}: `discreet budget raise` raises it")
+
+
+@budget.command("raise")
+@policy_argument
+@reason_option
+@json_option
+def raise_(policy: Path, reason: str, as_json: bool) -> None:
+    """Raise the budget on record to what POLICY says now. More may be learned about everybody then, for good."""
+    from discreet.curator.state import raise_budget, shown
+    from discreet.policy import read
+
+    raised = read(policy)
+    grant = raise_budget(raised, reason or "raised")
+    if as_json:
+        delta = None if grant.delta is None else float(grant.delta)
+        tell_program({"policy": raised.name, "epsilon": float(grant.epsilon), "delta": delta})
+    else:
+        click.echo(f"{printable(raised.name)} may spend {shown(grant)} now")

@@ -1,0 +1,152 @@
+"""What went wrong, as one message and an exit code; never a traceback."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import click
+
+from discreet.cli.output import printable, tell_program
+
+WRONG_USE: Final = 2
+REFUSED: Final = 3
+EXHAUSTED: Final = 4
+FAILED: Final = 5
+INTERRUPTED: Final = 130
+PIPE: Final = 141
+TRACEBACK: Final = "DISCREET_TRACEBACK"
+"""The environment variable that lets unforeseen errors through, for those who look for their cause."""
+
+
+@dataclass(slots=True)
+class End:
+    """How the program ends."""
+
+    code: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failure as it is told: to people in a message, to programs as an object."""
+
+    exit: int
+    code: str
+    reason: str
+    fix: str = ""
+
+    def tell(self, *, json: bool) -> None:
+        if json:
+            error = {"code": self.code, "reason": self.reason, "fix": self.fix, "spent": 0}
+            tell_program({"error": error})
+        click.secho("error: ", fg="red", nl=False, err=True)
+        click.echo("\n".join(map(printable, self.reason.split("\n"))), err=True)
+        if self.fix:
+            click.echo(f"→ {printable(self.fix)}", err=True)
+
+
+@contextmanager
+def ending(*, json: bool) -> Iterator[End]:
+    """Turn what is raised inside into an exit code and a message."""
+    end = End()
+    _keep_printing()
+    try:
+        yield end
+    except (click.Abort, KeyboardInterrupt):
+        end.code = INTERRUPTED
+    except BrokenPipeError:
+        end.code = PIPE
+        _forget_output()
+    except Exception as error:
+        failure = failure_of(error)
+        end.code = failure.exit
+        with suppress(BrokenPipeError):
+            failure.tell(json=json)
+
+
+def failure_of(error: Exception) -> Failure:
+    """The failure that an error stands for.
+
+    Errors are told apart by name: importing what defines them would take longer than most commands.
+    """
+    for kind in type(error).__mro__:
+        tell = TELLERS.get(f"{kind.__module__}.{kind.__qualname__}")
+        if tell is not None:
+            return tell(error)
+    if str(error) == "Query interrupted":  # what DuckDB makes of Ctrl-C
+        return Failure(INTERRUPTED, "interrupted", "interrupted")
+    if os.environ.get(TRACEBACK):
+        raise error
+    told = f"something unforeseen happened ({type(error).__name__})"
+    return Failure(FAILED, "internal", told, f"please report it, with what {TRACEBACK}=1 shows")
+
+
+def _refusal(refused: Any) -> Failure:
+    return Failure(REFUSED, refused.code, refused.reason, refused.fix)
+
+
+def _exhaustion(refused: Any) -> Failure:
+    return Failure(EXHAUSTED, refused.code, refused.reason, refused.fix)
+
+
+def _policy(wrong: Any) -> Failure:
+    if len(wrong.problems) > 1:
+        return Failure(WRONG_USE, "policy", str(wrong), f"mend these {len(wrong.problems)} problems")
+    (problem,) = wrong.problems
+    told = f"{problem.place}: {problem.message}" if problem.place else problem.message
+    return Failure(WRONG_USE, "policy", f"{wrong.file}: {told}", problem.fix)
+
+
+def _source(failed: Any) -> Failure:
+    return Failure(FAILED, "source", f"{failed.table}: {failed.reason}", failed.fix)
+
+
+def _ledger(failed: Any) -> Failure:
+    return Failure(FAILED, "ledger", failed.reason, failed.fix)
+
+
+def _file(failed: Any) -> Failure:
+    where = f"{failed.filename}: " if failed.filename else ""
+    return Failure(FAILED, "file", where + (failed.strerror or type(failed).__name__), "check the path and its rights")
+
+
+def _usage(wrong: click.UsageError) -> Failure:
+    command = wrong.ctx.command_path if wrong.ctx else "discreet"
+    return Failure(WRONG_USE, "usage", wrong.format_message(), f"see `{command} --help`")
+
+
+def _click(wrong: click.ClickException) -> Failure:
+    return Failure(WRONG_USE, "usage", wrong.format_message())
+
+
+TELLERS: Final[dict[str, Callable[[Any], Failure]]] = {
+    "discreet.errors.BudgetExhausted": _exhaustion,
+    "discreet.errors.Refused": _refusal,
+    "discreet.policy.problems.PolicyError": _policy,
+    "discreet.engines.problems.SourceError": _source,
+    "discreet.ledger.problems.LedgerError": _ledger,
+    "click.exceptions.UsageError": _usage,
+    "click.exceptions.ClickException": _click,
+    "builtins.OSError": _file,
+}
+"""How each kind of error is told."""
+
+
+def _keep_printing() -> None:
+    """A terminal that cannot show a character shows its code instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _forget_output() -> None:
+    """Nobody reads on: what Python still flushes at its end must not fail again."""
+    with suppress(OSError, ValueError):
+        silence = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silence, sys.stdout.fileno())
+        os.close(silence)

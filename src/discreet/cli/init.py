@@ -1,0 +1,68 @@
+"""`discreet init`: the draft of a policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from discreet.cli.output import json_option, printable, tell_program, write_new
+
+if TYPE_CHECKING:
+    from discreet.policy import Problem
+
+UNNAMED = "policy"
+
+
+@click.command(short_help="Draft a policy from the names and types of sources.")
+@click.argument("sources", nargs=-1, metavar="SOURCE...")
+@click.option(
+    "--from-smartnoise", "metadata", type=click.Path(path_type=Path), help="Import SmartNoise's YAML instead."
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to write it; else it is printed.")
+@click.option("--name", help="What to call the data; else the name of the file.")
+@json_option
+def init(sources: tuple[str, ...], metadata: Path | None, output: Path | None, name: str | None, as_json: bool) -> None:
+    """Draft a policy for each SOURCE: files (.csv, .parquet, .duckdb) or patterns like "visits-*.parquet".
+
+    Nothing is read from the data but names and types of columns. What only you can decide is left open.
+    """
+    if bool(sources) == (metadata is not None):
+        raise click.UsageError("name the sources, or --from-smartnoise FILE, and not both")
+    text = _imported(metadata) if metadata else _drafted(sources, name, output)
+    if output:
+        write_new(output, text)
+    undecided = _undecided(text, output or Path(f"{UNNAMED}.toml"))
+    if as_json:
+        problems = [{"place": problem.place, "message": problem.message, "fix": problem.fix} for problem in undecided]
+        tell_program({"draft": text, "written": str(output) if output else None, "undecided": problems})
+        return
+    if not output:
+        click.echo(text, nl=False)
+    click.secho(f"{f'wrote {output}; ' if output else ''}still to decide:" if undecided else "complete", err=True)
+    for problem in undecided:
+        click.echo(f"  {printable(str(problem))}", err=True)
+
+
+def _imported(metadata: Path) -> str:
+    from discreet.curator.smartnoise import from_smartnoise
+
+    return from_smartnoise(metadata)
+
+
+def _drafted(sources: tuple[str, ...], name: str | None, output: Path | None) -> str:
+    from discreet.curator.draft import draft
+
+    folder = output.absolute().parent if output else None
+    return draft(sources, name or (output.stem if output else UNNAMED), folder=folder)
+
+
+def _undecided(text: str, path: Path) -> tuple[Problem, ...]:
+    from discreet.policy import PolicyError, parse
+
+    try:
+        parse(text.encode(), path)
+    except PolicyError as wrong:
+        return wrong.problems
+    return ()

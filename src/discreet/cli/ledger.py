@@ -1,0 +1,175 @@
+"""`discreet ledger`: what was asked, and whether the record is sound."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from discreet.cli.failures import FAILED
+from discreet.cli.output import at_least, draw, json_option, policy_argument, printable, table, tell_program, write_new
+
+if TYPE_CHECKING:
+    from discreet.ledger import Entry, Report
+
+FIELDS: Final = ("number", "at", "analyst", "question", "epsilon", "rho", "delta", "data_version", "answered")
+LONGEST: Final = 100
+"""Characters of a question that are shown."""
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+@click.group(no_args_is_help=False, short_help="Show, verify, export, back up and restore the ledger.")
+def ledger() -> None:
+    """What was asked and what it cost."""
+
+
+@ledger.command()
+@policy_argument
+@click.option("-n", "--last", type=click.IntRange(min=1), help="Only the last so many.")
+@json_option
+def show(policy: Path, last: int | None, as_json: bool) -> None:
+    """Show the questions that were charged, oldest first."""
+    found = _entries(policy)[-(last or 0) :]
+    if as_json:
+        tell_program({"entries": found})
+    elif found:
+        headings = ["no", "at", "analyst", "cost", "question", "answered"]
+        draw(table(headings, [_row(entry) for entry in found], numbers=frozenset({"no", "cost"})))
+    else:
+        click.echo("nothing was charged yet")
+
+
+@ledger.command()
+@policy_argument
+@click.option("--receipt", "receipts", multiple=True, help="The receipt of an answer; may be given several times.")
+@json_option
+def verify(policy: Path, receipts: tuple[str, ...], as_json: bool) -> int:
+    """Recompute the whole ledger. Ends with 5 if it is not what discreet wrote.
+
+    A ledger that was rolled back as a whole looks sound to itself: only receipts tell.
+    """
+    from discreet.curator.state import ledger_path
+    from discreet.ledger import verify as recompute
+    from discreet.policy import read
+
+    return _tell(recompute(ledger_path(read(policy)), receipts), as_json=as_json)
+
+
+@ledger.command()
+@policy_argument
+@click.option("--format", "form", type=click.Choice(["jsonl", "csv"]), default="jsonl", show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to write it; else it is printed.")
+@json_option
+def export(policy: Path, form: str, output: Path | None, as_json: bool) -> None:
+    """Export the questions that were charged, one per line."""
+    found = _entries(policy)
+    text = FORMATS[form](found)
+    if not output:
+        click.echo(text, nl=False)
+        return
+    write_new(output, text)
+    if as_json:
+        tell_program({"written": str(output), "entries": len(found)})
+    else:
+        click.echo(f"wrote {len(found)} entries to {output}")
+
+
+@ledger.command()
+@policy_argument
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+def backup(policy: Path, file: Path, as_json: bool) -> int:
+    """Write a consistent copy of POLICY's ledger to FILE, also while questions are asked, and verify it."""
+    from discreet.curator.state import back_up_ledger
+    from discreet.policy import read
+
+    return _tell(back_up_ledger(read(policy), file), as_json=as_json)
+
+
+@ledger.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@policy_argument
+@json_option
+def restore(file: Path, policy: Path, as_json: bool) -> int:
+    """Put the backup FILE in the place of POLICY's ledger. Refused if that would forget what was spent."""
+    from discreet.curator.state import restore_ledger
+    from discreet.policy import read
+
+    return _tell(restore_ledger(read(policy), file), as_json=as_json)
+
+
+def _tell(report: Report, *, as_json: bool) -> int:
+    if as_json:
+        tell_program(
+            {
+                "sound": report.sound,
+                "records": report.records,
+                "charges": report.charges,
+                "head": report.head,
+                "sealed": report.sealed,
+                "problems": report.problems,
+            }
+        )
+    elif report.sound:
+        click.echo(f"sound: {report.records} records, {report.charges} charges")
+        click.echo(f"head {report.records}:{report.head}")
+    else:
+        click.secho("not sound", fg="red", bold=True)
+        for problem in report.problems:
+            click.echo(f"    {printable(problem)}")
+    return 0 if report.sound else FAILED
+
+
+def _entries(path: Path) -> list[dict[str, Any]]:
+    from discreet.curator.state import entries
+    from discreet.policy import read
+
+    return [_plain(entry) for entry in entries(read(path))]
+
+
+def _plain(entry: Entry) -> dict[str, Any]:
+    """An entry as plain values; amounts round up."""
+    from discreet.accounting.rounding import float_up
+
+    amounts = {name: getattr(entry.loss, name, None) for name in ("epsilon", "rho", "delta")}
+    told = {name: None if amount is None else float_up(amount) for name, amount in amounts.items()}
+    return {name: told[name] if name in told else getattr(entry, name) for name in FIELDS}
+
+
+def _row(entry: dict[str, Any]) -> list[str]:
+    cost = f"ε {at_least(entry['epsilon'])}" if entry["rho"] is None else f"ρ {at_least(entry['rho'])}"
+    asked = printable(entry["question"])
+    question = asked if len(asked) <= LONGEST else f"{asked[: LONGEST - 1]}…"
+    return [
+        str(entry["number"]),
+        entry["at"][:19],
+        entry["analyst"],
+        cost,
+        question,
+        "yes" if entry["answered"] else "no",
+    ]
+
+
+def _jsonl(found: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(entry) + "\n" for entry in found)
+
+
+def _csv(found: list[dict[str, Any]]) -> str:
+    """For spreadsheets: what they would take for a formula gets a quote before it."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    for entry in found:
+        writer.writerow({name: _inert(value) for name, value in entry.items()})
+    return text.getvalue()
+
+
+def _inert(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+FORMATS: Final = {"jsonl": _jsonl, "csv": _csv}

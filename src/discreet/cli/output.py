@@ -1,0 +1,126 @@
+"""Telling people and programs. Rich is imported only where something is drawn."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+BAR: Final = 20
+WIDTH: Final = 200
+"""Of what is drawn into a file or a pipe."""
+
+json_option: Final = click.option("--json", "as_json", is_flag=True, help="Machine-readable on standard output.")
+policy_argument: Final = click.argument("policy", type=click.Path(path_type=Path))
+reason_option: Final = click.option("--reason", default="", help="Why, for the record.")
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file that is not there yet."""
+    try:
+        with path.open("x", encoding="utf-8", newline="") as file:
+            file.write(text)
+    except FileExistsError:
+        raise click.UsageError(f"{path} exists already: name a new file, or remove it") from None
+
+
+def tell_program(value: object) -> None:
+    """A value for programs: JSON on standard output, in ASCII whatever the terminal is."""
+    click.echo(json.dumps(value, allow_nan=False))
+
+
+def draw(drawn: RenderableType) -> None:
+    """Something drawn by rich, in colour on a terminal."""
+    from rich.console import Console
+
+    terminal = sys.stdout.isatty()
+    console = Console(force_terminal=terminal, width=None if terminal else WIDTH, highlight=False)
+    with console.capture() as captured:
+        console.print(drawn)
+    click.echo(captured.get(), nl=False)
+
+
+def printable(text: str) -> str:
+    r"""The text on one line, without anything that could steer a terminal.
+
+    >>> printable("SELECT 1\n  FROM t\x1b[2J")
+    'SELECT 1 FROM t\\x1b[2J'
+    """
+    joined = " ".join(text.split())
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in joined)
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[Any]], *, numbers: frozenset[str] = frozenset()) -> Table:
+    """A plain table; the columns named in `numbers` are flush right."""
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        right = heading in numbers
+        drawn.add_column(heading, justify="right" if right else "left", overflow="fold", no_wrap=right)
+    for row in rows:
+        drawn.add_row(*(cell if isinstance(cell, Text) else Text(printable(str(cell))) for cell in row))
+    return drawn
+
+
+def bar(share: float) -> Text:
+    """How much of something is gone."""
+    from rich.text import Text
+
+    filled = min(BAR, max(0, round(share * BAR)))
+    style = "red" if share >= 0.9 else "yellow" if share >= 0.5 else "green"
+    return Text("█" * filled, style=style) + Text("░" * (BAR - filled), style="dim")
+
+
+def at_least(value: float) -> str:
+    """Four digits, rounded up.
+
+    >>> at_least(0.123401), at_least(3.0)
+    ('0.1235', '3')
+    """
+    return _digits(value, ROUND_CEILING)
+
+
+def at_most(value: float) -> str:
+    """Four digits, rounded down.
+
+    >>> at_most(0.99999), at_most(0.0)
+    ('0.9999', '0')
+    """
+    return _digits(value, ROUND_FLOOR)
+
+
+def _digits(value: float, rounding: str) -> str:
+    return f"{float(Context(prec=4, rounding=rounding).create_decimal(repr(value))):g}"
+
+
+@contextmanager
+def progress(*, shown: bool) -> Iterator[Callable[[str, float], None] | None]:
+    """A bar for each table on standard error, if that is a terminal."""
+    if not (shown and sys.stderr.isatty()):
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as drawn:
+        tasks: dict[str, Any] = {}
+
+        def tell(name: str, share: float) -> None:
+            if name not in tasks:
+                tasks[name] = drawn.add_task(printable(name), total=1.0)
+            drawn.update(tasks[name], completed=share)
+
+        yield tell

@@ -1,0 +1,73 @@
+"""The command and its subcommands, each imported when it is used.
+
+Modules of this package import click and the standard library at their top and everything else inside of functions:
+`discreet --help` must not wait for numpy or duckdb.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Final
+
+import click
+
+from discreet import __version__
+from discreet.cli.failures import ending
+
+COMMANDS: Final = {
+    "check": "discreet.cli.check:check",
+    "init": "discreet.cli.init:init",
+    "refresh": "discreet.cli.refresh:refresh",
+    "budget": "discreet.cli.budget:budget",
+    "ledger": "discreet.cli.ledger:ledger",
+}
+"""Where each subcommand lives."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are named here and imported when they are asked for."""
+
+    def __init__(self, *args: Any, lazy: Mapping[str, str], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._lazy = dict(lazy)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  (click's signature)
+        return list(self._lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in self._lazy:
+            return None
+        module, _, name = self._lazy[cmd_name].partition(":")
+        found: click.Command = getattr(import_module(module), name)
+        return found
+
+
+class Program(LazyGroup):
+    """The outermost group: whatever happens becomes an exit code and one clear message."""
+
+    def main(  # type: ignore[override]  # click's overloads tell modes apart that end alike here
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **settings: Any
+    ) -> Any:
+        given = list(sys.argv[1:] if args is None else args) or ["--help"]
+        settings["standalone_mode"] = False
+        with ending(json="--json" in given) as end:
+            end.code = super().main(given, prog_name or "discreet", **settings) or 0
+        sys.exit(end.code)
+
+
+@click.group(
+    cls=Program, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=False
+)
+@click.version_option(__version__, prog_name="discreet")
+def discreet() -> None:
+    """Ask questions of private data; get answers that provably say almost nothing about any one person.
+
+    Exit codes: 0 answered, 2 wrong use, 3 refused, 4 budget exhausted, 5 the engine failed.
+    """
+
+
+def main() -> None:
+    """The entry point."""
+    discreet.main()

@@ -1,0 +1,172 @@
+"""A policy's state: its ledger, what may be spent, and which version of the data is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from discreet.engines.copy import Progress, private_copy
+from discreet.errors import Refused
+from discreet.files import locked
+from discreet.ledger import Balance, Entry, Grant, Ledger, LedgerError, Report, back_up, restore
+from discreet.ledger.files import Seal
+from discreet.ledger.state import State
+from discreet.ledger.store import Store
+from discreet.policy import Policy, protected
+
+LEDGER: Final = "ledger.sqlite"
+
+
+def ledger_path(policy: Policy) -> Path:
+    return policy.state / LEDGER
+
+
+def grant_of(policy: Policy) -> Grant:
+    """What the policy file says may be spent; what counts is what the ledger has on record."""
+    return Grant.of(policy.budget.epsilon, policy.budget.delta)
+
+
+def open_ledger(policy: Policy) -> Ledger:
+    """The policy's ledger, begun now if there is none. Policy and ledger must say the same."""
+    _make_folder(policy.state)
+    return Ledger(
+        ledger_path(policy),
+        grant_of(policy),
+        shares=policy.analysts,
+        protected=protected(policy),
+        name=policy.name,
+    )
+
+
+def recorded_ledger(policy: Policy) -> Ledger | None:
+    """The ledger as it stands, for looking: the policy's budget is not compared, nothing recorded. None without one."""
+    state = _recorded(policy)
+    return None if state is None else _as_recorded(policy, state)
+
+
+def _as_recorded(policy: Policy, state: State) -> Ledger:
+    return Ledger(
+        ledger_path(policy), state.grant, shares=policy.analysts, protected=state.protected or "", name=policy.name
+    )
+
+
+def recorded_grant(policy: Policy) -> Grant | None:
+    """What the ledger says may be spent; None if there is no ledger yet."""
+    state = _recorded(policy)
+    return None if state is None else state.grant
+
+
+def balances(policy: Policy, analyst: str | None = None) -> dict[str | None, Balance]:
+    """What was granted, is spent and remains: of everybody (None) and of each analyst, or of one analyst alone."""
+    if analyst is not None and analyst not in policy.analysts:
+        known = ", ".join(sorted(policy.analysts)) or "there are none"
+        raise Refused("unknown-analyst", f"{analyst!r} has no share in the policy", f"analysts: {known}")
+    wanted = [None, *policy.analysts] if analyst is None else [analyst]
+    ledger = recorded_ledger(policy)
+    if ledger is None:
+        return {who: _unspent(policy, who) for who in wanted}
+    with ledger:
+        return {who: ledger.balance(who) for who in wanted}
+
+
+def _unspent(policy: Policy, analyst: str | None) -> Balance:
+    grant = grant_of(policy)
+    epsilon = policy.budget.epsilon if analyst is None else policy.analysts[analyst]
+    limits = grant.limits if analyst is None else grant.share_limits(epsilon)
+    return grant.balance(limits, grant.nothing, epsilon)
+
+
+def entries(policy: Policy) -> list[Entry]:
+    """The charges on record, oldest first; none if nothing was asked yet."""
+    ledger = recorded_ledger(policy)
+    if ledger is None:
+        return []
+    with ledger:
+        return ledger.entries()
+
+
+def raise_budget(policy: Policy, reason: str) -> Grant:
+    """Grant, on the record, what the policy file says now. Only more than before: lowering needs no command."""
+    wanted, state = grant_of(policy), _recorded(policy)
+    if state is None or wanted.within(state.grant):
+        known = "no ledger yet" if state is None else f"{shown(state.grant)} on record"
+        raise Refused(
+            "not-a-raise",
+            f"the policy grants {shown(wanted)}, and there is {known}",
+            "write the new budget into the policy first, then raise it",
+        )
+    with _as_recorded(policy, state) as ledger:
+        ledger.raise_budget(wanted, reason)
+    return wanted
+
+
+def refresh(policy: Policy, reason: str, progress: Progress | None = None) -> int:
+    """Read the sources anew and make that the data version that is asked from now on.
+
+    The copy is made first and recorded last. If it fails, nothing is recorded and everybody goes on with the version
+    before. If the process dies in between, a copy is left that no record names: nobody opens it, and the next refresh
+    makes it anew, because the sources may have changed since. One refresh runs at a time.
+    """
+    with open_ledger(policy) as ledger, locked(policy.state / "refresh.lock"):
+        version = ledger.data_version + 1
+        for unrecorded in (policy.state / "data").glob(f"{version}.*.duckdb"):
+            unrecorded.unlink()
+        private_copy(policy, version, progress)
+        return ledger.advance_data(reason)
+
+
+def back_up_ledger(policy: Policy, target: Path) -> Report:
+    """Write a verified copy of the policy's ledger."""
+    if not ledger_path(policy).exists():
+        raise LedgerError(f"there is no ledger at {ledger_path(policy)}", "the first question begins one")
+    return back_up(ledger_path(policy), target)
+
+
+def restore_ledger(policy: Policy, backup: Path) -> Report:
+    """Put a backup in the place of the policy's lost or damaged ledger."""
+    _make_folder(policy.state)
+    return restore(backup, ledger_path(policy))
+
+
+def shown(grant: Grant) -> str:
+    """A budget in words."""
+    delta = "" if grant.delta is None else f" with delta {float(grant.delta):g}"
+    return f"epsilon {float(grant.epsilon):g}{delta}"
+
+
+def _make_folder(folder: Path) -> None:
+    """The state folder, for its owner's eyes only."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as wrong:
+        raise LedgerError(
+            f"could not make the state folder {folder}: {wrong.strerror}",
+            'make its parent writable, or name another with state = "…" in the policy',
+        ) from None
+
+
+def _recorded(policy: Policy) -> State | None:
+    """What the journal adds up to; None if none was begun. A seal alone means that a ledger is gone: opening tells."""
+    path = ledger_path(policy)
+    try:
+        if not path.exists() and Seal.read(path) is None:
+            return None
+    except OSError as wrong:
+        raise LedgerError(f"could not read {path}: {wrong.strerror}", "run this as the owner of the files") from None
+    state = _replayed(path)
+    if not state.head:
+        open_ledger(policy).close()  # begins what a killed process did not, and finds out what was emptied
+        state = _replayed(path)
+    return state
+
+
+def _replayed(path: Path) -> State:
+    store = Store(path)
+    try:
+        state = State()
+        for row in store.rows():
+            state = state.after(row)
+        return state
+    finally:
+        store.close()

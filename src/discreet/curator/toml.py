@@ -1,0 +1,84 @@
+"""Pieces of TOML, written so that no name can break out of its place, not even out of a comment."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from discreet.policy.place import RuleError, identifier
+from discreet.policy.problems import shown_key
+
+_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
+
+
+def quoted(text: str) -> str:
+    r"""A text as a TOML string on one line.
+
+    >>> print(quoted('a "b"\n\x07'))
+    "a \"b\"\n\u0007"
+    """
+    return '"' + "".join(_ESCAPES.get(letter) or _printable(letter) for letter in text) + '"'
+
+
+def _printable(letter: str) -> str:
+    if letter.isprintable():
+        return letter
+    return f"\\u{ord(letter):04x}" if ord(letter) < 0x10000 else f"\\U{ord(letter):08x}"
+
+
+def key(name: str) -> str:
+    """A name as a TOML key: bare where that is allowed.
+
+    >>> key("age"), key("first name")
+    ('age', '"first name"')
+    """
+    return name if shown_key(name) == name else quoted(name)
+
+
+def is_name(text: str) -> bool:
+    """Whether a policy can declare a table or a column of this name."""
+    try:
+        identifier(text)
+    except RuleError:
+        return False
+    return True
+
+
+def line(code: str, comment: str = "") -> str:
+    """A line with its comment, in one column where that fits.
+
+    >>> line("epsilon = 1.0", "all that may ever be spent")
+    'epsilon = 1.0                       # all that may ever be spent'
+    """
+    return f"{code:<35} # {comment}" if comment else code
+
+
+class Names:
+    """Names for tables: valid in a policy, and none twice, whatever its case."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def of(self, wanted: str) -> str:
+        """The name, or the nearest that is free."""
+        base = wanted if is_name(wanted) else "table"
+        place = 1
+        name = base
+        while name.casefold() in self._taken:
+            place += 1
+            name = f"{base}_{place}"
+        self._taken.add(name.casefold())
+        return name
+
+
+def head(name: str, unit: str) -> list[str]:
+    """The beginning of a draft: what nobody but the owner can decide."""
+    return [
+        f"name = {quoted(name)}",
+        "",
+        "[budget]",
+        line("# epsilon = 1.0", "decide: all that may ever be spent; usual are 0.1 to 10"),
+        line("# delta = 1e-9", "leave out for pure ε; else far below 1 / (number of units)"),
+        "",
+        "[unit]",
+        line(f"# name = {quoted(unit)}", "decide: whom or what you protect"),
+    ]

@@ -1,0 +1,111 @@
+"""Answers lie beside their charges: for the same question again, in any process, and after any restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from discreet.accounting import Concentrated, Pure
+from discreet.ledger import LedgerDamaged, LedgerError, verify
+from discreet.ledger.codec import Record
+from tests.ledger.helpers import BOTH, CENT, change, child, forge, hurried, opened, spend
+
+
+def test_answers_are_found_by_their_plan_newest_first(path: Path) -> None:
+    with hurried(path) as ledger:
+        first = spend(ledger, Pure(0.1), plan="p", answer=b"41")
+        ledger.advance_data("a new week")
+        second = spend(ledger, Pure(0.2), plan="p", answer=b"42", analyst="ann")
+        spend(ledger, plan="q", answer=b"7")
+        spend(ledger, plan="p")
+        found = ledger.kept("p")
+        assert [(kept.answer, kept.receipt, kept.loss, kept.data_version) for kept in found] == [
+            (b"42", second, Pure(0.2), 2),
+            (b"41", first, Pure(0.1), 1),
+        ]
+        assert ledger.kept("nobody asked") == []
+        assert [entry.answered for entry in ledger.entries()] == [True, True, True, False]
+    assert verify(path, [kept.receipt for kept in found]).problems == ()
+    with opened(path) as ledger:
+        assert ledger.kept("p") == found
+
+
+def test_answers_of_other_processes_are_found_at_once(path: Path) -> None:
+    with opened(path) as ledger:
+        receipt = child("keep_one", path, "p", "from elsewhere")
+        (kept,) = ledger.kept("p")
+        assert (kept.answer, kept.receipt) == (b"from elsewhere", receipt)
+        assert verify(path, [receipt]).problems == ()
+
+
+def test_a_crash_between_charge_and_answer(path: Path) -> None:
+    """Charged, not answered; never the reverse."""
+    found = child("charge_and_die", path, "p")
+    assert found["code"] == -9
+    with opened(path) as ledger:
+        (entry,) = ledger.entries()
+        assert not entry.answered
+        assert ledger.kept("p") == []
+        assert ledger.balance().spent.epsilon == 1
+    assert verify(path, found["said"]).problems == ()
+
+
+def test_an_answer_may_be_kept_after_the_block(path: Path) -> None:
+    with hurried(path) as ledger:
+        charge = ledger.charge(CENT, why="q", plan="p")
+        with charge:
+            pass
+        charge.keep(b"42")
+        assert [kept.answer for kept in ledger.kept("p")] == [b"42"]
+        assert ledger.balance().spent.epsilon == 0.01
+    with pytest.raises(LedgerError, match="closed"):
+        charge.keep(b"43")
+
+
+def test_an_answer_without_a_plan_counts_as_answered(path: Path) -> None:
+    with hurried(path) as ledger:
+        spend(ledger, answer=b"42")
+        assert ledger.entries()[0].answered
+    assert verify(path).problems == ()
+
+
+def test_large_answers(path: Path) -> None:
+    content = bytes(range(256)) * 4096
+    with hurried(path, BOTH) as ledger:
+        spend(ledger, Concentrated(0.001), plan="p", answer=content)
+        assert ledger.kept("p")[0].answer == content
+        assert ledger.kept("p")[0].loss == Concentrated(0.001)
+    assert verify(path).problems == ()
+
+
+def test_keeping_does_not_loosen_the_next_charge(path: Path) -> None:
+    """Answers need not wait for the disk; charges do, also after an answer whose writing failed."""
+    with opened(path) as ledger:
+        connection = ledger._store._connection
+        full = connection.execute("PRAGMA synchronous").fetchone()
+        assert full == (2,)
+        charge = ledger.charge(CENT, why="q", plan="p")
+        with charge:
+            charge.keep(b"42")
+        assert connection.execute("PRAGMA synchronous").fetchone() == full
+        with pytest.raises(TypeError):
+            charge.keep("42")  # type: ignore[arg-type]
+        with ledger.charge(CENT, why="q"), pytest.raises(ZeroDivisionError), ledger._store.relaxed():
+            raise ZeroDivisionError
+        assert connection.execute("PRAGMA synchronous").fetchone() == full
+
+
+def test_an_answer_to_what_is_no_charge(path: Path) -> None:
+    with hurried(path) as ledger:
+        spend(ledger, plan="p", answer=b"42")
+
+    def edit(_: int, record: Record) -> None:
+        if record["kind"] == "answer":
+            record["charge"] = 1
+
+    forge(path, edit)
+    with opened(path) as ledger, pytest.raises(LedgerDamaged, match="record 4 answers what is no charge"):
+        ledger.kept("p")
+    change(path, "UPDATE journal SET plan = NULL")
+    assert any("filed under another question" in problem for problem in verify(path).problems)

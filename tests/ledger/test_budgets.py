@@ -1,0 +1,202 @@
+"""Budgets change on the record only, and never below what is spent."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from discreet.accounting import Concentrated, Pure, epsilon_of
+from discreet.accounting.conversion import rho_of_pure
+from discreet.accounting.filters import UNITS, charged
+from discreet.errors import BudgetExhausted
+from discreet.ledger import Grant, LedgerError, verify
+from tests.ledger.helpers import BOTH, CENT, PURE, hurried, opened, rows, spend
+
+
+def kinds(path: Path) -> list[str]:
+    return [json.loads(line)["kind"] for _, line, *_ in rows(path)]
+
+
+def reasons(path: Path) -> list[str]:
+    records = [json.loads(line) for _, line, *_ in rows(path)]
+    return [record["reason"] for record in records if record["kind"] == "budget"]
+
+
+def pure(epsilon: float) -> Grant:
+    return Grant.of(Fraction(str(epsilon)), None)
+
+
+def both(epsilon: float, delta: float = 1e-6) -> Grant:
+    return Grant.of(Fraction(str(epsilon)), Fraction(str(delta)))
+
+
+@pytest.mark.parametrize(
+    ("recorded", "policy"),
+    [
+        (pure(1), pure(1.000001)),
+        (both(1), both(1.1)),
+        (both(1), both(1, 1e-5)),
+        (both(1), both(0.5, 1e-5)),
+        (pure(1), both(1)),
+        (both(1), pure(1)),
+        (both(1), pure(0.5)),
+        (pure(1), both(0.5, 1e-9)),
+    ],
+)
+def test_a_policy_that_grants_more_is_refused(path: Path, recorded: Grant, policy: Grant) -> None:
+    with opened(path, recorded) as ledger:
+        spend(ledger)
+    with pytest.raises(
+        LedgerError, match=r"the policy grants .*, the ledger .* → raise it on the record with `discreet"
+    ):
+        opened(path, policy)
+    assert reasons(path) == ["the ledger begins"]
+    with opened(path, recorded) as ledger:
+        spend(ledger)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "policy"),
+    [(pure(1), pure(0.5)), (both(1), both(0.5)), (both(1), both(1, 1e-7)), (both(1), both(0.9, 1e-9))],
+)
+def test_a_policy_that_grants_less_is_recorded(path: Path, recorded: Grant, policy: Grant) -> None:
+    with opened(path, recorded) as ledger:
+        spend(ledger)
+    with opened(path, policy) as ledger:
+        assert ledger.balance().total.epsilon == float(policy.epsilon)
+        with pytest.raises(BudgetExhausted), ledger.charge(Pure(0.95), why="q"):
+            pytest.fail("the body must not run")
+    assert reasons(path) == ["the ledger begins", "the policy lowered it"]
+    with pytest.raises(LedgerError, match="raise it on the record"):
+        opened(path, recorded)
+    assert verify(path).problems == ()
+
+
+def test_one_who_has_it_open_learns_that_it_was_lowered(path: Path) -> None:
+    with hurried(path, pure(10)) as ledger:
+        with opened(path, pure(1)):
+            pass
+        assert ledger.balance().total.epsilon == 1
+        with pytest.raises(BudgetExhausted), ledger.charge(Pure(2), why="q"):
+            pytest.fail("the body must not run")
+
+
+@pytest.mark.parametrize(("grant", "less"), [(pure(1), pure(0.4)), (both(1), both(0.05)), (both(1), both(1, 1e-12))])
+def test_less_than_what_is_spent_is_refused(path: Path, grant: Grant, less: Grant) -> None:
+    loss = Pure(0.5) if grant.delta is None else Concentrated(0.01, 1e-7)
+    with opened(path, grant) as ledger:
+        spend(ledger, loss)
+        with pytest.raises(LedgerError, match=r"is less than what is spent already .* → spending cannot be undone"):
+            ledger.raise_budget(less, "to save something")
+        with pytest.raises(LedgerError, match="is less than what is spent already"):
+            opened(path, less)
+        assert ledger.balance().total.epsilon == 1
+    assert reasons(path) == ["the ledger begins"]
+
+
+def test_exactly_what_is_spent_is_enough(path: Path) -> None:
+    with opened(path, pure(1)) as ledger:
+        spend(ledger, Pure(0.25))
+    with opened(path, pure(0.25)) as ledger:
+        assert ledger.balance().remaining.epsilon == 0
+        with pytest.raises(BudgetExhausted), ledger.charge(Pure(1e-9), why="q"):
+            pytest.fail("the body must not run")
+
+
+def test_the_owner_raises_it_on_the_record(path: Path) -> None:
+    with opened(path, pure(1)) as ledger:
+        spend(ledger, Pure(1))
+        ledger.raise_budget(pure(2), "the board agreed")
+        assert ledger.balance().remaining.epsilon == 1
+        spend(ledger, Pure(1))
+    assert reasons(path) == ["the ledger begins", "the board agreed"]
+    with opened(path, pure(2)) as ledger:
+        assert ledger.balance().spent.epsilon == 2
+    assert verify(path).problems == ()
+
+
+def test_pure_spending_is_carried_into_a_concentrated_budget(path: Path) -> None:
+    """ρ = ε·tanh(ε/2), rounded up, of the whole and of each analyst; no δ was spent."""
+    with opened(path, pure(1), shares={"ann": Fraction(1), "bob": Fraction(1)}) as ledger:
+        spend(ledger, Pure(Fraction(1, 3)), analyst="ann")
+        spend(ledger, Pure(Fraction(1, 7)), analyst="bob")
+        spend(ledger, CENT)
+        ledger.raise_budget(both(3), "with delta")
+        state = ledger._state
+        whole = Fraction(charged(Fraction(1, 3)) + charged(Fraction(1, 7)) + charged(CENT.epsilon), UNITS)
+        assert state.spent == (charged(rho_of_pure(whole)), 0)
+        assert state.shares["ann"] == (charged(rho_of_pure(Fraction(charged(Fraction(1, 3)), UNITS))), 0)
+        spend(ledger, Concentrated(0.01, 1e-8))
+        balance = ledger.balance()
+        assert balance.spent.delta == 1e-8
+        assert balance.spent.rho is not None
+        assert balance.spent.rho > 0.01
+        entries = ledger.entries()
+    assert [type(entry.loss) for entry in entries] == [Pure, Pure, Pure, Concentrated]
+    assert verify(path).problems == ()
+    with opened(path, both(3), shares={"ann": Fraction(1)}) as ledger:
+        assert ledger.balance() == balance
+
+
+def test_a_concentrated_budget_does_not_become_pure(path: Path) -> None:
+    with opened(path, both(1)) as ledger:
+        for epsilon in (0.5, 1, 1000):
+            with pytest.raises(LedgerError, match="cannot be counted in one without → keep the delta"):
+                ledger.raise_budget(pure(epsilon), "simpler")
+        spend(ledger)
+    assert reasons(path) == ["the ledger begins"]
+
+
+def test_pure_spending_that_is_too_much_for_the_concentrated_budget(path: Path) -> None:
+    with opened(path, pure(10)) as ledger:
+        spend(ledger, Pure(9))
+        with pytest.raises(LedgerError, match="is less than what is spent already"):
+            ledger.raise_budget(both(1), "with delta")
+        assert ledger.balance().spent.epsilon == 9
+
+
+def test_what_remains_of_a_concentrated_budget_can_be_bought(path: Path) -> None:
+    with opened(path, BOTH) as ledger:
+        spend(ledger, Concentrated(0.0123, 1e-8))
+        remaining = ledger.balance().remaining
+        spend(ledger, Concentrated(Fraction(str(remaining.epsilon)) ** 2 / 2))
+        after = ledger.balance()
+        assert after.remaining.epsilon < 1e-6
+        assert after.spent.epsilon <= after.total.epsilon
+        assert after.spent.rho is not None
+        assert after.spent.epsilon >= epsilon_of(Concentrated(after.spent.rho), float(Fraction(1, 2 * 10**6))) - 1e-12
+
+
+def test_a_change_of_what_is_protected_begins_an_epoch_and_keeps_all_spending(path: Path) -> None:
+    with opened(path, protected="people") as ledger:
+        spend(ledger, Pure(0.5), analyst="ann")
+        ledger.advance_data("a new week")
+    with opened(path, protected="households") as ledger:
+        assert ledger.balance().spent.epsilon == 0.5
+        assert ledger.balance("ann").spent.epsilon == 0.5
+        assert ledger.data_version == 2
+        assert len(ledger.entries()) == 1
+    with opened(path, protected="households"):
+        pass
+    with opened(path, protected="people"):
+        pass
+    assert kinds(path) == ["budget", "epoch", "charge", "data", "epoch", "epoch"]
+    assert verify(path).problems == ()
+
+
+def test_a_grant_in_the_ledgers_units() -> None:
+    third = Grant.of(Fraction(1, 3), None)
+    assert third.limits == (333333333333333333333333,)
+    assert PURE.within(PURE)
+    assert third.within(PURE)
+    assert not PURE.within(third)
+    assert not PURE.within(BOTH)
+    assert not BOTH.within(PURE)
+    assert BOTH.limits[1] == UNITS // (2 * 10**6)
+    rho, delta = BOTH.share_limits(Fraction(1))
+    assert 0 < rho < BOTH.limits[0]
+    assert delta == UNITS // (6 * 10**6)
+    assert BOTH.share_limits(BOTH.epsilon) == BOTH.limits

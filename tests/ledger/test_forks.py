@@ -1,0 +1,59 @@
+"""Copies of an open ledger: refused, or safe."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import pickle
+import sys
+from pathlib import Path
+
+import pytest
+
+from discreet.ledger import store as module
+from discreet.ledger import verify
+from tests.ledger.helpers import CENT, child, hurried, spend
+
+FORKED = "this ledger was opened before a fork → open it again in this process"
+
+
+@pytest.mark.parametrize("act", [copy.copy, copy.deepcopy, pickle.dumps, lambda x: pickle.dumps(x, 0)])
+def test_a_ledger_is_not_copied(path: Path, act: object) -> None:
+    with hurried(path) as ledger:
+        charge = ledger.charge(CENT, why="q")
+        assert callable(act)
+        for thing in (ledger, [ledger], {"ledger": ledger}) if act is not copy.copy else (ledger,):
+            with pytest.raises(TypeError, match="open it again"):
+                act(thing)
+        if act is not copy.copy:
+            with pytest.raises(TypeError):
+                act(charge)
+        spend(ledger)
+    assert verify(path).charges == 1
+
+
+def test_a_child_cannot_use_what_its_parent_opened(path: Path) -> None:
+    found = child("fork_and_use", path)
+    assert found["said"] == [FORKED] * 8 + ["closed"]
+    assert found["codes"] == [0, 0]
+    assert found["charges"] == 5
+    assert found["problems"] == []
+
+
+def test_a_child_does_not_wait_for_a_lock_that_nobody_will_release(path: Path) -> None:
+    assert child("fork_while_locked", path) == {"said": [FORKED] * 3 + ["closed"], "code": 0}
+
+
+def test_a_child_that_ends_leaves_what_others_wrote(path: Path) -> None:
+    """SQLite in the child would take itself for the last one, and remove a WAL that it never read."""
+    assert child("fork_and_end", path) == {"codes": [-9, 0], "charges": 2, "problems": []}
+
+
+def test_connections_of_the_parent_are_never_closed_in_a_child(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with hurried(path) as ledger:
+        connection = ledger._store._connection
+        monkeypatch.setattr(module, "_OPENED", {ledger._store})
+        before = sys.getrefcount(connection)
+        module._leave_to_the_parent()
+        assert sys.getrefcount(connection) == before + 1
+        ctypes.pythonapi.Py_DecRef(ctypes.py_object(connection))
