@@ -65,9 +65,9 @@ def test_gaussian_tails_hold_the_truth_where_they_are_integrals(spread: Fraction
 
 
 def test_gaussian_tails_hold_the_truth_at_every_place_around_the_change_of_remainder() -> None:
-    """Between 6σ and 8σ the last term of the series vanishes twice, and would be no bound on what is left out."""
+    """The last term of the series vanishes at 7.38σ, so that only the absolute bound is proven there."""
     noise = DiscreteGaussian(Fraction(129**2))
-    for place in range(6 * 129, 9 * 129):
+    for place in range(930, 1060):
         low, high = noise.tail(place)
         assert real(low) <= tail(noise, place) <= real(high), place
 
@@ -170,7 +170,7 @@ def test_the_variance_of_tiny_noise_is_tiny() -> None:
 def test_tails_agree_with_float_sums_everywhere() -> None:
     """A second opinion on many random places: float64 sums, to eleven digits."""
     random = np.random.default_rng()
-    for _ in range(300):
+    for _ in range(150):
         sigma = 10 ** random.uniform(-0.5, 3.3)
         noise = DiscreteGaussian(Fraction(float(sigma)) ** 2)
         z = np.arange(0, math.ceil(38 * sigma) + 2, dtype=np.float64)

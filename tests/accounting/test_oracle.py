@@ -86,7 +86,7 @@ def random_release(random: np.random.Generator, kinds: int = 3) -> Release:
 
 
 def random_delta(random: np.random.Generator) -> float:
-    return float(10 ** random.uniform(-8, -2))
+    return float(10 ** random.uniform(-9, -4))
 
 
 def their_epsilon(history: list[Release], delta: float, above: bool) -> float:
@@ -103,7 +103,9 @@ def their_epsilon(history: list[Release], delta: float, above: bool) -> float:
 def test_no_random_history_costs_less_than_its_privacy_loss_distribution_says() -> None:
     """Ours holds for adaptive histories too; theirs, exact for these, is the truth between two roundings.
 
-    The lower rounding is below the truth for certain, so there is no false alarm but for the 10⁻¹² of its transforms.
+    The lower rounding is below the truth for certain, so that no draw of histories can raise a false alarm there. The
+    excess is a figure to watch: its median is 1.3, and fewer than one history in four exceeds 1.8, so that half of 300
+    do so with probability below 10⁻¹⁵.
     """
     random = np.random.default_rng()
     ratios = []
@@ -116,7 +118,7 @@ def test_no_random_history_costs_less_than_its_privacy_loss_distribution_says() 
         if above > 0.05:
             ratios.append(ours / above)
     print(f"ours over theirs: median {statistics.median(ratios):.3f}, largest {max(ratios):.3f}, of {len(ratios)}")
-    assert statistics.median(ratios) < 1.6
+    assert statistics.median(ratios) < 1.8
 
 
 def renyi_epsilon(events: list[Any], delta: float, orders: list[float] = ORDERS) -> float:

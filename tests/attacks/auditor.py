@@ -150,6 +150,13 @@ def _grain(outputs: Floats) -> Floats:
     return np.where(whole == 0, 64.0, last)
 
 
+def _log_odds(first: NDArray[np.int64], second: NDArray[np.int64]) -> Floats:
+    """How much likelier the first is by these counts, one standard error nearer to 0: a few counts say little."""
+    odds = np.log((first + 0.5) / (second + 0.5))
+    error = np.sqrt(1 / (first + 0.5) + 1 / (second + 0.5))
+    return np.asarray(np.sign(odds) * np.maximum(np.abs(odds) - error, 0.0))
+
+
 def _table(here: Floats, there: Floats) -> Score | None:
     """How much likelier each output is as a whole; only where outputs repeat."""
     counts: dict[bytes, list[int]] = {}
@@ -158,7 +165,8 @@ def _table(here: Floats, there: Floats) -> Score | None:
             counts.setdefault(key, [0, 0])[side] += 1
     if len(counts) > len(here) / FEWEST_REPEATS:
         return None
-    odds = {key: math.log((a + 0.5) / (b + 0.5)) for key, (a, b) in counts.items()}
+    first, second = np.array(list(counts.values())).T
+    odds = dict(zip(counts, _log_odds(first, second).tolist(), strict=True))
     return lambda outputs: np.array([odds.get(key, 0.0) for key in _keys(outputs)])
 
 
@@ -176,7 +184,7 @@ def _histogram(here: Floats, there: Floats) -> Score:
         first, second = (
             np.bincount(np.searchsorted(edges, part, side="right"), minlength=edges.size + 1) for part in (a, b)
         )
-        columns.append((edges, np.log((first + 0.5) / (second + 0.5))))
+        columns.append((edges, _log_odds(first, second)))
 
     def score(features: Floats) -> Floats:
         places = [

@@ -1,7 +1,7 @@
 """Every broken mechanism of the zoo is caught; every mechanism of discreet stays within its claim.
 
 False alarms: fewer than 50 audits of correct mechanisms at α = 10⁻⁸ each, less than 10⁻⁶ in all. Misses: the bound of
-each specimen lies at least eight of its standard deviations above the claim at its number of samples.
+each specimen lies six or more of its standard deviations above the claim at its number of samples.
 """
 
 from __future__ import annotations

@@ -109,8 +109,8 @@ ZOO: Final = [
     Specimen(
         "sparse vector 3: releases the numbers",
         sparse_vector(2, 2, cutoff=1, values=True),
-        [0] * 5 + [1],
-        [1] * 5 + [0],
+        [-1] * 12 + [1],
+        [0] * 13,
         PURE,
         200_000,
     ),

@@ -27,6 +27,7 @@ from discreet.ledger import Charge, LedgerError, verify
 from discreet.ledger.files import beside
 from discreet.ledger.store import Store
 from tests.ledger.helpers import CENT, PURE, opened, spend
+from tests.ledger.helpers import child as elsewhere
 
 Scenario = Callable[..., object]
 SCENARIOS: Final[dict[str, Scenario]] = {}
@@ -200,6 +201,13 @@ def kill(path: Path, way: str, times: str, threads: str, *points: str) -> object
     return {"points": len(points), "killed": killed, "charges": charges}
 
 
+@scenario
+def end_well(path: Path, times: str) -> object:
+    """The same, to be killed from outside; each receipt is a line."""
+    victim(path, int(times), 1, lambda text: print(text, flush=True), lambda: None)
+    return "done"
+
+
 def survived(path: Path, receipts: list[str], most: int) -> int:
     """Every charge that was seen is there, what is there adds up, and one can go on spending."""
     if path.exists():
@@ -361,6 +369,7 @@ def fork_and_use(path: Path) -> object:
             lambda: ledger.advance_data("x"),
             lambda: ledger.raise_budget(PURE, "x"),
         ]
+        acts += [lambda: opened(path), lambda: verify(path), lambda: package.back_up(path, beside(path, ".backup"))]
         for act in acts:
             try:
                 act()
@@ -371,18 +380,24 @@ def fork_and_use(path: Path) -> object:
 
     said, code = heard(*forked(body))
     seen.append(spend(ledger))
-    other, other_code = heard(*forked(lambda say: spend_anew(path, say)))
-    seen += [*other, spend(ledger)]
+    seen += [elsewhere("keep_one", path, "p", "42"), spend(ledger)]
     with waiting:
         seen.append(waiting.receipt)
     ledger.close()
     report = verify(path, seen)
-    return {"said": said, "codes": [code, other_code], "charges": report.charges, "problems": report.problems}
+    return {"said": said, "code": code, "charges": report.charges, "problems": report.problems}
 
 
-def spend_anew(path: Path, say: Callable[[str], None]) -> None:
+@scenario
+def fork_after_closing(path: Path) -> object:
+    ledger = opened(path)
+    seen = [spend(ledger)]
+    ledger.close()
+    said, code = heard(*forked(lambda say: say(spend(opened(path)))))
     with opened(path) as ledger:
-        say(spend(ledger))
+        seen += [*said, spend(ledger)]
+    report = verify(path, seen)
+    return {"code": code, "charges": report.charges, "problems": report.problems}
 
 
 @scenario
@@ -450,11 +465,13 @@ def other_closes(path: Path) -> object:
     ledger = opened(path)
     seen = [spend(ledger)]
     during = verify(path, seen)
-    said, code = heard(*forked(lambda say: spend_anew(path, say)))
-    seen += [*said, spend(ledger)]
-    # a descriptor of this process must not be what keeps the charge alive
-    found, other_code = heard(*forked(lambda say: say(json.dumps(verify(path, seen).problems))))
-    return {"during": during.problems, "codes": [code, other_code], "problems": json.loads(found[0])}
+    seen += [elsewhere("keep_one", path, "p", "42"), spend(ledger)]
+    return {"during": during.problems, "later": elsewhere("check", path, *seen)}
+
+
+@scenario
+def check(path: Path, *receipts: str) -> object:
+    return verify(path, receipts).problems
 
 
 # spending and keeping

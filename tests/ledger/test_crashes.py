@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.ledger.helpers import child
+from tests.ledger.children import survived
+from tests.ledger.helpers import ROOT, child
 
 # Where a process dies; charges to make; threads; points of the sample and of the whole sweep. `creation` and `growth`
 # are file sizes in bytes: the process dies inside the write that crosses them, and what fits is written. A new -shm has
@@ -46,3 +50,44 @@ def test_processes_killed_while_others_spend(kills: int, tmp_path: Path) -> None
     found = child("kill_together", tmp_path / "ledger.sqlite", 4, kills)
     assert found["seen"] >= kills / 3
     assert found["charges"] >= found["seen"]
+
+
+# System calls that change files, and how often a run of eight charges makes them.
+CALLS = {"pwrite64": 126, "fdatasync": 30, "ftruncate": 6, "unlink": 3, "rename": 1}
+
+
+def traceable() -> bool:
+    """Whether processes can be traced here."""
+    command = ["strace", "-f", "-o", "/dev/null", "-e", "trace=unlink", "true"]
+    return bool(shutil.which("strace")) and subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def kill_at_call(path: Path, call: str, count: int) -> bool:
+    """Kill a process where it makes a system call for the so-and-so-manieth time; whether it died."""
+    trace = [
+        "strace",
+        "-f",
+        "-o",
+        "/dev/null",
+        "-e",
+        f"trace={call}",
+        "-e",
+        f"inject={call}:signal=SIGKILL:when={count}",
+    ]
+    command = [*trace, sys.executable, "-m", "tests.ledger.children", "end_well", str(path), "8"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    receipts = [line for line in run.stdout.splitlines() if line[0].isdecimal()]
+    survived(path, receipts, most=len(receipts) + 1)
+    return run.returncode != 0
+
+
+@pytest.mark.skipif(not traceable(), reason="no strace here")
+@pytest.mark.parametrize(
+    "step",
+    [pytest.param(33, marks=pytest.mark.long), pytest.param(1, marks=pytest.mark.slow)],
+)
+def test_a_kill_at_every_system_call_that_changes_a_file(tmp_path: Path, step: int) -> None:
+    points = [(call, count) for call, most in CALLS.items() for count in range(1, most + 1)][::step]
+    killed = [kill_at_call(tmp_path / f"{call}-{count}.sqlite", call, count) for call, count in points]
+    print(f"{sum(killed)} kills at {len(points)} points")
+    assert sum(killed) >= 0.8 * len(points)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from discreet.ledger import LedgerError, verify
 from discreet.ledger import store as module
-from discreet.ledger import verify
-from tests.ledger.helpers import CENT, child, hurried, spend
+from tests.ledger.helpers import CENT, child, hurried, opened, spend
 
-FORKED = "this ledger was opened before a fork → open it again in this process"
+FORKED = "this ledger was opened before a fork → fork before opening, or start a new process"
 
 
 @pytest.mark.parametrize("act", [copy.copy, copy.deepcopy, pickle.dumps, lambda x: pickle.dumps(x, 0)])
@@ -34,10 +34,19 @@ def test_a_ledger_is_not_copied(path: Path, act: object) -> None:
 
 def test_a_child_cannot_use_what_its_parent_opened(path: Path) -> None:
     found = child("fork_and_use", path)
-    assert found["said"] == [FORKED] * 8 + ["closed"]
-    assert found["codes"] == [0, 0]
+    assert found["said"][:-4] == [FORKED] * 8
+    assert found["said"][-1] == "closed"
+    for refusal in found["said"][-4:-1]:
+        assert (
+            "was open when this process was forked: SQLite cannot open it here a second time → fork before" in refusal
+        )
+    assert found["code"] == 0
     assert found["charges"] == 5
     assert found["problems"] == []
+
+
+def test_a_child_may_open_what_its_parent_closed(path: Path) -> None:
+    assert child("fork_after_closing", path) == {"code": 0, "charges": 3, "problems": []}
 
 
 def test_a_child_does_not_wait_for_a_lock_that_nobody_will_release(path: Path) -> None:
@@ -50,10 +59,30 @@ def test_a_child_that_ends_leaves_what_others_wrote(path: Path) -> None:
 
 
 def test_connections_of_the_parent_are_never_closed_in_a_child(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = hurried(path.with_name("other.sqlite"))
+    closed.close()
     with hurried(path) as ledger:
         connection = ledger._store._connection
-        monkeypatch.setattr(module, "_OPENED", {ledger._store})
+        monkeypatch.setattr(module, "_OPENED", {ledger._store, closed._store})
+        inherited: set[object] = set()
+        monkeypatch.setattr(module, "_INHERITED", inherited)
         before = sys.getrefcount(connection)
         module._leave_to_the_parent()
         assert sys.getrefcount(connection) == before + 1
+        assert inherited == {(path.stat().st_dev, path.stat().st_ino)}
+        for act in (opened, verify):
+            with pytest.raises(LedgerError, match="was open when this process was forked"):
+                act(path)
         ctypes.pythonapi.Py_DecRef(ctypes.py_object(connection))
+
+
+def test_what_a_child_finds_in_the_same_process(path: Path) -> None:
+    """The number of the process is all that is looked at."""
+    with hurried(path) as ledger:
+        ledger._process += 1
+        for act in (ledger.balance, ledger.entries, lambda: spend(ledger)):
+            with pytest.raises(LedgerError, match="opened before a fork"):
+                act()
+        ledger.close()
+        ledger._process -= 1
+        spend(ledger)

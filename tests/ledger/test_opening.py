@@ -283,6 +283,21 @@ def test_the_record_before_the_totals(quick: Path, kind: str) -> None:
         assert ledger.kept("p") == [kept]
 
 
+# where from
+
+
+def test_a_relative_path_stays_where_it_was(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(path.parent)
+    ledger = opened(Path(path.name))
+    monkeypatch.chdir(tmp_path)
+    receipt = spend(ledger)
+    ledger.close()
+    assert list(tmp_path.iterdir()) == []
+    report = verify(path, [receipt])
+    assert report.problems == ()
+    assert report.sealed
+
+
 # many who open
 
 

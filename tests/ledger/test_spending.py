@@ -322,6 +322,9 @@ def test_an_interrupt_after_the_commit_leaves_charged_not_answered(
 def test_a_signal_handler_that_spends_while_its_thread_writes(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is refused, and the charge that it interrupted is made."""
     original, outcomes = Store.append, []
+    paid = ledger.charge(CENT, why="before")
+    with paid:
+        pass
 
     def interrupted(self: Store, *arguments: Any) -> None:
         monkeypatch.setattr(Store, "append", original)
@@ -329,7 +332,8 @@ def test_a_signal_handler_that_spends_while_its_thread_writes(ledger: Ledger, mo
         original(self, *arguments)
 
     def handler(*_: object) -> None:
-        for act in (lambda: spend(ledger, why="inner"), lambda: ledger.advance_data("inner")):
+        acts: list[Any] = [lambda: spend(ledger), lambda: ledger.advance_data("x"), lambda: paid.keep(b"x")]
+        for act in acts:
             try:
                 act()
             except LedgerError as error:
@@ -341,9 +345,9 @@ def test_a_signal_handler_that_spends_while_its_thread_writes(ledger: Ledger, mo
         spend(ledger, why="outer")
     finally:
         signal.signal(signal.SIGUSR1, before)
-    assert len(outcomes) == 2
+    assert len(outcomes) == 3
     assert all("being written by this thread" in outcome for outcome in outcomes)
-    assert [entry.question for entry in ledger.entries()] == ["outer"]
+    assert [entry.question for entry in ledger.entries()] == ["before", "outer"]
     assert ledger.data_version == 1
 
 

@@ -18,6 +18,7 @@ from scipy import stats
 from discreet import noise
 from discreet.accounting import Concentrated, DiscreteGaussian, DiscreteLaplace, Pure
 from discreet.accounting.losses import Loss
+from discreet.exact import Number, number
 from discreet.mechanisms.additive import Additive
 
 Row = TypeVar("Row")
@@ -61,8 +62,8 @@ def noiseless(mechanism: Releasing, exact: Any) -> Any:
     return released_with(0, mechanism, exact)[0]
 
 
-def released_with(forced: int, mechanism: Releasing, exact: Any) -> tuple[Any, list[Draw]]:
-    """What is released, and the draws, if all Laplace and Gaussian noise is `forced`."""
+def released_with(forced: int | Sequence[int], mechanism: Releasing, exact: Any) -> tuple[Any, list[Draw]]:
+    """What is released, and the draws, if all Laplace and Gaussian noise is `forced`, or one for each draw."""
     draws: list[Draw] = []
     pending: list[tuple[str, Fraction]] = []
     blur = Additive._blurred
@@ -72,7 +73,7 @@ def released_with(forced: int, mechanism: Releasing, exact: Any) -> tuple[Any, l
         def draw(spread: Fraction, size: int, *, bits: noise.Bits | None = None) -> NDArray[np.int64]:
             assert bits is None
             pending.append((kind, spread))
-            return np.full(size, forced, dtype=np.int64)
+            return np.full(size, forced if isinstance(forced, int) else forced[len(draws)], dtype=np.int64)
 
         return draw
 
@@ -97,6 +98,21 @@ def released_with(forced: int, mechanism: Releasing, exact: Any) -> tuple[Any, l
         patch.setattr(Additive, "_blurred", spied_blur)
         patch.setattr(Additive, "release", spied_release)
         return mechanism.release(exact), draws
+
+
+def confidences(monkeypatch: pytest.MonkeyPatch, run: Callable[[], object]) -> list[Fraction]:
+    """The confidences at which a run asks for the widths of single noises."""
+    asked: list[Fraction] = []
+    error = Additive.error
+
+    def spied(self: Additive, confidence: Number = 0.95) -> float:
+        asked.append(number(confidence, "confidence"))
+        return error(self, confidence)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Additive, "error", spied)
+        run()
+    return asked
 
 
 def cost(draws: Sequence[Draw], others: Sequence[Draw]) -> Fraction:

@@ -69,6 +69,14 @@ def test_rounding_small_numbers() -> None:
     assert in_steps(Grid(Fraction(1, 10)), 0.0, -0.0, least, -least) == [0, 0, 0, 0]
 
 
+@pytest.mark.parametrize("side", [-1, 1])
+def test_within_the_range_quotients_are_off_by_less_than_half(side: int) -> None:
+    for divisor in range(3, 2000, 2):
+        step = Fraction(1, divisor)
+        value = side * float(step) * (FARTHEST - 2)
+        assert abs(Fraction(value / float(step)) - Fraction(value) / step) < Fraction(1, 2)
+
+
 @STEADY
 @given(pairs())
 def test_no_number_lands_a_step_too_far(case: tuple[Fraction, float, float]) -> None:

@@ -14,6 +14,7 @@ from discreet.accounting import Concentrated, Pure
 from discreet.mechanisms import BoundedMean
 from tests.mechanisms.helpers import (
     STEADY,
+    confidences,
     cost,
     enlarged,
     noiseless,
@@ -204,31 +205,39 @@ def test_intervals_hold_the_truth_as_often_as_they_say(pay: dict[str, Any], publ
     assert all(low <= value <= high for value, (low, high) in estimates)
 
 
-@STEADY
-@given(
-    table=st.lists(st.floats(-5, 5), max_size=30),
-    forced=st.integers(-20, 20),
-    bounds=st.sampled_from([(0, 4), (-4, 0), (-2, 2), (1, 3)]),
-)
-def test_whenever_the_noise_is_within_its_width_the_interval_holds_the_truth(
-    table: list[float], forced: int, bounds: tuple[int, int]
+class Estimating:
+    """Releases the interval at 95 %."""
+
+    def __init__(self, mechanism: BoundedMean) -> None:
+        self.mechanism = mechanism
+
+    def release(self, exact: Any, /, bits: Any = None) -> tuple[float, float]:
+        return self.mechanism.estimate(exact, 0.95, bits).interval
+
+
+@pytest.mark.parametrize("bounds", [(0, 6), (-6, 0), (-3, 4), (1, 3)])
+@pytest.mark.parametrize("table", [[9] * 100, [-9] * 100, [-9] * 50 + [9] * 50, [0, 1, 2], [0], []])
+def test_with_the_widest_noise_that_it_allows_for_the_interval_holds_the_truth(
+    bounds: tuple[int, int], table: list[int]
 ) -> None:
-    mechanism = BoundedMean(bounds=bounds, epsilon=0.5, step=1)
-    low, high = interval_with(forced, mechanism, table)
-    assert bounds[0] <= low <= high <= bounds[1]
-    if table and abs(forced) <= mechanism.count.error(0.975):  # type: ignore[union-attr]
-        rounded = [math.floor(min(max(value, bounds[0]), bounds[1]) + 0.5) for value in table]
-        assert low - 1e-12 <= sum(rounded) / len(rounded) <= high + 1e-12
+    mechanism = BoundedMean(bounds=bounds, epsilon=3, step=1)
+    assert mechanism.count is not None
+    widths = [int(part.error(0.975)) for part in (mechanism.total, mechanism.count)]
+    clamped = [min(max(value, bounds[0]), bounds[1]) for value in table] or [bounds[0]]
+    for sides in product((-1, 0, 1), repeat=2):
+        forced = [side * width for side, width in zip(sides, widths, strict=True)]
+        (low, high), _ = released_with(forced, Estimating(mechanism), table)
+        assert bounds[0] <= low <= high <= bounds[1]
+        assert low - 1e-12 <= sum(clamped) / len(clamped) <= high + 1e-12
 
 
-def interval_with(forced: int, mechanism: BoundedMean, table: list[float]) -> tuple[float, float]:
-    class Estimating:
-        def release(self, values: Any, /, bits: Any = None) -> Any:
-            return mechanism.estimate(values, 0.95, bits)
-
-    estimate, _ = released_with(forced, Estimating(), table)
-    low, high = estimate.interval
-    return low, high
+@pytest.mark.parametrize("size", [None, 3])
+def test_all_noises_together_keep_the_confidence(size: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = BoundedMean(bounds=(0, 1), epsilon=1, size=size)
+    for run in (lambda: mechanism.estimate([0, 0, 1], 0.9), lambda: mechanism.error(0.9, size=100)):
+        asked = confidences(monkeypatch, run)
+        assert len(asked) == (2 if size is None else 1)
+        assert sum(1 - confidence for confidence in asked) == Fraction(1, 10)
 
 
 def test_the_error_falls_with_the_number_of_units() -> None:

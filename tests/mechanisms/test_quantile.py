@@ -27,7 +27,7 @@ from tests.mechanisms.helpers import (
     small_tables,
     too_many,
 )
-from tests.statistics import ALARM, law, misfit
+from tests.statistics import ALARM, Law, gaussian_law, laplace_law, law, misfit
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 PRICES: list[dict[str, Any]] = [{"epsilon": 0.5}, {"rho": 0.1}]
@@ -36,11 +36,16 @@ DOMAIN = (-1e300, 0.26, 0.9)
 POINTS = 8
 
 
+def shrink(patch: pytest.MonkeyPatch) -> None:
+    """A binary tree of eight leaves."""
+    patch.setattr(quantile, "BRANCHES", 2)
+    patch.setattr(quantile, "LEVELS", 3)
+    patch.setattr(quantile, "LEAVES", 8)
+
+
 @pytest.fixture
 def small_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quantile, "BRANCHES", 2)
-    monkeypatch.setattr(quantile, "LEVELS", 3)
-    monkeypatch.setattr(quantile, "LEAVES", 8)
+    shrink(monkeypatch)
 
 
 @pytest.fixture
@@ -126,6 +131,35 @@ def test_quantiles_of_the_tree_come_out_in_order(pay: dict[str, Any], count: int
         assert released.shape == (41,)
         assert np.all(np.diff(released) >= 0)
         assert -1 <= released[0] <= released[-1] <= 2
+
+
+@STEADY
+@given(noises=st.lists(st.integers(-3, 3), min_size=14, max_size=14), table=st.lists(st.floats(0, 0.99), max_size=5))
+def test_the_tree_is_read_at_the_first_leaf_up_to_which_enough_units_were_seen(
+    noises: list[int], table: list[float]
+) -> None:
+    """Whatever the noise: of all leaves up to which some noisy rank reaches q times the largest, the first."""
+    with pytest.MonkeyPatch.context() as patch:
+        shrink(patch)
+        patch.setattr(noise, "laplace", lambda *_, **__: np.array(noises))
+        found = Quantile([0.1, 0.5, 0.9], bounds=(0, 8), epsilon=1).release([8 * x for x in table])
+    leaves = [sum(math.floor(8 * x) == leaf for x in table) for leaf in range(8)]
+    halves, quarters = (
+        [sum(leaves[place : place + width]) + noises[start + place // width] for place in range(0, 8, width)]
+        for width, start in ((4, 0), (2, 2))
+    )
+    eighths = [count + noises[6 + leaf] for leaf, count in enumerate(leaves)]
+    ranks = [
+        sum(halves[: leaf // 4]) + sum(quarters[leaf // 4 * 2 : leaf // 2]) + sum(eighths[leaf // 2 * 2 : leaf])
+        for leaf in range(8)
+    ]
+    seen = [max(0, *ranks[: leaf + 1]) for leaf in range(8)]
+    seen.append(max(seen[-1], sum(halves)))
+    for q, place in zip((0.1, 0.5, 0.9), found, strict=True):
+        wanted = q * seen[-1]
+        leaf = next(leaf for leaf in range(8) if seen[leaf + 1] >= wanted)
+        share = (wanted - seen[leaf]) / (seen[leaf + 1] - seen[leaf]) if seen[leaf + 1] > seen[leaf] else 0.5
+        assert place == pytest.approx(leaf + share, abs=1e-9)
 
 
 def test_more_quantiles_of_the_tree_cost_nothing_more() -> None:
@@ -297,14 +331,27 @@ def test_the_error_in_ranks_grows_with_the_noise(method: Any) -> None:
     assert errors[1] == pytest.approx(10 * errors[2])
 
 
-@pytest.mark.parametrize("pay", PRICES)
-def test_sums_of_sixty_noises_exceed_the_tree_s_bound_as_seldom_as_it_says(pay: dict[str, Any]) -> None:
-    """False alarm ≤ FALSE_ALARM."""
+@pytest.mark.parametrize(("pay", "noise_law"), [({"epsilon": 2}, laplace_law(2)), ({"rho": 0.5}, gaussian_law(4))])
+def test_sums_of_sixty_noises_exceed_the_tree_s_bound_as_seldom_as_it_says(pay: dict[str, Any], noise_law: Law) -> None:
+    """By the exact distribution of the sum: the sixtieth power of the noise's Fourier transform."""
     tree = Quantile(bounds=(0, 1), **pay).method
     assert isinstance(tree, quantile.Tree)
-    sums = tree.mechanism.release(np.zeros((10_000, 60), dtype=np.int64)).sum(axis=1)
-    for spare in (0.1, 0.01):
-        assert not too_many(int((sums >= tree._sum_of_noises(60, spare)).sum()), 10_000, spare)
+    length = 2**15
+    power = np.fft.irfft(np.fft.rfft(noise_law.probabilities, length) ** 60, length)
+    sums = 60 * noise_law.first + np.arange(length)
+    for spare in (1e-3, 1e-6, 1e-9):
+        bound = tree._sum_of_noises(60, spare)
+        assert power[sums >= bound].sum() <= spare
+        assert power[sums >= bound / math.sqrt(2)].sum() > spare
+
+
+def test_the_tree_s_error_counts_every_noise_that_enters_a_rank() -> None:
+    noises = quantile._ranks(np.ones(16 + 16**2 + 16**3 + 16**4, dtype=np.int64))
+    mechanism = Quantile(bounds=(0, 1), epsilon=1)
+    assert isinstance(mechanism.method, quantile.Tree)
+    assert noises.max() == 60
+    each = 0.05 / (2 * noises.size)
+    assert mechanism.error(0.95) == pytest.approx(2 * mechanism.method._sum_of_noises(60, each))
 
 
 # What is refused

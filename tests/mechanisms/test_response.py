@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -124,6 +125,7 @@ def test_the_truth_is_left_as_it_was() -> None:
         ("yes", TypeError, "number the answers first"),
         (["yes", "no"], TypeError, "number the answers first"),
         ([2**70], TypeError, "integers from 0 to 1"),
+        ([[0, 1], [1]], ValueError, "equally long rows"),
     ],
 )
 def test_what_is_no_answer_is_refused(answers: object, error: type[Exception], words: str) -> None:
@@ -221,16 +223,20 @@ def test_the_estimates_spread_as_their_variance_says() -> None:
 # The interval
 
 
+@cache
+def intervals(mechanism: RandomizedResponse, people: int) -> list[tuple[float, float]]:
+    """For every number of Yes among so many people."""
+    return [mechanism.estimate(np.arange(people) < yes).interval for yes in range(people + 1)]
+
+
 @pytest.mark.parametrize("share", [0, 0.02, 0.3, 0.5, 0.97, 1])
 @pytest.mark.parametrize("epsilon", [0.5, math.log(3), 4])
 def test_the_interval_holds_the_share_as_often_as_promised(epsilon: float, share: float) -> None:
     """Exactly: summed over every number of Yes among 60 people."""
-    mechanism, people = RandomizedResponse(epsilon), 60
-    yes = np.arange(people + 1)
-    chances = stats.binom.pmf(yes, people, mechanism.lie + share * (mechanism.truth - mechanism.lie))
-    intervals = [mechanism.estimate(np.arange(people) < count).interval for count in yes]
-    held = np.array([low <= share <= high for low, high in intervals])
-    assert chances[held].sum() >= 0.95
+    mechanism = RandomizedResponse(epsilon)
+    rate = mechanism.lie + share * (mechanism.truth - mechanism.lie)
+    held = np.array([low <= share <= high for low, high in intervals(mechanism, 60)])
+    assert stats.binom.pmf(np.arange(61), 60, rate)[held].sum() >= 0.95
 
 
 @pytest.mark.long
@@ -238,8 +244,8 @@ def test_the_interval_holds_the_share_as_often_as_promised(epsilon: float, share
 def test_the_interval_of_real_responses_holds_the_share_as_often_as_promised(share: float) -> None:
     trials, people = 400, 150
     truths = np.random.default_rng().random((trials, people)) < share
-    intervals = [COINS.estimate(row).interval for row in COINS.respond(truths)]
-    held = sum(low <= share <= high for low, high in intervals)
+    found = [COINS.estimate(row).interval for row in COINS.respond(truths)]
+    held = sum(low <= share <= high for low, high in found)
     assert stats.binom.cdf(held, trials, 0.95) > ALARM
 
 

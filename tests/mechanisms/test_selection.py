@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.mechanisms.grid import INTEGERS
@@ -66,6 +66,7 @@ def test_integers_live_on_the_integers_unless_a_unit_moves_them_by_less() -> Non
     assert score_grid(Fraction(1, 2)) == fine_grid(Fraction(1, 2))
 
 
+@settings(deadline=None)
 @given(
     st.floats(-1000, 1000),
     st.fractions(Fraction(1, 1000), 1000, max_denominator=1000),

@@ -173,7 +173,15 @@ def test_a_step_wider_than_the_bounds_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bounds", "step"), [((0, 1e18), 1), ((-1e18, 0), 1), ((1, math.nextafter(1, 2)), None), ((1e15, 1e15 + 1), 0.1)]
+    ("bounds", "step"),
+    [
+        ((0, 1e18), 1),
+        ((-1e18, 0), 1),
+        ((0, 2**51), 1),
+        ((-3e15, 0), 1),
+        ((1, math.nextafter(1, 2)), None),
+        ((1e15, 1e15 + 1), 0.1),
+    ],
 )
 def test_bounds_too_far_from_zero_for_the_steps_are_refused_before_any_data(
     bounds: tuple[float, float], step: float | None

@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
@@ -150,6 +150,7 @@ def test_the_whole_stream_is_charged_once_however_long() -> None:
         assert AboveThreshold(0.5, sensitivity=1, threshold=0, limit=limit).loss == Pure(0.5)
 
 
+@settings(deadline=None)
 @given(
     st.fractions(-1000, 1000, max_denominator=10**6),
     st.fractions(-1, 1, max_denominator=10**6),

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from discreet.accounting import Concentrated, Pure
 from discreet.mechanisms import Estimate, Variance
 from tests.mechanisms.helpers import (
     STEADY,
+    confidences,
     cost,
     enlarged,
     noiseless,
@@ -40,7 +42,7 @@ class Estimating:
         return self.mechanism.estimate(exact, 0.95, bits)
 
 
-def clamped(values: list[float], bounds: tuple[float, float]) -> list[float]:
+def clamped(values: Sequence[float], bounds: tuple[float, float]) -> list[float]:
     return [min(max(value, bounds[0]), bounds[1]) for value in values]
 
 
@@ -157,23 +159,30 @@ def test_whatever_the_noise_the_variance_is_possible(forced: int, table: list[fl
 # What it promises about its error
 
 
-@STEADY
-@given(
-    table=st.lists(st.floats(-5, 5), max_size=60),
-    forced=st.integers(-30, 30),
-    bounds=st.sampled_from([(0, 4), (-4, 0), (-2, 2), (1, 3)]),
-)
-def test_whenever_the_noise_is_within_its_width_the_interval_holds_the_truth(
-    table: list[float], forced: int, bounds: tuple[int, int]
+@pytest.mark.parametrize("bounds", [(0, 6), (-6, 0), (-3, 4), (1, 3)])
+@pytest.mark.parametrize("table", [[9] * 100, [-9] * 100, [-9] * 60 + [9] * 60, [-9, *range(-3, 4)] * 20, [0, 1], []])
+def test_with_the_widest_noise_that_it_allows_for_the_interval_holds_the_truth(
+    bounds: tuple[int, int], table: list[int]
 ) -> None:
-    mechanism = Variance(bounds=bounds, epsilon=3, step=1)
-    estimate, _ = released_with(forced, Estimating(mechanism), table)
-    low, high = estimate.interval
-    assert 0 <= low <= high
-    if table and abs(forced) <= mechanism.count.error(1 - 0.05 / 3):
-        truth = np.var([math.floor(value + 0.5) for value in clamped(table, bounds)])
-        assert low - 1e-9 <= truth <= high + 1e-9
-        assert abs(estimate.value - truth) <= mechanism.error(0.95, size=len(table)) + 1e-9
+    mechanism = Variance(bounds=bounds, epsilon=6, step=1)
+    widths = [int(part.error(1 - Fraction(5, 300))) for part in (mechanism.count, mechanism.total, mechanism.square)]
+    truth = float(np.var(clamped(table, bounds))) if table else 0.0
+    for sides in product((-1, 0, 1), repeat=3):
+        forced = [side * width for side, width in zip(sides, widths, strict=True)]
+        estimate, _ = released_with(forced, Estimating(mechanism), table)
+        low, high = estimate.interval
+        assert 0 <= low <= truth + 1e-9
+        assert truth - 1e-9 <= high
+        if table:
+            assert abs(estimate.value - truth) <= mechanism.error(0.95, size=len(table)) + 1e-9
+
+
+def test_all_noises_together_keep_the_confidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = Variance(bounds=(0, 1), epsilon=1)
+    for run in (lambda: mechanism.estimate([0, 0, 1], 0.9), lambda: mechanism.error(0.9, size=100)):
+        asked = confidences(monkeypatch, run)
+        assert len(asked) == 3
+        assert sum(1 - confidence for confidence in asked) == Fraction(1, 10)
 
 
 @pytest.mark.long

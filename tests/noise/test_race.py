@@ -293,6 +293,20 @@ def test_bounds_on_exponents_hold(score: int, unit: Fraction, copies: int | None
         assert abs(mpmath.mpf(float(values[0])) - exact) <= margins[0]
 
 
+def test_the_margins_of_float_keys_cover_both_ends_of_every_word() -> None:
+    small, large = [2**power for power in range(64)], [ONES - 2**power for power in range(63)]
+    raw = [*small, *large, *SYSTEM.words(500).tolist()]
+    draw = Exponentials.draw(Rigged(raw), len(raw))
+    for in_float, exactly in (
+        (race._gumbel_float, race._gumbel_exact),
+        (race._exponential_float, race._exponential_exact),
+    ):
+        for i, (key, margin) in enumerate(zip(*(found.tolist() for found in in_float(draw)), strict=True)):
+            low, high = exactly(draw.uniform(i))
+            assert math.isinf(margin) or Fraction(key) - Fraction(margin) <= Fraction(low)
+            assert math.isinf(margin) or Fraction(high) <= Fraction(key) + Fraction(margin)
+
+
 def test_the_float_keys_of_extreme_words_are_finite_or_left_to_exact_arithmetic() -> None:
     raw = [0, 1, 2, 3, TOP, ONES - 2**12, ONES - 2, ONES]
     found, margins = race._gumbel_float(Exponentials.draw(Rigged(raw), len(raw)))

@@ -280,3 +280,33 @@ def test_gaussian_proposals_are_kept_exactly_up_to_their_threshold(variance: Fra
 def test_a_trial_with_a_rate_too_large_for_any_word_fails() -> None:
     assert not samplers.bernoulli_exp(Rigged([2, 0, 1]), [Fraction(10**300), Fraction(10**300)]).any()
     assert samplers.bernoulli_exp(Rigged([0, 0]), [Fraction(80)]).tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("sampler", "parameter"),
+    [
+        *((samplers.gaussian, variance) for variance in (Fraction(1, 3), Fraction(10**12, 7), Fraction(10**24, 3))),
+        *((samplers.geometric, scale) for scale in (Fraction(2**26, 3), Fraction(10**12))),
+        *((trials, gamma) for gamma in (Fraction(1, 10**9), Fraction(1, 3), Fraction(10**20, 7))),
+        *((lies, epsilon) for epsilon in (Fraction(1, 3), Fraction(100))),
+    ],
+)
+def test_the_margins_of_thresholds_cover_their_rounding(
+    monkeypatch: pytest.MonkeyPatch, sampler: Sampler, parameter: Fraction
+) -> None:
+    seen = 0
+
+    def watched(
+        draw: interval.Exponentials, thresholds: Any, margins: Any, exact: Callable[[int], interval.Real]
+    ) -> interval.Booleans:
+        nonlocal seen
+        for i, (threshold, margin) in enumerate(np.broadcast(np.atleast_1d(thresholds), margins)):
+            low, high = (Fraction(bound) for bound in exact(i).enclose(60))
+            assert Fraction(threshold) - Fraction(margin) <= low
+            assert high <= Fraction(threshold) + Fraction(margin)
+            seen += 1
+        return interval.exceeds(draw, thresholds, margins, exact)
+
+    monkeypatch.setattr(samplers, "exceeds", watched)
+    sampler(SYSTEM, 300, parameter)
+    assert seen

@@ -24,6 +24,10 @@ TRACEBACK: Final = "DISCREET_TRACEBACK"
 """The environment variable that lets unforeseen errors through, for those who look for their cause."""
 
 
+class NobodyReads(Exception):  # noqa: N818  (nothing is wrong with us)
+    """Whoever read our output went away."""
+
+
 @dataclass(slots=True)
 class End:
     """How the program ends."""
@@ -59,7 +63,7 @@ def ending(*, json: bool) -> Iterator[End]:
         yield end
     except (click.Abort, KeyboardInterrupt):
         end.code = INTERRUPTED
-    except BrokenPipeError:
+    except NobodyReads:
         end.code = PIPE
         _forget_output()
     except Exception as error:

@@ -30,7 +30,7 @@ def init(sources: tuple[str, ...], metadata: Path | None, output: Path | None, n
     """
     if bool(sources) == (metadata is not None):
         raise click.UsageError("name the sources, or --from-smartnoise FILE, and not both")
-    text = _imported(metadata) if metadata else _drafted(sources, name, output)
+    text = _imported(metadata, name) if metadata else _drafted(sources, name, output)
     if output:
         write_new(output, text)
     undecided = _undecided(text, output or Path(f"{UNNAMED}.toml"))
@@ -40,15 +40,17 @@ def init(sources: tuple[str, ...], metadata: Path | None, output: Path | None, n
         return
     if not output:
         click.echo(text, nl=False)
-    click.secho(f"{f'wrote {output}; ' if output else ''}still to decide:" if undecided else "complete", err=True)
+    if output:
+        click.echo(f"wrote {printable(str(output))}", err=True)
+    click.echo("still to decide:" if undecided else "nothing is left to decide", err=True)
     for problem in undecided:
         click.echo(f"  {printable(str(problem))}", err=True)
 
 
-def _imported(metadata: Path) -> str:
+def _imported(metadata: Path, name: str | None) -> str:
     from discreet.curator.smartnoise import from_smartnoise
 
-    return from_smartnoise(metadata)
+    return from_smartnoise(metadata, name)
 
 
 def _drafted(sources: tuple[str, ...], name: str | None, output: Path | None) -> str:

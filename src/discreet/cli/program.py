@@ -14,7 +14,7 @@ from typing import Any, Final
 import click
 
 from discreet import __version__
-from discreet.cli.failures import ending
+from discreet.cli.failures import NobodyReads, ending
 
 COMMANDS: Final = {
     "check": "discreet.cli.check:check",
@@ -46,6 +46,12 @@ class LazyGroup(click.Group):
 
 class Program(LazyGroup):
     """The outermost group: whatever happens becomes an exit code and one clear message."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise NobodyReads from None  # click would end with 1, like many other things
 
     def main(  # type: ignore[override]  # click's overloads tell modes apart that end alike here
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **settings: Any

@@ -48,12 +48,10 @@ _OLDER: Final = {"min": "lower", "max": "upper", "is_key": "private_id"}
 _COLUMN_KEYS: Final = frozenset({"type", "lower", "upper", "private_id", "nullable"})
 
 
-def from_smartnoise(path: Path) -> str:
+def from_smartnoise(path: Path, name: str | None = None) -> str:
     """A draft from SmartNoise's YAML; `PolicyError` with the line if it cannot be understood."""
     try:
-        text = content(path).decode("utf-8-sig")
-        root = parse(text)
-        return _drafted(path, root)
+        return _drafted(path, parse(content(path).decode("utf-8-sig")), name or path.stem)
     except UnicodeDecodeError:
         problem = Problem("", "is not UTF-8", "save the file in the encoding UTF-8")
     except YamlError as wrong:
@@ -61,7 +59,7 @@ def from_smartnoise(path: Path) -> str:
     raise PolicyError(label(path), [problem])
 
 
-def _drafted(path: Path, root: Node) -> str:
+def _drafted(path: Path, root: Node, name: str) -> str:
     tables = list(_tables(path.stem, root))
     if not tables:
         raise YamlError(root.line, "there is no table with columns that have a type")
@@ -70,11 +68,11 @@ def _drafted(path: Path, root: Node) -> str:
         f"# A draft, made from the SmartNoise metadata in {quoted(path.name)}.",
         "# Bounds and values must come from what is known about such values, never from the data: see that they do.",
         "",
-        *head(path.stem, named_thing(units[0] if units else "")),
+        *head(name, named_thing(units[0] if units else "")),
     ]
     names = Names()
-    for name, table in tables:
-        lines += ["", *_table(names.of(name), table)]
+    for called, table in tables:
+        lines += ["", *_table(names.of(called), table)]
     return "\n".join(lines) + "\n"
 
 

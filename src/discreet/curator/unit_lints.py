@@ -20,7 +20,8 @@ from discreet.policy.problems import choices, shown, shown_file
 def unreadable_sources(inspection: Inspection) -> Iterator[Finding]:
     """Sources that are not there, or not what they should be. Runs last: others find it out."""
     for table, failure in inspection.failures.items():
-        yield Finding(Severity.ERROR, place("tables", table, "source"), failure.reason, failure.fix)
+        fix = "see that the file is what the policy says" if "discreet check" in failure.fix else failure.fix
+        yield Finding(Severity.ERROR, place("tables", table, "source"), failure.reason, fix)
 
 
 def missing_unit_columns(inspection: Inspection) -> Iterator[Finding]:

@@ -122,7 +122,7 @@ def _without_comment(text: str) -> str:
     text = text.strip()
     quoted = _QUOTED.match(text)
     if quoted:
-        return quoted[0] + _COMMENT.sub("", text[quoted.end() :]).strip()
+        return quoted[0] + _COMMENT.sub("", f"x{text[quoted.end() :]}")[1:].rstrip()
     return _COMMENT.sub("", text).strip()
 
 

@@ -253,7 +253,7 @@ class Ledger:
 
     def _usable(self) -> None:
         if self._process != os.getpid():
-            raise LedgerError("this ledger was opened before a fork", "open it again in this process")
+            raise LedgerError("this ledger was opened before a fork", "fork before opening, or start a new process")
         if self._store.closed:
             raise LedgerError("this ledger is closed", "open it again")
 

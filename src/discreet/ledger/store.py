@@ -30,18 +30,25 @@ SCHEMA: Final = {
 }
 
 Row = tuple[int, str, str]
+Identity = tuple[int, int]
 
 
 class Store:
     """The file with the journal."""
 
     def __init__(self, path: Path) -> None:
-        refuse_network(path.parent)
-        self.path = path
+        self.path = path.absolute()
+        refuse_network(self.path.parent)
         self.closed = False
-        with self._reported("open"), locked(beside(path, ".lock")):
-            self._connection = self._connect()
-            self._files = self._identities()
+        with self._reported("open"):
+            if _identity(self.path) in _INHERITED:
+                raise LedgerError(
+                    f"{self.path} was open when this process was forked: SQLite cannot open it here a second time",
+                    "fork before opening, or start a new process",
+                )
+            with locked(beside(self.path, ".lock")):
+                self._connection = self._connect()
+                self._files = self._identities()
         _OPENED.add(self)
 
     def _connect(self) -> sqlite3.Connection:
@@ -130,7 +137,7 @@ class Store:
         if self._identities() != self._files:
             raise LedgerDamaged(f"{self.path} was replaced while it was open", "verify it, then open it again")
 
-    def _identities(self) -> list[tuple[int, int] | None]:
+    def _identities(self) -> list[Identity | None]:
         return [_identity(path) for path in (self.path, self.wal)]
 
     def append(self, number: int, line: str, digest: str, plan: str | None = None, kept: bytes | None = None) -> None:
@@ -188,6 +195,7 @@ class Store:
     @contextmanager
     def relaxed(self) -> Iterator[None]:
         """Commits inside need not wait for the disk: a power cut may lose them, never what was committed before."""
+        self._not_within_another()
         try:
             self._connection.execute("PRAGMA synchronous = NORMAL")
             yield
@@ -220,7 +228,7 @@ def reported(doing: str, path: Path) -> Iterator[None]:
         raise LedgerError(f"could not {doing} {path}: {error.strerror}", advice) from None
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(path: Path) -> Identity | None:
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -229,12 +237,19 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 _OPENED: Final[weakref.WeakSet[Store]] = weakref.WeakSet()
+_INHERITED: Final[set[Identity | None]] = set()
 
 
 def _leave_to_the_parent() -> None:
-    """Never close in a forked child: SQLite would remove the WAL by its name, with what others wrote to it since."""
+    """In a forked child, never close what the parent opened, and do not open it again.
+
+    SQLite remembers locks that the child does not have. Closing would remove the WAL by its name, with what others
+    wrote to it since; a second opening would be without locks, and others could remove its WAL.
+    """
     for store in _OPENED:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(store._connection))
+        if not store.closed:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(store._connection))
+            _INHERITED.add(store._files[0])
 
 
 os.register_at_fork(after_in_child=_leave_to_the_parent)

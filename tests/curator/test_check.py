@@ -1,0 +1,88 @@
+"""Every lint speaks on a small example of its mistake, and is silent on a hospital without any."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from discreet.curator import unit_lints
+from discreet.curator.check import LINTS, Finding, check
+from discreet.curator.inspection import inspected
+from tests.curator.mistakes import ERROR, EXAMPLES, NOTE, ROWS_ALONE, WARNING
+from tests.curator.worlds import hospital
+
+CASES = [(name, place) for name, examples in EXAMPLES.items() for place in range(len(examples))]
+
+
+@pytest.mark.parametrize(("name", "place"), CASES, ids=lambda part: str(part))
+def test_a_lint_speaks_on_its_mistake(name: str, place: int, tmp_path: Path) -> None:
+    example = EXAMPLES[name][place]
+    policy = hospital(tmp_path, example.changes, example.sources)
+    example.after(tmp_path)
+    with inspected(policy) as inspection:
+        found = {lint.__name__: list(lint(inspection)) for lint in LINTS}
+    speaking = [finding for finding in found[name] if finding.place == example.place and example.says in str(finding)]
+    assert [finding.severity for finding in speaking] == [example.severity], found
+    assert speaking[0].fix
+
+
+def test_every_lint_has_an_example() -> None:
+    assert {lint.__name__ for lint in LINTS} == {*EXAMPLES, "network_state"}
+
+
+def test_a_hospital_without_mistakes_has_no_findings(tmp_path: Path) -> None:
+    assert check(hospital(tmp_path)) == ()
+
+
+def test_state_on_a_network_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = hospital(tmp_path)
+    monkeypatch.setattr(unit_lints, "file_system", lambda path: "nfs4" if path == policy.state else None)
+    (finding,) = check(policy)
+    assert finding == Finding(
+        ERROR,
+        "state",
+        f"{policy.state} lies on a network file system (nfs4), where no lock can be relied on",
+        'move it to a local disk with state = "…"',
+    )
+
+
+def test_the_gravest_come_first(tmp_path: Path) -> None:
+    policy = hospital(tmp_path, {"epsilon = 2.0": "epsilon = 3.0", "1e-6": "0.5", "age = {": "agee = {"})
+    assert [finding.severity for finding in check(policy)] == [ERROR, WARNING, NOTE]
+
+
+def test_a_source_that_breaks_half_way_is_one_error(tmp_path: Path) -> None:
+    policy = hospital(tmp_path, {'source = "wards.csv"\npublic = true': 'source = "wards.csv"\nunit = "ward"'})
+    rows = "".join(f"W{i},{i % 50}\n" for i in range(30_000))
+    (tmp_path / "wards.csv").write_text(f"ward,beds\n{rows}A,1,2,3\n", encoding="utf-8")
+    errors = [finding for finding in check(policy) if finding.severity is ERROR]
+    assert [finding.place for finding in errors] == ["tables.wards.source"]
+
+
+def test_a_path_through_a_table_that_cannot_be_read_is_not_counted(tmp_path: Path) -> None:
+    policy = hospital(tmp_path)
+    (tmp_path / "visits.parquet").unlink()
+    assert [finding.place for finding in check(policy)] == ["tables.visits.source"]
+
+
+def test_a_policy_without_delta_or_columns_is_checked_too(tmp_path: Path) -> None:
+    columns = '[tables.wards.columns]\nward = { values = ["A", "B"] }\nbeds = { type = "integer" }\n'
+    assert check(hospital(tmp_path, {"delta = 1e-6\n": "", columns: ""})) == ()
+
+
+def test_names_that_steer_terminals_are_shown_harmless(tmp_path: Path) -> None:
+    policy = hospital(
+        tmp_path,
+        ROWS_ALONE,
+        {"visits.parquet": 'SELECT 1 AS cost, 5 AS "\x1b[2J_id" FROM range(2)'},
+    )
+    told = [str(finding) for finding in check(policy) if finding.place == "tables.visits.unit"]
+    assert len(told) == 1
+    assert told[0].isprintable()
+    assert "\\x1b" in told[0]
+
+
+def test_a_source_of_millions_of_rows_is_checked_in_a_breath(tmp_path: Path) -> None:
+    large = "SELECT i AS visit_id, i // 3 AS patient_id, 0.5 + i % 100 AS cost FROM range(1000000) AS t(i)"
+    assert check(hospital(tmp_path, sources={"visits.parquet": large})) == ()
