@@ -74,6 +74,8 @@ def test_init_drafts_a_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert 'name = "sub"' in Path("sub.toml").read_text(encoding="utf-8")
     refused = run("init", "people.parquet", "-o", "sub.toml", code=2)
     assert "sub.toml exists already: name a new file, or remove it" in refused.stderr
+    refused = run("init", "people.parquet", "-o", "nowhere/sub.toml", code=2)
+    assert "nowhere/sub.toml cannot be written: No such file or directory" in refused.stderr
 
 
 def test_init_tells_programs_what_is_left_to_decide(tmp_path: Path) -> None:

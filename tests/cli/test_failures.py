@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import resource
+import runpy
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 import pytest
 
-from discreet.cli import failures, output
+from discreet.cli import failures, main, output
 from discreet.cli.failures import Failure, failure_of
 from discreet.cli.program import COMMANDS, discreet
 from discreet.engines.problems import SourceError
@@ -192,6 +195,33 @@ def test_a_message_is_told_to_people_and_programs(capsys: pytest.CaptureFixture[
     assert shown.err == "error: why\nand \\x1b[2J\n→ fix\n"
     Failure(3, "code", "why").tell(json=False)
     assert capsys.readouterr() == ("", "error: why\n")
+
+
+def test_output_that_nobody_reads_ends_with_141(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    policy = hospital(tmp_path)
+    monkeypatch.setattr(click, "echo", closed)
+    run("ledger", "export", policy.path, code=141)
+
+
+def test_streams_that_are_no_files_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    with failures.ending(json=False) as end:
+        end.code = 7
+    assert end.code == 7
+
+
+@pytest.mark.parametrize("start", [main, lambda: runpy.run_module("discreet.cli", run_name="__main__")])
+def test_the_command_reads_its_arguments(
+    start: Callable[[], object], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["discreet", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        start()
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("discreet, version")
 
 
 # processes

@@ -71,6 +71,16 @@ def test_a_policy_without_delta_or_columns_is_checked_too(tmp_path: Path) -> Non
     assert check(hospital(tmp_path, {"delta = 1e-6\n": "", columns: ""})) == ()
 
 
+def test_rows_without_an_owner_are_no_unit(tmp_path: Path) -> None:
+    visits = "SELECT i AS visit_id, CASE WHEN i < 5 THEN i END AS patient_id, 1.5 + i AS cost FROM range(90) AS t(i)"
+    policy = hospital(tmp_path, {"max_rows = 3\n": ""}, {"visits.parquet": visits})
+    assert [finding.place for finding in check(policy)] == [
+        "tables.payments.unit",
+        "tables.visits.unit",
+        "tables.payments.unit",
+    ]
+
+
 def test_names_that_steer_terminals_are_shown_harmless(tmp_path: Path) -> None:
     policy = hospital(
         tmp_path,

@@ -177,6 +177,12 @@ def test_columns_may_stand_in_a_map_of_their_own(tmp_path: Path) -> None:
     assert list(table.columns) == ["bill (mm)"]
 
 
+def test_row_privacy_needs_no_private_id(tmp_path: Path) -> None:
+    text = imported(tmp_path, "t:\n  row_privacy: True\n  age:\n    type: int\n")
+    assert 'unit = "row"  ' in text
+    assert "max_" not in text
+
+
 def test_a_column_may_be_called_columns(tmp_path: Path) -> None:
     text = imported(tmp_path, "t:\n  columns:\n    type: int\n  age:\n    type: int\n    bounded: yes\n")
     (table,) = tomllib.loads(text)["tables"].values()

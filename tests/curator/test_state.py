@@ -89,7 +89,7 @@ def test_the_ledger_knows_the_policy(tmp_path: Path) -> None:
 def test_looking_begins_nothing(tmp_path: Path) -> None:
     policy = hospital(tmp_path)
     assert recorded_ledger(policy) is None
-    assert recorded_grant(policy) is None
+    assert recorded_grant(policy).epsilon == 3
     assert entries(policy) == []
     assert balances(policy)[None].total.epsilon == 3.0
     assert balances(policy, "fraud")["fraud"].total.epsilon == 2.0
@@ -151,6 +151,13 @@ def test_a_ledger_that_is_gone_is_not_taken_for_a_new_one(tmp_path: Path, spoil:
         balances(policy)
 
 
+def test_looking_undoes_no_raise_of_somebody_else(tmp_path: Path) -> None:
+    spend(with_budget(tmp_path, "epsilon = 3.0"), 1)
+    old = with_budget(tmp_path, "epsilon = 3.0")
+    raise_budget(with_budget(tmp_path, "epsilon = 5.0"), "")
+    assert balances(old)[None].total.epsilon == 5
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_a_ledger_of_somebody_else_is_a_ledger_error(tmp_path: Path) -> None:
     policy = hospital(tmp_path)
@@ -181,7 +188,9 @@ def test_raising_is_recorded_and_keeps_what_is_spent(tmp_path: Path) -> None:
     policy = with_budget(tmp_path, "epsilon = 5.0")
     with pytest.raises(LedgerError, match="discreet budget raise"):
         open_ledger(policy)
+    assert recorded_grant(policy).epsilon == 3
     assert raise_budget(policy, "a second study").epsilon == 5
+    assert recorded_grant(policy).epsilon == 5
     with open_ledger(policy) as ledger:
         assert ledger.balance().remaining.epsilon == 4.0
     assert "a second study" in ledger_path(policy).read_bytes().decode("latin-1")

@@ -96,6 +96,7 @@ def test_a_folder_that_one_may_only_read(readable: Path) -> None:
     assert rows(readable) == before
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.getuid() != 0, reason="only root becomes somebody else")
 def test_a_file_that_one_may_only_read(readable: Path) -> None:
     """The folder and all else may be written: SQLite opens the file read-only and fails at the first change."""
@@ -106,6 +107,7 @@ def test_a_file_that_one_may_only_read(readable: Path) -> None:
     assert "readonly database → make the state folder writable" in spending
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.getuid() != 0, reason="only root becomes somebody else")
 def test_a_folder_that_one_may_not_even_see(readable: Path) -> None:
     readable.parent.chmod(0o700)
@@ -114,6 +116,7 @@ def test_a_folder_that_one_may_not_even_see(readable: Path) -> None:
         assert "Permission denied" in line
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not mountable(READ_ONLY), reason="this user may not mount")
 def test_a_disk_that_is_mounted_to_be_read(readable: Path) -> None:
     folder = readable.parent

@@ -27,7 +27,7 @@ Table = tuple[float, ...]
 FALSE_ALARM: Final = 1e-9
 """The rate at which one binomial verdict below raises a false alarm. There are fewer than 100 of them."""
 
-STEADY: Final = settings(deadline=None, max_examples=40)
+STEADY: Final = settings(deadline=None, max_examples=30)
 """For properties whose time depends on what else the machine does."""
 
 LAPLACE: Final = "laplace"

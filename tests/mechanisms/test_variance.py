@@ -159,7 +159,7 @@ def test_whatever_the_noise_the_variance_is_possible(forced: int, table: list[fl
 # What it promises about its error
 
 
-@pytest.mark.parametrize("bounds", [(0, 6), (-6, 0), (-3, 4), (1, 3)])
+@pytest.mark.parametrize("bounds", [(0, 6), (-3, 4)])
 @pytest.mark.parametrize("table", [[9] * 100, [-9] * 100, [-9] * 60 + [9] * 60, [-9, *range(-3, 4)] * 20, [0, 1], []])
 def test_with_the_widest_noise_that_it_allows_for_the_interval_holds_the_truth(
     bounds: tuple[int, int], table: list[int]
@@ -167,14 +167,14 @@ def test_with_the_widest_noise_that_it_allows_for_the_interval_holds_the_truth(
     mechanism = Variance(bounds=bounds, epsilon=6, step=1)
     widths = [int(part.error(1 - Fraction(5, 300))) for part in (mechanism.count, mechanism.total, mechanism.square)]
     truth = float(np.var(clamped(table, bounds))) if table else 0.0
+    most = mechanism.error(0.95, size=len(table)) if table else math.inf
     for sides in product((-1, 0, 1), repeat=3):
         forced = [side * width for side, width in zip(sides, widths, strict=True)]
         estimate, _ = released_with(forced, Estimating(mechanism), table)
         low, high = estimate.interval
         assert 0 <= low <= truth + 1e-9
         assert truth - 1e-9 <= high
-        if table:
-            assert abs(estimate.value - truth) <= mechanism.error(0.95, size=len(table)) + 1e-9
+        assert abs(estimate.value - truth) <= most + 1e-9
 
 
 def test_all_noises_together_keep_the_confidence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from discreet.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from discreet.ledger import Balance
+    from discreet.ledger import Balance, Grant
     from discreet.policy import Policy
 
 
@@ -48,7 +48,7 @@ def budget() -> None:
 @json_option
 def show(policy: Path, analyst: str | None, as_json: bool) -> None:
     """Show what POLICY's budget is, what is spent of it and what remains; of everybody, or of one ANALYST."""
-    from discreet.curator.state import balances
+    from discreet.curator.state import balances, recorded_grant
     from discreet.policy import read
 
     asked = read(policy)
@@ -60,7 +60,7 @@ def show(policy: Path, analyst: str | None, as_json: bool) -> None:
         return
     numbers = frozenset({"total", "spent", "remaining"})
     draw(table(["", "total", "spent", "remaining", ""], [_row(*item) for item in found.items()], numbers=numbers))
-    _explain(asked)
+    _explain(asked, recorded_grant(asked))
 
 
 def _row(who: str | None, balance: Balance) -> list[object]:
@@ -75,14 +75,14 @@ def _row(who: str | None, balance: Balance) -> list[object]:
     ]
 
 
-def _explain(policy: Policy) -> None:
-    from discreet.curator.state import grant_of, recorded_grant, shown
+def _explain(policy: Policy, recorded: Grant) -> None:
+    from discreet.curator.state import grant_of, shown
 
-    if policy.budget.delta is not None:
-        click.echo(f"total and spent are guarantees with δ {float(policy.budget.delta):g};")
+    if recorded.delta is not None:
+        click.echo(f"total and spent are guarantees with δ {float(recorded.delta):g};")
         click.echo("remaining is the largest price that a question may still have")
-    wanted, recorded = grant_of(policy), recorded_grant(policy)
-    if recorded is not None and (wanted.epsilon, wanted.delta) != (recorded.epsilon, recorded.delta):
+    wanted = grant_of(policy)
+    if not wanted.within(recorded):
         click.echo(f"the policy says {shown(wanted)}, the ledger {shown(recorded)}: `discreet budget raise` raises it")
 
 

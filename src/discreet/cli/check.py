@@ -45,5 +45,4 @@ def check(policy: Path, as_json: bool) -> int:
 def _tell(finding: Finding) -> None:
     click.echo(f"{click.style(finding.severity, fg=COLOURS[finding.severity], bold=True)} {printable(finding.place)}")
     click.echo(f"    {printable(finding.message)}")
-    if finding.fix:
-        click.echo(f"    → {printable(finding.fix)}")
+    click.echo(f"    → {printable(finding.fix)}")

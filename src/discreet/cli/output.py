@@ -33,6 +33,8 @@ def write_new(path: Path, text: str) -> None:
             file.write(text)
     except FileExistsError:
         raise click.UsageError(f"{path} exists already: name a new file, or remove it") from None
+    except OSError as wrong:
+        raise click.UsageError(f"{path} cannot be written: {wrong.strerror}") from None
 
 
 def tell_program(value: object) -> None:

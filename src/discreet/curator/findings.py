@@ -23,11 +23,10 @@ class Finding:
     severity: Severity
     place: str
     message: str
-    fix: str = ""
+    fix: str
 
     def __str__(self) -> str:
-        told = f"{self.severity}: {self.place}: {self.message}"
-        return f"{told} → {self.fix}" if self.fix else told
+        return f"{self.severity}: {self.place}: {self.message} → {self.fix}"
 
 
 def place(*keys: str) -> str:

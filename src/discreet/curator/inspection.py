@@ -133,23 +133,25 @@ class Inspection:
         return bool(self._row(table, f"SELECT {counts} FROM {self._sources.reading(table)}")[0])
 
     def _owned(self, table: Table) -> UnitFigures | None:
-        if table.owner is None:
-            return None
         way = self._way(table)
         if way is None:
             return None
         joins, unit, dangling = way
         query = f"""
             SELECT coalesce(sum(n), 0), coalesce(sum(n) FILTER (d), 0),
-                coalesce(sum(n) FILTER (u IS NULL AND NOT d), 0), count(u), coalesce(quantile_disc(n, 0.99), 1)
+                coalesce(sum(n) FILTER (u IS NULL AND NOT d), 0), count(u),
+                coalesce(quantile_disc(n, 0.99) FILTER (u IS NOT NULL), 1)
             FROM (SELECT {unit} AS u, {dangling} AS d, count(*) AS n FROM {joins} GROUP BY ALL)
         """
-        if table.owner.column is None:
+        if not unit:
             query = f"SELECT count(*), 0, 0, count(*), 1 FROM {joins}"
         return UnitFigures(*map(int, self._row(table, query)))
 
     def _way(self, table: Table) -> tuple[str, str, str] | None:
-        """The table joined along its foreign keys, where the unit stands then, and whether a key leads nowhere."""
+        """The table joined along its foreign keys, its unit there, and whether a key leads nowhere.
+
+        No unit where every row is its own; None where a column is missing or a key is not unique.
+        """
         joins, holder, alias = f"{self._sources.reading(table)} AS t", table, "t"
         lost = ["false"]
         owner = table.owner
@@ -164,7 +166,7 @@ class Inspection:
             lost.append(f"({left} IS NOT NULL AND {right} IS NULL)")
             alias = f"j{place}"
         if owner is None or owner.column is None:
-            return joins, "NULL", "false"
+            return joins, "", ""
         unit = self.spelling(holder, owner.column)
         return None if unit is None else (joins, f"{alias}.{name(unit)}", " OR ".join(lost))
 
@@ -202,7 +204,8 @@ def _figures(column: Column, value: str) -> tuple[str, ...]:
 
 def _read_figures(column: Column, row: Iterator[Any]) -> ColumnFigures:
     present, missing, lost, fractional, infinite, outside, tight, seen = (next(row) for _ in range(8))
-    unseen = tuple(value for value in column.values or () if value not in (seen or ()))
+    found = frozenset(seen or ())
+    unseen = tuple(value for value in column.values or () if value not in found)
     return ColumnFigures(present, missing, lost, fractional, infinite, outside, bool(tight), unseen)
 
 

@@ -10,11 +10,29 @@ from discreet.errors import Refused
 from discreet.files import locked
 from discreet.ledger import Balance, Entry, Grant, Ledger, LedgerError, Report, back_up, restore
 from discreet.ledger.files import Seal
-from discreet.ledger.state import State
-from discreet.ledger.store import Store
 from discreet.policy import Policy, protected
 
 LEDGER: Final = "ledger.sqlite"
+
+
+class RecordedLedger(Ledger):
+    """A ledger opened for looking: what is on record counts, whatever the policy says, and nothing is recorded.
+
+    Both are compared inside the transaction that reads the record, so that no raise by somebody else is undone here.
+    """
+
+    def _agree(self, grant: Grant, protected: str, name: str) -> None:
+        state = self._state
+        if state.head:
+            grant, protected = state.grant, str(state.protected)
+        super()._agree(grant, protected, name)
+
+    @property
+    def grant(self) -> Grant:
+        """What may be spent."""
+        with self._held():
+            self._catch_up()
+            return self._state.grant
 
 
 def ledger_path(policy: Policy) -> Path:
@@ -38,22 +56,25 @@ def open_ledger(policy: Policy) -> Ledger:
     )
 
 
-def recorded_ledger(policy: Policy) -> Ledger | None:
-    """The ledger as it stands, for looking: the policy's budget is not compared, nothing recorded. None without one."""
-    state = _recorded(policy)
-    return None if state is None else _as_recorded(policy, state)
+def recorded_ledger(policy: Policy) -> RecordedLedger | None:
+    """The ledger as it stands; None if there is none. A seal alone means that one is gone: opening it tells."""
+    path = ledger_path(policy)
+    try:
+        begun = path.exists() or Seal.read(path) is not None
+    except OSError as wrong:
+        raise LedgerError(f"could not read {path}: {wrong.strerror}", "run this as the owner of the files") from None
+    if not begun:
+        return None
+    return RecordedLedger(path, grant_of(policy), shares=policy.analysts, protected=protected(policy), name=policy.name)
 
 
-def _as_recorded(policy: Policy, state: State) -> Ledger:
-    return Ledger(
-        ledger_path(policy), state.grant, shares=policy.analysts, protected=state.protected or "", name=policy.name
-    )
-
-
-def recorded_grant(policy: Policy) -> Grant | None:
-    """What the ledger says may be spent; None if there is no ledger yet."""
-    state = _recorded(policy)
-    return None if state is None else state.grant
+def recorded_grant(policy: Policy) -> Grant:
+    """What may be spent as the ledger says; as the policy says, if there is no ledger yet."""
+    ledger = recorded_ledger(policy)
+    if ledger is None:
+        return grant_of(policy)
+    with ledger:
+        return ledger.grant
 
 
 def balances(policy: Policy, analyst: str | None = None) -> dict[str | None, Balance]:
@@ -87,17 +108,22 @@ def entries(policy: Policy) -> list[Entry]:
 
 def raise_budget(policy: Policy, reason: str) -> Grant:
     """Grant, on the record, what the policy file says now. Only more than before: lowering needs no command."""
-    wanted, state = grant_of(policy), _recorded(policy)
-    if state is None or wanted.within(state.grant):
-        known = "no ledger yet" if state is None else f"{shown(state.grant)} on record"
-        raise Refused(
-            "not-a-raise",
-            f"the policy grants {shown(wanted)}, and there is {known}",
-            "write the new budget into the policy first, then raise it",
-        )
-    with _as_recorded(policy, state) as ledger:
+    wanted, ledger = grant_of(policy), recorded_ledger(policy)
+    if ledger is None:
+        raise _no_raise(wanted, "no ledger yet")
+    with ledger:
+        if wanted.within(ledger.grant):
+            raise _no_raise(wanted, f"{shown(ledger.grant)} on record")
         ledger.raise_budget(wanted, reason)
     return wanted
+
+
+def _no_raise(wanted: Grant, known: str) -> Refused:
+    return Refused(
+        "not-a-raise",
+        f"the policy grants {shown(wanted)}, and there is {known}",
+        "write the new budget into the policy first, then raise it",
+    )
 
 
 def refresh(policy: Policy, reason: str, progress: Progress | None = None) -> int:
@@ -144,29 +170,3 @@ def _make_folder(folder: Path) -> None:
             f"could not make the state folder {folder}: {wrong.strerror}",
             'make its parent writable, or name another with state = "…" in the policy',
         ) from None
-
-
-def _recorded(policy: Policy) -> State | None:
-    """What the journal adds up to; None if none was begun. A seal alone means that a ledger is gone: opening tells."""
-    path = ledger_path(policy)
-    try:
-        if not path.exists() and Seal.read(path) is None:
-            return None
-    except OSError as wrong:
-        raise LedgerError(f"could not read {path}: {wrong.strerror}", "run this as the owner of the files") from None
-    state = _replayed(path)
-    if not state.head:
-        open_ledger(policy).close()  # begins what a killed process did not, and finds out what was emptied
-        state = _replayed(path)
-    return state
-
-
-def _replayed(path: Path) -> State:
-    store = Store(path)
-    try:
-        state = State()
-        for row in store.rows():
-            state = state.after(row)
-        return state
-    finally:
-        store.close()

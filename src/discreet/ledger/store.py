@@ -38,6 +38,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
+        self.wal = beside(self.path, "-wal")
         refuse_network(self.path.parent)
         self.closed = False
         with self._reported("open"):
@@ -202,10 +203,6 @@ class Store:
         finally:
             self._connection.execute("PRAGMA synchronous = FULL")
 
-    @property
-    def wal(self) -> Path:
-        return beside(self.path, "-wal")
-
     def close(self) -> None:
         self._connection.close()
         self.closed = True
@@ -230,7 +227,7 @@ def reported(doing: str, path: Path) -> Iterator[None]:
 
 def _identity(path: Path) -> Identity | None:
     try:
-        status = path.stat()
+        status = os.stat(path)
     except FileNotFoundError:
         return None
     return status.st_dev, status.st_ino
