@@ -337,3 +337,62 @@ def test_ties_are_broken_by_the_rows_themselves_when_all_hashes_collide(
     ordered = ranks(tmp_path, rows)
     assert ordered == ranks(tmp_path, rows[::-1])
     assert [row[:2] for row in sorted(ordered["ann"], key=lambda row: str(row[2]))] == sorted(row[1:] for row in rows)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "person,ward,cost\nann,A,1\n#bob,B,2\n",
+        "person,ward,cost\n#bob,B,2\nann,A,1\n",
+        'person,ward,cost\n"#bob",B,2\nann,A,1\n',
+    ],
+)
+def test_nothing_about_a_csv_file_is_guessed_from_its_rows(tmp_path: Path, lines: str) -> None:
+    (tmp_path / "visits.csv").write_text(lines, encoding="utf-8")
+    engine = DuckDB(policy(tmp_path, VISITS), 1)
+    assert engine.rows(f'SELECT "{UNIT}" FROM visits ORDER BY 1') == [("#bob",), ("ann",)]
+    engine.close()
+
+
+@pytest.mark.parametrize("rows", ["q,A,1\nid,age,zz,4\n3,4,5,6\n", "q,A\n", 'q,A,"1\n'])
+def test_a_row_of_another_length_stops_the_copy_and_moves_no_header(tmp_path: Path, rows: str) -> None:
+    (tmp_path / "visits.csv").write_text("person,ward,cost\n" + rows, encoding="utf-8")
+    with pytest.raises(SourceError, match="visits"):
+        private_copy(policy(tmp_path, VISITS), 1)
+
+
+def test_files_with_different_headers_are_not_read_as_one_table(tmp_path: Path) -> None:
+    write_csv(tmp_path / "visits-1.csv", HEADER, [("ann", "A", 1)])
+    write_csv(tmp_path / "visits-2.csv", HEADER[::-1], [(1, "A", "ann")])
+    with pytest.raises(SourceError, match="different headers"):
+        private_copy(policy(tmp_path, VISITS.replace("visits.csv", "visits-*.csv")), 1)
+
+
+def test_a_public_table_without_declared_columns_has_all_of_them(tmp_path: Path) -> None:
+    write_csv(tmp_path / "wards.csv", ("ward", "floor"), [("A", 1)])
+    write_csv(tmp_path / "rows.csv", ("a",), [(1,), (2,)])
+    public = '[tables.wards]\nsource = "wards.csv"\npublic = true\n'
+    own = '[tables.rows]\nsource = "rows.csv"\nunit = "row"\n'
+    engine = DuckDB(policy(tmp_path, public, own), 1)
+    assert engine.rows("SELECT ward, floor FROM wards") == [("A", 1)]
+    assert engine.rows("SELECT count(*) FROM rows") == [(2,)]
+    engine.close()
+
+
+def test_folders_with_brackets_are_folders_and_folders_are_no_sources(tmp_path: Path) -> None:
+    folder = tmp_path / "a[1]*"
+    folder.mkdir()
+    write_csv(folder / "visits.csv", HEADER, [("ann", "A", 1)])
+    private_copy(policy(folder, VISITS), 1)
+    (folder / "visits.parquet").mkdir()
+    with pytest.raises(SourceError, match="is a folder"):
+        private_copy(policy(folder, VISITS.replace("visits.csv", "visits.parquet")), 1)
+
+
+def test_copies_of_other_versions_can_be_forgotten(tmp_path: Path) -> None:
+    write_csv(tmp_path / "visits.csv", HEADER, [("ann", "A", 1)])
+    world = policy(tmp_path, VISITS)
+    old, new = private_copy(world, 1), private_copy(world, 12)
+    copy.forget_others(world, 12)
+    assert not old.exists()
+    assert new.exists()

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from discreet.accounting import Loss, Pure
 from discreet.ledger import Grant, Ledger
-from discreet.ledger.codec import GENESIS, Record, encode, link
+from discreet.ledger.codec import GENESIS, Record, link
 from discreet.ledger.files import beside
 
 ROOT: Final = Path(__file__).parents[2]
@@ -89,8 +89,7 @@ def forge(path: Path, edit: Callable[[int, Record], None], *, seal: bool = False
         for number, line, *_ in rows(path):
             record = json.loads(line)
             edit(number, record)
-            kind, version = record.pop("kind"), record.pop("v")
-            changed = encode(kind, record).replace(f'"v":{1}', f'"v":{json.dumps(version)}')
+            changed = json.dumps(record, sort_keys=True, separators=(",", ":"))
             digest = link(digest, changed)
             connection.execute("UPDATE journal SET line = ?, hash = ? WHERE number = ?", (changed, digest, number))
     if not seal:

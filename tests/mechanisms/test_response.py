@@ -244,7 +244,7 @@ def test_the_interval_holds_the_share_as_often_as_promised(epsilon: float, share
 def test_the_interval_of_real_responses_holds_the_share_as_often_as_promised(share: float) -> None:
     trials, people = 400, 150
     truths = np.random.default_rng().random((trials, people)) < share
-    found = [COINS.estimate(row).interval for row in COINS.respond(truths)]
+    found = [intervals(COINS, people)[yes] for yes in COINS.respond(truths).sum(axis=1)]
     held = sum(low <= share <= high for low, high in found)
     assert stats.binom.cdf(held, trials, 0.95) > ALARM
 

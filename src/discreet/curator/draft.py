@@ -7,9 +7,7 @@ to be guessed from its rows, so of a CSV file the header is read and nothing els
 
 from __future__ import annotations
 
-import csv
 import glob
-import gzip
 import os
 import re
 from collections import Counter
@@ -23,9 +21,10 @@ import duckdb
 
 from discreet.curator.names import is_identifier, likely_kind, named_thing
 from discreet.curator.toml import Names, head, is_name, key, line, quoted
+from discreet.engines.header import OTHER_FORMAT, header
 from discreet.engines.problems import SourceError
-from discreet.engines.sources import owned
-from discreet.engines.text import literal, name, reading
+from discreet.engines.sources import owned, read_files
+from discreet.engines.text import attached_table, literal, name
 from discreet.policy import Format, Kind, PolicyError, Problem, Source
 from discreet.policy.document import label
 from discreet.policy.place import RuleError
@@ -60,8 +59,6 @@ _EXAMPLES: Final = {
     Kind.TEXT: 'type = "text"',
     Kind.BOOLEAN: 'type = "boolean"',
 }
-_LONGEST_LINE: Final = 1_000_000
-_OTHER_FORMAT: Final = "see that it is a file of the format that its ending tells"
 _UNIT: Final = "decide: the column that names whom you protect"
 
 
@@ -156,28 +153,14 @@ def _tables_in(connection: duckdb.DuckDBPyConnection, alias: str, given: str) ->
 def _columns(connection: duckdb.DuckDBPyConnection, alias: str, source: Source) -> dict[str, str]:
     """The columns with their types; of a CSV file the names alone."""
     if source.format is Format.CSV:
-        return dict.fromkeys(_header(source.path), "")
-    text = reading(source, source.path)
-    if source.format is Format.DUCKDB:
-        text = f"{name(alias)}.{text}"
+        first = next(iter(sorted(glob.glob(source.path, recursive=True))), source.path)
+        return dict.fromkeys(header(first, source.path), "")
+    files = sorted(glob.glob(source.path, recursive=True)) or [source.path]
+    duckdb_table = f"{name(alias)}.{attached_table(source)}"
+    text = duckdb_table if source.format is Format.DUCKDB else read_files(source.path, source.format, files)
     with _owned(source.path):
         rows = connection.execute(f"DESCRIBE SELECT * FROM {text}").fetchall()
     return {row[0]: row[1] for row in rows}
-
-
-def _header(path: str) -> list[str]:
-    """The first record of the first file. The engine's own reader would look at rows to find out about the header."""
-    first = next(iter(sorted(glob.glob(path, recursive=True))), path)
-    opened = gzip.open if first.lower().endswith(".gz") else open
-    try:
-        with opened(first, "rt", encoding="utf-8-sig", newline="") as file:
-            lines = iter(lambda: file.readline(_LONGEST_LINE), "")
-            found = next(csv.reader(lines, delimiter="\t" if ".tsv" in first.lower() else ",", strict=True), [])
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error):
-        found = []
-    if not found:
-        raise SourceError(path, "could not read a header of column names", _OTHER_FORMAT)
-    return found
 
 
 @contextmanager
@@ -186,7 +169,7 @@ def _owned(path: str) -> Iterator[None]:
         with owned(path):
             yield
     except SourceError as failure:
-        raise SourceError(path, failure.reason, _OTHER_FORMAT) from None
+        raise SourceError(path, failure.reason, OTHER_FORMAT) from None
 
 
 def _check_path(path: str, form: Format | None) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 import duckdb
 
 from discreet.engines.problems import SourceError
-from discreet.engines.sources import Sources, owned, paths
+from discreet.engines.sources import Sources, owned
 from discreet.engines.text import TYPES, literal, name
 from discreet.policy import Bound, Column, Key, Kind, Policy, Table
 
@@ -114,9 +114,6 @@ class Inspection:
         return kept[key]
 
     def _described(self, table: Table) -> dict[str, str]:
-        folder = next((path for path in paths(self.policy, table) if path.is_dir()), None)
-        if folder is not None:
-            raise SourceError(table.name, f"{folder} is a folder", "name the files in it, such as folder/*.parquet")
         return self._sources.columns(table)
 
     def _counted(self, table: Table) -> dict[str, ColumnFigures]:

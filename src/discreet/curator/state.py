@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from discreet.engines.copy import Progress, private_copy
+from discreet.engines.copy import Progress, forget_others, private_copy
 from discreet.errors import Refused
 from discreet.files import locked
 from discreet.ledger import Balance, Entry, Grant, Ledger, LedgerError, Report, back_up, restore
@@ -138,7 +138,9 @@ def refresh(policy: Policy, reason: str, progress: Progress | None = None) -> in
         for unrecorded in (policy.state / "data").glob(f"{version}.*.duckdb"):
             unrecorded.unlink()
         private_copy(policy, version, progress)
-        return ledger.advance_data(reason)
+        ledger.advance_data(reason)
+        forget_others(policy, version)
+        return version
 
 
 def back_up_ledger(policy: Policy, target: Path) -> Report:

@@ -71,6 +71,13 @@ def private_copy(policy: Policy, version: int, progress: Progress | None = None)
     return target
 
 
+def forget_others(policy: Policy, version: int) -> None:
+    """Remove the copies of all other data versions: people who left the sources leave the disk as well."""
+    for path in (policy.state / "data").glob("*.duckdb"):
+        if path.name.split(".")[0] != str(version):
+            path.unlink(missing_ok=True)
+
+
 def secret(state: Path) -> str:
     """The key of all hashes, made once, for the owner's eyes only. Call it under the lock."""
     place = state / "secret"
@@ -165,7 +172,8 @@ def _key_rank(column: str, max_rows: int, key: str) -> str:
 def owned_rows(sources: Sources, table: Table, unit_type: str) -> str:
     """The typed rows of a table; those of a private one with their unit, found along its foreign keys, if any."""
     if table.owner is None or table.owner.column is None:
-        return f"SELECT {', '.join(_typed(sources, table, 't'))} FROM {sources.reading(table)} AS t"
+        declared = _typed(sources, table, "t") or (["*"] if table.is_public else [f"1 AS {name(ROW)}"])
+        return f"SELECT {', '.join(declared)} FROM {sources.reading(table)} AS t"
     joins, holder, alias = "", table, "t"
     for place, hop in enumerate(table.owner.path):
         _source_column(sources, holder, hop.column)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import glob
+from collections.abc import Sequence
 from datetime import date, datetime
 
-from discreet.policy.model import Format, Kind, Source
+from discreet.policy.model import Kind, Source
 
 TYPES = {
     Kind.INTEGER: "BIGINT",
@@ -40,13 +42,36 @@ def typed(expression: str, kind: Kind) -> str:
     return f"CASE WHEN NOT isnan({cast}) THEN {cast} END" if kind is Kind.NUMBER else cast
 
 
-def reading(source: Source, path: str) -> str:
-    """What to select from, for a source at this path. CSV is read as text, so that no type is guessed from the data."""
-    if source.format is Format.CSV:
-        delimiter = "\\t" if ".tsv" in path else ","
-        return (
-            f"read_csv({literal(path)}, all_varchar = true, header = true, delim = {literal(delimiter)}, quote = '\"')"
-        )
-    if source.format is Format.PARQUET:
-        return f"read_parquet({literal(path)})"
+def attached_table(source: Source) -> str:
+    """A table of an attached DuckDB file, without the name that it is attached by."""
     return ".".join(name(part) for part in (source.table or "").split("."))
+
+
+def reading_parquet(files: Sequence[str]) -> str:
+    return f"read_parquet({_list(files)})"
+
+
+def reading_public_csv(files: Sequence[str]) -> str:
+    """CSV that is public: types may be guessed from the data."""
+    return f"read_csv({_list(files)}, header = true)"
+
+
+def reading_csv(files: Sequence[str], header: Sequence[str], delimiter: str) -> str:
+    """CSV as text, with nothing guessed from the data: not the types, not the header, not which rows are comments."""
+    columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in header)
+    settings = {
+        "auto_detect": "false",
+        "header": "true",
+        "columns": f"{{{columns}}}",
+        "delim": literal(delimiter),
+        "quote": literal('"'),
+        "escape": literal('"'),
+        "comment": "''",
+        "skip": "0",
+    }
+    return f"read_csv({_list(files)}, {', '.join(f'{key} = {value}' for key, value in settings.items())})"
+
+
+def _list(files: Sequence[str]) -> str:
+    """Files as they are, not as patterns."""
+    return f"[{', '.join(literal(glob.escape(file)) for file in files)}]"
