@@ -55,7 +55,7 @@ def filled(path: Path, charges: int) -> list[str]:
             answer = f"answer {index}".encode() if index % 2 else None
             who = (None, "ann", "bob")[index % 3]
             receipts.append(spend(ledger, why=f"SELECT {index}", analyst=who, plan=f"plan {index % 7}", answer=answer))
-            if index % 50 == 20:
+            if index % 50 == 10:
                 ledger.advance_data("a new week")
     return receipts
 

@@ -96,7 +96,7 @@ def settle(uniform: Uniform, verdict: Callable[[Interval], T | None]) -> T:
     return answer
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Exponentials:
     """Independent standard exponential variables E with their margins.
 
@@ -112,8 +112,7 @@ class Exponentials:
     def draw(cls, bits: Bits, count: int) -> Exponentials:
         words = bits.words(count)
         points = (words >> np.uint64(1)).view(np.int64).astype(np.float64)
-        with np.errstate(divide="ignore"):
-            margins = 1.0 / points
+        margins = 1.0 / np.maximum(points, 2.0**-900)  # endless for the word zero, without a warning
         points += 0.5
         points *= 2.0**-63
         np.log(points, out=points)
