@@ -112,7 +112,8 @@ class Exponentials:
     def draw(cls, bits: Bits, count: int) -> Exponentials:
         words = bits.words(count)
         points = (words >> np.uint64(1)).view(np.int64).astype(np.float64)
-        margins = 1.0 / np.maximum(points, 2.0**-900)  # endless for the word zero, without a warning
+        with np.errstate(divide="ignore"):
+            margins = 1.0 / points
         points += 0.5
         points *= 2.0**-63
         np.log(points, out=points)
