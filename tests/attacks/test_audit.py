@@ -34,7 +34,7 @@ from discreet.mechanisms import (
     Variance,
 )
 from tests.attacks.auditor import ALPHA, Claim, Floats, Sampler, audit
-from tests.attacks.zoo import ZOO, Specimen, scaled
+from tests.attacks.zoo import PURE, ZOO, Specimen, scaled
 
 # The zoo
 
@@ -162,7 +162,7 @@ LAPLACE, COINS = Laplace(1, sensitivity=1), RandomizedResponse(1)
 DICE, VECTOR = RandomizedResponse(1, answers=6), Gaussian(rho=0.1, sensitivity=1)
 KEYS, GAUSSIAN_KEYS = KeySelection(delta=0.01, epsilon=1), KeySelection(delta=0.01, rho=0.1)
 NUMBER = Gaussian(epsilon=1, delta=1e-5, sensitivity=1)
-STREAM = AboveThreshold(1, sensitivity=1, threshold=0, limit=2)
+STREAM = AboveThreshold(1, sensitivity=1, threshold=0)
 SCORES, MOVED = [0, 0, 0, 0, 0], [1, -1, -1, -1, -1]
 
 AT_ONCE = {
@@ -170,11 +170,12 @@ AT_ONCE = {
     "Gaussian with ρ": case(VECTOR, 0, 1, 200_000, delta=1e-5, sampler=at_once(VECTOR)),
     "two coins": case(COINS, 0, 1, 200_000, sampler=at_once(COINS)),
     "randomised response of six": case(DICE, 2, 5, 200_000, sampler=at_once(DICE)),
-    "a unique key": case(KEYS, 1, 0, 50_000, delta=0.011, sampler=keys_at_once(KEYS)),
-    "a shared key": case(KEYS, 5, 6, 50_000, delta=0.011, sampler=keys_at_once(KEYS)),
-    "a unique key with Gaussian noise": case(
-        GAUSSIAN_KEYS, 1, 0, 50_000, delta=0.011, sampler=keys_at_once(GAUSSIAN_KEYS)
+    # the two halves of the theorem: what one unit alone holds costs δ and −ln(1 − δ), what others hold too costs ε
+    "a unique key": Case(KEYS, keys_at_once(KEYS), 1, 0, Claim(0.0101, 0.01), 200_000),
+    "a unique key with Gaussian noise": Case(
+        GAUSSIAN_KEYS, keys_at_once(GAUSSIAN_KEYS), 1, 0, Claim(0.0101, 0.01), 200_000
     ),
+    "a shared key": Case(KEYS, keys_at_once(KEYS), 5, 6, PURE, 200_000),
 }
 
 ONE_BY_ONE = {
@@ -186,7 +187,7 @@ ONE_BY_ONE = {
     "TopK": case(TopK(2, epsilon=1, sensitivity=1), SCORES, MOVED, 10_000),
     "PermuteAndFlip": case(PermuteAndFlip(1, sensitivity=1), SCORES, MOVED, 20_000),
     "NoisyMax": case(NoisyMax(1, sensitivity=1), SCORES, MOVED, 20_000),
-    "AboveThreshold": case(STREAM, [0, 0, 0, -2, -2], [1, 1, 1, -3, -3], 10_000, sampler=padded(STREAM)),
+    "AboveThreshold": case(STREAM, [-2] * 4 + [1], [-1] * 4 + [0], 20_000, sampler=padded(STREAM)),
     "Quantile by the exponential mechanism": case(
         Quantile(0.5, bounds=(0, 1), epsilon=1, method="exponential"), [0.2, 0.4], [0.2, 0.4, 0.9], 5000
     ),

@@ -86,7 +86,7 @@ def gaussian(bits: Bits, count: int, variance: Fraction) -> Integers:
 
     Proof   Draw y from the discrete Laplace of scale t = ⌊σ⌋ + 1 and keep it with probability
             exp(−(|y| − σ²/t)²/2σ²): the product is exp(−y²/2σ²) times a constant (Canonne, Kamath & Steinke 2020).
-            More than 55 % are kept, and how many are thrown away says nothing about those that stay.
+            More than 44 % are kept, and how many are thrown away says nothing about those that stay.
     """
     scale = math.isqrt(math.floor(variance)) + 1
     centre, spread = float(variance) / scale, 2 * float(variance)
