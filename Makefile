@@ -23,7 +23,7 @@ $(VENV)/.bench: $(VENV)/.ready
 	@touch $@
 
 demo: venv
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/discreet demo
 
 lint: venv
 	@$(BIN)/ruff format --check .

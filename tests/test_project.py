@@ -57,8 +57,8 @@ def test_modules_say_what_they_are_for(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
 
 
-def test_the_demo_tells_its_story(capsys: pytest.CaptureFixture[str]) -> None:
-    runpy.run_path(str(ROOT / "examples" / "demo.py"), run_name="__main__")
+def test_the_example_of_the_core_tells_its_story(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(ROOT / "examples" / "core.py"), run_name="__main__")
     shown = capsys.readouterr().out
     assert "blue eyes" in shown
     assert "0.058" in shown

@@ -8,13 +8,38 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discreet import accounting as accounting
     from discreet import mechanisms as mechanisms
+    from discreet.curator.answers import Answer as Answer
+    from discreet.curator.answers import Preview as Preview
+    from discreet.curator.door import Curator as Curator
+    from discreet.curator.door import open as open  # noqa: A004
     from discreet.errors import BudgetExhausted as BudgetExhausted
+    from discreet.errors import QueryFailed as QueryFailed
     from discreet.errors import Refused as Refused
 
 __version__ = "0.1.0"
-__all__ = ["BudgetExhausted", "Refused", "accounting", "mechanisms"]
+__all__ = [
+    "Answer",
+    "BudgetExhausted",
+    "Curator",
+    "Preview",
+    "QueryFailed",
+    "Refused",
+    "accounting",
+    "mechanisms",
+    "open",
+]
 
-_HOMES = {"BudgetExhausted": "errors", "Refused": "errors", "accounting": "", "mechanisms": ""}
+_HOMES = {
+    "Answer": "curator.answers",
+    "BudgetExhausted": "errors",
+    "Curator": "curator.door",
+    "Preview": "curator.answers",
+    "QueryFailed": "errors",
+    "Refused": "errors",
+    "accounting": "",
+    "mechanisms": "",
+    "open": "curator.door",
+}
 
 
 def __getattr__(name: str) -> Any:

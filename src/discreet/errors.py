@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+FAILED: Final = "the question could not be answered; what it cost stays spent"
+RETRY: Final = "ask the owner to look at the engine, or ask a simpler question"
+
 
 class Refused(Exception):  # noqa: N818  (a refusal is an answer, not a fault)
     """Not answered, nothing spent: a stable code, the reason, and the smallest change that works."""
@@ -24,3 +29,15 @@ class BudgetExhausted(Refused):
 
     def __reduce__(self) -> tuple[type[BudgetExhausted], tuple[str, str]]:
         return type(self), (self.reason, self.fix)
+
+
+class QueryFailed(Exception):  # noqa: N818
+    """The question was charged and could not be answered. The text is always the same: why it failed may be private."""
+
+    def __init__(self, reason: str = FAILED, fix: str = RETRY) -> None:
+        super().__init__(reason, fix)
+        self.reason = reason
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.reason} → {self.fix}"

@@ -18,10 +18,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from discreet.engines import copy
-from discreet.engines.copy import ROW, UNIT, key_rank, private_copy
+from discreet.engines.copy import private_copy
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.problems import SourceError
 from discreet.policy import read
+from discreet.policy.layout import ROW, UNIT, key_rank
 from tests.engines.worlds import VISITS, Row, policy, write_csv, write_parquet
 
 HEADER = ("person", "ward", "cost")

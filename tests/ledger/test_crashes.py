@@ -14,8 +14,8 @@ from tests.ledger.helpers import ROOT, child
 
 # Where a process dies; charges to make; threads; points of the sample and of the whole sweep. `creation` and `growth`
 # are file sizes in bytes: the process dies inside the write that crosses them, and what fits is written. A new -shm has
-# 32768 bytes, so smaller sizes hit the making of the ledger, and `growth` begins when it is open. `time` never runs out of
-# charges to make: on a machine of any speed every point kills.
+# 32768 bytes, so smaller sizes hit the making of the ledger, and `growth` begins when it is open. `time` never runs out
+# of charges to make: on a machine of any speed every point kills.
 SWEEPS = {
     "creation": (2, 1, range(0, 34_000, 11_003), range(0, 34_000, 331)),
     "growth": (24, 1, range(8_000, 90_000, 16_301), range(4_100, 90_000, 331)),

@@ -37,16 +37,20 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failure as it is told: to people in a message, to programs as an object."""
+    """A failure as it is told: to people in a message, to programs as an object.
+
+    `spent` is None where a charge may stand: what was charged before data was touched stays charged.
+    """
 
     exit: int
     code: str
     reason: str
     fix: str = ""
+    spent: int | None = 0
 
     def tell(self, *, json: bool) -> None:
         if json:
-            error = {"code": self.code, "reason": self.reason, "fix": self.fix, "spent": 0}
+            error = {"code": self.code, "reason": self.reason, "fix": self.fix, "spent": self.spent}
             tell_program({"error": error})
         click.secho("error: ", fg="red", nl=False, err=True)
         click.echo("\n".join(map(printable, self.reason.split("\n"))), err=True)
@@ -83,11 +87,11 @@ def failure_of(error: Exception) -> Failure:
         if tell is not None:
             return tell(error)
     if str(error) == "Query interrupted":  # what DuckDB makes of Ctrl-C
-        return Failure(INTERRUPTED, "interrupted", "interrupted")
+        return Failure(INTERRUPTED, "interrupted", "interrupted", spent=None)
     if os.environ.get(TRACEBACK):
         raise error
     told = f"something unforeseen happened ({type(error).__name__})"
-    return Failure(FAILED, "internal", told, f"please report it, with what {TRACEBACK}=1 shows")
+    return Failure(FAILED, "internal", told, f"please report it, with what {TRACEBACK}=1 shows", spent=None)
 
 
 def _refusal(refused: Any) -> Failure:
@@ -96,6 +100,10 @@ def _refusal(refused: Any) -> Failure:
 
 def _exhaustion(refused: Any) -> Failure:
     return Failure(EXHAUSTED, refused.code, refused.reason, refused.fix)
+
+
+def _failed(failed: Any) -> Failure:
+    return Failure(FAILED, "failed", failed.reason, failed.fix, spent=None)
 
 
 def _policy(wrong: Any) -> Failure:
@@ -111,12 +119,13 @@ def _source(failed: Any) -> Failure:
 
 
 def _ledger(failed: Any) -> Failure:
-    return Failure(FAILED, "ledger", failed.reason, failed.fix)
+    return Failure(FAILED, "ledger", failed.reason, failed.fix, spent=None)
 
 
 def _file(failed: Any) -> Failure:
     where = f"{failed.filename}: " if failed.filename else ""
-    return Failure(FAILED, "file", where + (failed.strerror or type(failed).__name__), "check the path and its rights")
+    told = where + (failed.strerror or type(failed).__name__)
+    return Failure(FAILED, "file", told, "check the path and its rights", spent=None)
 
 
 def _usage(wrong: click.UsageError) -> Failure:
@@ -131,6 +140,7 @@ def _click(wrong: click.ClickException) -> Failure:
 TELLERS: Final[dict[str, Callable[[Any], Failure]]] = {
     "discreet.errors.BudgetExhausted": _exhaustion,
     "discreet.errors.Refused": _refusal,
+    "discreet.errors.QueryFailed": _failed,
     "discreet.policy.problems.PolicyError": _policy,
     "discreet.engines.problems.SourceError": _source,
     "discreet.ledger.problems.LedgerError": _ledger,

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+
+from discreet.printing import at_least as at_least
+from discreet.printing import at_most as at_most
+from discreet.printing import printable as printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -42,6 +47,21 @@ def tell_program(value: object) -> None:
     click.echo(json.dumps(value, allow_nan=False))
 
 
+def plain(value: Any) -> Any:
+    """The value as JSON can carry it: dates in ISO's form, null for numbers that are none.
+
+    >>> plain({"day": date(2026, 1, 2), "n": (1, math.nan)})
+    {'day': '2026-01-02', 'n': [1, None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, date):
+        return value.isoformat()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def draw(drawn: RenderableType) -> None:
     """Something drawn by rich, in colour on a terminal."""
     from rich.console import Console
@@ -51,16 +71,6 @@ def draw(drawn: RenderableType) -> None:
     with console.capture() as captured:
         console.print(drawn)
     click.echo(captured.get(), nl=False)
-
-
-def printable(text: str) -> str:
-    r"""The text on one line, without anything that could steer a terminal.
-
-    >>> printable("SELECT 1\n  FROM t\x1b[2J")
-    'SELECT 1 FROM t\\x1b[2J'
-    """
-    joined = " ".join(text.split())
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in joined)
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[Any]], *, numbers: frozenset[str] = frozenset()) -> Table:
@@ -84,28 +94,6 @@ def bar(share: float) -> Text:
     filled = min(BAR, max(0, round(share * BAR)))
     style = "red" if share >= 0.9 else "yellow" if share >= 0.5 else "green"
     return Text("█" * filled, style=style) + Text("░" * (BAR - filled), style="dim")
-
-
-def at_least(value: float) -> str:
-    """Four digits, rounded up.
-
-    >>> at_least(0.123401), at_least(3.0)
-    ('0.1235', '3')
-    """
-    return _digits(value, ROUND_CEILING)
-
-
-def at_most(value: float) -> str:
-    """Four digits, rounded down.
-
-    >>> at_most(0.99999), at_most(0.0)
-    ('0.9999', '0')
-    """
-    return _digits(value, ROUND_FLOOR)
-
-
-def _digits(value: float, rounding: str) -> str:
-    return f"{float(Context(prec=4, rounding=rounding).create_decimal(repr(value))):g}"
 
 
 @contextmanager

@@ -17,6 +17,10 @@ from discreet import __version__
 from discreet.cli.failures import NobodyReads, ending
 
 COMMANDS: Final = {
+    "demo": "discreet.cli.demo:demo",
+    "query": "discreet.cli.query:query",
+    "preview": "discreet.cli.preview:preview",
+    "tables": "discreet.cli.tables:tables",
     "check": "discreet.cli.check:check",
     "init": "discreet.cli.init:init",
     "refresh": "discreet.cli.refresh:refresh",

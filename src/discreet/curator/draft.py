@@ -24,12 +24,13 @@ from discreet.curator.toml import Names, head, is_name, key, line, quoted
 from discreet.engines.header import OTHER_FORMAT, header
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import owned, read_files
-from discreet.engines.text import attached_table, literal, name
+from discreet.engines.text import attached_table
 from discreet.policy import Format, Kind, PolicyError, Problem, Source
 from discreet.policy.document import label
 from discreet.policy.place import RuleError
 from discreet.policy.problems import shown
 from discreet.policy.sources import EXTENSIONS, read_path
+from discreet.quoting import literal, name
 
 _INTEGERS: Final = "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT"
 _TIMES: Final = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE")

@@ -27,13 +27,6 @@ class RecordedLedger(Ledger):
             grant, protected = state.grant, str(state.protected)
         super()._agree(grant, protected, name)
 
-    @property
-    def grant(self) -> Grant:
-        """What may be spent."""
-        with self._held():
-            self._catch_up()
-            return self._state.grant
-
 
 def ledger_path(policy: Policy) -> Path:
     return policy.state / LEDGER

@@ -1,15 +1,18 @@
 """The private copy: what is ever read of the sources, with the ranks that bound what one unit contributes.
 
-Every private table is copied once: typed, without rows that belong to nobody, clustered by unit, with two ranks.
+Every private table is copied once: typed, undeclared values as NULL, without rows that belong to nobody, clustered by
+unit, with ranks.
 
 row rank   the place of a row among its unit's rows, by keyed hash of the unit and all declared columns, then by those
            columns: ties only between identical rows.
 key rank   for each key column, the place of the row's key among the keys of its unit's first `max_rows` rows, by keyed
            hash of unit and key, then by the key.
+row in key for each key column, where `max_rows_per_group` is below `max_rows`: the place of the row among those of its
+           unit that have its key, by row rank.
 
 Theorem  Ranks are functions of the unit's own rows and the secret: adding or removing any unit changes no other unit's
          ranks, and neither does the order in which the source holds its rows.
-Proof    Both are positions within a partition by unit, under an order on its rows that is total but for identical rows.
+Proof    All are positions within a partition by unit, under an order on its rows that is total but for identical rows.
 
 So bounding rows, or groups of one key column, is a filter. The file is written under a temporary name by whoever holds
 the lock, closed, renamed, and never changed again.
@@ -31,25 +34,20 @@ import duckdb
 
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import Sources, owned
-from discreet.engines.text import literal, name, typed
+from discreet.engines.text import typed
 from discreet.files import locked
 from discreet.noise import SYSTEM
 from discreet.policy import Policy, Table, suggest
+from discreet.policy.layout import ROW, UNIT, key_rank, row_in_key
+from discreet.quoting import literal, name
 
-UNIT: Final = "_discreet_unit"
-ROW: Final = "_discreet_row"
-LAYOUT: Final = 1
+LAYOUT: Final = 2
 """Counts up when copies made before can no longer be used."""
 MEMORY: Final = "1200MB"
 INTEGERS: Final = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"})
 
 Progress = Callable[[str, float], None]
 """Told which table is being copied, and how far it is, from 0 to 1."""
-
-
-def key_rank(column: str) -> str:
-    """The name of the column that ranks the keys of this one."""
-    return f"_discreet_key_{column}"
 
 
 def private_copy(policy: Policy, version: int, progress: Progress | None = None) -> Path:
@@ -108,8 +106,9 @@ def _fingerprint(policy: Policy) -> str:
         table.name: [
             str(table.source),
             str(table.owner),
-            sorted((column.name, column.kind, column.is_key) for column in table.columns.values()),
+            sorted((column.name, column.kind, column.is_key, str(column.values)) for column in table.columns.values()),
             table.max_rows,
+            table.max_rows_per_group < table.max_rows,
         ]
         for table in policy.tables.values()
         if table.copied
@@ -148,7 +147,10 @@ def selection(sources: Sources, table: Table, unit_type: str, key: str) -> str:
     declared = [name(column) for column in table.columns]
     if table.owner is None or table.owner.column is None:
         return owned_rows(sources, table, unit_type)
-    ranks = [_key_rank(column, table.max_rows, key) for column in table.columns if table.columns[column].is_key]
+    keys = [column for column in table.columns if table.columns[column].is_key]
+    ranks = [_key_rank(column, table.max_rows, key) for column in keys]
+    if table.max_rows_per_group < table.max_rows:
+        ranks += [_row_in_key(column) for column in keys]
     kept = ", ".join([name(UNIT), name(ROW), *ranks, *declared])
     order = ", ".join([f"hash({', '.join([literal(key), name(UNIT), *declared])})", *declared])
     return f"""
@@ -167,6 +169,12 @@ def _key_rank(column: str, max_rows: int, key: str) -> str:
     window = f"PARTITION BY {name(UNIT)} ORDER BY {name(ROW)} > {max_rows}, {hashed}, {name(column)}"
     rank = f"(dense_rank() OVER ({window}))::INTEGER"
     return f"CASE WHEN {name(ROW)} <= {max_rows} THEN {rank} END AS {name(key_rank(column))}"
+
+
+def _row_in_key(column: str) -> str:
+    """The rank of a row among those of its unit and key; its order is that of the row rank."""
+    window = f"PARTITION BY {name(UNIT)}, {name(column)} ORDER BY {name(ROW)}"
+    return f"(row_number() OVER ({window}))::INTEGER AS {name(row_in_key(column))}"
 
 
 def owned_rows(sources: Sources, table: Table, unit_type: str) -> str:
@@ -205,7 +213,7 @@ def _typed(sources: Sources, table: Table, alias: str) -> list[str]:
     columns = []
     for column in table.columns.values():
         held, _ = _source_column(sources, table, column.name)
-        columns.append(f"{typed(f'{alias}.{name(held)}', column.kind)} AS {name(column.name)}")
+        columns.append(f"{typed(f'{alias}.{name(held)}', column)} AS {name(column.name)}")
     return columns
 
 

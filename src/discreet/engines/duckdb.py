@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from discreet.engines.copy import Progress, owned_rows, private_copy, unit_type_of
+from discreet.engines.copy import Progress, owned_rows, private_copy, secret, unit_type_of
 from discreet.engines.sources import Sources, paths
-from discreet.engines.text import literal, name
 from discreet.policy import Format, Policy
+from discreet.quoting import literal, name
 
 
 class DuckDB:
@@ -21,6 +24,7 @@ class DuckDB:
     def __init__(self, policy: Policy, version: int, progress: Progress | None = None) -> None:
         self.path: Path = private_copy(policy, version, progress)
         self._connection = duckdb.connect(":memory:")
+        self._connection.execute(f"CREATE MACRO discreet_secret() AS {literal(secret(policy.state))}")
         self._connection.execute(f"ATTACH {literal(str(self.path))} AS private (READ_ONLY)")
         sources = Sources(policy, self._connection)
         for table in policy.tables.values():
@@ -45,9 +49,54 @@ class DuckDB:
         """The columns of a table with the engine's types."""
         return {row[0]: row[1] for row in self.rows(f"DESCRIBE {name(table)}")}
 
-    def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """The answer as Python values: integers of any size stay exact."""
-        return self._connection.cursor().execute(query).fetchall()
+    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+        """The answer as Python values: integers of any size stay exact. It is interrupted after so many seconds."""
+        return rows(self._connection, query, seconds)
 
     def close(self) -> None:
         self._connection.close()
+
+
+class Scratch:
+    """An engine without tables, for what follows the noise: nothing private can be reached from here."""
+
+    dialect = "duckdb"
+
+    def __init__(self) -> None:
+        self._connection = duckdb.connect(":memory:")
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
+
+    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+        return rows(self._connection, query, seconds)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def rows(connection: duckdb.DuckDBPyConnection, query: str, seconds: float | None) -> list[tuple[Any, ...]]:
+    """Run a query in a cursor of its own; Ctrl-C is a KeyboardInterrupt."""
+    cursor = connection.cursor()
+    try:
+        with _limited(cursor, seconds):
+            return cursor.execute(query).fetchall()
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        cursor.close()
+
+
+@contextmanager
+def _limited(cursor: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[None]:
+    if seconds is None:
+        yield
+        return
+    timer = threading.Timer(seconds, cursor.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -13,8 +13,9 @@ import duckdb
 
 from discreet.engines.header import delimiter, header
 from discreet.engines.problems import SourceError
-from discreet.engines.text import attached_table, literal, name, reading_csv, reading_parquet, reading_public_csv
+from discreet.engines.text import attached_table, reading_csv, reading_parquet, reading_public_csv
 from discreet.policy.model import Format, Policy, Table
+from discreet.quoting import literal, name
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

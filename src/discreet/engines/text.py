@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Sequence
-from datetime import date, datetime
 
-from discreet.policy.model import Kind, Source
+from discreet.policy.model import Column, Kind, Source
+from discreet.quoting import dated, literal, name
 
 TYPES = {
     Kind.INTEGER: "BIGINT",
@@ -18,28 +18,14 @@ TYPES = {
 }
 
 
-def name(identifier: str) -> str:
-    """An identifier, quoted."""
-    return '"' + identifier.replace('"', '""') + '"'
-
-
-def literal(value: str | int | bool | date | datetime) -> str:
-    """A value, quoted."""
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, datetime):
-        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
-    if isinstance(value, date):
-        return f"DATE '{value.isoformat()}'"
-    return "'" + value.replace("'", "''") + "'"
-
-
-def typed(expression: str, kind: Kind) -> str:
-    """An expression of any type as the declared one: what cannot be cast is NULL, and so is NaN."""
-    cast = f"TRY_CAST({expression} AS {TYPES[kind]})"
-    return f"CASE WHEN NOT isnan({cast}) THEN {cast} END" if kind is Kind.NUMBER else cast
+def typed(expression: str, column: Column) -> str:
+    """An expression of any type as the declared one; NULL what cannot be cast, NaN, absurd dates, undeclared values."""
+    cast = f"TRY_CAST({expression} AS {TYPES[column.kind]})"
+    if column.values is not None:
+        return f"CASE WHEN {cast} IN ({', '.join(literal(value) for value in column.values)}) THEN {cast} END"
+    if column.kind in (Kind.DATE, Kind.TIMESTAMP):
+        return dated(cast, column.kind)
+    return f"CASE WHEN NOT isnan({cast}) THEN {cast} END" if column.kind is Kind.NUMBER else cast
 
 
 def attached_table(source: Source) -> str:

@@ -61,11 +61,10 @@ class Grant:
         return charged(rho_of_pure(Fraction(spent[0], UNITS))), 0
 
     def balance(self, limits: Amounts, spent: Amounts, epsilon: Fraction) -> Balance:
-        left = tuple(max(limit - used, 0) for limit, used in zip(limits, spent, strict=True))
-        if self.delta is None:
-            total, used, rest = (Fraction(units[0], UNITS) for units in (limits, spent, left))
-            return Balance(Amount(float_up(total)), Amount(float_up(used)), Amount(float_down(rest)))
+        remaining = self.remaining(limits, spent)
         used = Fraction(spent[0], UNITS)
+        if self.delta is None:
+            return Balance(Amount(float_up(Fraction(limits[0], UNITS))), Amount(float_up(used)), remaining)
         return Balance(
             Amount(float_up(epsilon), float_down(Fraction(limits[0], UNITS)), float_up(self.delta)),
             Amount(
@@ -73,11 +72,18 @@ class Grant:
                 float_up(used),
                 float_up(Fraction(spent[1], UNITS)),
             ),
-            Amount(
-                float_down(Fraction(math.isqrt(2 * left[0] * UNITS), UNITS)),
-                float_down(Fraction(left[0], UNITS)),
-                float_down(Fraction(left[1], UNITS)),
-            ),
+            remaining,
+        )
+
+    def remaining(self, limits: Amounts, spent: Amounts) -> Amount:
+        """What is left, rounded down; its ε is the largest price still payable."""
+        left = tuple(max(limit - used, 0) for limit, used in zip(limits, spent, strict=True))
+        if self.delta is None:
+            return Amount(float_down(Fraction(left[0], UNITS)))
+        return Amount(
+            float_down(Fraction(math.isqrt(2 * left[0] * UNITS), UNITS)),
+            float_down(Fraction(left[0], UNITS)),
+            float_down(Fraction(left[1], UNITS)),
         )
 
 

@@ -17,10 +17,10 @@ from typing import Final, NoReturn, Self
 
 from discreet.accounting import Loss
 from discreet.errors import Refused
-from discreet.ledger.codec import GENESIS, Record, decode, encode, link, written
+from discreet.ledger.codec import GENESIS, Amounts, Record, decode, encode, link, written
 from discreet.ledger.entries import Entry, Kept, entries, kept
 from discreet.ledger.files import Seal
-from discreet.ledger.grant import Balance, Grant
+from discreet.ledger.grant import Amount, Balance, Grant
 from discreet.ledger.problems import LedgerDamaged, LedgerError
 from discreet.ledger.state import State, granted_fields
 from discreet.ledger.store import Row, Store
@@ -182,15 +182,34 @@ class Ledger:
 
     def balance(self, analyst: str | None = None) -> Balance:
         """What was granted, is spent and remains: of everybody, or of one analyst."""
+        grant, limits, spent, epsilon = self._standing(analyst)
+        return grant.balance(limits, spent, epsilon)
+
+    def remaining(self, analyst: str | None = None) -> Amount:
+        """What remains, for everybody or for one analyst: the quick part of `balance`."""
+        grant, limits, spent, _ = self._standing(analyst)
+        left = grant.remaining(limits, spent)
+        if analyst is None:
+            return left
+        return min(left, self.remaining(), key=lambda amount: amount.epsilon)
+
+    def _standing(self, analyst: str | None) -> tuple[Grant, Amounts, Amounts, Fraction]:
         with self._held():
             self._catch_up()
             state = self._state
         if analyst is None:
-            return state.grant.balance(state.grant.limits, state.spent, state.grant.epsilon)
+            return state.grant, state.grant.limits, state.spent, state.grant.epsilon
         if analyst not in self._shares:
             raise Refused("unknown-analyst", f"{analyst!r} has no share in the policy", "see the policy's analysts")
         share = self._shares[analyst]
-        return state.grant.balance(state.grant.share_limits(share), state.share(analyst), share)
+        return state.grant, state.grant.share_limits(share), state.share(analyst), share
+
+    @property
+    def grant(self) -> Grant:
+        """What may be spent, as it stands on record."""
+        with self._held():
+            self._catch_up()
+            return self._state.grant
 
     @property
     def data_version(self) -> int:

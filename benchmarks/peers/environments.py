@@ -1,0 +1,72 @@
+"""Environments for peers, made at first use inside ours; what cannot be installed or fails is told, not left out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+FOLDER = Path(sys.prefix) / "peers"
+LIMIT = 300
+"""Seconds that a peer may take for a task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A peer: its name, the module that runs it, what to install for it."""
+
+    name: str
+    module: str
+    requirements: tuple[str, ...]
+
+
+PEERS = (
+    Peer("Qrlew", "qrlew", ("pyqrlew==0.9.27", "duckdb==2.0.0", "numpy==1.26.4")),
+    Peer("opendp", "opendp", ("opendp[polars]==0.16.0",)),
+    Peer("smartnoise-sql", "smartnoise", ("smartnoise-sql==1.0.10", "duckdb==2.0.0", "pandas==2.3.3", "setuptools")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Why there is no result."""
+
+    reason: str
+
+
+def result(peer: Peer, task: str, path: Path) -> Any | Failed:
+    """What a peer's task returned for these rows, or why it did not."""
+    try:
+        shown = _run(_python(peer), "-m", f"benchmarks.peers.{peer.module}", task, path, limit=LIMIT)
+    except subprocess.TimeoutExpired:
+        return Failed(f"more than {LIMIT} s")
+    except subprocess.CalledProcessError as error:
+        return Failed(_last_line(error))
+    return json.loads(shown.splitlines()[-1])
+
+
+def _python(peer: Peer) -> Path:
+    folder = FOLDER / peer.module
+    python = folder / "bin" / "python"
+    ready = folder / "requirements.txt"
+    wanted = "\n".join(peer.requirements)
+    if not ready.exists() or ready.read_text(encoding="utf-8") != wanted:
+        venv.create(folder, clear=True, with_pip=True)
+        _run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *peer.requirements, limit=1200)
+        ready.write_text(wanted, encoding="utf-8")
+    return python
+
+
+def _run(program: Path, *arguments: object, limit: float) -> str:
+    command = [str(program), *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=limit).stdout
+
+
+def _last_line(error: subprocess.CalledProcessError) -> str:
+    lines = str(error.stderr).strip().splitlines()
+    return lines[-1][:120] if lines else f"exit {error.returncode}"

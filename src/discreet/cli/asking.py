@@ -1,0 +1,100 @@
+"""What `query` and `preview` share: the question, its price, its parameters."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+_NUMBER: Final = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?|-?\.\d+([eE][+-]?\d+)?")
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_TIMESTAMP: Final = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?")
+_WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
+
+
+class Sql(click.ParamType[str]):
+    """The text of a question; `-` reads it from standard input."""
+
+    name = "SQL"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value != "-":
+            return str(value)
+        try:
+            return sys.stdin.buffer.read().decode("utf-8")
+        except UnicodeDecodeError:
+            return self.fail("standard input is not UTF-8 text", param, ctx)
+
+
+class Parameter(click.ParamType[tuple[str, Any]]):
+    """NAME=VALUE."""
+
+    name = "NAME=VALUE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
+        name, equals, text = str(value).partition("=")
+        if not (name and equals):
+            self.fail(f"{value!r} is not NAME=VALUE", param, ctx)
+        return name, parameter(text)
+
+
+def parameter(text: str) -> Any:
+    """The value that a parameter's text means: in quotes it is text, whatever it looks like.
+
+    >>> [parameter(text) for text in ("5", "0.5", "true", "null", "ICU", '"5"')]
+    [5, 0.5, True, None, 'ICU', '5']
+    >>> parameter("2026-01-02")
+    datetime.date(2026, 1, 2)
+    """
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    try:
+        if _NUMBER.fullmatch(text):
+            return float(text) if set(text) & set(".eE") else int(text)
+        if _DATE.fullmatch(text):
+            return date.fromisoformat(text)
+        if _TIMESTAMP.fullmatch(text):
+            return datetime.fromisoformat(text)
+        if text.startswith('"'):
+            quoted = json.loads(text)
+            return quoted if isinstance(quoted, str) else text
+    except ValueError:
+        pass  # the 31st of February is a text like others
+    return text
+
+
+OPTIONS: Final = (
+    click.argument("policy", type=click.Path(path_type=Path)),
+    click.argument("sql", type=Sql()),
+    click.option("-e", "--epsilon", type=float, help="The price: ε, or in a budget with δ what ε would cost there."),
+    click.option("--rho", type=float, help="The price as ρ, in a budget with δ."),
+    click.option("--delta", type=float, help="With --epsilon: the question alone must be (ε, δ)-private."),
+    click.option("--error", type=float, help="The half-width wanted; the price is found."),
+    click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals."),
+    click.option("-p", "--param", "params", type=Parameter(), multiple=True, help="A value for $NAME; several may be."),
+    click.option("--analyst", help="Whose share pays."),
+    click.option("--dialect", help="The dialect of the question; else DuckDB's."),
+)
+
+
+def asks(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The arguments and options of a question, in this order."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def named(params: Iterable[tuple[str, Any]]) -> dict[str, Any] | None:
+    """The parameters by name; each may be given once."""
+    found: dict[str, Any] = {}
+    for name, value in params:
+        if name in found:
+            raise click.UsageError(f"--param {name} is given twice")
+        found[name] = value
+    return found or None

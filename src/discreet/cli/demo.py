@@ -1,0 +1,470 @@
+"""`discreet demo`: a hospital of one's own, and the story of what discreet does for it."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from discreet.cli.output import at_least, at_most, bar, printable, table
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from discreet.curator.answers import Answer, Preview, Price
+    from discreet.curator.door import Curator
+    from discreet.errors import BudgetExhausted, Refused
+    from discreet.ledger import Balance, Report
+
+FOLDER: Final = Path("discreet-demo")
+WIDTH: Final = 100
+
+COUNTING: Final = "SELECT ward, COUNT(*) AS patients FROM patients GROUP BY ward"
+EVERYTHING: Final = "SELECT * FROM patients WHERE zip = '02138'"
+UNBOUNDED: Final = "SELECT AVG(cost / nights) AS cost_per_night FROM visits WHERE nights > 0"
+BOUNDED: Final = "SELECT AVG(CLAMP(cost / nights, 0, 2000)) AS cost_per_night FROM visits WHERE nights > 0"
+NEIGHBOUR: Final = "SELECT COUNT(*) AS n FROM patients WHERE age = 48 AND sex = 'F' AND zip = '02138' AND smoker"
+NEXT: Final = "SELECT smoker, AVG(blood_pressure) AS pressure FROM patients GROUP BY smoker"
+
+PRICE: Final = 0.1
+ANALYST: Final = "epidemiology"
+ATTACKER: Final = "finance"
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """How an attacker goes about it: what each draw is bought for, and how often the same question is repeated."""
+
+    price: float
+    repeats: int
+
+
+PATIENT: Final = Attack(0.01, 100)
+HASTY: Final = Attack(0.03, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What happened, for those who check that every promise was kept."""
+
+    preview: Preview
+    answer: Answer
+    again: Answer
+    refusals: tuple[Refused, Refused]
+    mended: Answer
+    repeated: Sequence[float]
+    fresh: Sequence[float]
+    exhausted: BudgetExhausted
+    report: Report
+    balances: dict[str | None, Balance]
+
+
+@click.command(short_help="Make a hospital, and see in a minute what discreet does for it.")
+@click.option("--folder", type=click.Path(path_type=Path), help=f"Where to make it; else {FOLDER}.")
+@click.option("--fast", is_flag=True, help="An attacker in a hurry: fewer questions, at a higher price each.")
+def demo(folder: Path | None, fast: bool) -> None:
+    """Make an invented hospital, and see in a minute what discreet does for it.
+
+    The hospital stays there afterwards, with most of its budget, to go on with.
+    """
+    from discreet.lab.hospital import POLICY
+
+    place, remark = settle(folder)
+    teller = Teller()
+    teller.say("[bold]discreet[/]: answers about everybody that say almost nothing about anybody")
+    teller.say(f"An invented hospital was made in [bold]{_escaped(place)}[/]. {remark}".rstrip())
+    teller.say("Nothing below is prepared: every number is drawn or computed while you watch.")
+    tell(place / POLICY, teller, HASTY if fast else PATIENT)
+    farewell(place / POLICY, teller)
+
+
+# where the hospital stands
+
+
+def settle(asked: Path | None) -> tuple[Path, str]:
+    """Make the hospital where it was asked for, or beside that if something else is there; and what to say of it."""
+    try:
+        return _settled(asked or FOLDER)
+    except OSError as wrong:
+        told = wrong.strerror or type(wrong).__name__
+        if asked is not None:
+            raise click.UsageError(f"{asked} cannot be written: {told}") from None
+    from discreet.lab.hospital import build
+
+    folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}-"))
+    build(folder)
+    return folder, f"({printable(str(FOLDER.absolute().parent))} cannot be written: {told}.)"
+
+
+def _settled(wanted: Path) -> tuple[Path, str]:
+    from discreet.files import NETWORKS, file_system
+    from discreet.lab.hospital import build
+
+    if file_system(wanted) in NETWORKS:
+        raise OSError(0, "it is on a network")
+    folder = next(folder for folder in _numbered(wanted) if _is_empty(folder) or _is_unspent(folder))
+    remark = ""
+    if folder != wanted:
+        remark = f"({_escaped(wanted)} is in use, and stays as it is.)"
+    elif not _is_empty(folder):
+        remark = "(It was there already, and unspent.)"
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):  # what cannot be written is better known before the work
+        build(folder)
+    return folder, remark
+
+
+def _numbered(wanted: Path) -> Iterator[Path]:
+    yield wanted
+    for number in count(2):
+        yield wanted.parent / f"{wanted.absolute().name}-{number}"
+
+
+def _is_empty(folder: Path) -> bool:
+    """Whether there is nothing that could be lost."""
+    if folder.is_dir():
+        return not any(folder.iterdir())
+    return not os.path.lexists(folder)
+
+
+def _is_unspent(folder: Path) -> bool:
+    """Whether it is a hospital of ours that nobody has asked anything."""
+    from discreet.curator.state import entries
+    from discreet.lab.hospital import POLICY, text
+    from discreet.ledger import LedgerError
+    from discreet.policy import read
+
+    try:
+        return (folder / POLICY).read_bytes() == text().encode() and not entries(read(folder / POLICY))
+    except (OSError, LedgerError):
+        return False
+
+
+# the story
+
+
+def tell(policy: Path, teller: Teller, attack: Attack) -> Story:
+    """Tell the whole story, step by step."""
+    import discreet
+    from discreet.curator.state import ledger_path
+    from discreet.policy import read
+
+    tell_policy(policy, teller)
+    with discreet.open(policy) as hospital:
+        preview = tell_preview(hospital, teller)
+        answer, again = tell_answer(hospital, teller)
+        refusals, mended = tell_refusals(hospital, teller)
+        repeated = tell_repetition(hospital, teller, attack)
+        fresh, exhausted = tell_averaging(hospital, teller, attack, repeated[0])
+        report = tell_ledger(hospital, teller, ledger_path(read(policy)), answer)
+        balances = {who: hospital.budget(who) for who in (None, ANALYST, ATTACKER)}
+        tell_budget(teller, balances)
+    return Story(preview, answer, again, refusals, mended, repeated, fresh, exhausted, report, balances)
+
+
+def tell_policy(policy: Path, teller: Teller) -> None:
+    teller.step("The owner writes down what may be asked, and how much may ever be learned")
+    shown = []
+    for line in policy.read_text(encoding="utf-8").splitlines():
+        if line.startswith("[tables.visits]"):
+            break
+        if not line.startswith(("#", 'name = "hospital"', "ward", "blood")):
+            shown.append(line)
+    teller.file([*shown[1:-1], "…"])
+
+
+def tell_preview(hospital: Curator, teller: Teller) -> Preview:
+    teller.step("An analyst asks for the price first: it follows from the text, and no data is read")
+    teller.question(COUNTING)
+    preview = hospital.preview(COUNTING, epsilon=PRICE)
+    teller.show(preview)
+    share = _rho(preview.loss) / (hospital.budget().total.rho or 1)
+    teller.say(
+        f"Each count will be right to within ± {preview.error['patients']:g}, for {100 * share:.1f} % of the budget."
+    )
+    return preview
+
+
+def tell_answer(hospital: Curator, teller: Teller) -> tuple[Answer, Answer]:
+    teller.step("Then the question: charged first, on disk; then counted; then blurred")
+    answer = hospital.query(COUNTING, epsilon=PRICE, analyst=ANALYST)
+    teller.show(answer)
+    again = hospital.query(COUNTING, epsilon=PRICE, analyst=ANALYST)
+    alike = "the same answer" if again.rows == answer.rows else "another answer"
+    cost = "free" if _rho(again.loss) == 0 else f"for ρ {at_least(_rho(again.loss))}"
+    teller.say(f"Asked again, by anybody: {alike}, {cost}. The same lie twice tells no more.")
+    return answer, again
+
+
+def tell_refusals(hospital: Curator, teller: Teller) -> tuple[tuple[Refused, Refused], Answer]:
+    teller.step("What cannot be protected is refused, with the change that would work, and costs nothing")
+    refusals = _refused(hospital, teller, EVERYTHING), _refused(hospital, teller, UNBOUNDED)
+    teller.say("So the analyst says what a night may cost at most:")
+    teller.question(BOUNDED)
+    mended = hospital.query(BOUNDED, epsilon=PRICE, analyst=ANALYST)
+    teller.show(mended)
+    return refusals, mended
+
+
+def _refused(hospital: Curator, teller: Teller, question: str) -> Refused:
+    from discreet.errors import Refused
+
+    teller.question(question)
+    try:
+        hospital.query(question, epsilon=PRICE, analyst=ANALYST)
+    except Refused as refused:
+        teller.refusal(refused)
+        return refused
+    raise AssertionError(f"answered: {question}")
+
+
+def tell_repetition(hospital: Curator, teller: Teller, attack: Attack) -> list[float]:
+    teller.step("An attacker: does my neighbour smoke? She is 48 and lives in 02138: it must be 0 or 1")
+    teller.question(NEIGHBOUR)
+    answers = [hospital.query(NEIGHBOUR, epsilon=attack.price, analyst=ATTACKER) for _ in range(attack.repeats)]
+    values = [_value(answer) for answer in answers]
+    paid = sum(not answer.cached for answer in answers)
+    told = "the same lie every time" if len(set(values)) == 1 else f"{len(set(values))} different answers"
+    teller.say(
+        f"Asked {attack.repeats} times: {values[0]:g}, {values[1]:g}, {values[2]:g}, … {told}, "
+        f"average {sum(values) / len(values):g}, paid {'once' if paid == 1 else f'{paid} times'}."
+    )
+    teller.say("Averaging a kept answer learns nothing.")
+    return values
+
+
+def tell_averaging(
+    hospital: Curator, teller: Teller, attack: Attack, first: float
+) -> tuple[list[float], BudgetExhausted]:
+    """Fresh draws until nothing is left of the share, and how their average comes nearer; the first was paid above."""
+    from discreet.errors import BudgetExhausted
+
+    teller.step("So the attacker insists on fresh noise, and averages that; now every draw is paid")
+    values, exhausted = [first], None
+    while exhausted is None:
+        try:
+            values.append(_value(hospital.query(NEIGHBOUR, epsilon=attack.price, analyst=ATTACKER, fresh=True)))
+        except BudgetExhausted as refused:
+            exhausted = refused
+    preview = hospital.preview(NEIGHBOUR, epsilon=attack.price)
+    teller.show(_convergence(values, float(preview.error["n"])))
+    spent = hospital.budget(ATTACKER).spent.epsilon
+    teller.say(f"After {len(values)} draws, ε {at_least(spent)} with δ 1e-6, the share of {ATTACKER} is used up:")
+    teller.refusal(exhausted)
+    teller.say(_out_of_reach(preview))
+    teller.say("(It is 1. She is invented, so we may tell.)")
+    return values, exhausted
+
+
+def _value(answer: Answer) -> float:
+    return float(answer.rows[0][0])
+
+
+def _rho(loss: Price) -> float:
+    """The hospital's budget has a δ, so prices are ρ."""
+    from discreet.accounting import Concentrated
+
+    assert isinstance(loss, Concentrated)
+    return float(loss.rho)
+
+
+def _convergence(values: Sequence[float], error: float) -> RenderableType:
+    """The average of the first 1, 2, 5, … draws with its error bar, over an axis with the truth on it."""
+    steps = [step for step in (1, 2, 5, 10, 20, 50, 100, 200, 500) if step < len(values)] + [len(values)]
+    rows: list[list[Any]] = []
+    for step in steps:
+        mean, margin = sum(values[:step]) / step, error / math.sqrt(step)
+        rows.append([f"{step:,}", f"{round(mean)} ± {round(margin)}", whisker(mean, margin, extent=1.6 * error)])
+    rows.append(["", "", whisker(None, 0, extent=1.6 * error)])
+    return table(["draws", "average", ""], rows, numbers=frozenset({"draws", "average"}))
+
+
+def whisker(value: float | None, margin: float, *, extent: float, width: int = 51) -> Text:
+    """A dot with its error bar on an axis from −extent to extent, which has a mark in its middle.
+
+    >>> whisker(5, 5, extent=10, width=21).plain
+    '          ├────●────┤'
+    >>> whisker(-5, 2, extent=10, width=21).plain
+    '   ├─●─┤  ┊          '
+    >>> whisker(None, 0, extent=10, width=21).plain
+    '          0          '
+    """
+    from rich.text import Text
+
+    middle = width // 2
+    if value is None:
+        return Text("0".center(width), style="dim")
+
+    def place(number: float) -> int:
+        return min(width - 1, max(0, middle + round(number / extent * middle)))
+
+    low, dot, high = place(value - margin), place(value), place(value + margin)
+    drawn = [" "] * width
+    drawn[middle] = "┊"
+    drawn[low : high + 1] = "─" * (high + 1 - low)
+    drawn[low], drawn[high] = "├", "┤"
+    drawn[dot] = "●"
+    text = Text("".join(drawn), style="dim")
+    text.stylize("not dim cyan", low, high + 1)
+    text.stylize("not dim bold", dot, dot + 1)
+    return text
+
+
+def _out_of_reach(preview: Preview) -> str:
+    """What it would take to tell 0 from 1."""
+    from discreet.accounting import Concentrated, epsilon_of
+
+    draws = math.ceil((float(preview.error["n"]) / 0.5) ** 2)
+    epsilon = epsilon_of(Concentrated(draws * _rho(preview.loss)), 1e-6)
+    return (
+        f"To tell 0 from 1 takes ± 0.5: {draws:,} draws, ε = {float(epsilon):.0f}. Budgets are there to prevent that."
+    )
+
+
+def tell_ledger(hospital: Curator, teller: Teller, path: Path, answer: Answer) -> Report:
+    from discreet.ledger import verify
+
+    teller.step("All of it is on record, and the record cannot be changed unseen")
+    entries = hospital.entries()
+    rows = [
+        [str(entry.number), entry.analyst, f"ρ {at_least(_rho(entry.loss))}", _shortened(entry.question)]
+        for entry in entries[:3] + entries[-1:]
+    ]
+    rows.insert(3, ["…", "", "", f"{len(entries) - 4:,} more"])
+    teller.show(table(["no", "analyst", "cost", "question"], rows, numbers=frozenset({"no", "cost"})))
+    report = verify(path, [answer.receipt])
+    number, _, digest = answer.receipt.partition(":")
+    if report.sound:
+        teller.say(
+            f"[green]sound[/]: {report.records} records recomputed, {report.charges} charges, one chain of hashes."
+        )
+        teller.say(f"The analyst's receipt, {number}:{digest[:16]}…, is in it: nobody turned the ledger back.")
+    else:
+        teller.say("[red]not sound[/]: " + _escaped("; ".join(report.problems)))
+    return report
+
+
+def _shortened(question: str, most: int = 46) -> str:
+    asked = printable(question)
+    return asked if len(asked) <= most else f"{asked[: most - 1]}…"
+
+
+def tell_budget(teller: Teller, balances: dict[str | None, Balance]) -> None:
+    teller.step("The budget")
+    rows = []
+    for who, balance in balances.items():
+        used = (balance.spent.rho or 0) / (balance.total.rho or 1)
+        spent, total = at_least(balance.spent.epsilon), at_least(balance.total.epsilon)
+        rows.append([who or "everybody", f"ε {spent} of {total}", bar(used), f"{at_most(balance.remaining.epsilon)}"])
+    headings = ["", "spent", "", "largest price left"]
+    teller.show(table(headings, rows, numbers=frozenset({"spent", "largest price left"})))
+
+
+def farewell(policy: Path, teller: Teller) -> None:
+    """Where everything is, and how to go on."""
+    program = _program()
+    shown = shlex.quote(str(policy))
+    teller.step("It is yours now, with what is left of its budget")
+    teller.commands(
+        f'{program} query {shown} "{NEXT}" --epsilon 0.2',
+        f"{program} budget {shown}",
+        f"{program} ledger show {shown} --last 5",
+    )
+
+
+def _program() -> str:
+    """How this program is called here."""
+    called = Path(sys.argv[0])
+    return shlex.quote(str(called)) if called.name == "discreet" and not shutil.which("discreet") else "discreet"
+
+
+# how it is told
+
+
+class Teller:
+    """Calm output: a heading for each step, short sentences, and what was asked and answered set off from them."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        terminal = sys.stdout.isatty()
+        width = min(WIDTH, Console().width) if terminal else WIDTH
+        self._console = Console(force_terminal=terminal, width=width, highlight=False)
+        self._steps = count(1)
+        self._is_saying = False
+
+    def step(self, title: str) -> None:
+        self._print(f"\n\n[bold cyan]{next(self._steps)}[/]  [bold]{title}[/]")
+        self._is_saying = False
+
+    def say(self, sentence: str) -> None:
+        """A sentence in rich's markup; sentences in a row stand together."""
+        if not self._is_saying:
+            click.echo()
+        self._is_saying = True
+        self._print(self._indented(sentence))
+
+    def show(self, drawn: RenderableType) -> None:
+        """Something set off by an empty line."""
+        click.echo()
+        self._is_saying = False
+        self._print(self._indented(drawn))
+
+    def question(self, sql: str) -> None:
+        from rich.text import Text
+
+        self.show(Text(sql, style="cyan"))
+
+    def file(self, lines: Sequence[str]) -> None:
+        """Part of a file, its comments a little back."""
+        from rich.text import Text
+
+        told = Text()
+        for line in lines:
+            code, mark, comment = line.partition("#")
+            told.append(f"{code}", style="cyan").append(f"{mark}{comment}\n", style="dim")
+        told.rstrip()
+        self.show(told)
+
+    def refusal(self, refused: Refused) -> None:
+        from rich.text import Text
+
+        told = Text.assemble((f"refused ({refused.code})", "yellow"), f"  {printable(refused.reason)}")
+        if refused.fix:
+            told.append(f"\n→ {printable(refused.fix)}", style="green")
+        self.show(told)
+
+    def commands(self, *lines: str) -> None:
+        """Lines to copy, however long they are."""
+        from rich.text import Text
+
+        click.echo()
+        for line in lines:
+            self._print(Text(f"   {line}"), soft_wrap=True)
+
+    def _indented(self, drawn: RenderableType) -> RenderableType:
+        from rich.padding import Padding
+
+        return Padding(drawn, (0, 0, 0, 3), expand=False)
+
+    def _print(self, drawn: RenderableType, **settings: Any) -> None:
+        with self._console.capture() as captured:  # click knows how to tell that nobody reads on
+            self._console.print(drawn, **settings)
+        click.echo("\n".join(line.rstrip() for line in captured.get().split("\n")), nl=False)
+
+
+def _escaped(text: object) -> str:
+    from rich.markup import escape
+
+    return escape(printable(str(text)))

@@ -1,0 +1,30 @@
+"""`discreet preview`: what a question would cost, and how exact its answer would be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from discreet.cli.asking import asks, named
+from discreet.cli.output import draw, json_option, plain, progress, tell_program
+
+
+@click.command(short_help="Show what a question would cost and how exact it would be; free.")
+@asks
+@json_option
+def preview(policy: Path, sql: str, params: tuple[tuple[str, Any], ...], as_json: bool, **settings: Any) -> None:
+    """Show what the question SQL (- reads standard input) would cost and how exact its answer would be.
+
+    Free: no data is read for it.
+    """
+    from discreet.curator.door import open as open_curator
+
+    given = named(params)
+    with progress(shown=not as_json) as tell, open_curator(policy, progress=tell) as curator:
+        found = curator.preview(sql, params=given, **settings)
+    if as_json:
+        tell_program(plain(found.to_dict()))
+    else:
+        draw(found)

@@ -1,0 +1,49 @@
+"""`discreet query`: ask a question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from discreet.cli.asking import asks, named
+from discreet.cli.output import draw, json_option, plain, progress, tell_program
+
+
+@click.command(short_help="Ask a question in SQL; it is charged.")
+@asks
+@click.option("--fresh", is_flag=True, help="Draw and pay anew, even if the answer is kept already.")
+@click.option(
+    "--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Give up after so long."
+)
+@json_option
+def query(
+    policy: Path,
+    sql: str,
+    params: tuple[tuple[str, Any], ...],
+    time_limit: float | None,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Ask POLICY the question SQL (- reads standard input), and pay for it.
+
+    The same question again at the same price or a lower one is answered as before, free.
+
+    \b
+    discreet query hospital.toml "SELECT COUNT(*) FROM patients" --epsilon 0.1
+    """
+    from discreet.curator.door import open as open_curator
+    from discreet.curator.drawing import Drawing
+    from discreet.curator.showing import answer_parts
+
+    given = named(params)
+    with (
+        progress(shown=not as_json) as tell,
+        open_curator(policy, time_limit=time_limit, progress=tell) as curator,
+    ):
+        answer = curator.query(sql, params=given, **settings)
+    if as_json:
+        tell_program(plain(answer.to_dict()))
+    else:
+        draw(Drawing(answer_parts(answer, most=None)))

@@ -1,0 +1,350 @@
+"""The one door: everything that leaves a private table leaves through here, in this order.
+
+parse → plan → price (text and policy only) → charge (on disk) → run (exact integers) → blur → keep.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from os import PathLike
+from pathlib import Path
+from typing import Any, NoReturn, Self
+
+from discreet.accounting import Concentrated, Pure
+from discreet.accounting.rounding import float_up
+from discreet.curator.answers import Answer, Preview
+from discreet.curator.draw import Blur, Engine, blur, draw
+from discreet.curator.kept import Drawn
+from discreet.curator.price import Additive, Price, noise_of
+from discreet.curator.results import Shown, averages, errors, noisy_items, words
+from discreet.curator.state import open_ledger
+from discreet.engines.copy import Progress
+from discreet.engines.duckdb import DuckDB, Scratch
+from discreet.errors import QueryFailed, Refused
+from discreet.exact import probability
+from discreet.ledger import Balance, Entry, Ledger
+from discreet.policy import Column, Policy, read
+from discreet.sql.plan import Plan, plan
+
+Loss = Pure | Concentrated
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What an analyst may know about a table."""
+
+    name: str
+    public: bool
+    unit: str | None
+    columns: Mapping[str, Column]
+    max_rows: int
+    max_groups: int
+    max_rows_per_group: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with its plan and its price: nothing was read for it."""
+
+    text: str
+    plan: Plan
+    mechanisms: tuple[tuple[Additive, ...], ...]
+    shares: dict[str, float]
+    loss: Loss
+    confidence: Fraction
+
+
+class Curator:
+    """Answers questions about the tables of one policy. Many threads may share it; processes open their own."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        ledger: Ledger,
+        *,
+        time_limit: float | None = None,
+        progress: Progress | None = None,
+        engine: Engine | None = None,
+        blur: Blur = blur,
+    ) -> None:
+        self.policy = policy
+        self._ledger = ledger
+        self._time_limit = time_limit
+        self._progress = progress
+        self._blur = blur
+        self._lock = threading.Lock()
+        self._engines: dict[int, Engine] = {}
+        self._given = engine
+        self._scratch: Scratch | None = None
+        self._plans: dict[object, Plan] = {}
+
+    # asking
+
+    def query(
+        self,
+        sql: str,
+        *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
+        error: Any = None,
+        confidence: Any = 0.95,
+        params: Mapping[str, object] | None = None,
+        analyst: str | None = None,
+        fresh: bool = False,
+        dialect: str | None = None,
+    ) -> Answer:
+        """Answer a question: noisy, with intervals, charged. A kept answer of the same price or more is free."""
+        self._check_analyst(analyst)
+        asked = self._ask(sql, epsilon, rho, delta, error, confidence, params, dialect)
+        if not asked.plan.releases:
+            return self._answer(asked, Drawn((), ()), self._nothing, self._nothing, "", analyst, cached=False)
+        version = self._ledger.data_version
+        if not fresh:
+            kept = self._kept(asked, version)
+            if kept is not None:
+                drawn, bought, receipt = kept
+                return self._answer(asked, drawn, self._nothing, bought, receipt, analyst, cached=True)
+        engine = self._engine(version)
+        charge = self._ledger.charge(
+            asked.loss, why=asked.text, analyst=analyst, plan=asked.plan.fingerprint, data=version
+        )
+        failed = False
+        with charge as bits:
+            try:
+                drawn = draw(asked.plan, asked.mechanisms, engine, bits, self._blur, self._time_limit)
+            except Exception:
+                failed = True  # told below, outside of the handler: the cause must not travel along
+        if failed:
+            raise QueryFailed
+        charge.keep(drawn.encode())
+        return self._answer(asked, drawn, asked.loss, asked.loss, charge.receipt, analyst, cached=False)
+
+    def preview(
+        self,
+        sql: str,
+        *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
+        error: Any = None,
+        confidence: Any = 0.95,
+        params: Mapping[str, object] | None = None,
+        analyst: str | None = None,
+        dialect: str | None = None,
+    ) -> Preview:
+        """What a question would cost and how exact its answer would be. Free: no data is read."""
+        self._check_analyst(analyst)
+        asked = self._ask(sql, epsilon, rho, delta, error, confidence, params, dialect)
+        noises = tuple(tuple(noise_of(mechanism) for mechanism in part) for part in asked.mechanisms)
+        kept = self._kept(asked, self._ledger.data_version) if asked.plan.releases else None
+        return Preview(
+            question=asked.text,
+            columns=asked.plan.columns,
+            loss=asked.loss,
+            error=errors(asked.plan, noises, asked.confidence),
+            confidence=float(asked.confidence),
+            groups=max((release.groups for release in asked.plan.releases), default=0),
+            noise=words(asked.plan, noises),
+            shares=asked.shares,
+            averages=averages(asked.plan, noises, asked.confidence),
+            notes=asked.plan.notes,
+            cached=kept is not None,
+            remaining=self._ledger.remaining(analyst),
+            guarantee=self._guarantee,
+        )
+
+    # looking
+
+    def budget(self, analyst: str | None = None) -> Balance:
+        """What was granted, is spent and remains: of everybody, or of one analyst."""
+        self._check_analyst(analyst)
+        return self._ledger.balance(analyst)
+
+    def entries(self) -> list[Entry]:
+        """The ledger: one entry for each charge, newest last."""
+        return self._ledger.entries()
+
+    def tables(self) -> dict[str, Facts]:
+        """What an analyst may know: tables, columns, bounds, keys and limits."""
+        return {
+            table.name: Facts(
+                table.name,
+                table.is_public,
+                None if table.owner is None else table.owner.column or "row",
+                dict(table.columns),
+                table.max_rows,
+                table.max_groups,
+                table.max_rows_per_group,
+            )
+            for table in self.policy.tables.values()
+        }
+
+    # parse, plan, price
+
+    def _ask(
+        self,
+        sql: object,
+        epsilon: object,
+        rho: object,
+        delta: object,
+        error: object,
+        confidence: object,
+        params: Mapping[str, object] | None,
+        dialect: str | None,
+    ) -> Question:
+        found = self._plan(sql, params, dialect)
+        try:
+            sure = probability(confidence, "confidence")
+        except (TypeError, ValueError) as wrong:
+            raise Refused("price-invalid", str(wrong), "give a confidence such as 0.95") from None
+        if not found.releases:
+            return Question(str(sql), found, (), {}, self._nothing, sure)
+        price = Price.read(self.policy, epsilon=epsilon, rho=rho, delta=delta, error=error)
+        measures = [(release, measure) for release in found.releases for measure in release.measures]
+        reaches = [release.reach(measure) for release, measure in measures]
+        shares = price.shares(reaches, [measure.size for _, measure in measures])
+        bought = iter([price.noise(reach, share) for reach, share in zip(reaches, shares, strict=True)])
+        mechanisms = tuple(tuple(next(bought) for _ in release.measures) for release in found.releases)
+        loss = price.loss([mechanism for part in mechanisms for mechanism in part])
+        told: dict[str, float] = {}
+        for (_, measure), share in zip(measures, shares, strict=True):
+            told[measure.words] = told.get(measure.words, 0) + float(share)
+        return Question(str(sql), found, mechanisms, told, loss, sure)
+
+    def _plan(self, sql: object, params: Mapping[str, object] | None, dialect: str | None) -> Plan:
+        """The plan of a text; the same text means the same as long as the policy does."""
+        key = (sql, dialect) if params is None and isinstance(sql, str) else None
+        found = self._plans.get(key) if key is not None else None
+        if found is None:
+            found = plan(self.policy, sql, schema=self._schema, dialect=dialect, params=params)
+            if key is not None:
+                if len(self._plans) > 1000:
+                    self._plans.clear()
+                self._plans[key] = found
+        return found
+
+    def _schema(self, table: str) -> dict[str, str]:
+        """The columns of a public table."""
+        declared = self.policy.tables[table].columns
+        return {} if declared else self._engine(self._ledger.data_version).schema(table)
+
+    def _check_analyst(self, analyst: object) -> None:
+        if analyst is not None and analyst not in self.policy.analysts:
+            known = ", ".join(sorted(self.policy.analysts)) or "there are none"
+            raise Refused("unknown-analyst", "there is no such analyst in the policy", f"analysts: {known}")
+
+    # kept answers
+
+    def _kept(self, asked: Question, version: int) -> tuple[Drawn, Loss, str] | None:
+        """The dearest kept answer to the same question, if it was bought for this price or more."""
+        best: tuple[Drawn, Loss, str] | None = None
+        for kept in self._ledger.kept(asked.plan.fingerprint):
+            if kept.data_version == version and _covers(kept.loss, asked.loss):
+                drawn = Drawn.decode(kept.answer)
+                if drawn is not None and (best is None or not _covers(best[1], kept.loss)):
+                    best = drawn, kept.loss, kept.receipt
+        return best
+
+    # engines
+
+    def _engine(self, version: int) -> Engine:
+        """The engine over this data version; the private copy is made if there is none."""
+        if self._given is not None:
+            return self._given
+        with self._lock:
+            if version not in self._engines:
+                self._engines[version] = DuckDB(self.policy, version, self._progress)
+                for old in [other for other in self._engines if other != version]:
+                    self._engines.pop(old).close()
+            return self._engines[version]
+
+    def _run(self, query: str, *, reads_tables: bool) -> list[tuple[Any, ...]]:
+        """A query over public values."""
+        if reads_tables:
+            return self._engine(self._ledger.data_version).rows(query, self._time_limit)
+        with self._lock:
+            if self._scratch is None:
+                self._scratch = Scratch()
+        return self._scratch.rows(query, self._time_limit)
+
+    # answers
+
+    def _answer(
+        self, asked: Question, drawn: Drawn, loss: Loss, price: Loss, receipt: str, analyst: str | None, *, cached: bool
+    ) -> Answer:
+        reads = asked.plan.below.reads_tables
+        shown = Shown(asked.plan, drawn, asked.confidence, lambda query: self._run(query, reads_tables=reads))
+        noise = words(asked.plan, drawn.noises)
+        return Answer(
+            question=asked.text,
+            columns=asked.plan.columns,
+            rows=shown.rows,
+            intervals=shown.intervals,
+            confidence=float(asked.confidence),
+            loss=loss,
+            price=price,
+            cached=cached,
+            receipt=receipt,
+            remaining=self._ledger.remaining(analyst),
+            noise={label: noise.get(label, "") for label, _ in noisy_items(asked.plan)},
+            notes=asked.plan.notes,
+            guarantee=self._guarantee,
+            kinds={label: expr.domain.kind for label, expr in asked.plan.after.items if expr.domain.kind is not None},
+        )
+
+    @property
+    def _nothing(self) -> Loss:
+        return Pure(0) if self.policy.budget.delta is None else Concentrated(0)
+
+    @property
+    def _guarantee(self) -> tuple[float, float | None]:
+        budget = self.policy.budget
+        return float_up(budget.epsilon), None if budget.delta is None else float_up(budget.delta)
+
+    # the end
+
+    def close(self) -> None:
+        """Close ledger and engines."""
+        with self._lock:
+            for engine in self._engines.values():
+                engine.close()
+            self._engines.clear()
+            if self._scratch is not None:
+                self._scratch.close()
+                self._scratch = None
+        self._ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a curator cannot be copied or pickled: open the policy again")
+
+
+def _covers(paid: Loss, wanted: Loss) -> bool:
+    """Whether what was paid is at least what is wanted."""
+    a, b = paid.concentrated(), wanted.concentrated()
+    if isinstance(paid, Pure) and isinstance(wanted, Pure):
+        return paid.epsilon >= wanted.epsilon
+    return a.rho >= b.rho and a.delta >= b.delta
+
+
+def open(  # noqa: A001  (discreet.open is what people write)
+    policy: str | PathLike[str],
+    *,
+    state: str | PathLike[str] | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Curator:
+    """The curator of a policy file. `time_limit`: seconds after which a question is given up; it stays charged."""
+    found = read(Path(policy))
+    if state is not None:
+        found = replace(found, state=Path(state))
+    return Curator(found, open_ledger(found), time_limit=time_limit, progress=progress)

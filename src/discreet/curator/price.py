@@ -1,0 +1,128 @@
+"""What a question costs: how a price is read, shared among measures, and turned into noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from discreet.accounting import Concentrated, Pure, compose
+from discreet.accounting.conversion import rho_of_pure
+from discreet.accounting.distributions import Noise
+from discreet.accounting.losses import Reach
+from discreet.errors import Refused
+from discreet.exact import epsilon as positive
+from discreet.exact import probability
+from discreet.mechanisms import Gaussian, Laplace
+from discreet.mechanisms.payment import root
+from discreet.policy import Policy
+
+Additive = Laplace | Gaussian
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a question is bought for: ε of Laplace noise, or ρ of whichever noise is more accurate."""
+
+    epsilon: Fraction | None
+    rho: Fraction | None
+    delta: Fraction | None
+    concentrated: bool
+    """Whether the budget counts in ρ."""
+
+    @classmethod
+    def read(cls, policy: Policy, *, epsilon: object, rho: object, delta: object, error: object = None) -> Price:
+        """The price that a caller names, or a refusal."""
+        if error is not None:
+            raise Refused("price-invalid", "a wanted error is not turned into a price yet", "give epsilon")
+        if epsilon is None and rho is None:
+            raise Refused("price-missing", "the question has no price", "add epsilon, such as epsilon=0.1")
+        if epsilon is not None and rho is not None:
+            raise Refused("price-invalid", "epsilon and rho are two prices", "give one of them")
+        if rho is not None and (policy.budget.delta is None or delta is not None):
+            raise Refused("price-invalid", "rho is a price only in budgets with delta, and alone", "give epsilon")
+        concentrated = policy.budget.delta is not None
+        try:
+            amount = positive(epsilon, "epsilon") if rho is None else positive(rho, "rho")
+            limit = None if delta is None else probability(delta, "delta")
+        except (TypeError, ValueError) as wrong:
+            raise Refused("price-invalid", str(wrong), "give a number such as 0.1") from None
+        if concentrated and limit is None and rho is None:
+            found = cls(None, amount**2 / 2, None, concentrated)
+        else:
+            found = cls(amount if rho is None else None, amount if rho is not None else None, limit, concentrated)
+        found._check_limit(policy)
+        return found
+
+    def _check_limit(self, policy: Policy) -> None:
+        most = policy.max_price
+        if most is None:
+            return
+        paid = self.epsilon**2 if self.epsilon is not None else 2 * (self.rho or Fraction(0))
+        if paid > most**2:
+            raise Refused("price-too-high", "the price is above the policy's limit", f"pay at most {float(most):g}")
+
+    def shares(self, reaches: Sequence[Reach], sizes: Sequence[int]) -> list[Fraction]:
+        """How the price is split: the worst error is smallest relative to what one row can add to each measure.
+
+        Laplace noise of share w has scale l1/(ε·w), Gaussian noise variance l2²/(2ρ·w): the errors relative to the
+        sizes are all the same where w grows with l1/size, or with l2²/size².
+        """
+        if self.epsilon is not None:
+            weights = [reach.l1 / size for reach, size in zip(reaches, sizes, strict=True)]
+        else:
+            weights = [reach.l2_squared / size**2 for reach, size in zip(reaches, sizes, strict=True)]
+        total = sum(weights, Fraction(0))
+        return [weight / total for weight in weights]
+
+    def noise(self, reach: Reach, share: Fraction) -> Additive:
+        """The noise that a share of the price buys for a measure of this reach."""
+        if self.epsilon is not None:
+            return Laplace(self.epsilon * share, sensitivity=reach.l1)
+        assert self.rho is not None
+        return most_accurate(reach, self.rho * share)
+
+    def loss(self, mechanisms: Sequence[Additive]) -> Pure | Concentrated:
+        """What these cost together, in the budget's currency."""
+        losses = [mechanism.loss for mechanism in mechanisms]
+        return compose(*(loss.concentrated() for loss in losses)) if self.concentrated else compose(*losses)
+
+
+@lru_cache(maxsize=4096)
+def most_accurate(reach: Reach, rho: Fraction) -> Additive:
+    """Of the two kinds of noise that cost ρ, the one with the narrower interval."""
+    gaussian = Gaussian(rho=rho, sensitivity=root(reach.l2_squared))
+    sigma = math.sqrt(reach.l2_squared / (2 * rho))
+    epsilon = epsilon_within(rho)
+    if epsilon is not None and float(reach.l1 / epsilon) * math.log(20) < 1.96 * sigma:
+        return Laplace(epsilon, sensitivity=reach.l1)
+    return gaussian
+
+
+@lru_cache(maxsize=4096)
+def epsilon_within(rho: Fraction) -> Fraction | None:
+    """Nearly the largest ε with ε·tanh(ε/2) ≤ ρ; None where Gaussian noise is better anyway.
+
+    Below ρ = ½ that ε is less than 1.1, where tanh(ε/2) is ε/2 within a tenth: Laplace noise is the wider one.
+    """
+    if rho < Fraction(1, 2):
+        return None
+    low, high = 0.0, max(2.0, float(rho) * 1.2 + 1)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle * math.tanh(middle / 2) <= rho else (low, middle)
+    epsilon = Fraction(math.floor(low * 10**9 * (1 - 1e-12)), 10**9)
+    return epsilon if rho_of_pure(epsilon) <= rho else None
+
+
+def noise_of(mechanism: Additive) -> Noise:
+    """The distribution of the noise on integers."""
+    return mechanism.noise(mechanism.sensitivity, 1)
+
+
+@lru_cache(maxsize=4096)
+def width(noise: Noise, confidence: Fraction) -> int:
+    """Half of the smallest interval that holds with this confidence."""
+    return noise.width(confidence)

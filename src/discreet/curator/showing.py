@@ -1,0 +1,199 @@
+"""What is shown of answers and previews, in words and digits; `drawing` puts it on terminals and into notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+from discreet.accounting import Concentrated, Pure
+from discreet.accounting.rounding import float_up
+from discreet.curator.figures import Figure, aligned, figure, half_width, text_of
+from discreet.printing import at_least, at_most, printable
+
+if TYPE_CHECKING:
+    from discreet.curator.answers import Answer, Preview
+    from discreet.ledger import Amount
+
+MOST: Final = 50
+"""Rows that are shown where nobody asked for all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value, already printable, and its margin beside it."""
+
+    text: str
+    margin: str = ""
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column as it is shown. The texts of a numeric one are padded to one width."""
+
+    heading: str
+    cells: Sequence[Cell]
+    numeric: bool = False
+    beside: str = ""
+    """The heading of the margins; empty if there are none."""
+
+    @property
+    def width(self) -> int:
+        return max((len(cell.text) for cell in self.cells), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Words in one style."""
+
+    text: str
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A table and the lines below it."""
+
+    columns: Sequence[Column]
+    lines: Sequence[Sequence[Span]]
+
+
+def answer_parts(answer: Answer, most: int | None = MOST) -> Parts:
+    """What is shown of an answer: so many of its rows (None: all), its price, what remains, the notes."""
+    noisy, confidence = set(answer.noisy), f"({percent(answer.confidence)})"
+    columns = []
+    for place, name in enumerate(answer.columns):
+        values = [row[place] for row in answer.rows[:most]]
+        if name in noisy:
+            margins = [row.get(name) for row in answer.intervals[:most]]
+            figures = [figure(value, margin) for value, margin in zip(values, margins, strict=True)]
+            columns.append(_noisy_column(name, figures, confidence))
+        else:
+            columns.append(_exact_column(name, values))
+    hidden = len(answer.rows) - len(answer.rows[:most])
+    lines = [[Span(f"… and {hidden:,} more rows", "faint")]] if hidden else []
+    if not answer.rows:
+        lines.append([Span("no rows", "faint")])
+    lines += _money(_cost(answer), answer.remaining)
+    lines += [[Span(f"{printable(name)}: {printable(words)}", "faint")] for name, words in answer.noise.items()]
+    lines += [[Span(printable(note), "faint")] for note in answer.notes]
+    if answer.receipt:
+        lines.append([Span(f"receipt {printable(answer.receipt)}", "faint")])
+    return Parts(columns, lines)
+
+
+def preview_parts(preview: Preview) -> Parts:
+    """What is shown of a preview: a line for each column, the price, what remains, the notes."""
+    found: list[tuple[str, str, str, str]] = []
+    for name in preview.columns:
+        shown, noise = printable(name), printable(preview.noise.get(name, ""))
+        sizes = preview.averages.get(name)
+        if sizes:
+            found += [(shown, half_width(half), f"in groups of {size:,}", noise) for size, half in sizes.items()]
+        else:
+            half = half_width(preview.error[name]) if name in preview.error else ""
+            found.append((shown, half, "", noise))
+    names, halves, sizes_shown, noises = (list(column) for column in zip(*found, strict=True)) if found else [[]] * 4
+    padded = [f"± {half}" if half.strip() else "" for half in aligned(halves)]
+    columns = [
+        Column("column", [Cell(name) for name in _once(names, names)]),
+        Column(f"error ({percent(preview.confidence)})", [Cell(half, style="margin") for half in padded]),
+        *([Column("", [Cell(size, style="faint") for size in sizes_shown])] if any(sizes_shown) else []),
+        Column("noise", [Cell(noise, style="faint") for noise in _once(noises, names)]),
+    ]
+    lines = _money(_would_cost(preview), preview.remaining)
+    lines.append([Span("1 row" if preview.groups == 1 else f"{preview.groups:,} rows")])
+    if len(preview.shares) > 1:
+        shares = " · ".join(f"{percent(share)} {printable(words)}" for words, share in preview.shares.items())
+        lines.append([Span(f"of the price: {shares}", "faint")])
+    lines += [[Span(printable(note), "faint")] for note in preview.notes]
+    return Parts(columns, lines)
+
+
+def price_words(loss: Pure | Concentrated, guarantee: tuple[float, float | None]) -> str:
+    """A price. ρ is no guarantee that people know: it stands beside the budget's own (ε, δ), and is never called ε.
+
+    >>> price_words(Concentrated(0.005), (3.0, 1e-6))
+    'ρ 0.005 of a budget of (ε 3, δ 1e-06)'
+    """
+    if isinstance(loss, Pure):
+        return f"ε {at_least(float_up(loss.epsilon))}"
+    delta = f", δ {at_least(float_up(loss.delta))}" if loss.delta else ""
+    epsilon, whole = guarantee
+    budget = f"ε {epsilon:g}" if whole is None else f"(ε {epsilon:g}, δ {whole:g})"
+    return f"ρ {at_least(float_up(loss.rho))}{delta} of a budget of {budget}"
+
+
+def remaining_words(remaining: Amount) -> str:
+    """What remains, rounded down; of a concentrated budget also the largest price that it pays."""
+    if remaining.rho is None:
+        return f"ε {at_most(remaining.epsilon)}"
+    return f"ρ {at_most(remaining.rho)} (prices up to ε {at_most(remaining.epsilon)})"
+
+
+def percent(share: float) -> str:
+    """A share in percent, to as many digits as it was given.
+
+    >>> percent(0.95), percent(0.999), percent(1 / 3)
+    ('95 %', '99.9 %', '33.3333 %')
+    """
+    return f"{100 * share:.6g} %"
+
+
+def _cost(answer: Answer) -> list[Span]:
+    price = price_words(answer.price, answer.guarantee)
+    if answer.cached:
+        return [Span("cached: free", "good"), Span(", bought for "), Span(price, "strong")]
+    if not answer.receipt and answer.loss in (Pure(0), Concentrated(0)):
+        return [Span("free: nothing private was read", "good")]
+    return [Span("price "), Span(price, "strong")]
+
+
+def _would_cost(preview: Preview) -> list[Span]:
+    price = [Span("price "), Span(price_words(preview.loss, preview.guarantee), "strong")]
+    if preview.cached:
+        return [Span("cached: asking is free", "good")]
+    if not _is_payable(preview.loss, preview.remaining):
+        return [*price, Span(", more than what remains", "bad")]
+    return price
+
+
+def _is_payable(loss: Pure | Concentrated, remaining: Amount) -> bool:
+    if remaining.rho is None:
+        return isinstance(loss, Pure) and loss.epsilon <= Fraction(repr(remaining.epsilon))
+    spent = loss.concentrated()
+    return spent.rho <= Fraction(repr(remaining.rho)) and spent.delta <= Fraction(repr(remaining.delta or 0.0))
+
+
+def _money(cost: list[Span], remaining: Amount) -> list[list[Span]]:
+    """What it costs and what remains: on one line if that is short."""
+    left = Span(f"remaining {remaining_words(remaining)}")
+    return [[*cost, Span(" · ", "faint"), left]] if remaining.rho is None else [cost, [left]]
+
+
+def _once(texts: Sequence[str], names: Sequence[str]) -> list[str]:
+    """A text only where a new name begins."""
+    return [text if place == 0 or names[place - 1] != names[place] else "" for place, text in enumerate(texts)]
+
+
+def _noisy_column(name: str, figures: Sequence[Figure], confidence: str) -> Column:
+    margins = [each.margin for each in figures]
+    if all(each.sign or not each.margin for each in figures):
+        margins = [f"{each.sign} {margin}" for each, margin in zip(figures, aligned(margins), strict=True)]
+    else:
+        margins = [f"{each.sign} {each.margin}".strip() for each in figures]
+    cells = [Cell(text, margin) for text, margin in zip(aligned([f.value for f in figures]), margins, strict=True)]
+    return Column(printable(name), cells, numeric=True, beside=confidence)
+
+
+def _exact_column(name: str, values: Sequence[Any]) -> Column:
+    numeric = all(value is None or type(value) in (int, float) for value in values) and any(
+        value is not None for value in values
+    )
+    texts = [text_of(value) for value in values]
+    styles = ["faint" if value is None or value == "" else "" for value in values]
+    shown = aligned(texts) if numeric else texts
+    cells = [Cell(text, style=style) for text, style in zip(shown, styles, strict=True)]
+    return Column(printable(name), cells, numeric=numeric)

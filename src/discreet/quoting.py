@@ -1,0 +1,57 @@
+"""Names and values as they stand in SQL text. Nothing else puts text of others into a query."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime
+from fractions import Fraction
+
+Value = str | int | bool | float | Fraction | date | datetime | None
+
+_BIGINT = 2**63
+
+
+def name(identifier: str) -> str:
+    """An identifier, quoted."""
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def literal(value: Value) -> str:
+    """A value, quoted. Numbers that are not of BIGINT are DOUBLE.
+
+    >>> literal("it's"), literal(7), literal(Fraction(1, 4)), literal(date(2026, 1, 2)), literal(None)
+    ("'it''s'", '7', '0.25e0', "DATE '2026-01-02'", 'NULL')
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, int):
+        return str(value) if -_BIGINT < value < _BIGINT else double(value)
+    if isinstance(value, (float, Fraction)):
+        return double(value)
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+    if isinstance(value, date):
+        return f"DATE '{value.isoformat()}'"
+    return "'" + value.replace("'", "''") + "'"
+
+
+def double(value: float | Fraction) -> str:
+    """The nearest float64, as DOUBLE: a literal without an exponent would be a DECIMAL, and those overflow."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
+    if not math.isfinite(number):
+        return f"'{number}'::DOUBLE"
+    written = repr(number)
+    return written if "e" in written else f"{written}e0"
+
+
+def dated(text: str, kind: str) -> str:
+    """A date or time of the years 1 to 9999, else NULL: beyond, functions fail, and Python has no such days."""
+    if kind == "date":
+        return f"CASE WHEN {text} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {text} END"
+    first, end = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
+    return f"CASE WHEN {text} BETWEEN {first} AND {end} THEN {text} END"

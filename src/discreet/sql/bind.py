@@ -1,0 +1,401 @@
+"""From syntax to expressions: names become columns, nodes become rows of the table of functions, kinds are checked.
+
+Everything goes by list: a node, a function or a modifier that is not named here is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from fractions import Fraction
+from typing import Any, Final
+
+from sqlglot import exp
+
+from discreet.errors import Refused
+from discreet.policy.model import Kind
+from discreet.sql.dates import DIFFERENCES, PARTS, TRUNCATIONS
+from discreet.sql.domain import DATED, NUMERIC
+from discreet.sql.expression import Expr
+from discreet.sql.functions import FUNCTIONS
+
+Resolve = Callable[[exp.Column], Expr]
+Special = Callable[[exp.Expression], Expr | None]
+
+_PLAIN: Final[dict[type[exp.Expression], tuple[str, tuple[str, ...]]]] = {
+    exp.Add: ("+", ("this", "expression")),
+    exp.Sub: ("-", ("this", "expression")),
+    exp.Mul: ("*", ("this", "expression")),
+    exp.Div: ("/", ("this", "expression")),
+    exp.IntDiv: ("//", ("this", "expression")),
+    exp.Mod: ("%", ("this", "expression")),
+    exp.Neg: ("NEGATE", ("this",)),
+    exp.EQ: ("=", ("this", "expression")),
+    exp.NEQ: ("<>", ("this", "expression")),
+    exp.LT: ("<", ("this", "expression")),
+    exp.LTE: ("<=", ("this", "expression")),
+    exp.GT: (">", ("this", "expression")),
+    exp.GTE: (">=", ("this", "expression")),
+    exp.Between: ("BETWEEN", ("this", "low", "high")),
+    exp.In: ("IN", ("this", "expressions")),
+    exp.Like: ("LIKE", ("this", "expression")),
+    exp.ILike: ("ILIKE", ("this", "expression")),
+    exp.And: ("AND", ("this", "expression")),
+    exp.Or: ("OR", ("this", "expression")),
+    exp.Not: ("NOT", ("this",)),
+    exp.Coalesce: ("COALESCE", ("this", "expressions")),
+    exp.Nullif: ("NULLIF", ("this", "expression")),
+    exp.Abs: ("ABS", ("this",)),
+    exp.Round: ("ROUND", ("this", "decimals")),
+    exp.Floor: ("FLOOR", ("this",)),
+    exp.Ceil: ("CEIL", ("this",)),
+    exp.Sqrt: ("SQRT", ("this",)),
+    exp.Exp: ("EXP", ("this",)),
+    exp.Ln: ("LN", ("this",)),
+    exp.Log: ("LOG", ("this", "expression")),
+    exp.Pow: ("POWER", ("this", "expression")),
+    exp.Least: ("LEAST", ("this", "expressions")),
+    exp.Greatest: ("GREATEST", ("this", "expressions")),
+    exp.Lower: ("LOWER", ("this",)),
+    exp.Upper: ("UPPER", ("this",)),
+    exp.Trim: ("TRIM", ("this",)),
+    exp.Length: ("LENGTH", ("this",)),
+    exp.Substring: ("SUBSTR", ("this", "start", "length")),
+    exp.DPipe: ("||", ("this", "expression")),
+    exp.Concat: ("CONCAT", ("expressions",)),
+    exp.WidthBucket: ("WIDTH_BUCKET", ("this", "min_value", "max_value", "num_buckets")),
+}
+"""Nodes that are functions of their arguments, in this order."""
+_FLAGS: Final = frozenset({"safe", "coalesce", "big_int", "date_part_boundary", "typed", "is_numeric", "ignore_nulls"})
+"""Modifiers that sqlglot sets and that change nothing here."""
+_LONGER: Final = {("ROUND", 2): "ROUND TO", ("SUBSTR", 3): "SUBSTR TO", ("LOG", 1): "LOG10"}
+"""Functions whose form depends on how many arguments there are."""
+_ANONYMOUS: Final = {"CLAMP": "CLAMP", "MOD": "%", "FMOD": "%"}
+_PARTS: Final[dict[type[exp.Expression], str]] = {
+    exp.Year: "year",
+    exp.Quarter: "quarter",
+    exp.Month: "month",
+    exp.Week: "week",
+    exp.Day: "day",
+    exp.DayOfWeek: "dow",
+    exp.DayOfYear: "doy",
+    exp.Hour: "hour",
+    exp.Minute: "minute",
+}
+_ALIKE: Final = {"dayofweek": "dow", "dayofyear": "doy"}
+_CASTS: Final = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT", "UINT", "UTINYINT", "USMALLINT"), "INTEGER"),
+    **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), "NUMBER"),
+    **dict.fromkeys(("TEXT", "VARCHAR", "CHAR"), "TEXT"),
+    "BOOLEAN": "BOOLEAN",
+    "DATE": "DATE",
+    **dict.fromkeys(("TIMESTAMP", "DATETIME", "TIMESTAMPNTZ"), "TIMESTAMP"),
+}
+_WORDS: Final = {Kind.INTEGER: "a number", Kind.NUMBER: "a number", Kind.TEXT: "text", Kind.BOOLEAN: "true or false",
+                 Kind.DATE: "a date", Kind.TIMESTAMP: "a date", None: "NULL"}  # fmt: skip
+_LETTERS: Final = {"n": NUMERIC, "t": {Kind.TEXT}, "b": {Kind.BOOLEAN}, "d": DATED}
+_NAMES: Final = {"n": "a number", "t": "text", "b": "true or false", "d": "a date or time"}
+
+
+class Binder:
+    """Binds syntax in one scope. `special` may take a node before anybody else does."""
+
+    def __init__(self, resolve: Resolve, special: Special = lambda _: None) -> None:
+        self._resolve = resolve
+        self._special = special
+
+    def __call__(self, node: exp.Expression) -> Expr:
+        found = self._special(node)
+        if found is not None:
+            return found
+        if isinstance(node, (exp.Paren, exp.Alias)):
+            return self(node.this)
+        if isinstance(node, exp.Column):
+            return self._resolve(node)
+        if type(node) in _PLAIN:
+            return self._plain(node)
+        reader = _READERS.get(type(node))
+        if reader is None:
+            raise not_allowed(node)
+        return reader(self, node)
+
+    def _plain(self, node: exp.Expression) -> Expr:
+        name, places = _PLAIN[type(node)]
+        only(node, *places)
+        arguments: list[Expr] = []
+        for place in places:
+            given = node.args.get(place)
+            parts = given if isinstance(given, list) else [] if given is None else [given]
+            arguments.extend(self(part) for part in parts)
+        return apply(_LONGER.get((name, len(arguments)), name), arguments)
+
+
+def only(node: exp.Expression, *places: str) -> None:
+    """Refuse modifiers that nobody here knows."""
+    for place, value in node.args.items():
+        if place not in places and place not in _FLAGS and value not in (None, False, []):
+            raise not_allowed(node)
+
+
+def apply(name: str, arguments: Sequence[Expr]) -> Expr:
+    """A function of the table, on arguments of the kinds that it takes."""
+    function = FUNCTIONS[name]
+    letters = _letters(function.takes, len(arguments))
+    shown = function.name.split(" ")[0]
+    if letters is None:
+        raise Refused("function-not-allowed", f"{shown} does not take {len(arguments)} arguments", "see the functions")
+    given = _alike(shown, letters, list(arguments))
+    for letter, argument in zip(letters, given, strict=True):
+        kinds = _LETTERS.get(letter)
+        if kinds and argument.domain.kind is not None and argument.domain.kind not in kinds:
+            found = _WORDS[argument.domain.kind]
+            raise Refused("function-not-allowed", f"{shown} takes {_NAMES[letter]}, not {found}", "cast it")
+        if letter == "c" and not argument.constant:
+            raise Refused("function-not-allowed", f"{shown} takes a constant here", "write a number or a text")
+    _check_constants(name, given)
+    texts = [
+        f"CAST({part.sql} AS DOUBLE)" if letter == "n" or (letter == "c" and part.domain.kind in NUMERIC) else part.sql
+        for letter, part in zip(letters, given, strict=True)
+    ]
+    if name.startswith("SUBSTR"):
+        texts = [part.sql for part in given]
+    return Expr(function.text(texts), function.domain([part.domain for part in given]), function, tuple(given))
+
+
+def _letters(takes: str, count: int) -> str | None:
+    if takes == "(bs)*s":
+        return "bs" * (count // 2) + "s" if count % 2 and count >= 3 else None
+    if takes.endswith("*"):
+        least = takes[:-1]
+        return least + least[-1] * (count - len(least)) if count >= len(least) else None
+    return takes if len(takes) == count else None
+
+
+def _alike(shown: str, letters: str, arguments: list[Expr]) -> list[Expr]:
+    """Arguments that must be of one kind: texts beside dates become dates, everything else must fit already."""
+    places = [place for place, letter in enumerate(letters) if letter == "s"]
+    kinds = {arguments[place].domain.kind for place in places} - {None}
+    if len(kinds) < 2 or kinds <= NUMERIC:
+        return arguments
+    dated = kinds & DATED
+    if dated and kinds <= DATED | {Kind.TEXT}:
+        kind = Kind.TIMESTAMP if Kind.TIMESTAMP in dated else Kind.DATE
+        for place in places:
+            arguments[place] = _dated(arguments[place], kind)
+        return arguments
+    words = sorted({_WORDS[kind] for kind in kinds})
+    raise Refused("function-not-allowed", f"{shown} cannot mix {' and '.join(words)}", "write both of one kind")
+
+
+def _dated(argument: Expr, kind: Kind) -> Expr:
+    if argument.domain.kind is Kind.TEXT:
+        if not argument.constant:
+            raise Refused("function-not-allowed", "a text is not a date", f"write CAST(… AS {kind.value.upper()})")
+        return moment(str(argument.value), kind)
+    if argument.domain.kind is Kind.DATE and kind is Kind.TIMESTAMP:
+        return apply("CAST TIMESTAMP", [argument])
+    return argument
+
+
+def moment(text: str, kind: Kind) -> Expr:
+    """A literal date or time."""
+    try:
+        value = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise Refused("syntax", "a date is not understood", "write it as 2026-01-31 or 2026-01-31 12:00:00") from None
+    if value.tzinfo is not None:
+        raise Refused("syntax", "times have no zone here", "leave the zone out")
+    at_midnight = value.time() == datetime.min.time()
+    if kind is Kind.DATE and at_midnight:
+        return Expr.literal(value.date())
+    return Expr.literal(value)
+
+
+def _check_constants(name: str, arguments: Sequence[Expr]) -> None:
+    check = _CHECKS.get(name)
+    values = [argument.value for argument in arguments if argument.constant]
+    if check and not check(values[-(len(arguments) - 1) :]):
+        raise Refused("function-not-allowed", f"{name.split(' ')[0]} with these constants means nothing", _FIXES[name])
+
+
+def _is_count(value: object, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= most
+
+
+def _ordered(low: Any, high: Any) -> bool:
+    return isinstance(low, (int, Fraction)) and isinstance(high, (int, Fraction)) and low < high
+
+
+_CHECKS: Final[dict[str, Callable[[list[Any]], bool]]] = {
+    "ROUND TO": lambda values: _is_count(values[0], 15),
+    "SUBSTR": lambda values: _is_count(values[0], 10**6),
+    "SUBSTR TO": lambda values: all(_is_count(value, 10**6) for value in values),
+    "CLAMP": lambda values: _ordered(*values),
+    "WIDTH_BUCKET": lambda values: _ordered(*values[:2]) and _is_count(values[2], 10**6) and values[2] > 0,
+    "LIKE": lambda values: isinstance(values[0], str),
+    "ILIKE": lambda values: isinstance(values[0], str),
+}
+_FIXES: Final = {
+    "ROUND TO": "round to -15 to 15 decimals",
+    "SUBSTR": "use places up to a million",
+    "SUBSTR TO": "use places up to a million",
+    "CLAMP": "write CLAMP(x, low, high) with low < high",
+    "WIDTH_BUCKET": "write WIDTH_BUCKET(x, low, high, count) with low < high and a count of at least 1",
+    "LIKE": "write the pattern as a text",
+    "ILIKE": "write the pattern as a text",
+}
+
+
+# nodes that need more than a look into the table
+
+
+def _literal(_: Binder, node: exp.Literal) -> Expr:
+    if node.is_string:
+        return Expr.literal(str(node.this))
+    return Expr.literal(_number(str(node.this)))
+
+
+def _number(text: str) -> int | Fraction:
+    if not re.fullmatch(r"[0-9.eE+_-]{1,60}", text):
+        raise Refused("syntax", "a number is not understood", "write it in decimal digits")
+    try:
+        value = Fraction(text.replace("_", ""))
+    except (ValueError, ZeroDivisionError):
+        raise Refused("syntax", "a number is not understood", "write it in decimal digits") from None
+    if abs(value) > 10**300 or (value and abs(value) < Fraction(1, 10**300)):
+        raise Refused("syntax", "a number is too large or too small", "use another unit")
+    whole = value.denominator == 1 and not re.search(r"[.eE]", text)
+    return int(value) if whole else value
+
+
+def _boolean(_: Binder, node: exp.Boolean) -> Expr:
+    return Expr.literal(bool(node.this))
+
+
+def _null(_: Binder, __: exp.Null) -> Expr:
+    return Expr.literal(None)
+
+
+def _is(bind: Binder, node: exp.Is) -> Expr:
+    only(node, "this", "expression")
+    right = node.expression
+    if isinstance(right, exp.Null):
+        return apply("IS NULL", [bind(node.this)])
+    if isinstance(right, exp.Boolean):
+        return apply("IS TRUE" if right.this else "IS FALSE", [bind(node.this)])
+    raise not_allowed(node)
+
+
+def _case(bind: Binder, node: exp.Case) -> Expr:
+    only(node, "this", "ifs", "default")
+    arguments: list[Expr] = []
+    for branch in node.args["ifs"]:
+        test = bind(branch.this)
+        arguments.append(apply("=", [bind(node.this), test]) if node.args.get("this") else test)
+        arguments.append(bind(branch.args["true"]))
+    default = node.args.get("default")
+    return apply("CASE", [*arguments, bind(default) if default is not None else Expr.literal(None)])
+
+
+def _if(bind: Binder, node: exp.If) -> Expr:
+    only(node, "this", "true", "false")
+    other = node.args.get("false")
+    return apply("CASE", [bind(node.this), bind(node.args["true"]), bind(other) if other else Expr.literal(None)])
+
+
+def _cast(bind: Binder, node: exp.Cast) -> Expr:
+    only(node, "this", "to", "_type")
+    kind = _CASTS.get(node.args["to"].this.name)
+    if kind is None:
+        wanted = "INTEGER, DOUBLE, VARCHAR, BOOLEAN, DATE or TIMESTAMP"
+        raise Refused("function-not-allowed", "there is no cast to this type", f"cast to {wanted}")
+    value = bind(node.this)
+    if value.constant and kind in ("DATE", "TIMESTAMP") and isinstance(value.value, str):
+        return moment(value.value, Kind(kind.lower()))
+    return apply(f"CAST {kind}", [value])
+
+
+def _extract(bind: Binder, node: exp.Extract) -> Expr:
+    only(node, "this", "expression")
+    return _part(_unit(node.this), bind(node.expression))
+
+
+def _named_part(bind: Binder, node: exp.Expression) -> Expr:
+    only(node, "this")
+    return _part(_PARTS[type(node)], bind(node.this))
+
+
+def _part(part: str, value: Expr) -> Expr:
+    part = _ALIKE.get(part, part)
+    if part not in PARTS:
+        raise Refused("function-not-allowed", "this part of a date is not known", f"use one of: {', '.join(PARTS)}")
+    return apply(f"EXTRACT {part}", [value])
+
+
+def _truncate(bind: Binder, node: exp.Expression) -> Expr:
+    only(node, "this", "unit", "input_type_preserved", "unabbreviate")
+    part, value = _unit(node.args["unit"]), bind(node.this)
+    if part not in TRUNCATIONS:
+        known = ", ".join(TRUNCATIONS)
+        raise Refused("function-not-allowed", "dates cannot be cut to this", f"use one of: {known}")
+    kind = "TIMESTAMP" if value.domain.kind is Kind.TIMESTAMP or part in ("hour", "minute") else "DATE"
+    if kind == "TIMESTAMP" and value.domain.kind is Kind.DATE:
+        value = apply("CAST TIMESTAMP", [value])
+    return apply(f"DATE_TRUNC {part} {kind}", [value])
+
+
+def _difference(bind: Binder, node: exp.DateDiff) -> Expr:
+    only(node, "this", "expression", "unit")
+    part = _unit(node.args["unit"]) if node.args.get("unit") else "day"
+    if part not in DIFFERENCES:
+        known = ", ".join(DIFFERENCES)
+        raise Refused("function-not-allowed", "dates cannot be subtracted in this", f"use one of: {known}")
+    start, end = bind(node.expression), bind(node.this)
+    kinds = {start.domain.kind, end.domain.kind}
+    kind = Kind.TIMESTAMP if Kind.TIMESTAMP in kinds else Kind.DATE
+    return apply(f"DATE_DIFF {part}", [_dated(start, kind), _dated(end, kind)])
+
+
+def _unit(node: exp.Expression) -> str:
+    return str(node.name).lower()
+
+
+def _anonymous(bind: Binder, node: exp.Anonymous) -> Expr:
+    name = str(node.this).upper()
+    if name == "DATE_PART" and len(node.expressions) == 2:
+        return _part(_unit(node.expressions[0]), bind(node.expressions[1]))
+    if name not in _ANONYMOUS:
+        raise not_allowed(node)
+    return apply(_ANONYMOUS[name], [bind(part) for part in node.expressions])
+
+
+_READERS: Final[dict[type[exp.Expression], Callable[[Binder, Any], Expr]]] = {
+    exp.Literal: _literal,
+    exp.Boolean: _boolean,
+    exp.Null: _null,
+    exp.Is: _is,
+    exp.Case: _case,
+    exp.If: _if,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Extract: _extract,
+    exp.TimestampTrunc: _truncate,
+    exp.DateTrunc: _truncate,
+    exp.DateDiff: _difference,
+    exp.Anonymous: _anonymous,
+    **dict.fromkeys(_PARTS, _named_part),
+}
+
+
+def not_allowed(node: exp.Expression) -> Refused:
+    """A refusal that names what was written, not the text of it."""
+    name = str(node.this).upper() if isinstance(node, exp.Anonymous) else node.key.upper()
+    if isinstance(node, (exp.Subquery, exp.Select, exp.Exists)):
+        return Refused("private-subquery", "a subquery cannot stand here", "ask it as a question of its own")
+    if isinstance(node, exp.AggFunc):
+        return Refused(
+            "function-not-allowed", f"{name} cannot stand here", "use aggregates in SELECT, HAVING, ORDER BY"
+        )
+    shown = name if re.fullmatch(r"[A-Z0-9_]{1,40}", name) else "this function"
+    return Refused("function-not-allowed", f"{shown} is not on the list of functions", "see the functions of discreet")

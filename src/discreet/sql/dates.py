@@ -1,0 +1,147 @@
+"""Dates and times: parts, truncations and differences, with what they make of declared bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from typing import Final
+
+from discreet.policy.model import Key, Kind
+from discreet.sql.domain import Domain, number
+
+MOST_KEYS: Final = 100_000
+"""Truncations that are listed at most."""
+
+Rule = Callable[..., Domain]
+
+
+def as_date(value: Domain) -> Domain:
+    """The days that a date or time can fall on."""
+    low, high = (edge.date() if isinstance(edge, datetime) else edge for edge in (value.low, value.high))
+    return Domain(Kind.DATE, low, high) if isinstance(low, date) and isinstance(high, date) else Domain(Kind.DATE)
+
+
+def as_timestamp(value: Domain) -> Domain:
+    if isinstance(value.low, date) and isinstance(value.high, date):
+        return Domain(Kind.TIMESTAMP, _moment(value.low), _moment(value.high))
+    return Domain(Kind.TIMESTAMP)
+
+
+def _moment(value: date) -> datetime:
+    return value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+
+
+def _between(low: int, high: int) -> Rule:
+    return lambda _: number(Fraction(low), Fraction(high), integral=True)
+
+
+def _years(value: Domain) -> Domain:
+    low, high = (Fraction(edge.year) if isinstance(edge, date) else None for edge in (value.low, value.high))
+    return number(low, high, integral=True)
+
+
+PARTS: Final[dict[str, Rule]] = {
+    "year": _years,
+    "quarter": _between(1, 4),
+    "month": _between(1, 12),
+    "week": _between(1, 53),
+    "day": _between(1, 31),
+    "dow": _between(0, 6),
+    "isodow": _between(1, 7),
+    "doy": _between(1, 366),
+    "hour": _between(0, 23),
+    "minute": _between(0, 59),
+}
+
+
+# truncation: where a period begins, and where the next one does
+
+Step = tuple[Callable[[datetime], datetime], Callable[[datetime], datetime]]
+
+
+def _midnight(moment: datetime) -> datetime:
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _months(count: int) -> Step:
+    def begin(moment: datetime) -> datetime:
+        return _midnight(moment).replace(day=1, month=(moment.month - 1) // count * count + 1)
+
+    def following(moment: datetime) -> datetime:
+        months = moment.month - 1 + count
+        return moment.replace(year=moment.year + months // 12, month=months % 12 + 1)
+
+    return begin, following
+
+
+def _spans(length: timedelta, begin: Callable[[datetime], datetime]) -> Step:
+    return begin, lambda moment: moment + length
+
+
+_STEPS: Final[dict[str, Step]] = {
+    "year": _months(12),
+    "quarter": _months(3),
+    "month": _months(1),
+    "week": _spans(timedelta(weeks=1), lambda moment: _midnight(moment) - timedelta(days=moment.weekday())),
+    "day": _spans(timedelta(days=1), _midnight),
+    "hour": _spans(timedelta(hours=1), lambda moment: moment.replace(minute=0, second=0, microsecond=0)),
+    "minute": _spans(timedelta(minutes=1), lambda moment: moment.replace(second=0, microsecond=0)),
+}
+
+
+def _truncated(part: str) -> Rule:
+    begin, following = _STEPS[part]
+
+    def rule(value: Domain) -> Domain:
+        if not (isinstance(value.low, date) and isinstance(value.high, date)):
+            return Domain(value.kind)
+        dated = value.kind is Kind.DATE
+        moment, last = begin(_moment(value.low)), _moment(value.high)
+        keys: list[Key] = []
+        while moment <= last and len(keys) <= MOST_KEYS:
+            keys.append(moment.date() if dated else moment)
+            try:
+                moment = following(moment)
+            except (OverflowError, ValueError):
+                break
+        if len(keys) > MOST_KEYS or not keys:
+            return Domain(value.kind)
+        first, final = keys[0], keys[-1]
+        assert isinstance(first, date)
+        assert isinstance(final, date)
+        return Domain(value.kind, first, final, tuple(keys))
+
+    return rule
+
+
+TRUNCATIONS: Final[dict[str, Rule]] = {part: _truncated(part) for part in _STEPS}
+
+
+def _difference(seconds: int) -> Rule:
+    """Boundaries crossed between two moments; at most one more than whole periods fit."""
+
+    def rule(start: Domain, end: Domain) -> Domain:
+        edges = (start.low, start.high, end.low, end.high)
+        if not all(isinstance(edge, date) for edge in edges):
+            return number(None, None, integral=True)
+        first, last, low, high = (_moment(edge) for edge in edges if isinstance(edge, date))
+        least = (low - last) // timedelta(seconds=seconds)
+        most = -((first - high) // timedelta(seconds=seconds))
+        return number(Fraction(least - 1), Fraction(most + 1), integral=True)
+
+    return rule
+
+
+DIFFERENCES: Final[dict[str, Rule]] = {
+    part: _difference(seconds)
+    for part, seconds in {
+        "year": 365 * 86400,
+        "quarter": 90 * 86400,
+        "month": 28 * 86400,
+        "week": 7 * 86400,
+        "day": 86400,
+        "hour": 3600,
+        "minute": 60,
+    }.items()
+}

@@ -1,0 +1,80 @@
+"""Expressions over the columns of a relation: their engine text and what is known of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+
+from discreet.policy.model import Key
+from discreet.quoting import literal
+from discreet.sql.domain import Domain
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One allowed function: what it takes, its engine form, its interval rule and its NULL rule.
+
+    takes    a letter for each argument: n number, t text, b boolean, d date or time, a anything, s of one kind with the
+             other s, c a constant; a last `*` repeats the argument before it.
+    sql      the engine's text, with {0}, {1}, … for the arguments (numbers come as DOUBLE); or a function of them.
+    gives    the domain of the result from those of the arguments.
+    strict   whether NULL comes out only where NULL goes in. `own_nulls`: `gives` says it itself.
+    """
+
+    name: str
+    takes: str
+    sql: str | Callable[[Sequence[str]], str]
+    gives: Callable[..., Domain]
+    strict: bool = True
+    own_nulls: bool = False
+
+    def text(self, arguments: Sequence[str]) -> str:
+        return self.sql.format(*arguments) if isinstance(self.sql, str) else self.sql(arguments)
+
+    def domain(self, arguments: Sequence[Domain]) -> Domain:
+        found = self.gives(*arguments)
+        if self.own_nulls:
+            return found
+        return found.but(
+            nullable=any(part.nullable for part in arguments),
+            certain=self.strict and all(part.certain for part in arguments),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """A column, a literal, or a function of other expressions. Two that have the same text are the same."""
+
+    sql: str
+    domain: Domain
+    function: Function | None = None
+    arguments: tuple[Expr, ...] = ()
+    constant: bool = False
+
+    @classmethod
+    def literal(cls, value: Key | float | Fraction | datetime | None) -> Expr:
+        return cls(literal(value), Domain.of(value), constant=True)
+
+    @property
+    def value(self) -> Key | Fraction | None:
+        """The value of a literal."""
+        if self.domain.values:
+            return self.domain.values[0]
+        low = self.domain.low
+        return low if isinstance(low, Fraction) else None
+
+    def under(self, facts: Mapping[str, Domain]) -> Domain:
+        """Its domain where more is known about some columns; they are named by their text."""
+        if self.sql in facts:
+            return facts[self.sql]
+        if self.function is None:
+            return self.domain
+        return self.function.domain([argument.under(facts) for argument in self.arguments])
+
+    def columns(self) -> set[str]:
+        """The texts of the columns in it."""
+        if self.function is None:
+            return set() if self.constant else {self.sql}
+        return set().union(*(argument.columns() for argument in self.arguments))

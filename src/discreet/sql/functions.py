@@ -1,0 +1,282 @@
+"""The one table of functions. Every function is total: no row may raise an error.
+
+A function that is not here does not exist for analysts. Arithmetic runs in DOUBLE: overflow gives ±inf, which the clamp
+around an aggregate's argument holds back; NaN and x/0 give NULL.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final
+
+from discreet.policy.model import Kind
+from discreet.quoting import dated, double
+from discreet.sql import dates, domain
+from discreet.sql.domain import BOOLEAN, TEXT, Domain
+from discreet.sql.expression import Function
+
+ZERO: Final = Fraction(0)
+NAN: Final = "'nan'::DOUBLE"
+
+
+def _no_nan(text: str) -> str:
+    return f"NULLIF({text}, {NAN})"
+
+
+LOGARITHM: Final = "CASE WHEN {0} > 0 AND {1} > 0 THEN LN({1}) / NULLIF(LN({0}), 0e0) END"
+QUOTIENT: Final = _no_nan("{0} / NULLIF({1}, 0e0)")
+
+
+# rules that need more than interval arithmetic
+
+
+def _truth(*_: Domain) -> Domain:
+    return BOOLEAN
+
+
+def _tested(*_: Domain) -> Domain:
+    return Domain(Kind.BOOLEAN, certain=True)
+
+
+def _text(*_: Domain) -> Domain:
+    return TEXT
+
+
+def _length(_: Domain) -> Domain:
+    return domain.number(ZERO, None, integral=True)
+
+
+def _power(base: Domain, exponent: Domain) -> Domain:
+    """Bounded for a whole, constant exponent; and for a base that is not negative where the exponent is constant."""
+    if not (base.bounded and exponent.bounded) or exponent.low != exponent.high:
+        return domain.number(None, None)
+    (low, high), power = base.bounded, exponent.bounded[0]
+    if power < 0 or power > 64 or (low < 0 and power.denominator != 1):
+        return domain.number(None, None)
+    if power.denominator != 1:
+        return domain.increasing(base, lambda x: x ** float(power))
+    corners = [low ** int(power), high ** int(power)]
+    even = power % 2 == 0 and low <= 0 <= high
+    found = domain.number(ZERO if even else min(corners), max(corners))
+    return _widened(found)
+
+
+def _widened(found: Domain) -> Domain:
+    """A little room for a library function that may be off by a last digit."""
+    low, high = found.numbers
+    slip = Fraction(1, 2**44)
+    return domain.number(
+        None if low is None else low - abs(low) * slip, None if high is None else high + abs(high) * slip
+    )
+
+
+def _root(value: Domain) -> Domain:
+    return domain.increasing(value, math.sqrt, least=ZERO)
+
+
+def _exponential(value: Domain) -> Domain:
+    return domain.largest(domain.increasing(value, math.exp), Domain.of(Fraction(0)))
+
+
+def _natural(value: Domain) -> Domain:
+    return domain.increasing(value, math.log)
+
+
+def _decadic(value: Domain) -> Domain:
+    return domain.increasing(value, math.log10)
+
+
+def _rounded(value: Domain, digits: Domain | None = None) -> Domain:
+    return domain.rounded(value, int(digits.bounded[0]) if digits and digits.bounded else 0)
+
+
+def _clamped(value: Domain, low: Domain, high: Domain) -> Domain:
+    """Between the constants, and within the value's own bounds where those are narrower."""
+    if not (low.bounded and high.bounded):
+        return domain.number(None, None)
+    least, most = low.bounded[0], high.bounded[0]
+    below, above = value.numbers
+    integral = value.kind is low.kind is high.kind is Kind.INTEGER
+    found = domain.number(
+        least if below is None else min(max(below, least), most),
+        most if above is None else max(min(above, most), least),
+        integral=integral,
+    )
+    same = value.step is not None and domain.fits(low, value.step) and domain.fits(high, value.step)
+    return replace(found, step=value.step) if same else found
+
+
+def _bucket_text(arguments: Sequence[str]) -> str:
+    value, low, high, count = arguments
+    share = f"({value} - {low}) / ({high} - {low}) * {count}"
+    inside = f"LEAST(CAST(FLOOR(LEAST({share}, {count})) AS BIGINT) + 1, CAST({count} AS BIGINT))"
+    beyond = f"CAST({count} AS BIGINT) + 1"
+    return (
+        f"CASE WHEN {value} < {low} THEN 0 WHEN {value} >= {high} THEN {beyond} WHEN {value} >= {low} THEN {inside} END"
+    )
+
+
+def _bucket(value: Domain, low: Domain, high: Domain, count: Domain) -> Domain:
+    """0 below, count + 1 above, and what lies between numbered from 1."""
+    if not (low.bounded and high.bounded and count.bounded):
+        return domain.number(None, None, integral=True)
+    start, end, buckets = low.bounded[0], high.bounded[0], count.bounded[0]
+
+    def place(edge: Fraction) -> Fraction:
+        if edge < start:
+            return ZERO
+        inside = Fraction(math.floor((edge - start) / (end - start) * buckets) + 1)
+        return buckets + 1 if edge >= end else min(inside, buckets)
+
+    below, above = value.numbers
+    return domain.number(
+        ZERO if below is None else place(below), buckets + 1 if above is None else place(above), integral=True
+    )
+
+
+def _case_text(arguments: Sequence[str]) -> str:
+    pairs = zip(arguments[0:-1:2], arguments[1:-1:2], strict=True)
+    return f"CASE {' '.join(f'WHEN {test} THEN {then}' for test, then in pairs)} ELSE {arguments[-1]} END"
+
+
+def _case(*parts: Domain) -> Domain:
+    return domain.union([*parts[1:-1:2], parts[-1]])
+
+
+def _coalesced(*parts: Domain) -> Domain:
+    found = domain.union(parts)
+    return found.but(nullable=all(part.nullable for part in parts), certain=any(part.certain for part in parts))
+
+
+def _or_null(value: Domain, _: Domain) -> Domain:
+    return value.but(nullable=True, certain=False)
+
+
+def _whole(value: Domain) -> Domain:
+    """TRY_CAST to an integer rounds."""
+    return domain.rounded(value) if value.kind in domain.NUMERIC else domain.number(None, None, integral=True)
+
+
+def _real(value: Domain) -> Domain:
+    return domain.number(*value.numbers) if value.kind in domain.NUMERIC else domain.number(None, None)
+
+
+def _listed(arguments: Sequence[str]) -> str:
+    return f"({arguments[0]} IN ({', '.join(arguments[1:])}))"
+
+
+def _joined(arguments: Sequence[str]) -> str:
+    return f"({' || '.join(arguments)})"
+
+
+def _concatenated(arguments: Sequence[str]) -> str:
+    return f"CONCAT({', '.join(arguments)})"
+
+
+def _least(arguments: Sequence[str]) -> str:
+    return f"LEAST({', '.join(arguments)})"
+
+
+def _greatest(arguments: Sequence[str]) -> str:
+    return f"GREATEST({', '.join(arguments)})"
+
+
+_ROWS: Final = (
+    # arithmetic
+    Function("+", "nn", _no_nan("{0} + {1}"), domain.add, strict=False),
+    Function("-", "nn", _no_nan("{0} - {1}"), domain.subtract, strict=False),
+    Function("*", "nn", _no_nan("{0} * {1}"), domain.multiply, strict=False),
+    Function("/", "nn", QUOTIENT, domain.divide, strict=False),
+    Function("//", "nn", f"FLOOR({QUOTIENT})", lambda a, b: domain.floored(domain.divide(a, b)), strict=False),
+    Function("%", "nn", _no_nan("{0} % NULLIF({1}, 0e0)"), domain.modulo, strict=False),
+    Function("NEGATE", "n", "(-{0})", domain.negate),
+    Function("ABS", "n", "ABS({0})", domain.absolute),
+    Function("ROUND", "n", "ROUND({0})", _rounded),
+    Function("ROUND TO", "nc", _no_nan("ROUND({0}, CAST({1} AS INTEGER))"), _rounded, strict=False),
+    Function("FLOOR", "n", "FLOOR({0})", domain.floored),
+    Function("CEIL", "n", "CEIL({0})", domain.ceiled),
+    Function("SQRT", "n", "CASE WHEN {0} >= 0 THEN SQRT({0}) END", _root, strict=False),
+    Function("EXP", "n", "EXP({0})", _exponential),
+    Function("LN", "n", "CASE WHEN {0} > 0 THEN LN({0}) END", _natural, strict=False),
+    Function("LOG10", "n", "CASE WHEN {0} > 0 THEN LOG10({0}) END", _decadic, strict=False),
+    Function("LOG", "nn", _no_nan(LOGARITHM), lambda base, a: domain.divide(_natural(a), _natural(base)), strict=False),
+    Function("POWER", "nn", _no_nan("POW({0}, {1})"), _power, strict=False),
+    Function("LEAST", "n*", _least, domain.smallest, strict=False),
+    Function("GREATEST", "n*", _greatest, domain.largest, strict=False),
+    Function("CLAMP", "ncc", "CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END", _clamped),
+    Function("WIDTH_BUCKET", "nccc", _bucket_text, _bucket),
+    # truth
+    Function("=", "ss", "({0} = {1})", _truth),
+    Function("<>", "ss", "({0} <> {1})", _truth),
+    Function("<", "ss", "({0} < {1})", _truth),
+    Function("<=", "ss", "({0} <= {1})", _truth),
+    Function(">", "ss", "({0} > {1})", _truth),
+    Function(">=", "ss", "({0} >= {1})", _truth),
+    Function("BETWEEN", "sss", "({0} BETWEEN {1} AND {2})", _truth),
+    Function("IN", "ss*", _listed, _truth, strict=False),
+    Function("LIKE", "tc", "({0} LIKE {1})", _truth),
+    Function("ILIKE", "tc", "({0} ILIKE {1})", _truth),
+    Function("AND", "bb", "({0} AND {1})", _truth),
+    Function("OR", "bb", "({0} OR {1})", _truth),
+    Function("NOT", "b", "(NOT {0})", _truth),
+    Function("IS NULL", "a", "({0} IS NULL)", _tested, own_nulls=True),
+    Function("IS TRUE", "b", "({0} IS TRUE)", _tested, own_nulls=True),
+    Function("IS FALSE", "b", "({0} IS FALSE)", _tested, own_nulls=True),
+    # choice
+    Function("CASE", "(bs)*s", _case_text, _case, own_nulls=True),
+    Function("COALESCE", "s*", lambda texts: f"COALESCE({', '.join(texts)})", _coalesced, own_nulls=True),
+    Function("NULLIF", "ss", "NULLIF({0}, {1})", _or_null, own_nulls=True),
+    # casts
+    Function("CAST INTEGER", "a", "TRY_CAST({0} AS BIGINT)", _whole, strict=False),
+    Function("CAST NUMBER", "a", _no_nan("TRY_CAST({0} AS DOUBLE)"), _real, strict=False),
+    Function("CAST TEXT", "a", "CAST({0} AS VARCHAR)", _text),
+    Function("CAST BOOLEAN", "a", "TRY_CAST({0} AS BOOLEAN)", _truth, strict=False),
+    Function("CAST DATE", "a", dated("TRY_CAST({0} AS DATE)", Kind.DATE), dates.as_date, strict=False),
+    Function(
+        "CAST TIMESTAMP", "a", dated("TRY_CAST({0} AS TIMESTAMP)", Kind.TIMESTAMP), dates.as_timestamp, strict=False
+    ),
+    # text
+    Function("LOWER", "t", "LOWER({0})", _text),
+    Function("UPPER", "t", "UPPER({0})", _text),
+    Function("TRIM", "t", "TRIM({0})", _text),
+    Function("LENGTH", "t", "LENGTH({0})", _length),
+    Function("SUBSTR", "tc", "SUBSTR({0}, {1})", _text),
+    Function("SUBSTR TO", "tcc", "SUBSTR({0}, {1}, {2})", _text),
+    Function("||", "tt*", _joined, _text),
+    Function("CONCAT", "t*", _concatenated, lambda *_: Domain(Kind.TEXT, certain=True), own_nulls=True),
+    # dates
+    *(
+        Function(f"EXTRACT {part}", "d", f"EXTRACT({part} FROM {{0}})", rule, strict=False)
+        for part, rule in dates.PARTS.items()
+    ),
+    *(
+        Function(f"DATE_TRUNC {part} {kind}", "d", f"CAST(DATE_TRUNC('{part}', {{0}}) AS {kind})", rule)
+        for part, rule in dates.TRUNCATIONS.items()
+        for kind in ("DATE", "TIMESTAMP")
+    ),
+    *(
+        Function(f"DATE_DIFF {part}", "dd", f"DATE_DIFF('{part}', {{0}}, {{1}})", rule, strict=False)
+        for part, rule in dates.DIFFERENCES.items()
+    ),
+)
+
+FUNCTIONS: Final = {row.name: row for row in _ROWS}
+
+
+def whole_steps(value: str, step: Fraction | None, low: int, high: int) -> str:
+    """A number as an integer number of steps, rounded half up and held between two integers; NULL stays NULL.
+
+    Without a step the value is a whole number already.
+
+    Theorem  Whatever the row holds, the result is NULL or an integer from `low` to `high`.
+    Proof    NaN became NULL before. Values from `high` steps on give `high`, those up to `low` give `low`. Between them
+             the quotient q satisfies low < q < high, and ⌊q + ½⌋ stays within, since both ends are integers that
+             float64 holds exactly.
+    """
+    steps = value if step is None else f"{value} / {double(step)}"
+    inside = value if step is None else f"FLOOR({steps} + 0.5e0)"
+    held = f"WHEN {steps} >= {high} THEN {high} WHEN {steps} <= {low} THEN {low}"
+    return f"CASE {held} ELSE TRY_CAST({inside} AS BIGINT) END"

@@ -1,0 +1,96 @@
+"""Keys of GROUP BY that are public: every one of them appears in the answer, also those without rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from discreet.errors import Refused
+from discreet.policy.model import Key, Kind
+from discreet.quoting import literal
+from discreet.sql.domain import Domain
+from discreet.sql.expression import Expr
+from discreet.sql.nodes import Field
+
+MOST_GROUPS: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """An expression whose possible values follow from policy and text.
+
+    Theorem  Which keys appear says nothing about the data. Proof: they are listed from policy and text.
+
+    Values that are not listed count as NULL. NULL is a key only where the policy or the text names it; rows with a NULL
+    that is no key are left out.
+    """
+
+    expr: Expr
+    field: Field | None
+    """The stored column that it is, if it is one."""
+
+    @property
+    def domain(self) -> Domain:
+        return self.expr.domain
+
+    @property
+    def count(self) -> int:
+        return (self.domain.count() or 0) + self.domain.nullable
+
+    def values(self) -> list[Key | None]:
+        return [*self.domain.keys(), *([None] if self.domain.nullable else [])]
+
+    @property
+    def sql(self) -> str:
+        """The key of a row, NULL if it is not listed."""
+        if self._closed:
+            return self.expr.sql
+        text = f"TRY_CAST({self.expr.sql} AS BIGINT)" if self.domain.kind is Kind.INTEGER else self.expr.sql
+        if self.domain.kind is Kind.TEXT:
+            listed = ", ".join(literal(value) for value in self.domain.values or ())
+            return f"CASE WHEN {text} IN ({listed}) THEN {text} END"
+        keys = list(self.domain.keys())
+        return f"CASE WHEN {text} BETWEEN {literal(keys[0])} AND {literal(keys[-1])} THEN {text} END"
+
+    @property
+    def _closed(self) -> bool:
+        """Whether every row gives a listed value or NULL already: the copy holds declared values only."""
+        if self.domain.kind is Kind.BOOLEAN:
+            return True
+        if self.field is not None:
+            return self.domain.values is not None
+        chosen = self.expr.function
+        return chosen is not None and chosen.name == "CASE" and all(
+            argument.constant for argument in (*self.expr.arguments[1:-1:2], self.expr.arguments[-1])
+        )  # fmt: skip
+
+
+def public_key(expr: Expr, field: Field | None, shown: str) -> PublicKey:
+    """The key, or a refusal."""
+    count = expr.domain.count()
+    if count is None:
+        if expr.domain.kind is Kind.TEXT:
+            raise Refused(
+                "private-keys-need-delta",
+                f"the keys of {shown} are private",
+                f"declare its values in the policy, or group by CASE WHEN {shown} = '…' THEN '…' ELSE 'other' END",
+            )
+        raise Refused(
+            "undeclared-bounds",
+            f"the keys of {shown} cannot be listed",
+            "cut it with WIDTH_BUCKET(x, low, high, count) or DATE_TRUNC('month', x), or declare min and max",
+        )
+    key = PublicKey(expr, field)
+    if key.count > MOST_GROUPS:
+        raise too_many(key.count)
+    if not count:
+        raise Refused("undeclared-bounds", f"{shown} has no possible value", "widen its bounds")
+    return key
+
+
+def too_many(count: int) -> Refused:
+    return Refused(
+        "too-many-groups",
+        f"there would be {count:,} groups, and at most {MOST_GROUPS:,} are drawn",
+        "group by fewer columns or by coarser keys",
+    )

@@ -1,0 +1,68 @@
+"""The columns of a subquery that keeps rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.quoting import name
+from discreet.sql.expression import Expr
+from discreet.sql.nodes.node import Field, Limits, Node, Owner
+
+UNIT = "_discreet_unit"
+ORDER = "_discreet_order"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Computed columns, each under a name of its own.
+
+    Theorem  Rows per unit stay as they are. Proof: one row in, one row out, computed from its own values.
+    """
+
+    child: Node
+    items: tuple[tuple[str, Expr], ...]
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        stored = {field.expr.sql: field for field in self.child.fields}
+        return tuple(self._field(place, *item, stored) for place, item in enumerate(self.items))
+
+    def _field(self, place: int, label: str, expr: Expr, stored: dict[str, Field]) -> Field:
+        kept = stored.get(expr.sql)
+        return Field(
+            label,
+            Expr(name(f"c{place}"), expr.domain),
+            name(f"c{place}_rank") if kept and kept.rank else None,
+            name(f"c{place}_nth") if kept and kept.nth else None,
+        )
+
+    @property
+    def owner(self) -> Owner:
+        owner = self.child.owner
+        return Owner(None if owner.column is None else name(UNIT), owner.names)
+
+    @property
+    def rows(self) -> int | None:
+        return self.child.rows
+
+    @property
+    def order(self) -> str | None:
+        return None if self.child.order is None else name(ORDER)
+
+    @property
+    def limits(self) -> Limits:
+        return self.child.limits
+
+    def sql(self) -> str:
+        stored = {field.expr.sql: field for field in self.child.fields}
+        columns = []
+        for place, (_, expr) in enumerate(self.items):
+            columns.append(f"{expr.sql} AS {name(f'c{place}')}")
+            kept = stored.get(expr.sql)
+            if kept and kept.rank:
+                columns.append(f"{kept.rank} AS {name(f'c{place}_rank')}")
+            if kept and kept.nth:
+                columns.append(f"{kept.nth} AS {name(f'c{place}_nth')}")
+        if self.child.owner.column is not None:
+            columns += [f"{self.child.owner.column} AS {name(UNIT)}", f"{self.child.order} AS {name(ORDER)}"]
+        return f"SELECT {', '.join(columns)} FROM ({self.child.sql()})"

@@ -1,0 +1,83 @@
+"""Reading a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.policy.layout import ROW, UNIT, key_rank, row_in_key
+from discreet.policy.model import Column, Kind, Table
+from discreet.quoting import name
+from discreet.sql.domain import Domain
+from discreet.sql.expression import Expr
+from discreet.sql.nodes.node import Field, Limits, Owner
+
+SECRET = "discreet_secret()"
+"""The key of all hashes: a macro of the engine's, which analysts cannot name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The first `max_rows` rows of each unit.
+
+    Theorem  At most `max_rows` rows belong to one unit, and which ones depends on that unit's own rows alone.
+    Proof    The rank is a position within the unit, stored in the private copy or computed here, by keyed hash of the
+             unit and all declared columns; ties are between identical rows.
+    """
+
+    table: Table
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(self._field(column) for column in self.table.columns.values())
+
+    def _field(self, column: Column) -> Field:
+        expr = Expr(name(column.name), domain_of(column))
+        if not (column.is_key and self._ranked):
+            return Field(column.name, expr)
+        nth = self.table.max_rows_per_group < self.table.max_rows
+        return Field(column.name, expr, name(key_rank(column.name)), name(row_in_key(column.name)) if nth else None)
+
+    @property
+    def owner(self) -> Owner:
+        owner = self.table.owner
+        if owner is None or owner.column is None:
+            return Owner(None, frozenset())
+        return Owner(name(UNIT), frozenset({owner.column.lower()}))
+
+    @property
+    def _ranked(self) -> bool:
+        return self.owner.column is not None and self.table.copied
+
+    @property
+    def rows(self) -> int:
+        return self.table.max_rows
+
+    @property
+    def order(self) -> str | None:
+        return None if self.owner.column is None else name(ROW)
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.table.max_groups, self.table.max_rows_per_group)
+
+    def sql(self) -> str:
+        source = name(self.table.name)
+        if self.owner.column is None:
+            return f"SELECT * FROM {source}"
+        if self._ranked:
+            return f"SELECT * FROM {source} WHERE {name(ROW)} <= {self.rows}"
+        columns = [name(column) for column in self.table.columns]
+        order = ", ".join([f"hash({', '.join([SECRET, name(UNIT), *columns])})", *columns])
+        rank = f"row_number() OVER (PARTITION BY {name(UNIT)} ORDER BY {order})"
+        return f"SELECT * FROM (SELECT *, {rank} AS {name(ROW)} FROM {source}) WHERE {name(ROW)} <= {self.rows}"
+
+
+def domain_of(column: Column) -> Domain:
+    """What the policy says about a column."""
+    low, high = column.bounds or (None, None)
+    values = column.values
+    if values is not None and column.kind is Kind.INTEGER and low is None:
+        whole = [int(value) for value in values if isinstance(value, int)]
+        edges = Domain.of(min(whole)).low, Domain.of(max(whole)).high
+        return Domain(column.kind, *edges, values, nullable=column.nullable)
+    return Domain(column.kind, low, high, values, nullable=column.nullable, step=column.step)

@@ -1,0 +1,124 @@
+"""From text to a syntax tree, or a refusal. What is not one SELECT of moderate size goes no further."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any, Final
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from discreet.errors import Refused
+from discreet.exact import number
+
+LONGEST: Final = 100_000
+MOST_TOKENS: Final = 20_000
+DEEPEST: Final = 30
+"""Nested parentheses and CASEs, counted on tokens before anything recursive sees them."""
+DEEPEST_TREE: Final = 150
+"""Nested operators, such as a + b + c + …"""
+_OPENS: Final = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
+_CLOSES: Final = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+DIALECTS: Final = ("duckdb", "bigquery")
+
+
+def statement(text: object, dialect: str | None = None, params: Mapping[str, object] | None = None) -> exp.Query:
+    """The one SELECT that a text holds, its named parameters filled in."""
+    if not isinstance(text, str):
+        raise Refused("syntax", f"a question is a text, not {type(text).__name__}", "write SQL, as a string")
+    language = dialect or "duckdb"
+    if language not in DIALECTS:
+        raise Refused("syntax", f"dialect {dialect!r} is not known", f"use one of: {', '.join(DIALECTS)}")
+    tokens = _tokens(text, language)
+    try:
+        found = Dialect.get_or_raise(language).parser().parse(tokens, text)
+    except ParseError as error:
+        raise _not_understood(error) from None
+    except RecursionError:
+        raise _too_complex("it is nested too deeply", "ask a simpler question") from None
+    statements = [part for part in found if part is not None and not isinstance(part, exp.Semicolon)]
+    if not statements:
+        raise Refused("syntax", "there is no statement", "write one SELECT, such as SELECT COUNT(*) FROM a_table")
+    if len(statements) > 1:
+        raise Refused("statement-not-allowed", "there is more than one statement", "ask one SELECT at a time")
+    tree = statements[0]
+    if not isinstance(tree, exp.Query) or isinstance(tree, exp.Table):
+        raise Refused("statement-not-allowed", "only SELECT is answered", "write one SELECT")
+    _measure(tree)
+    return _filled(tree, params)
+
+
+def _filled(tree: exp.Query, params: object) -> exp.Query:
+    """Put the values of named parameters, $name or :name, in their places."""
+    if params is not None and not isinstance(params, Mapping):
+        raise Refused("syntax", "params must map names to values", 'write params={"name": value}')
+    values = dict(params or {})
+    for node in list(tree.find_all(exp.Placeholder, exp.Parameter)):
+        name = str(node.name)
+        if name not in values:
+            raise Refused("syntax", "a parameter has no value", 'write params={"name": value} for $name in the text')
+        node.replace(_literal(values[name]))
+    return tree
+
+
+def _literal(value: object) -> Any:
+    if value is None or isinstance(value, (bool, str)):
+        return exp.convert(value)
+    if isinstance(value, datetime):
+        return exp.cast(exp.Literal.string(value.isoformat(sep=" ")), "timestamp")
+    if isinstance(value, date):
+        return exp.cast(exp.Literal.string(value.isoformat()), "date")
+    try:
+        exact = number(value, "a parameter")
+    except (TypeError, ValueError):
+        raise Refused("syntax", "a parameter cannot be used", "pass numbers, texts, dates, True, False, None") from None
+    sign = exp.Neg if exact < 0 else exp.Paren
+    whole = exact.denominator == 1 and not isinstance(value, float)
+    written = str(abs(int(exact))) if whole else repr(float(abs(exact)))
+    return sign(this=exp.Literal.number(written))
+
+
+def _tokens(text: str, language: str) -> list[Token]:
+    if len(text) > LONGEST:
+        raise _too_complex(f"it has more than {LONGEST} characters", "ask a shorter one")
+    strange = next((letter for letter in text if ord(letter) < 32 and letter not in "\t\n\r"), None)
+    if strange is not None or "\x7f" in text:
+        raise Refused("syntax", "there is a control character in the text", "remove it")
+    if any(0xD800 <= ord(letter) <= 0xDFFF for letter in text):
+        raise Refused("syntax", "the text is not valid Unicode", "remove the lone surrogates")
+    try:
+        tokens = sqlglot.tokenize(text, read=language)
+    except TokenError:
+        raise Refused("syntax", "a quote or a comment does not end", "close it") from None
+    if len(tokens) > MOST_TOKENS:
+        raise _too_complex(f"it has more than {MOST_TOKENS} words and signs", "ask a shorter one")
+    depth = 0
+    for token in tokens:
+        depth += (token.token_type in _OPENS) - (token.token_type in _CLOSES)
+        if depth > DEEPEST:
+            raise _too_complex(f"it is nested more than {DEEPEST} deep", "ask a simpler question")
+    return tokens
+
+
+def _measure(tree: exp.Query) -> None:
+    """Refuse a tree that is too deep for functions that call themselves."""
+    level: list[Any] = [tree]
+    for _ in range(DEEPEST_TREE):
+        level = [child for node in level for child in node.iter_expressions()]
+        if not level:
+            return
+    raise _too_complex("too many operators are chained", "use IN for long lists, or ask a simpler question")
+
+
+def _not_understood(error: ParseError) -> Refused:
+    details = error.errors[0] if error.errors else {}
+    where = f" near line {details['line']}, column {details['col']}" if details.get("line") else ""
+    return Refused("syntax", f"the text is not understood{where}", "write SQL as DuckDB does")
+
+
+def _too_complex(reason: str, fix: str) -> Refused:
+    return Refused("too-complex", f"the question is too complex: {reason}", fix)

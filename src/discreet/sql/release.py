@@ -1,0 +1,141 @@
+"""Where private rows become numbers: what is grouped, how one unit is bounded, and the one query that counts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from discreet.accounting.losses import Reach
+from discreet.policy.model import Key
+from discreet.quoting import name
+from discreet.sql.aggregates import Aggregate
+from discreet.sql.keys import MOST_GROUPS, PublicKey, too_many
+from discreet.sql.measures import Contribution, Measure
+from discreet.sql.nodes import Limits, Node
+from discreet.sql.nodes.scan import SECRET
+
+Cell = tuple[Key | None, ...]
+
+
+@dataclass(frozen=True)
+class Release:
+    """Grouped measures of private rows.
+
+    Theorem  Adding or removing one unit moves each measure in at most `cells` groups, by at most `rows` rows in each
+             and `total` rows in all, and changes nothing else.
+    Proof    A unit has at most child.rows rows, none of which depends on other units. Where that allows too many
+             groups, only rows whose key has a rank up to `groups` count; where it allows too many rows in a group, only
+             those of rank up to `rows_per_group` in it. Both ranks are positions within the unit, by keyed hash. Groups
+             are listed in advance.
+    """
+
+    child: Node
+    keys: tuple[PublicKey, ...]
+    aggregates: tuple[Aggregate, ...]
+    limits: Limits
+
+    @cached_property
+    def measures(self) -> tuple[Measure, ...]:
+        """Each once."""
+        return tuple(dict.fromkeys(measure for aggregate in self.aggregates for measure in aggregate.measures))
+
+    @cached_property
+    def groups(self) -> int:
+        found = math.prod(key.count for key in self.keys)
+        if found > MOST_GROUPS:
+            raise too_many(found)
+        return found
+
+    def cells(self) -> list[Cell]:
+        """Every group, in the order of the policy."""
+        return list(itertools.product(*(key.values() for key in self.keys)))
+
+    @cached_property
+    def contribution(self) -> Contribution:
+        rows = self._rows
+        in_group = min(rows, self.limits.rows_per_group)
+        cells = min(rows, self.limits.groups, self.groups)
+        return Contribution(cells, in_group, min(rows, cells * in_group))
+
+    @property
+    def _rows(self) -> int:
+        if self.child.rows is None:
+            raise NotImplementedError("rows are bounded before they are released")
+        return self.child.rows
+
+    def reach(self, measure: Measure) -> Reach:
+        return measure.reach(self.contribution)
+
+    # the one query
+
+    def sql(self) -> str:
+        """Groups with their exact integers: keys first, then measures."""
+        arguments = list(dict.fromkeys(m.argument for m in self.measures if m.argument is not None))
+        columns = {argument: name(f"x{place}") for place, argument in enumerate(arguments)}
+        keys = [name(f"k{place}") for place in range(len(self.keys))]
+        totals = [measure.sql(columns.get(measure.argument or "", ""), name("u")) for measure in self.measures]
+        named = [f"{total} AS {name(f'm{place}')}" for place, total in enumerate(totals)]
+        grouping = f" GROUP BY {', '.join(keys)}" if keys else ""
+        return f"SELECT {', '.join([*keys, *named])} FROM ({self._bounded(columns)}){grouping}"
+
+    def _bounded(self, columns: dict[str, str]) -> str:
+        keys = [name(f"k{place}") for place in range(len(self.keys))]
+        items = [f"{key.sql} AS {column}" for key, column in zip(self.keys, keys, strict=True)]
+        items += [f"{argument} AS {column}" for argument, column in columns.items()]
+        ranks = self._stored_ranks()
+        chosen = self._chosen(keys) if ranks is None else []
+        if self.child.owner.column is not None:
+            items.append(f"{self.child.owner.column} AS {name('u')}")
+            if chosen:
+                items.append(f"{self.child.order} AS {name('o')}")
+        listed = ", ".join(items) or "1 AS one"
+        stored = f" WHERE {' AND '.join(ranks)}" if ranks else ""
+        rows = f"SELECT {listed} FROM ({self.child.sql()}){stored}"
+        present = [
+            f"{column} IS NOT NULL" for key, column in zip(self.keys, keys, strict=True) if not key.domain.nullable
+        ]
+        if present:
+            rows = f"SELECT * FROM ({rows}) WHERE {' AND '.join(present)}"
+        if chosen:
+            windows = ", ".join(f"{window} AS {name(f'r{place}')}" for place, (window, _) in enumerate(chosen))
+            tests = " AND ".join(f"{name(f'r{place}')} <= {most}" for place, (_, most) in enumerate(chosen))
+            rows = f"SELECT * FROM (SELECT *, {windows} FROM ({rows})) WHERE {tests}"
+        return rows
+
+    @property
+    def _too_many_groups(self) -> bool:
+        return self.limits.groups < min(self._rows, self.groups)
+
+    @property
+    def _too_many_rows(self) -> bool:
+        return self.limits.rows_per_group < self._rows
+
+    def _stored_ranks(self) -> list[str] | None:
+        """Conditions on stored ranks that do the bounding; None if it takes more than that."""
+        if not (self._too_many_groups or self._too_many_rows):
+            return []
+        field = self.keys[0].field if len(self.keys) == 1 else None
+        if field is None or field.rank is None or (self._too_many_rows and field.nth is None):
+            return None
+        conditions = []
+        if self._too_many_groups:
+            conditions.append(f"{field.rank} <= {self.limits.groups}")
+        if self._too_many_rows:
+            conditions.append(f"{field.nth} <= {self.limits.rows_per_group}")
+        return conditions
+
+    def _chosen(self, keys: Sequence[str]) -> list[tuple[str, int]]:
+        """Ranks that are computed when the question is asked, with how far they may go."""
+        found = []
+        unit = name("u")
+        if self._too_many_groups:
+            order = ", ".join([f"hash({', '.join([SECRET, unit, *keys])})", *keys])
+            found.append((f"dense_rank() OVER (PARTITION BY {unit} ORDER BY {order})", self.limits.groups))
+        if self._too_many_rows:
+            parts = ", ".join([unit, *keys])
+            window = f"row_number() OVER (PARTITION BY {parts} ORDER BY {name('o')})"
+            found.append((window, self.limits.rows_per_group))
+        return found

@@ -1,0 +1,329 @@
+"""The parts of one SELECT: over private rows a release and what follows it, over public values just the latter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
+
+from sqlglot import exp
+
+from discreet.errors import Refused
+from discreet.policy.model import Kind
+from discreet.quoting import name
+from discreet.sql.after import After, Column, Order
+from discreet.sql.aggregates import Aggregate, bound, shared
+from discreet.sql.bind import Binder, not_allowed
+from discreet.sql.domain import Domain
+from discreet.sql.expression import Expr
+from discreet.sql.keys import public_key
+from discreet.sql.nodes import Node
+from discreet.sql.release import Release
+from discreet.sql.scope import Scope, labels, truth
+
+MOST_ROWS: Final = 10**12
+_KNOWN: Final = frozenset(
+    {"with_", "expressions", "from_", "where", "group", "having", "order", "limit", "offset", "distinct"}
+)
+_CODES: Final = {
+    "joins": ("join-off-unit", "joins are not answered yet", "ask about one table"),
+    "laterals": ("statement-not-allowed", "LATERAL is not answered", "ask without it"),
+    "qualify": ("statement-not-allowed", "QUALIFY is not answered", "use HAVING"),
+    "into": ("statement-not-allowed", "nothing can be written", "leave INTO out"),
+    "sample": ("statement-not-allowed", "rows cannot be sampled", "leave the sample out"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """The clauses of a SELECT; others are refused."""
+
+    items: list[Any]
+    source: Any
+    where: Any
+    group: Any
+    having: Any
+    orders: list[Any]
+    limit: int | None
+    offset: int | None
+    distinct: bool
+    ctes: Any
+
+    @classmethod
+    def of(cls, tree: exp.Select) -> Self:
+        for clause, value in tree.args.items():
+            if clause not in _KNOWN and value not in (None, False, []):
+                code, reason, fix = _CODES.get(
+                    clause, ("statement-not-allowed", f"{clause.upper()} is not answered", "leave it out")
+                )
+                raise Refused(code, reason, fix)
+        args = tree.args
+        if args.get("from_") is None or not tree.expressions:
+            raise Refused("syntax", "there is nothing to read from", "write SELECT … FROM a_table")
+        distinct = args.get("distinct")
+        if distinct is not None and distinct.args.get("on"):
+            raise Refused("statement-not-allowed", "DISTINCT ON is not answered", "use DISTINCT or GROUP BY")
+        return cls(
+            tree.expressions,
+            args["from_"].this,
+            _inner(args.get("where")),
+            args.get("group"),
+            _inner(args.get("having")),
+            args["order"].expressions if args.get("order") else [],
+            _count(args.get("limit"), "LIMIT"),
+            _count(args.get("offset"), "OFFSET"),
+            distinct is not None,
+            args.get("with_"),
+        )
+
+    @property
+    def aggregated(self) -> bool:
+        """Whether rows are counted, and not kept."""
+        return self.group is not None or self.having is not None or any(is_aggregate(item) for item in self.items)
+
+
+def _inner(clause: Any) -> Any:
+    return None if clause is None else clause.this
+
+
+def _count(clause: Any, word: str) -> int | None:
+    if clause is None:
+        return None
+    literal = clause.expression if isinstance(clause, (exp.Limit, exp.Offset)) else None
+    extra = [place for place, value in clause.args.items() if value and place not in ("expression", "this")]
+    if not isinstance(literal, exp.Literal) or literal.is_string or not str(literal.this).isdecimal() or extra:
+        raise Refused("syntax", f"{word} takes a whole number", f"write {word} 10")
+    return min(int(str(literal.this)[:13]), MOST_ROWS)
+
+
+def is_aggregate(tree: exp.Expression) -> bool:
+    """Whether something in it is counted over rows; what stands in subqueries is their own affair."""
+    if isinstance(tree, exp.Query):
+        return False
+    if isinstance(tree, (exp.AggFunc, exp.Filter)):
+        return True
+    return any(is_aggregate(child) for child in tree.iter_expressions())
+
+
+# private rows
+
+
+def row_items(clauses: Clauses, scope: Scope) -> list[tuple[str, Expr]]:
+    """The columns of a subquery that keeps rows."""
+    for refused, word in ((clauses.limit, "LIMIT"), (clauses.offset, "OFFSET"), (clauses.distinct or None, "DISTINCT")):
+        if refused is not None:
+            raise Refused(
+                "not-an-aggregate", f"{word} on private rows is not answered", f"use {word} on the released result"
+            )
+    items: list[tuple[str, Expr]] = []
+    for node, label in zip(clauses.items, labels(clauses.items), strict=True):
+        if isinstance(node, exp.Star):
+            items += [(field.name, field.expr) for _, field in scope.fields]
+        elif not scope.is_owner(node.this if isinstance(node, exp.Alias) else node):
+            items.append((label, scope.bind(node)))
+    return items
+
+
+def release_select(clauses: Clauses, source: Node, scope: Scope) -> tuple[Release, tuple[Column, ...], After]:
+    """What is counted, and what is shown of it."""
+    grouping = _Grouping(clauses, source, scope)
+    after = grouping.after()
+    aggregates = tuple(shared(grouping.aggregates))
+    release = Release(source, tuple(grouping.keys), aggregates, source.limits)
+    if not aggregates:
+        raise Refused("not-an-aggregate", "nothing is counted", "add COUNT(*) to the SELECT")
+    _ = release.groups  # refuses if there are too many
+    return release, columns_of(release), after
+
+
+def columns_of(release: Release) -> tuple[Column, ...]:
+    """What a release gives: keys k0, k1, …, then aggregates a0, a1, …"""
+    columns = [Column(f"k{place}", _leaf("k", place, key.domain)) for place, key in enumerate(release.keys)]
+    columns += [Column(f"a{place}", _leaf("a", place, a.domain)) for place, a in enumerate(release.aggregates)]
+    return tuple(columns)
+
+
+def _leaf(letter: str, place: int, domain: Domain) -> Expr:
+    return Expr(name(f"{letter}{place}"), domain)
+
+
+class _Grouping:
+    """One grouping while it is bound: aggregates are collected as they are met."""
+
+    def __init__(self, clauses: Clauses, source: Node, scope: Scope) -> None:
+        self.clauses = clauses
+        self.scope = scope
+        self.aggregates: list[Aggregate] = []
+        fields = {field.expr.sql: field for field in source.fields}
+        bound_keys = [(node, scope.bind(node)) for node in grouped_by(clauses, scope)]
+        unique = {expr.sql: (node, expr) for node, expr in bound_keys}
+        self.keys = [
+            public_key(expr, fields.get(expr.sql), node.sql(dialect="duckdb")) for node, expr in unique.values()
+        ]
+        self._texts = {key.expr.sql: place for place, key in enumerate(self.keys)}
+
+    def after(self) -> After:
+        return shown(self.clauses, self._resolve, self._special)
+
+    def _special(self, node: exp.Expression) -> Expr | None:
+        aggregate = bound(node, self.scope.bind, self.scope.is_owner)
+        if aggregate is not None:
+            keys = [found.key for found in self.aggregates]
+            if aggregate.key not in keys:
+                self.aggregates.append(aggregate)
+                keys.append(aggregate.key)
+            return _leaf("a", keys.index(aggregate.key), aggregate.domain)
+        if isinstance(node, (exp.AggFunc, exp.Filter, exp.Window)):
+            raise not_allowed(node)
+        return self._key(node)
+
+    def _key(self, node: exp.Expression) -> Expr | None:
+        """The key that an expression is, if it is one."""
+        if not self.keys or isinstance(node, (exp.Literal, exp.Star)) or is_aggregate(node):
+            return None
+        try:
+            text = self.scope.bind(node).sql
+        except Refused:
+            return None
+        place = self._texts.get(text)
+        return None if place is None else _leaf("k", place, self.keys[place].domain)
+
+    def _resolve(self, column: exp.Column) -> Expr:
+        self.scope.resolve(column)
+        raise Refused(
+            "not-an-aggregate",
+            "a column of private rows stands outside of an aggregate",
+            f"add {column.name} to GROUP BY, or count it: COUNT({column.name})",
+        )
+
+
+def grouped_by(clauses: Clauses, scope: Scope) -> list[exp.Expression]:
+    """The expressions of GROUP BY: by name, by alias, by number, or all that are not counted."""
+    group = clauses.group
+    if group is None:
+        return []
+    extra = [place for place, value in group.args.items() if value and place not in ("expressions", "all")]
+    if extra:
+        raise Refused("statement-not-allowed", f"{extra[0].upper()} is not answered", "use a plain GROUP BY")
+    if group.args.get("all"):
+        return [_bare(item) for item in clauses.items if not is_aggregate(item)]
+    named = {item.alias.lower(): item.this for item in clauses.items if isinstance(item, exp.Alias)}
+    found = []
+    for node in group.expressions:
+        if isinstance(node, exp.Literal) and not node.is_string:
+            node = _numbered(node, clauses.items)
+        elif isinstance(node, exp.Column) and not node.table and scope.find(node) is None:
+            node = named.get(node.name.lower(), node)
+        found.append(node)
+    return found
+
+
+def _bare(node: exp.Expression) -> Any:
+    return node.this if isinstance(node, exp.Alias) else node
+
+
+def _numbered(node: exp.Literal, items: Sequence[exp.Expression]) -> Any:
+    place = str(node.this)
+    if not place.isdecimal() or not 1 <= int(place[:9]) <= len(items):
+        raise Refused("syntax", "there is no item of this number", f"use 1 to {len(items)}")
+    return _bare(items[int(place[:9]) - 1])
+
+
+# public values
+
+
+def shown(
+    clauses: Clauses, resolve: Callable[[exp.Column], Expr], special: Callable[[exp.Expression], Expr | None]
+) -> After:
+    """SELECT, HAVING, ORDER BY, LIMIT over values that are public by then."""
+    known: dict[str, Expr] = {}
+
+    def named(column: exp.Column) -> Expr:
+        if not column.table and column.name.lower() in known:
+            return known[column.name.lower()]
+        return resolve(column)
+
+    bind = Binder(named, special)
+    items = []
+    for node, label in zip(clauses.items, labels(clauses.items), strict=True):
+        expr = bind(node)
+        items.append((label, expr))
+        if node.alias:
+            known.setdefault(node.alias.lower(), expr)
+    having = None if clauses.having is None else truth(_aliased(clauses.having, known, bind), "HAVING")
+    orders = tuple(_order(node, items, known, bind) for node in clauses.orders)
+    return After(
+        tuple(items),
+        having=having,
+        orders=orders,
+        limit=clauses.limit,
+        offset=clauses.offset,
+        distinct=clauses.distinct,
+    )
+
+
+def _aliased(node: exp.Expression, known: dict[str, Expr], bind: Binder) -> Expr:
+    if isinstance(node, exp.Column) and not node.table and node.name.lower() in known:
+        return known[node.name.lower()]
+    return bind(node)
+
+
+def _order(node: exp.Ordered, items: list[tuple[str, Expr]], known: dict[str, Expr], bind: Binder) -> Order:
+    if node.args.get("with_fill"):
+        raise not_allowed(node)
+    inner = node.this
+    if isinstance(inner, exp.Literal) and not inner.is_string:
+        place = str(inner.this)
+        if not place.isdecimal() or not 1 <= int(place[:9]) <= len(items):
+            raise Refused("syntax", "there is no item of this number", f"use 1 to {len(items)}")
+        expr = items[int(place[:9]) - 1][1]
+    else:
+        expr = _aliased(inner, known, bind)
+    nulls = " NULLS FIRST" if node.args.get("nulls_first") else " NULLS LAST"
+    return Order(expr, f"{' DESC' if node.args.get('desc') else ''}{nulls}")
+
+
+_PUBLIC: Final[dict[type[exp.Expression], tuple[str, Kind | None]]] = {
+    exp.Sum: ("SUM", Kind.NUMBER),
+    exp.Avg: ("AVG", Kind.NUMBER),
+    exp.Min: ("MIN", None),
+    exp.Max: ("MAX", None),
+    exp.Count: ("COUNT", Kind.INTEGER),
+}
+
+
+def public_select(clauses: Clauses, scope: Scope) -> After:
+    """A SELECT over public values: exact, free, with ordinary aggregates."""
+    if any(isinstance(item, exp.Star) for item in clauses.items):
+        expanded: list[exp.Expression] = []
+        for item in clauses.items:
+            if isinstance(item, exp.Star):
+                expanded += [exp.column(field.name, quoted=True) for _, field in scope.fields]
+            else:
+                expanded.append(item)
+        clauses = replace(clauses, items=expanded)
+
+    def special(node: exp.Expression) -> Expr | None:
+        if type(node) in _PUBLIC:
+            return _public_aggregate(node, scope)
+        if isinstance(node, (exp.AggFunc, exp.Window)):
+            raise not_allowed(node)
+        return None
+
+    found = shown(clauses, scope.resolve, special)
+    grouping = tuple(scope.bind(node) for node in grouped_by(clauses, scope)) if clauses.aggregated else None
+    condition = None if clauses.where is None else scope.condition(clauses.where, "WHERE")
+    return replace(found, condition=condition, grouping=grouping)
+
+
+def _public_aggregate(node: exp.Expression, scope: Scope) -> Expr:
+    word, kind = _PUBLIC[type(node)]
+    inner = node.this
+    if isinstance(inner, exp.Star):
+        return Expr("COUNT(*)", Domain(Kind.INTEGER))
+    distinct = isinstance(inner, exp.Distinct)
+    if distinct and len(inner.expressions) != 1:
+        raise not_allowed(inner)
+    value = scope.bind(inner.expressions[0] if distinct else inner)
+    text = f"CAST({value.sql} AS DOUBLE)" if word in ("SUM", "AVG") else value.sql
+    return Expr(f"{word}({'DISTINCT ' if distinct else ''}{text})", Domain(kind or value.domain.kind))
