@@ -1,29 +1,33 @@
-"""Run every benchmark and print one table."""
+"""Run every benchmark, or those named (`python -m benchmarks query noise`), and print one table."""
 
 from __future__ import annotations
 
 import os
 import platform
+import sys
 from importlib.util import find_spec
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import ledger, noise, private_copy, start
+from benchmarks import ledger, noise, private_copy, query, start
 
-MODULES = (noise, start, ledger, private_copy)
+MODULES = {"noise": noise, "start": start, "ledger": ledger, "private_copy": private_copy, "query": query}
 PEERS = ("opendp",)
 
 
 def main() -> None:
+    unknown = set(sys.argv[1:]) - set(MODULES)
+    if unknown:
+        sys.exit(f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(MODULES)}")
     console = Console()
     console.print(f"Python {platform.python_version()} on {os.cpu_count()} cores; every ratio is from this run.")
     missing = [peer for peer in PEERS if not find_spec(peer)]
     if missing:
         console.print(f"not installed, so not compared: {', '.join(missing)}")
     table = Table("what", "ours", "against", "ratio", "to hold", "")
-    for module in MODULES:
-        for figure in module.figures():
+    for name in sys.argv[1:] or MODULES:
+        for figure in MODULES[name].figures():
             mark = "[green]held[/]" if figure.held else "[red]NOT held[/]"
             table.add_row(figure.what, figure.ours, figure.peer, f"{figure.ratio:.3g}×", figure.to_hold, mark)
     console.print(table)

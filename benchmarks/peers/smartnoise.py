@@ -49,11 +49,11 @@ def _reader(path: Path, table: str, key: str, query: str, bounds: dict[str, obje
     }
     metadata = {"": {"main": {table: {"rows": len(frame), "censor_dims": False, **bounds, **columns}}}}
 
-    def reader(epsilon: float) -> Any:
-        return snsql.from_df(frame, privacy=snsql.Privacy(epsilon=epsilon, delta=DELTA), metadata=metadata)
+    def reader(rows: Any, epsilon: float) -> Any:
+        return snsql.from_df(rows, privacy=snsql.Privacy(epsilon=epsilon, delta=DELTA), metadata=metadata)
 
-    columns_priced, _ = reader(1.0).get_privacy_cost(query)
-    return reader(EPSILON / float(columns_priced))
+    price, _ = reader(frame.head(1), 1.0).get_privacy_cost(query)
+    return reader(frame, EPSILON / float(price))
 
 
 if __name__ == "__main__":

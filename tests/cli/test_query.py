@@ -6,12 +6,10 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -23,27 +21,18 @@ from discreet.cli.asking import parameter
 from discreet.cli.failures import failure_of
 from discreet.cli.program import COMMANDS
 from discreet.curator.answers import Answer, Preview
-from discreet.errors import BudgetExhausted, Refused
-from discreet.policy import Column, Kind
+from discreet.curator.door import Facts
+from discreet.errors import BudgetExhausted, QueryFailed, Refused
+from discreet.ledger import LedgerError
+from discreet.policy import Column, Kind, Policy
 from tests.cli.runs import run, told
 from tests.cli.test_failures import HEAVY, IMPORTED
 from tests.curator.test_answers import CONCENTRATED, answer, preview
+from tests.curator.worlds import hospital
 
 SQL = "SELECT ward, COUNT(*) AS n FROM patients GROUP BY ward"
+BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
 NOTHING = dict.fromkeys(("epsilon", "rho", "delta", "error", "params", "analyst", "dialect"))
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What is public about a table."""
-
-    name: str
-    public: bool
-    unit: str | None
-    columns: Mapping[str, Column]
-    max_rows: int = 1
-    max_groups: int = 1
-    max_rows_per_group: int = 1
 
 
 @dataclass
@@ -86,10 +75,14 @@ class Door:
 
 @pytest.fixture
 def door(monkeypatch: pytest.MonkeyPatch) -> Door:
-    found, module = Door(), ModuleType("discreet.curator.door")
-    module.open = found.open  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "discreet.curator.door", module)
+    found = Door()
+    monkeypatch.setattr("discreet.curator.door.open", found.open)
     return found
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Policy:
+    return hospital(tmp_path)
 
 
 def piped(text: bytes, *args: str) -> Result:
@@ -251,29 +244,17 @@ def test_refusals_cost_nothing(command: str, error: Refused, exit_: int, door: D
     assert door.closed
 
 
-class QueryFailed(Exception):  # noqa: N818  (stands for discreet.errors.QueryFailed)
-    """As the door raises it."""
-
-    reason = "the question failed after it was charged"
-    fix = "ask the owner"
-
-
-QueryFailed.__module__, QueryFailed.__qualname__ = "discreet.errors", "QueryFailed"
-
-
-def test_a_failure_after_the_charge_does_not_say_that_nothing_was_spent(door: Door) -> None:
-    door.error = QueryFailed()
-    found = told("query", "p.toml", SQL, code=5)["error"]
-    assert found == {"code": "failed", "reason": QueryFailed.reason, "fix": QueryFailed.fix, "spent": None}
-    assert failure_of(ZeroDivisionError()).spent is None
-    assert failure_of(OSError(28, "No space left on device")).spent is None
+def test_unforeseen_ends_do_not_say_that_nothing_was_spent() -> None:
+    for error in (QueryFailed(), LedgerError("why", "fix"), OSError(28, "No space left on device"), KeyError("x")):
+        assert failure_of(error).exit == 5
+        assert failure_of(error).spent is None
 
 
 # tables
 
 TABLES = {
     "patients": Facts(
-        "patients",
+        name="patients",
         public=False,
         unit="patient_id",
         max_rows=20,
@@ -290,8 +271,16 @@ TABLES = {
             "code": Column("code", Kind.INTEGER, values=tuple(range(30))),
         },
     ),
-    "log": Facts("log", public=False, unit="row", columns={}),
-    "wards": Facts("wards", public=True, unit=None, columns={"ward": Column("ward", Kind.TEXT)}),
+    "log": Facts("log", public=False, unit="row", columns={}, max_rows=1, max_groups=1, max_rows_per_group=1),
+    "wards": Facts(
+        name="wards",
+        public=True,
+        unit=None,
+        columns={"ward": Column("ward", Kind.TEXT)},
+        max_rows=1,
+        max_groups=1,
+        max_rows_per_group=1,
+    ),
 }
 SHOWN = """\
 patients  each patient_id is protected: at most 20 rows, 5 groups, 1 row per group
@@ -340,3 +329,114 @@ def test_tables_are_told_to_programs(door: Door) -> None:
     assert found["wards"]["public"]
     assert found["wards"]["max_rows"] is None
     assert json.dumps(found).count("private") == 0
+
+
+# through the real door
+
+
+def test_a_question_is_answered_charged_and_kept(policy: Policy) -> None:
+    first = told("query", policy.path, BY_SEX, "--epsilon", "0.2")
+    assert first["columns"] == ["sex", "n"]
+    assert [row[0] for row in first["rows"]] == ["F", "M"]
+    for (_, n), interval in zip(first["rows"], first["intervals"], strict=True):
+        low, high = interval["n"]
+        assert low <= n <= high
+        assert abs(n - 50) < 200  # σ is 5: farther off once in 10³⁰⁰
+    assert first["loss"] == first["price"] == {"rho": 0.02, "delta": 0.0}
+    assert (first["cached"], first["guarantee"]) == (False, {"epsilon": 3.0, "delta": 1e-6})
+    again = told("query", policy.path, BY_SEX, "--epsilon", "0.1", "--analyst", "fraud")
+    assert (again["rows"], again["cached"], again["receipt"]) == (first["rows"], True, first["receipt"])
+    assert again["loss"] == {"rho": 0.0, "delta": 0.0}
+    assert again["price"] == first["price"]
+    assert "cached: free" in run("query", policy.path, BY_SEX, "--epsilon", "0.1").stdout
+    fresh = told("query", policy.path, BY_SEX, "--epsilon", "0.1", "--fresh", "--analyst", "fraud")
+    assert (fresh["cached"], fresh["loss"]) == (False, {"rho": 0.005, "delta": 0.0})
+    charged = told("ledger", "show", policy.path)["entries"]
+    assert [(entry["analyst"], entry["rho"], entry["answered"]) for entry in charged] == [
+        ("owner", 0.02, True),
+        ("fraud", 0.005, True),
+    ]
+    told("ledger", "verify", policy.path, "--receipt", first["receipt"])
+
+
+def test_a_pure_budget_shows_epsilon(tmp_path: Path) -> None:
+    pure = hospital(tmp_path, {"epsilon = 3.0\ndelta = 1e-6": "epsilon = 3.0"})
+    shown = run("query", pure.path, BY_SEX, "--epsilon", "0.5").stdout
+    assert "price ε 0.5 · remaining ε 2.5\n" in shown
+    assert "ρ" not in shown
+
+
+def test_a_preview_is_free_and_true(policy: Policy) -> None:
+    before = told("preview", policy.path, BY_SEX, "--epsilon", "0.2", "--confidence", "0.99")
+    assert told("ledger", "show", policy.path)["entries"] == []
+    assert not list(policy.state.glob("data/*"))
+    found = told("query", policy.path, BY_SEX, "--epsilon", "0.2", "--confidence", "0.99")
+    assert before["loss"] == found["loss"]
+    assert (before["groups"], before["cached"], before["columns"]) == (2, False, ["sex", "n"])
+    for row in found["intervals"]:
+        assert row["n"][1] - row["n"][0] == 2 * before["error"]["n"]
+    assert told("preview", policy.path, BY_SEX, "--epsilon", "0.2")["cached"]
+    assert "cached: asking is free" in run("preview", policy.path, BY_SEX, "--epsilon", "0.2").stdout
+
+
+def test_a_preview_that_is_too_dear_says_so(policy: Policy) -> None:
+    assert "more than what remains" in run("preview", policy.path, BY_SEX, "--epsilon", "2").stdout
+
+
+def test_refusals_end_with_three_and_exhaustion_with_four(policy: Policy) -> None:
+    refused = told("query", policy.path, "SELECT * FROM patients", "--epsilon", "0.1", code=3)["error"]
+    assert refused["fix"]
+    assert refused["spent"] == 0
+    assert told("query", policy.path, BY_SEX, code=3)["error"]["spent"] == 0
+    assert told("query", policy.path, BY_SEX, "--epsilon", "nan", code=3)["error"]["spent"] == 0
+    assert (
+        told("query", policy.path, BY_SEX, "-e", "0.1", "--analyst", "x", code=3)["error"]["code"] == "unknown-analyst"
+    )
+    exhausted = told("query", policy.path, BY_SEX, "--epsilon", "2", code=4)["error"]
+    assert (exhausted["code"], exhausted["spent"]) == ("budget-exhausted", 0)
+    assert told("ledger", "show", policy.path)["entries"] == []
+
+
+def test_what_fails_after_the_charge_stays_charged(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("secret 42")
+
+    monkeypatch.setattr("discreet.curator.door.draw", fail)
+    result = run("query", policy.path, BY_SEX, "--epsilon", "0.2", "--json", code=5)
+    error = json.loads(result.stdout)["error"]
+    assert (error["code"], error["spent"], bool(error["fix"])) == ("failed", None, True)
+    assert "secret" not in result.output
+    (entry,) = told("ledger", "show", policy.path)["entries"]
+    assert (entry["rho"], entry["answered"]) == (0.02, False)
+
+
+def test_parameters_and_standard_input_reach_the_plan(policy: Policy) -> None:
+    sql = b"SELECT COUNT(*) AS n FROM patients WHERE sex = $sex AND age >= $least"
+    args = ("query", str(policy.path), "-", "-e", "0.4", "-p", "sex=F", "-p", "least=0", "--time-limit", "60", "--json")
+    result = piped(sql, *args)
+    assert result.exit_code == 0, result.output
+    ((n,),) = json.loads(result.stdout)["rows"]
+    assert abs(n - 50) < 100  # σ is 2.5
+    assert piped(sql, "query", str(policy.path), "-", "-e", "0.1").exit_code == 3
+
+
+def test_public_tables_are_free(policy: Policy) -> None:
+    found = told("query", policy.path, "SELECT ward, beds FROM wards ORDER BY ward")
+    assert found["rows"] == [["A", 10], ["B", 20]]
+    assert (found["receipt"], found["loss"], found["intervals"]) == ("", {"rho": 0.0, "delta": 0.0}, [{}, {}])
+    assert "nothing private was read" in run("query", policy.path, "SELECT ward FROM wards").stdout
+
+
+def test_the_tables_of_a_policy(policy: Policy) -> None:
+    found = told("tables", policy.path)["tables"]
+    assert list(found) == ["patients", "visits", "payments", "wards"]
+    assert (found["visits"]["unit"], found["visits"]["max_rows"]) == ("patient_id", 3)
+    assert found["visits"]["columns"]["cost"]["step"] == 0.01
+    assert (found["wards"]["public"], found["wards"]["unit"]) == (True, None)
+    assert "payments  each patient_id is protected: at most 6 rows\n" in run("tables", policy.path).stdout
+
+
+@pytest.mark.parametrize("args", [["query", "{}", BY_SEX], ["preview", "{}", BY_SEX], ["tables", "{}"]])
+def test_policies_that_cannot_be_read_end_with_two(args: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "none.toml"
+    assert told(*(part.format(path) for part in args), code=2)["error"]["code"] == "policy"

@@ -54,7 +54,7 @@ AHEAD: dict[str, Any] = {
     "confidence": 0.95,
     "groups": 4,
     "noise": {"n": "discrete Laplace, scale 20", "age": "discrete Laplace, scales 20 and 2200"},
-    "shares": {"count of rows": 0.5, "sum of age": 0.5},
+    "shares": {"count of rows": 1 / 3, "sum of age": 2 / 3},
     "averages": {"age": {100: 4.912, 1000: 0.4912}},
     "notes": ("age is taken between 0 and 110",),
     "cached": False,
@@ -69,21 +69,23 @@ ICU         -3 ± 30
 NULL   104,127 ± 30
 
 price ε 0.1 · remaining ε 2.9
-n: discrete Laplace, scale 10
-at most 1 row of each patient is read
-receipt 12:9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a"""
+· n: discrete Laplace, scale 10
+· at most 1 row of each patient is read
+· receipt 12:9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a"""
 SHOWN_AHEAD = """\
-column   error (95 %)                        noise
-─────────────────────────────────────────────────────────────────────────────────
+column   error (95 %)
+──────────────────────────────────────────
 ward
-n        ± 30                                discrete Laplace, scale 20
-age      ±  4.92        in groups of 100     discrete Laplace, scales 20 and 2200
+n        ± 30
+age      ±  4.92        in groups of 100
          ±  0.492       in groups of 1,000
 
 price ε 0.1 · remaining ε 2.9
 4 rows
-of the price: 50 % count of rows · 50 % sum of age
-age is taken between 0 and 110"""
+of the price: 33.3 % count of rows · 66.7 % sum of age
+· n: discrete Laplace, scale 20
+· age: discrete Laplace, scales 20 and 2200
+· age is taken between 0 and 110"""
 
 
 def answer(**changes: Any) -> Answer:
@@ -282,6 +284,17 @@ def test_a_long_key_folds_and_numbers_do_not(monkeypatch: pytest.MonkeyPatch) ->
     assert max(map(len, shown.splitlines()[:8])) <= 60
 
 
+def test_notes_fold_under_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    lines = str(answer(notes=("one two three four five six seven",), receipt="")).splitlines()
+    assert lines[-2:] == ["· one two three four five six", "  seven"]
+
+
+def test_ranges_stand_apart_from_their_value() -> None:
+    lines = str(answer(rows=[("A", 34), ("B", 9)], intervals=[{"n": (29, 41)}, {"n": (8, 10)}])).splitlines()
+    assert lines[2:4] == ["A      34  29 … 41", "B       9 ± 1"]
+
+
 def test_markup_and_names_are_taken_literally() -> None:
     shown = str(answer(columns=["[red]ward", "n"], rows=[("[/red] [bold]", 1)], intervals=[{"n": (0, 2)}]))
     assert "[red]ward" in shown
@@ -337,8 +350,8 @@ def test_notebooks_show_the_same() -> None:
     assert "price ε 0.1 · remaining ε 2.9" in read.text
     assert "at most 1 row of each patient is read" in read.text
     ahead = Reader(preview()._repr_html_())
-    assert [cell.strip() for cell in ahead.cells[:4]] == ["column", "error (95 %)", "", "noise"]
-    assert "of the price: 50 % count of rows · 50 % sum of age" in ahead.text
+    assert [cell.strip() for cell in ahead.cells[:8]] == ["column", "error (95 %)", "", "ward", "", "", "n", "± 30"]
+    assert "of the price: 33.3 % count of rows · 66.7 % sum of age" in ahead.text
 
 
 def test_notebooks_pad_with_blanks_as_wide_as_digits() -> None:

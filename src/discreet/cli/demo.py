@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from discreet.cli.output import at_least, at_most, bar, printable, table
+from discreet.cli.telling import Teller, escaped, whisker
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.text import Text
 
     from discreet.curator.answers import Answer, Preview, Price
     from discreet.curator.door import Curator
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from discreet.ledger import Balance, Report
 
 FOLDER: Final = Path("discreet-demo")
-WIDTH: Final = 100
 
 COUNTING: Final = "SELECT ward, COUNT(*) AS patients FROM patients GROUP BY ward"
 EVERYTHING: Final = "SELECT * FROM patients WHERE zip = '02138'"
@@ -38,6 +37,7 @@ NEIGHBOUR: Final = "SELECT COUNT(*) AS n FROM patients WHERE age = 48 AND sex = 
 NEXT: Final = "SELECT smoker, AVG(blood_pressure) AS pressure FROM patients GROUP BY smoker"
 
 PRICE: Final = 0.1
+HIGHER: Final = 0.15
 ANALYST: Final = "epidemiology"
 ATTACKER: Final = "finance"
 
@@ -83,7 +83,7 @@ def demo(folder: Path | None, fast: bool) -> None:
     place, remark = settle(folder)
     teller = Teller()
     teller.say("[bold]discreet[/]: answers about everybody that say almost nothing about anybody")
-    teller.say(f"An invented hospital was made in [bold]{_escaped(place)}[/]. {remark}".rstrip())
+    teller.say(f"An invented hospital was made in [bold]{escaped(place)}[/]. {remark}".rstrip())
     teller.say("Nothing below is prepared: every number is drawn or computed while you watch.")
     tell(place / POLICY, teller, HASTY if fast else PATIENT)
     farewell(place / POLICY, teller)
@@ -116,7 +116,7 @@ def _settled(wanted: Path) -> tuple[Path, str]:
     folder = next(folder for folder in _numbered(wanted) if _is_empty(folder) or _is_unspent(folder))
     remark = ""
     if folder != wanted:
-        remark = f"({_escaped(wanted)} is in use, and stays as it is.)"
+        remark = f"({escaped(wanted)} is in use, and stays as it is.)"
     elif not _is_empty(folder):
         remark = "(It was there already, and unspent.)"
     folder.mkdir(parents=True, exist_ok=True)
@@ -164,7 +164,8 @@ def tell(policy: Path, teller: Teller, attack: Attack) -> Story:
     with discreet.open(policy) as hospital:
         preview = tell_preview(hospital, teller)
         answer, again = tell_answer(hospital, teller)
-        refusals, mended = tell_refusals(hospital, teller)
+        refusals = tell_refusals(hospital, teller)
+        mended = tell_mended(hospital, teller)
         repeated = tell_repetition(hospital, teller, attack)
         fresh, exhausted = tell_averaging(hospital, teller, attack, repeated[0])
         report = tell_ledger(hospital, teller, ledger_path(read(policy)), answer)
@@ -185,7 +186,7 @@ def tell_policy(policy: Path, teller: Teller) -> None:
 
 
 def tell_preview(hospital: Curator, teller: Teller) -> Preview:
-    teller.step("An analyst asks for the price first: it follows from the text, and no data is read")
+    teller.step("First the price: it follows from the text alone, and no data is read")
     teller.question(COUNTING)
     preview = hospital.preview(COUNTING, epsilon=PRICE)
     teller.show(preview)
@@ -200,21 +201,16 @@ def tell_answer(hospital: Curator, teller: Teller) -> tuple[Answer, Answer]:
     teller.step("Then the question: charged first, on disk; then counted; then blurred")
     answer = hospital.query(COUNTING, epsilon=PRICE, analyst=ANALYST)
     teller.show(answer)
-    again = hospital.query(COUNTING, epsilon=PRICE, analyst=ANALYST)
+    again = hospital.query(COUNTING, epsilon=PRICE, analyst=ATTACKER)
     alike = "the same answer" if again.rows == answer.rows else "another answer"
     cost = "free" if _rho(again.loss) == 0 else f"for ρ {at_least(_rho(again.loss))}"
-    teller.say(f"Asked again, by anybody: {alike}, {cost}. The same lie twice tells no more.")
+    teller.say(f"Asked again, by {ATTACKER}: {alike}, {cost}. The same lie tells no more.")
     return answer, again
 
 
-def tell_refusals(hospital: Curator, teller: Teller) -> tuple[tuple[Refused, Refused], Answer]:
-    teller.step("What cannot be protected is refused, with the change that would work, and costs nothing")
-    refusals = _refused(hospital, teller, EVERYTHING), _refused(hospital, teller, UNBOUNDED)
-    teller.say("So the analyst says what a night may cost at most:")
-    teller.question(BOUNDED)
-    mended = hospital.query(BOUNDED, epsilon=PRICE, analyst=ANALYST)
-    teller.show(mended)
-    return refusals, mended
+def tell_refusals(hospital: Curator, teller: Teller) -> tuple[Refused, Refused]:
+    teller.step("What cannot be protected is refused, with a fix, and costs nothing")
+    return _refused(hospital, teller, EVERYTHING), _refused(hospital, teller, UNBOUNDED)
 
 
 def _refused(hospital: Curator, teller: Teller, question: str) -> Refused:
@@ -229,18 +225,25 @@ def _refused(hospital: Curator, teller: Teller, question: str) -> Refused:
     raise AssertionError(f"answered: {question}")
 
 
+def tell_mended(hospital: Curator, teller: Teller) -> Answer:
+    teller.step("So the analyst says what a night may cost at most, and is answered")
+    teller.question(BOUNDED)
+    mended = hospital.query(BOUNDED, epsilon=HIGHER, analyst=ANALYST)
+    teller.show(mended)
+    return mended
+
+
 def tell_repetition(hospital: Curator, teller: Teller, attack: Attack) -> list[float]:
-    teller.step("An attacker: does my neighbour smoke? She is 48 and lives in 02138: it must be 0 or 1")
+    teller.step("An attacker: does my neighbour, 48, of 02138, smoke? It must be 0 or 1")
     teller.question(NEIGHBOUR)
     answers = [hospital.query(NEIGHBOUR, epsilon=attack.price, analyst=ATTACKER) for _ in range(attack.repeats)]
     values = [_value(answer) for answer in answers]
     paid = sum(not answer.cached for answer in answers)
-    told = "the same lie every time" if len(set(values)) == 1 else f"{len(set(values))} different answers"
-    teller.say(
-        f"Asked {attack.repeats} times: {values[0]:g}, {values[1]:g}, {values[2]:g}, … {told}, "
-        f"average {sum(values) / len(values):g}, paid {'once' if paid == 1 else f'{paid} times'}."
-    )
-    teller.say("Averaging a kept answer learns nothing.")
+    told = "The same lie every time." if len(set(values)) == 1 else f"{len(set(values))} different answers."
+    times = "once" if paid == 1 else f"{paid} times"
+    first = ", ".join(f"{value:g}" for value in values[:3])
+    teller.say(f"Asked {attack.repeats} times, paid {times}: {first}, … {told}")
+    teller.say(f"The average is {sum(values) / len(values):g}: repeating a kept answer learns nothing.")
     return values
 
 
@@ -250,7 +253,7 @@ def tell_averaging(
     """Fresh draws until nothing is left of the share, and how their average comes nearer; the first was paid above."""
     from discreet.errors import BudgetExhausted
 
-    teller.step("So the attacker insists on fresh noise, and averages that; now every draw is paid")
+    teller.step("So the attacker buys fresh noise, again and again, and averages it")
     values, exhausted = [first], None
     while exhausted is None:
         try:
@@ -290,37 +293,6 @@ def _convergence(values: Sequence[float], error: float) -> RenderableType:
     return table(["draws", "average", ""], rows, numbers=frozenset({"draws", "average"}))
 
 
-def whisker(value: float | None, margin: float, *, extent: float, width: int = 51) -> Text:
-    """A dot with its error bar on an axis from −extent to extent, which has a mark in its middle.
-
-    >>> whisker(5, 5, extent=10, width=21).plain
-    '          ├────●────┤'
-    >>> whisker(-5, 2, extent=10, width=21).plain
-    '   ├─●─┤  ┊          '
-    >>> whisker(None, 0, extent=10, width=21).plain
-    '          0          '
-    """
-    from rich.text import Text
-
-    middle = width // 2
-    if value is None:
-        return Text("0".center(width), style="dim")
-
-    def place(number: float) -> int:
-        return min(width - 1, max(0, middle + round(number / extent * middle)))
-
-    low, dot, high = place(value - margin), place(value), place(value + margin)
-    drawn = [" "] * width
-    drawn[middle] = "┊"
-    drawn[low : high + 1] = "─" * (high + 1 - low)
-    drawn[low], drawn[high] = "├", "┤"
-    drawn[dot] = "●"
-    text = Text("".join(drawn), style="dim")
-    text.stylize("not dim cyan", low, high + 1)
-    text.stylize("not dim bold", dot, dot + 1)
-    return text
-
-
 def _out_of_reach(preview: Preview) -> str:
     """What it would take to tell 0 from 1."""
     from discreet.accounting import Concentrated, epsilon_of
@@ -351,7 +323,7 @@ def tell_ledger(hospital: Curator, teller: Teller, path: Path, answer: Answer) -
         )
         teller.say(f"The analyst's receipt, {number}:{digest[:16]}…, is in it: nobody turned the ledger back.")
     else:
-        teller.say("[red]not sound[/]: " + _escaped("; ".join(report.problems)))
+        teller.say("[red]not sound[/]: " + escaped("; ".join(report.problems)))
     return report
 
 
@@ -387,84 +359,3 @@ def _program() -> str:
     """How this program is called here."""
     called = Path(sys.argv[0])
     return shlex.quote(str(called)) if called.name == "discreet" and not shutil.which("discreet") else "discreet"
-
-
-# how it is told
-
-
-class Teller:
-    """Calm output: a heading for each step, short sentences, and what was asked and answered set off from them."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-
-        terminal = sys.stdout.isatty()
-        width = min(WIDTH, Console().width) if terminal else WIDTH
-        self._console = Console(force_terminal=terminal, width=width, highlight=False)
-        self._steps = count(1)
-        self._is_saying = False
-
-    def step(self, title: str) -> None:
-        self._print(f"\n\n[bold cyan]{next(self._steps)}[/]  [bold]{title}[/]")
-        self._is_saying = False
-
-    def say(self, sentence: str) -> None:
-        """A sentence in rich's markup; sentences in a row stand together."""
-        if not self._is_saying:
-            click.echo()
-        self._is_saying = True
-        self._print(self._indented(sentence))
-
-    def show(self, drawn: RenderableType) -> None:
-        """Something set off by an empty line."""
-        click.echo()
-        self._is_saying = False
-        self._print(self._indented(drawn))
-
-    def question(self, sql: str) -> None:
-        from rich.text import Text
-
-        self.show(Text(sql, style="cyan"))
-
-    def file(self, lines: Sequence[str]) -> None:
-        """Part of a file, its comments a little back."""
-        from rich.text import Text
-
-        told = Text()
-        for line in lines:
-            code, mark, comment = line.partition("#")
-            told.append(f"{code}", style="cyan").append(f"{mark}{comment}\n", style="dim")
-        told.rstrip()
-        self.show(told)
-
-    def refusal(self, refused: Refused) -> None:
-        from rich.text import Text
-
-        told = Text.assemble((f"refused ({refused.code})", "yellow"), f"  {printable(refused.reason)}")
-        if refused.fix:
-            told.append(f"\n→ {printable(refused.fix)}", style="green")
-        self.show(told)
-
-    def commands(self, *lines: str) -> None:
-        """Lines to copy, however long they are."""
-        from rich.text import Text
-
-        click.echo()
-        for line in lines:
-            self._print(Text(f"   {line}"), soft_wrap=True)
-
-    def _indented(self, drawn: RenderableType) -> RenderableType:
-        from rich.padding import Padding
-
-        return Padding(drawn, (0, 0, 0, 3), expand=False)
-
-    def _print(self, drawn: RenderableType, **settings: Any) -> None:
-        with self._console.capture() as captured:  # click knows how to tell that nobody reads on
-            self._console.print(drawn, **settings)
-        click.echo("\n".join(line.rstrip() for line in captured.get().split("\n")), nl=False)
-
-
-def _escaped(text: object) -> str:
-    from rich.markup import escape
-
-    return escape(printable(str(text)))

@@ -70,7 +70,8 @@ def draw(drawn: RenderableType) -> None:
     console = Console(force_terminal=terminal, width=None if terminal else WIDTH, highlight=False)
     with console.capture() as captured:
         console.print(drawn)
-    click.echo(captured.get(), nl=False)
+    shown = captured.get()
+    click.echo(shown if terminal else "\n".join(line.rstrip() for line in shown.split("\n")), nl=False)
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[Any]], *, numbers: frozenset[str] = frozenset()) -> Table:

@@ -49,6 +49,7 @@ class Drawing:
         yield _table(columns) if fits else _records(columns)
         yield ""
         yield from map(_line, self.parts.lines)
+        yield _notes(self.parts.notes)
 
 
 def plain(parts: Parts) -> str:
@@ -129,6 +130,18 @@ def _least_width(columns: Sequence[Column]) -> int:
     return sum(needs) + 3 * (len(needs) - 1)
 
 
+def _notes(notes: Sequence[str]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column()
+    grid.add_column(overflow="fold")
+    for note in notes:
+        grid.add_row(Text("·", "dim"), Text(note, "dim"))
+    return grid
+
+
 def _line(spans: Sequence[Span]) -> Text:
     from rich.text import Text
 
@@ -149,6 +162,7 @@ def html(parts: Parts) -> str:
         for row in zip(*([_cell(column, cell) for cell in column.cells] for column in parts.columns), strict=True)
     )
     lines = "".join(f"<div>{''.join(map(_span, line))}</div>" for line in parts.lines)
+    lines += "".join(f'<div style="{_NOTE}">· {escape(note)}</div>' for note in parts.notes)
     return (
         f'<div style="{_AROUND}"><table style="{_WHOLE}">'
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{lines}</div>"
@@ -159,6 +173,7 @@ _AROUND: Final = (
     "font-family:system-ui,sans-serif;font-size:13px;line-height:1.5;font-variant-numeric:tabular-nums;color:inherit"
 )
 _WHOLE: Final = "border-collapse:collapse;margin:0 0 .6em;color:inherit;background:none"
+_NOTE: Final = f"{CSS['faint']};padding-left:.8em;text-indent:-.8em;overflow-wrap:anywhere"
 _EDGE: Final = "border:0;background:none;vertical-align:top;"
 _HEAD: Final = f"{_EDGE}border-bottom:1px solid rgba(128,128,128,.5);"
 _WORDS: Final = "padding:.2em 1.2em .2em 0;text-align:left"

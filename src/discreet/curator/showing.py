@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
@@ -54,10 +54,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A table and the lines below it."""
+    """A table, the lines below it, and the fine print."""
 
     columns: Sequence[Column]
     lines: Sequence[Sequence[Span]]
+    notes: Sequence[str]
 
 
 def answer_parts(answer: Answer, most: int | None = MOST) -> Parts:
@@ -77,39 +78,33 @@ def answer_parts(answer: Answer, most: int | None = MOST) -> Parts:
     if not answer.rows:
         lines.append([Span("no rows", "faint")])
     lines += _money(_cost(answer), answer.remaining)
-    lines += [[Span(f"{printable(name)}: {printable(words)}", "faint")] for name, words in answer.noise.items()]
-    lines += [[Span(printable(note), "faint")] for note in answer.notes]
-    if answer.receipt:
-        lines.append([Span(f"receipt {printable(answer.receipt)}", "faint")])
-    return Parts(columns, lines)
+    receipt = [f"receipt {printable(answer.receipt)}"] if answer.receipt else []
+    return Parts(columns, lines, _fine_print(answer.noise, answer.notes) + receipt)
 
 
 def preview_parts(preview: Preview) -> Parts:
     """What is shown of a preview: a line for each column, the price, what remains, the notes."""
-    found: list[tuple[str, str, str, str]] = []
+    found: list[tuple[str, str, str]] = []
     for name in preview.columns:
-        shown, noise = printable(name), printable(preview.noise.get(name, ""))
         sizes = preview.averages.get(name)
         if sizes:
-            found += [(shown, half_width(half), f"in groups of {size:,}", noise) for size, half in sizes.items()]
+            found += [(printable(name), half_width(half), f"in groups of {size:,}") for size, half in sizes.items()]
         else:
             half = half_width(preview.error[name]) if name in preview.error else ""
-            found.append((shown, half, "", noise))
-    names, halves, sizes_shown, noises = (list(column) for column in zip(*found, strict=True)) if found else [[]] * 4
+            found.append((printable(name), half, ""))
+    names, halves, groups = (list(column) for column in zip(*found, strict=True)) if found else ([], [], [])
     padded = [f"± {half}" if half.strip() else "" for half in aligned(halves)]
     columns = [
-        Column("column", [Cell(name) for name in _once(names, names)]),
+        Column("column", [Cell(name) for name in _once(names)]),
         Column(f"error ({percent(preview.confidence)})", [Cell(half, style="margin") for half in padded]),
-        *([Column("", [Cell(size, style="faint") for size in sizes_shown])] if any(sizes_shown) else []),
-        Column("noise", [Cell(noise, style="faint") for noise in _once(noises, names)]),
+        *([Column("", [Cell(size, style="faint") for size in groups])] if any(groups) else []),
     ]
     lines = _money(_would_cost(preview), preview.remaining)
     lines.append([Span("1 row" if preview.groups == 1 else f"{preview.groups:,} rows")])
     if len(preview.shares) > 1:
-        shares = " · ".join(f"{percent(share)} {printable(words)}" for words, share in preview.shares.items())
+        shares = " · ".join(f"{100 * share:.3g} % {printable(words)}" for words, share in preview.shares.items())
         lines.append([Span(f"of the price: {shares}", "faint")])
-    lines += [[Span(printable(note), "faint")] for note in preview.notes]
-    return Parts(columns, lines)
+    return Parts(columns, lines, _fine_print(preview.noise, preview.notes))
 
 
 def price_words(loss: Pure | Concentrated, guarantee: tuple[float, float | None]) -> str:
@@ -173,9 +168,14 @@ def _money(cost: list[Span], remaining: Amount) -> list[list[Span]]:
     return [[*cost, Span(" · ", "faint"), left]] if remaining.rho is None else [cost, [left]]
 
 
-def _once(texts: Sequence[str], names: Sequence[str]) -> list[str]:
-    """A text only where a new name begins."""
-    return [text if place == 0 or names[place - 1] != names[place] else "" for place, text in enumerate(texts)]
+def _fine_print(noise: Mapping[str, str], notes: Sequence[str]) -> list[str]:
+    told = [f"{printable(name)}: {printable(words)}" for name, words in noise.items() if words]
+    return [*told, *map(printable, notes)]
+
+
+def _once(texts: Sequence[str]) -> list[str]:
+    """A text only where it begins."""
+    return [text if place == 0 or texts[place - 1] != text else "" for place, text in enumerate(texts)]
 
 
 def _noisy_column(name: str, figures: Sequence[Figure], confidence: str) -> Column:
@@ -183,7 +183,7 @@ def _noisy_column(name: str, figures: Sequence[Figure], confidence: str) -> Colu
     if all(each.sign or not each.margin for each in figures):
         margins = [f"{each.sign} {margin}" for each, margin in zip(figures, aligned(margins), strict=True)]
     else:
-        margins = [f"{each.sign} {each.margin}".strip() for each in figures]
+        margins = [f"{each.sign} {each.margin}".rstrip() for each in figures]
     cells = [Cell(text, margin) for text, margin in zip(aligned([f.value for f in figures]), margins, strict=True)]
     return Column(printable(name), cells, numeric=True, beside=confidence)
 

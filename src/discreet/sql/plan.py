@@ -121,13 +121,15 @@ class _Planner:
         return Derived(after, Released(len(self.releases) - 1, columns))
 
     def _note(self, release: Release) -> None:
-        bound = release.contribution
+        bound, unit = release.contribution, self.policy.unit
         if release.child.owner.column is not None:
-            unit = self.policy.unit
-            rows = f"at most {bound.total} rows of one {unit} count"
-            groups = f", in at most {bound.cells} groups" if release.keys else ""
-            self.notes.append(f"{rows}{groups}; a WHERE applies after they are chosen")
-            self.notes.append(DROPPED)
+            rows = (
+                f"one row of each {unit} counts"
+                if bound.total == 1
+                else f"at most {bound.total} rows of each {unit} count"
+            )
+            groups = f", in at most {bound.cells} groups" if bound.cells > 1 else ""
+            self.notes += [f"{rows}{groups}, chosen at random before WHERE applies", DROPPED]
         self.notes += [aggregate.note for aggregate in release.aggregates if aggregate.note]
         if any(not key.domain.nullable for key in release.keys):
             self.notes.append("rows whose key is NULL or not listed are left out")

@@ -325,5 +325,7 @@ def _public_aggregate(node: exp.Expression, scope: Scope) -> Expr:
     if distinct and len(inner.expressions) != 1:
         raise not_allowed(inner)
     value = scope.bind(inner.expressions[0] if distinct else inner)
-    text = f"CAST({value.sql} AS DOUBLE)" if word in ("SUM", "AVG") else value.sql
+    if word == "SUM" and value.domain.kind is Kind.INTEGER:
+        kind = Kind.INTEGER
+    text = f"CAST({value.sql} AS DOUBLE)" if kind is Kind.NUMBER else value.sql
     return Expr(f"{word}({'DISTINCT ' if distinct else ''}{text})", Domain(kind or value.domain.kind))

@@ -1,0 +1,57 @@
+"""Databases that differ in one unit, with all its rows in all tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from discreet.policy import Policy, Table
+
+Rows = Sequence[Mapping[str, Any]]
+Data = Mapping[str, Rows]
+
+
+def neighbours(policy: Policy, data: Data) -> Iterator[Data]:
+    """The database without one of its units, for each unit in turn. The relation is symmetric: this adds as well."""
+    for unit in units(policy, data):
+        yield without(policy, data, unit)
+    for table in policy.private_tables.values():
+        if table.owner is not None and table.owner.column is None:
+            for place in range(len(data.get(table.name, ()))):
+                rows = data[table.name]
+                yield {**data, table.name: [*rows[:place], *rows[place + 1 :]]}
+
+
+def units(policy: Policy, data: Data) -> list[str]:
+    """Every unit that some row belongs to."""
+    found: dict[str, None] = {}
+    for table in policy.private_tables.values():
+        for row in data.get(table.name, ()):
+            unit = unit_of(data, table, row)
+            if unit is not None:
+                found[unit] = None
+    return list(found)
+
+
+def without(policy: Policy, data: Data, unit: str) -> Data:
+    """The database without one unit. Rows are judged by the whole database, before anything is removed."""
+    return {
+        name: [row for row in rows if unit_of(data, policy.tables[name], row) != unit] for name, rows in data.items()
+    }
+
+
+def unit_of(data: Data, table: Table, row: Mapping[str, Any]) -> str | None:
+    """The unit that a row belongs to, along foreign keys; None if it is public, nobody's or a unit of its own."""
+    owner = table.owner
+    if owner is None or owner.column is None:
+        return None
+    for hop in owner.path:
+        reference = row.get(hop.column)
+        matches = [
+            other for other in data.get(hop.table, ()) if reference is not None and other.get(hop.key) == reference
+        ]
+        if not matches:
+            return None
+        row = matches[0]
+    value = row.get(owner.column)
+    return None if value is None else str(value)

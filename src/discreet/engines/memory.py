@@ -1,0 +1,96 @@
+"""DuckDB over rows that are held in memory: for audits and made-up data. The copy is made by the same queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import duckdb
+
+from discreet.engines.copy import owned_rows, selection, unit_type_of
+from discreet.engines.duckdb import rows
+from discreet.engines.sources import Sources
+from discreet.engines.text import TYPES
+from discreet.policy import Policy, Table
+from discreet.quoting import literal, name
+
+Rows = Sequence[Mapping[str, Any]]
+SOURCE: Final = "discreet_source"
+
+
+class Memory:
+    """An engine over rows: for each table a list of {column: value}. What a column cannot hold is NULL."""
+
+    dialect = "duckdb"
+
+    def __init__(self, policy: Policy, tables: Mapping[str, Rows], key: str = "memory") -> None:
+        self._connection = duckdb.connect(":memory:")
+        self._connection.execute("SET threads = 1")
+        self._connection.execute(f"CREATE SCHEMA {SOURCE}")
+        self._connection.execute(f"CREATE MACRO discreet_secret() AS {literal(key)}")
+        for table in policy.tables.values():
+            self._fill(policy, table, tables.get(table.name, ()))
+        sources = Held(policy, self._connection)
+        for table in policy.tables.values():
+            if table.copied:
+                query = selection(sources, table, unit_type_of(sources), key)
+                self._connection.execute(f"CREATE TABLE {name(table.name)} AS {query}")
+            else:
+                query = owned_rows(sources, table, unit_type_of(sources))
+                self._connection.execute(f"CREATE VIEW {name(table.name)} AS {query}")
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
+
+    def _fill(self, policy: Policy, table: Table, held: Rows) -> None:
+        columns = {column.name: TYPES[column.kind] for column in table.columns.values()}
+        for wanted in _undeclared(policy, table):
+            columns.setdefault(wanted, "VARCHAR")
+        for row in held:
+            for label in row:
+                columns.setdefault(label, "VARCHAR")
+        typed = ", ".join(f"{name(label)} {kind}" for label, kind in columns.items()) or '"nothing" INTEGER'
+        self._connection.execute(f"CREATE TABLE {SOURCE}.{name(table.name)} ({typed})")
+        if not held:
+            return
+        casts = ", ".join(f"TRY_CAST(? AS {kind})" for kind in columns.values()) or "NULL"
+        values = [[_text(row.get(label)) for label in columns] for row in held]
+        self._connection.executemany(f"INSERT INTO {SOURCE}.{name(table.name)} SELECT {casts}", values)
+
+    def schema(self, table: str) -> dict[str, str]:
+        """The columns of a table with the engine's types."""
+        return {row[0]: row[1] for row in self.rows(f"DESCRIBE {name(table)}")}
+
+    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+        return rows(self._connection, query, seconds)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class Held(Sources):
+    """Sources that are tables in memory."""
+
+    def reading(self, table: Table) -> str:
+        return f"{SOURCE}.{name(table.name)}"
+
+
+def _text(value: Any) -> Any:
+    """Values travel as text, so that nothing fails on the way in."""
+    return value if value is None else str(value)
+
+
+def _undeclared(policy: Policy, table: Table) -> list[str]:
+    """Columns that name units or lead to them, and need not be declared."""
+    found = []
+    for other in policy.private_tables.values():
+        owner = other.owner
+        if owner is None or owner.column is None:
+            continue
+        holder = owner.path[-1].table if owner.path else other.name
+        if holder == table.name:
+            found.append(owner.column)
+        steps = [other.name, *(hop.table for hop in owner.path)]
+        for place, hop in zip(steps, owner.path, strict=False):
+            found += [hop.column] if place == table.name else []
+            found += [hop.key] if hop.table == table.name else []
+    return found
