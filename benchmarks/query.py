@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count, pairwise
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import duckdb
 
@@ -61,7 +63,7 @@ def _small(folder: Path) -> Iterator[Figure]:
         curator._ledger._store._connection.execute("PRAGMA synchronous = OFF")
         ours = median_of(200, ask)
     what = f"SELECT COUNT(*), {SMALL_ROWS:,} rows"
-    peers = _asked("small", source, _milliseconds)
+    peers = _reached("small", source, _milliseconds)
     yield at_most(f"{what}, durable", _milliseconds(durable), f"limit 8 ms; {peers.shown}", durable / 8e-3, 1)
     commit = f"limit 3 ms; the disk takes {_milliseconds(durable - ours)}"
     yield at_most(f"{what}, no sync", _milliseconds(ours), commit, ours / 3e-3, 1)
@@ -79,7 +81,7 @@ def _grouped(folder: Path, ours: float) -> Iterator[Figure]:
     rows_only, _ = query_ours.grouped(query_data.policy(folder, "rows", {"max_rows": MAX_ROWS}))
     what = f"grouped COUNT+SUM, 10⁷ rows, {MAX_GROUPS}×{MAX_ROWS_PER_GROUP} per unit"
     yield at_most(what, _seconds(ours), f"raw {_seconds(raw)}", ours / raw, 10)
-    peers = _asked("grouped", folder / "events.parquet", _seconds)
+    peers = _reached("grouped", folder / "events.parquet", _seconds)
     yield at_least(what, _seconds(ours), peers.shown, peers.best / ours, 15)
     what = f"grouped COUNT+SUM, 10⁷ rows, {MAX_ROWS} rows per unit"
     yield at_most(what, _seconds(rows_only), f"raw, clamped {_seconds(clamped)}", rows_only / clamped, 2)
@@ -103,12 +105,12 @@ def _accuracy(folder: Path) -> Figure:
     with discreet.open(query_data.policy(folder, "bench", {"max_rows": 1}, table="report")) as curator:
         answers = [curator.query(REPORT, epsilon=EPSILON, fresh=True).rows for _ in range(REPETITIONS)]
     ours = _error(answers, exact)
-    peers = _asked("report", source, _percent, lambda released: _error(released, exact))
+    peers = _reached("report", source, _percent, lambda released: _error(released, exact))
     what = f"error of COUNT, SUM, AVG; 20 groups, ε = {EPSILON:g}"
     return at_most(what, _percent(ours), peers.shown, ours / peers.best, 1)
 
 
-def _error(answers: list[list[tuple[object, ...]]], exact: Mapping[object, tuple[float, ...]]) -> float:
+def _error(answers: Iterable[Iterable[Sequence[Any]]], exact: Mapping[object, tuple[float, ...]]) -> float:
     """The mean relative error over all numbers of all answers."""
     return fmean(
         abs(value - true) / abs(true)
@@ -118,26 +120,28 @@ def _error(answers: list[list[tuple[object, ...]]], exact: Mapping[object, tuple
     )
 
 
-def _by_key(rows: list[tuple[object, ...]]) -> dict[object, tuple[float, ...]]:
-    return {key: tuple(float(str(value)) for value in values) for key, *values in rows}
+def _by_key(rows: Iterable[Sequence[Any]]) -> dict[object, tuple[float, ...]]:
+    return {key: tuple(map(float, values)) for key, *values in rows}
 
 
-class _asked:
-    """What the peers reached in a task: in words, all of them; in numbers, the best."""
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What the peers reached in a task: all of them in words, failures too; the best in numbers, if there is one."""
 
-    def __init__(
-        self, task: str, source: Path, shown: Callable[[float], str], figure: Callable[..., float] = float
-    ) -> None:
-        words, reached = [], [math.nan]
-        for peer in PEERS:
-            found = result(peer, task, source)
-            if isinstance(found, Failed):
-                words.append(f"{peer.name} failed: {found.reason}")
-            else:
-                reached.append(figure(found))
-                words.append(f"{peer.name} {shown(reached[-1])}")
-        self.shown = ", ".join(words)
-        self.best = min(reached[1:], default=math.nan)
+    shown: str
+    best: float
+
+
+def _reached(task: str, source: Path, shown: Callable[[float], str], figure: Callable[[Any], float] = float) -> Reached:
+    words, figures = [], []
+    for peer in PEERS:
+        found = result(peer, task, source)
+        if isinstance(found, Failed):
+            words.append(f"{peer.name} failed: {found.reason}")
+        else:
+            figures.append(figure(found))
+            words.append(f"{peer.name} {shown(figures[-1])}")
+    return Reached(", ".join(words), min(figures, default=math.nan))
 
 
 def _seconds(seconds: float) -> str:
@@ -145,7 +149,7 @@ def _seconds(seconds: float) -> str:
 
 
 def _milliseconds(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds * 1e3:,.1f} ms"
 
 
 def _percent(share: float) -> str:

@@ -13,7 +13,7 @@ import pyqrlew  # type: ignore[import-not-found, unused-ignore]
 import sqlalchemy  # type: ignore[import-not-found, unused-ignore]
 
 from benchmarks.figures import best_of, median_of
-from benchmarks.peers.task import Report, perform
+from benchmarks.peers.task import Report, perform, with_means
 from benchmarks.query_setting import (
     CATEGORIES,
     DELTA,
@@ -24,8 +24,8 @@ from benchmarks.query_setting import (
     MAX_ROWS,
     PARTS,
     REPETITIONS,
-    REPORT,
     SMALL,
+    TOTALS,
 )
 
 
@@ -46,8 +46,8 @@ def small(path: Path) -> float:
 def report(path: Path) -> list[Report]:
     connection = _loaded(path, "report")
     dataset = _dataset(connection, "report", "part").with_possible_values(None, "report", "part", PARTS)
-    query = _rewritten(dataset, REPORT, "report", 1)
-    return [connection.execute(query).fetchall() for _ in range(REPETITIONS)]
+    query = _rewritten(dataset, TOTALS, "report", 1)
+    return [with_means(connection.execute(query).fetchall()) for _ in range(REPETITIONS)]
 
 
 def _loaded(path: Path, table: str) -> duckdb.DuckDBPyConnection:
@@ -57,7 +57,7 @@ def _loaded(path: Path, table: str) -> duckdb.DuckDBPyConnection:
 
 
 def _dataset(connection: duckdb.DuckDBPyConnection, table: str, key: str) -> Any:
-    """Qrlew reads names, types and the number of rows from a database that sqlalchemy knows: an empty shape will do."""
+    """Qrlew reads names, types and the number of rows from a database known to sqlalchemy: a table of NULLs will do."""
     [rows] = connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone() or [0]
     engine = sqlalchemy.create_engine("sqlite://")
     with engine.begin() as shape:

@@ -1,4 +1,4 @@
-"""smartnoise-sql over a pandas frame, which it was faster on than over SQLite. It bounds the rows of a unit, not its groups.
+"""smartnoise-sql over a pandas frame, where it was faster than over SQLite. It bounds a unit's rows, not its groups.
 
 Its ε is for each column: the price that it tells for the query is scaled to ε in all. Keys are public (`censor_dims`).
 """
@@ -12,8 +12,8 @@ import duckdb
 import snsql  # type: ignore[import-not-found, unused-ignore]
 
 from benchmarks.figures import best_of, median_of
-from benchmarks.peers.task import Report, perform
-from benchmarks.query_setting import DELTA, EPSILON, GROUPED, HIGHEST, MAX_ROWS, REPETITIONS, SMALL
+from benchmarks.peers.task import Report, perform, with_means
+from benchmarks.query_setting import DELTA, EPSILON, GROUPED, HIGHEST, MAX_ROWS, REPETITIONS, SMALL, TOTALS
 
 
 def grouped(path: Path) -> float:
@@ -29,11 +29,11 @@ def small(path: Path) -> float:
 
 
 def report(path: Path) -> list[Report]:
-    """One row belongs to each unit, so nothing is sampled; the mean is the quotient, for no price of its own."""
-    query = "SELECT part, COUNT(*) AS n, SUM(value) AS s FROM main.report GROUP BY part"
+    """One row belongs to each unit, so nothing is sampled."""
+    query = _qualified(TOTALS, "report")
     reader = _reader(path, "report", "part", query, {"row_privacy": True})
     released = [reader.execute(query)[1:] for _ in range(REPETITIONS)]
-    return [[(part, n, s, s / max(n, 1)) for part, n, s in answer] for answer in released]
+    return [with_means(answer) for answer in released]
 
 
 def _qualified(query: str, table: str) -> str:
@@ -41,7 +41,7 @@ def _qualified(query: str, table: str) -> str:
 
 
 def _reader(path: Path, table: str, key: str, query: str, bounds: dict[str, object]) -> Any:
-    frame = duckdb.sql(f"SELECT user_id, {key}, value FROM '{path}'").df()
+    frame = duckdb.connect().execute(f"SELECT user_id, {key}, value FROM '{path}'").df()
     columns = {
         "user_id": {"type": "int", "private_id": "row_privacy" not in bounds},
         key: {"type": "string"},

@@ -12,6 +12,11 @@ Report = list[tuple[str, float, float, float]]
 """Part, count, sum and mean."""
 
 
+def with_means(totals: list[tuple[str, float, float]]) -> Report:
+    """The mean as the quotient of noisy sum and count, for no price of its own."""
+    return [(part, n, s, s / max(n, 1)) for part, n, s in totals]
+
+
 def perform(tasks: Mapping[str, Task]) -> None:
     task, path = sys.argv[1:]
     print(json.dumps(tasks[task](Path(path))))

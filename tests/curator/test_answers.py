@@ -82,7 +82,7 @@ age      ±  4.92        in groups of 100
 
 price ε 0.1 · remaining ε 2.9
 4 rows
-of the price: 33.3 % count of rows · 66.7 % sum of age
+· of the price: 33.3 % count of rows · 66.7 % sum of age
 · n: discrete Laplace, scale 20
 · age: discrete Laplace, scales 20 and 2200
 · age is taken between 0 and 110"""

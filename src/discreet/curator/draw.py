@@ -39,7 +39,7 @@ def draw(
     """Count, then blur every measure of every release."""
     values = []
     for release, bought in zip(plan.releases, mechanisms, strict=True):
-        exact = counted(release, engine.rows(release.sql(), seconds))
+        exact = counted(release, engine.rows(release.sql([]), seconds))
         values.append(
             tuple(
                 blur(mechanism, release.reach(measure), column, bits)

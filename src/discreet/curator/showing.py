@@ -101,10 +101,9 @@ def preview_parts(preview: Preview) -> Parts:
     ]
     lines = _money(_would_cost(preview), preview.remaining)
     lines.append([Span("1 row" if preview.groups == 1 else f"{preview.groups:,} rows")])
-    if len(preview.shares) > 1:
-        shares = " · ".join(f"{100 * share:.3g} % {printable(words)}" for words, share in preview.shares.items())
-        lines.append([Span(f"of the price: {shares}", "faint")])
-    return Parts(columns, lines, _fine_print(preview.noise, preview.notes))
+    shares = " · ".join(f"{100 * share:.3g} % {printable(words)}" for words, share in preview.shares.items())
+    split = [f"of the price: {shares}"] if len(preview.shares) > 1 else []
+    return Parts(columns, lines, split + _fine_print(preview.noise, preview.notes))
 
 
 def price_words(loss: Pure | Concentrated, guarantee: tuple[float, float | None]) -> str:

@@ -43,11 +43,16 @@ class Plan:
     def columns(self) -> list[str]:
         return self.after.columns
 
+    @property
+    def _unknown(self) -> list[str]:
+        """Stand-ins for what is released before."""
+        return [f"released_{place}" for place in range(len(self.releases))]
+
     @cached_property
     def fingerprint(self) -> str:
         """The digest of what is drawn: the same for questions that differ only in what follows the noise."""
         drawn = [
-            [release.sql(), [list(map(str, key.values())) for key in release.keys], str(release.contribution)]
+            [release.sql(self._unknown), [list(map(str, key.values())) for key in release.keys], str(release.contribution)]
             + [[measure.words, str(release.reach(measure))] for measure in release.measures]
             for release in self.releases
         ]

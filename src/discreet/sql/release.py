@@ -14,7 +14,7 @@ from discreet.quoting import name
 from discreet.sql.aggregates import Aggregate
 from discreet.sql.keys import MOST_GROUPS, PublicKey, too_many
 from discreet.sql.measures import Contribution, Measure
-from discreet.sql.nodes import Limits, Node
+from discreet.sql.nodes import Limits, Node, Texts
 from discreet.sql.nodes.scan import SECRET
 
 Cell = tuple[Key | None, ...]
@@ -56,22 +56,29 @@ class Release:
     @cached_property
     def contribution(self) -> Contribution:
         rows = self._rows
-        in_group = min(rows, self.limits.rows_per_group)
-        cells = min(rows, self.limits.groups, self.groups)
+        in_group = min(rows, self._rows_per_group)
+        cells = min(rows, self._groups, self.groups)
         return Contribution(cells, in_group, min(rows, cells * in_group))
 
     @property
     def _rows(self) -> int:
-        if self.child.rows is None:
-            raise NotImplementedError("rows are bounded before they are released")
+        assert self.child.rows is not None, "rows are bounded before they are released"
         return self.child.rows
+
+    @property
+    def _groups(self) -> int:
+        return self._rows if self.limits.groups is None else self.limits.groups
+
+    @property
+    def _rows_per_group(self) -> int:
+        return self._rows if self.limits.rows_per_group is None else self.limits.rows_per_group
 
     def reach(self, measure: Measure) -> Reach:
         return measure.reach(self.contribution)
 
     # the one query
 
-    def sql(self) -> str:
+    def sql(self, released: Texts) -> str:
         """Groups with their exact integers: keys first, then measures."""
         arguments = list(dict.fromkeys(m.argument for m in self.measures if m.argument is not None))
         columns = {argument: name(f"x{place}") for place, argument in enumerate(arguments)}
@@ -79,9 +86,9 @@ class Release:
         totals = [measure.sql(columns.get(measure.argument or "", ""), name("u")) for measure in self.measures]
         named = [f"{total} AS {name(f'm{place}')}" for place, total in enumerate(totals)]
         grouping = f" GROUP BY {', '.join(keys)}" if keys else ""
-        return f"SELECT {', '.join([*keys, *named])} FROM ({self._bounded(columns)}){grouping}"
+        return f"SELECT {', '.join([*keys, *named])} FROM ({self._bounded(columns, released)}){grouping}"
 
-    def _bounded(self, columns: dict[str, str]) -> str:
+    def _bounded(self, columns: dict[str, str], released: Texts) -> str:
         keys = [name(f"k{place}") for place in range(len(self.keys))]
         items = [f"{key.sql} AS {column}" for key, column in zip(self.keys, keys, strict=True)]
         items += [f"{argument} AS {column}" for argument, column in columns.items()]
@@ -89,11 +96,11 @@ class Release:
         chosen = self._chosen(keys) if ranks is None else []
         if self.child.owner.column is not None:
             items.append(f"{self.child.owner.column} AS {name('u')}")
-            if chosen:
-                items.append(f"{self.child.order} AS {name('o')}")
+        if chosen:
+            items += [f"{text} AS {name(f'o{place}')}" for place, text in enumerate(self.child.order)]
         listed = ", ".join(items) or "1 AS one"
         stored = f" WHERE {' AND '.join(ranks)}" if ranks else ""
-        rows = f"SELECT {listed} FROM ({self.child.sql()}){stored}"
+        rows = f"SELECT {listed} FROM ({self.child.sql(released)}){stored}"
         present = [
             f"{column} IS NOT NULL" for key, column in zip(self.keys, keys, strict=True) if not key.domain.nullable
         ]
@@ -107,11 +114,11 @@ class Release:
 
     @property
     def _too_many_groups(self) -> bool:
-        return self.limits.groups < min(self._rows, self.groups)
+        return self._groups < min(self._rows, self.groups)
 
     @property
     def _too_many_rows(self) -> bool:
-        return self.limits.rows_per_group < self._rows
+        return self._rows_per_group < self._rows
 
     def _stored_ranks(self) -> list[str] | None:
         """Conditions on stored ranks that do the bounding; None if it takes more than that."""
@@ -122,9 +129,9 @@ class Release:
             return None
         conditions = []
         if self._too_many_groups:
-            conditions.append(f"{field.rank} <= {self.limits.groups}")
+            conditions.append(f"{field.rank} <= {self._groups}")
         if self._too_many_rows:
-            conditions.append(f"{field.nth} <= {self.limits.rows_per_group}")
+            conditions.append(f"{field.nth} <= {self._rows_per_group}")
         return conditions
 
     def _chosen(self, keys: Sequence[str]) -> list[tuple[str, int]]:
@@ -133,9 +140,10 @@ class Release:
         unit = name("u")
         if self._too_many_groups:
             order = ", ".join([f"hash({', '.join([SECRET, unit, *keys])})", *keys])
-            found.append((f"dense_rank() OVER (PARTITION BY {unit} ORDER BY {order})", self.limits.groups))
+            found.append((f"dense_rank() OVER (PARTITION BY {unit} ORDER BY {order})", self._groups))
         if self._too_many_rows:
             parts = ", ".join([unit, *keys])
-            window = f"row_number() OVER (PARTITION BY {parts} ORDER BY {name('o')})"
-            found.append((window, self.limits.rows_per_group))
+            order = ", ".join(name(f"o{place}") for place in range(len(self.child.order)))
+            window = f"row_number() OVER (PARTITION BY {parts} ORDER BY {order})"
+            found.append((window, self._rows_per_group))
         return found

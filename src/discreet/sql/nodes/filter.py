@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.sql.expression import Expr
-from discreet.sql.nodes.node import Field, Limits, Node, Owner
+from discreet.sql.nodes.node import Field, Limits, Node, Owner, Texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class Filter:
         return self.child.rows
 
     @property
-    def order(self) -> str | None:
+    def order(self) -> tuple[str, ...]:
         return self.child.order
 
     @property
     def limits(self) -> Limits:
         return self.child.limits
 
-    def sql(self) -> str:
-        return f"SELECT * FROM ({self.child.sql()}) WHERE {self.condition.sql}"
+    def sql(self, released: Texts) -> str:
+        return f"SELECT * FROM ({self.child.sql(released)}) WHERE {self.condition.sql}"

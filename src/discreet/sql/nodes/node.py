@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from discreet.sql.expression import Expr
+
+Texts = Sequence[str]
+"""What was released before, each as a text to put behind FROM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +35,27 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one unit may contribute to a grouping: at most so many groups, and so many rows in each."""
+    """What one unit may contribute: rows in all, groups of a grouping, rows in each group; None if nobody said it."""
 
-    groups: int
-    rows_per_group: int
+    rows: int
+    groups: int | None = None
+    rows_per_group: int | None = None
+
+    def joined(self, other: Limits, rows: int) -> Limits:
+        """Of two relations that are joined: the smaller of what was said."""
+        return Limits(rows, _smaller(self.groups, other.groups), _smaller(self.rows_per_group, other.rows_per_group))
+
+
+def _smaller(a: int | None, b: int | None) -> int | None:
+    return min(a, b) if a is not None and b is not None else a if b is None else b
 
 
 class Node(Protocol):
     """A relation in which every row belongs to exactly one unit.
 
     rows    at most so many rows belong to one unit; None if there is no such number.
-    order   the text of a column that orders the rows of a unit by keyed hash, ties only between identical rows; None
-            where every row is a unit of its own.
+    order   texts of columns that order the rows of a unit by keyed hash, ties only between identical rows; none where
+            a unit has one row.
 
     Theorem (of each class)  Adding or removing one unit adds or removes its own rows, at most `rows` of them, and
     changes no row of any other unit.
@@ -55,8 +68,8 @@ class Node(Protocol):
     @property
     def rows(self) -> int | None: ...
     @property
-    def order(self) -> str | None: ...
+    def order(self) -> tuple[str, ...]: ...
     @property
     def limits(self) -> Limits: ...
-    def sql(self) -> str:
+    def sql(self, released: Texts) -> str:
         """A SELECT in the engine's language that gives the columns named above."""

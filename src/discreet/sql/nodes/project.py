@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from discreet.quoting import name
 from discreet.sql.expression import Expr
-from discreet.sql.nodes.node import Field, Limits, Node, Owner
+from discreet.sql.nodes.node import Field, Limits, Node, Owner, Texts
 
 UNIT = "_discreet_unit"
 ORDER = "_discreet_order"
@@ -46,14 +46,14 @@ class Project:
         return self.child.rows
 
     @property
-    def order(self) -> str | None:
-        return None if self.child.order is None else name(ORDER)
+    def order(self) -> tuple[str, ...]:
+        return tuple(name(f"{ORDER}{place}") for place in range(len(self.child.order)))
 
     @property
     def limits(self) -> Limits:
         return self.child.limits
 
-    def sql(self) -> str:
+    def sql(self, released: Texts) -> str:
         stored = {field.expr.sql: field for field in self.child.fields}
         columns = []
         for place, (_, expr) in enumerate(self.items):
@@ -64,5 +64,6 @@ class Project:
             if kept and kept.nth:
                 columns.append(f"{kept.nth} AS {name(f'c{place}_nth')}")
         if self.child.owner.column is not None:
-            columns += [f"{self.child.owner.column} AS {name(UNIT)}", f"{self.child.order} AS {name(ORDER)}"]
-        return f"SELECT {', '.join(columns)} FROM ({self.child.sql()})"
+            columns.append(f"{self.child.owner.column} AS {name(UNIT)}")
+        columns += [f"{text} AS {label}" for text, label in zip(self.child.order, self.order, strict=True)]
+        return f"SELECT {', '.join(columns) or '1 AS one'} FROM ({self.child.sql(released)})"
