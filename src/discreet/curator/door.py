@@ -19,6 +19,7 @@ from discreet.curator.answers import Answer, Preview
 from discreet.curator.draw import Blur, Engine, blur, draw
 from discreet.curator.kept import Drawn
 from discreet.curator.price import Additive, Price, noise_of
+from discreet.curator.public import PublicTables
 from discreet.curator.results import Shown, averages, errors, noisy_items, words
 from discreet.curator.state import open_ledger
 from discreet.engines.copy import Progress
@@ -220,17 +221,12 @@ class Curator:
         key = (sql, dialect) if params is None and isinstance(sql, str) else None
         found = self._plans.get(key) if key is not None else None
         if found is None:
-            found = plan(self.policy, sql, schema=self._schema, dialect=dialect, params=params)
+            found = plan(self.policy, sql, public=PublicTables(self._current), dialect=dialect, params=params)
             if key is not None:
                 if len(self._plans) > 1000:
                     self._plans.clear()
                 self._plans[key] = found
         return found
-
-    def _schema(self, table: str) -> dict[str, str]:
-        """The columns of a public table."""
-        declared = self.policy.tables[table].columns
-        return {} if declared else self._engine(self._ledger.data_version).schema(table)
 
     def _check_analyst(self, analyst: object) -> None:
         if analyst is not None and analyst not in self.policy.analysts:
@@ -262,10 +258,13 @@ class Curator:
                     self._engines.pop(old).close()
             return self._engines[version]
 
+    def _current(self) -> Engine:
+        return self._engine(self._ledger.data_version)
+
     def _run(self, query: str, *, reads_tables: bool) -> list[tuple[Any, ...]]:
         """A query over public values."""
         if reads_tables:
-            return self._engine(self._ledger.data_version).rows(query, self._time_limit)
+            return self._current().rows(query, self._time_limit)
         with self._lock:
             if self._scratch is None:
                 self._scratch = Scratch()

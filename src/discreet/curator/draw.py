@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from discreet.accounting.losses import Reach
 from discreet.curator.kept import Drawn
 from discreet.curator.price import Additive, noise_of
+from discreet.curator.released import with_released
 from discreet.noise import Bits
 from discreet.sql.plan import Plan
 from discreet.sql.release import Release
@@ -37,17 +38,16 @@ def draw(
     plan: Plan, mechanisms: Sequence[Sequence[Additive]], engine: Engine, bits: Bits, blur: Blur, seconds: float | None
 ) -> Drawn:
     """Count, then blur every measure of every release."""
-    values = []
+    drawn = Drawn((), ())
     for release, bought in zip(plan.releases, mechanisms, strict=True):
-        exact = counted(release, engine.rows(release.sql([]), seconds))
-        values.append(
-            tuple(
-                blur(mechanism, release.reach(measure), column, bits)
-                for mechanism, measure, column in zip(bought, release.measures, exact, strict=True)
-            )
+        exact = counted(release, engine.rows(with_released(plan, drawn, release.sql()), seconds))
+        values = tuple(
+            blur(mechanism, release.reach(measure), column, bits)
+            for mechanism, measure, column in zip(bought, release.measures, exact, strict=True)
         )
-    noises = tuple(tuple(noise_of(mechanism) for mechanism in bought) for bought in mechanisms)
-    return Drawn(noises, tuple(values))
+        noises = tuple(noise_of(mechanism) for mechanism in bought)
+        drawn = Drawn((*drawn.noises, noises), (*drawn.values, values))
+    return drawn
 
 
 def counted(release: Release, rows: Sequence[tuple[Any, ...]]) -> list[list[int]]:

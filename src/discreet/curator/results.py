@@ -9,15 +9,15 @@ from typing import Any, Final
 from discreet.accounting.distributions import DiscreteLaplace, Noise
 from discreet.curator.kept import Drawn
 from discreet.curator.price import width
+from discreet.curator.released import table_of, with_released
 from discreet.policy import Kind
-from discreet.sql.after import shown, values
+from discreet.sql.after import shown
 from discreet.sql.aggregates import Aggregate, Interval, Mean, Recentred, Total
 from discreet.sql.domain import NUMERIC, Domain
 from discreet.sql.expression import Expr
 from discreet.sql.plan import Plan
 from discreet.sql.relation import Released
 from discreet.sql.release import Release
-from discreet.sql.select import columns_of
 
 Run = Callable[[str], list[tuple[Any, ...]]]
 SIZES: Final = (100, 1_000, 10_000)
@@ -33,8 +33,7 @@ class Shown:
         self._plan = plan
         self._drawn = drawn
         self._confidence = confidence
-        tables = [_table(release, drawn, place) for place, release in enumerate(plan.releases)]
-        self._tables = tables
+        self._tables = [table_of(release, drawn, place) for place, release in enumerate(plan.releases)]
         self.rows, self._places = self._select(run)
 
     def _select(self, run: Run) -> tuple[list[tuple[Any, ...]], list[int] | None]:
@@ -46,10 +45,7 @@ class Shown:
             if len(picked) == len(plan.after.items):
                 table = self._tables[below.number]
                 return [tuple(row[place] for place in picked) for row in table], list(range(len(table)))
-        released = [
-            values(columns_of(release), table) for release, table in zip(plan.releases, self._tables, strict=True)
-        ]
-        found = run(plan.after.sql(below.sql(released)))
+        found = run(with_released(plan, self._drawn, plan.after.sql(below.sql())))
         width_ = len(plan.after.items)
         rows = [
             tuple(shown(value, expr.domain) for value, (_, expr) in zip(row, plan.after.items, strict=False))
@@ -87,20 +83,6 @@ class Shown:
             {label: found for label, expr in noisy if (found := sources.interval(expr, place)) is not None}
             for place in self._places
         ]
-
-
-def _table(release: Release, drawn: Drawn, number: int) -> list[tuple[Any, ...]]:
-    """Keys and aggregates of every group."""
-    columns = dict(zip(release.measures, drawn.values[number], strict=True))
-    parts = [[columns[measure] for measure in aggregate.measures] for aggregate in release.aggregates]
-    found = []
-    for place, cell in enumerate(release.cells()):
-        aggregates = [
-            aggregate.formula.value([column[place] for column in part])
-            for aggregate, part in zip(release.aggregates, parts, strict=True)
-        ]
-        found.append((*cell, *aggregates))
-    return found
 
 
 def noisy_items(plan: Plan) -> list[tuple[str, Expr]]:

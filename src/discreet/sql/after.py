@@ -25,10 +25,11 @@ PLACE = name("place")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of public values: a name and what is known of it."""
+    """A column of public values: a name, what is known of it, and the public table and column that it is, if any."""
 
     name: str
     expr: Expr
+    listed: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

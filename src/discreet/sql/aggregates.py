@@ -160,6 +160,12 @@ def _average(bind: Binder, node: exp.Avg, asked: Asked) -> Aggregate:
 
 
 def _steps(bind: Binder, node: Any, asked: Asked) -> Steps:
+    steps = steps_of(bind, node)
+    return steps if asked.condition is None else replace(steps, expr=asked.of(steps.expr))
+
+
+def steps_of(bind: Binder, node: Any) -> Steps:
+    """The argument of a sum as whole steps, or a refusal where no bounds follow."""
     only(node, "this")
     if isinstance(node.this, exp.Distinct):
         raise not_allowed(node.this)
@@ -173,7 +179,7 @@ def _steps(bind: Binder, node: Any, asked: Asked) -> Steps:
             f"{shown} has no bounds, so one unit could move the answer without limit",
             f"add min and max to the policy, or write {node.key.upper()}(CLAMP({shown}, 0, 100)) with bounds you know",
         )
-    return Steps.of(asked.of(value), *value.domain.bounded)
+    return Steps.of(value, *value.domain.bounded)
 
 
 def _shown(node: exp.Expression) -> str:

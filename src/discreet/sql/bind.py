@@ -21,7 +21,7 @@ from discreet.sql.expression import Expr
 from discreet.sql.functions import FUNCTIONS
 
 Resolve = Callable[[exp.Column], Expr]
-Special = Callable[[exp.Expression], Expr | None]
+Special = Callable[[exp.Expression, "Binder"], Expr | None]
 
 _PLAIN: Final[dict[type[exp.Expression], tuple[str, tuple[str, ...]]]] = {
     exp.Add: ("+", ("this", "expression")),
@@ -101,12 +101,12 @@ _NAMES: Final = {"n": "a number", "t": "text", "b": "true or false", "d": "a dat
 class Binder:
     """Binds syntax in one scope. `special` may take a node before anybody else does."""
 
-    def __init__(self, resolve: Resolve, special: Special = lambda _: None) -> None:
+    def __init__(self, resolve: Resolve, special: Special = lambda *_: None) -> None:
         self._resolve = resolve
         self._special = special
 
     def __call__(self, node: exp.Expression) -> Expr:
-        found = self._special(node)
+        found = self._special(node, self)
         if found is not None:
             return found
         if isinstance(node, (exp.Paren, exp.Alias)):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from discreet.errors import Refused
@@ -11,6 +12,7 @@ from discreet.quoting import literal
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.nodes import Field
+from discreet.sql.relation import Public
 
 MOST_GROUPS: Final = 100_000
 
@@ -65,8 +67,10 @@ class PublicKey:
         )  # fmt: skip
 
 
-def public_key(expr: Expr, field: Field | None, shown: str) -> PublicKey:
+def public_key(expr: Expr, field: Field | None, shown: str, public: Public) -> PublicKey:
     """The key, or a refusal."""
+    if expr.domain.count() is None and field is not None and field.listed is not None:
+        expr = _looked_up(expr, public.keys(*field.listed))
     count = expr.domain.count()
     if count is None:
         if expr.domain.kind is Kind.TEXT:
@@ -86,6 +90,13 @@ def public_key(expr: Expr, field: Field | None, shown: str) -> PublicKey:
     if not count:
         raise Refused("undeclared-bounds", f"{shown} has no possible value", "widen its bounds")
     return key
+
+
+def _looked_up(expr: Expr, keys: Sequence[Key | None]) -> Expr:
+    """A column of a public table: its values are there for everybody to see."""
+    values = tuple(key for key in keys if key is not None)
+    nullable = expr.domain.nullable or None in keys
+    return replace(expr, domain=replace(expr.domain, values=values, nullable=nullable))
 
 
 def too_many(count: int) -> Refused:

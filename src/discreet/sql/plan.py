@@ -1,28 +1,35 @@
 """From a question to its plan: releases of private rows, and the SELECT over what they gave.
 
-A plan follows from text and policy alone (and from the columns of public tables). It knows nothing of prices.
+A plan follows from text and policy alone (and from public tables). It knows nothing of prices.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
 from sqlglot import exp
 
 from discreet.errors import Refused
-from discreet.policy import Policy, fingerprint, suggest
-from discreet.sql.after import After
-from discreet.sql.nodes import Filter, Node, Project, Scan
+from discreet.policy import Policy, fingerprint
+from discreet.policy.model import Kind
+from discreet.sql.after import PLACE, After
+from discreet.sql.bind import Binder, Special, apply
+from discreet.sql.domain import BOOLEAN, Domain
+from discreet.sql.expression import Expr
+from discreet.sql.functions import FUNCTIONS
+from discreet.sql.nodes import Filter, Node, Project, Union
+from discreet.sql.per_unit import per_unit, window
 from discreet.sql.read import statement
-from discreet.sql.relation import Derived, Relation, Released, Stored
+from discreet.sql.relation import PUBLIC, Derived, Public, Released
 from discreet.sql.release import Release
 from discreet.sql.scope import Scope
-from discreet.sql.select import Clauses, public_select, release_select, row_items
+from discreet.sql.select import Clauses, grouped_by, public_select, release_select, row_items
+from discreet.sql.sources import Known, Source, Tables, bounded
 
 VERSION: Final = 1
 """Of what a plan's fingerprint covers: counts up when the same text starts to mean something else."""
@@ -35,7 +42,7 @@ class Plan:
 
     policy: Policy
     releases: tuple[Release, ...]
-    below: Relation
+    below: Any
     after: After
     notes: tuple[str, ...]
 
@@ -43,16 +50,11 @@ class Plan:
     def columns(self) -> list[str]:
         return self.after.columns
 
-    @property
-    def _unknown(self) -> list[str]:
-        """Stand-ins for what is released before."""
-        return [f"released_{place}" for place in range(len(self.releases))]
-
     @cached_property
     def fingerprint(self) -> str:
         """The digest of what is drawn: the same for questions that differ only in what follows the noise."""
         drawn = [
-            [release.sql(self._unknown), [list(map(str, key.values())) for key in release.keys], str(release.contribution)]
+            [release.sql(), [list(map(str, key.values())) for key in release.keys], str(release.contribution)]
             + [[measure.words, str(release.reach(measure))] for measure in release.measures]
             for release in self.releases
         ]
@@ -60,22 +62,18 @@ class Plan:
         return hashlib.sha256(written.encode()).hexdigest()
 
 
-Schema = Callable[[str], Mapping[str, str]]
-"""The columns of a public table with the engine's types."""
-
-
 def plan(
     policy: Policy,
     text: object,
     *,
-    schema: Schema,
+    public: Public,
     dialect: str | None = None,
     params: Mapping[str, object] | None = None,
 ) -> Plan:
     """The plan of a question, or a refusal."""
     tree = statement(text, dialect, params)
     try:
-        return _Planner(policy, schema).plan(tree)
+        return _Planner(policy, public).plan(tree)
     except RecursionError:
         raise Refused("too-complex", "the question is nested too deeply", "ask a simpler one") from None
 
@@ -83,11 +81,12 @@ def plan(
 class _Planner:
     """One planning: collects releases on its way."""
 
-    def __init__(self, policy: Policy, schema: Schema) -> None:
-        self.policy = policy
-        self.schema = schema
-        self.releases: list[Release] = []
-        self.notes: list[str] = []
+    def __init__(self, policy: Policy, public: Public) -> None:
+        self._policy = policy
+        self._public = public
+        self._tables = Tables(policy, public, self.query, self._subqueries)
+        self._releases: list[Release] = []
+        self._notes: list[str] = []
 
     def plan(self, tree: exp.Query) -> Plan:
         found = self.query(tree, {})
@@ -97,91 +96,121 @@ class _Planner:
                 "rows of private tables are never shown",
                 "ask for a statistic, such as COUNT(*), SUM(x) or AVG(x), with GROUP BY",
             )
-        return Plan(self.policy, tuple(self.releases), found.below, found.after, tuple(dict.fromkeys(self.notes)))
+        notes = tuple(dict.fromkeys(self._notes))
+        return Plan(self._policy, tuple(self._releases), found.below, found.after, notes)
 
-    def query(self, tree: Any, known: Mapping[str, Node | Relation]) -> Node | Relation:
-        """A SELECT: private rows stay private rows until something is counted."""
-        if isinstance(tree, exp.Subquery):
+    def query(self, tree: Any, known: Known) -> Source:
+        """A query: private rows stay private rows until something is counted."""
+        while isinstance(tree, exp.Subquery):
             tree = tree.this
+        if isinstance(tree, exp.Union):
+            return self._union(tree, known)
         if not isinstance(tree, exp.Select):
-            word = tree.key.upper()
-            raise Refused("statement-not-allowed", f"{word} is not answered", "ask with one SELECT")
+            raise Refused("statement-not-allowed", f"{tree.key.upper()} is not answered", "ask with one SELECT")
         clauses = Clauses.of(tree)
         if clauses.ctes:
             known = self._ctes(clauses.ctes, known)
-        source, scope = self._source(clauses, known)
-        if isinstance(source, Stored | Released | Derived):
+        source, scope = self._tables.source(clauses.source, clauses.joins, known)
+        if isinstance(source, PUBLIC):
             return Derived(public_select(clauses, scope), source)
         return self._private(clauses, source, scope)
 
-    def _private(self, clauses: Clauses, source: Node, scope: Scope) -> Node | Relation:
+    def _private(self, clauses: Clauses, source: Node, scope: Scope) -> Source:
         if clauses.where is not None:
             source = Filter(source, scope.condition(clauses.where, "WHERE"))
         if not clauses.aggregated:
-            items = row_items(clauses, scope)
-            return Project(source, tuple(items))
-        release, columns, after = release_select(clauses, source, scope)
-        self.releases.append(release)
+            windowed = replace(scope, special=window(scope, bounded(source)))
+            return Project(bounded(source), tuple(row_items(clauses, windowed)))
+        source = bounded(source)
+        grouping = grouped_by(clauses, scope)
+        if any(scope.is_owner(node) for node in grouping):
+            clauses.refuse_rows()
+            keys = [node for node in grouping if not scope.is_owner(node)]
+            return per_unit(clauses.items, clauses.having, keys, source, scope)
+        release, columns, after = release_select(clauses, source, scope, self._public)
+        self._releases.append(release)
         self._note(release)
-        return Derived(after, Released(len(self.releases) - 1, columns))
+        return Derived(after, Released(len(self._releases) - 1, columns))
 
     def _note(self, release: Release) -> None:
-        bound, unit = release.contribution, self.policy.unit
+        bound, unit = release.contribution, self._policy.unit
         if release.child.owner.column is not None:
-            rows = (
-                f"one row of each {unit} counts"
-                if bound.total == 1
-                else f"at most {bound.total} rows of each {unit} count"
-            )
+            rows = f"at most {bound.total} rows of each {unit} count"
+            if bound.total == 1:
+                rows = f"one row of each {unit} counts"
             groups = f", in at most {bound.cells} groups" if bound.cells > 1 else ""
-            self.notes += [f"{rows}{groups}, chosen at random before WHERE applies", DROPPED]
-        self.notes += [aggregate.note for aggregate in release.aggregates if aggregate.note]
+            self._notes += [f"{rows}{groups}, chosen at random before WHERE applies", DROPPED]
+        self._notes += [aggregate.note for aggregate in release.aggregates if aggregate.note]
         if any(not key.domain.nullable for key in release.keys):
-            self.notes.append("rows whose key is NULL or not listed are left out")
+            self._notes.append("rows whose key is NULL or not listed are left out")
 
-    # FROM
+    # CTEs, unions, subqueries
 
-    def _ctes(self, tree: exp.With, known: Mapping[str, Node | Relation]) -> dict[str, Node | Relation]:
+    def _ctes(self, tree: exp.With, known: Known) -> Known:
         if tree.args.get("recursive"):
             raise Refused("statement-not-allowed", "recursion is not answered", "write it without RECURSIVE")
         found = dict(known)
         for cte in tree.expressions:
+            alias = cte.args["alias"]
+            if alias.args.get("columns"):
+                raise Refused("statement-not-allowed", "columns cannot be renamed here", "rename them in SELECT")
             found[str(cte.alias).lower()] = self.query(cte.this, found)
         return found
 
-    def _source(self, clauses: Clauses, known: Mapping[str, Node | Relation]) -> tuple[Node | Relation, Scope]:
-        source, alias = self._table(clauses.source, known)
-        return source, Scope.over(source, alias)
-
-    def _table(self, tree: Any, known: Mapping[str, Node | Relation]) -> tuple[Node | Relation, str]:
-        if isinstance(tree, exp.Subquery):
-            _only_alias(tree, "this")
-            return self.query(tree.this, known), str(tree.alias)
-        if not isinstance(tree, exp.Table) or not isinstance(tree.this, exp.Identifier):
-            raise Refused("function-not-allowed", "only declared tables can be read", self._tables())
-        _only_alias(tree, "this", "db", "catalog")
-        wanted = tree.name
-        if not tree.db and wanted.lower() in known:
-            return known[wanted.lower()], str(tree.alias) or wanted
-        table = next((t for t in self.policy.tables.values() if t.name.lower() == wanted.lower()), None)
-        if table is None or tree.db:
+    def _union(self, tree: exp.Union, known: Known) -> Source:
+        for place, value in tree.args.items():
+            if value and place not in ("this", "expression", "distinct", "with_"):
+                word = place.rstrip("_").upper()
+                raise Refused(
+                    "statement-not-allowed", f"{word} on a UNION is not answered", "put it into a SELECT around it"
+                )
+        if tree.args.get("distinct"):
+            raise Refused("statement-not-allowed", "UNION without ALL is not answered", "write UNION ALL")
+        if tree.args.get("with_"):
+            known = self._ctes(tree.args["with_"], known)
+        left, right = self.query(tree.this, known), self.query(tree.expression, known)
+        if isinstance(left, PUBLIC) or isinstance(right, PUBLIC):
+            raise Refused("statement-not-allowed", "UNION ALL takes private rows on both sides", "ask both questions")
+        if (left.owner.column is None) != (right.owner.column is None) or len(left.fields) != len(right.fields):
             raise Refused(
-                "unknown-table", "there is no such table", suggest(wanted, self.policy.tables) or self._tables()
+                "statement-not-allowed", "both sides of UNION ALL need the same columns", "select the same ones"
             )
-        alias = str(tree.alias) or table.name
-        return (Stored.of(table, self.schema(table.name)) if table.is_public else Scan(table)), alias
+        _same_kinds(left, right)
+        return Union(bounded(left), bounded(right))
 
-    def _tables(self) -> str:
-        return f"tables: {', '.join(self.policy.tables)}"
+    def _subqueries(self, known: Known) -> Special:
+        """What takes subqueries inside of expressions: public ones, or such that are released first."""
 
+        def special(node: exp.Expression, bind: Binder) -> Expr | None:
+            if isinstance(node, exp.In) and node.args.get("query") is not None:
+                column, relation = self._single(node.args["query"], known)
+                value = apply("IN", [bind(node.this), Expr(column.sql, column.domain)]).arguments[0]
+                text = f"({value.sql} IN (SELECT {column.sql} FROM {relation}))"
+                return Expr(text, BOOLEAN, FUNCTIONS["CAST BOOLEAN"], (value,))
+            if isinstance(node, (exp.Subquery, exp.Select)):
+                column, relation = self._single(node, known)
+                text = f"(SELECT {column.sql} FROM {relation} ORDER BY {PLACE} LIMIT 1)"
+                return Expr(text, Domain(column.domain.kind, *column.domain.numbers), constant=True)
+            return None
 
-def _only_alias(tree: exp.Expression, *places: str) -> None:
-    """A table as it is: no sample, no pivot, no version, no columns renamed."""
-    for place, value in tree.args.items():
-        if value not in (None, False, [], "") and place not in (*places, "alias"):
+        return special
+
+    def _single(self, tree: Any, known: Known) -> tuple[Expr, str]:
+        found = self.query(tree, known)
+        if not isinstance(found, PUBLIC):
             raise Refused(
-                "statement-not-allowed", f"{place.upper()} on a table is not answered", "name the table alone"
+                "private-subquery",
+                "a subquery over private rows stands where only released values can",
+                "count in it, such as (SELECT AVG(x) FROM t), or join it on the unit",
             )
-    alias = tree.args.get("alias")
-    if alias is not None and alias.args.get("columns"):
-        raise Refused("statement-not-allowed", "columns cannot be renamed here", "rename them in SELECT")
+        if len(found.columns) != 1:
+            raise Refused("syntax", "a subquery here has one column", "select one column in it")
+        return found.columns[0].expr, found.sql()
+
+
+def _same_kinds(left: Node, right: Node) -> None:
+    numeric = {Kind.INTEGER, Kind.NUMBER, None}
+    for a, b in zip(left.fields, right.fields, strict=True):
+        kinds = {a.expr.domain.kind, b.expr.domain.kind} - {None}
+        if len(kinds) > 1 and not kinds <= numeric:
+            raise Refused("function-not-allowed", "a column of UNION ALL mixes kinds", "cast one of them")

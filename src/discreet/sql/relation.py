@@ -1,12 +1,13 @@
-"""Public values as relations: a public table, what a release gave, or a SELECT over one of them."""
+"""Public values as relations: a public table, what a release gave, or a SELECT or join over them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from discreet.policy.model import Column as PolicyColumn
-from discreet.policy.model import Kind, Table
+from discreet.policy.model import Key, Kind, Table
 from discreet.quoting import name
 from discreet.sql.after import PLACE, After, Column
 from discreet.sql.domain import Domain
@@ -23,21 +24,41 @@ _KINDS: Mapping[str, Kind] = {
 }
 
 
+class Public(Protocol):
+    """What may be looked up about public tables while a question is planned."""
+
+    def schema(self, table: str) -> Mapping[str, str]:
+        """The columns of a table with the engine's types."""
+
+    def keys(self, table: str, column: str) -> tuple[Key | None, ...]:
+        """The distinct values of a column."""
+
+    def unique(self, table: str, columns: tuple[str, ...]) -> bool:
+        """Whether no two rows agree in these columns."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stored:
     """A public table."""
 
     table: Table
     columns: tuple[Column, ...]
-    reads_tables: bool = True
+
+    reads_tables = True
 
     @classmethod
-    def of(cls, table: Table, schema: Mapping[str, str]) -> Stored:
+    def of(cls, table: Table, public: Public) -> Stored:
         """With its declared columns, or with those of the source if none are declared."""
-        declared = table.columns or {label: _found(label, kind) for label, kind in schema.items()}
-        return cls(table, tuple(Column(label, Expr(name(label), domain_of(c))) for label, c in declared.items()))
+        declared = table.columns or {label: _found(label, kind) for label, kind in public.schema(table.name).items()}
+        return cls(
+            table,
+            tuple(
+                Column(label, Expr(name(label), domain_of(column)), (table.name, label))
+                for label, column in declared.items()
+            ),
+        )
 
-    def sql(self, released: Sequence[str]) -> str:  # noqa: ARG002  (a table needs nothing released)
+    def sql(self) -> str:
         return f"(SELECT *, row_number() OVER () AS {PLACE} FROM {name(self.table.name)})"
 
 
@@ -46,16 +67,22 @@ def _found(label: str, kind: str) -> PolicyColumn:
     return PolicyColumn(label, _KINDS.get(base, Kind.NUMBER if base == "DECIMAL" else Kind.TEXT))
 
 
+def released_name(number: int) -> str:
+    """The name under which a query finds what was released before it."""
+    return f"discreet_released_{number}"
+
+
 @dataclass(frozen=True, slots=True)
 class Released:
     """What the release of this number gave: keys, then aggregates."""
 
     number: int
     columns: tuple[Column, ...]
-    reads_tables: bool = False
 
-    def sql(self, released: Sequence[str]) -> str:
-        return released[self.number]
+    reads_tables = False
+
+    def sql(self) -> str:
+        return released_name(self.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +103,45 @@ class Derived:
     def reads_tables(self) -> bool:
         return self.below.reads_tables
 
-    def sql(self, released: Sequence[str]) -> str:
-        inner = self.after.sql(self.below.sql(released))
+    def sql(self) -> str:
         shown = ", ".join(column.expr.sql for column in self.columns)
-        return f"(SELECT {shown}, row_number() OVER () AS {PLACE} FROM ({inner}))"
+        return f"(SELECT {shown}, row_number() OVER () AS {PLACE} FROM ({self.after.sql(self.below.sql())}))"
 
 
-Relation = Stored | Released | Derived
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Public rows side by side."""
+
+    left: Relation
+    right: Relation
+    side: str
+    condition: Expr | None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        found = []
+        for letter, relation in (("l", self.left), ("r", self.right)):
+            found += [
+                Column(column.name, Expr(name(f"{letter}{place}"), column.expr.domain.but(certain=False)))
+                for place, column in enumerate(relation.columns)
+            ]
+        return tuple(found)
+
+    @property
+    def reads_tables(self) -> bool:
+        return self.left.reads_tables or self.right.reads_tables
+
+    def sql(self) -> str:
+        sides = []
+        for letter, relation in (("l", self.left), ("r", self.right)):
+            columns = [f"{c.expr.sql} AS {name(f'{letter}{place}')}" for place, c in enumerate(relation.columns)]
+            sides.append(f"(SELECT {', '.join(columns)} FROM {relation.sql()})")
+        test = self.condition.sql if self.condition else "TRUE"
+        joined = f"{sides[0]} {self.side} JOIN {sides[1]} ON {test}"
+        return f"(SELECT *, row_number() OVER () AS {PLACE} FROM {joined})"
+
+
+Relation = Stored | Released | Derived | Joined
 """Rows that anybody may see: `columns`; `reads_tables`, whether a public table has to be read for them; and `sql`, what
-to put behind FROM, given the texts of what was released."""
+to put behind FROM where the releases have their names."""
+PUBLIC = (Stored, Released, Derived, Joined)

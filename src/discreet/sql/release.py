@@ -14,7 +14,7 @@ from discreet.quoting import name
 from discreet.sql.aggregates import Aggregate
 from discreet.sql.keys import MOST_GROUPS, PublicKey, too_many
 from discreet.sql.measures import Contribution, Measure
-from discreet.sql.nodes import Limits, Node, Texts
+from discreet.sql.nodes import Limits, Node
 from discreet.sql.nodes.scan import SECRET
 
 Cell = tuple[Key | None, ...]
@@ -78,7 +78,7 @@ class Release:
 
     # the one query
 
-    def sql(self, released: Texts) -> str:
+    def sql(self) -> str:
         """Groups with their exact integers: keys first, then measures."""
         arguments = list(dict.fromkeys(m.argument for m in self.measures if m.argument is not None))
         columns = {argument: name(f"x{place}") for place, argument in enumerate(arguments)}
@@ -86,9 +86,9 @@ class Release:
         totals = [measure.sql(columns.get(measure.argument or "", ""), name("u")) for measure in self.measures]
         named = [f"{total} AS {name(f'm{place}')}" for place, total in enumerate(totals)]
         grouping = f" GROUP BY {', '.join(keys)}" if keys else ""
-        return f"SELECT {', '.join([*keys, *named])} FROM ({self._bounded(columns, released)}){grouping}"
+        return f"SELECT {', '.join([*keys, *named])} FROM ({self._bounded(columns)}){grouping}"
 
-    def _bounded(self, columns: dict[str, str], released: Texts) -> str:
+    def _bounded(self, columns: dict[str, str]) -> str:
         keys = [name(f"k{place}") for place in range(len(self.keys))]
         items = [f"{key.sql} AS {column}" for key, column in zip(self.keys, keys, strict=True)]
         items += [f"{argument} AS {column}" for argument, column in columns.items()]
@@ -100,7 +100,7 @@ class Release:
             items += [f"{text} AS {name(f'o{place}')}" for place, text in enumerate(self.child.order)]
         listed = ", ".join(items) or "1 AS one"
         stored = f" WHERE {' AND '.join(ranks)}" if ranks else ""
-        rows = f"SELECT {listed} FROM ({self.child.sql(released)}){stored}"
+        rows = f"SELECT {listed} FROM ({self.child.sql()}){stored}"
         present = [
             f"{column} IS NOT NULL" for key, column in zip(self.keys, keys, strict=True) if not key.domain.nullable
         ]

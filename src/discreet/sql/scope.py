@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlglot import exp
 
 from discreet.errors import Refused
 from discreet.policy import suggest
 from discreet.policy.model import Kind
-from discreet.sql.bind import Binder
+from discreet.sql.bind import Binder, Special
 from discreet.sql.expression import Expr
 from discreet.sql.nodes import Field
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Columns by name, each under the alias of its table."""
+    """Columns by name, each under the alias of its table; names of the unit, likewise; and what takes subqueries."""
 
     fields: tuple[tuple[str, Field], ...]
-    owners: frozenset[str] = frozenset()
-    """Names of the unit: they may stand in few places, and never as a value."""
+    owners: tuple[tuple[str, str], ...] = ()
+    """(alias, name): they may stand in few places, and never as a value."""
+    special: Special = lambda *_: None
 
     @classmethod
-    def over(cls, source: Any, alias: str) -> Scope:
-        """Of one relation, private or public."""
-        if hasattr(source, "fields"):
-            return cls(tuple((alias.lower(), field) for field in source.fields), source.owner.names)
-        return cls(tuple((alias.lower(), Field(column.name, column.expr)) for column in source.columns))
+    def of(cls, alias: str, fields: Iterable[Field], owners: Iterable[str], special: Special) -> Scope:
+        """Of one relation."""
+        label = alias.lower()
+        return cls(tuple((label, field) for field in fields), tuple((label, name) for name in owners), special)
+
+    @property
+    def aliases(self) -> set[str]:
+        return {alias for alias, _ in (*self.fields, *self.owners)}
 
     def find(self, column: exp.Column) -> Field | None:
         """The field that a column names; None if there is none."""
         if column.args.get("db") or column.args.get("catalog"):
             return None
         wanted, table = column.name.lower(), column.table.lower()
-        found = [f for alias, f in self.fields if f.name.lower() == wanted and table in ("", alias)]
+        found = [field for alias, field in self.fields if field.name.lower() == wanted and table in ("", alias)]
         if len(found) > 1:
             raise Refused("unknown-column", "a column name is ambiguous", "write the table before it: t.x")
         return found[0] if found else None
@@ -49,27 +52,25 @@ class Scope:
             return field.expr
         if self.is_owner(column):
             raise Refused(
-                "not-an-aggregate",
-                "the unit cannot be used as a value",
-                f"count it: COUNT(DISTINCT {column.name})",
+                "not-an-aggregate", "the unit cannot be used as a value", f"count it: COUNT(DISTINCT {column.name})"
             )
-        names = [field.name for _, field in self.fields]
+        names = list(dict.fromkeys(field.name for _, field in self.fields))
         raise Refused(
             "unknown-column", "there is no such column", suggest(column.name, names) or f"columns: {', '.join(names)}"
         )
 
     def is_owner(self, node: exp.Expression) -> bool:
-        """Whether an expression is just the unit's name."""
-        while isinstance(node, exp.Paren):
+        """Whether an expression is just the unit's name. A declared column of that name is meant as a column."""
+        while isinstance(node, (exp.Paren, exp.Alias)):
             node = node.this
         if not isinstance(node, exp.Column) or node.args.get("db"):
             return False
-        aliases = {alias for alias, _ in self.fields}
-        return node.name.lower() in self.owners and node.table.lower() in ("", *aliases)
+        wanted, table = node.name.lower(), node.table.lower()
+        return any(name == wanted and table in ("", alias) for alias, name in self.owners)
 
     @property
     def bind(self) -> Binder:
-        return Binder(self.resolve)
+        return Binder(self.resolve, self.special)
 
     def condition(self, node: exp.Expression, clause: str) -> Expr:
         return truth(self.bind(node), clause)
@@ -93,5 +94,4 @@ def labels(nodes: Sequence[exp.Expression]) -> list[str]:
     return found
 
 
-def aliases(nodes: Sequence[exp.Expression], bound: Sequence[Expr]) -> Mapping[str, Expr]:
-    return {node.alias.lower(): expr for node, expr in zip(nodes, bound, strict=False) if node.alias}
+Listed = Callable[[str, str], tuple[object, ...]]

@@ -13,20 +13,20 @@ from discreet.policy.model import Kind
 from discreet.quoting import name
 from discreet.sql.after import After, Column, Order
 from discreet.sql.aggregates import Aggregate, bound, shared
-from discreet.sql.bind import Binder, not_allowed
+from discreet.sql.bind import Binder, Special, not_allowed
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.keys import public_key
 from discreet.sql.nodes import Node
+from discreet.sql.relation import Public
 from discreet.sql.release import Release
 from discreet.sql.scope import Scope, labels, truth
 
 MOST_ROWS: Final = 10**12
 _KNOWN: Final = frozenset(
-    {"with_", "expressions", "from_", "where", "group", "having", "order", "limit", "offset", "distinct"}
+    {"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct"}
 )
 _CODES: Final = {
-    "joins": ("join-off-unit", "joins are not answered yet", "ask about one table"),
     "laterals": ("statement-not-allowed", "LATERAL is not answered", "ask without it"),
     "qualify": ("statement-not-allowed", "QUALIFY is not answered", "use HAVING"),
     "into": ("statement-not-allowed", "nothing can be written", "leave INTO out"),
@@ -40,6 +40,7 @@ class Clauses:
 
     items: list[Any]
     source: Any
+    joins: list[Any]
     where: Any
     group: Any
     having: Any
@@ -66,6 +67,7 @@ class Clauses:
         return cls(
             tree.expressions,
             args["from_"].this,
+            args.get("joins") or [],
             _inner(args.get("where")),
             args.get("group"),
             _inner(args.get("having")),
@@ -80,6 +82,14 @@ class Clauses:
     def aggregated(self) -> bool:
         """Whether rows are counted, and not kept."""
         return self.group is not None or self.having is not None or any(is_aggregate(item) for item in self.items)
+
+    def refuse_rows(self) -> None:
+        """Which private rows there are must not be asked."""
+        for asked, word in ((self.limit, "LIMIT"), (self.offset, "OFFSET"), (self.distinct or None, "DISTINCT")):
+            if asked is not None:
+                raise Refused(
+                    "not-an-aggregate", f"{word} on private rows is not answered", f"use {word} on the released result"
+                )
 
 
 def _inner(clause: Any) -> Any:
@@ -98,7 +108,7 @@ def _count(clause: Any, word: str) -> int | None:
 
 def is_aggregate(tree: exp.Expression) -> bool:
     """Whether something in it is counted over rows; what stands in subqueries is their own affair."""
-    if isinstance(tree, exp.Query):
+    if isinstance(tree, (exp.Query, exp.Window)):
         return False
     if isinstance(tree, (exp.AggFunc, exp.Filter)):
         return True
@@ -110,11 +120,7 @@ def is_aggregate(tree: exp.Expression) -> bool:
 
 def row_items(clauses: Clauses, scope: Scope) -> list[tuple[str, Expr]]:
     """The columns of a subquery that keeps rows."""
-    for refused, word in ((clauses.limit, "LIMIT"), (clauses.offset, "OFFSET"), (clauses.distinct or None, "DISTINCT")):
-        if refused is not None:
-            raise Refused(
-                "not-an-aggregate", f"{word} on private rows is not answered", f"use {word} on the released result"
-            )
+    clauses.refuse_rows()
     items: list[tuple[str, Expr]] = []
     for node, label in zip(clauses.items, labels(clauses.items), strict=True):
         if isinstance(node, exp.Star):
@@ -124,9 +130,11 @@ def row_items(clauses: Clauses, scope: Scope) -> list[tuple[str, Expr]]:
     return items
 
 
-def release_select(clauses: Clauses, source: Node, scope: Scope) -> tuple[Release, tuple[Column, ...], After]:
+def release_select(
+    clauses: Clauses, source: Node, scope: Scope, public: Public
+) -> tuple[Release, tuple[Column, ...], After]:
     """What is counted, and what is shown of it."""
-    grouping = _Grouping(clauses, source, scope)
+    grouping = _Grouping(clauses, source, scope, public)
     after = grouping.after()
     aggregates = tuple(shared(grouping.aggregates))
     release = Release(source, tuple(grouping.keys), aggregates, source.limits)
@@ -150,7 +158,7 @@ def _leaf(letter: str, place: int, domain: Domain) -> Expr:
 class _Grouping:
     """One grouping while it is bound: aggregates are collected as they are met."""
 
-    def __init__(self, clauses: Clauses, source: Node, scope: Scope) -> None:
+    def __init__(self, clauses: Clauses, source: Node, scope: Scope, public: Public) -> None:
         self.clauses = clauses
         self.scope = scope
         self.aggregates: list[Aggregate] = []
@@ -158,14 +166,14 @@ class _Grouping:
         bound_keys = [(node, scope.bind(node)) for node in grouped_by(clauses, scope)]
         unique = {expr.sql: (node, expr) for node, expr in bound_keys}
         self.keys = [
-            public_key(expr, fields.get(expr.sql), node.sql(dialect="duckdb")) for node, expr in unique.values()
+            public_key(expr, fields.get(expr.sql), node.sql(dialect="duckdb"), public) for node, expr in unique.values()
         ]
         self._texts = {key.expr.sql: place for place, key in enumerate(self.keys)}
 
     def after(self) -> After:
         return shown(self.clauses, self._resolve, self._special)
 
-    def _special(self, node: exp.Expression) -> Expr | None:
+    def _special(self, node: exp.Expression, bind: Binder) -> Expr | None:
         aggregate = bound(node, self.scope.bind, self.scope.is_owner)
         if aggregate is not None:
             keys = [found.key for found in self.aggregates]
@@ -175,7 +183,8 @@ class _Grouping:
             return _leaf("a", keys.index(aggregate.key), aggregate.domain)
         if isinstance(node, (exp.AggFunc, exp.Filter, exp.Window)):
             raise not_allowed(node)
-        return self._key(node)
+        key = self._key(node)
+        return self.scope.special(node, bind) if key is None else key
 
     def _key(self, node: exp.Expression) -> Expr | None:
         """The key that an expression is, if it is one."""
@@ -232,9 +241,7 @@ def _numbered(node: exp.Literal, items: Sequence[exp.Expression]) -> Any:
 # public values
 
 
-def shown(
-    clauses: Clauses, resolve: Callable[[exp.Column], Expr], special: Callable[[exp.Expression], Expr | None]
-) -> After:
+def shown(clauses: Clauses, resolve: Callable[[exp.Column], Expr], special: Special) -> After:
     """SELECT, HAVING, ORDER BY, LIMIT over values that are public by then."""
     known: dict[str, Expr] = {}
 
@@ -303,12 +310,12 @@ def public_select(clauses: Clauses, scope: Scope) -> After:
                 expanded.append(item)
         clauses = replace(clauses, items=expanded)
 
-    def special(node: exp.Expression) -> Expr | None:
+    def special(node: exp.Expression, bind: Binder) -> Expr | None:
         if type(node) in _PUBLIC:
             return _public_aggregate(node, scope)
         if isinstance(node, (exp.AggFunc, exp.Window)):
             raise not_allowed(node)
-        return None
+        return scope.special(node, bind)
 
     found = shown(clauses, scope.resolve, special)
     grouping = tuple(scope.bind(node) for node in grouped_by(clauses, scope)) if clauses.aggregated else None

@@ -1,8 +1,12 @@
 """Operators on private rows: one class each, with its stability theorem."""
 
+from discreet.sql.nodes.bound import Bound
 from discreet.sql.nodes.filter import Filter
-from discreet.sql.nodes.node import Field, Limits, Node, Owner, Texts
+from discreet.sql.nodes.join import Join, Side
+from discreet.sql.nodes.node import Field, Limits, Node, Owner
+from discreet.sql.nodes.per_unit import PerUnit
 from discreet.sql.nodes.project import Project
 from discreet.sql.nodes.scan import Scan
+from discreet.sql.nodes.union import Union
 
-__all__ = ["Field", "Filter", "Limits", "Node", "Owner", "Project", "Scan", "Texts"]
+__all__ = ["Bound", "Field", "Filter", "Join", "Limits", "Node", "Owner", "PerUnit", "Project", "Scan", "Side", "Union"]

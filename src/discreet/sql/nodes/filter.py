@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.sql.expression import Expr
-from discreet.sql.nodes.node import Field, Limits, Node, Owner, Texts
+from discreet.sql.nodes.node import Field, Limits, Node, Owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,5 +38,5 @@ class Filter:
     def limits(self) -> Limits:
         return self.child.limits
 
-    def sql(self, released: Texts) -> str:
-        return f"SELECT * FROM ({self.child.sql(released)}) WHERE {self.condition.sql}"
+    def sql(self) -> str:
+        return f"SELECT * FROM ({self.child.sql()}) WHERE {self.condition.sql}"

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from discreet.sql.expression import Expr
-
-Texts = Sequence[str]
-"""What was released before, each as a text to put behind FROM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +16,8 @@ class Field:
     expr: Expr
     rank: str | None = None
     nth: str | None = None
+    listed: tuple[str, str] | None = None
+    """The public table and column that it comes from: its keys can be looked up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,5 +69,5 @@ class Node(Protocol):
     def order(self) -> tuple[str, ...]: ...
     @property
     def limits(self) -> Limits: ...
-    def sql(self, released: Texts) -> str:
+    def sql(self) -> str:
         """A SELECT in the engine's language that gives the columns named above."""

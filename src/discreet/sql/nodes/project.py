@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from discreet.quoting import name
 from discreet.sql.expression import Expr
-from discreet.sql.nodes.node import Field, Limits, Node, Owner, Texts
+from discreet.sql.nodes.node import Field, Limits, Node, Owner
 
 UNIT = "_discreet_unit"
 ORDER = "_discreet_order"
@@ -53,7 +53,7 @@ class Project:
     def limits(self) -> Limits:
         return self.child.limits
 
-    def sql(self, released: Texts) -> str:
+    def sql(self) -> str:
         stored = {field.expr.sql: field for field in self.child.fields}
         columns = []
         for place, (_, expr) in enumerate(self.items):
@@ -66,4 +66,4 @@ class Project:
         if self.child.owner.column is not None:
             columns.append(f"{self.child.owner.column} AS {name(UNIT)}")
         columns += [f"{text} AS {label}" for text, label in zip(self.child.order, self.order, strict=True)]
-        return f"SELECT {', '.join(columns) or '1 AS one'} FROM ({self.child.sql(released)})"
+        return f"SELECT {', '.join(columns) or '1 AS one'} FROM ({self.child.sql()})"

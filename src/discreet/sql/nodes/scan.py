@@ -9,7 +9,7 @@ from discreet.policy.model import Column, Kind, Table
 from discreet.quoting import name
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
-from discreet.sql.nodes.node import Field, Limits, Owner, Texts
+from discreet.sql.nodes.node import Field, Limits, Owner
 
 SECRET = "discreet_secret()"
 """The key of all hashes: a macro of the engine's, which analysts cannot name."""
@@ -61,7 +61,7 @@ class Scan:
         rows, groups, each = self.table.max_rows, self.table.max_groups, self.table.max_rows_per_group
         return Limits(rows, groups if groups < rows else None, each if each < rows else None)
 
-    def sql(self, released: Texts) -> str:  # noqa: ARG002  (a table needs nothing released)
+    def sql(self) -> str:
         source = name(self.table.name)
         if self.owner.column is None:
             return f"SELECT * FROM {source}"

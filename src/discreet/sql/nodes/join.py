@@ -1,0 +1,107 @@
+"""Joins of private rows with private rows of the same unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from discreet.quoting import name
+from discreet.sql.expression import Expr
+from discreet.sql.nodes.node import Field, Limits, Node, Owner
+
+UNIT = "_discreet_unit"
+
+
+class Side(StrEnum):
+    """Which rows stay without a partner."""
+
+    INNER = "INNER"
+    LEFT = "LEFT"
+    RIGHT = "RIGHT"
+    FULL = "FULL"
+
+    def extends(self, letter: str) -> bool:
+        """Whether columns of the left (l) or right (r) side can be NULL for want of a partner."""
+        return self is Side.FULL or (self is Side.RIGHT if letter == "l" else self is Side.LEFT)
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Rows of two relations side by side, where both belong to the same unit and a further condition holds.
+
+    Theorem  With m and n rows per unit: INNER at most m·n, LEFT m·max(n, 1), RIGHT n·max(m, 1), FULL max(m·n, m + n).
+             The owner is the unit that both sides share; that of the side which is there, where one is missing.
+    Proof    Rows meet only within a unit, so other units' rows are untouched. A row without a partner stays once. In a
+             FULL join let a rows of the left and b of the right have partners: at most a·b + (m − a) + (n − b), which
+             is largest at a corner: m·n, m + n, or (a = 1 or b = 1) no more than those.
+    """
+
+    left: Node
+    right: Node
+    side: Side
+    condition: Expr | None
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return (*joined_fields(self.left, "l", self.side), *joined_fields(self.right, "r", self.side))
+
+    @property
+    def owner(self) -> Owner:
+        return Owner(name(UNIT), self.left.owner.names | self.right.owner.names)
+
+    @property
+    def rows(self) -> int | None:
+        m, n = self.left.rows, self.right.rows
+        if m is None or n is None:
+            return None
+        return {
+            Side.INNER: m * n,
+            Side.LEFT: m * max(n, 1),
+            Side.RIGHT: n * max(m, 1),
+            Side.FULL: max(m * n, m + n),
+        }[self.side]
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        left = [name(f"lo{place}") for place in range(len(self.left.order))]
+        return (*left, *(name(f"ro{place}") for place in range(len(self.right.order))))
+
+    @property
+    def limits(self) -> Limits:
+        return self.left.limits.joined(self.right.limits, self.rows or self.left.limits.rows)
+
+    def sql(self) -> str:
+        test = f"{name('lu')} = {name('ru')}" + (f" AND {self.condition.sql}" if self.condition else "")
+        owner = {Side.INNER: name("lu"), Side.LEFT: name("lu"), Side.RIGHT: name("ru")}.get(
+            self.side, f"COALESCE({name('lu')}, {name('ru')})"
+        )
+        left, right = renamed(self.left, "l"), renamed(self.right, "r")
+        return f"SELECT *, {owner} AS {name(UNIT)} FROM ({left}) {self.side.value} JOIN ({right}) ON {test}"
+
+
+def joined_fields(node: Node, letter: str, side: Side) -> list[Field]:
+    """The fields of one side under names of their own. A key rank stays what it is, unless the side can be missing."""
+    found = []
+    for place, field in enumerate(node.fields):
+        label = f"{letter}{place}"
+        domain = field.expr.domain
+        if side.extends(letter):
+            domain = domain.but(nullable=True, certain=False)
+            found.append(Field(field.name, Expr(name(label), domain)))
+        else:
+            rank = None if field.rank is None else name(f"{label}_rank")
+            found.append(Field(field.name, Expr(name(label), domain), rank))
+    return found
+
+
+def renamed(node: Node, letter: str) -> str:
+    """One side as a SELECT whose column names begin with a letter."""
+    columns = []
+    for place, field in enumerate(node.fields):
+        columns.append(f"{field.expr.sql} AS {name(f'{letter}{place}')}")
+        if field.rank is not None:
+            columns.append(f"{field.rank} AS {name(f'{letter}{place}_rank')}")
+    if node.owner.column is not None:
+        columns.append(f"{node.owner.column} AS {name(f'{letter}u')}")
+    columns += [f"{text} AS {name(f'{letter}o{place}')}" for place, text in enumerate(node.order)]
+    return f"SELECT {', '.join(columns) or '1 AS one'} FROM ({node.sql()})"

@@ -1,0 +1,62 @@
+"""GROUP BY the owner: per-person totals, counts, extremes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.quoting import name
+from discreet.sql.expression import Expr
+from discreet.sql.nodes.node import Field, Limits, Node, Owner
+from discreet.sql.nodes.scan import SECRET
+
+UNIT = "_discreet_unit"
+PLACE = "_discreet_place"
+
+
+@dataclass(frozen=True, slots=True)
+class PerUnit:
+    """One row for each unit and each combination of further keys that it has.
+
+    Theorem  One row per unit without further keys, else no more than the child's. Other units' rows do not change.
+    Proof    A group lies within one unit. Sums run over grid integers, so they do not depend on the order in which an
+             engine adds; places follow from the unit's own keys by keyed hash.
+    """
+
+    child: Node
+    keys: tuple[tuple[str, Expr], ...]
+    totals: tuple[tuple[str, Expr], ...]
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(
+            Field(label, Expr(name(f"c{place}"), expr.domain))
+            for place, (label, expr) in enumerate((*self.keys, *self.totals))
+        )
+
+    @property
+    def owner(self) -> Owner:
+        return Owner(name(UNIT), self.child.owner.names)
+
+    @property
+    def rows(self) -> int | None:
+        return self.child.rows if self.keys else 1
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        return (name(PLACE),) if self.keys else ()
+
+    @property
+    def limits(self) -> Limits:
+        return self.child.limits if self.keys else Limits(1)
+
+    def sql(self) -> str:
+        columns = [f"{expr.sql} AS {name(f'c{place}')}" for place, (_, expr) in enumerate((*self.keys, *self.totals))]
+        columns.append(f"{self.child.owner.column} AS {name(UNIT)}")
+        groups = ", ".join([str(self.child.owner.column), *(expr.sql for _, expr in self.keys)])
+        grouped = f"SELECT {', '.join(columns)} FROM ({self.child.sql()}) GROUP BY {groups}"
+        if not self.keys:
+            return grouped
+        keys = [name(f"c{place}") for place in range(len(self.keys))]
+        order = ", ".join([f"hash({', '.join([SECRET, name(UNIT), *keys])})", *keys])
+        place = f"row_number() OVER (PARTITION BY {name(UNIT)} ORDER BY {order})"
+        return f"SELECT *, {place} AS {name(PLACE)} FROM ({grouped})"

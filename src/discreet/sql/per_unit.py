@@ -1,0 +1,241 @@
+"""Subqueries that group by the owner, and windows within it: what they compute stays with the unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Final
+
+from sqlglot import exp
+
+from discreet.errors import Refused
+from discreet.quoting import double, name
+from discreet.sql.aggregates import steps_of
+from discreet.sql.bind import Binder, Special, not_allowed, only
+from discreet.sql.domain import Domain, number
+from discreet.sql.expression import Expr
+from discreet.sql.measures import Steps
+from discreet.sql.nodes import Filter, Node, PerUnit, Project
+from discreet.sql.scope import Scope, labels, truth
+
+Total = Callable[[Binder, Any, Node], Expr]
+
+
+def _count(bind: Binder, node: exp.Count, child: Node) -> Expr:
+    only(node, "this")
+    counts = number(Fraction(0), Fraction(child.rows or 0), integral=True).but(certain=True)
+    inner = node.this
+    if isinstance(inner, exp.Star):
+        return Expr("COUNT(*)", counts)
+    distinct = isinstance(inner, exp.Distinct)
+    if distinct and len(inner.expressions) != 1:
+        raise not_allowed(inner)
+    value = bind(inner.expressions[0] if distinct else inner)
+    return Expr(f"COUNT({'DISTINCT ' if distinct else ''}{value.sql})", counts)
+
+
+def _sum(bind: Binder, node: exp.Sum, child: Node) -> Expr:
+    only(node, "this")
+    return _total(steps_of(bind, node), child, "SUM({})")
+
+
+def _total(steps: Steps, child: Node, text: str) -> Expr:
+    """A sum of grid integers, back on the scale of the values."""
+    low, high = steps.bounds
+    rows = child.rows or 1
+    total = text.format(steps.sql())
+    bounds = min(low, low * rows), max(high, high * rows)
+    if steps.step == 1:
+        return Expr(f"CAST({total} AS DOUBLE)", number(*bounds, integral=True))
+    return Expr(f"(CAST({total} AS DOUBLE) * {double(steps.step)})", number(*bounds))
+
+
+def _average(bind: Binder, node: exp.Avg, child: Node) -> Expr:  # noqa: ARG001
+    only(node, "this")
+    steps = steps_of(bind, node)
+    text = steps.sql()
+    mean = f"(CAST(SUM({text}) AS DOUBLE) / NULLIF(COUNT({text}), 0) * {double(steps.step)})"
+    return Expr(mean, number(*steps.bounds))
+
+
+def _extreme(bind: Binder, node: Any, child: Node) -> Expr:  # noqa: ARG001
+    only(node, "this")
+    value = bind(node.this)
+    return Expr(f"{node.key.upper()}({value.sql})", value.domain.but(certain=False))
+
+
+def _end(bind: Binder, node: Any, child: Node) -> Expr:
+    """FIRST or LAST in an order; rows that tie are told apart by keyed hash."""
+    only(node, "this")
+    order = node.this
+    if not isinstance(order, exp.Order):
+        raise Refused("function-not-allowed", f"{node.key.upper()} needs an order", "write FIRST(x ORDER BY day)")
+    value = bind(order.this)
+    return Expr(
+        f"{node.key.upper()}({value.sql} ORDER BY {ordered(bind, order, child)})", value.domain.but(certain=False)
+    )
+
+
+def ordered(bind: Binder, order: Any, child: Node) -> str:
+    """A total order: what is written, then the row's keyed hash."""
+    found = []
+    for part in order.expressions if order is not None else []:
+        words = (
+            f"{' DESC' if part.args.get('desc') else ''} NULLS {'FIRST' if part.args.get('nulls_first') else 'LAST'}"
+        )
+        found.append(f"{bind(part.this).sql}{words}")
+    return ", ".join([*found, *child.order]) or "1"
+
+
+TOTALS: Final[dict[type[exp.Expression], Total]] = {
+    exp.Count: _count,
+    exp.Sum: _sum,
+    exp.Avg: _average,
+    exp.Min: _extreme,
+    exp.Max: _extreme,
+    exp.First: _end,
+    exp.Last: _end,
+}
+"""Aggregates over the rows of one unit."""
+
+
+def per_unit(items: list[Any], having: Any, keys: list[Any], child: Node, scope: Scope) -> Node:
+    """A subquery that groups by the owner, and maybe by more."""
+    bound_keys = [(node.sql(dialect="duckdb"), scope.bind(node)) for node in keys]
+    texts = {expr.sql: place for place, (_, expr) in enumerate(bound_keys)}
+    totals: list[Expr] = []
+
+    def special(node: exp.Expression, bind: Binder) -> Expr | None:
+        if type(node) in TOTALS:
+            total = TOTALS[type(node)](scope.bind, node, child)
+            known = [found.sql for found in totals]
+            if total.sql not in known:
+                totals.append(total)
+                known.append(total.sql)
+            return Expr(name(f"c{len(bound_keys) + known.index(total.sql)}"), total.domain)
+        if isinstance(node, (exp.AggFunc, exp.Window)):
+            raise not_allowed(node)
+        if isinstance(node, exp.Literal):
+            return None
+        try:
+            place = texts.get(scope.bind(node).sql)
+        except Refused:
+            place = None
+        if place is None:
+            return scope.special(node, bind)
+        return Expr(name(f"c{place}"), bound_keys[place][1].domain)
+
+    def resolve(column: exp.Column) -> Expr:
+        scope.resolve(column)
+        raise Refused(
+            "not-an-aggregate", "a column stands outside of an aggregate", f"add {column.name} to GROUP BY, or total it"
+        )
+
+    bind = Binder(resolve, special)
+    shown = [(label, bind(node)) for node, label in zip(items, labels(items), strict=True) if not scope.is_owner(node)]
+    condition = None if having is None else truth(bind(having), "HAVING")
+    found: Node = PerUnit(child, tuple(bound_keys), tuple(("", total) for total in totals))
+    if condition is not None:
+        found = Filter(found, condition)
+    return Project(found, tuple(shown))
+
+
+# windows
+
+
+def _numbered(bind: Binder, node: Any, child: Node) -> tuple[str, Domain]:  # noqa: ARG001
+    only(node)
+    word = {exp.RowNumber: "row_number", exp.Rank: "rank", exp.DenseRank: "dense_rank"}[type(node)]
+    return f"{word}()", number(Fraction(1), Fraction(child.rows or 1), integral=True)
+
+
+def _neighbour(bind: Binder, node: Any, child: Node) -> tuple[str, Domain]:  # noqa: ARG001
+    only(node, "this", "offset")
+    value = bind(node.this)
+    offset = bind(node.args["offset"]).value if node.args.get("offset") else 1
+    if not isinstance(offset, int) or not 0 <= offset <= 10**6:
+        raise Refused("function-not-allowed", f"{node.key.upper()} takes a whole number", "write LAG(x, 1)")
+    return f"{node.key.upper()}({value.sql}, {offset})", value.domain.but(certain=False)
+
+
+def _totalled(bind: Binder, node: Any, child: Node) -> tuple[str, Domain]:
+    found = TOTALS[type(node)](bind, node, child)
+    return found.sql, found.domain.but(certain=False)
+
+
+WINDOWS: Final[dict[type[exp.Expression], Callable[[Binder, Any, Node], tuple[str, Domain]]]] = {
+    exp.RowNumber: _numbered,
+    exp.Rank: _numbered,
+    exp.DenseRank: _numbered,
+    exp.Lag: _neighbour,
+    exp.Lead: _neighbour,
+    exp.Count: _totalled,
+    exp.Min: _totalled,
+    exp.Max: _totalled,
+}
+_BOUNDS: Final = {"UNBOUNDED": "UNBOUNDED", "CURRENT ROW": "CURRENT ROW"}
+
+
+def window(scope: Scope, child: Node) -> Special:
+    """What takes windows: within the owner, over a total order, frames in rows.
+
+    Theorem  A window's value depends on rows of its own unit alone. Proof: the owner is part of its partition.
+    """
+
+    def special(node: exp.Expression, bind: Binder) -> Expr | None:
+        if not isinstance(node, exp.Window):
+            return scope.special(node, bind)
+        only(node, "this", "partition_by", "order", "spec", "over")
+        parts = node.args.get("partition_by") or []
+        if child.owner.column is None or not any(scope.is_owner(part) for part in parts):
+            raise Refused(
+                "not-an-aggregate", "a window looks beyond one unit", "partition it by the unit: PARTITION BY the unit"
+            )
+        function = node.this
+        if isinstance(function, exp.Sum):
+            text, domain = _windowed_sum(scope, function, child)
+        elif type(function) in WINDOWS:
+            text, domain = WINDOWS[type(function)](scope.bind, function, child)
+        else:
+            raise not_allowed(function)
+        others = [scope.bind(part).sql for part in parts if not scope.is_owner(part)]
+        partition = ", ".join([child.owner.column, *others])
+        order = ordered(scope.bind, node.args.get("order"), child)
+        over = f"OVER (PARTITION BY {partition} ORDER BY {order}{_frame(node)})"
+        return Expr(text.replace("{over}", over) if "{over}" in text else f"{text} {over}", domain)
+
+    return special
+
+
+def _windowed_sum(scope: Scope, node: exp.Sum, child: Node) -> tuple[str, Domain]:
+    only(node, "this")
+    steps = steps_of(scope.bind, node)
+    found = _total(steps, child, "SUM({}) {{over}}")
+    return found.sql, found.domain
+
+
+def _frame(node: exp.Window) -> str:
+    """ROWS between two places; without an order or a frame, all rows of the partition up to this one."""
+    spec = node.args.get("spec")
+    if spec is None:
+        return " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW" if node.args.get("order") else (
+            " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+        )  # fmt: skip
+    if str(spec.args.get("kind")).upper() != "ROWS" or spec.args.get("exclude"):
+        raise Refused("function-not-allowed", "frames are counted in rows", "write ROWS BETWEEN …")
+    start = _edge(spec.args.get("start"), spec.args.get("start_side"), "PRECEDING")
+    end = _edge(spec.args.get("end"), spec.args.get("end_side"), "FOLLOWING")
+    return f" ROWS BETWEEN {start} AND {end}"
+
+
+def _edge(place: Any, side: Any, usual: str) -> str:
+    if place is None:
+        return "CURRENT ROW"
+    if isinstance(place, str):
+        word = _BOUNDS.get(place.upper())
+        if word is None:
+            raise Refused("syntax", "a frame is not understood", "write ROWS BETWEEN 1 PRECEDING AND CURRENT ROW")
+        return word if word == "CURRENT ROW" else f"{word} {side or usual}"
+    if isinstance(place, exp.Literal) and not place.is_string and str(place.this).isdecimal():
+        return f"{int(str(place.this)[:9])} {side or usual}"
+    raise Refused("syntax", "a frame is not understood", "write ROWS BETWEEN 1 PRECEDING AND CURRENT ROW")

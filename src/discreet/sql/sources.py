@@ -1,0 +1,243 @@
+"""FROM: tables, subqueries and joins, with whose rows they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlglot import exp
+
+from discreet.errors import Refused
+from discreet.policy import Policy, suggest
+from discreet.sql.bind import Special
+from discreet.sql.expression import Expr
+from discreet.sql.nodes import Bound, Field, Join, Node, Scan, Side
+from discreet.sql.nodes.join import joined_fields
+from discreet.sql.nodes.lookup import Lookup, public_fields
+from discreet.sql.relation import PUBLIC, Joined, Public, Relation, Stored
+from discreet.sql.scope import Scope, truth
+
+Source = Node | Relation
+Known = Mapping[str, Source]
+Query = Callable[[Any, Known], Source]
+_KINDS: Final = ("", "INNER", "OUTER")
+
+
+class Tables:
+    """Reads FROM clauses of one question."""
+
+    def __init__(self, policy: Policy, public: Public, query: Query, special: Callable[[Known], Special]) -> None:
+        self._policy = policy
+        self._public = public
+        self._query = query
+        self._special = special
+
+    def source(self, first: Any, joins: list[Any], known: Known) -> tuple[Source, Scope]:
+        """What is read, and the names that it has."""
+        source, scope = self._one(first, known)
+        for join in joins:
+            source, scope = self._join(source, scope, join, known)
+        return source, scope
+
+    def _one(self, tree: Any, known: Known) -> tuple[Source, Scope]:
+        source, alias = self._table(tree, known)
+        special = self._special(known)
+        if isinstance(source, PUBLIC):
+            fields = [Field(column.name, column.expr, listed=column.listed) for column in source.columns]
+            return source, Scope.of(alias, fields, (), special)
+        return source, Scope.of(alias, source.fields, source.owner.names, special)
+
+    def _table(self, tree: Any, known: Known) -> tuple[Source, str]:
+        if isinstance(tree, exp.Subquery):
+            _only_alias(tree, "this")
+            return self._query(tree.this, known), str(tree.alias)
+        if not isinstance(tree, exp.Table) or not isinstance(tree.this, exp.Identifier):
+            raise Refused("function-not-allowed", "only declared tables can be read", self._tables())
+        _only_alias(tree, "this", "db", "catalog", "joins")
+        wanted = tree.name
+        if not tree.db and wanted.lower() in known:
+            return known[wanted.lower()], str(tree.alias) or wanted
+        table = next((t for t in self._policy.tables.values() if t.name.lower() == wanted.lower()), None)
+        if table is None or tree.db:
+            fix = suggest(wanted, self._policy.tables) or self._tables()
+            raise Refused("unknown-table", "there is no such table", fix)
+        alias = str(tree.alias) or table.name
+        return (Stored.of(table, self._public) if table.is_public else Scan(table)), alias
+
+    def _tables(self) -> str:
+        return f"tables: {', '.join(self._policy.tables)}"
+
+    # joins
+
+    def _join(self, left: Source, names: Scope, tree: exp.Join, known: Known) -> tuple[Source, Scope]:
+        side = _side(tree)
+        right, others = self._one(tree.this, known)
+        if names.aliases & others.aliases - {""}:
+            raise Refused("unknown-table", "two tables of the join have one name", "give them aliases: t AS a")
+        pair = _Pair(left, names, right, others, side)
+        tests = _conjuncts(tree, names, others)
+        if isinstance(left, PUBLIC) and isinstance(right, PUBLIC):
+            return pair.public(tests)
+        if isinstance(left, PUBLIC) or isinstance(right, PUBLIC):
+            return pair.looked_up(tests, self._public)
+        return pair.private(tests)
+
+
+def _only_alias(tree: exp.Expression, *places: str) -> None:
+    """A table as it is: no sample, no pivot, no version, no columns renamed."""
+    for place, value in tree.args.items():
+        if value not in (None, False, [], "") and place not in (*places, "alias"):
+            word = place.upper()
+            raise Refused("statement-not-allowed", f"{word} on a table is not answered", "name the table alone")
+    alias = tree.args.get("alias")
+    if alias is not None and alias.args.get("columns"):
+        raise Refused("statement-not-allowed", "columns cannot be renamed here", "rename them in SELECT")
+
+
+def _side(tree: exp.Join) -> Side:
+    for place, value in tree.args.items():
+        if value and place not in ("this", "side", "kind", "on", "using"):
+            raise _off_unit(f"{place.upper()} joins are not answered", "write JOIN … ON")
+    kind = str(tree.args.get("kind") or "").upper()
+    if kind not in _KINDS or not (tree.args.get("on") or tree.args.get("using")):
+        raise _off_unit("a join needs a condition", "write JOIN … ON a.id = b.id")
+    return Side(str(tree.args.get("side") or "INNER").upper())
+
+
+def _off_unit(reason: str, fix: str) -> Refused:
+    return Refused("join-off-unit", reason, fix)
+
+
+def _conjuncts(tree: exp.Join, left: Scope, right: Scope) -> list[Any]:
+    """The parts of ON that are joined by AND; USING (x) is left.x = right.x."""
+    using = tree.args.get("using")
+    if using:
+        pairs = []
+        for column in using:
+            sides = [_holder(scope, column.name) for scope in (left, right)]
+            pairs.append(exp.EQ(this=exp.column(column.name, sides[0]), expression=exp.column(column.name, sides[1])))
+        return pairs
+    waiting, found = [tree.args["on"]], []
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, exp.Paren):
+            waiting.append(node.this)
+        elif isinstance(node, exp.And):
+            waiting += [node.expression, node.this]
+        else:
+            found.append(node)
+    return found
+
+
+def _holder(scope: Scope, column: str) -> str:
+    wanted = column.lower()
+    holders = [alias for alias, field in scope.fields if field.name.lower() == wanted]
+    holders += [alias for alias, name in scope.owners if name == wanted]
+    if len(set(holders)) != 1:
+        raise Refused("unknown-column", "a column of USING is not on both sides", "write ON instead")
+    return holders[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two sources that are about to be joined."""
+
+    left: Source
+    names: Scope
+    right: Source
+    others: Scope
+    side: Side
+
+    def private(self, tests: list[Any]) -> tuple[Node, Scope]:
+        left, right = bounded(self.left), bounded(self.right)
+        kept = [test for test in tests if not self._on_owner(test)]
+        if len(kept) == len(tests) or left.owner.column is None or right.owner.column is None:
+            raise self._refusal()
+        fields = (*joined_fields(left, "l", self.side), *joined_fields(right, "r", self.side))
+        scope = self._scope(list(fields))
+        return Join(left, right, self.side, _all(kept, scope)), scope
+
+    def _on_owner(self, test: Any) -> bool:
+        if not isinstance(test, exp.EQ):
+            return False
+        a, b = test.this, test.expression
+        return any(
+            self.names.is_owner(x)
+            and self.others.is_owner(y)
+            and not (self.names.is_owner(y) or self.others.is_owner(x))
+            for x, y in ((a, b), (b, a))
+        )
+
+    def _refusal(self) -> Refused:
+        owners = [next(iter(scope.owners), ("?", "unit")) for scope in (self.names, self.others)]
+        (a, x), (b, y) = owners
+        return _off_unit(
+            "private tables are joined where their rows belong to the same unit", f"add {a}.{x} = {b}.{y} to ON"
+        )
+
+    def looked_up(self, tests: list[Any], public: Public) -> tuple[Node, Scope]:
+        swapped = isinstance(self.left, PUBLIC)
+        child, relation = (self.right, self.left) if swapped else (self.left, self.right)
+        assert isinstance(relation, PUBLIC)
+        assert not isinstance(child, PUBLIC)
+        side = {Side.LEFT: Side.RIGHT, Side.RIGHT: Side.LEFT}.get(self.side, self.side) if swapped else self.side
+        if side in (Side.RIGHT, Side.FULL):
+            raise _off_unit(
+                "a join cannot keep public rows that match no private one", "keep the private side, or use INNER JOIN"
+            )
+        node = bounded(child)
+        private = joined_fields(node, "l", side)
+        looked = public_fields(relation, side)
+        scope = self._scope([*looked, *private] if swapped else [*private, *looked])
+        condition = _all(tests, scope)
+        matched = _matched(tests, scope, looked)
+        if condition is None or not matched:
+            raise _off_unit("a public table is joined by equality", "write ON private.x = public.x")
+        unique = isinstance(relation, Stored) and public.unique(relation.table.name, tuple(matched))
+        if node.owner.column is None and not unique:
+            raise _off_unit(
+                "rows that are their own unit may match one public row only", "join on a column that is unique there"
+            )
+        return Lookup(node, relation, side, condition, unique), scope
+
+    def public(self, tests: list[Any]) -> tuple[Relation, Scope]:
+        assert isinstance(self.left, PUBLIC)
+        assert isinstance(self.right, PUBLIC)
+        joined = Joined(self.left, self.right, self.side.value, None)
+        scope = self._scope([Field(column.name, column.expr, listed=column.listed) for column in joined.columns])
+        return Joined(self.left, self.right, self.side.value, _all(tests, scope)), scope
+
+    def _scope(self, fields: list[Field]) -> Scope:
+        aliases = [alias for alias, _ in (*self.names.fields, *self.others.fields)]
+        owners = (*self.names.owners, *self.others.owners)
+        return Scope(tuple(zip(aliases, fields, strict=True)), owners, self.names.special)
+
+
+def bounded(source: Source) -> Node:
+    """Private rows of which a unit has no more than a stated number."""
+    assert not isinstance(source, PUBLIC)
+    return source if source.rows is not None else Bound(source, source.limits.rows)
+
+
+def _all(tests: list[Any], scope: Scope) -> Expr | None:
+    if not tests:
+        return None
+    tree = tests[0]
+    for test in tests[1:]:
+        tree = exp.And(this=tree, expression=test)
+    return truth(scope.bind(tree), "ON")
+
+
+def _matched(tests: list[Any], scope: Scope, looked: list[Field]) -> list[str]:
+    """The public columns that must equal something private."""
+    public = {field.expr.sql: field.name for field in looked}
+    found = []
+    for test in tests:
+        if not isinstance(test, exp.EQ):
+            continue
+        sides = [scope.bind(part) for part in (test.this, test.expression)]
+        for mine, other in (sides, sides[::-1]):
+            if mine.sql in public and other.columns() and not other.columns() & public.keys():
+                found.append(public[mine.sql])
+    return found

@@ -1,0 +1,73 @@
+"""Tables in memory behind a door without noise: what comes out are the exact integers."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from discreet.accounting.losses import Reach
+from discreet.curator.door import Curator
+from discreet.curator.draw import Engine
+from discreet.curator.price import Additive
+from discreet.engines.memory import Memory
+from discreet.ledger import Grant, Ledger
+from discreet.noise import Bits
+from discreet.policy import Policy
+from discreet.policy.read import parse
+
+Rows = Sequence[Mapping[str, Any]]
+HEAD = 'name = "world"\n[budget]\nepsilon = 3\n[unit]\nname = "person"\n'
+MEMORY = Path("/dev/shm")
+
+
+def policy_of(*parts: str, head: str = HEAD) -> Policy:
+    """A policy that stands in no file."""
+    return parse((head + "\n".join(parts)).encode(), Path("/nowhere/world.toml"))
+
+
+def quiet(mechanism: Additive, reach: Reach, exact: Sequence[int], bits: Bits) -> Sequence[int]:  # noqa: ARG001
+    """No noise at all: the hook that the public interface cannot reach."""
+    return exact
+
+
+@contextmanager
+def ledger_of(policy: Policy, *, generous: bool = True) -> Iterator[Ledger]:
+    """A ledger in memory; a generous one never runs out."""
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
+        epsilon = Fraction(10**9) if generous else policy.budget.epsilon
+        grant = Grant.of(epsilon, policy.budget.delta)
+        with Ledger(Path(folder) / "ledger.sqlite", grant, shares=policy.analysts) as ledger:
+            ledger._store._connection.execute("PRAGMA synchronous = OFF")
+            yield ledger
+
+
+class Recorded:
+    """No noise, and every vector of exact integers noted."""
+
+    def __init__(self) -> None:
+        self.exact: list[tuple[int, ...]] = []
+
+    def __call__(self, mechanism: Additive, reach: Reach, exact: Sequence[int], bits: Bits) -> Sequence[int]:  # noqa: ARG002
+        self.exact.append(tuple(exact))
+        return exact
+
+
+@contextmanager
+def opened(
+    policy: Policy,
+    tables: Mapping[str, Rows],
+    *,
+    blur: Callable[[Additive, Reach, Sequence[int], Bits], Sequence[int]] = quiet,
+    wrap: Callable[[Memory], Engine] = lambda engine: engine,
+) -> Iterator[Curator]:
+    """A curator over rows in memory, without noise unless told otherwise."""
+    engine = Memory(policy, tables)
+    try:
+        with ledger_of(policy) as ledger, Curator(policy, ledger, engine=wrap(engine), blur=blur) as curator:
+            yield curator
+    finally:
+        engine.close()
