@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import venv
@@ -43,10 +44,10 @@ def result(peer: Peer, task: str, path: Path) -> Any | Failed:
     """What a peer's task returned for these rows, or why it did not."""
     try:
         shown = _run(_python(peer), "-m", f"benchmarks.peers.{peer.module}", task, path, limit=LIMIT)
-    except subprocess.TimeoutExpired:
-        return Failed(f"more than {LIMIT} s")
+    except subprocess.TimeoutExpired as late:
+        return Failed(f"more than {late.timeout:g} s")
     except subprocess.CalledProcessError as error:
-        return Failed(_last_line(error))
+        return Failed(_reason(error))
     return json.loads(shown.splitlines()[-1])
 
 
@@ -67,6 +68,8 @@ def _run(program: Path, *arguments: object, limit: float) -> str:
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=limit).stdout
 
 
-def _last_line(error: subprocess.CalledProcessError) -> str:
-    lines = str(error.stderr).strip().splitlines()
-    return lines[-1][:120] if lines else f"exit {error.returncode}"
+def _reason(error: subprocess.CalledProcessError) -> str:
+    """From the last line that names an error; neither traces before it nor pip's notices start so."""
+    lines = str(error.stderr).splitlines() or [f"exit {error.returncode}"]
+    named = [place for place, line in enumerate(lines) if re.match(r"[\w.]*(ERROR|Error|Exception): ", line)]
+    return " ".join(" ".join(lines[named[-1] if named else -1 :]).split())[:120]

@@ -25,9 +25,9 @@ from discreet.curator.state import open_ledger
 from discreet.engines.copy import Progress
 from discreet.engines.duckdb import DuckDB, Scratch
 from discreet.errors import QueryFailed, Refused
-from discreet.exact import probability
+from discreet.exact import number, probability
 from discreet.ledger import Balance, Entry, Ledger
-from discreet.policy import Column, Policy, read
+from discreet.policy import Column, Kind, Policy, read
 from discreet.sql.plan import Plan, plan
 
 Loss = Pure | Concentrated
@@ -98,9 +98,14 @@ class Curator:
         fresh: bool = False,
         dialect: str | None = None,
     ) -> Answer:
-        """Answer a question: noisy, with intervals, charged. A kept answer of the same price or more is free."""
+        """Answer a question: noisy, with intervals, charged. A kept answer of the same price or more is free.
+
+        `EXPLAIN PRIVACY SELECT …` gives its preview as a table, free.
+        """
         self._check_analyst(analyst)
         asked = self._ask(sql, epsilon, rho, delta, error, confidence, params, dialect)
+        if asked.plan.explain:
+            return self._explained(asked, analyst)
         if not asked.plan.releases:
             return self._answer(asked, Drawn((), ()), self._nothing, self._nothing, "", analyst, cached=False)
         version = self._ledger.data_version
@@ -139,7 +144,9 @@ class Curator:
     ) -> Preview:
         """What a question would cost and how exact its answer would be. Free: no data is read."""
         self._check_analyst(analyst)
-        asked = self._ask(sql, epsilon, rho, delta, error, confidence, params, dialect)
+        return self._preview(self._ask(sql, epsilon, rho, delta, error, confidence, params, dialect), analyst)
+
+    def _preview(self, asked: Question, analyst: str | None) -> Preview:
         noises = tuple(tuple(noise_of(mechanism) for mechanism in part) for part in asked.mechanisms)
         kept = self._kept(asked, self._ledger.data_version) if asked.plan.releases else None
         return Preview(
@@ -156,6 +163,25 @@ class Curator:
             cached=kept is not None,
             remaining=self._ledger.remaining(analyst),
             guarantee=self._guarantee,
+        )
+
+    def _explained(self, asked: Question, analyst: str | None) -> Answer:
+        found = self._preview(asked, analyst)
+        return Answer(
+            question=found.question,
+            columns=["column", "error", "noise"],
+            rows=[(label, found.error.get(label), found.noise.get(label)) for label in found.columns],
+            intervals=[{} for _ in found.columns],
+            confidence=found.confidence,
+            loss=self._nothing,
+            price=found.loss,
+            cached=False,
+            receipt="",
+            remaining=found.remaining,
+            noise={},
+            notes=(*found.notes, "nothing was asked: this is what the answer would be like"),
+            guarantee=found.guarantee,
+            kinds={"column": Kind.TEXT, "error": Kind.NUMBER, "noise": Kind.TEXT},
         )
 
     # looking
@@ -198,6 +224,12 @@ class Curator:
         dialect: str | None,
     ) -> Question:
         found = self._plan(sql, params, dialect)
+        epsilon, rho, delta, error = (
+            _agreed(name, given, getattr(found.options, name))
+            for name, given in (("epsilon", epsilon), ("rho", rho), ("delta", delta), ("error", error))
+        )
+        if found.options.confidence is not None:
+            confidence = found.options.confidence
         try:
             sure = probability(confidence, "confidence")
         except (TypeError, ValueError) as wrong:
@@ -325,6 +357,19 @@ class Curator:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a curator cannot be copied or pickled: open the policy again")
+
+
+def _agreed(name: str, given: object, written: Fraction | None) -> object:
+    """What the call and the text say of the price: one of them, or both the same."""
+    if given is None or written is None:
+        return written if given is None else given
+    try:
+        same = number(given, name) == written
+    except (TypeError, ValueError):
+        same = False
+    if not same:
+        raise Refused("price-invalid", f"the text and the call say different things about {name}", "say it once")
+    return given
 
 
 def _covers(paid: Loss, wanted: Loss) -> bool:

@@ -51,9 +51,12 @@ def draw(
 
 
 def counted(release: Release, rows: Sequence[tuple[Any, ...]]) -> list[list[int]]:
-    """For each measure its integer in every listed group, 0 where there are no rows. Other groups are dropped."""
-    width = len(release.keys)
-    exact = {row[:width]: row[width:] for row in rows}
-    nothing = (0,) * len(release.measures)
+    """For each measure its integers in every listed group, 0 where there are no rows. Other groups are dropped."""
+    keys = len(release.keys)
+    exact = {row[:keys]: row[keys:] for row in rows}
+    nothing = (None,) * len(release.measures)
     table = [exact.get(cell, nothing) for cell in release.cells()]
-    return [[int(row[place] or 0) for row in table] for place in range(len(release.measures))]
+    return [
+        [number for row in table for number in measure.vector(row[place])]
+        for place, measure in enumerate(release.measures)
+    ]

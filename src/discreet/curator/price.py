@@ -120,9 +120,3 @@ def epsilon_within(rho: Fraction) -> Fraction | None:
 def noise_of(mechanism: Additive) -> Noise:
     """The distribution of the noise on integers."""
     return mechanism.noise(mechanism.sensitivity, 1)
-
-
-@lru_cache(maxsize=4096)
-def width(noise: Noise, confidence: Fraction) -> int:
-    """Half of the smallest interval that holds with this confidence."""
-    return noise.width(confidence)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discreet.curator.kept import Drawn
 from discreet.sql.after import values
+from discreet.sql.aggregates import Aggregate
+from discreet.sql.measures import Measure
 from discreet.sql.plan import Plan
 from discreet.sql.relation import released_name
 from discreet.sql.release import Release
@@ -15,15 +18,15 @@ from discreet.sql.select import columns_of
 def table_of(release: Release, drawn: Drawn, number: int) -> list[tuple[Any, ...]]:
     """Keys and aggregates of every group."""
     columns = dict(zip(release.measures, drawn.values[number], strict=True))
-    parts = [[columns[measure] for measure in aggregate.measures] for aggregate in release.aggregates]
-    found = []
-    for place, cell in enumerate(release.cells()):
-        aggregates = [
-            aggregate.formula.value([column[place] for column in part])
-            for aggregate, part in zip(release.aggregates, parts, strict=True)
-        ]
-        found.append((*cell, *aggregates))
-    return found
+    return [
+        (*cell, *(aggregate.formula.value(numbers(aggregate, columns, place)) for aggregate in release.aggregates))
+        for place, cell in enumerate(release.cells())
+    ]
+
+
+def numbers(aggregate: Aggregate, columns: Mapping[Measure, Sequence[int]], place: int) -> list[Sequence[int]]:
+    """The noisy numbers of an aggregate's measures in one group."""
+    return [columns[m][place * m.length : (place + 1) * m.length] for m in aggregate.measures]
 
 
 def with_released(plan: Plan, drawn: Drawn, query: str) -> str:

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from discreet.accounting.distributions import DiscreteLaplace, Noise
 from discreet.curator.kept import Drawn
-from discreet.curator.price import width
-from discreet.curator.released import table_of, with_released
+from discreet.curator.released import numbers, table_of, with_released
 from discreet.policy import Kind
 from discreet.sql.after import shown
-from discreet.sql.aggregates import Aggregate, Interval, Mean, Recentred, Total
+from discreet.sql.aggregates import Aggregate
 from discreet.sql.domain import NUMERIC, Domain
 from discreet.sql.expression import Expr
+from discreet.sql.formulas import Interval, Mean, Part, Recentred, Total
 from discreet.sql.plan import Plan
 from discreet.sql.relation import Released
 from discreet.sql.release import Release
@@ -112,28 +112,31 @@ class _Sources:
     def interval(self, expr: Expr, place: int) -> tuple[float, float] | None:
         used = [self._aggregates[column] for column in sorted(expr.columns()) if column in self._aggregates]
         count = len({measure for aggregate in used for measure in aggregate.measures})
-        facts = {
-            sql: _domain(self._of(aggregate, place, count))
-            for sql, aggregate in self._aggregates.items()
-            if aggregate in used
-        }
+        facts = {}
+        for sql, aggregate in self._aggregates.items():
+            if aggregate in used:
+                found = self._of(aggregate, place, count)
+                if found is None:
+                    return None
+                facts[sql] = _domain(found)
         low, high = expr.under(facts).numbers
         if low is None or high is None:
             return None
         return _plain(low), _plain(high)
 
-    def _of(self, aggregate: Aggregate, place: int, count: int) -> Interval:
+    def _of(self, aggregate: Aggregate, place: int, count: int) -> Interval | None:
+        noisy = numbers(aggregate, self._values, place)
         return aggregate.formula.interval(
-            [self._around(measure, self._values[measure][place], count) for measure in aggregate.measures]
+            [
+                Part(values, self._noises[measure], self._miss / count)
+                for measure, values in zip(aggregate.measures, noisy, strict=True)
+            ]
         )
-
-    def _around(self, measure: Any, value: int, count: int) -> Interval:
-        half = width(self._noises[measure], 1 - self._miss / count)
-        return Fraction(value - half), Fraction(value + half)
 
 
 def _domain(interval: Interval) -> Domain:
-    return Domain(Kind.NUMBER, *interval, certain=True)
+    low, high = interval
+    return Domain(Kind.NUMBER, low, high, certain=True)
 
 
 def _plain(edge: Fraction) -> int | float:
@@ -183,7 +186,7 @@ def _half(plan: Plan, noises: Sequence[Sequence[Noise]], confidence: Fraction, e
     drawn = Drawn(
         tuple(tuple(part) for part in noises),
         tuple(
-            tuple([typical.get(measure, 0)] for measure in other.measures) if other is release else ()
+            tuple([typical.get(measure, 0)] * measure.length for measure in other.measures) if other is release else ()
             for other in plan.releases
         ),
     )

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import noise
+from discreet.accounting.distributions import DiscreteLaplace, Noise
 from discreet.accounting.losses import Concentrated, Loss, Pure, Reach
 from discreet.exact import Number, interval, number, probability
 from discreet.exact import epsilon as price
 from discreet.mechanisms.arrays import Integers, column
-from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.payment import Additive, additive
 from discreet.mechanisms.selection import shortfall, tilt
 from discreet.noise import Bits, Exponents, gumbel_race
@@ -108,19 +108,21 @@ class Tree:
         return np.asarray((cell + part) / LEAVES)
 
     def error(self, spare: Fraction, quantiles: tuple[Fraction, ...]) -> float:  # noqa: ARG002  (for all at once)
-        return 2 * self._sum_of_noises((BRANCHES - 1) * LEVELS, float(spare) / (2 * LEAVES + 2))
+        noise_ = self.mechanism.noise(self.mechanism.sensitivity, 1)
+        return 2 * sum_of_noises(noise_, (BRANCHES - 1) * LEVELS, float(spare) / (2 * LEAVES + 2))
 
-    def _sum_of_noises(self, terms: int, spare: float) -> float:
-        """t with P(Z₁ + … + Z_terms ≥ t) ≤ spare.
 
-        Proof   E exp(λZ) ≤ 1/(1 − λ²s²) for discrete Laplace noise of scale s, since (cosh x − 1)/x² rises, and
-                ≤ exp(λ²σ²/2) for discrete Gaussian noise; Markov's inequality, for the best of many λ.
-        """
-        size, log = float(self.mechanism.spread), -math.log(spare)
-        if isinstance(self.mechanism, Laplace):
-            rates = np.linspace(0.001, 0.999, 999)
-            return float(((log - terms * np.log1p(-(rates**2))) / rates).min()) * size
-        return math.sqrt(2 * terms * log) * size
+def sum_of_noises(noise: Noise, terms: int, spare: float) -> float:
+    """t with P(Z₁ + … + Z_terms ≥ t) ≤ spare.
+
+    Proof   E exp(λZ) ≤ 1/(1 − λ²s²) for discrete Laplace noise of scale s, since (cosh x − 1)/x² rises, and
+            ≤ exp(λ²σ²/2) for discrete Gaussian noise; Markov's inequality, for the best of many λ.
+    """
+    log = -math.log(spare)
+    if isinstance(noise, DiscreteLaplace):
+        rates = np.linspace(0.001, 0.999, 999)
+        return float(((log - terms * np.log1p(-(rates**2))) / rates).min()) * float(noise.scale)
+    return math.sqrt(2 * terms * log * noise.spread)
 
 
 @dataclass(frozen=True, slots=True)

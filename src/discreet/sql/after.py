@@ -103,12 +103,17 @@ def values(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> str:
     kinds = [TYPES[column.expr.domain.kind] for column in columns]
     casts = [f"CAST({name(f'c{place}')} AS {kind}) AS {column.expr.sql}"
              for place, (column, kind) in enumerate(zip(columns, kinds, strict=True))]  # fmt: skip
-    lines = [f"({', '.join([str(place), *map(literal, row)])})" for place, row in enumerate(rows)]
+    lines = [f"({', '.join([str(place), *map(_written, row)])})" for place, row in enumerate(rows)]
     named = ", ".join([PLACE, *(name(f"c{place}") for place in range(len(columns)))])
     if not lines:
         empty = ", ".join(["0", *("NULL" for _ in columns)])
         return f"(SELECT {', '.join([PLACE, *casts])} FROM (VALUES ({empty})) AS t({named}) WHERE FALSE)"
     return f"(SELECT {', '.join([PLACE, *casts])} FROM (VALUES {', '.join(lines)}) AS t({named}))"
+
+
+def _written(value: Any) -> str:
+    """A value as a literal; lists are only passed on, never computed with."""
+    return "NULL" if isinstance(value, list) else literal(value)
 
 
 def shown(value: Any, domain: Domain) -> Any:

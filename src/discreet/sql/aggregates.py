@@ -2,88 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from sqlglot import exp
 
 from discreet.errors import Refused
 from discreet.policy.model import Kind
 from discreet.sql.bind import Binder, apply, not_allowed, only
+from discreet.sql.clause import BOUNDED, PER_GROUP, PER_ROW
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
-from discreet.sql.measures import Measure, Present, Rows, Steps, Sum, Units
-
-Interval = tuple[Fraction, Fraction]
-
-
-class Formula(Protocol):
-    """From noisy measures to a value."""
-
-    def value(self, noisy: Sequence[int]) -> int | float: ...
-    def interval(self, intervals: Sequence[Interval]) -> Interval:
-        """Where the exact value lies, if each exact measure lies in its interval."""
-
-
-@dataclass(frozen=True, slots=True)
-class Total:
-    """One measure, in steps."""
-
-    step: Fraction = Fraction(1)
-
-    def value(self, noisy: Sequence[int]) -> int | float:
-        return noisy[0] if self.step == 1 else float(noisy[0] * self.step)
-
-    def interval(self, intervals: Sequence[Interval]) -> Interval:
-        low, high = intervals[0]
-        return low * self.step, high * self.step
-
-
-@dataclass(frozen=True, slots=True)
-class Recentred:
-    """A sum from the sum about the middle, which the average needs too: Σx = Σ(x − m) + m·n.
-
-    Its error is no larger than that of a sum bought beside it: √(a² + m²) ≤ |m| + a with a half the range.
-    """
-
-    step: Fraction
-    middle: int
-
-    def value(self, noisy: Sequence[int]) -> int | float:
-        steps = noisy[0] + self.middle * noisy[1]
-        return steps if self.step == 1 else float(steps * self.step)
-
-    def interval(self, intervals: Sequence[Interval]) -> Interval:
-        (low, high), (least, most) = intervals
-        ends = sorted((self.middle * least, self.middle * most))
-        return (low + ends[0]) * self.step, (high + ends[1]) * self.step
-
-
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """m + Σ(x − m)/n, held between the bounds; the middle where nothing is known."""
-
-    step: Fraction
-    middle: int
-    low: int
-    high: int
-
-    def value(self, noisy: Sequence[int]) -> float:
-        total, count = noisy
-        mean = self.middle + Fraction(total, count) if count > 0 else Fraction(self.middle)
-        return float(min(max(mean, Fraction(self.low)), Fraction(self.high)) * self.step)
-
-    def interval(self, intervals: Sequence[Interval]) -> Interval:
-        (least, most), (fewest, largest) = intervals
-        if largest < 1:
-            return self.low * self.step, self.high * self.step
-        fewest = max(fewest, Fraction(1))
-        below = self.middle + min(least / fewest, least / largest)
-        above = self.middle + max(most / fewest, most / largest)
-        low, high = Fraction(self.low), Fraction(self.high)
-        return min(max(below, low), high) * self.step, max(min(above, high), low) * self.step
+from discreet.sql.formulas import (
+    Favourite,
+    Formula,
+    Listing,
+    Mean,
+    Ordered,
+    Recentred,
+    Related,
+    Spread,
+    Total,
+)
+from discreet.sql.measures import (
+    MOST_STEPS,
+    Clamped,
+    Distinct,
+    Measure,
+    Present,
+    Product,
+    Rows,
+    Steps,
+    Sum,
+    Units,
+)
+from discreet.sql.vectors import Histogram, Layout, Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,92 +54,315 @@ class Aggregate:
 
 
 Counts: Final = Domain(Kind.INTEGER, certain=True)
-_Bind = Callable[[Binder, Any, "Asked"], Aggregate]
+Bounds = tuple[Fraction, Fraction]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How an aggregate is asked: the rows it looks at, and whether an expression names the unit."""
+    """How an aggregate is asked: the rows it looks at, its named bounds, and what is public about the grouping."""
 
     condition: Expr | None
+    per_group: Bounds | None
+    per_row: Bounds | None
     is_unit: Callable[[exp.Expression], bool]
+    groups: int
 
     def of(self, value: Expr) -> Expr:
         """The argument, NULL in rows that the FILTER leaves out."""
         return value if self.condition is None else apply("CASE", [self.condition, value, Expr.literal(None)])
+
+    def unbounded(self, node: Any) -> None:
+        """Refuse bounds where they mean nothing."""
+        if self.per_group is not None or self.per_row is not None:
+            raise Refused("function-not-allowed", f"{node.key.upper()} takes no bounds", "leave them out")
+
+
+_Bind = Callable[[Binder, Any, Asked], Aggregate]
+
+
+# counts
 
 
 def _count(bind: Binder, node: exp.Count, asked: Asked) -> Aggregate:
     only(node, "this")
     inner = node.this
     if isinstance(inner, exp.Star):
-        if asked.condition is None:
+        if asked.condition is None and asked.per_group is None:
             return Aggregate(("COUNT",), (Rows(),), Total(), Counts)
-        return _present(asked.of(Expr.literal(1)))
+        return _present(asked.of(Expr.literal(1)), asked)
     if isinstance(inner, exp.Distinct):
-        return _distinct(inner, asked)
-    return _present(asked.of(bind(inner)))
+        return _distinct(bind, inner, asked)
+    return _present(asked.of(bind(inner)), asked)
 
 
-def _present(value: Expr) -> Aggregate:
-    measure: Measure = Rows() if value.domain.certain else Present(value.sql)
-    return Aggregate(("COUNT", value.sql), (measure,), Total(), Counts)
+def _present(value: Expr, asked: Asked) -> Aggregate:
+    if asked.per_row is not None:
+        raise Refused("function-not-allowed", "a row counts for one", f"use {PER_GROUP}")
+    if asked.per_group is not None:
+        low, high = asked.per_group
+        measure: Measure = Clamped(value.sql, math.ceil(max(low, Fraction(0))), math.floor(high), True, "rows, clamped")
+    else:
+        measure = Rows() if value.domain.certain else Present(value.sql)
+    return Aggregate(("COUNT", value.sql, asked.per_group), (measure,), Total(), Counts)
 
 
-def _distinct(inner: exp.Distinct, asked: Asked) -> Aggregate:
-    if len(inner.expressions) != 1 or not asked.is_unit(inner.expressions[0]) or asked.condition is not None:
-        raise Refused(
-            "function-not-allowed", "DISTINCT is answered for the unit alone", "count distinct units, or rows"
-        )
-    return Aggregate(("UNITS",), (Units(),), Total(), Counts)
+def _distinct(bind: Binder, inner: exp.Distinct, asked: Asked) -> Aggregate:
+    if len(inner.expressions) != 1:
+        raise Refused("function-not-allowed", "DISTINCT takes one column", "count one column at a time")
+    node = inner.expressions[0]
+    if asked.is_unit(node):
+        if asked.condition is not None:
+            raise Refused("function-not-allowed", "units are counted without FILTER", "put the condition into WHERE")
+        return Aggregate(("UNITS",), (Units(),), Total(), Counts)
+    asked.unbounded(inner)
+    value = asked.of(bind(node))
+    return Aggregate(("DISTINCT", value.sql), (Distinct(value.sql),), Total(), Counts)
 
 
 def _count_if(bind: Binder, node: exp.CountIf, asked: Asked) -> Aggregate:
     only(node, "this")
-    return _present(asked.of(apply("CASE", [bind(node.this), Expr.literal(1), Expr.literal(None)])))
+    return _present(asked.of(apply("CASE", [bind(node.this), Expr.literal(1), Expr.literal(None)])), asked)
+
+
+# sums
 
 
 def _sum(bind: Binder, node: exp.Sum, asked: Asked) -> Aggregate:
+    if asked.per_group is not None:
+        return _clamped_sum(bind, node, asked, asked.per_group)
     steps = _steps(bind, node, asked)
     measure = Sum(steps, 0, f"sum of {_shown(node.this)}")
     kind = Kind.INTEGER if steps.step == 1 else Kind.NUMBER
     return Aggregate(("SUM", steps), (measure,), Total(steps.step), Domain(kind, certain=True), _assumed(node, steps))
 
 
+def _clamped_sum(bind: Binder, node: exp.Sum, asked: Asked, bounds: Bounds) -> Aggregate:
+    """Rows are held far out only, so that they can be added as integers; what a unit adds to a group is clamped."""
+    only(node, "this")
+    value = numeric(bind(node.this), node)
+    low, high = bounds
+    near = Steps.of(value, low, high)
+    far = replace(near, low=-MOST_STEPS, high=MOST_STEPS)
+    measure = Clamped(
+        replace(far, expr=asked.of(value)).sql(), near.low, near.high, False, f"sum of {_shown(node.this)}, clamped"
+    )
+    kind = Kind.INTEGER if near.step == 1 else Kind.NUMBER
+    note = (
+        f"what one unit adds to a group of SUM({_shown(node.this)}) is held between {float(low):g} and {float(high):g}"
+    )
+    return Aggregate(("SUM", measure), (measure,), Total(near.step), Domain(kind, certain=True), note)
+
+
 def _average(bind: Binder, node: exp.Avg, asked: Asked) -> Aggregate:
+    if asked.per_group is not None:
+        raise Refused("function-not-allowed", "AVG takes bounds per row", f"write {PER_ROW} => (low, high)")
     steps = _steps(bind, node, asked)
     total = Sum(steps, steps.middle, f"sum of {_shown(node.this)} about the middle")
-    count = Rows() if steps.expr.domain.certain else Present(steps.expr.sql)
     formula = Mean(steps.step, steps.middle, steps.low, steps.high)
     domain = Domain(Kind.NUMBER, *steps.bounds, certain=True)
-    return Aggregate(("AVG", steps), (total, count), formula, domain, _assumed(node, steps))
+    return Aggregate(("AVG", steps), (total, _counted(steps.expr)), formula, domain, _assumed(node, steps))
 
 
-def _steps(bind: Binder, node: Any, asked: Asked) -> Steps:
-    steps = steps_of(bind, node)
+def _counted(expr: Expr) -> Measure:
+    return Rows() if expr.domain.certain else Present(expr.sql)
+
+
+# moments
+
+
+def _spread(bind: Binder, node: Any, asked: Asked) -> Aggregate:
+    word = _SPREADS[type(node)]
+    steps = _steps(bind, node, asked, coarse=True)
+    shown = _shown(node.this)
+    measures = (
+        _counted(steps.expr),
+        Sum(steps, steps.middle, f"sum of {shown} about the middle"),
+        Product(steps, steps, f"sum of squares of {shown}"),
+    )
+    formula = Spread(steps.step, steps.radius, sample=word.endswith("SAMP"), root=word.startswith("STDDEV"))
+    domain = Domain(Kind.NUMBER, Fraction(0), certain=True)
+    return Aggregate((word, steps), measures, formula, domain, _assumed(node, steps))
+
+
+_SPREADS: Final[dict[type[exp.Expression], str]] = {
+    exp.Variance: "VAR_SAMP",
+    exp.VariancePop: "VAR_POP",
+    exp.Stddev: "STDDEV_SAMP",
+    exp.StddevSamp: "STDDEV_SAMP",
+    exp.StddevPop: "STDDEV_POP",
+}
+_RELATED: Final[dict[type[exp.Expression], str]] = {
+    exp.CovarPop: "COVAR_POP",
+    exp.CovarSamp: "COVAR_SAMP",
+    exp.Corr: "CORR",
+    exp.RegrSlope: "REGR_SLOPE",
+    exp.RegrIntercept: "REGR_INTERCEPT",
+}
+
+
+def _related(bind: Binder, node: Any, asked: Asked) -> Aggregate:
+    """Rows in which one of both is NULL are left out, as SQL says. Regressions take y first, then x."""
+    asked.unbounded(node)
+    only(node, "this", "expression")
+    word = _RELATED[type(node)]
+    parts = [node.this, node.expression]
+    y, x = parts if word.startswith("REGR") else parts[::-1]
+    a, b = numeric(bind(x), node), numeric(bind(y), node)
+    both = _both(a, b, asked)
+    left, right = (
+        Steps.coarse(
+            apply("CASE", [both, value, Expr.literal(None)]), *_bounds_of(value, node.key.upper(), _shown(part))
+        )
+        for value, part in ((a, x), (b, y))
+    )
+    measures: list[Measure] = [
+        Present(left.sql()),
+        Sum(left, left.middle, f"sum of {_shown(x)} about the middle"),
+        Sum(right, right.middle, f"sum of {_shown(y)} about the middle"),
+        Product(left, right, f"sum of products of {_shown(x)} and {_shown(y)}"),
+    ]
+    if word in ("CORR", "REGR_SLOPE", "REGR_INTERCEPT"):
+        measures.append(Product(left, left, f"sum of squares of {_shown(x)}"))
+    if word == "CORR":
+        measures.append(Product(right, right, f"sum of squares of {_shown(y)}"))
+    return Aggregate(
+        (word, left, right), tuple(measures), Related(left, right, word), Domain(Kind.NUMBER, certain=True)
+    )
+
+
+def _both(a: Expr, b: Expr, asked: Asked) -> Expr:
+    there = [apply("NOT", [apply("IS NULL", [value])]) for value in (a, b)]
+    both = apply("AND", there)
+    return both if asked.condition is None else apply("AND", [both, asked.condition])
+
+
+# order
+
+
+def _quantile(bind: Binder, node: Any, asked: Asked) -> Aggregate:
+    only(node, "this", "expression", "quantile")
+    given = node.args.get("expression") if isinstance(node, exp.PercentileCont) else node.args.get("quantile")
+    share = Expr.literal(Fraction(1, 2)) if isinstance(node, exp.Median) else bind(given) if given is not None else None
+    wanted = share.value if share is not None and share.constant else None
+    if isinstance(wanted, bool) or not isinstance(wanted, (int, Fraction)) or not 0 <= wanted <= 1:
+        raise Refused("function-not-allowed", "a quantile lies between 0 and 1", "write PERCENTILE_CONT(x, 0.5)")
+    return _ordered(bind, node, node.this, Fraction(wanted), asked, extreme=False)
+
+
+def _extreme(bind: Binder, node: Any, asked: Asked) -> Aggregate:
+    only(node, "this")
+    share = Fraction(1, 1000) if isinstance(node, exp.Min) else Fraction(999, 1000)
+    return _ordered(bind, node, node.this, share, asked, extreme=True)
+
+
+def _ordered(bind: Binder, node: Any, inner: Any, share: Fraction, asked: Asked, *, extreme: bool) -> Aggregate:
+    if asked.per_group is not None:
+        raise Refused("function-not-allowed", "a quantile takes bounds per row", f"write {PER_ROW} => (low, high)")
+    value = numeric(bind(inner), node)
+    low, high = asked.per_row or _bounds_of(value, node.key.upper(), _shown(inner))
+    integral = value.domain.kind is Kind.INTEGER
+    if integral:
+        low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
+    if low >= high:
+        raise Refused("undeclared-bounds", f"{_shown(inner)} has one possible value", "widen its bounds")
+    layout = Layout.over(low, high, integral=integral, groups=asked.groups)
+    tree = Tree(asked.of(value), layout, f"ranks of {_shown(inner)}")
+    kind = Kind.INTEGER if layout.whole else Kind.NUMBER
+    note = f"{_shown(inner)} is held between {float(low):g} and {float(high):g}"
+    if extreme:
+        note += f"; {node.key.upper()} is the {'first' if share < Fraction(1, 2) else 'last'} thousandth"
+    formula = Ordered(layout, share, low, high, extreme)
+    return Aggregate(("QUANTILE", tree, share, extreme), (tree,), formula, Domain(kind, low, high, certain=True), note)
+
+
+def _mode(bind: Binder, node: exp.Mode, asked: Asked) -> Aggregate:
+    only(node, "this")
+    asked.unbounded(node)
+    measure = _histogram(bind, node.this, asked)
+    kind = measure.expr.domain.kind
+    return Aggregate(("MODE", measure), (measure,), Favourite(measure.values), Domain(kind, values=measure.values))
+
+
+def _top(bind: Binder, node: Any, asked: Asked) -> Aggregate:
+    asked.unbounded(node)
+    inner, wanted = _two(node)
+    count = bind(wanted).value if wanted is not None else None
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 10_000:
+        raise Refused("function-not-allowed", "APPROX_TOP_COUNT takes a number", "write APPROX_TOP_COUNT(x, 10)")
+    measure = _histogram(bind, inner, asked)
+    return Aggregate(("TOP", measure, count), (measure,), Listing(measure.values, count), Domain(None))
+
+
+def _bins(bind: Binder, node: Any, asked: Asked) -> Aggregate:
+    """HISTOGRAM(x, bins): counts of equal parts of the range, each named by its lower edge."""
+    inner, wanted = _two(node)
+    bins = bind(wanted).value if wanted is not None else None
+    if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= 10_000 or asked.per_group:
+        raise Refused("function-not-allowed", "HISTOGRAM takes a number of bins", "write HISTOGRAM(x, 10)")
+    value = numeric(bind(inner), node)
+    low, high = asked.per_row or _bounds_of(value, "HISTOGRAM", _shown(inner))
+    cut = apply("WIDTH_BUCKET", [value, Expr.literal(low), Expr.literal(high), Expr.literal(bins)])
+    held = apply("CLAMP", [cut, Expr.literal(1), Expr.literal(bins)])
+    measure = Histogram(asked.of(held), tuple(range(1, bins + 1)), f"histogram of {_shown(inner)}")
+    edges = tuple(float(low + (high - low) * place / bins) for place in range(bins))
+    return Aggregate(("HISTOGRAM", measure, bins), (measure,), Listing(edges, None), Domain(None))
+
+
+def _two(node: Any) -> tuple[Any, Any]:
+    parts = node.expressions if isinstance(node, exp.Anonymous) else [node.this, node.args.get("expression")]
+    return parts[0] if parts else None, parts[1] if len(parts) == 2 else None
+
+
+def _histogram(bind: Binder, inner: Any, asked: Asked) -> Histogram:
+    if inner is None:
+        raise Refused("syntax", "an aggregate has no argument", "write MODE(x)")
+    value = bind(inner)
+    count = value.domain.count()
+    if count is None or not 0 < count <= 10_000:
+        raise Refused(
+            "undeclared-bounds", f"the values of {_shown(inner)} cannot be listed", "declare its values in the policy"
+        )
+    return Histogram(asked.of(value), tuple(value.domain.keys()), f"histogram of {_shown(inner)}")
+
+
+# arguments
+
+
+def _steps(bind: Binder, node: Any, asked: Asked, *, coarse: bool = False) -> Steps:
+    if asked.per_group is not None:
+        raise Refused("function-not-allowed", f"{node.key.upper()} takes bounds per row", f"use {PER_ROW}")
+    steps = steps_of(bind, node, asked.per_row, coarse=coarse)
     return steps if asked.condition is None else replace(steps, expr=asked.of(steps.expr))
 
 
-def steps_of(bind: Binder, node: Any) -> Steps:
+def steps_of(bind: Binder, node: Any, bounds: Bounds | None = None, *, coarse: bool = False) -> Steps:
     """The argument of a sum as whole steps, or a refusal where no bounds follow."""
     only(node, "this")
     if isinstance(node.this, exp.Distinct):
         raise not_allowed(node.this)
-    value = bind(node.this)
+    value = numeric(bind(node.this), node)
+    low, high = bounds or _bounds_of(value, node.key.upper(), _shown(node.this))
+    return Steps.coarse(value, low, high) if coarse else Steps.of(value, low, high)
+
+
+def numeric(value: Expr, node: Any) -> Expr:
     if value.domain.kind not in (Kind.INTEGER, Kind.NUMBER):
         raise Refused("function-not-allowed", f"{node.key.upper()} takes a number", "cast it, or count it")
+    return value
+
+
+def _bounds_of(value: Expr, word: str, shown: str) -> Bounds:
     if value.domain.bounded is None:
-        shown = _shown(node.this)
         raise Refused(
             "undeclared-bounds",
             f"{shown} has no bounds, so one unit could move the answer without limit",
-            f"add min and max to the policy, or write {node.key.upper()}(CLAMP({shown}, 0, 100)) with bounds you know",
+            f"add min and max to the policy, or write {word}(CLAMP({shown}, 0, 100)) with bounds you know",
         )
-    return Steps.of(value, *value.domain.bounded)
+    return value.domain.bounded
 
 
-def _shown(node: exp.Expression) -> str:
-    return node.sql(dialect="duckdb")
+def _shown(node: Any) -> str:
+    return str(node.sql(dialect="duckdb"))
 
 
 def _assumed(node: Any, steps: Steps) -> str:
@@ -196,31 +375,78 @@ AGGREGATES: Final[dict[type[exp.Expression], _Bind]] = {
     exp.CountIf: _count_if,
     exp.Sum: _sum,
     exp.Avg: _average,
+    exp.Median: _quantile,
+    exp.PercentileCont: _quantile,
+    exp.Quantile: _quantile,
+    exp.Min: _extreme,
+    exp.Max: _extreme,
+    exp.Mode: _mode,
+    exp.ApproxTopK: _top,
+    **dict.fromkeys(_SPREADS, _spread),
+    **dict.fromkeys(_RELATED, _related),
 }
+NAMED: Final[dict[str, _Bind]] = {"APPROX_TOP_COUNT": _top, "HISTOGRAM": _bins}
+"""Aggregates that sqlglot does not know."""
 
 
-def bound(node: exp.Expression, bind: Binder, is_unit: Callable[[exp.Expression], bool]) -> Aggregate | None:
+def bound(
+    node: exp.Expression, bind: Binder, is_unit: Callable[[exp.Expression], bool], groups: int
+) -> Aggregate | None:
     """The aggregate that a node asks for; None if it is none."""
-    condition = None
-    if isinstance(node, exp.Filter):
-        condition = bind(node.expression.this)
+    inner, condition, limits = node, None, {}
+    if isinstance(inner, exp.Filter):
+        condition = bind(inner.expression.this)
         if condition.domain.kind is not Kind.BOOLEAN:
             raise Refused("function-not-allowed", "FILTER takes a condition", "write FILTER (WHERE x > 1)")
-        node = node.this
-    row = AGGREGATES.get(type(node))
+        inner = inner.this
+    while isinstance(inner, exp.Anonymous) and str(inner.this).upper() == BOUNDED:
+        inner, label, bounds = _named_bounds(inner, bind)
+        limits[label] = bounds
+    if isinstance(inner, exp.WithinGroup):
+        inner = _within(inner)
+    row = AGGREGATES.get(type(inner))
+    if row is None and isinstance(inner, exp.Anonymous):
+        row = NAMED.get(str(inner.this).upper())
     if row is None:
         return None
-    return row(bind, node, Asked(condition, is_unit))
+    return row(bind, inner, Asked(condition, limits.get(PER_GROUP), limits.get(PER_ROW), is_unit, groups))
+
+
+def _within(node: exp.WithinGroup) -> Any:
+    """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x) is PERCENTILE_CONT(x, q); MODE likewise."""
+    orders = node.expression.expressions
+    if len(orders) != 1 or orders[0].args.get("desc"):
+        raise Refused("function-not-allowed", "WITHIN GROUP orders by one column, upwards", "write ORDER BY x")
+    if isinstance(node.this, exp.PercentileCont):
+        return exp.PercentileCont(this=orders[0].this, expression=node.this.this)
+    if isinstance(node.this, exp.Mode):
+        return exp.Mode(this=orders[0].this)
+    raise not_allowed(node.this)
+
+
+def _named_bounds(node: exp.Anonymous, bind: Binder) -> tuple[Any, str, Bounds]:
+    parts = node.expressions
+    values = [bind(part) for part in parts[1:]]
+    low, high = (value.value for value in values[1:]) if len(values) == 3 else (None, None)
+    exact = [Fraction(edge) for edge in (low, high) if isinstance(edge, (int, Fraction)) and not isinstance(edge, bool)]
+    if len(exact) != 2 or exact[0] >= exact[1]:
+        raise Refused("syntax", "bounds are two numbers, the lower first", f"write {PER_GROUP} => (0, 100)")
+    return parts[0], str(values[0].value), (exact[0], exact[1])
+
+
+def is_named(node: exp.Expression) -> bool:
+    """Whether a call that sqlglot does not know is an aggregate."""
+    return isinstance(node, exp.Anonymous) and str(node.this).upper() in {*NAMED, BOUNDED}
 
 
 def shared(aggregates: Sequence[Aggregate]) -> list[Aggregate]:
     """The same aggregates with what can be bought once bought once."""
     averaged = {aggregate.key[1]: aggregate for aggregate in aggregates if aggregate.key[0] == "AVG"}
-    return [
-        replace(aggregate, measures=mean.measures, formula=Recentred(mean.formula.step, mean.formula.middle))
-        if aggregate.key[0] == "SUM"
-        and (mean := averaged.get(aggregate.key[1])) is not None
-        and isinstance(mean.formula, Mean)
-        else aggregate
-        for aggregate in aggregates
-    ]
+    return [_from_average(aggregate, averaged) for aggregate in aggregates]
+
+
+def _from_average(aggregate: Aggregate, averaged: Mapping[object, Aggregate]) -> Aggregate:
+    mean = averaged.get(aggregate.key[1]) if aggregate.key[0] == "SUM" else None
+    if mean is None or not isinstance(mean.formula, Mean):
+        return aggregate
+    return replace(aggregate, measures=mean.measures, formula=Recentred(mean.formula.step, mean.formula.middle))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from discreet.accounting.losses import Reach
 from discreet.mechanisms.grid import Grid
@@ -15,6 +16,8 @@ from discreet.sql.functions import whole_steps
 
 FINE: Final = 2**30
 """Steps of a grid that nobody declared: so many to the larger bound."""
+COARSE: Final = 2**16
+"""Steps to half the range where squares are summed."""
 MOST_STEPS: Final = 2**52
 MOST_WHOLE: Final = 2**62
 
@@ -26,6 +29,11 @@ class Contribution:
     cells: int
     rows: int
     total: int
+
+    @property
+    def reach(self) -> Reach:
+        """Of a count of rows."""
+        return Reach.cells(self.cells, self.rows, self.total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +52,23 @@ class Steps:
         most = max(abs(low), abs(high))
         if expr.domain.kind is Kind.INTEGER and most < MOST_WHOLE:
             least, largest = math.ceil(low), math.floor(high)
-            if least > largest:
-                least = largest
-            return cls(expr, Fraction(1), least, largest, whole=True)
+            return cls(expr, Fraction(1), min(least, largest), largest, whole=True)
         step = expr.domain.step
         if step is None or most / step > MOST_STEPS:
             step = Grid.at_most(most / FINE).step if most else Fraction(1)
+        return cls._on(expr, step, low, high)
+
+    @classmethod
+    def coarse(cls, expr: Expr, low: Fraction, high: Fraction) -> Steps:
+        """On a grid so coarse that squares stay small, yet finer than noise."""
+        half = (high - low) / 2
+        fine = cls.of(expr, low, high)
+        if (fine.high - fine.low) // 2 <= COARSE:
+            return fine
+        return cls._on(expr, Grid.at_most(2 * half / COARSE).step, low, high)
+
+    @classmethod
+    def _on(cls, expr: Expr, step: Fraction, low: Fraction, high: Fraction) -> Steps:
         grid = Grid(step)
         return cls(expr, step, grid.nearest(low), grid.nearest(high), whole=False)
 
@@ -57,9 +76,14 @@ class Steps:
     def middle(self) -> int:
         return (self.low + self.high) // 2
 
+    @property
+    def radius(self) -> int:
+        """How far a row can lie from the middle."""
+        return max(self.high - self.middle, self.middle - self.low, 1)
+
     def sql(self, shift: int = 0) -> str:
         text = whole_steps(self.expr.sql, None if self.whole else self.step, self.low, self.high)
-        return text if not shift else f"({text}) - ({shift})"
+        return f"({text})" if not shift else f"(({text}) - ({shift}))"
 
     @property
     def bounds(self) -> tuple[Fraction, Fraction]:
@@ -67,7 +91,7 @@ class Steps:
 
 
 class Measure(Protocol):
-    """A number of each group. Two measures with the same text are bought once."""
+    """Numbers of each group: one, or a vector of `length`. Two measures that are equal are bought once."""
 
     @property
     def words(self) -> str:
@@ -81,66 +105,107 @@ class Measure(Protocol):
     def size(self) -> int:
         """How much one row, or one unit, moves it at most: the range that errors are compared with."""
 
+    @property
+    def length(self) -> int: ...
+    def windowed(self, column: str, partition: str | None) -> str | None:
+        """What is computed within a unit and group, of which each partition is one; None if nothing is needed."""
+
     def sql(self, column: str, unit: str) -> str:
         """The aggregate over the column that holds the argument."""
+
+    def vector(self, value: Any) -> Sequence[int]:
+        """What the engine gave for a group, as integers."""
 
     def reach(self, contribution: Contribution) -> Reach:
         """How far one unit moves all groups together."""
 
 
+class Scalar:
+    """What measures of one number share."""
+
+    __slots__ = ()
+    length = 1
+
+    def windowed(self, column: str, partition: str | None) -> str | None:  # noqa: ARG002
+        return None
+
+    def vector(self, value: Any) -> Sequence[int]:
+        return (int(value or 0),)
+
+
 @dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Scalar):
     """COUNT(*).
 
     Theorem  One unit moves at most `cells` groups by at most `rows` each and `total` in all: it has no more rows.
     """
 
-    words: str = "rows"
-    argument: str | None = None
-    size: int = 1
+    words = "rows"
+    argument = None
+    size = 1
 
     def sql(self, column: str, unit: str) -> str:  # noqa: ARG002  (the same for any)
         return "COUNT(*)"
 
     def reach(self, contribution: Contribution) -> Reach:
-        return Reach.cells(contribution.cells, contribution.rows, contribution.total)
+        return contribution.reach
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class Present(Scalar):
     """COUNT(x): rows in which x is not NULL. The theorem is that of `Rows`."""
 
     argument: str
-    words: str = "rows that are not NULL"
-    size: int = 1
+
+    words = "rows that are not NULL"
+    size = 1
 
     def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
         return f"COUNT({column})"
 
     def reach(self, contribution: Contribution) -> Reach:
-        return Reach.cells(contribution.cells, contribution.rows, contribution.total)
+        return contribution.reach
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class Distinct(Scalar):
+    """COUNT(DISTINCT x).
+
+    Theorem  That of `Rows`. Proof: values that only one unit has come and go with its rows, one row one value.
+    """
+
+    argument: str
+
+    words = "distinct values"
+    size = 1
+
+    def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
+        return f"COUNT(DISTINCT {column})"
+
+    def reach(self, contribution: Contribution) -> Reach:
+        return contribution.reach
+
+
+@dataclass(frozen=True, slots=True)
+class Units(Scalar):
     """COUNT(DISTINCT unit).
 
     Theorem  One unit moves at most `cells` groups by 1. Proof: in each group it is there or not.
     """
 
-    words: str = "units"
-    argument: str | None = None
-    size: int = 1
+    words = "units"
+    argument = None
+    size = 1
 
     def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
-        return f"COUNT(DISTINCT {unit})"
+        return f"COUNT(DISTINCT {unit})" if unit else "COUNT(*)"
 
     def reach(self, contribution: Contribution) -> Reach:
         return Reach.cells(contribution.cells, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(Scalar):
     """The sum of whole steps, each less `shift`.
 
     Theorem  Moved by at most `size` for each row, size = max(|low − shift|, |high − shift|); cells and rows as `Rows`.
@@ -163,5 +228,75 @@ class Sum:
         return f"SUM({column})"
 
     def reach(self, contribution: Contribution) -> Reach:
-        most = self.size
-        return Reach.cells(contribution.cells, most * contribution.rows, most * contribution.total)
+        return grown(contribution, self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Product(Scalar):
+    """Σ a·b over rows, with a and b the distances of two columns from their middles; of squares, Σ (2a² − r).
+
+    Theorem  A row adds between −r and r, with r the product of both radii.
+    Proof    |a·b| ≤ r; and 0 ≤ a² ≤ r, so −r ≤ 2a² − r ≤ r: the shift makes room for twice the resolution.
+    """
+
+    left: Steps
+    right: Steps
+    words: str
+
+    @property
+    def _square(self) -> bool:
+        return self.left == self.right
+
+    @property
+    def argument(self) -> str:
+        a, b = self.left.sql(self.left.middle), self.right.sql(self.right.middle)
+        return f"(2 * {a} * {b} - {self.size})" if self._square else f"({a} * {b})"
+
+    @property
+    def size(self) -> int:
+        return self.left.radius * self.right.radius
+
+    def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
+        return f"SUM({column})"
+
+    def reach(self, contribution: Contribution) -> Reach:
+        return grown(contribution, self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Clamped(Scalar):
+    """A count or a sum of steps, held between two integers for each unit and group.
+
+    Theorem  One unit moves at most `cells` groups by at most `size` = max(|low|, |high|) each.
+    Proof    What a unit adds to a group is clamped after it is added up; elsewhere it adds 0.
+    """
+
+    argument: str
+    low: int
+    high: int
+    counts: bool
+    words: str
+
+    @property
+    def size(self) -> int:
+        return max(abs(self.low), abs(self.high), 1)
+
+    def windowed(self, column: str, partition: str | None) -> str:
+        total = f"COUNT({column})" if self.counts else f"SUM({column})"
+        if partition is None:
+            value = f"CAST({column} IS NOT NULL AS BIGINT)" if self.counts else f"COALESCE({column}, 0)"
+            return f"LEAST(GREATEST({value}, {self.low}), {self.high})"
+        over = f"OVER (PARTITION BY {partition})"
+        held = f"LEAST(GREATEST(COALESCE({total} {over}, 0), {self.low}), {self.high})"
+        return f"CASE WHEN row_number() {over} = 1 THEN {held} END"
+
+    def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
+        return f"SUM({column})"
+
+    def reach(self, contribution: Contribution) -> Reach:
+        return Reach.cells(contribution.cells, self.size)
+
+
+def grown(contribution: Contribution, size: int) -> Reach:
+    """The reach of rows that count for so much each."""
+    return Reach.cells(contribution.cells, size * contribution.rows, size * contribution.total)

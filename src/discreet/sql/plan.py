@@ -19,10 +19,11 @@ from discreet.policy import Policy, fingerprint
 from discreet.policy.model import Kind
 from discreet.sql.after import PLACE, After
 from discreet.sql.bind import Binder, Special, apply
+from discreet.sql.clause import NOTHING, Options
 from discreet.sql.domain import BOOLEAN, Domain
 from discreet.sql.expression import Expr
 from discreet.sql.functions import FUNCTIONS
-from discreet.sql.nodes import Filter, Node, Project, Union
+from discreet.sql.nodes import Bound, Filter, Node, Project, Union
 from discreet.sql.per_unit import per_unit, window
 from discreet.sql.read import statement
 from discreet.sql.relation import PUBLIC, Derived, Public, Released
@@ -45,6 +46,8 @@ class Plan:
     below: Any
     after: After
     notes: tuple[str, ...]
+    options: Options = NOTHING
+    explain: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -71,19 +74,21 @@ def plan(
     params: Mapping[str, object] | None = None,
 ) -> Plan:
     """The plan of a question, or a refusal."""
-    tree = statement(text, dialect, params)
+    asked = statement(text, dialect, params)
     try:
-        return _Planner(policy, public).plan(tree)
+        found = _Planner(policy, public, asked.options).plan(asked.tree)
     except RecursionError:
         raise Refused("too-complex", "the question is nested too deeply", "ask a simpler one") from None
+    return replace(found, options=asked.options, explain=asked.explain)
 
 
 class _Planner:
     """One planning: collects releases on its way."""
 
-    def __init__(self, policy: Policy, public: Public) -> None:
+    def __init__(self, policy: Policy, public: Public, options: Options) -> None:
         self._policy = policy
         self._public = public
+        self._options = options
         self._tables = Tables(policy, public, self.query, self._subqueries)
         self._releases: list[Release] = []
         self._notes: list[str] = []
@@ -121,16 +126,28 @@ class _Planner:
         if not clauses.aggregated:
             windowed = replace(scope, special=window(scope, bounded(source)))
             return Project(bounded(source), tuple(row_items(clauses, windowed)))
-        source = bounded(source)
+        source = self._within(bounded(source))
         grouping = grouped_by(clauses, scope)
         if any(scope.is_owner(node) for node in grouping):
             clauses.refuse_rows()
             keys = [node for node in grouping if not scope.is_owner(node)]
             return per_unit(clauses.items, clauses.having, keys, source, scope)
-        release, columns, after = release_select(clauses, source, scope, self._public)
+        limits = source.limits.within(self._options.max_groups_contributed, self._options.max_rows_per_group)
+        release, columns, after = release_select(clauses, source, scope, self._public, limits)
         self._releases.append(release)
         self._note(release)
         return Derived(after, Released(len(self._releases) - 1, columns))
+
+    def _within(self, source: Node) -> Node:
+        """Private rows as the question bounds them, never more widely than the policy."""
+        unit = self._options.privacy_unit_column
+        if unit is not None and unit.lower() not in source.owner.names:
+            known = ", ".join(sorted(source.owner.names)) or "row"
+            raise Refused("wrong-unit", "the policy protects another unit", f"write privacy_unit_column = {known}")
+        most = self._options.max_rows_contributed
+        if most is not None and source.rows is not None and most < source.rows and source.owner.column is not None:
+            return Bound(source, most)
+        return source
 
     def _note(self, release: Release) -> None:
         bound, unit = release.contribution, self._policy.unit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from discreet.errors import Refused
 from discreet.exact import number
+from discreet.sql.clause import EXPLAIN, Options, has_clause, with_bounds_outside, without_clause
 
 LONGEST: Final = 100_000
 MOST_TOKENS: Final = 20_000
@@ -26,14 +28,31 @@ _CLOSES: Final = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, Tok
 DIALECTS: Final = ("duckdb", "bigquery")
 
 
-def statement(text: object, dialect: str | None = None, params: Mapping[str, object] | None = None) -> exp.Query:
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One SELECT, what its privacy clause says, and whether only its price is asked."""
+
+    tree: exp.Query
+    options: Options
+    explain: bool
+
+
+def statement(text: object, dialect: str | None = None, params: Mapping[str, object] | None = None) -> Statement:
     """The one SELECT that a text holds, its named parameters filled in."""
     if not isinstance(text, str):
         raise Refused("syntax", f"a question is a text, not {type(text).__name__}", "write SQL, as a string")
-    language = dialect or "duckdb"
+    explain = EXPLAIN.match(text) if len(text) <= LONGEST else None
+    asked = text[explain.end() :] if explain else text
+    language = dialect or ("bigquery" if has_clause(asked[:LONGEST]) else "duckdb")
     if language not in DIALECTS:
-        raise Refused("syntax", f"dialect {dialect!r} is not known", f"use one of: {', '.join(DIALECTS)}")
-    tokens = _tokens(text, language)
+        raise Refused("syntax", "the dialect is not known", f"use one of: {', '.join(DIALECTS)}")
+    tokens, options = without_clause(_tokens(asked, language))
+    tree = _parsed(with_bounds_outside(tokens), asked, language)
+    _measure(tree)
+    return Statement(_filled(tree, params), options, explain is not None)
+
+
+def _parsed(tokens: list[Token], text: str, language: str) -> exp.Query:
     try:
         found = Dialect.get_or_raise(language).parser().parse(tokens, text)
     except ParseError as error:
@@ -48,8 +67,7 @@ def statement(text: object, dialect: str | None = None, params: Mapping[str, obj
     tree = statements[0]
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Table):
         raise Refused("statement-not-allowed", "only SELECT is answered", "write one SELECT")
-    _measure(tree)
-    return _filled(tree, params)
+    return tree
 
 
 def _filled(tree: exp.Query, params: object) -> exp.Query:

@@ -79,14 +79,25 @@ class Release:
     # the one query
 
     def sql(self) -> str:
-        """Groups with their exact integers: keys first, then measures."""
+        """Groups with what is counted in them: keys first, then measures."""
         arguments = list(dict.fromkeys(m.argument for m in self.measures if m.argument is not None))
         columns = {argument: name(f"x{place}") for place, argument in enumerate(arguments)}
+        unit = name("u") if self.child.owner.column is not None else ""
         keys = [name(f"k{place}") for place in range(len(self.keys))]
-        totals = [measure.sql(columns.get(measure.argument or "", ""), name("u")) for measure in self.measures]
-        named = [f"{total} AS {name(f'm{place}')}" for place, total in enumerate(totals)]
+        rows = self._bounded(columns)
+        partition = ", ".join([unit, *keys]) if unit else None
+        totals, windows = [], []
+        for place, measure in enumerate(self.measures):
+            column = columns.get(measure.argument or "", "")
+            window = measure.windowed(column, partition)
+            if window is not None:
+                column = name(f"w{place}")
+                windows.append(f"{window} AS {column}")
+            totals.append(f"{measure.sql(column, unit)} AS {name(f'm{place}')}")
+        if windows:
+            rows = f"SELECT *, {', '.join(windows)} FROM ({rows})"
         grouping = f" GROUP BY {', '.join(keys)}" if keys else ""
-        return f"SELECT {', '.join([*keys, *named])} FROM ({self._bounded(columns)}){grouping}"
+        return f"SELECT {', '.join([*keys, *totals])} FROM ({rows}){grouping}"
 
     def _bounded(self, columns: dict[str, str]) -> str:
         keys = [name(f"k{place}") for place in range(len(self.keys))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
@@ -12,12 +13,12 @@ from discreet.errors import Refused
 from discreet.policy.model import Kind
 from discreet.quoting import name
 from discreet.sql.after import After, Column, Order
-from discreet.sql.aggregates import Aggregate, bound, shared
+from discreet.sql.aggregates import Aggregate, bound, is_named, shared
 from discreet.sql.bind import Binder, Special, not_allowed
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.keys import public_key
-from discreet.sql.nodes import Node
+from discreet.sql.nodes import Limits, Node
 from discreet.sql.relation import Public
 from discreet.sql.release import Release
 from discreet.sql.scope import Scope, labels, truth
@@ -110,7 +111,7 @@ def is_aggregate(tree: exp.Expression) -> bool:
     """Whether something in it is counted over rows; what stands in subqueries is their own affair."""
     if isinstance(tree, (exp.Query, exp.Window)):
         return False
-    if isinstance(tree, (exp.AggFunc, exp.Filter)):
+    if isinstance(tree, (exp.AggFunc, exp.Filter, exp.WithinGroup)) or is_named(tree):
         return True
     return any(is_aggregate(child) for child in tree.iter_expressions())
 
@@ -131,13 +132,13 @@ def row_items(clauses: Clauses, scope: Scope) -> list[tuple[str, Expr]]:
 
 
 def release_select(
-    clauses: Clauses, source: Node, scope: Scope, public: Public
+    clauses: Clauses, source: Node, scope: Scope, public: Public, limits: Limits
 ) -> tuple[Release, tuple[Column, ...], After]:
     """What is counted, and what is shown of it."""
     grouping = _Grouping(clauses, source, scope, public)
     after = grouping.after()
     aggregates = tuple(shared(grouping.aggregates))
-    release = Release(source, tuple(grouping.keys), aggregates, source.limits)
+    release = Release(source, tuple(grouping.keys), aggregates, limits)
     if not aggregates:
         raise Refused("not-an-aggregate", "nothing is counted", "add COUNT(*) to the SELECT")
     _ = release.groups  # refuses if there are too many
@@ -168,20 +169,21 @@ class _Grouping:
         self.keys = [
             public_key(expr, fields.get(expr.sql), node.sql(dialect="duckdb"), public) for node, expr in unique.values()
         ]
+        self._groups = math.prod(key.count for key in self.keys)
         self._texts = {key.expr.sql: place for place, key in enumerate(self.keys)}
 
     def after(self) -> After:
         return shown(self.clauses, self._resolve, self._special)
 
     def _special(self, node: exp.Expression, bind: Binder) -> Expr | None:
-        aggregate = bound(node, self.scope.bind, self.scope.is_owner)
+        aggregate = bound(node, self.scope.bind, self.scope.is_owner, self._groups)
         if aggregate is not None:
             keys = [found.key for found in self.aggregates]
             if aggregate.key not in keys:
                 self.aggregates.append(aggregate)
                 keys.append(aggregate.key)
             return _leaf("a", keys.index(aggregate.key), aggregate.domain)
-        if isinstance(node, (exp.AggFunc, exp.Filter, exp.Window)):
+        if isinstance(node, (exp.AggFunc, exp.Filter, exp.Window, exp.WithinGroup)):
             raise not_allowed(node)
         key = self._key(node)
         return self.scope.special(node, bind) if key is None else key

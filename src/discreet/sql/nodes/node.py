@@ -43,6 +43,10 @@ class Limits:
         """Of two relations that are joined: the smaller of what was said."""
         return Limits(rows, _smaller(self.groups, other.groups), _smaller(self.rows_per_group, other.rows_per_group))
 
+    def within(self, groups: int | None, rows_per_group: int | None) -> Limits:
+        """No more than a question says."""
+        return Limits(self.rows, _smaller(self.groups, groups), _smaller(self.rows_per_group, rows_per_group))
+
 
 def _smaller(a: int | None, b: int | None) -> int | None:
     return min(a, b) if a is not None and b is not None else a if b is None else b

@@ -1,0 +1,179 @@
+"""What sqlglot does not parse, taken off the tokens before: EXPLAIN PRIVACY, BigQuery's clause and named arguments.
+
+`AGG(x, bounds => (a, b))` becomes `DISCREET_BOUNDED(AGG(x), 'bounds', a, b)`, which any dialect can parse.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, Final
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from discreet.errors import Refused
+
+BOUNDED: Final = "DISCREET_BOUNDED"
+PER_GROUP: Final = "contribution_bounds_per_group"
+PER_ROW: Final = "contribution_bounds_per_row"
+EXPLAIN: Final = re.compile(r"\s*EXPLAIN\s+PRIVACY\b", re.IGNORECASE)
+_CLAUSE: Final = "DIFFERENTIAL_PRIVACY"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a question says about itself: its price, and what one unit may contribute."""
+
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    rho: Fraction | None = None
+    error: Fraction | None = None
+    confidence: Fraction | None = None
+    privacy_unit_column: str | None = None
+    max_groups_contributed: int | None = None
+    max_rows_contributed: int | None = None
+    max_rows_per_group: int | None = None
+
+
+NOTHING: Final = Options()
+
+
+def has_clause(text: str) -> bool:
+    """Whether a text may hold BigQuery's clause: it is then read as BigQuery's dialect."""
+    return re.search(rf"\bWITH\s+{_CLAUSE}\b", text, re.IGNORECASE) is not None
+
+
+def without_clause(tokens: Sequence[Token]) -> tuple[list[Token], Options]:
+    """The tokens without the clause, and what it says."""
+    kept: list[Token] = []
+    options = None
+    place = 0
+    while place < len(tokens):
+        if _begins(tokens, place):
+            if options is not None:
+                raise Refused("syntax", "there is more than one privacy clause", "write one, after the first SELECT")
+            kept.append(tokens[place])
+            options, place = _options(tokens, place + 3)
+            continue
+        kept.append(tokens[place])
+        place += 1
+    return kept, options or NOTHING
+
+
+def _begins(tokens: Sequence[Token], place: int) -> bool:
+    kinds = [token.token_type for token in tokens[place : place + 2]]
+    named = place + 2 < len(tokens) and tokens[place + 2].text.upper() == _CLAUSE
+    return kinds == [TokenType.SELECT, TokenType.WITH] and named
+
+
+def _options(tokens: Sequence[Token], place: int) -> tuple[Options, int]:
+    """The options that begin at a place, and the place after them."""
+    if place >= len(tokens) or tokens[place].text.upper() != "OPTIONS":
+        return NOTHING, place
+    given: dict[str, Any] = {}
+    place += 1
+    _expect(tokens, place, TokenType.L_PAREN)
+    place += 1
+    while tokens[place].token_type is not TokenType.R_PAREN:
+        label = tokens[place].text.lower()
+        if label not in _READERS:
+            known = ", ".join(_READERS)
+            raise Refused("syntax", "the privacy clause has an option that is not known", f"options: {known}")
+        if label in given:
+            raise Refused("syntax", f"{label} is given twice", "give it once")
+        _expect(tokens, place + 1, TokenType.EQ)
+        end = place + 2
+        while end < len(tokens) and tokens[end].token_type not in (TokenType.COMMA, TokenType.R_PAREN):
+            end += 1
+        given[label] = _READERS[label]("".join(token.text for token in tokens[place + 2 : end]), label)
+        place = end + (end < len(tokens) and tokens[end].token_type is TokenType.COMMA)
+        _expect(tokens, place)
+    return Options(**given), place + 1
+
+
+def _expect(tokens: Sequence[Token], place: int, kind: TokenType | None = None) -> None:
+    if place >= len(tokens) or (kind is not None and tokens[place].token_type is not kind):
+        raise Refused("syntax", "the privacy clause is not understood", "write OPTIONS(epsilon = 0.1, delta = 1e-7)")
+
+
+def _number(text: str, label: str) -> Fraction:
+    if not re.fullmatch(r"[-+0-9.eE_]{1,40}", text):
+        raise Refused("price-invalid", f"{label} is not a number", f"write {label} = 0.1")
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise Refused("price-invalid", f"{label} is not a number", f"write {label} = 0.1") from None
+
+
+def _whole(text: str, label: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
+        raise Refused("price-invalid", f"{label} is not a whole number above 0", f"write {label} = 1")
+    return int(text)
+
+
+def _word(text: str, label: str) -> str:  # noqa: ARG001  (all readers look alike)
+    return text
+
+
+_READERS: Final[dict[str, Callable[[str, str], Any]]] = {
+    field.name: _word if field.name == "privacy_unit_column" else _whole if field.name.startswith("max_") else _number
+    for field in fields(Options)
+}
+
+
+def with_bounds_outside(tokens: Sequence[Token]) -> list[Token]:
+    """Named arguments of aggregates, each moved into a call around the aggregate."""
+    found: list[Token] = []
+    calls: list[int] = []
+    """Where the calls begin that are open; -1 for parentheses that call nothing."""
+    place = 0
+    while place < len(tokens):
+        token = tokens[place]
+        if _names_argument(tokens, place):
+            start = next((start for start in reversed(calls) if start >= 0), -1)
+            if not calls or calls[-1] < 0 or start < 0:
+                raise Refused("syntax", "a named argument stands outside of a call", "write SUM(x, name => (0, 1))")
+            bounds, place = _bounds(tokens, place)
+            found[start:start] = [_made(TokenType.VAR, BOUNDED, token), _made(TokenType.L_PAREN, "(", token)]
+            found += [tokens[place], *bounds, _made(TokenType.R_PAREN, ")", token)]
+            calls.pop()
+            place += 1
+            continue
+        if token.token_type is TokenType.L_PAREN:
+            callee = bool(found) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", found[-1].text) is not None
+            calls.append(len(found) - 1 if callee else -1)
+        elif token.token_type is TokenType.R_PAREN and calls:
+            calls.pop()
+        found.append(token)
+        place += 1
+    return found
+
+
+def _names_argument(tokens: Sequence[Token], place: int) -> bool:
+    kinds = [token.token_type for token in tokens[place : place + 3]]
+    return len(kinds) == 3 and kinds[0] is TokenType.COMMA and kinds[2] is TokenType.FARROW
+
+
+def _bounds(tokens: Sequence[Token], place: int) -> tuple[list[Token], int]:
+    """`, name => (a, b)` as further arguments, and the place of the parenthesis that ends the call."""
+    label = tokens[place + 1].text.lower()
+    if label not in (PER_GROUP, PER_ROW):
+        raise Refused("syntax", "a named argument is not known", f"use {PER_GROUP} or {PER_ROW}")
+    end = place + 3
+    inner: list[Token] = []
+    if end < len(tokens) and tokens[end].token_type is TokenType.L_PAREN:
+        end += 1
+        while end < len(tokens) and tokens[end].token_type is not TokenType.R_PAREN:
+            inner.append(tokens[end])
+            end += 1
+    end += 1
+    if not inner or end >= len(tokens) or tokens[end].token_type is not TokenType.R_PAREN:
+        raise Refused("syntax", "bounds are not understood", f"write {label} => (0, 100), last in the call")
+    comma = _made(TokenType.COMMA, ",", tokens[place])
+    return [comma, _made(TokenType.STRING, label, tokens[place]), comma, *inner], end
+
+
+def _made(kind: TokenType, text: str, like: Token) -> Token:
+    return Token(kind, text, like.line, like.col, like.start, like.end)

@@ -1,0 +1,280 @@
+"""From noisy measures to the value of an aggregate, and to the interval that its noise allows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from discreet.accounting.distributions import Noise
+from discreet.mechanisms.quantile import sum_of_noises
+from discreet.policy.model import Key
+from discreet.sql.measures import Steps
+from discreet.sql.vectors import Layout
+
+Interval = tuple[Fraction, Fraction]
+
+
+@lru_cache(maxsize=4096)
+def width(noise: Noise, confidence: Fraction) -> int:
+    """Half of the smallest interval that holds with this confidence."""
+    return noise.width(confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The noisy numbers of one measure in one group, their noise, and how often the interval may miss."""
+
+    values: Sequence[int]
+    noise: Noise
+    miss: Fraction
+
+    @property
+    def interval(self) -> Interval:
+        """Where the exact number lies."""
+        half = width(self.noise, 1 - self.miss)
+        return Fraction(self.values[0] - half), Fraction(self.values[0] + half)
+
+
+class Formula(Protocol):
+    """What is made of the measures of one group."""
+
+    def value(self, noisy: Sequence[Sequence[int]]) -> Any: ...
+    def interval(self, parts: Sequence[Part]) -> Interval | None:
+        """Where the exact value lies if each exact measure lies where its part says; None where that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """One measure, in steps."""
+
+    step: Fraction = Fraction(1)
+
+    def value(self, noisy: Sequence[Sequence[int]]) -> int | float:
+        steps = noisy[0][0]
+        return steps if self.step == 1 else float(steps * self.step)
+
+    def interval(self, parts: Sequence[Part]) -> Interval:
+        low, high = parts[0].interval
+        return low * self.step, high * self.step
+
+
+@dataclass(frozen=True, slots=True)
+class Recentred:
+    """A sum from the sum about the middle, which the average needs too: Σx = Σ(x − m) + m·n.
+
+    Its error is no larger than that of a sum bought beside it: √(a² + m²) ≤ |m| + a with a half the range.
+    """
+
+    step: Fraction
+    middle: int
+
+    def value(self, noisy: Sequence[Sequence[int]]) -> int | float:
+        steps = noisy[0][0] + self.middle * noisy[1][0]
+        return steps if self.step == 1 else float(steps * self.step)
+
+    def interval(self, parts: Sequence[Part]) -> Interval:
+        (low, high), (least, most) = (part.interval for part in parts)
+        ends = sorted((self.middle * least, self.middle * most))
+        return (low + ends[0]) * self.step, (high + ends[1]) * self.step
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """m + Σ(x − m)/n, held between the bounds; the middle where nothing is known."""
+
+    step: Fraction
+    middle: int
+    low: int
+    high: int
+
+    def value(self, noisy: Sequence[Sequence[int]]) -> float:
+        total, count = noisy[0][0], noisy[1][0]
+        mean = self.middle + Fraction(total, count) if count > 0 else Fraction(self.middle)
+        return float(min(max(mean, Fraction(self.low)), Fraction(self.high)) * self.step)
+
+    def interval(self, parts: Sequence[Part]) -> Interval:
+        (least, most), (fewest, largest) = (part.interval for part in parts)
+        if largest < 1:
+            return self.low * self.step, self.high * self.step
+        fewest = max(fewest, Fraction(1))
+        below = self.middle + min(least / fewest, least / largest)
+        above = self.middle + max(most / fewest, most / largest)
+        low, high = Fraction(self.low), Fraction(self.high)
+        return min(max(below, low), high) * self.step, max(min(above, high), low) * self.step
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The variance, or its root, from n, Σy and Σ(2y² − r²), with y the distance from the middle and r its largest.
+
+    Never negative, never above r² (Popoviciu 1935). `sample`: divided by n − 1 and not by n.
+    """
+
+    step: Fraction
+    radius: int
+    sample: bool
+    root: bool
+
+    def value(self, noisy: Sequence[Sequence[int]]) -> float:
+        count, total, square = (float(part[0]) for part in noisy)
+        count = max(count, 1.0)
+        variance = (square / count + self.radius**2) / 2 - (total / count) ** 2
+        return self._shown(variance, count)
+
+    def _shown(self, variance: float, count: float) -> float:
+        held = min(max(variance, 0.0), float(self.radius**2))
+        if self.sample:
+            held *= count / max(count - 1, 1.0)
+        scaled = held * float(self.step) ** 2
+        return math.sqrt(scaled) if self.root else scaled
+
+    def interval(self, parts: Sequence[Part]) -> Interval:
+        (fewest, most), totals, squares = (part.interval for part in parts)
+        largest = self._edge(Fraction(self.radius**2), 2)
+        if fewest < 2:
+            return Fraction(0), largest
+        firsts = [total / count for total in totals for count in (fewest, most)]
+        seconds = [square / count for square in squares for count in (fewest, most)]
+        nearest = Fraction(0) if min(firsts) <= 0 <= max(firsts) else min(abs(first) for first in firsts)
+        farthest = max(abs(first) for first in firsts)
+        low = (min(seconds) + self.radius**2) / 2 - farthest**2
+        high = (max(seconds) + self.radius**2) / 2 - nearest**2
+        return self._edge(low, most), self._edge(high, fewest)
+
+    def _edge(self, variance: Fraction, count: Fraction | int) -> Fraction:
+        held = min(max(variance, Fraction(0)), Fraction(self.radius**2))
+        if self.sample:
+            held *= Fraction(count) / max(count - 1, 1)
+        scaled = held * self.step**2
+        return Fraction(math.sqrt(scaled)) if self.root else scaled
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Covariance, correlation, slope and intercept of y on x, from n, Σx, Σy, Σxy and, where needed, the squares."""
+
+    x: Steps
+    y: Steps
+    kind: str
+
+    def value(self, noisy: Sequence[Sequence[int]]) -> float:
+        n, sx, sy, sxy, *squares = (float(part[0]) for part in noisy)
+        n = max(n, 1.0)
+        mx, my = sx / n, sy / n
+        covariance = sxy / n - mx * my
+        variances = [
+            max((square / n + steps.radius**2) / 2 - mean**2, 0.0)
+            for square, steps, mean in zip(squares, (self.x, self.y), (mx, my), strict=False)
+        ]
+        return self._shown(n, mx, my, covariance, variances)
+
+    def _shown(self, n: float, mx: float, my: float, covariance: float, variances: list[float]) -> float:
+        a, b = float(self.x.step), float(self.y.step)
+        if self.kind in ("COVAR_POP", "COVAR_SAMP"):
+            most = self.x.radius * self.y.radius
+            held = min(max(covariance, -most), most) * a * b
+            return held * n / max(n - 1, 1.0) if self.kind == "COVAR_SAMP" else held
+        if self.kind == "CORR":
+            spread = math.sqrt(variances[0] * variances[1])
+            return min(max(covariance / spread, -1.0), 1.0) if spread > 0 else 0.0
+        slope = covariance / variances[0] * b / a if variances[0] > 0 else 0.0
+        if self.kind == "REGR_SLOPE":
+            return slope
+        return (my + self.y.middle) * b - slope * (mx + self.x.middle) * a
+
+    def interval(self, parts: Sequence[Part]) -> Interval | None:
+        if self.kind == "CORR":
+            return Fraction(-1), Fraction(1)
+        if self.kind not in ("COVAR_POP", "COVAR_SAMP"):
+            return None
+        (fewest, most), sx, sy, sxy = (part.interval for part in parts[:4])
+        limit = Fraction(self.x.radius * self.y.radius)
+        scale = self.x.step * self.y.step
+        if fewest < 2:
+            return -2 * limit * scale, 2 * limit * scale
+        mx, my, mxy = ([edge / n for edge in sums for n in (fewest, most)] for sums in (sx, sy, sxy))
+        products = [x * y for x in (min(mx), max(mx)) for y in (min(my), max(my))]
+        low, high = max(min(mxy) - max(products), -limit), min(max(mxy) - min(products), limit)
+        if self.kind == "COVAR_SAMP":
+            grow = fewest / (fewest - 1)
+            low, high = low * (grow if low < 0 else 1), high * (grow if high > 0 else 1)
+        return low * scale, high * scale
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """A quantile, read off a tree of noisy counts; the least and the largest are the first and last ranks that rise
+    above the noise."""
+
+    layout: Layout
+    share: Fraction
+    low: Fraction
+    high: Fraction
+    extreme: bool
+
+    def value(self, noisy: Sequence[Sequence[int]]) -> float | int:
+        ranks = self.layout.ranks(noisy[0])
+        target = self._target(float(ranks[-1]))
+        cell = int(np.clip(np.searchsorted(ranks, target, side="left") - 1, 0, self.layout.leaves - 1))
+        rise = ranks[cell + 1] - ranks[cell]
+        place = cell + (float((target - ranks[cell]) / rise) if rise > 0 else 0.5)
+        found = self.layout.value(place)
+        held = min(max(found, float(self.low)), float(self.high))
+        return round(held) if self.layout.whole else held
+
+    def _target(self, total: float) -> float:
+        return float(self.share) * total
+
+    def interval(self, parts: Sequence[Part]) -> Interval | None:
+        """All ranks are off by at most t: the quantile lies where its rank may be."""
+        if self.extreme:
+            return None
+        part = parts[0]
+        spare = float(part.miss) / (2 * self.layout.leaves + 2)
+        t = sum_of_noises(part.noise, self.layout.terms, spare)
+        ranks = self.layout.plain_ranks(part.values)
+        q = float(self.share)
+        lowest, highest = q * (ranks[-1] - t) - t - 1, q * (ranks[-1] + t) + t + 1
+        reached = np.flatnonzero(ranks[1:] >= lowest)
+        below = np.flatnonzero(ranks[:-1] <= highest)
+        first = int(reached[0]) if reached.size else self.layout.leaves - 1
+        last = int(below[-1]) if below.size else 0
+        edges = (
+            self.layout.low + self.layout.width * first,
+            self.layout.low + self.layout.width * (last if self.layout.whole else last + 1),
+        )
+        return min(max(edges[0], self.low), self.high), max(min(edges[1], self.high), self.low)
+
+
+@dataclass(frozen=True, slots=True)
+class Favourite:
+    """The value with the largest noisy count."""
+
+    values: tuple[Key, ...]
+
+    def value(self, noisy: Sequence[Sequence[int]]) -> Key:
+        return self.values[max(range(len(self.values)), key=lambda place: noisy[0][place])]
+
+    def interval(self, parts: Sequence[Part]) -> None:  # noqa: ARG002  (a value, not a number)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Values with their noisy counts: the largest so many, or all in order."""
+
+    values: tuple[Any, ...]
+    most: int | None
+
+    def value(self, noisy: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
+        found = [{"value": value, "count": count} for value, count in zip(self.values, noisy[0], strict=True)]
+        return found if self.most is None else sorted(found, key=lambda item: -item["count"])[: self.most]
+
+    def interval(self, parts: Sequence[Part]) -> None:  # noqa: ARG002
+        return None

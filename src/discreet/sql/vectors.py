@@ -1,0 +1,194 @@
+"""Measures of many numbers a group: trees of counts for quantiles, histograms of declared values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.losses import Reach
+from discreet.policy.model import Key
+from discreet.quoting import double, literal
+from discreet.sql.expression import Expr
+from discreet.sql.measures import Contribution
+
+Floats = NDArray[np.float64]
+MOST_LEAVES: Final = 2**16
+MOST_NUMBERS: Final = 4_000_000
+"""Noisy counts that one question draws for its trees, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A range cut into branch^levels equal cells, counted on every level."""
+
+    low: Fraction
+    width: Fraction
+    """Of one cell."""
+    branch: int
+    levels: int
+    whole: bool
+    """Whether a cell is one integer."""
+
+    @classmethod
+    def over(cls, low: Fraction, high: Fraction, *, integral: bool, groups: int) -> Layout:
+        """So fine as the number of groups allows: public facts only."""
+        most = max(16, min(MOST_LEAVES, MOST_NUMBERS // max(groups, 1)))
+        if integral and high - low + 1 <= most:
+            cells = int(high - low) + 1
+            levels = max(1, math.ceil(math.log(cells, 16)))
+            branch = max(2, math.ceil(cells ** (1 / levels) - 1e-9))
+            while branch**levels < cells:
+                branch += 1
+            return cls(low, Fraction(1), branch, levels, whole=True)
+        levels = max(1, math.floor(math.log(most, 16) + 1e-9))
+        return cls(low, (high - low) / 16**levels, 16, levels, whole=False)
+
+    @property
+    def leaves(self) -> int:
+        return int(self.branch**self.levels)
+
+    @property
+    def length(self) -> int:
+        return sum(self.branch**level for level in range(1, self.levels + 1))
+
+    def counts(self, leaves: Sequence[int]) -> list[int]:
+        """The counts of all levels, coarsest first."""
+        found = np.array(leaves, dtype=np.int64)
+        levels = [found.reshape(self.branch**level, -1).sum(axis=1) for level in range(1, self.levels + 1)]
+        return np.concatenate(levels).tolist()  # type: ignore[no-any-return]
+
+    def plain_ranks(self, noisy: Sequence[int]) -> Floats:
+        """How many rows lie below each cell, and in all: sums of at most branch − 1 counts of each level."""
+        ranks = np.zeros(self.leaves + 1)
+        start = 0
+        for level in range(1, self.levels + 1):
+            size = self.branch**level
+            counts = np.array(noisy[start : start + size], dtype=np.float64).reshape(-1, self.branch)
+            start += size
+            ranks[:-1] += np.repeat((np.cumsum(counts, axis=1) - counts).ravel(), self.leaves // size)
+        ranks[-1] = float(sum(noisy[: self.branch]))
+        return ranks
+
+    @property
+    def terms(self) -> int:
+        """How many counts a rank adds up at most."""
+        return max(self.branch - 1, 1) * self.levels + 1
+
+    def ranks(self, noisy: Sequence[int]) -> Floats:
+        """How many rows lie below each cell, and in all: from all levels together, made consistent.
+
+        The counts of a node and the sums of its children estimate the same number; weighting both by their variances
+        and passing the differences down gives the best linear estimate (Hay, Rastogi, Miklau & Suciu 2010).
+        """
+        levels, start = [], 0
+        for level in range(1, self.levels + 1):
+            size = self.branch**level
+            levels.append(np.array(noisy[start : start + size], dtype=np.float64))
+            start += size
+        b = float(self.branch)
+        best = levels[-1]
+        upward = [best]
+        for height, own in enumerate(reversed(levels[:-1]), start=2):
+            weight = (b**height - b ** (height - 1)) / (b**height - 1)
+            best = weight * own + (1 - weight) * best.reshape(-1, self.branch).sum(axis=1)
+            upward.append(best)
+        upward.reverse()
+        final = upward[0]
+        for below in upward[1:]:
+            gap = final - below.reshape(-1, self.branch).sum(axis=1)
+            final = below + np.repeat(gap, self.branch) / b
+        sums = np.concatenate([[0.0], np.cumsum(final)])
+        return np.maximum.accumulate(np.maximum(sums, 0.0))
+
+    def value(self, place: float) -> float:
+        """The number at a place, counted in cells."""
+        found = self.low + self.width * (Fraction(math.floor(place)) if self.whole else Fraction(place))
+        return float(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """How many rows fall into each cell, on every level of a tree.
+
+    Theorem  A unit's rows move each level as they move a count of rows: l1 and l2² are those of `Rows`, times levels.
+    Proof    On one level a row is in one cell. Rows of one group and cell are at most `rows`, in all `total`.
+    """
+
+    expr: Expr
+    layout: Layout
+    words: str
+    size: int = 1
+
+    @property
+    def length(self) -> int:
+        return self.layout.length
+
+    @property
+    def argument(self) -> str:
+        """The cell of a row."""
+        cells = self.layout.leaves
+        share = f"(CAST({self.expr.sql} AS DOUBLE) - {double(self.layout.low)}) / {double(self.layout.width)}"
+        place = f"FLOOR({share} + 0.5e0)" if self.layout.whole else f"FLOOR({share})"
+        held = f"WHEN {share} >= {cells - 1} THEN {cells - 1} WHEN {share} <= 0 THEN 0"
+        return f"CASE {held} ELSE TRY_CAST({place} AS INTEGER) END"
+
+    def windowed(self, column: str, partition: str | None) -> str | None:  # noqa: ARG002
+        return None
+
+    def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
+        return f"histogram({column})"
+
+    def vector(self, value: Any) -> Sequence[int]:
+        leaves = [0] * self.layout.leaves
+        for cell, count in (value or {}).items():
+            if cell is not None:
+                leaves[cell] += count
+        return self.layout.counts(leaves)
+
+    def reach(self, contribution: Contribution) -> Reach:
+        once, levels = contribution.reach, self.layout.levels
+        return Reach(once.l1 * levels, once.l2_squared * levels)
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many rows have each of the listed values.
+
+    Theorem  That of `Rows`. Proof: a row has one value.
+    """
+
+    expr: Expr
+    values: tuple[Key, ...]
+    words: str
+    size: int = 1
+
+    @property
+    def length(self) -> int:
+        return len(self.values)
+
+    @property
+    def argument(self) -> str:
+        cases = [f"WHEN {self.expr.sql} = {literal(value)} THEN {place}" for place, value in enumerate(self.values)]
+        return f"CASE {' '.join(cases)} END"
+
+    def windowed(self, column: str, partition: str | None) -> str | None:  # noqa: ARG002
+        return None
+
+    def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
+        return f"histogram({column})"
+
+    def vector(self, value: Any) -> Sequence[int]:
+        found = [0] * len(self.values)
+        for place, count in (value or {}).items():
+            if place is not None:
+                found[place] += count
+        return found
+
+    def reach(self, contribution: Contribution) -> Reach:
+        return contribution.reach
