@@ -320,7 +320,7 @@ def test_computed_values_stay_in_the_domain_up_to_one_rounding(label: str, reque
         request.applymarker(pytest.mark.xfail(reason=BUG_CAST, strict=True))
     dice = random.Random(label)
     with duckdb.connect(":memory:") as connection:
-        for _ in range(80):
+        for _ in range(40):
             expr, domains = numeric_call(dice, label)
             points = [[random_point(dice, inside) for inside in domains] for _ in range(12)]
             lines = ", ".join(f"({', '.join(number(value, d) for value, d in zip(row, domains, strict=True))})" for row in points)

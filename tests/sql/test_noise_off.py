@@ -230,20 +230,17 @@ AFTER = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "having", "order", "limit"), AFTER)
-@pytest.mark.parametrize("seed", range(5))
-def test_what_follows_the_noise_is_what_duckdb_makes_of_it(
-    seed: int, text: str, having: str, order: str, limit: str
-) -> None:
-    dice = random.Random(seed)
-    rows = [random_row(dice) for _ in range(30)]
-    plain = Plain(rows)
-    number = "count(*)" if "SUM" not in text else "count(*) * 2 + coalesce(sum(least(greatest(a, 0), 20)), 0)"
-    inner = f"SELECT k, {number} AS m FROM t WHERE k IS NOT NULL GROUP BY k"
-    wanted = f"SELECT k, m FROM ({inner}) WHERE {having} ORDER BY {order} {limit}"
-    with opened(policy_of(table()), {"t": rows}) as curator:
-        found = curator.query(text, epsilon=1).rows
-    assert found == plain.connection.execute(wanted).fetchall()
+def test_what_follows_the_noise_is_what_duckdb_makes_of_it() -> None:
+    for seed in range(4):
+        dice = random.Random(seed)
+        rows = [random_row(dice) for _ in range(30)]
+        plain = Plain(rows)
+        with opened(policy_of(table()), {"t": rows}) as curator:
+            for text, having, order, limit in AFTER:
+                sums = "count(*) * 2 + coalesce(sum(least(greatest(a, 0), 20)), 0)"
+                inner = f"SELECT k, {sums if 'SUM' in text else 'count(*)'} AS m FROM t WHERE k IS NOT NULL GROUP BY k"
+                wanted = f"SELECT k, m FROM ({inner}) WHERE {having} ORDER BY {order} {limit}"
+                assert curator.query(text, epsilon=1).rows == plain.connection.execute(wanted).fetchall(), text
 
 
 def test_outer_questions_work_on_what_was_released() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -21,11 +21,13 @@ from discreet.accounting import Loss
 from discreet.accounting.losses import Reach
 from discreet.audit.neighbours import Data
 from discreet.curator.door import Curator
-from discreet.curator.draw import Engine, blur
+from discreet.curator.draw import Engine, blur, select
+from discreet.curator.kept import Cell
 from discreet.curator.price import Additive
 from discreet.engines.memory import Memory
 from discreet.errors import Refused
 from discreet.ledger import Charge, Grant, Ledger
+from discreet.mechanisms import KeySelection
 from discreet.noise import Bits
 from discreet.policy import Policy
 
@@ -43,10 +45,19 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Selection:
+    """Private keys that passed the door: how many units each had, and which were selected."""
+
+    mechanism: KeySelection
+    exact: Mapping[Cell, int]
+    keys: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """All that happened when a question was asked."""
 
-    calls: tuple[Call, ...]
+    calls: tuple[Call | Selection, ...]
     queries: tuple[str, ...]
     charges: tuple[object, ...]
     outcome: tuple[object, ...]
@@ -75,18 +86,29 @@ class Report:
 class Recorder:
     """Stands at the door. With a script it gives out the noisy values of another run."""
 
-    script: Sequence[Call] = ()
-    calls: list[Call] = field(default_factory=list)
+    script: Sequence[Call | Selection] = ()
+    calls: list[Call | Selection] = field(default_factory=list)
     queries: list[str] = field(default_factory=list)
 
     def blur(self, mechanism: Additive, reach: Reach, exact: Sequence[int], bits: Bits) -> Sequence[int]:
-        place = len(self.calls)
-        if place < len(self.script) and len(self.script[place].values) == len(exact):
-            values = self.script[place].values
+        told = self._told
+        if isinstance(told, Call) and len(told.values) == len(exact):
+            values = told.values
         else:
             values = tuple(blur(mechanism, reach, exact, bits))
         self.calls.append(Call(mechanism, reach, tuple(exact), values))
         return values
+
+    def select(self, mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) -> Sequence[Cell]:
+        told = self._told
+        keys = told.keys if isinstance(told, Selection) else tuple(select(mechanism, exact, bits))
+        self.calls.append(Selection(mechanism, dict(exact), keys))
+        return keys
+
+    @property
+    def _told(self) -> Call | Selection | None:
+        """What passed the door at this place in the other run."""
+        return self.script[len(self.calls)] if len(self.calls) < len(self.script) else None
 
 
 @dataclass(slots=True)
@@ -133,11 +155,11 @@ class Replay:
         self._engines: dict[str, Memory] = {}
         self.ledger = self._stack.enter_context(Watchful(Path(folder) / "ledger.sqlite", grant, shares=shares))
 
-    def run(self, question: str, data: Data, script: Sequence[Call] = (), **price: Any) -> Run:
+    def run(self, question: str, data: Data, script: Sequence[Call | Selection] = (), **price: Any) -> Run:
         """Ask one question of one database."""
         recorder = Recorder(script)
         engine = Watched(self._engine(data), recorder.queries)
-        curator = Curator(self.policy, self.ledger, engine=engine, blur=recorder.blur)
+        curator = Curator(self.policy, self.ledger, engine=engine, blur=recorder.blur, select=recorder.select)
         self.ledger.noted = []
         try:
             answer = curator.query(question, fresh=True, **price)
@@ -187,6 +209,11 @@ def _difference(first: Run, second: Run) -> tuple[str | None, Fraction]:
     for place, (a, b) in enumerate(itertools.zip_longest(first.calls, second.calls), start=1):
         if a is None or b is None:
             return f"noise is drawn {len(first.calls)} times on one side and {len(second.calls)} on the other", most
+        if isinstance(a, Selection) or isinstance(b, Selection):
+            told = _selections(a, b)
+            if told is not None:
+                return f"call {place}: {told}", most
+            continue
         if (a.mechanism, a.reach) != (b.mechanism, b.reach):
             return (
                 f"call {place}: {a.mechanism} for {a.reach} on one side, {b.mechanism} for {b.reach} on the other",
@@ -203,3 +230,15 @@ def _difference(first: Run, second: Run) -> tuple[str | None, Fraction]:
         if getattr(first, what) != getattr(second, what):
             return f"the {what} differ: {getattr(first, what)!r} and {getattr(second, what)!r}", most
     return None, most
+
+
+def _selections(a: Call | Selection, b: Call | Selection) -> str | None:
+    """Keys that both sides hold may differ by one unit each; keys of one side alone are that unit's own, and pay δ."""
+    if not isinstance(a, Selection) or not isinstance(b, Selection):
+        return "keys are selected on one side only"
+    if a.mechanism != b.mechanism:
+        return f"{a.mechanism} on one side, {b.mechanism} on the other"
+    moved = [abs(a.exact.get(key, 0) - b.exact.get(key, 0)) for key in {*a.exact, *b.exact}]
+    if max(moved, default=0) > 1 or sum(moved) > a.mechanism.max_groups:
+        return f"one unit moves {sum(moved)} keys by up to {max(moved)}, of at most {a.mechanism.max_groups} by 1"
+    return None

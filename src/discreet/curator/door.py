@@ -16,9 +16,9 @@ from typing import Any, NoReturn, Self
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.rounding import float_up
 from discreet.curator.answers import Answer, Preview
-from discreet.curator.draw import Blur, Engine, blur, draw
+from discreet.curator.draw import Blur, Door, Engine, Select, blur, draw, select
 from discreet.curator.kept import Drawn
-from discreet.curator.price import Additive, Price, noise_of
+from discreet.curator.price import Bought, Price, buy
 from discreet.curator.public import PublicTables
 from discreet.curator.results import Shown, averages, errors, noisy_items, words
 from discreet.curator.state import open_ledger
@@ -52,7 +52,7 @@ class Question:
 
     text: str
     plan: Plan
-    mechanisms: tuple[tuple[Additive, ...], ...]
+    bought: tuple[Bought, ...]
     shares: dict[str, float]
     loss: Loss
     confidence: Fraction
@@ -70,12 +70,13 @@ class Curator:
         progress: Progress | None = None,
         engine: Engine | None = None,
         blur: Blur = blur,
+        select: Select = select,
     ) -> None:
         self.policy = policy
         self._ledger = ledger
         self._time_limit = time_limit
         self._progress = progress
-        self._blur = blur
+        self._door = Door(blur, select)
         self._lock = threading.Lock()
         self._engines: dict[int, Engine] = {}
         self._given = engine
@@ -107,7 +108,7 @@ class Curator:
         if asked.plan.explain:
             return self._explained(asked, analyst)
         if not asked.plan.releases:
-            return self._answer(asked, Drawn((), ()), self._nothing, self._nothing, "", analyst, cached=False)
+            return self._answer(asked, Drawn(), self._nothing, self._nothing, "", analyst, cached=False)
         version = self._ledger.data_version
         if not fresh:
             kept = self._kept(asked, version)
@@ -121,7 +122,7 @@ class Curator:
         failed = False
         with charge as bits:
             try:
-                drawn = draw(asked.plan, asked.mechanisms, engine, bits, self._blur, self._time_limit)
+                drawn = draw(asked.plan, asked.bought, engine, bits, self._door, self._time_limit)
             except Exception:
                 failed = True  # told below, outside of the handler: the cause must not travel along
         if failed:
@@ -147,7 +148,7 @@ class Curator:
         return self._preview(self._ask(sql, epsilon, rho, delta, error, confidence, params, dialect), analyst)
 
     def _preview(self, asked: Question, analyst: str | None) -> Preview:
-        noises = tuple(tuple(noise_of(mechanism) for mechanism in part) for part in asked.mechanisms)
+        noises = tuple(noise.noises for noise in asked.bought)
         kept = self._kept(asked, self._ledger.data_version) if asked.plan.releases else None
         return Preview(
             question=asked.text,
@@ -237,16 +238,9 @@ class Curator:
         if not found.releases:
             return Question(str(sql), found, (), {}, self._nothing, sure)
         price = Price.read(self.policy, epsilon=epsilon, rho=rho, delta=delta, error=error)
-        measures = [(release, measure) for release in found.releases for measure in release.measures]
-        reaches = [release.reach(measure) for release, measure in measures]
-        shares = price.shares(reaches, [measure.size for _, measure in measures])
-        bought = iter([price.noise(reach, share) for reach, share in zip(reaches, shares, strict=True)])
-        mechanisms = tuple(tuple(next(bought) for _ in release.measures) for release in found.releases)
-        loss = price.loss([mechanism for part in mechanisms for mechanism in part])
-        told: dict[str, float] = {}
-        for (_, measure), share in zip(measures, shares, strict=True):
-            told[measure.words] = told.get(measure.words, 0) + float(share)
-        return Question(str(sql), found, mechanisms, told, loss, sure)
+        bought, told = buy(self.policy, price, found.releases)
+        parts = [part for noise in bought for part in (*noise.measures, noise.selection) if part is not None]
+        return Question(str(sql), found, bought, told, price.loss(parts), sure)
 
     def _plan(self, sql: object, params: Mapping[str, object] | None, dialect: str | None) -> Plan:
         """The plan of a text; the same text means the same as long as the policy does."""

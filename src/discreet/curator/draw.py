@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from discreet.accounting.losses import Reach
-from discreet.curator.kept import Drawn
-from discreet.curator.price import Additive, noise_of
+from discreet.curator.kept import Cell, Drawn
+from discreet.curator.price import Additive, Bought
 from discreet.curator.released import with_released
+from discreet.mechanisms import KeySelection
 from discreet.noise import Bits
 from discreet.sql.plan import Plan
 from discreet.sql.release import Release
@@ -25,37 +27,65 @@ class Engine(Protocol):
 
 
 Blur = Callable[[Additive, Reach, Sequence[int], Bits], Sequence[int]]
-"""The one place where noise is added: mechanism, declared reach, exact integers, bits of the charge."""
+"""Where noise is added: mechanism, declared reach, exact integers, bits of the charge."""
+Select = Callable[[KeySelection, Mapping[Cell, int], Bits], Sequence[Cell]]
+"""Where private keys are selected: mechanism, exact numbers of units, bits of the charge."""
 
 
 def blur(mechanism: Additive, reach: Reach, exact: Sequence[int], bits: Bits) -> Sequence[int]:  # noqa: ARG001
     """The exact integers plus fresh noise, as one vector."""
-    values: list[int] = mechanism.release(exact, bits).tolist()
+    values: list[int] = mechanism.release(exact, bits).tolist() if exact else []
     return values
 
 
-def draw(
-    plan: Plan, mechanisms: Sequence[Sequence[Additive]], engine: Engine, bits: Bits, blur: Blur, seconds: float | None
-) -> Drawn:
+def select(mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) -> Sequence[Cell]:
+    """The keys whose noisy number of units passes the threshold."""
+    return list(mechanism.select(exact, bits))
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """The one place that private numbers pass on their way out."""
+
+    blur: Blur = blur
+    select: Select = select
+
+
+def draw(plan: Plan, bought: Sequence[Bought], engine: Engine, bits: Bits, door: Door, seconds: float | None) -> Drawn:
     """Count, then blur every measure of every release."""
-    drawn = Drawn((), ())
-    for release, bought in zip(plan.releases, mechanisms, strict=True):
-        exact = counted(release, engine.rows(with_released(plan, drawn, release.sql()), seconds))
+    drawn = Drawn()
+    for release, noise in zip(plan.releases, bought, strict=True):
+        selected = None
+        if noise.selection is not None:
+            units = engine.rows(with_released(plan, drawn, release.selection_sql()), seconds)
+            held = {row[:-1]: row[-1] for row in units if _whole(release, row)}
+            selected = tuple(sorted(door.select(noise.selection, held, bits), key=_in_order))
+        exact = counted(release, engine.rows(with_released(plan, drawn, release.sql()), seconds), selected)
         values = tuple(
-            blur(mechanism, release.reach(measure), column, bits)
-            for mechanism, measure, column in zip(bought, release.measures, exact, strict=True)
+            door.blur(mechanism, release.reach(measure), column, bits)
+            for mechanism, measure, column in zip(noise.measures, release.measures, exact, strict=True)
         )
-        noises = tuple(noise_of(mechanism) for mechanism in bought)
-        drawn = Drawn((*drawn.noises, noises), (*drawn.values, values))
+        drawn = drawn.then(noise.noises, values, selected)
     return drawn
 
 
-def counted(release: Release, rows: Sequence[tuple[Any, ...]]) -> list[list[int]]:
-    """For each measure its integers in every listed group, 0 where there are no rows. Other groups are dropped."""
+def _whole(release: Release, row: tuple[Any, ...]) -> bool:
+    """Whether a combination of private keys has no NULL that is not a key."""
+    return all(key.domain.nullable or value is not None for key, value in zip(release.private_keys, row, strict=False))
+
+
+def _in_order(cell: Cell) -> tuple[Any, ...]:
+    return tuple((value is None, "" if value is None else value) for value in cell)
+
+
+def counted(
+    release: Release, rows: Sequence[tuple[Any, ...]], selected: Sequence[Cell] | None = None
+) -> list[list[int]]:
+    """For each measure its integers in every group, 0 where there are no rows. Other groups are dropped."""
     keys = len(release.keys)
     exact = {row[:keys]: row[keys:] for row in rows}
     nothing = (None,) * len(release.measures)
-    table = [exact.get(cell, nothing) for cell in release.cells()]
+    table = [exact.get(cell, nothing) for cell in release.cells(selected)]
     return [
         [number for row in table for number in measure.vector(row[place])]
         for place, measure in enumerate(release.measures)

@@ -5,24 +5,34 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from fractions import Fraction
 from typing import Any, Final
 
 from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace, Noise
+from discreet.policy import Key
 
 VERSION: Final = 1
+Cell = tuple[Key | None, ...]
+Selected = tuple[Cell, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """For each release, for each measure: the noise, and the noisy integer of each group."""
+    """For each release: of each measure the noise and the noisy integers, and the private keys that were selected."""
 
-    noises: tuple[tuple[Noise, ...], ...]
-    values: tuple[tuple[Sequence[int], ...], ...]
+    noises: tuple[tuple[Noise, ...], ...] = ()
+    values: tuple[tuple[Sequence[int], ...], ...] = ()
+    selected: tuple[tuple[Cell, ...] | None, ...] = ()
+
+    def then(self, noises: tuple[Noise, ...], values: tuple[Sequence[int], ...], selected: Selected) -> Drawn:
+        """With one more release."""
+        return Drawn((*self.noises, noises), (*self.values, values), (*self.selected, selected))
 
     def encode(self) -> bytes:
         noises = [[_written(noise) for noise in release] for release in self.noises]
-        document = {"version": VERSION, "noises": noises, "values": self.values}
+        selected = [None if keys is None else [list(map(_key, cell)) for cell in keys] for keys in self.selected]
+        document = {"version": VERSION, "noises": noises, "values": self.values, "selected": selected}
         return json.dumps(document, separators=(",", ":")).encode("ascii")
 
     @classmethod
@@ -32,7 +42,24 @@ class Drawn:
         if document.get("version") != VERSION:
             return None
         noises = tuple(tuple(_read(noise) for noise in release) for release in document["noises"])
-        return cls(noises, tuple(tuple(release) for release in document["values"]))
+        selected = tuple(
+            None if keys is None else tuple(tuple(map(_value, cell)) for cell in keys) for keys in document["selected"]
+        )
+        return cls(noises, tuple(tuple(release) for release in document["values"]), selected)
+
+
+def _key(value: Key | None) -> Any:
+    """Keys as JSON has them; dates and times say what they are."""
+    if isinstance(value, datetime):
+        return {"timestamp": value.isoformat()}
+    return {"date": value.isoformat()} if isinstance(value, date) else value
+
+
+def _value(written: Any) -> Key | None:
+    if isinstance(written, dict):
+        kind, text = next(iter(written.items()))
+        return datetime.fromisoformat(text) if kind == "timestamp" else date.fromisoformat(text)
+    return written  # type: ignore[no-any-return]
 
 
 def _written(noise: Noise) -> list[str]:

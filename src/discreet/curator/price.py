@@ -15,9 +15,10 @@ from discreet.accounting.losses import Reach
 from discreet.errors import Refused
 from discreet.exact import epsilon as positive
 from discreet.exact import probability
-from discreet.mechanisms import Gaussian, Laplace
+from discreet.mechanisms import Gaussian, KeySelection, Laplace
 from discreet.mechanisms.payment import root
 from discreet.policy import Policy
+from discreet.sql.release import Release
 
 Additive = Laplace | Gaussian
 
@@ -84,10 +85,68 @@ class Price:
         assert self.rho is not None
         return most_accurate(reach, self.rho * share)
 
-    def loss(self, mechanisms: Sequence[Additive]) -> Pure | Concentrated:
+    def selection(self, groups: int, share: Fraction, delta: Fraction) -> KeySelection:
+        """The noise that a share of the price buys for the selection of private keys."""
+        if self.epsilon is not None:
+            return KeySelection(delta=delta, max_groups=groups, epsilon=self.epsilon * share)
+        assert self.rho is not None
+        return KeySelection(delta=delta, max_groups=groups, rho=self.rho * share)
+
+    def loss(self, mechanisms: Sequence[Additive | KeySelection]) -> Pure | Concentrated:
         """What these cost together, in the budget's currency."""
         losses = [mechanism.loss for mechanism in mechanisms]
-        return compose(*(loss.concentrated() for loss in losses)) if self.concentrated else compose(*losses)
+        return compose(*(loss.concentrated() if self.concentrated else loss for loss in losses))
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """The noise of one release: for each measure, and for the selection of private keys if it has any."""
+
+    measures: tuple[Additive, ...]
+    selection: KeySelection | None = None
+
+    @property
+    def noises(self) -> tuple[Noise, ...]:
+        return tuple(noise_of(mechanism) for mechanism in self.measures)
+
+
+def buy(policy: Policy, price: Price, releases: Sequence[Release]) -> tuple[tuple[Bought, ...], dict[str, float]]:
+    """The noise of every release, and how the price is shared, in words."""
+    lines: list[tuple[str, Reach, int]] = []
+    for release in releases:
+        if release.private_keys:
+            lines.append(("which keys appear", Reach.cells(release.contribution.cells, 1), 1))
+        lines += [(measure.words, release.reach(measure), measure.size) for measure in release.measures]
+    shares = price.shares([reach for _, reach, _ in lines], [size for _, _, size in lines])
+    left = iter(zip(lines, shares, strict=True))
+    deltas = _deltas(policy, price, releases)
+    found = []
+    for release in releases:
+        selection = None
+        if release.private_keys:
+            (_, _, _), share = next(left)
+            selection = price.selection(release.contribution.cells, share, deltas)
+        paid = [next(left) for _ in release.measures]
+        found.append(Bought(tuple(price.noise(reach, share) for (_, reach, _), share in paid), selection))
+    told: dict[str, float] = {}
+    for (words, _, _), share in zip(lines, shares, strict=True):
+        told[words] = told.get(words, 0) + float(share)
+    return tuple(found), told
+
+
+def _deltas(policy: Policy, price: Price, releases: Sequence[Release]) -> Fraction:
+    """The δ of each selection of private keys."""
+    count = sum(bool(release.private_keys) for release in releases)
+    if not count:
+        return Fraction(0)
+    if policy.budget.delta is None:
+        keys = " and ".join(key.expr.sql for release in releases for key in release.private_keys)
+        raise Refused(
+            "private-keys-need-delta",
+            f"the keys of {keys} are private, and the budget has no delta to select them",
+            "declare their values in the policy, give its budget a delta, or group by CASE … over values you name",
+        )
+    return (price.delta or policy.budget.delta / 2 / 1000) / count
 
 
 @lru_cache(maxsize=4096)

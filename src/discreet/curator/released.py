@@ -20,7 +20,7 @@ def table_of(release: Release, drawn: Drawn, number: int) -> list[tuple[Any, ...
     columns = dict(zip(release.measures, drawn.values[number], strict=True))
     return [
         (*cell, *(aggregate.formula.value(numbers(aggregate, columns, place)) for aggregate in release.aggregates))
-        for place, cell in enumerate(release.cells())
+        for place, cell in enumerate(release.cells(drawn.selected[number]))
     ]
 
 

@@ -67,22 +67,38 @@ class PublicKey:
         )  # fmt: skip
 
 
-def public_key(expr: Expr, field: Field | None, shown: str, public: Public) -> PublicKey:
+@dataclass(frozen=True, slots=True)
+class PrivateKey:
+    """An expression whose values are private: which of them appear is decided by noise (`KeySelection`)."""
+
+    expr: Expr
+    field: Field | None
+
+    @property
+    def domain(self) -> Domain:
+        return self.expr.domain
+
+    @property
+    def sql(self) -> str:
+        return f"TRY_CAST({self.expr.sql} AS BIGINT)" if self.domain.kind is Kind.INTEGER else self.expr.sql
+
+
+GroupKey = PublicKey | PrivateKey
+_SELECTED = frozenset({Kind.TEXT, Kind.INTEGER, Kind.DATE, Kind.TIMESTAMP})
+
+
+def group_key(expr: Expr, field: Field | None, shown: str, public: Public) -> GroupKey:
     """The key, or a refusal."""
     if expr.domain.count() is None and field is not None and field.listed is not None:
         expr = _looked_up(expr, public.keys(*field.listed))
     count = expr.domain.count()
     if count is None:
-        if expr.domain.kind is Kind.TEXT:
-            raise Refused(
-                "private-keys-need-delta",
-                f"the keys of {shown} are private",
-                f"declare its values in the policy, or group by CASE WHEN {shown} = '…' THEN '…' ELSE 'other' END",
-            )
+        if expr.domain.kind in _SELECTED:
+            return PrivateKey(expr, field)
         raise Refused(
             "undeclared-bounds",
             f"the keys of {shown} cannot be listed",
-            "cut it with WIDTH_BUCKET(x, low, high, count) or DATE_TRUNC('month', x), or declare min and max",
+            f"cut it: GROUP BY WIDTH_BUCKET({shown}, 0, 100, 10) with bounds you know",
         )
     key = PublicKey(expr, field)
     if key.count > MOST_GROUPS:

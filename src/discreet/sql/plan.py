@@ -23,6 +23,7 @@ from discreet.sql.clause import NOTHING, Options
 from discreet.sql.domain import BOOLEAN, Domain
 from discreet.sql.expression import Expr
 from discreet.sql.functions import FUNCTIONS
+from discreet.sql.keys import GroupKey, PublicKey
 from discreet.sql.nodes import Bound, Filter, Node, Project, Union
 from discreet.sql.per_unit import per_unit, window
 from discreet.sql.read import statement
@@ -57,7 +58,7 @@ class Plan:
     def fingerprint(self) -> str:
         """The digest of what is drawn: the same for questions that differ only in what follows the noise."""
         drawn = [
-            [release.sql(), [list(map(str, key.values())) for key in release.keys], str(release.contribution)]
+            [release.sql(), [_listed(key) for key in release.keys], str(release.contribution)]
             + [[measure.words, str(release.reach(measure))] for measure in release.measures]
             for release in self.releases
         ]
@@ -160,6 +161,8 @@ class _Planner:
         self._notes += [aggregate.note for aggregate in release.aggregates if aggregate.note]
         if any(not key.domain.nullable for key in release.keys):
             self._notes.append("rows whose key is NULL or not listed are left out")
+        if release.private_keys:
+            self._notes.append("keys that few units have are left out: noise decides which appear")
 
     # CTEs, unions, subqueries
 
@@ -223,6 +226,10 @@ class _Planner:
         if len(found.columns) != 1:
             raise Refused("syntax", "a subquery here has one column", "select one column in it")
         return found.columns[0].expr, found.sql()
+
+
+def _listed(key: GroupKey) -> object:
+    return list(map(str, key.values())) if isinstance(key, PublicKey) else "selected"
 
 
 def _same_kinds(left: Node, right: Node) -> None:

@@ -12,7 +12,7 @@ from discreet.accounting.losses import Reach
 from discreet.policy.model import Key
 from discreet.quoting import name
 from discreet.sql.aggregates import Aggregate
-from discreet.sql.keys import MOST_GROUPS, PublicKey, too_many
+from discreet.sql.keys import MOST_GROUPS, GroupKey, PrivateKey, PublicKey, too_many
 from discreet.sql.measures import Contribution, Measure
 from discreet.sql.nodes import Limits, Node
 from discreet.sql.nodes.scan import SECRET
@@ -28,12 +28,12 @@ class Release:
              and `total` rows in all, and changes nothing else.
     Proof    A unit has at most child.rows rows, none of which depends on other units. Where that allows too many
              groups, only rows whose key has a rank up to `groups` count; where it allows too many rows in a group, only
-             those of rank up to `rows_per_group` in it. Both ranks are positions within the unit, by keyed hash. Groups
-             are listed in advance.
+             those of rank up to `rows_per_group` in it. Both ranks are positions within the unit, by keyed hash. Which
+             groups there are is listed in advance, or selected by noise first (see `KeySelection`).
     """
 
     child: Node
-    keys: tuple[PublicKey, ...]
+    keys: tuple[GroupKey, ...]
     aggregates: tuple[Aggregate, ...]
     limits: Limits
 
@@ -42,22 +42,40 @@ class Release:
         """Each once."""
         return tuple(dict.fromkeys(measure for aggregate in self.aggregates for measure in aggregate.measures))
 
+    @property
+    def private_keys(self) -> tuple[PrivateKey, ...]:
+        return tuple(key for key in self.keys if isinstance(key, PrivateKey))
+
     @cached_property
     def groups(self) -> int:
-        found = math.prod(key.count for key in self.keys)
+        """How many combinations the public keys have."""
+        found = math.prod(key.count for key in self.keys if isinstance(key, PublicKey))
         if found > MOST_GROUPS:
             raise too_many(found)
         return found
 
-    def cells(self) -> list[Cell]:
-        """Every group, in the order of the policy."""
-        return list(itertools.product(*(key.values() for key in self.keys)))
+    @property
+    def _most_groups(self) -> int:
+        """How many groups a unit can be in, whatever its rows are."""
+        return self._rows if self.private_keys else min(self._rows, self.groups)
+
+    def cells(self, selected: Sequence[Cell] | None = None) -> list[Cell]:
+        """Every group: public keys in the order of the policy, private ones as selected."""
+        listed = [key.values() for key in self.keys if isinstance(key, PublicKey)]
+        if not self.private_keys:
+            return list(itertools.product(*listed))
+        found = []
+        for chosen in selected or ():
+            for public in itertools.product(*listed):
+                private, rest = iter(chosen), iter(public)
+                found.append(tuple(next(private if isinstance(key, PrivateKey) else rest) for key in self.keys))
+        return found
 
     @cached_property
     def contribution(self) -> Contribution:
         rows = self._rows
         in_group = min(rows, self._rows_per_group)
-        cells = min(rows, self._groups, self.groups)
+        cells = min(self._most_groups, self._groups)
         return Contribution(cells, in_group, min(rows, cells * in_group))
 
     @property
@@ -77,6 +95,13 @@ class Release:
         return measure.reach(self.contribution)
 
     # the one query
+
+    def selection_sql(self) -> str:
+        """How many units each combination of private keys has."""
+        private = [name(f"k{place}") for place, key in enumerate(self.keys) if isinstance(key, PrivateKey)]
+        units = "COUNT(*)" if self.child.owner.column is None else f"COUNT(DISTINCT {name('u')})"
+        listed = ", ".join(private)
+        return f"SELECT {listed}, {units} FROM ({self._bounded({})}) GROUP BY {listed}"
 
     def sql(self) -> str:
         """Groups with what is counted in them: keys first, then measures."""
@@ -125,7 +150,7 @@ class Release:
 
     @property
     def _too_many_groups(self) -> bool:
-        return self._groups < min(self._rows, self.groups)
+        return self._groups < self._most_groups
 
     @property
     def _too_many_rows(self) -> bool:

@@ -17,7 +17,7 @@ from discreet.sql.aggregates import Aggregate, bound, is_named, shared
 from discreet.sql.bind import Binder, Special, not_allowed
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
-from discreet.sql.keys import public_key
+from discreet.sql.keys import PublicKey, group_key
 from discreet.sql.nodes import Limits, Node
 from discreet.sql.relation import Public
 from discreet.sql.release import Release
@@ -167,9 +167,9 @@ class _Grouping:
         bound_keys = [(node, scope.bind(node)) for node in grouped_by(clauses, scope)]
         unique = {expr.sql: (node, expr) for node, expr in bound_keys}
         self.keys = [
-            public_key(expr, fields.get(expr.sql), node.sql(dialect="duckdb"), public) for node, expr in unique.values()
+            group_key(expr, fields.get(expr.sql), node.sql(dialect="duckdb"), public) for node, expr in unique.values()
         ]
-        self._groups = math.prod(key.count for key in self.keys)
+        self._groups = math.prod(key.count for key in self.keys if isinstance(key, PublicKey))
         self._texts = {key.expr.sql: place for place, key in enumerate(self.keys)}
 
     def after(self) -> After:
