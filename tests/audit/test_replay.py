@@ -6,27 +6,30 @@ import dataclasses
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any
 
+import duckdb
 import pytest
 
 from discreet.accounting import Concentrated, Pure, compose
 from discreet.accounting.losses import Reach
 from discreet.audit import Replay, Report, neighbours, replay
 from discreet.audit.neighbours import unit_of, units, without
-from discreet.audit.replay import Call, Run
+from discreet.audit.replay import Run
 from discreet.curator import door
 from discreet.curator.answers import Answer
 from discreet.curator.door import Curator
 from discreet.curator.price import Price
 from discreet.engines import copy, memory
 from discreet.engines.memory import Memory
-from discreet.errors import Refused
+from discreet.errors import QueryFailed, Refused
 from discreet.mechanisms import Laplace
 from discreet.policy import Policy
 from discreet.sql import measures
@@ -40,9 +43,14 @@ from tests.audit.worlds import (
     AGGREGATES,
     DOMAINS,
     EMPTY,
+    HEAD,
     LISTED,
     LONG_TAIL,
     NAMES,
+    OWNED,
+    OWNED_LIMITS,
+    OWNED_QUESTIONS,
+    PUBLIC,
     SPELLINGS,
     UNLISTED,
     WORLDS,
@@ -50,6 +58,7 @@ from tests.audit.worlds import (
     Row,
     World,
     aggregates_of,
+    made_owned,
     made_question,
     made_rows,
     made_world,
@@ -69,10 +78,10 @@ class Once(Replay):
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
-        self._scripts: dict[str, Sequence[Call]] = {}
+        self._scripts: dict[str, Sequence[Any]] = {}
         self._runs: dict[tuple[str, str], Run] = {}
 
-    def run(self, question: str, data: Data, script: Sequence[Call] = (), **price: Any) -> Run:
+    def run(self, question: str, data: Data, script: Sequence[Any] = (), **price: Any) -> Run:
         key = question, repr(data)
         if key not in self._runs:
             found = super().run(question, data, self._scripts.get(question, script), **price)
@@ -147,7 +156,7 @@ def test_some_small_tables_with_every_neighbour(place: int) -> None:
     domain = list(DOMAINS.values())[place % len(DOMAINS)]
     asked = questions(world)
     tables = [*small_tables(domain, 1), *list(small_tables(domain))[-15::5]]
-    assert check_everything(world, tables, asked[place::13]) > 10
+    assert check_everything(world, tables, asked[place::18]) > 10
 
 
 # how tight the reach is
@@ -155,11 +164,11 @@ def test_some_small_tables_with_every_neighbour(place: int) -> None:
 
 def shares(auditor: Replay, text: str, data: Data, neighbour: Data) -> list[Fraction]:
     """For each thing that is drawn: how much of its reach this pair uses."""
-    first = auditor.run(text, data, epsilon=1)
-    second = auditor.run(text, neighbour, first.calls, epsilon=1)
+    first: Sequence[Any] = auditor.run(text, data, epsilon=1).calls
+    second: Sequence[Any] = auditor.run(text, neighbour, first, epsilon=1).calls
     return [
         sum((abs(x - y) for x, y in zip(a.exact, b.exact, strict=True)), Fraction(0)) / a.reach.l1
-        for a, b in zip(first.calls, second.calls, strict=True)
+        for a, b in zip(first, second, strict=True)
     ]
 
 
@@ -188,7 +197,8 @@ def test_noise_is_not_wasted(world: str) -> None:
 def covered(run: Run) -> bool:
     """Whether the charge pays for the noise, if one unit moves exact numbers by as much as was declared."""
     (charged,) = run.charges
-    losses = [call.mechanism.loss_for(call.reach) for call in run.calls]
+    calls: Sequence[Any] = run.calls
+    losses = [call.mechanism.loss_for(call.reach) for call in calls]
     if isinstance(charged, Concentrated):
         return bool(losses) and sum(loss.concentrated().rho for loss in losses) <= charged.rho
     return bool(losses) and compose(*losses) == charged
@@ -230,7 +240,7 @@ def check_made(seed: int, databases: int, asked: int) -> tuple[int, int]:
 
 @pytest.mark.long
 def test_made_up_worlds() -> None:
-    answered = sum(check_made(seed, 1, 26)[0] for seed in range(8))
+    answered = sum(check_made(seed, 1, 34)[0] for seed in range(6))
     assert answered > 180
 
 
@@ -239,6 +249,84 @@ def test_made_up_worlds() -> None:
 def test_many_made_up_worlds(part: int) -> None:
     answered = sum(check_made(1000 * (part + 1) + seed, 4, 12)[0] for seed in range(6))
     assert answered > 200
+
+
+# several tables
+
+
+def check_owned(limits: tuple[str, str], seed: int, most: int, asked: Sequence[str]) -> None:
+    policy = read(OWNED.format(visits=limits[0], stays=limits[1]))
+    data = made_owned(Random(seed), most)
+    with Replay(policy) as auditor:
+        for neighbour in neighbours(policy, data):
+            for text in asked:
+                check(auditor, text, data, neighbour)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("place", range(len(OWNED_LIMITS)))
+def test_joins_unions_and_subqueries(place: int) -> None:
+    check_owned(OWNED_LIMITS[place], place, 7, OWNED_QUESTIONS[place :: len(OWNED_LIMITS)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("limits", OWNED_LIMITS)
+def test_joins_unions_and_subqueries_of_many_tables(limits: tuple[str, str], seed: int) -> None:
+    for more in range(3):
+        check_owned(limits, 1000 + 10 * seed + more, 2 + seed, OWNED_QUESTIONS)
+
+
+@pytest.mark.xfail(
+    raises=AssertionError, reason="a row that is a unit of its own counts twice where its table is in both branches"
+)
+def test_a_union_of_a_table_with_itself_where_rows_are_units() -> None:
+    asked = "SELECT COUNT(*) FROM (SELECT * FROM rows UNION ALL SELECT * FROM rows) AS t"
+    check_once(read(OWNED.format(visits="", stays="")), {"rows": [{"ward": "A", "cost": 1}]}, [asked])
+
+
+@pytest.mark.xfail(
+    raises=AssertionError, reason="integers that are unique are not once they are compared as floats: rows multiply"
+)
+def test_a_public_table_that_is_unique_is_so_in_the_comparison() -> None:
+    data = {"visits": [{"person": 1, "big": 2**53} for _ in range(3)], **PUBLIC}
+    asked = "SELECT COUNT(*) FROM visits JOIN numbers ON visits.big = numbers.id"
+    check_once(read(OWNED.format(visits="", stays="")), data, [asked])
+
+
+@pytest.mark.xfail(
+    raises=QueryFailed, reason="public columns of unknown types count as text: comparing casts private text, and fails"
+)
+@pytest.mark.parametrize(
+    ("kind", "value"), [("UUID", "00000000-0000-0000-0000-000000000001"), ("UBIGINT", "7"), ("TIME", "10:00:00")]
+)
+def test_public_columns_of_any_type_fail_nothing(tmp_path: Path, kind: str, value: str) -> None:
+    """In memory everything undeclared is text, so this one asks the real engine."""
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT '{value}'::{kind} AS id) TO '{tmp_path}/things.parquet' (FORMAT parquet)")
+        visits = f"VALUES ('p', 'no {kind}'), ('q', '{value}')) AS t(person, note)"
+        connection.execute(f"COPY (SELECT * FROM ({visits}) TO '{tmp_path}/visits.parquet' (FORMAT parquet)")
+    text = (
+        HEAD.format(delta="")
+        + """
+[tables.visits]
+source = "visits.parquet"
+unit = "person"
+[tables.visits.columns]
+note = { type = "text" }
+[tables.things]
+source = "things.parquet"
+public = true
+"""
+    )
+    (tmp_path / "world.toml").write_text(text, encoding="utf-8")
+    with door.open(tmp_path / "world.toml") as curator:
+        for asked in (
+            "SELECT COUNT(*) FROM visits JOIN things ON note = id",
+            "SELECT COUNT(*) FROM visits WHERE note IN (SELECT id FROM things)",
+        ):
+            with suppress(Refused):  # from the text alone: says nothing about notes
+                curator.query(asked, epsilon=1)
 
 
 # strange data
@@ -363,7 +451,10 @@ def test_columns_may_be_named_like_those_of_plans() -> None:
     check_once(read(NAMES), {"u": rows}, asked)
 
 
-@pytest.mark.xfail(reason="-0.0 and 0.0 are one value to the ranks and two to CAST and POWER: physical order decides")
+@pytest.mark.xfail(
+    raises=AssertionError,
+    reason="-0.0 and 0.0 are one value to the ranks and two to CAST and POWER: physical order decides",
+)
 def test_ranks_do_not_depend_on_where_rows_lie() -> None:
     world = WORLDS["one row"]
     text = "SELECT COUNT_IF(CAST(cost AS VARCHAR) = '-0.0'), COUNT_IF(POWER(cost, 0 - 1) < 0) FROM visits"
@@ -373,7 +464,10 @@ def test_ranks_do_not_depend_on_where_rows_lie() -> None:
     assert [call.exact for call in one.calls] == [call.exact for call in other.calls]
 
 
-@pytest.mark.xfail(reason="a foreign key of text beside one of integers: a text that is no integer fails the query")
+@pytest.mark.xfail(
+    raises=AssertionError,
+    reason="a foreign key of text beside one of integers: a text that is no integer fails the query",
+)
 def test_a_foreign_key_that_is_no_number_fails_nothing() -> None:
     text = ACCOUNTS_OF.replace("cost =", 'account = { type = "integer" }\ncost =')
     visits: list[Row] = [{"account": 1, "cost": 2}, {"account": 2, "cost": 2}]
@@ -654,7 +748,9 @@ def test_units_are_found_along_foreign_keys() -> None:
     check_once(policy, data, ["SELECT COUNT(*), SUM(cost) FROM visits"])
 
 
-@pytest.mark.xfail(reason="the audit compares units as they are written, the engine as they are typed")
+@pytest.mark.xfail(
+    raises=AssertionError, reason="the audit compares units as they are written, the engine as they are typed"
+)
 def test_units_are_those_of_the_engine() -> None:
     policy = read(LONG_TAIL.replace("number =", 'person = { type = "integer" }\nnumber ='))
     data = {"visits": [{"person": person, "number": 1} for person in (1, "01", " 1", 1.0)]}

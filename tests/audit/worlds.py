@@ -441,3 +441,131 @@ public = true
 
 def read(text: str) -> Policy:
     return parse(text.encode(), FILE)
+
+
+# several tables
+
+OWNED = (
+    HEAD.format(delta="")
+    + """
+[tables.visits]
+source = "visits.csv"
+unit = "person"
+max_rows = 3
+{visits}
+[tables.visits.columns]
+ward = {{ values = ["A", "B"] }}
+cost = {{ min = 0, max = 10, step = 0.5 }}
+day = {{ min = 2026-01-01, max = 2026-03-31 }}
+big = {{ min = 0, max = 1e17 }}
+[tables.stays]
+source = "stays.csv"
+unit = "who"
+max_rows = 2
+{stays}
+[tables.stays.columns]
+ward = {{ values = ["A", "B", "C"], nullable = true }}
+length = {{ type = "integer", min = 0, max = 4 }}
+[tables.rows]
+source = "rows.csv"
+unit = "row"
+[tables.rows.columns]
+ward = {{ values = ["A", "B"] }}
+cost = {{ min = 0, max = 10 }}
+[tables.wards]
+source = "wards.csv"
+public = true
+[tables.wards.columns]
+ward = {{ values = ["A", "B"] }}
+beds = {{ type = "integer", min = 0, max = 9 }}
+[tables.floors]
+source = "floors.csv"
+public = true
+[tables.floors.columns]
+ward = {{ values = ["A", "B"] }}
+floor = {{ values = ["one", "two"] }}
+[tables.numbers]
+source = "numbers.csv"
+public = true
+[tables.numbers.columns]
+id = {{ type = "integer" }}
+"""
+)
+"""Two private tables, one whose rows are units, a public table in which wards are unique and one in which not."""
+OWNED_LIMITS = (
+    ("", ""),
+    ("max_groups = 1", "max_groups = 1"),
+    ("max_groups = 2\nmax_rows_per_group = 1", "copy = false"),
+    ("max_rows_per_group = 2\ncopy = false", "max_rows_per_group = 1"),
+)
+OWNED_QUESTIONS = """\
+SELECT COUNT(*), SUM(v.cost), SUM(s.length) FROM visits v JOIN stays s ON v.person = s.who;
+SELECT v.ward, COUNT(*), COUNT(DISTINCT person) FROM visits v JOIN stays s ON v.person = s.who AND v.ward =
+  s.ward GROUP BY v.ward;
+SELECT s.ward, COUNT(*), SUM(cost) FROM visits v LEFT JOIN stays s ON v.person = s.who GROUP BY s.ward;
+SELECT s.ward, COUNT(*), SUM(cost) FROM visits v RIGHT JOIN stays s ON v.person = s.who AND v.cost > 3 GROUP
+  BY s.ward;
+SELECT s.ward, v.ward, COUNT(*), SUM(cost), COUNT(DISTINCT person) FROM visits v FULL JOIN stays s ON v.person
+  = s.who AND v.ward = s.ward GROUP BY 1, 2;
+SELECT COUNT(*) FROM visits v FULL JOIN stays s ON v.person = s.who AND v.ward = s.ward;
+SELECT a.ward, COUNT(*), SUM(b.cost) FROM visits a JOIN visits b ON a.person = b.person GROUP BY a.ward;
+SELECT COUNT(*), SUM(beds) FROM visits JOIN wards ON visits.ward = wards.ward;
+SELECT beds, COUNT(*) FROM visits JOIN wards ON visits.ward = wards.ward GROUP BY beds;
+SELECT beds, COUNT(*), SUM(cost) FROM rows LEFT JOIN wards ON rows.ward = wards.ward GROUP BY beds;
+SELECT floor, COUNT(*), SUM(cost) FROM visits LEFT JOIN floors ON visits.ward = floors.ward GROUP BY floor;
+SELECT COUNT(*), SUM(cost) FROM (SELECT ward, cost FROM visits UNION ALL SELECT ward, cost FROM visits) AS t;
+SELECT ward, COUNT(*) FROM (SELECT ward, cost FROM visits UNION ALL SELECT ward, length FROM stays) AS t GROUP
+  BY ward;
+SELECT COUNT(*), SUM(total), AVG(most) FROM (SELECT person, SUM(cost) AS total, COUNT(*) AS n, MAX(cost) AS
+  most FROM visits GROUP BY person) AS t;
+SELECT n, COUNT(*) FROM (SELECT person, SUM(cost) AS total, COUNT(*) AS n, MAX(cost) AS most FROM visits GROUP
+  BY person HAVING COUNT(*) > 1) AS t GROUP BY n;
+SELECT ward, COUNT(*), SUM(s) FROM (SELECT person, ward, SUM(cost) AS s FROM visits GROUP BY person, ward) AS
+  t GROUP BY ward;
+SELECT f, COUNT(*) FROM (SELECT person, FIRST(ward ORDER BY cost) AS f FROM visits GROUP BY person) AS t GROUP
+  BY f;
+SELECT r, SUM(p) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY person ORDER BY cost) AS r, LAG(cost) OVER
+  (PARTITION BY person ORDER BY day) AS p FROM visits) AS t GROUP BY r;
+SELECT SUM(CLAMP(c, 0, 9)) FROM (SELECT SUM(cost) OVER (PARTITION BY person ORDER BY day ROWS BETWEEN 1
+  PRECEDING AND CURRENT ROW) AS c FROM visits) AS t;
+SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits);
+SELECT SUM(CLAMP(cost, 0, 5)), COUNT_IF(cost > (SELECT SUM(length) FROM stays)) FROM visits;
+SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM wards);
+SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM stays GROUP BY ward HAVING COUNT(*) > 1);
+WITH t AS (SELECT ward, AVG(cost) AS m FROM visits GROUP BY ward) SELECT COUNT(*), SUM(CLAMP(cost - m, 0, 9))
+  FROM visits v JOIN t ON v.ward = t.ward;
+SELECT COUNT(*) FROM (SELECT * FROM visits v JOIN wards w ON v.ward = w.ward) AS t JOIN stays s ON t.person =
+  s.who;
+SELECT COUNT(*), SUM(x) FROM (SELECT person, COUNT(*) AS x FROM (SELECT * FROM visits UNION ALL SELECT * FROM
+  visits) AS u GROUP BY person) AS t""".split(";\n")  # noqa: SIM905  (they are long)
+PUBLIC: Data = {
+    "wards": [{"ward": "A", "beds": 3}, {"ward": "B", "beds": 9}],
+    "floors": [
+        {"ward": ward, "floor": floor} for ward, floor in (("A", "one"), ("A", "two"), ("A", "two"), ("B", "one"))
+    ],
+    "numbers": [{"id": 2**53}, {"id": 2**53 + 1}],
+}
+
+
+def made_owned(random: Random, most: int) -> Data:
+    """Visits and stays of a few people, with the public tables."""
+    visits: list[Row] = [
+        {
+            "person": random.choice((1, 1, 2, None)),
+            "ward": random.choice(("A", "B", None)),
+            "cost": random.choice((0, 3, 10, 99, None)),
+            "day": random.choice(("2026-01-01", "2026-02-02", None)),
+            "big": 2**53,
+        }
+        for _ in range(random.randint(0, most))
+    ]
+    stays: list[Row] = [
+        {
+            "who": random.choice((1, 2, 3, None)),
+            "ward": random.choice("ABCD"),
+            "length": random.choice((0, 2, 77, None)),
+        }
+        for _ in range(random.randint(0, most))
+    ]
+    rows: list[Row] = [{"ward": random.choice("ABZ"), "cost": 10} for _ in range(2)]
+    return {"visits": visits, "stays": stays, "rows": rows, **PUBLIC}

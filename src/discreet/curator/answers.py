@@ -118,7 +118,7 @@ class Preview:
     error: dict[str, float]
     """For each noisy column the half-width of its interval."""
     confidence: float
-    groups: int
+    groups: int | None
     """Rows before HAVING and LIMIT."""
     noise: dict[str, str]
     shares: dict[str, float]

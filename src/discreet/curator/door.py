@@ -27,7 +27,7 @@ from discreet.engines.duckdb import DuckDB, Scratch
 from discreet.errors import QueryFailed, Refused
 from discreet.exact import number, probability
 from discreet.ledger import Balance, Entry, Ledger
-from discreet.policy import Column, Kind, Policy, read
+from discreet.policy import Column, Kind, Policy, fingerprint, read
 from discreet.sql.plan import Plan, plan
 
 Loss = Pure | Concentrated
@@ -82,6 +82,7 @@ class Curator:
         self._given = engine
         self._scratch: Scratch | None = None
         self._plans: dict[object, Plan] = {}
+        self._digest = fingerprint(policy)
 
     # asking
 
@@ -156,7 +157,7 @@ class Curator:
             loss=asked.loss,
             error=errors(asked.plan, noises, asked.confidence),
             confidence=float(asked.confidence),
-            groups=max((release.groups for release in asked.plan.releases), default=0),
+            groups=asked.plan.groups,
             noise=words(asked.plan, noises),
             shares=asked.shares,
             averages=averages(asked.plan, noises, asked.confidence),
@@ -244,10 +245,12 @@ class Curator:
 
     def _plan(self, sql: object, params: Mapping[str, object] | None, dialect: str | None) -> Plan:
         """The plan of a text; the same text means the same as long as the policy does."""
-        key = (sql, dialect) if params is None and isinstance(sql, str) else None
+        version = self._ledger.data_version  # public tables may change with it
+        key = (sql, dialect, version) if params is None and isinstance(sql, str) else None
         found = self._plans.get(key) if key is not None else None
         if found is None:
-            found = plan(self.policy, sql, public=PublicTables(self._current), dialect=dialect, params=params)
+            public = PublicTables(self._current)
+            found = plan(self.policy, sql, public=public, digest=self._digest, dialect=dialect, params=params)
             if key is not None:
                 if len(self._plans) > 1000:
                     self._plans.clear()
@@ -255,7 +258,7 @@ class Curator:
         return found
 
     def _check_analyst(self, analyst: object) -> None:
-        if analyst is not None and analyst not in self.policy.analysts:
+        if analyst is not None and not (isinstance(analyst, str) and analyst in self.policy.analysts):
             known = ", ".join(sorted(self.policy.analysts)) or "there are none"
             raise Refused("unknown-analyst", "there is no such analyst in the policy", f"analysts: {known}")
 

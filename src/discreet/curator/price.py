@@ -21,6 +21,18 @@ from discreet.policy import Policy
 from discreet.sql.release import Release
 
 Additive = Laplace | Gaussian
+_ROOTS = {1: Fraction(1), 2: Fraction(7, 5)}
+"""Square roots, about: shares need not be perfect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What has to be paid: in words, its reach, what one row adds at most, and how many noisy numbers a value adds."""
+
+    words: str
+    reach: Reach
+    size: int
+    adds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +77,17 @@ class Price:
         if paid > most**2:
             raise Refused("price-too-high", "the price is above the policy's limit", f"pay at most {float(most):g}")
 
-    def shares(self, reaches: Sequence[Reach], sizes: Sequence[int]) -> list[Fraction]:
+    def shares(self, lines: Sequence[Line]) -> list[Fraction]:
         """How the price is split: the worst error is smallest relative to what one row can add to each measure.
 
-        Laplace noise of share w has scale l1/(ε·w), Gaussian noise variance l2²/(2ρ·w): the errors relative to the
-        sizes are all the same where w grows with l1/size, or with l2²/size².
+        Laplace noise of share w has scale l1/(ε·w), Gaussian noise variance l2²/(2ρ·w), and a value that adds up n
+        noisy numbers has √n times the error: the errors relative to the sizes are all the same where w grows with
+        √n·l1/size, or with n·l2²/size².
         """
         if self.epsilon is not None:
-            weights = [reach.l1 / size for reach, size in zip(reaches, sizes, strict=True)]
+            weights = [line.reach.l1 / line.size * _ROOTS[line.adds] for line in lines]
         else:
-            weights = [reach.l2_squared / size**2 for reach, size in zip(reaches, sizes, strict=True)]
+            weights = [line.reach.l2_squared / line.size**2 * line.adds for line in lines]
         total = sum(weights, Fraction(0))
         return [weight / total for weight in weights]
 
@@ -112,25 +125,25 @@ class Bought:
 
 def buy(policy: Policy, price: Price, releases: Sequence[Release]) -> tuple[tuple[Bought, ...], dict[str, float]]:
     """The noise of every release, and how the price is shared, in words."""
-    lines: list[tuple[str, Reach, int]] = []
+    lines: list[Line] = []
     for release in releases:
         if release.private_keys:
-            lines.append(("which keys appear", Reach.cells(release.contribution.cells, 1), 1))
-        lines += [(measure.words, release.reach(measure), measure.size) for measure in release.measures]
-    shares = price.shares([reach for _, reach, _ in lines], [size for _, _, size in lines])
+            lines.append(Line("which keys appear", Reach.cells(release.contribution.cells, 1), 1, 1))
+        lines += [Line(m.words, release.reach(m), m.size, m.adds) for m in release.measures]
+    shares = price.shares(lines)
     left = iter(zip(lines, shares, strict=True))
     deltas = _deltas(policy, price, releases)
     found = []
     for release in releases:
         selection = None
         if release.private_keys:
-            (_, _, _), share = next(left)
+            _, share = next(left)
             selection = price.selection(release.contribution.cells, share, deltas)
         paid = [next(left) for _ in release.measures]
-        found.append(Bought(tuple(price.noise(reach, share) for (_, reach, _), share in paid), selection))
+        found.append(Bought(tuple(price.noise(line.reach, share) for line, share in paid), selection))
     told: dict[str, float] = {}
-    for (words, _, _), share in zip(lines, shares, strict=True):
-        told[words] = told.get(words, 0) + float(share)
+    for line, share in zip(lines, shares, strict=True):
+        told[line.words] = told.get(line.words, 0) + float(share)
     return tuple(found), told
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Final
 
 from discreet.accounting.distributions import DiscreteLaplace, Noise
@@ -14,7 +15,7 @@ from discreet.sql.after import shown
 from discreet.sql.aggregates import Aggregate
 from discreet.sql.domain import NUMERIC, Domain
 from discreet.sql.expression import Expr
-from discreet.sql.formulas import Interval, Mean, Part, Recentred, Total
+from discreet.sql.formulas import Both, Interval, Mean, Part, Recentred, Total
 from discreet.sql.plan import Plan
 from discreet.sql.relation import Released
 from discreet.sql.release import Release
@@ -35,6 +36,9 @@ class Shown:
         self._confidence = confidence
         self._tables = [table_of(release, drawn, place) for place, release in enumerate(plan.releases)]
         self.rows, self._places = self._select(run)
+        ends = [place for place, (_, expr) in enumerate(plan.after.items) if _is_end(expr)]
+        if ends and self._places is not None:
+            self.rows = [self._with_ends(row, below, ends) for row, below in zip(self.rows, self._places, strict=True)]
 
     def _select(self, run: Run) -> tuple[list[tuple[Any, ...]], list[int] | None]:
         """The rows shown, and for each the row below that it is."""
@@ -69,20 +73,36 @@ class Shown:
             for value, (_, expr) in zip(row, items, strict=True)
         )
 
+    def _with_ends(self, row: tuple[Any, ...], below: int, ends: Sequence[int]) -> tuple[Any, ...]:
+        """A row in which the ends of intervals are filled in."""
+        filled = list(row)
+        for place in ends:
+            expr = self._plan.after.items[place][1]
+            found = self._sources.interval(expr.arguments[0], below)
+            assert expr.function is not None
+            filled[place] = None if found is None else found[expr.function.name == "DP_INTERVAL_HIGH"]
+        return tuple(filled)
+
+    @cached_property
+    def _sources(self) -> _Sources:
+        below = self._plan.below
+        assert isinstance(below, Released)
+        return _Sources(self._plan.releases[below.number], self._drawn, below.number, self._confidence)
+
     @property
     def intervals(self) -> list[dict[str, tuple[float, float]]]:
         """For each row the interval of each noisy column, where one is proven."""
         if self._places is None:
             return [{} for _ in self.rows]
-        below = self._plan.below
-        assert isinstance(below, Released)
-        release = self._plan.releases[below.number]
         noisy = noisy_items(self._plan)
-        sources = _Sources(release, self._drawn, below.number, self._confidence)
         return [
-            {label: found for label, expr in noisy if (found := sources.interval(expr, place)) is not None}
+            {label: found for label, expr in noisy if (found := self._sources.interval(expr, place)) is not None}
             for place in self._places
         ]
+
+
+def _is_end(expr: Expr) -> bool:
+    return expr.function is not None and expr.function.name.startswith("DP_INTERVAL")
 
 
 def noisy_items(plan: Plan) -> list[tuple[str, Expr]]:
@@ -180,7 +200,8 @@ def _half(plan: Plan, noises: Sequence[Sequence[Noise]], confidence: Fraction, e
     below = plan.below
     assert isinstance(below, Released)
     release = plan.releases[below.number]
-    if not _linear(expr):
+    used = [a for place, a in enumerate(release.aggregates) if f'"a{place}"' in expr.columns()]
+    if not _linear(expr) or not all(isinstance(a.formula, (Total, Recentred, Mean, Both)) for a in used):
         return None
     typical = {measure: _typical(release, measure, size) for measure in release.measures}
     drawn = Drawn(

@@ -100,7 +100,8 @@ def preview_parts(preview: Preview) -> Parts:
         *([Column("", [Cell(size, style="faint") for size in groups])] if any(groups) else []),
     ]
     lines = _money(_would_cost(preview), preview.remaining)
-    lines.append([Span("1 row" if preview.groups == 1 else f"{preview.groups:,} rows")])
+    if preview.groups is not None:
+        lines.append([Span("1 row" if preview.groups == 1 else f"{preview.groups:,} rows")])
     shares = " · ".join(f"{100 * share:.3g} % {printable(words)}" for words, share in preview.shares.items())
     split = [f"of the price: {shares}"] if len(preview.shares) > 1 else []
     return Parts(columns, lines, split + _fine_print(preview.noise, preview.notes))

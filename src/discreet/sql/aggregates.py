@@ -17,6 +17,7 @@ from discreet.sql.clause import BOUNDED, PER_GROUP, PER_ROW
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import (
+    Both,
     Favourite,
     Formula,
     Listing,
@@ -32,6 +33,7 @@ from discreet.sql.measures import (
     Clamped,
     Distinct,
     Measure,
+    Presence,
     Present,
     Product,
     Rows,
@@ -442,11 +444,30 @@ def is_named(node: exp.Expression) -> bool:
 def shared(aggregates: Sequence[Aggregate]) -> list[Aggregate]:
     """The same aggregates with what can be bought once bought once."""
     averaged = {aggregate.key[1]: aggregate for aggregate in aggregates if aggregate.key[0] == "AVG"}
-    return [_from_average(aggregate, averaged) for aggregate in aggregates]
+    return _one_count([_from_average(aggregate, averaged) for aggregate in aggregates])
 
 
 def _from_average(aggregate: Aggregate, averaged: Mapping[object, Aggregate]) -> Aggregate:
+    """A sum from what its average needs anyway."""
     mean = averaged.get(aggregate.key[1]) if aggregate.key[0] == "SUM" else None
     if mean is None or not isinstance(mean.formula, Mean):
         return aggregate
     return replace(aggregate, measures=mean.measures, formula=Recentred(mean.formula.step, mean.formula.middle))
+
+
+def _one_count(aggregates: list[Aggregate]) -> list[Aggregate]:
+    """COUNT(*) and a COUNT(x) from one pair of counts: rows with x and rows without."""
+    measures = [measure for aggregate in aggregates for measure in aggregate.measures]
+    present = next((measure for measure in measures if isinstance(measure, Present)), None)
+    alone = [aggregate for aggregate in aggregates if aggregate.measures == (Rows(),)]
+    if present is None or not alone or measures.count(Rows()) > len(alone):
+        return aggregates
+    pair = Presence(present.argument)
+    found = []
+    for aggregate in aggregates:
+        if aggregate in alone:
+            found.append(replace(aggregate, measures=(pair,), formula=Both()))
+        else:
+            swapped = tuple(pair if measure == present else measure for measure in aggregate.measures)
+            found.append(replace(aggregate, measures=swapped))
+    return found

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from discreet.accounting.combination import width_of_sum
 from discreet.accounting.distributions import Noise
 from discreet.mechanisms.quantile import sum_of_noises
 from discreet.policy.model import Key
@@ -79,9 +80,24 @@ class Recentred:
         return steps if self.step == 1 else float(steps * self.step)
 
     def interval(self, parts: Sequence[Part]) -> Interval:
-        (low, high), (least, most) = (part.interval for part in parts)
-        ends = sorted((self.middle * least, self.middle * most))
-        return (low + ends[0]) * self.step, (high + ends[1]) * self.step
+        total, count = parts
+        terms = ((total.noise, Fraction(1)), (count.noise, Fraction(self.middle)))
+        half = math.floor(width_of_sum(terms, 1 - total.miss - count.miss))
+        steps = total.values[0] + self.middle * count.values[0]
+        return (steps - half) * self.step, (steps + half) * self.step
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """COUNT(*) from the rows that have a value and those that have none: no more is bought than COUNT(x)."""
+
+    def value(self, noisy: Sequence[Sequence[int]]) -> int:
+        return sum(noisy[0])
+
+    def interval(self, parts: Sequence[Part]) -> Interval:
+        part = parts[0]
+        half = math.floor(width_of_sum(((part.noise, Fraction(1)),) * 2, 1 - part.miss))
+        return Fraction(sum(part.values) - half), Fraction(sum(part.values) + half)
 
 
 @dataclass(frozen=True, slots=True)

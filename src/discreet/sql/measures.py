@@ -107,6 +107,10 @@ class Measure(Protocol):
 
     @property
     def length(self) -> int: ...
+    @property
+    def adds(self) -> int:
+        """How many of its numbers a value adds up, each with noise of its own."""
+
     def windowed(self, column: str, partition: str | None) -> str | None:
         """What is computed within a unit and group, of which each partition is one; None if nothing is needed."""
 
@@ -125,6 +129,7 @@ class Scalar:
 
     __slots__ = ()
     length = 1
+    adds = 1
 
     def windowed(self, column: str, partition: str | None) -> str | None:  # noqa: ARG002
         return None
@@ -162,6 +167,33 @@ class Present(Scalar):
 
     def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
         return f"COUNT({column})"
+
+    def reach(self, contribution: Contribution) -> Reach:
+        return contribution.reach
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """Rows in which x is not NULL, and rows in which it is: COUNT(x) and, added up, COUNT(*).
+
+    Theorem  That of `Rows`. Proof: a row is in one of both.
+    """
+
+    argument: str
+
+    words = "rows with and without a value"
+    size = 1
+    length = 2
+    adds = 2
+
+    def windowed(self, column: str, partition: str | None) -> str | None:  # noqa: ARG002
+        return None
+
+    def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
+        return f"[COUNT({column}), COUNT(*) - COUNT({column})]"
+
+    def vector(self, value: Any) -> Sequence[int]:
+        return (0, 0) if value is None else tuple(map(int, value))
 
     def reach(self, contribution: Contribution) -> Reach:
         return contribution.reach

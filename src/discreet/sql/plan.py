@@ -49,10 +49,19 @@ class Plan:
     notes: tuple[str, ...]
     options: Options = NOTHING
     explain: bool = False
+    digest: str = ""
+    """Of the policy."""
 
     @property
     def columns(self) -> list[str]:
         return self.after.columns
+
+    @property
+    def groups(self) -> int | None:
+        """How many rows there are before HAVING and the like; None where private keys or public rows decide it."""
+        if not isinstance(self.below, Released) or self.releases[self.below.number].private_keys:
+            return None
+        return self.releases[self.below.number].groups
 
     @cached_property
     def fingerprint(self) -> str:
@@ -62,7 +71,7 @@ class Plan:
             + [[measure.words, str(release.reach(measure))] for measure in release.measures]
             for release in self.releases
         ]
-        written = json.dumps([VERSION, fingerprint(self.policy), drawn], sort_keys=True)
+        written = json.dumps([VERSION, self.digest, drawn], sort_keys=True)
         return hashlib.sha256(written.encode()).hexdigest()
 
 
@@ -71,6 +80,7 @@ def plan(
     text: object,
     *,
     public: Public,
+    digest: str = "",
     dialect: str | None = None,
     params: Mapping[str, object] | None = None,
 ) -> Plan:
@@ -80,7 +90,7 @@ def plan(
         found = _Planner(policy, public, asked.options).plan(asked.tree)
     except RecursionError:
         raise Refused("too-complex", "the question is nested too deeply", "ask a simpler one") from None
-    return replace(found, options=asked.options, explain=asked.explain)
+    return replace(found, options=asked.options, explain=asked.explain, digest=digest or fingerprint(policy))
 
 
 class _Planner:

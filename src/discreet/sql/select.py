@@ -16,7 +16,7 @@ from discreet.sql.after import After, Column, Order
 from discreet.sql.aggregates import Aggregate, bound, is_named, shared
 from discreet.sql.bind import Binder, Special, not_allowed
 from discreet.sql.domain import Domain
-from discreet.sql.expression import Expr
+from discreet.sql.expression import Expr, Function
 from discreet.sql.keys import PublicKey, group_key
 from discreet.sql.nodes import Limits, Node
 from discreet.sql.relation import Public
@@ -242,6 +242,11 @@ def _numbered(node: exp.Literal, items: Sequence[exp.Expression]) -> Any:
 
 # public values
 
+INTERVAL_ENDS: Final = {
+    word: Function(word, "n", "CAST(NULL AS DOUBLE)", lambda _: Domain(Kind.NUMBER), own_nulls=True)
+    for word in ("DP_INTERVAL_LOW", "DP_INTERVAL_HIGH")
+}
+
 
 def shown(clauses: Clauses, resolve: Callable[[exp.Column], Expr], special: Special) -> After:
     """SELECT, HAVING, ORDER BY, LIMIT over values that are public by then."""
@@ -255,7 +260,7 @@ def shown(clauses: Clauses, resolve: Callable[[exp.Column], Expr], special: Spec
     bind = Binder(named, special)
     items = []
     for node, label in zip(clauses.items, labels(clauses.items), strict=True):
-        expr = bind(node)
+        expr = _end_of_interval(node, bind) or bind(node)
         items.append((label, expr))
         if node.alias:
             known.setdefault(node.alias.lower(), expr)
@@ -269,6 +274,17 @@ def shown(clauses: Clauses, resolve: Callable[[exp.Column], Expr], special: Spec
         offset=clauses.offset,
         distinct=clauses.distinct,
     )
+
+
+def _end_of_interval(node: exp.Expression, bind: Binder) -> Expr | None:
+    """DP_INTERVAL_LOW(x) and DP_INTERVAL_HIGH(x), as a column: filled in when intervals are known."""
+    call = _bare(node)
+    if not isinstance(call, exp.Anonymous) or str(call.this).upper() not in INTERVAL_ENDS:
+        return None
+    if len(call.expressions) != 1:
+        raise Refused("syntax", f"{str(call.this).upper()} takes one column", "write DP_INTERVAL_LOW(n)")
+    inner = bind(call.expressions[0])
+    return Expr("CAST(NULL AS DOUBLE)", Domain(Kind.NUMBER), INTERVAL_ENDS[str(call.this).upper()], (inner,))
 
 
 def _aliased(node: exp.Expression, known: dict[str, Expr], bind: Binder) -> Expr:

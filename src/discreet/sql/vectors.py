@@ -123,7 +123,9 @@ class Tree:
     expr: Expr
     layout: Layout
     words: str
-    size: int = 1
+
+    size = 1
+    adds = 1
 
     @property
     def length(self) -> int:
@@ -166,7 +168,9 @@ class Histogram:
     expr: Expr
     values: tuple[Key, ...]
     words: str
-    size: int = 1
+
+    size = 1
+    adds = 1
 
     @property
     def length(self) -> int:
