@@ -111,7 +111,11 @@ def noisy_items(plan: Plan) -> list[tuple[str, Expr]]:
     if not isinstance(below, Released) or not plan.after.keeps_rows:
         return []
     noisy = {column.expr.sql for column in below.columns if column.name.startswith("a")}
-    return [(label, expr) for label, expr in plan.after.items if expr.columns() & noisy and expr.domain.kind in NUMERIC]
+    return [
+        (label, expr)
+        for label, expr in plan.after.items
+        if expr.columns() & noisy and expr.domain.kind in NUMERIC and not _is_end(expr)
+    ]
 
 
 class _Sources:

@@ -271,12 +271,12 @@ def whole_steps(value: str, step: Fraction | None, low: int, high: int) -> str:
 
     Without a step the value is a whole number already.
 
-    Theorem  Whatever the row holds, the result is NULL or an integer from `low` to `high`.
-    Proof    NaN became NULL before. Values from `high` steps on give `high`, those up to `low` give `low`. Between them
-             the quotient q satisfies low < q < high, and ⌊q + ½⌋ stays within, since both ends are integers that
-             float64 holds exactly.
+    Theorem  Whatever the row holds, the result is NULL or an integer from `low` to `high`, if those are below 2⁵⁰.
+    Proof    NaN became NULL before. Values from high·step on give `high`, those up to low·step give `low`. For those
+             between them the quotient in float64 is at most high·(1 + 2⁻⁵⁰) < high + ½, so ⌊q + ½⌋ ≤ high; likewise low.
     """
-    steps = value if step is None else f"{value} / {double(step)}"
-    inside = value if step is None else f"FLOOR({steps} + 0.5e0)"
-    held = f"WHEN {steps} >= {high} THEN {high} WHEN {steps} <= {low} THEN {low}"
-    return f"CASE {held} ELSE TRY_CAST({inside} AS BIGINT) END"
+    if step is None:
+        held = f"WHEN {value} >= {high} THEN {high} WHEN {value} <= {low} THEN {low}"
+        return f"CASE {held} ELSE TRY_CAST({value} AS BIGINT) END"
+    held = f"WHEN {value} >= {double(high * step)} THEN {high} WHEN {value} <= {double(low * step)} THEN {low}"
+    return f"CASE {held} ELSE TRY_CAST(FLOOR({value} / {double(step)} + 0.5e0) AS BIGINT) END"

@@ -18,7 +18,8 @@ FINE: Final = 2**30
 """Steps of a grid that nobody declared: so many to the larger bound."""
 COARSE: Final = 2**16
 """Steps to half the range where squares are summed."""
-MOST_STEPS: Final = 2**52
+MOST_STEPS: Final = 2**49
+"""Beyond this many, float64 could round a number of steps to the next one."""
 MOST_WHOLE: Final = 2**62
 
 
