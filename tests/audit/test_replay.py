@@ -43,6 +43,7 @@ from tests.audit.worlds import (
     AGGREGATES,
     DOMAINS,
     EMPTY,
+    FURTHER,
     HEAD,
     LISTED,
     LONG_TAIL,
@@ -50,6 +51,7 @@ from tests.audit.worlds import (
     OWNED,
     OWNED_LIMITS,
     OWNED_QUESTIONS,
+    PRIVATE_KEYS,
     PUBLIC,
     SPELLINGS,
     UNLISTED,
@@ -249,6 +251,29 @@ def test_made_up_worlds() -> None:
 def test_many_made_up_worlds(part: int) -> None:
     answered = sum(check_made(1000 * (part + 1) + seed, 4, 12)[0] for seed in range(6))
     assert answered > 200
+
+
+def check_further(name: str, seed: int, most: int) -> None:
+    world = WORLDS[name]
+    policy = world.policy
+    data = world.data(made_rows(Random(seed), most))
+    with Replay(policy) as auditor:
+        for neighbour in neighbours(policy, data):
+            for text in (*FURTHER, *(PRIVATE_KEYS if world.delta else ())):
+                check(auditor, text, data, neighbour)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("world", ["in place", "gaussian"])
+def test_further_aggregates_and_private_keys(world: str) -> None:
+    check_further(world, 1, 6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", [name for name in WORLDS if name != "rows are units"])
+def test_further_aggregates_and_private_keys_of_many_tables(world: str) -> None:
+    for seed in range(12):
+        check_further(world, seed, 3 + seed)
 
 
 # several tables

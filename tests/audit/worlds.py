@@ -214,6 +214,20 @@ def questions(world: World) -> list[str]:
 
 
 KEYS_OF_NODES = ("all", "declared", "case", "bucket", "two")
+FURTHER = (
+    "SELECT VAR_POP(cost), STDDEV_SAMP(age) FROM visits",
+    "SELECT ward, MEDIAN(cost) FROM visits GROUP BY ward",
+    "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY cost), MIN(cost), MAX(age) FROM visits",
+    "SELECT CORR(cost, age), COVAR_POP(cost, age), REGR_SLOPE(cost, age) FROM visits",
+    "SELECT ward, COUNT(DISTINCT note), COUNT(DISTINCT age) FROM visits GROUP BY ward",
+    "SELECT ward, COUNT(*, contribution_bounds_per_group => (0, 1)) FROM visits GROUP BY ward",
+    "SELECT ward, SUM(cost, contribution_bounds_per_group => (0, 3)) FROM visits GROUP BY ward",
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed = 1) ward, COUNT(*) FROM visits GROUP BY 1",
+)
+PRIVATE_KEYS = (
+    "SELECT note, COUNT(*), SUM(cost) FROM visits GROUP BY note",
+    "SELECT note, ward, COUNT(*) FROM visits GROUP BY note, ward",
+)
 RELEASED = (
     "SELECT SUM(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t",
     "WITH t AS (SELECT flag, AVG(cost) AS c FROM visits GROUP BY flag) SELECT flag, c * 2 FROM t WHERE c > 1",

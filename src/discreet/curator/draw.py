@@ -60,7 +60,13 @@ def draw(plan: Plan, bought: Sequence[Bought], engine: Engine, bits: Bits, door:
             units = engine.rows(with_released(plan, drawn, release.selection_sql()), seconds)
             held = {row[:-1]: row[-1] for row in units if _whole(release, row)}
             selected = tuple(sorted(door.select(noise.selection, held, bits), key=_in_order))
-        exact = counted(release, engine.rows(with_released(plan, drawn, release.sql()), seconds), selected)
+        rows = engine.rows(with_released(plan, drawn, release.sql()), seconds)
+        exact = counted(release, rows, release.listed(selected))
+        if release.other:
+            # apart from the rest: a key may really be called OTHER
+            unselected = engine.rows(with_released(plan, drawn, release.other_sql(selected or ())), seconds)
+            more = counted(release, unselected, release.others())
+            exact = [[*known, *further] for known, further in zip(exact, more, strict=True)]
         values = tuple(
             door.blur(mechanism, release.reach(measure), column, bits)
             for mechanism, measure, column in zip(noise.measures, release.measures, exact, strict=True)
@@ -78,14 +84,12 @@ def _in_order(cell: Cell) -> tuple[Any, ...]:
     return tuple((value is None, "" if value is None else value) for value in cell)
 
 
-def counted(
-    release: Release, rows: Sequence[tuple[Any, ...]], selected: Sequence[Cell] | None = None
-) -> list[list[int]]:
+def counted(release: Release, rows: Sequence[tuple[Any, ...]], cells: Sequence[Cell]) -> list[list[int]]:
     """For each measure its integers in every group, 0 where there are no rows. Other groups are dropped."""
     keys = len(release.keys)
     exact = {row[:keys]: row[keys:] for row in rows}
     nothing = (None,) * len(release.measures)
-    table = [exact.get(cell, nothing) for cell in release.cells(selected)]
+    table = [exact.get(cell, nothing) for cell in cells]
     return [
         [number for row in table for number in measure.vector(row[place])]
         for place, measure in enumerate(release.measures)

@@ -35,6 +35,8 @@ class Options:
     max_groups_contributed: int | None = None
     max_rows_contributed: int | None = None
     max_rows_per_group: int | None = None
+    other: bool = False
+    """Whether private keys that are not selected are counted together."""
 
 
 NOTHING: Final = Options()
@@ -117,10 +119,20 @@ def _word(text: str, label: str) -> str:  # noqa: ARG001  (all readers look alik
     return text
 
 
-_READERS: Final[dict[str, Callable[[str, str], Any]]] = {
-    field.name: _word if field.name == "privacy_unit_column" else _whole if field.name.startswith("max_") else _number
-    for field in fields(Options)
+def _flag(text: str, label: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise Refused("syntax", f"{label} is true or false", f"write {label} = true")
+    return text.lower() == "true"
+
+
+_OWN: Final[dict[str, Callable[[str, str], Any]]] = {
+    "privacy_unit_column": _word,
+    "max_groups_contributed": _whole,
+    "max_rows_contributed": _whole,
+    "max_rows_per_group": _whole,
+    "other": _flag,
 }
+_READERS: Final = {field.name: _OWN.get(field.name, _number) for field in fields(Options)}
 
 
 def with_bounds_outside(tokens: Sequence[Token]) -> list[Token]:

@@ -273,7 +273,7 @@ def whole_steps(value: str, step: Fraction | None, low: int, high: int) -> str:
 
     Theorem  Whatever the row holds, the result is NULL or an integer from `low` to `high`, if those are below 2⁵⁰.
     Proof    NaN became NULL before. Values from high·step on give `high`, those up to low·step give `low`. For those
-             between them the quotient in float64 is at most high·(1 + 2⁻⁵⁰) < high + ½, so ⌊q + ½⌋ ≤ high; likewise low.
+             between, the quotient in float64 is at most high·(1 + 2⁻⁵⁰) < high + ½, so ⌊q + ½⌋ ≤ high; likewise low.
     """
     if step is None:
         held = f"WHEN {value} >= {high} THEN {high} WHEN {value} <= {low} THEN {low}"

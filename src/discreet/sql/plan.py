@@ -69,6 +69,7 @@ class Plan:
         drawn = [
             [release.sql(), [_listed(key) for key in release.keys], str(release.contribution)]
             + [[measure.words, str(release.reach(measure))] for measure in release.measures]
+            + [release.other]
             for release in self.releases
         ]
         written = json.dumps([VERSION, self.digest, drawn], sort_keys=True)
@@ -144,7 +145,9 @@ class _Planner:
             keys = [node for node in grouping if not scope.is_owner(node)]
             return per_unit(clauses.items, clauses.having, keys, source, scope)
         limits = source.limits.within(self._options.max_groups_contributed, self._options.max_rows_per_group)
-        release, columns, after = release_select(clauses, source, scope, self._public, limits)
+        release, columns, after = release_select(
+            clauses, source, scope, self._public, limits, other=self._options.other
+        )
         self._releases.append(release)
         self._note(release)
         return Derived(after, Released(len(self._releases) - 1, columns))

@@ -7,10 +7,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from discreet.accounting.losses import Reach
-from discreet.policy.model import Key
-from discreet.quoting import name
+from discreet.policy.model import Key, Kind
+from discreet.quoting import literal, name
 from discreet.sql.aggregates import Aggregate
 from discreet.sql.keys import MOST_GROUPS, GroupKey, PrivateKey, PublicKey, too_many
 from discreet.sql.measures import Contribution, Measure
@@ -18,6 +19,7 @@ from discreet.sql.nodes import Limits, Node
 from discreet.sql.nodes.scan import SECRET
 
 Cell = tuple[Key | None, ...]
+OTHER: Final = "OTHER"
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Release:
     keys: tuple[GroupKey, ...]
     aggregates: tuple[Aggregate, ...]
     limits: Limits
+    other: bool = False
+    """Whether all private keys that are not selected are counted as one more, called OTHER."""
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
@@ -60,16 +64,28 @@ class Release:
         return self._rows if self.private_keys else min(self._rows, self.groups)
 
     def cells(self, selected: Sequence[Cell] | None = None) -> list[Cell]:
-        """Every group: public keys in the order of the policy, private ones as selected."""
-        listed = [key.values() for key in self.keys if isinstance(key, PublicKey)]
+        """Every group: public keys in the order of the policy, private ones as selected, then OTHER."""
+        return [*self.listed(selected), *(self.others() if self.other else [])]
+
+    def listed(self, selected: Sequence[Cell] | None) -> list[Cell]:
+        """Every combination of public keys, for each of the private ones."""
+        public = [key.values() for key in self.keys if isinstance(key, PublicKey)]
         if not self.private_keys:
-            return list(itertools.product(*listed))
+            return list(itertools.product(*public))
         found = []
         for chosen in selected or ():
-            for public in itertools.product(*listed):
-                private, rest = iter(chosen), iter(public)
+            for combination in itertools.product(*public):
+                private, rest = iter(chosen), iter(combination)
                 found.append(tuple(next(private if isinstance(key, PrivateKey) else rest) for key in self.keys))
         return found
+
+    def others(self) -> list[Cell]:
+        """The groups that hold what was not selected."""
+        return self.listed([self._other_key])
+
+    @property
+    def _other_key(self) -> Cell:
+        return tuple(OTHER if key.domain.kind is Kind.TEXT else None for key in self.private_keys)
 
     @cached_property
     def contribution(self) -> Contribution:
@@ -103,13 +119,27 @@ class Release:
         listed = ", ".join(private)
         return f"SELECT {listed}, {units} FROM ({self._bounded({})}) GROUP BY {listed}"
 
+    def other_sql(self, selected: Sequence[Cell]) -> str:
+        """What is counted of all private keys that were not selected, as one key.
+
+        Theorem  With it one unit still moves at most `cells` groups by `rows` rows each and `total` in all.
+        Proof    A unit's keys that are not selected fall together into one group for each combination of public keys,
+                 which makes no more groups than before; in each, at most `rows` of its rows are chosen again.
+        """
+        return self._counting(selected)
+
     def sql(self) -> str:
         """Groups with what is counted in them: keys first, then measures."""
+        return self._counting(None)
+
+    def _counting(self, others: Sequence[Cell] | None) -> str:
         arguments = list(dict.fromkeys(m.argument for m in self.measures if m.argument is not None))
         columns = {argument: name(f"x{place}") for place, argument in enumerate(arguments)}
         unit = name("u") if self.child.owner.column is not None else ""
         keys = [name(f"k{place}") for place in range(len(self.keys))]
-        rows = self._bounded(columns)
+        rows = self._bounded(columns, ordered=others is not None)
+        if others is not None:
+            rows = self._unselected(rows, others)
         partition = ", ".join([unit, *keys]) if unit else None
         totals, windows = [], []
         for place, measure in enumerate(self.measures):
@@ -124,7 +154,28 @@ class Release:
         grouping = f" GROUP BY {', '.join(keys)}" if keys else ""
         return f"SELECT {', '.join([*keys, *totals])} FROM ({rows}){grouping}"
 
-    def _bounded(self, columns: dict[str, str]) -> str:
+    def _unselected(self, rows: str, selected: Sequence[Cell]) -> str:
+        """Rows whose private keys were not selected, under the key OTHER, bounded once more."""
+        private = [place for place, key in enumerate(self.keys) if isinstance(key, PrivateKey)]
+        if selected:
+            lines = ", ".join(f"({', '.join(map(literal, cell))})" for cell in selected)
+            labels = ", ".join(name(f"s{place}") for place in private)
+            same = " AND ".join(f"{name(f'k{place}')} IS NOT DISTINCT FROM {name(f's{place}')}" for place in private)
+            rows = f"SELECT * FROM ({rows}) ANTI JOIN (VALUES {lines}) AS t({labels}) ON {same}"
+        renamed = [
+            f"{literal(value)} AS {name(f'k{place}')}" for place, value in zip(private, self._other_key, strict=True)
+        ]
+        rows = f"SELECT * REPLACE ({', '.join(renamed)}) FROM ({rows})"
+        if self.child.owner.column is None or self.contribution.rows >= self._rows:
+            return rows
+        public = [name(f"k{place}") for place, key in enumerate(self.keys) if isinstance(key, PublicKey)]
+        parts = ", ".join([name("u"), *public])
+        order = ", ".join(name(f"o{place}") for place in range(len(self.child.order)))
+        rank = f"row_number() OVER (PARTITION BY {parts} ORDER BY {order})"
+        ranked = f"SELECT *, {rank} AS {name('again')} FROM ({rows})"
+        return f"SELECT * FROM ({ranked}) WHERE {name('again')} <= {self.contribution.rows}"
+
+    def _bounded(self, columns: dict[str, str], *, ordered: bool = False) -> str:
         keys = [name(f"k{place}") for place in range(len(self.keys))]
         items = [f"{key.sql} AS {column}" for key, column in zip(self.keys, keys, strict=True)]
         items += [f"{argument} AS {column}" for argument, column in columns.items()]
@@ -132,7 +183,7 @@ class Release:
         chosen = self._chosen(keys) if ranks is None else []
         if self.child.owner.column is not None:
             items.append(f"{self.child.owner.column} AS {name('u')}")
-        if chosen:
+        if chosen or ordered:
             items += [f"{text} AS {name(f'o{place}')}" for place, text in enumerate(self.child.order)]
         listed = ", ".join(items) or "1 AS one"
         stored = f" WHERE {' AND '.join(ranks)}" if ranks else ""

@@ -132,16 +132,18 @@ def row_items(clauses: Clauses, scope: Scope) -> list[tuple[str, Expr]]:
 
 
 def release_select(
-    clauses: Clauses, source: Node, scope: Scope, public: Public, limits: Limits
+    clauses: Clauses, source: Node, scope: Scope, public: Public, limits: Limits, *, other: bool
 ) -> tuple[Release, tuple[Column, ...], After]:
     """What is counted, and what is shown of it."""
     grouping = _Grouping(clauses, source, scope, public)
     after = grouping.after()
     aggregates = tuple(shared(grouping.aggregates))
-    release = Release(source, tuple(grouping.keys), aggregates, limits)
+    release = Release(source, tuple(grouping.keys), aggregates, limits, other)
     if not aggregates:
         raise Refused("not-an-aggregate", "nothing is counted", "add COUNT(*) to the SELECT")
     _ = release.groups  # refuses if there are too many
+    if other and not release.private_keys:
+        raise Refused("syntax", "OTHER stands for private keys, and there are none", "leave other = true out")
     return release, columns_of(release), after
 
 
