@@ -156,6 +156,9 @@ def test_laplace_noise_takes_over_where_it_is_narrower() -> None:
 # several measures, exactly
 
 
+BUG_TOGETHER: Final = "two numbers of one measure miss twice as often as one, and count as one"
+
+
 Truth = Callable[..., Fraction | None]
 
 
@@ -174,16 +177,16 @@ EXACT: Final[list[tuple[str, dict[str, Any], tuple[int, int], dict[str, Truth]]]
     ("AVG(x) AS a", {"epsilon": 8}, (60, 12), {"a": mean(5, 0, 10)}),
     ("AVG(x) AS a", {"epsilon": 8}, (0, 0), {"a": mean(5, 0, 10)}),
     ("SUM(x) AS s, AVG(x) AS a", {"epsilon": 8}, (6, 4), {"s": lambda t, n: t + 5 * n, "a": mean(5, 0, 10)}),
-    ("COUNT(*) - COUNT(x) AS d", {"epsilon": 1}, (30, 22), {"d": lambda n, m: Fraction(n - m)}),
-    ("COUNT(*) * COUNT(x) AS p", {"epsilon": 1}, (30, -2), {"p": lambda n, m: Fraction(n * m)}),
-    ("COUNT(*) / COUNT(x) AS q", {"epsilon": 4}, (30, 22), {"q": lambda n, m: Fraction(n, m)}),
-    ("GREATEST(COUNT(*), COUNT(x)) AS b, ABS(COUNT(*) - 7) AS c", {"epsilon": 1}, (3, 4),
+    ("COUNT(y) - COUNT(x) AS d", {"epsilon": 1}, (30, 22), {"d": lambda n, m: Fraction(n - m)}),
+    ("COUNT(y) * COUNT(x) AS p", {"epsilon": 1}, (30, -2), {"p": lambda n, m: Fraction(n * m)}),
+    ("COUNT(y) / COUNT(x) AS q", {"epsilon": 4}, (30, 22), {"q": lambda n, m: Fraction(n, m)}),
+    ("GREATEST(COUNT(y), COUNT(x)) AS b, ABS(COUNT(y) - 7) AS c", {"epsilon": 1}, (3, 4),
      {"b": lambda n, m: Fraction(max(n, m)), "c": lambda n, _: Fraction(abs(n - 7))}),
-    ("CASE WHEN COUNT(*) > 5 THEN COUNT(x) ELSE 0 END AS w", {"epsilon": 1}, (6, 9),
+    ("CASE WHEN COUNT(y) > 5 THEN COUNT(x) ELSE 0 END AS w", {"epsilon": 1}, (6, 9),
      {"w": lambda n, m: Fraction(m if n > 5 else 0)}),
-    ("ROUND(COUNT(*) / 3, 1) + COUNT(x) % 4 AS r, SQRT(COUNT(*)) AS k", {"epsilon": 2}, (9, 5),
+    ("ROUND(COUNT(y) / 3, 1) + COUNT(x) % 4 AS r, SQRT(COUNT(y)) AS k", {"epsilon": 2}, (9, 5),
      {"r": lambda n, m: Fraction(n, 3).limit_denominator(10**9) // Fraction(1, 10) / 10 + m % 4, "k": lambda n, _: Fraction(3)}),
-    ("CLAMP(COUNT(*), 0, 8) AS h, FLOOR(COUNT(x) / 2) AS f", {"epsilon": 1}, (12, 5),
+    ("CLAMP(COUNT(y), 0, 8) AS h, FLOOR(COUNT(x) / 2) AS f", {"epsilon": 1}, (12, 5),
      {"h": lambda *_: Fraction(8), "f": lambda *_: Fraction(2)}),
 ]  # fmt: skip
 
@@ -209,6 +212,35 @@ def test_several_measures_cover_together(
             if true is None or low - 1e-9 <= true <= high + 1e-9:
                 mass += weight
         assert mass >= confidence, (column, mass)
+
+
+TOGETHER: Final = [
+    ("COUNT(*) AS n", 0.9), ("COUNT(x) AS m", 0.9), ("COUNT(*) - COUNT(x) AS d", 0.9), ("COUNT(*) + COUNT(x) AS s", 0.9),
+    ("GREATEST(COUNT(*), COUNT(x)) AS b", 0.9), ("ABS(COUNT(*)) + ABS(COUNT(x)) AS a", 0.5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("item", "confidence"), TOGETHER)
+@pytest.mark.parametrize("budget", ["pure", "both"])
+def test_counts_that_are_bought_together_cover_together(
+    budget: str, item: str, confidence: float, request: pytest.FixtureRequest
+) -> None:
+    """COUNT(x) and COUNT(*) come of two noisy numbers of one measure: rows with a value, and rows without one."""
+    if "ABS" in item:
+        request.applymarker(pytest.mark.xfail(reason=BUG_TOGETHER, strict=True))
+    price, items = {"epsilon": 0.5}, f"{item}, COUNT(*) AS other, COUNT(x) AS another"
+    sql = f"SELECT g, {items} FROM t GROUP BY g"
+    (mechanism,) = mechanisms(policy_with(budget), sql, price)
+    reach = support(mechanism, 1e-3)
+    pairs = list(itertools.product(range(-reach, reach + 1), repeat=2))
+    answer = shown(policy_with(budget, len(pairs)), sql, price, [[z for pair in pairs for z in pair]], confidence)
+    column = item.rpartition(" ")[2]
+    mass = sum(
+        pmf(mechanism, a) * pmf(mechanism, b)
+        for (a, b), row in zip(pairs, answer.intervals, strict=True)
+        if row[column][0] <= 0 <= row[column][1]
+    )
+    assert mass >= confidence
 
 
 AFTER: Final = [

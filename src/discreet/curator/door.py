@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from os import PathLike
@@ -292,12 +293,13 @@ class Curator:
 
     def _run(self, query: str, *, reads_tables: bool) -> list[tuple[Any, ...]]:
         """A query over public values."""
-        if reads_tables:
-            return self._current().rows(query, self._time_limit)
         with self._lock:
             if self._scratch is None:
                 self._scratch = Scratch()
-        return self._scratch.rows(query, self._time_limit)
+        engine = self._current() if reads_tables else self._scratch
+        with suppress(Exception):
+            return engine.rows(query, self._time_limit)
+        raise QueryFailed
 
     # answers
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -33,12 +34,12 @@ class Drawn:
         noises = [[_written(noise) for noise in release] for release in self.noises]
         selected = [None if keys is None else [list(map(_key, cell)) for cell in keys] for keys in self.selected]
         document = {"version": VERSION, "noises": noises, "values": self.values, "selected": selected}
-        return json.dumps(document, separators=(",", ":")).encode("ascii")
+        return zlib.compress(json.dumps(document, separators=(",", ":")).encode("ascii"))
 
     @classmethod
     def decode(cls, kept: bytes) -> Drawn | None:
         """None if another version of discreet kept it."""
-        document = json.loads(kept)
+        document = json.loads(zlib.decompress(kept))
         if document.get("version") != VERSION:
             return None
         noises = tuple(tuple(_read(noise) for noise in release) for release in document["noises"])

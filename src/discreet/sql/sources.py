@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from discreet.errors import Refused
 from discreet.policy import Policy, suggest
+from discreet.policy.model import Kind
 from discreet.sql.bind import Special
 from discreet.sql.expression import Expr
 from discreet.sql.nodes import Bound, Field, Join, Node, Scan, Side
@@ -194,7 +195,8 @@ class _Pair:
         matched = _matched(tests, scope, looked)
         if condition is None or not matched:
             raise _off_unit("a public table is joined by equality", "write ON private.x = public.x")
-        unique = isinstance(relation, Stored) and public.unique(relation.table.name, tuple(matched))
+        exact = tuple(column for column, bytewise in matched if bytewise)
+        unique = isinstance(relation, Stored) and bool(exact) and public.unique(relation.table.name, exact)
         if node.owner.column is None and not unique:
             raise _off_unit(
                 "rows that are their own unit may match one public row only", "join on a column that is unique there"
@@ -229,8 +231,11 @@ def _all(tests: list[Any], scope: Scope) -> Expr | None:
     return truth(scope.bind(tree), "ON")
 
 
-def _matched(tests: list[Any], scope: Scope, looked: list[Field]) -> list[str]:
-    """The public columns that must equal something private."""
+def _matched(tests: list[Any], scope: Scope, looked: list[Field]) -> list[tuple[str, bool]]:
+    """The public columns that must equal something private, and whether no two values can equal the same.
+
+    Numbers are compared after a cast: two large integers may equal one float.
+    """
     public = {field.expr.sql: field.name for field in looked}
     found = []
     for test in tests:
@@ -239,5 +244,6 @@ def _matched(tests: list[Any], scope: Scope, looked: list[Field]) -> list[str]:
         sides = [scope.bind(part) for part in (test.this, test.expression)]
         for mine, other in (sides, sides[::-1]):
             if mine.sql in public and other.columns() and not other.columns() & public.keys():
-                found.append(public[mine.sql])
+                same = mine.domain.kind is other.domain.kind is not Kind.NUMBER and other.function is None
+                found.append((public[mine.sql], same))
     return found

@@ -19,7 +19,7 @@ from discreet.sql.measures import Contribution
 
 Floats = NDArray[np.float64]
 MOST_LEAVES: Final = 2**16
-MOST_NUMBERS: Final = 4_000_000
+MOST_NUMBERS: Final = 500_000
 """Noisy counts that one question draws for its trees, about."""
 
 
