@@ -367,7 +367,9 @@ class Counting:
         self.inner.close()
 
 
-PEOPLE: Final = [{"patient_id": i, "age": 20 + i % 50, "sex": "FM"[i % 2], "zip": f"z{i}", "vip": True} for i in range(40)]
+PEOPLE: Final = [
+    {"patient_id": i, "age": 20 + i % 50, "sex": "FM"[i % 2], "zip": f"z{i}", "vip": True} for i in range(40)
+]
 DATA: Final = {"patients": PEOPLE, "visits": [{"visit_id": i, "patient_id": i % 40, "cost": i} for i in range(90)]}
 
 
@@ -511,7 +513,9 @@ def test_failing_noise_fails_in_the_same_way(policy: Policy, memory: Memory) -> 
 
 class Slow(Counting):
     def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
-        return self.inner.rows("SELECT COUNT(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range = -1", seconds)
+        return self.inner.rows(
+            "SELECT COUNT(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range = -1", seconds
+        )
 
 
 def test_a_question_that_takes_too_long_stays_charged(policy: Policy, memory: Memory) -> None:
@@ -525,9 +529,7 @@ def test_a_question_that_takes_too_long_stays_charged(policy: Policy, memory: Me
 
 
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
-def test_an_interrupted_question_stays_charged(
-    policy: Policy, memory: Memory, interrupt: type[BaseException]
-) -> None:
+def test_an_interrupted_question_stays_charged(policy: Policy, memory: Memory, interrupt: type[BaseException]) -> None:
     with over(policy, Failing(policy, memory, interrupt())) as curator:
         with pytest.raises(interrupt):
             curator.query(COUNT, epsilon=0.1)
@@ -539,7 +541,9 @@ def test_an_interrupted_question_stays_charged(
         assert len(curator.entries()) == 2
 
 
-@pytest.mark.xfail(reason="a source that cannot be read is told to analysts, free of charge, before the charge", strict=True)
+@pytest.mark.xfail(
+    reason="a source that cannot be read is told to analysts, free of charge, before the charge", strict=True
+)
 def test_broken_sources_have_one_fixed_text_for_analysts(tmp_path: Path) -> None:
     twice = "SELECT 4711 AS visit_id, i % 90 AS patient_id, 1.5 AS cost FROM range(250) AS t(i)"
     hospital(tmp_path, PURE, {"visits.parquet": twice})

@@ -102,7 +102,9 @@ def mechanisms(policy: Policy, sql: str, price: dict[str, Any]) -> list[Additive
     return scripted.mechanisms
 
 
-def shown(policy: Policy, sql: str, price: dict[str, Any], values: Sequence[Sequence[int]], confidence: float) -> Answer:
+def shown(
+    policy: Policy, sql: str, price: dict[str, Any], values: Sequence[Sequence[int]], confidence: float
+) -> Answer:
     with answering(policy, Scripted(values)) as curator:
         return curator.query(sql, confidence=confidence, **price)
 
@@ -286,7 +288,10 @@ def test_real_answers_are_covered(budget: str) -> None:
     for column, label in enumerate(answer.columns[1:], start=1):
         missed = sum(not row[label][0] <= 0 <= row[label][1] for row in answer.intervals)
         assert missed <= most, label
-        inside = [row[label][0] <= values[column] <= row[label][1] for row, values in zip(answer.intervals, answer.rows, strict=True)]
+        inside = [
+            row[label][0] <= values[column] <= row[label][1]
+            for row, values in zip(answer.intervals, answer.rows, strict=True)
+        ]
         assert all(inside)
     assert len({row[1] for row in answer.rows}) > 3
 
@@ -327,7 +332,9 @@ def test_the_same_noisy_values_give_the_same_answer_whatever_the_data(sql: str) 
     for rows in ([], [{"g": i % 9, "x": i % 11, "y": i / 8} for i in range(40)], [{"x": 10**9, "y": "inf"}]):
         engine = Memory(policy, {"t": rows})
 
-        def scripted(_: object, __: object, exact: Sequence[int], ___: object, calls: Any = iter(noisy)) -> Sequence[int]:
+        def scripted(
+            _: object, __: object, exact: Sequence[int], ___: object, calls: Any = iter(noisy)
+        ) -> Sequence[int]:
             return next(calls)[: len(exact)]
 
         scripted.__defaults__ = (iter(noisy),)

@@ -244,7 +244,9 @@ def test_true_values_never_leave_the_domain(label: str, request: pytest.FixtureR
         request.applymarker(pytest.mark.xfail(reason=BUG_CAST, strict=True))
     function, true = FUNCTIONS[label], TRUE_VALUES[label]
     dice = random.Random(label)
-    count = len(function.takes.rstrip("*")) + function.takes.endswith("*") * (label in ("LEAST", "GREATEST", "COALESCE"))
+    count = len(function.takes.rstrip("*")) + function.takes.endswith("*") * (
+        label in ("LEAST", "GREATEST", "COALESCE")
+    )
     for _ in range(600):
         domains = [random_domain(dice) for _ in range(count)]
         found = function.domain(domains)
@@ -263,9 +265,7 @@ def test_choices_that_leave_nulls_out_stay_in_their_domain() -> None:
     dice = random.Random(3)
     for _ in range(1000):
         domains = [random_domain(dice) for _ in range(dice.randint(2, 4))]
-        points = [
-            random_point(dice, inside) if inside.certain or dice.random() < 0.5 else None for inside in domains
-        ]
+        points = [random_point(dice, inside) if inside.certain or dice.random() < 0.5 else None for inside in domains]
         given = [point for point in points if point is not None]
         if given:
             assert within(min(given), FUNCTIONS["LEAST"].domain(domains))
@@ -275,7 +275,24 @@ def test_choices_that_leave_nulls_out_stay_in_their_domain() -> None:
 
 
 COMPUTED: Final = [
-    *("+", "-", "*", "/", "//", "%", "NEGATE", "ABS", "ROUND", "ROUND TO", "FLOOR", "CEIL", "SQRT", "EXP", "LN", "LOG10"),
+    *(
+        "+",
+        "-",
+        "*",
+        "/",
+        "//",
+        "%",
+        "NEGATE",
+        "ABS",
+        "ROUND",
+        "ROUND TO",
+        "FLOOR",
+        "CEIL",
+        "SQRT",
+        "EXP",
+        "LN",
+        "LOG10",
+    ),
     *("LOG", "POWER", "LEAST", "GREATEST", "CLAMP", "WIDTH_BUCKET", "CASE", "COALESCE", "NULLIF", "CAST INTEGER"),
     "CAST NUMBER",
 ]
@@ -323,7 +340,9 @@ def test_computed_values_stay_in_the_domain_up_to_one_rounding(label: str, reque
         for _ in range(40):
             expr, domains = numeric_call(dice, label)
             points = [[random_point(dice, inside) for inside in domains] for _ in range(12)]
-            lines = ", ".join(f"({', '.join(number(value, d) for value, d in zip(row, domains, strict=True))})" for row in points)
+            lines = ", ".join(
+                f"({', '.join(number(value, d) for value, d in zip(row, domains, strict=True))})" for row in points
+            )
             columns = ", ".join(f"x{place}" for place in range(len(domains)))
             rows = connection.execute(f"SELECT {expr.sql}, {columns} FROM (VALUES {lines}) AS t({columns})").fetchall()
             low, high = expr.domain.numbers
@@ -332,11 +351,19 @@ def test_computed_values_stay_in_the_domain_up_to_one_rounding(label: str, reque
                     continue
                 exact = Fraction(value)
                 assert low is None or low - slack(low, label) <= exact, (expr.sql, domains, inputs, value, float(low))
-                assert high is None or exact <= high + slack(high, label), (expr.sql, domains, inputs, value, float(high))
+                assert high is None or exact <= high + slack(high, label), (
+                    expr.sql,
+                    domains,
+                    inputs,
+                    value,
+                    float(high),
+                )
                 assert expr.domain.kind is not Kind.INTEGER or exact.denominator == 1
 
 
-@pytest.mark.xfail(reason="keys at declared bounds: listed in exact arithmetic, rows are numbered in floats", strict=True)
+@pytest.mark.xfail(
+    reason="keys at declared bounds: listed in exact arithmetic, rows are numbered in floats", strict=True
+)
 @pytest.mark.parametrize(
     ("label", "low", "constants"), [("WIDTH_BUCKET", "0.57", ["0", "1", "100"]), ("//", "0.3", ["0.1"])]
 )
@@ -359,7 +386,9 @@ def test_results_are_multiples_of_the_step_that_is_promised() -> None:
     whole = Domain(Kind.INTEGER, Fraction(-3), Fraction(3))
     odd = Domain(Kind.NUMBER, Fraction(0), Fraction(1))
     test = Domain(Kind.BOOLEAN)
-    for parts in itertools.product([stepped, whole, odd, Domain.of(Fraction(1, 2)), Domain.of(Fraction(1, 3))], repeat=2):
+    for parts in itertools.product(
+        [stepped, whole, odd, Domain.of(Fraction(1, 2)), Domain.of(Fraction(1, 3))], repeat=2
+    ):
         for label, arguments in (("CASE", [test, *parts]), ("COALESCE", list(parts))):
             found = FUNCTIONS[label].domain(arguments)
             if found.step is not None:
@@ -384,7 +413,9 @@ DATE_FUNCTIONS = [label for label, function in FUNCTIONS.items() if function.tak
 
 def random_moment(dice: random.Random) -> datetime:
     if dice.random() < 0.3:
-        return dice.choice([datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59), datetime(2024, 2, 29), datetime(2000, 1, 1)])
+        return dice.choice(
+            [datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59), datetime(2024, 2, 29), datetime(2000, 1, 1)]
+        )
     return datetime(1900, 1, 1) + timedelta(minutes=dice.randint(0, 200 * 365 * 24 * 60))
 
 
@@ -392,7 +423,11 @@ def span(dice: random.Random, kind: Kind, *, short: bool) -> tuple[Domain, Any]:
     """A domain of dates or times, and a point in it."""
     first = random_moment(dice)
     longest = timedelta(days=60) if short else timedelta(days=10_000)
-    last = min(datetime.max - timedelta(days=2), first) + longest * dice.random() if first < datetime(9000, 1, 1) else first
+    last = (
+        min(datetime.max - timedelta(days=2), first) + longest * dice.random()
+        if first < datetime(9000, 1, 1)
+        else first
+    )
     share = dice.choice([0.0, 1.0, dice.random()])
     point = first + (last - first) * share
     if kind is Kind.DATE:

@@ -247,7 +247,9 @@ def test_outer_questions_work_on_what_was_released() -> None:
     dice = random.Random(5)
     rows = [random_row(dice) for _ in range(40)]
     plain = Plain(rows)
-    counts = [row[0] for row in plain.connection.execute("SELECT count(*) FROM t WHERE k IS NOT NULL GROUP BY k").fetchall()]
+    counts = [
+        row[0] for row in plain.connection.execute("SELECT count(*) FROM t WHERE k IS NOT NULL GROUP BY k").fetchall()
+    ]
     inner = "SELECT k, COUNT(*) AS m FROM t GROUP BY k"
     with opened(policy_of(table()), {"t": rows}) as curator:
         assert curator.query(f"SELECT SUM(m), MAX(m), MIN(m), COUNT(*) FROM ({inner}) AS q", epsilon=1).rows == [
@@ -255,7 +257,11 @@ def test_outer_questions_work_on_what_was_released() -> None:
         ]
         assert curator.query(f"WITH q AS ({inner}) SELECT DISTINCT m > 0 FROM q", epsilon=1).rows == [(True,)]
         assert curator.query("SELECT COUNT(*) / 4, ROUND(COUNT(*) / 7, 2), -COUNT(*) FROM t", epsilon=1).rows == [
-            (plain.rows("count(*) / 4")[0][0], round(plain.rows("count(*) / 7")[0][0], 2), -plain.rows("count(*)")[0][0])
+            (
+                plain.rows("count(*) / 4")[0][0],
+                round(plain.rows("count(*) / 7")[0][0], 2),
+                -plain.rows("count(*)")[0][0],
+            )
         ]
 
 
@@ -307,7 +313,13 @@ LIMITS = [(1, 1, 1), (2, 1, 2), (3, 2, 3), (4, 2, 2), (5, 5, 1), (6, 3, 2)]
 @pytest.mark.parametrize("limits", LIMITS)
 @pytest.mark.parametrize(
     ("key", "listed"),
-    [("k", ["x", "y", "z"]), ("f", [False, True]), ("a % 4", [0, 1, 2, 3]), ("n", ["p", "q", None]), ("d", range(-5, 6))],
+    [
+        ("k", ["x", "y", "z"]),
+        ("f", [False, True]),
+        ("a % 4", [0, 1, 2, 3]),
+        ("n", ["p", "q", None]),
+        ("d", range(-5, 6)),
+    ],
 )
 def test_bounded_rows_and_groups_are_those_of_the_ranks(
     limits: tuple[int, int, int], key: str, listed: Sequence[Any]
@@ -400,7 +412,7 @@ def many_rows(folder: Path) -> Path:
         """)
     path = folder / "world.toml"
     path.write_text(
-        '''
+        """
 name = "world"
 [budget]
 epsilon = 3
@@ -416,7 +428,7 @@ a = { type = "integer", min = 0, max = 20 }
 b = { min = -10, max = 10, step = 0.25 }
 c = { min = 0, max = 400 }
 k = { values = ["x", "y", "z"] }
-''',
+""",
         encoding="utf-8",
     )
     return path

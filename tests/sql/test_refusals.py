@@ -254,7 +254,9 @@ def mutated(dice: random.Random) -> str:
             start = dice.randrange(len(other))
             words[place:place] = [f"{word} " for word in other[start : start + 6]]
         else:
-            words[place] = dice.choice(["(", ")", "'", '"', "*", ",", ";", "--", "é", "\x07", "1e", "0x", "NULL", "{", "[", "::"])
+            words[place] = dice.choice(
+                ["(", ")", "'", '"', "*", ",", ";", "--", "é", "\x07", "1e", "0x", "NULL", "{", "[", "::"]
+            )
         if not words:
             break
     return "".join(words)

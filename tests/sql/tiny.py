@@ -99,13 +99,13 @@ DATA: Final[Mapping[str, Sequence[Row]]] = {
     "visits": [
         _visit(1, "p1", "A", "acute", 10, 1, True, "2024-01-05", "flu"),
         _visit(2, "p1", "A", "planned", 20, 2, False, "2024-02-10", "flu"),
-        _visit(3, "p1", "B", None, 30.5, 3, True, "2024-03-15", "cold"),
+        _visit(3, "p1", "B", "acute", 30.5, 3, True, "2024-02-15", "cold"),
         _visit(4, "p2", "A", "planned", 40, 0, False, "2024-01-20", "flu"),
         _visit(5, "p2", "B", "acute", None, 4, None, "2024-02-25", "cough"),
         _visit(6, "p3", "B", "acute", 250, 12, True, "2024-01-31", "flu"),
         _visit(7, "p3", "Z", "odd", 5, 1, False, "2025-01-01", None),
         _visit(8, None, "A", "acute", 99, 9, True, "2024-01-01", "flu"),
-        _visit(9, "p2", "A", None, 15, 2, True, "2024-03-01", "flu"),
+        _visit(9, "p2", "A", "acute", 15, 2, True, "2024-01-21", "flu"),
     ],
     "patients": [
         {"patient": "p1", "age": 30, "sex": "f", "city": "Ulm"},

@@ -149,7 +149,7 @@ class _Planner:
             clauses, source, scope, self._public, limits, other=self._options.other
         )
         self._releases.append(release)
-        self._note(release)
+        self._note(release, chosen_first=clauses.where is not None)
         return Derived(after, Released(len(self._releases) - 1, columns))
 
     def _within(self, source: Node) -> Node:
@@ -163,14 +163,15 @@ class _Planner:
             return Bound(source, most)
         return source
 
-    def _note(self, release: Release) -> None:
+    def _note(self, release: Release, *, chosen_first: bool) -> None:
         bound, unit = release.contribution, self._policy.unit
         if release.child.owner.column is not None:
             rows = f"at most {bound.total} rows of each {unit} count"
             if bound.total == 1:
                 rows = f"one row of each {unit} counts"
             groups = f", in at most {bound.cells} groups" if bound.cells > 1 else ""
-            self._notes += [f"{rows}{groups}, chosen at random before WHERE applies", DROPPED]
+            order = ", chosen before WHERE applies" if chosen_first else ""
+            self._notes += [f"{rows}{groups}{order}", DROPPED]
         self._notes += [aggregate.note for aggregate in release.aggregates if aggregate.note]
         if any(not key.domain.nullable for key in release.keys):
             self._notes.append("rows whose key is NULL or not listed are left out")

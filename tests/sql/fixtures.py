@@ -1,0 +1,785 @@
+"""Questions with what they must give, over the tiny hospital of `tiny.py`.
+
+Plain data. Every expected figure was worked out from the rows and from the rules of the language, by hand or with
+`statistics`, and never read off an answer. A reach is (l1, l2²) in whole steps: of cost a step is 0.5, of whole numbers
+it is 1. A patient has up to 4 visits in up to 2 groups, so a count of visits reaches (4, 16).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Final
+
+Reach = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """A question that is answered.
+
+    gives    the exact rows, noise off; near is how far a number may be from them.
+    rows     rows per unit below each release; groups: how many combinations of public keys each has.
+    reach    of each measure of each release, in order.
+    """
+
+    part: str
+    shows: str
+    text: str
+    gives: Sequence[tuple[Any, ...]]
+    rows: Sequence[int] = (4,)
+    groups: Sequence[int] = (1,)
+    reach: Sequence[Reach] = ((4, 16),)
+    columns: Sequence[str] | None = None
+    policy: str = "pure"
+    price: Mapping[str, Any] = field(default_factory=lambda: {"epsilon": 1})
+    params: Mapping[str, Any] | None = None
+    near: float = 1e-9
+    function: str | None = None
+    """The row of the table of functions that it is there for."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A question that is refused, what the message proposes (a part of it), and the question after doing that."""
+
+    code: str
+    shows: str
+    text: str
+    says: str
+    fixed: str | None
+    """None where the fix lies with the owner and not in the text: `policy` and `price` say what changes."""
+    policy: str = "pure"
+    price: Mapping[str, Any] = field(default_factory=lambda: {"epsilon": 1})
+    fixed_policy: str | None = None
+    fixed_price: Mapping[str, Any] | None = None
+
+
+# the tiny hospital's columns, held between their bounds, rows of nobody left out
+
+NIGHTS: Final = [1, 2, 3, 0, 4, 10, 1, 2]
+COST: Final = [10, 20, 30.5, 40, 100, 5, 15]
+PAIRS: Final = [(1, 10), (2, 20), (3, 30.5), (0, 40), (10, 100), (1, 5), (2, 15)]
+"""(nights, cost) where both are there."""
+_X: Final = [float(nights) for nights, _ in PAIRS]
+_Y: Final = [float(cost) for _, cost in PAIRS]
+_LINE: Final = statistics.linear_regression(_X, _Y)
+_COVARIANCE: Final = statistics.covariance(_X, _Y)
+
+ONE: Final = (4, 16)
+"""A count of visits."""
+SINGLE: Final = (1, 1)
+"""A count of patients, of units, or of rows that are units."""
+_SPREAD: Final = (ONE, (20, 400), (100, 10_000))
+_COVAR: Final = (ONE, (20, 400), (400, 160_000), (2_000, 4_000_000))
+_SLOPE: Final = (*_COVAR, (100, 10_000))
+
+
+def _half(scale: float, confidence: float = 0.95) -> int:
+    """The least t with P(|Z| ≤ t) ≥ confidence, for discrete Laplace noise."""
+    a = math.exp(-1 / scale)
+    return next(t for t in range(10_000) if 2 * a ** (t + 1) / (1 + a) <= 1 - confidence)
+
+
+def _spread(name: str, value: float, *, near: float = 1e-9) -> Fixture:
+    return Fixture("aggregates", name, f"SELECT {name}(nights) FROM visits", [(value,)], reach=_SPREAD, near=near)
+
+
+AGGREGATES: Final = (
+    Fixture("aggregates", "COUNT(*)", "SELECT COUNT(*) FROM visits", [(8,)], columns=("COUNT(*)",)),
+    Fixture("aggregates", "COUNT(x)", "SELECT COUNT(cost) AS n FROM visits", [(7,)], columns=("n",)),
+    Fixture(
+        "aggregates", "COUNT(DISTINCT unit)", "SELECT COUNT(DISTINCT patient) FROM visits", [(3,)], reach=(SINGLE,)
+    ),
+    Fixture("aggregates", "COUNT(DISTINCT x)", "SELECT COUNT(DISTINCT nights) FROM visits", [(6,)]),
+    Fixture("aggregates", "COUNT_IF", "SELECT COUNT_IF(urgent) FROM visits", [(4,)]),
+    Fixture("aggregates", "FILTER", "SELECT COUNT(*) FILTER (WHERE nights > 1) FROM visits", [(5,)]),
+    Fixture(
+        "aggregates",
+        "FILTER on a sum",
+        "SELECT SUM(nights) FILTER (WHERE urgent) FROM visits",
+        [(16,)],
+        reach=((40, 1600),),
+    ),
+    Fixture("aggregates", "SUM", "SELECT SUM(cost) FROM visits", [(220.5,)], reach=((800, 640_000),)),
+    Fixture(
+        "aggregates",
+        "SUM by group",
+        "SELECT ward, SUM(nights) AS s FROM visits GROUP BY ward",
+        [("A", 5), ("B", 17), ("C", 0)],
+        groups=(3,),
+        reach=((40, 1600),),
+        columns=("ward", "s"),
+    ),
+    Fixture("aggregates", "AVG", "SELECT AVG(cost) FROM visits", [(31.5,)], reach=((400, 160_000), ONE)),
+    Fixture(
+        "aggregates",
+        "SUM beside AVG, bought once",
+        "SELECT SUM(nights), AVG(nights) FROM visits",
+        [(23, 2.875)],
+        reach=((20, 400), ONE),
+    ),
+    _spread("VAR_POP", statistics.pvariance(NIGHTS)),
+    _spread("VAR_SAMP", statistics.variance(NIGHTS)),
+    _spread("VARIANCE", statistics.variance(NIGHTS)),
+    _spread("STDDEV_POP", statistics.pstdev(NIGHTS)),
+    _spread("STDDEV_SAMP", statistics.stdev(NIGHTS)),
+    _spread("STDDEV", statistics.stdev(NIGHTS)),
+    Fixture(
+        "aggregates",
+        "COVAR_POP",
+        "SELECT COVAR_POP(nights, cost) FROM visits",
+        [(_COVARIANCE * 6 / 7,)],
+        reach=_COVAR,
+    ),
+    Fixture("aggregates", "COVAR_SAMP", "SELECT COVAR_SAMP(nights, cost) FROM visits", [(_COVARIANCE,)], reach=_COVAR),
+    Fixture(
+        "aggregates",
+        "CORR",
+        "SELECT CORR(nights, cost) FROM visits",
+        [(statistics.correlation(_X, _Y),)],
+        reach=(*_SLOPE, (40_000, 1_600_000_000)),
+    ),
+    Fixture("aggregates", "REGR_SLOPE", "SELECT REGR_SLOPE(cost, nights) FROM visits", [(_LINE[0],)], reach=_SLOPE),
+    Fixture(
+        "aggregates", "REGR_INTERCEPT", "SELECT REGR_INTERCEPT(cost, nights) FROM visits", [(_LINE[1],)], reach=_SLOPE
+    ),
+    Fixture("aggregates", "MEDIAN", "SELECT MEDIAN(nights) FROM visits", [(2,)]),
+    Fixture(
+        "aggregates",
+        "PERCENTILE_CONT(x, q)",
+        "SELECT PERCENTILE_CONT(cost, 0.5) FROM visits",
+        [(20,)],
+        reach=((16, 64),),
+        near=0.002,
+    ),
+    Fixture(
+        "aggregates",
+        "PERCENTILE_CONT … WITHIN GROUP",
+        "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY cost) FROM visits",
+        [(20,)],
+        reach=((16, 64),),
+        near=0.002,
+    ),
+    Fixture("aggregates", "QUANTILE_CONT", "SELECT QUANTILE_CONT(nights, 0.25) FROM visits", [(1,)]),
+    Fixture("aggregates", "QUANTILE", "SELECT QUANTILE(nights, 0.75) FROM visits", [(3,)]),
+    Fixture(
+        "aggregates",
+        "quantiles by group, from one tree",
+        "SELECT ward, MEDIAN(cost) AS m, PERCENTILE_CONT(cost, 0.99) AS top FROM visits WHERE ward <> 'C' GROUP BY ward"
+        " HAVING ward = 'A'",
+        [("A", 15, 40)],
+        groups=(3,),
+        reach=((16, 64),),
+        near=5.002,
+    ),
+    Fixture("aggregates", "MIN", "SELECT MIN(nights) FROM visits", [(0,)]),
+    Fixture("aggregates", "MAX", "SELECT MAX(nights) FROM visits", [(10,)]),
+    Fixture("aggregates", "MODE", "SELECT MODE(ward) FROM visits", [("A",)]),
+    Fixture(
+        "aggregates", "MODE … WITHIN GROUP", "SELECT MODE() WITHIN GROUP (ORDER BY kind) FROM visits", [("acute",)]
+    ),
+    Fixture(
+        "aggregates",
+        "APPROX_TOP_COUNT",
+        "SELECT APPROX_TOP_COUNT(ward, 2) FROM visits",
+        [([{"value": "A", "count": 4}, {"value": "B", "count": 3}],)],
+    ),
+    Fixture(
+        "aggregates",
+        "HISTOGRAM",
+        "SELECT HISTOGRAM(nights, 5) FROM visits",
+        [([{"value": 2.0 * place, "count": count} for place, count in enumerate((3, 3, 1, 0, 1))],)],
+    ),
+)
+
+
+_CITIES: Final = (("Bonn", 1), ("Ulm", 2))
+
+KEYS: Final = (
+    Fixture(
+        "keys",
+        "declared values",
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward",
+        [("A", 4), ("B", 3), ("C", 0)],
+        groups=(3,),
+    ),
+    Fixture(
+        "keys",
+        "declared values that may be NULL",
+        "SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind",
+        [("acute", 5), ("planned", 2), (None, 1)],
+        groups=(3,),
+    ),
+    Fixture(
+        "keys",
+        "a boolean",
+        "SELECT urgent, COUNT(*) AS n FROM visits GROUP BY urgent",
+        [(False, 3), (True, 4)],
+        groups=(2,),
+    ),
+    Fixture(
+        "keys",
+        "an expression with few values",
+        "SELECT age % 3 AS rest, COUNT(*) AS n FROM patients GROUP BY rest",
+        [(0, 2), (1, 1), (2, 1)],
+        rows=(1,),
+        groups=(3,),
+        reach=(SINGLE,),
+    ),
+    Fixture(
+        "keys",
+        "CASE over values that you name",
+        "SELECT CASE WHEN age >= 45 THEN 'old' ELSE 'young' END AS which, COUNT(*) AS n FROM patients GROUP BY which",
+        [("old", 2), ("young", 2)],
+        rows=(1,),
+        groups=(2,),
+        reach=(SINGLE,),
+    ),
+    Fixture(
+        "keys",
+        "CASE over private text",
+        "SELECT CASE note WHEN 'flu' THEN 'flu' WHEN 'mumps' THEN 'mumps' ELSE 'other' END AS why, COUNT(*) AS n"
+        " FROM visits GROUP BY why",
+        [("flu", 5), ("mumps", 0), ("other", 3)],
+        groups=(3,),
+    ),
+    Fixture(
+        "keys",
+        "numbers cut by WIDTH_BUCKET",
+        "SELECT WIDTH_BUCKET(age, 0, 100, 4) AS part, COUNT(*) AS n FROM patients GROUP BY part",
+        [(1, 0), (2, 2), (3, 1), (4, 0), (5, 1)],
+        rows=(1,),
+        groups=(5,),
+        reach=(SINGLE,),
+    ),
+    Fixture(
+        "keys",
+        "dates cut by DATE_TRUNC",
+        "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS n FROM visits GROUP BY month",
+        [(date(2024, 1, 1), 4), (date(2024, 2, 1), 3), (date(2024, 3, 1), 0)],
+        groups=(3,),
+    ),
+    Fixture(
+        "keys",
+        "a part of a date",
+        "SELECT EXTRACT(quarter FROM day) AS quarter, COUNT(*) AS n FROM visits GROUP BY quarter",
+        [(1, 8), (2, 0), (3, 0), (4, 0)],
+        groups=(4,),
+    ),
+    Fixture(
+        "keys",
+        "whole numbers between bounds",
+        "SELECT age, COUNT(*) AS n FROM patients GROUP BY age HAVING COUNT(*) > 0",
+        [(30, 1), (40, 1), (50, 1)],
+        rows=(1,),
+        groups=(101,),
+        reach=(SINGLE,),
+    ),
+    Fixture(
+        "keys",
+        "days between bounds",
+        "SELECT d, COUNT(*) AS n FROM beds GROUP BY d HAVING COUNT(*) > 0",
+        [(date(2024, 2, 29), 1), (date(2024, 12, 31), 1)],
+        rows=(1,),
+        groups=(366,),
+        reach=(SINGLE,),
+    ),
+    Fixture(
+        "keys",
+        "a column of a public table",
+        "SELECT floor, COUNT(*) AS n FROM visits JOIN wards ON visits.ward = wards.ward GROUP BY floor",
+        [(1, 4), (2, 3), (3, 0)],
+        groups=(3,),
+    ),
+    Fixture(
+        "keys",
+        "two keys",
+        "SELECT sex, age >= 45 AS old, COUNT(*) AS n FROM patients GROUP BY sex, old",
+        [("f", False, 1), ("f", True, 1), ("m", False, 1), ("m", True, 0), (None, False, 0), (None, True, 1)],
+        rows=(1,),
+        groups=(6,),
+        reach=(SINGLE,),
+    ),
+    Fixture(
+        "keys",
+        "private keys, selected by noise",
+        "SELECT city, COUNT(*) AS n FROM patients GROUP BY city",
+        _CITIES,
+        rows=(1,),
+        reach=(SINGLE,),
+        policy="delta",
+    ),
+    Fixture(
+        "keys",
+        "private keys that are computed",
+        "SELECT UPPER(city) AS town, COUNT(*) AS n FROM patients GROUP BY town",
+        [("BONN", 1), ("ULM", 2)],
+        rows=(1,),
+        reach=(SINGLE,),
+        policy="delta",
+    ),
+    Fixture(
+        "keys",
+        "private keys beside public ones",
+        "SELECT city, sex, COUNT(*) AS n FROM patients GROUP BY city, sex",
+        [
+            ("Bonn", "f", 0),
+            ("Bonn", "m", 0),
+            ("Bonn", None, 1),
+            ("Ulm", "f", 1),
+            ("Ulm", "m", 1),
+            ("Ulm", None, 0),
+        ],
+        rows=(1,),
+        groups=(3,),
+        reach=(SINGLE,),
+        policy="delta",
+    ),
+)
+
+
+def _join(shows: str, source: str, count: int, rows: int, reach: Reach) -> Fixture:
+    return Fixture("joins", shows, f"SELECT COUNT(*) FROM {source}", [(count,)], rows=(rows,), reach=(reach,))
+
+
+JOINS: Final = (
+    _join("private INNER", "visits JOIN patients ON visits.patient = patients.patient", 8, 4, ONE),
+    _join("private LEFT", "patients LEFT JOIN visits ON visits.patient = patients.patient", 9, 4, ONE),
+    _join("private RIGHT", "visits RIGHT JOIN patients ON visits.patient = patients.patient", 9, 4, ONE),
+    _join("private FULL", "visits FULL JOIN patients ON visits.patient = patients.patient", 9, 5, (5, 25)),
+    _join("USING", "visits JOIN patients USING (patient)", 8, 4, ONE),
+    _join("further conditions", "visits AS v JOIN patients AS p ON v.patient = p.patient AND v.cost > 15", 4, 4, ONE),
+    _join("many to many", "labs JOIN visits ON labs.patient = visits.patient", 9, 8, (8, 64)),
+    _join("a table with itself, on the unit", "labs AS a JOIN labs AS b ON a.patient = b.patient", 5, 4, ONE),
+    _join("public INNER", "visits JOIN wards ON visits.ward = wards.ward", 7, 4, ONE),
+    _join("public INNER, public side first", "wards JOIN visits ON visits.ward = wards.ward", 7, 4, ONE),
+    _join("public LEFT", "visits LEFT JOIN wards ON visits.ward = wards.ward", 8, 4, ONE),
+    _join("public RIGHT, public side first", "wards RIGHT JOIN visits ON visits.ward = wards.ward", 8, 4, ONE),
+    _join("public, several matches: rows are chosen again", "visits JOIN stays ON visits.ward = stays.ward", 9, 4, ONE),
+    _join("rows that are units, with one match", "beds JOIN wards ON beds.ward = wards.ward", 2, 1, SINGLE),
+    Fixture(
+        "joins",
+        "along a foreign key",
+        "SELECT COUNT(*), SUM(level) FROM labs",
+        [(3, 32)],
+        rows=(2,),
+        reach=((2, 4), (40, 1600)),
+    ),
+    Fixture(
+        "joins",
+        "keys of the other table",
+        "SELECT sex, COUNT(*) AS n FROM visits JOIN patients USING (patient) GROUP BY sex",
+        [("f", 3), ("m", 3), (None, 2)],
+        groups=(3,),
+    ),
+    Fixture(
+        "joins",
+        "unmatched rows have a NULL key",
+        "SELECT wing, COUNT(*) AS n FROM visits LEFT JOIN wards ON visits.ward = wards.ward GROUP BY wing",
+        [("east", 7), ("west", 0), (None, 1)],
+        groups=(3,),
+    ),
+)
+
+
+def _per_unit(total: str, of: str, result: Any, reach: Reach, shows: str) -> Fixture:
+    text = f"SELECT {total} FROM (SELECT patient, {of} AS v FROM visits GROUP BY patient)"
+    return Fixture("subqueries", shows, text, [(result,)], rows=(1,), reach=(reach,))
+
+
+def _window(total: str, of: str, result: Any, shows: str, reach: Reach = ONE, where: str = "") -> Fixture:
+    text = f"SELECT {total} FROM (SELECT {of} AS v FROM visits){where}"
+    return Fixture("subqueries", shows, text, [(result,)], reach=(reach,))
+
+
+SUBQUERIES: Final = (
+    Fixture(
+        "subqueries",
+        "rows that are kept",
+        "SELECT COUNT(*) FROM (SELECT patient, ward FROM visits WHERE urgent)",
+        [(4,)],
+    ),
+    Fixture(
+        "subqueries",
+        "a CTE",
+        "WITH stay AS (SELECT patient, nights * 2 AS double FROM visits) SELECT SUM(double) FROM stay",
+        [(46,)],
+        reach=((80, 6400),),
+    ),
+    Fixture(
+        "subqueries",
+        "a CTE that is joined with itself",
+        "WITH v AS (SELECT patient, nights FROM visits) SELECT COUNT(*) FROM v AS a JOIN v AS b ON a.patient = b.patient",
+        [(22,)],
+        rows=(16,),
+        reach=((16, 256),),
+    ),
+    Fixture(
+        "subqueries",
+        "rows of a unit, averaged",
+        "SELECT AVG(n) FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient)",
+        [(8 / 3,)],
+        rows=(1,),
+        reach=((2, 4), SINGLE),
+    ),
+    Fixture(
+        "subqueries",
+        "how many units have so many rows",
+        "SELECT n, COUNT(*) AS units FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient) GROUP BY n",
+        [(0, 0), (1, 0), (2, 1), (3, 2), (4, 0)],
+        rows=(1,),
+        groups=(5,),
+        reach=(SINGLE,),
+        columns=("n", "units"),
+    ),
+    _per_unit("SUM(v)", "SUM(nights)", 23, (40, 1600), "a sum per unit"),
+    _per_unit("SUM(v)", "MIN(nights)", 2, (10, 100), "the least per unit"),
+    _per_unit("SUM(v)", "MAX(nights)", 17, (10, 100), "the largest per unit"),
+    _per_unit("COUNT_IF(v > 3)", "AVG(nights)", 1, SINGLE, "an average per unit"),
+    _per_unit("SUM(v)", "COUNT(DISTINCT ward)", 5, (4, 16), "distinct values per unit"),
+    _per_unit("SUM(v)", "FIRST(nights ORDER BY day)", 11, (10, 100), "the first per unit"),
+    _per_unit("SUM(v)", "LAST(nights ORDER BY day)", 8, (10, 100), "the last per unit"),
+    Fixture(
+        "subqueries",
+        "units that fulfil a condition",
+        "SELECT COUNT(*) FROM (SELECT patient FROM visits GROUP BY patient HAVING COUNT(*) > 2)",
+        [(2,)],
+        rows=(1,),
+        reach=(SINGLE,),
+    ),
+    Fixture(
+        "subqueries",
+        "per unit and ward",
+        "SELECT COUNT(*) FROM (SELECT patient, ward, COUNT(*) AS n FROM visits GROUP BY patient, ward)",
+        [(6,)],
+    ),
+    Fixture(
+        "subqueries",
+        "per-unit totals joined with another table",
+        "SELECT SUM(p.age) FROM patients AS p JOIN (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient) AS v"
+        " ON p.patient = v.patient WHERE v.n > 2",
+        [(70,)],
+        rows=(1,),
+        reach=((100, 10_000),),
+    ),
+    _window("COUNT(*)", "ROW_NUMBER() OVER (PARTITION BY patient ORDER BY day)", 3, "ROW_NUMBER", where=" WHERE v = 1"),
+    _window("COUNT(*)", "RANK() OVER (PARTITION BY patient ORDER BY cost)", 3, "RANK", where=" WHERE v = 1"),
+    _window(
+        "COUNT(*)", "DENSE_RANK() OVER (PARTITION BY patient ORDER BY cost)", 3, "DENSE_RANK", where=" WHERE v = 1"
+    ),
+    _window("COUNT(v)", "LAG(ward) OVER (PARTITION BY patient ORDER BY day)", 5, "LAG"),
+    _window("SUM(v)", "LEAD(nights) OVER (PARTITION BY patient ORDER BY day)", 12, "LEAD", (40, 1600)),
+    _window("SUM(v)", "SUM(nights) OVER (PARTITION BY patient ORDER BY day)", 39, "a running sum", (160, 25_600)),
+    _window(
+        "SUM(v)",
+        "SUM(nights) OVER (PARTITION BY patient ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)",
+        38,
+        "a frame of rows",
+        (160, 25_600),
+    ),
+    _window("SUM(v)", "COUNT(*) OVER (PARTITION BY patient)", 22, "COUNT over the unit", (16, 256)),
+    _window("SUM(v)", "MIN(nights) OVER (PARTITION BY patient)", 5, "MIN over the unit", (40, 1600)),
+    _window("SUM(v)", "MAX(nights) OVER (PARTITION BY patient)", 41, "MAX over the unit", (40, 1600)),
+    Fixture(
+        "subqueries",
+        "UNION ALL",
+        "SELECT COUNT(*), SUM(nights) FROM"
+        " (SELECT patient, nights FROM visits UNION ALL SELECT patient, level FROM labs)",
+        [(11, 57)],
+        rows=(6,),
+        reach=((6, 36), (120, 14_400)),
+    ),
+    Fixture(
+        "subqueries",
+        "a released result, asked again",
+        "SELECT MAX(n) AS top FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)",
+        [(4,)],
+        groups=(3,),
+        columns=("top",),
+    ),
+    Fixture(
+        "subqueries",
+        "a released result, joined with a public table",
+        "SELECT wing, SUM(n) AS n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS r"
+        " JOIN wards AS w ON r.ward = w.ward GROUP BY wing",
+        [("east", 7)],
+        groups=(3,),
+    ),
+    Fixture(
+        "subqueries",
+        "a released number in WHERE",
+        "SELECT COUNT(*) FROM visits WHERE nights > (SELECT AVG(nights) FROM visits)",
+        [(3,)],
+        rows=(4, 4),
+        groups=(1, 1),
+        reach=((20, 400), ONE, ONE),
+    ),
+    Fixture(
+        "subqueries",
+        "a released number in SELECT",
+        "SELECT COUNT(*) - (SELECT COUNT(*) FROM patients) AS more FROM visits",
+        [(4,)],
+        rows=(1, 4),
+        groups=(1, 1),
+        reach=(SINGLE, ONE),
+        columns=("more",),
+    ),
+    Fixture(
+        "subqueries",
+        "released keys in IN",
+        "SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM visits GROUP BY ward HAVING COUNT(*) > 3)",
+        [(4,)],
+        rows=(4, 4),
+        groups=(3, 1),
+        reach=(ONE, ONE),
+    ),
+    Fixture(
+        "subqueries",
+        "public values in IN",
+        "SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM wards WHERE floor = 2)",
+        [(3,)],
+    ),
+    Fixture(
+        "subqueries",
+        "private rows joined with a released result",
+        "SELECT SUM(r.n) FROM visits JOIN (SELECT ward, CLAMP(COUNT(*), 0, 3) AS n FROM visits GROUP BY ward) AS r"
+        " ON visits.ward = r.ward",
+        [(21,)],
+        rows=(4, 4),
+        groups=(3, 1),
+        reach=(ONE, (12, 144)),
+    ),
+)
+
+
+def _clause(options: str, items: str = "COUNT(*)", source: str = "visits") -> str:
+    return f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) {items} FROM {source}"
+
+
+CLAUSE: Final = (
+    Fixture("clause", "epsilon", _clause("epsilon = 0.5"), [(8,)], price={}),
+    Fixture("clause", "rho", _clause("rho = 0.1"), [(8,)], policy="delta", price={}),
+    Fixture(
+        "clause",
+        "delta",
+        _clause("epsilon = 1, delta = 1e-4", "city, COUNT(*) AS n", "patients GROUP BY city"),
+        _CITIES,
+        rows=(1,),
+        reach=(SINGLE,),
+        policy="delta",
+        price={},
+    ),
+    Fixture("clause", "confidence", _clause("epsilon = 1, confidence = 0.5"), [(8,)], price={}),
+    Fixture("clause", "privacy_unit_column", _clause("epsilon = 1, privacy_unit_column = patient"), [(8,)], price={}),
+    Fixture("clause", "the same price in call and text", _clause("epsilon = 1"), [(8,)]),
+    Fixture("clause", "no options at all", "SELECT WITH DIFFERENTIAL_PRIVACY COUNT(*) FROM visits", [(8,)]),
+    Fixture(
+        "clause",
+        "max_groups_contributed",
+        "SELECT SUM(n) FROM ("
+        + _clause(
+            "epsilon = 1, max_groups_contributed = 1",
+            "CASE WHEN level > 6 THEN 'high' ELSE 'low' END AS which, COUNT(DISTINCT patient) AS n",
+            "labs GROUP BY which",
+        )
+        + ")",
+        [(2,)],
+        rows=(2,),
+        groups=(2,),
+        reach=(SINGLE,),
+        price={},
+    ),
+    Fixture(
+        "clause",
+        "max_rows_contributed",
+        _clause("epsilon = 1, max_rows_contributed = 1"),
+        [(3,)],
+        rows=(1,),
+        reach=(SINGLE,),
+        price={},
+    ),
+    Fixture(
+        "clause",
+        "max_rows_per_group",
+        _clause("epsilon = 1, max_rows_per_group = 1"),
+        [(3,)],
+        reach=(SINGLE,),
+        price={},
+    ),
+    Fixture(
+        "clause",
+        "contribution_bounds_per_group of a count",
+        _clause("epsilon = 1", "COUNT(*, contribution_bounds_per_group => (0, 2)) AS n"),
+        [(6,)],
+        reach=((2, 4),),
+        price={},
+        columns=("n",),
+    ),
+    Fixture(
+        "clause",
+        "contribution_bounds_per_group of a sum",
+        _clause("epsilon = 1", "SUM(cost, contribution_bounds_per_group => (0, 50)) AS s"),
+        [(150,)],
+        reach=((100, 10_000),),
+        price={},
+    ),
+    Fixture(
+        "clause",
+        "contribution_bounds_per_row",
+        _clause("epsilon = 1", "AVG(cost, contribution_bounds_per_row => (0, 40)) AS a"),
+        [((10 + 20 + 30.5 + 40 + 40 + 5 + 15) / 7,)],
+        reach=((160, 25_600), ONE),
+        price={},
+    ),
+    Fixture(
+        "clause",
+        "contribution_bounds_per_row of a quantile",
+        _clause("epsilon = 1", "PERCENTILE_CONT(nights, 0.5, contribution_bounds_per_row => (0, 15)) AS m"),
+        [(2,)],
+        price={},
+    ),
+    Fixture(
+        "clause",
+        "everything at once",
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5, privacy_unit_column = patient,"
+        " max_groups_contributed = 2) ward, COUNT(*, contribution_bounds_per_group => (0, 5)) AS n,"
+        " SUM(nights, contribution_bounds_per_group => (0, 20)) AS s FROM visits GROUP BY ward",
+        [("A", 4, 5), ("B", 3, 19), ("C", 0, 0)],
+        groups=(3,),
+        reach=((10, 50), (40, 800)),
+        price={},
+        columns=("ward", "n", "s"),
+    ),
+    Fixture(
+        "clause",
+        "named bounds without the clause",
+        "SELECT SUM(weight, contribution_bounds_per_group => (0, 10)) AS s FROM visits",
+        [(30,)],
+        reach=((10 * 2**27, 100 * 2**54),),
+    ),  # fmt: skip # noqa: E501
+)
+
+_BY_WARD: Final = "FROM visits GROUP BY ward"
+
+STATEMENT: Final = (
+    Fixture(
+        "statement",
+        "EXPLAIN PRIVACY",
+        "EXPLAIN PRIVACY SELECT COUNT(*) AS n FROM visits",
+        [("n", _half(4), "discrete Laplace noise of scale 4")],
+        columns=("column", "error", "noise"),
+    ),
+    Fixture(
+        "statement",
+        "named parameters, $name",
+        "SELECT COUNT(*) FROM visits WHERE nights >= $least AND ward = $ward",
+        [(2,)],
+        params={"least": 3, "ward": "B"} | {"least": 4},
+    ),
+    Fixture(
+        "statement",
+        "named parameters, :name",
+        "SELECT COUNT(*) FROM visits WHERE day < :end",
+        [(4,)],
+        params={"end": date(2024, 2, 1)},
+    ),
+    Fixture(
+        "statement",
+        "GROUP BY a number",
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY 1",
+        [("A", 4), ("B", 3), ("C", 0)],
+        groups=(3,),
+    ),
+    Fixture(
+        "statement",
+        "GROUP BY ALL",
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ALL",
+        [("A", 4), ("B", 3), ("C", 0)],
+        groups=(3,),
+    ),
+    Fixture(
+        "statement",
+        "GROUP BY an alias",
+        "SELECT ward AS w, COUNT(*) AS n FROM visits GROUP BY w",
+        [("A", 4), ("B", 3), ("C", 0)],
+        groups=(3,),
+        columns=("w", "n"),
+    ),
+    Fixture(
+        "statement",
+        "HAVING, on noisy values",
+        f"SELECT ward, COUNT(*) AS n {_BY_WARD} HAVING COUNT(*) > 3",
+        [("A", 4)],
+        groups=(3,),
+    ),
+    Fixture(
+        "statement",
+        "HAVING by alias",
+        f"SELECT ward, COUNT(*) AS n {_BY_WARD} HAVING n < 4",
+        [("B", 3), ("C", 0)],
+        groups=(3,),
+    ),
+    Fixture(
+        "statement",
+        "ORDER BY noisy values",
+        f"SELECT ward, COUNT(*) AS n {_BY_WARD} ORDER BY n, ward DESC",
+        [("C", 0), ("B", 3), ("A", 4)],
+        groups=(3,),
+    ),
+    Fixture(
+        "statement",
+        "LIMIT and OFFSET",
+        f"SELECT ward {_BY_WARD} ORDER BY COUNT(*) DESC LIMIT 1 OFFSET 1",
+        [("B",)],
+        groups=(3,),
+    ),
+    Fixture(
+        "statement",
+        "DISTINCT",
+        f"SELECT DISTINCT COUNT(*) > 0 AS some {_BY_WARD} ORDER BY some",
+        [(False,), (True,)],
+        groups=(3,),
+    ),
+    Fixture(
+        "statement",
+        "arithmetic between aggregates",
+        "SELECT ROUND(100 * COUNT_IF(urgent) / COUNT(*), 1) AS share FROM visits",
+        [(50,)],
+        reach=(ONE, ONE),
+        columns=("share",),
+    ),
+    Fixture(
+        "statement",
+        "CASE over noisy values",
+        f"SELECT ward, CASE WHEN COUNT(*) > 3 THEN 'many' ELSE 'few' END AS size {_BY_WARD}",
+        [("A", "many"), ("B", "few"), ("C", "few")],
+        groups=(3,),
+    ),
+    Fixture(
+        "statement",
+        "ends of intervals as columns",
+        "SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) AS low, DP_INTERVAL_HIGH(n) AS high FROM visits",
+        [(8, 8 - _half(4), 8 + _half(4))],
+        columns=("n", "low", "high"),
+    ),
+    Fixture(
+        "statement",
+        "public tables, free and exact",
+        "SELECT wing, COUNT(*) AS n, SUM(floor) AS s FROM wards GROUP BY wing ORDER BY wing",
+        [("east", 2, 3), ("west", 1, 3)],
+        rows=(),
+        groups=(),
+        reach=(),
+        price={},
+    ),
+    Fixture(
+        "statement",
+        "comments",
+        "SELECT /* all of them */ COUNT(*) -- rows\nFROM visits;",
+        [(8,)],
+    ),
+)
