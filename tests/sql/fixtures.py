@@ -40,6 +40,8 @@ class Fixture:
     near: float = 1e-9
     function: str | None = None
     """The row of the table of functions that it is there for."""
+    far: float | None = None
+    """In place of `reach`: how far one unit moves a sum, in the units of its values."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ AGGREGATES: Final = (
         [("A", 15, 40)],
         groups=(3,),
         reach=((16, 64),),
-        near=5.002,
+        near=0.002,
     ),
     Fixture("aggregates", "MIN", "SELECT MIN(nights) FROM visits", [(0,)]),
     Fixture("aggregates", "MAX", "SELECT MAX(nights) FROM visits", [(10,)]),
@@ -678,7 +680,7 @@ STATEMENT: Final = (
         "named parameters, $name",
         "SELECT COUNT(*) FROM visits WHERE nights >= $least AND ward = $ward",
         [(2,)],
-        params={"least": 3, "ward": "B"} | {"least": 4},
+        params={"least": 4, "ward": "B"},
     ),
     Fixture(
         "statement",
@@ -783,3 +785,128 @@ STATEMENT: Final = (
         [(8,)],
     ),
 )
+
+
+def _sum(function: str, term: str, value: float, far: float) -> Fixture:
+    text = f"SELECT SUM({term}) FROM beds"
+    return Fixture("functions", function, text, [(value,)], rows=(1,), function=function, far=far, near=1e-6)
+
+
+def _holds(function: str, condition: str, count: int) -> Fixture:
+    text = f"SELECT COUNT_IF({condition}) FROM beds"
+    return Fixture("functions", function, text, [(count,)], rows=(1,), reach=(SINGLE,), function=function)
+
+
+_COUNTS: Final[Mapping[str, tuple[str, int]]] = {
+    "=": ("n = 3", 1),
+    "<>": ("n <> 3", 1),
+    "<": ("x < 0", 1),
+    "<=": ("x <= 2.5", 2),
+    ">": ("x > 0", 1),
+    ">=": ("n >= -2", 2),
+    "BETWEEN": ("d BETWEEN '2024-02-01' AND '2024-02-29'", 1),
+    "IN": ("n IN (1, 3, 5)", 1),
+    "LIKE": ("w LIKE 'a%'", 1),
+    "ILIKE": ("w ILIKE '%AB%'", 2),
+    "AND": ("b AND n > 0", 1),
+    "OR": ("b OR x < 0", 2),
+    "NOT": ("NOT b", 1),
+    "IS NULL": ("x IS NULL", 1),
+    "IS TRUE": ("b IS TRUE", 1),
+    "IS FALSE": ("b IS FALSE", 1),
+    "NULLIF": ("NULLIF(n, 3) < 0", 1),
+    "CAST TEXT": ("CAST(n AS VARCHAR) = '-2'", 1),
+    "CAST BOOLEAN": ("CAST(n AS BOOLEAN)", 2),
+    "CAST DATE": ("CAST(t AS DATE) = '2024-02-29'", 1),
+    "CAST TIMESTAMP": ("CAST(d AS TIMESTAMP) < t", 1),
+    "LOWER": ("LOWER(w) = ' abc'", 1),
+    "UPPER": ("UPPER(w) = 'ABCD'", 1),
+    "TRIM": ("TRIM(w) = 'Abc'", 1),
+    "LENGTH": ("LENGTH(w) = 4", 2),
+    "SUBSTR": ("SUBSTR(w, 3) = 'cd'", 1),
+    "SUBSTR TO": ("SUBSTR(w, 2, 2) = 'Ab'", 1),
+    "||": ("w || '!' = 'abcd!'", 1),
+    "CONCAT": ("CONCAT(w, '!') = '!'", 1),
+    "DATE_TRUNC year DATE": ("DATE_TRUNC('year', d) = '2024-01-01'", 2),
+    "DATE_TRUNC quarter DATE": ("DATE_TRUNC('quarter', d) = '2024-10-01'", 1),
+    "DATE_TRUNC month DATE": ("DATE_TRUNC('month', d) = '2024-02-01'", 1),
+    "DATE_TRUNC week DATE": ("DATE_TRUNC('week', d) = '2024-02-26'", 1),
+    "DATE_TRUNC day DATE": ("DATE_TRUNC('day', d) = '2024-02-29'", 1),
+    "DATE_TRUNC year TIMESTAMP": ("DATE_TRUNC('year', t) = '2024-01-01'", 2),
+    "DATE_TRUNC quarter TIMESTAMP": ("DATE_TRUNC('quarter', t) = '2024-01-01'", 1),
+    "DATE_TRUNC month TIMESTAMP": ("DATE_TRUNC('month', t) = '2024-12-01'", 1),
+    "DATE_TRUNC week TIMESTAMP": ("DATE_TRUNC('week', t) = '2024-12-30'", 1),
+    "DATE_TRUNC day TIMESTAMP": ("DATE_TRUNC('day', t) = '2024-12-30'", 1),
+    "DATE_TRUNC hour TIMESTAMP": ("DATE_TRUNC('hour', t) = '2024-02-29 13:00:00'", 1),
+    "DATE_TRUNC minute TIMESTAMP": ("DATE_TRUNC('minute', t) = '2024-02-29 13:45:00'", 1),
+    "DATE_DIFF year": ("DATE_DIFF('year', DATE '2023-12-31', d) = 1", 2),
+    "DATE_DIFF quarter": ("DATE_DIFF('quarter', DATE '2024-01-01', d) = 3", 1),
+    "DATE_DIFF month": ("DATE_DIFF('month', DATE '2024-01-31', d) = 11", 1),
+    "DATE_DIFF week": ("DATE_DIFF('week', DATE '2024-02-26', d) = 44", 1),
+    "DATE_DIFF day": ("DATE_DIFF('day', DATE '2024-02-01', d) = 28", 1),
+    "DATE_DIFF hour": ("DATE_DIFF('hour', TIMESTAMP '2024-02-29 12:30:00', t) = 1", 1),
+    "DATE_DIFF minute": ("DATE_DIFF('minute', TIMESTAMP '2024-02-29 13:40:50', t) = 5", 1),
+}
+"""Conditions, and how many of the three rows fulfil them."""
+
+_SUMS: Final[Mapping[str, tuple[str, float, float]]] = {
+    "+": ("x + n", 5.5 - 6, 15),
+    "-": ("x - n", -0.5 - 2, 15),
+    "*": ("x * n", 7.5 + 8, 50),
+    "/": ("x / 4", 0.625 - 1, 2.5),
+    "//": ("x // 2", 1 - 2, 5),
+    "%": ("n % 2", 1, 1),
+    "NEGATE": ("-n", -3 + 2, 5),
+    "ABS": ("ABS(x)", 6.5, 10),
+    "ROUND": ("ROUND(x)", 3 - 4, 10),
+    "ROUND TO": ("ROUND(x / 8, 1)", 0.3 - 0.5, 1.3),
+    "FLOOR": ("FLOOR(x)", 2 - 4, 10),
+    "CEIL": ("CEIL(x)", 3 - 4, 10),
+    "SQRT": ("SQRT(ABS(n))", math.sqrt(3) + math.sqrt(2), math.sqrt(5)),
+    "EXP": ("EXP(n / 5)", math.exp(0.6) + math.exp(-0.4), math.e),
+    "LN": ("LN(ABS(n) + 1)", math.log(4) + math.log(3), math.log(6)),
+    "LOG10": ("LOG10(ABS(n) + 1)", math.log10(4) + math.log10(3), math.log10(6)),
+    "LOG": ("LOG(2, ABS(n) + 1)", 2 + math.log2(3), math.log2(6)),
+    "POWER": ("POWER(n, 2)", 9 + 4, 25),
+    "LEAST": ("LEAST(x, n)", 2.5 - 4, 10),
+    "GREATEST": ("GREATEST(x, n)", 3 - 2, 10),
+    "CLAMP": ("CLAMP(x, 0, 2)", 2, 2),
+    "WIDTH_BUCKET": ("WIDTH_BUCKET(x, -10, 10, 4)", 3 + 2, 5),
+    "CASE": ("CASE WHEN b THEN 1 WHEN n < 0 THEN 2 ELSE 3 END", 1 + 2 + 3, 3),
+    "COALESCE": ("COALESCE(n, 4)", 3 - 2 + 4, 5),
+    "CAST INTEGER": ("CAST(x * 1.1 AS INTEGER)", 3 - 4, 11),
+    "CAST NUMBER": ("CAST(n AS DOUBLE)", 3 - 2, 5),
+    "EXTRACT year": ("EXTRACT(year FROM t)", 2 * 2024, 2024),
+    "EXTRACT quarter": ("EXTRACT(quarter FROM t)", 1 + 4, 4),
+    "EXTRACT month": ("EXTRACT(month FROM t)", 2 + 12, 12),
+    "EXTRACT week": ("EXTRACT(week FROM t)", 9 + 1, 53),
+    "EXTRACT day": ("EXTRACT(day FROM t)", 29 + 30, 31),
+    "EXTRACT dow": ("EXTRACT(dow FROM t)", 4 + 1, 6),
+    "EXTRACT isodow": ("EXTRACT(isodow FROM t)", 4 + 1, 7),
+    "EXTRACT doy": ("EXTRACT(doy FROM t)", 60 + 365, 366),
+    "EXTRACT hour": ("EXTRACT(hour FROM t)", 13 + 23, 23),
+    "EXTRACT minute": ("EXTRACT(minute FROM t)", 45 + 59, 59),
+}
+"""Terms, their sum over the three rows, and the largest that they can be by their bounds."""
+
+FUNCTIONS: Final = (
+    *(_sum(name, *row) for name, row in _SUMS.items()),
+    *(_holds(name, *row) for name, row in _COUNTS.items()),
+)
+
+ALIKE: Final = (
+    Fixture("functions", "/", "SELECT COUNT(x / 0) FROM beds", [(0,)], rows=(1,), reach=(SINGLE,)),
+    Fixture("functions", "LN", "SELECT COUNT(LN(x)) FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
+    Fixture("functions", "SQRT", "SELECT COUNT(SQRT(x)) FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
+    Fixture("functions", "%", "SELECT COUNT(MOD(n, 0)) FROM beds", [(0,)], rows=(1,), reach=(SINGLE,)),
+    Fixture("functions", "CASE", "SELECT COUNT_IF(IF(b, n, 0) = 3) FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
+    Fixture("functions", "CASE", "SELECT COUNT_IF(CASE n WHEN 3 THEN b END) FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
+    Fixture("functions", "CAST DATE", "SELECT COUNT(TRY_CAST(w AS DATE)) FROM beds", [(0,)], rows=(1,), reach=(SINGLE,)),
+    Fixture("functions", "EXTRACT dow", "SELECT COUNT_IF(DAYOFWEEK(d) = 4) FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
+    Fixture("functions", "EXTRACT month", "SELECT COUNT_IF(MONTH(d) = 2) FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
+    Fixture("functions", "EXTRACT year", "SELECT COUNT_IF(DATE_PART('year', d) = 2024) FROM beds", [(2,)], rows=(1,), reach=(SINGLE,)),
+    Fixture("functions", "DATE_TRUNC month DATE", "SELECT WITH DIFFERENTIAL_PRIVACY COUNT_IF(DATE_TRUNC(d, MONTH) = '2024-02-01') FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
+)  # fmt: skip
+"""Other spellings, and what is NULL because it has no value."""
+
+ANSWERED: Final = (*AGGREGATES, *KEYS, *JOINS, *SUBQUERIES, *CLAUSE, *STATEMENT, *FUNCTIONS, *ALIKE)

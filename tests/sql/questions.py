@@ -4,6 +4,8 @@ A term is a text for discreet, a text for DuckDB that means the same row by row 
 DOUBLE), and bounds that are worked out here, not by discreet.
 """
 
+# ruff: noqa: E501 (tables of texts)
+
 from __future__ import annotations
 
 import math
@@ -275,7 +277,7 @@ class Writer:
         x = self.number(depth)
         assert x.low is not None
         assert x.high is not None
-        edges = f"(CASE WHEN v < 0 THEN 0 WHEN v >= 8 THEN 5 WHEN v >= 0 THEN floor(v / 8::DOUBLE * 4)::BIGINT + 1 END)"
+        edges = "(CASE WHEN v < 0 THEN 0 WHEN v >= 8 THEN 5 WHEN v >= 0 THEN floor(v / 8::DOUBLE * 4)::BIGINT + 1 END)"
         plain = f"(SELECT {edges} FROM (SELECT ({x.plain})::DOUBLE AS v))"
 
         def place(v: Fraction) -> Fraction:
@@ -354,7 +356,7 @@ class Writer:
         months = [date(2024, 1, 1), date(2024, 2, 1), date(2024, 3, 1)]
         days = [date(2024, 1, 1) + timedelta(days=day) for day in range(91)]
         test = self.condition()
-        return self.dice.choice(
+        keys: list[tuple[str, str, list[Any]]] = (
             [
                 ("k", "k", ["x", "y", "z"]),
                 ("n", "n", ["p", "q", None]),
@@ -383,6 +385,7 @@ class Writer:
                 ("NULLIF(k, 'x')", "nullif(k, 'x')", ["x", "y", "z", None]),
             ]
         )  # fmt: skip
+        return self.dice.choice(keys)
 
 
 def away(x: Fraction) -> int:

@@ -7,6 +7,8 @@ between the bounds, by half a step where a bound itself was rounded, hence a sum
 average by at most one, plus the last rounding to float64.
 """
 
+# ruff: noqa: E501 (tables of texts)
+
 from __future__ import annotations
 
 import inspect
@@ -372,7 +374,7 @@ def test_sums_beyond_53_and_63_bits_stay_exact() -> None:
     just = [{"x": 2**53}, {"x": 1}]
     with opened(policy, {"t": just}) as curator:
         assert curator.query("SELECT SUM(x) FROM t", epsilon=1).rows == [(2**53 + 1,)]
-    beyond = [{"x": 2**62}, {"x": -(2**63)}, {"x": 2**63 - 1}, {"x": None}]
+    beyond: list[dict[str, Any]] = [{"x": 2**62}, {"x": -(2**63)}, {"x": 2**63 - 1}, {"x": None}]
     with opened(policy, {"t": beyond}) as curator:
         assert curator.query("SELECT SUM(x), COUNT(x) FROM t", epsilon=1).rows == [(2**62 - 1, 3)]
 

@@ -1,5 +1,7 @@
 """Refusals: a stable code for every kind of text that is not answered; from text and policy alone; with the fix in them."""
 
+# ruff: noqa: E501 (a table of texts)
+
 from __future__ import annotations
 
 import random
@@ -262,6 +264,11 @@ def mutated(dice: random.Random) -> str:
     return "".join(words)
 
 
+def _known(text: str, refused: Refused) -> None:
+    assert refused.code in KNOWN_CODES, (text, refused)
+    assert refused.fix, text
+
+
 def survive(curator: Curator, seed: int, count: int) -> dict[str, int]:
     dice, found = random.Random(seed), {"answered": 0, "refused": 0}
     for _ in range(count):
@@ -272,8 +279,7 @@ def survive(curator: Curator, seed: int, count: int) -> dict[str, int]:
             assert curator.preview(text, epsilon=0.1).columns
             found["answered"] += 1
         except Refused as refused:
-            assert refused.code in KNOWN_CODES, (text, refused)
-            assert refused.fix, text
+            _known(text, refused)
             found["refused"] += 1
         except Exception as crashed:
             raise AssertionError(f"{text!r} crashed: {crashed!r}") from crashed

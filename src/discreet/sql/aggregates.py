@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from discreet.errors import Refused
 from discreet.policy.model import Kind
-from discreet.sql.bind import Binder, apply, not_allowed, only
+from discreet.sql.bind import Binder, apply, not_allowed, only, written
 from discreet.sql.clause import BOUNDED, PER_GROUP, PER_ROW
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
@@ -133,7 +133,7 @@ def _sum(bind: Binder, node: exp.Sum, asked: Asked) -> Aggregate:
     if asked.per_group is not None:
         return _clamped_sum(bind, node, asked, asked.per_group)
     steps = _steps(bind, node, asked)
-    measure = Sum(steps, 0, f"sum of {_shown(node.this)}")
+    measure = Sum(steps, 0, f"sum of {written(node.this)}")
     kind = Kind.INTEGER if steps.step == 1 else Kind.NUMBER
     return Aggregate(("SUM", steps), (measure,), Total(steps.step), Domain(kind, certain=True), _assumed(node, steps))
 
@@ -146,11 +146,11 @@ def _clamped_sum(bind: Binder, node: exp.Sum, asked: Asked, bounds: Bounds) -> A
     near = Steps.of(value, low, high)
     far = replace(near, low=-MOST_STEPS, high=MOST_STEPS)
     measure = Clamped(
-        replace(far, expr=asked.of(value)).sql(), near.low, near.high, False, f"sum of {_shown(node.this)}, clamped"
+        replace(far, expr=asked.of(value)).sql(), near.low, near.high, False, f"sum of {written(node.this)}, clamped"
     )
     kind = Kind.INTEGER if near.step == 1 else Kind.NUMBER
     note = (
-        f"what one unit adds to a group of SUM({_shown(node.this)}) is held between {float(low):g} and {float(high):g}"
+        f"what one unit adds to a group of SUM({written(node.this)}) is held between {float(low):g} and {float(high):g}"
     )
     return Aggregate(("SUM", measure), (measure,), Total(near.step), Domain(kind, certain=True), note)
 
@@ -159,7 +159,7 @@ def _average(bind: Binder, node: exp.Avg, asked: Asked) -> Aggregate:
     if asked.per_group is not None:
         raise Refused("function-not-allowed", "AVG takes bounds per row", f"write {PER_ROW} => (low, high)")
     steps = _steps(bind, node, asked)
-    total = Sum(steps, steps.middle, f"sum of {_shown(node.this)} about the middle")
+    total = Sum(steps, steps.middle, f"sum of {written(node.this)} about the middle")
     formula = Mean(steps.step, steps.middle, steps.low, steps.high)
     domain = Domain(Kind.NUMBER, *steps.bounds, certain=True)
     return Aggregate(("AVG", steps), (total, _counted(steps.expr)), formula, domain, _assumed(node, steps))
@@ -175,7 +175,7 @@ def _counted(expr: Expr) -> Measure:
 def _spread(bind: Binder, node: Any, asked: Asked) -> Aggregate:
     word = _SPREADS[type(node)]
     steps = _steps(bind, node, asked, coarse=True)
-    shown = _shown(node.this)
+    shown = written(node.this)
     measures = (
         _counted(steps.expr),
         Sum(steps, steps.middle, f"sum of {shown} about the middle"),
@@ -213,20 +213,20 @@ def _related(bind: Binder, node: Any, asked: Asked) -> Aggregate:
     both = _both(a, b, asked)
     left, right = (
         Steps.coarse(
-            apply("CASE", [both, value, Expr.literal(None)]), *_bounds_of(value, node.key.upper(), _shown(part))
+            apply("CASE", [both, value, Expr.literal(None)]), *_bounds_of(value, node.key.upper(), written(part))
         )
         for value, part in ((a, x), (b, y))
     )
     measures: list[Measure] = [
         Present(left.sql()),
-        Sum(left, left.middle, f"sum of {_shown(x)} about the middle"),
-        Sum(right, right.middle, f"sum of {_shown(y)} about the middle"),
-        Product(left, right, f"sum of products of {_shown(x)} and {_shown(y)}"),
+        Sum(left, left.middle, f"sum of {written(x)} about the middle"),
+        Sum(right, right.middle, f"sum of {written(y)} about the middle"),
+        Product(left, right, f"sum of products of {written(x)} and {written(y)}"),
     ]
     if word in ("CORR", "REGR_SLOPE", "REGR_INTERCEPT"):
-        measures.append(Product(left, left, f"sum of squares of {_shown(x)}"))
+        measures.append(Product(left, left, f"sum of squares of {written(x)}"))
     if word == "CORR":
-        measures.append(Product(right, right, f"sum of squares of {_shown(y)}"))
+        measures.append(Product(right, right, f"sum of squares of {written(y)}"))
     return Aggregate(
         (word, left, right), tuple(measures), Related(left, right, word), Domain(Kind.NUMBER, certain=True)
     )
@@ -261,16 +261,16 @@ def _ordered(bind: Binder, node: Any, inner: Any, share: Fraction, asked: Asked,
     if asked.per_group is not None:
         raise Refused("function-not-allowed", "a quantile takes bounds per row", f"write {PER_ROW} => (low, high)")
     value = numeric(bind(inner), node)
-    low, high = asked.per_row or _bounds_of(value, node.key.upper(), _shown(inner))
+    low, high = asked.per_row or _bounds_of(value, node.key.upper(), written(inner))
     integral = value.domain.kind is Kind.INTEGER
     if integral:
         low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
     if low >= high:
-        raise Refused("undeclared-bounds", f"{_shown(inner)} has one possible value", "widen its bounds")
+        raise Refused("undeclared-bounds", f"{written(inner)} has one possible value", "widen its bounds")
     layout = Layout.over(low, high, integral=integral, groups=asked.groups)
-    tree = Tree(asked.of(value), layout, f"ranks of {_shown(inner)}")
+    tree = Tree(asked.of(value), layout, f"ranks of {written(inner)}")
     kind = Kind.INTEGER if layout.whole else Kind.NUMBER
-    note = f"{_shown(inner)} is held between {float(low):g} and {float(high):g}"
+    note = f"{written(inner)} is held between {float(low):g} and {float(high):g}"
     if extreme:
         note += f"; {node.key.upper()} is the {'first' if share < Fraction(1, 2) else 'last'} thousandth"
     formula = Ordered(layout, share, low, high, extreme)
@@ -302,10 +302,10 @@ def _bins(bind: Binder, node: Any, asked: Asked) -> Aggregate:
     if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= 10_000 or asked.per_group:
         raise Refused("function-not-allowed", "HISTOGRAM takes a number of bins", "write HISTOGRAM(x, 10)")
     value = numeric(bind(inner), node)
-    low, high = asked.per_row or _bounds_of(value, "HISTOGRAM", _shown(inner))
+    low, high = asked.per_row or _bounds_of(value, "HISTOGRAM", written(inner))
     cut = apply("WIDTH_BUCKET", [value, Expr.literal(low), Expr.literal(high), Expr.literal(bins)])
     held = apply("CLAMP", [cut, Expr.literal(1), Expr.literal(bins)])
-    measure = Histogram(asked.of(held), tuple(range(1, bins + 1)), f"histogram of {_shown(inner)}")
+    measure = Histogram(asked.of(held), tuple(range(1, bins + 1)), f"histogram of {written(inner)}")
     edges = tuple(float(low + (high - low) * place / bins) for place in range(bins))
     return Aggregate(("HISTOGRAM", measure, bins), (measure,), Listing(edges, None), Domain(None))
 
@@ -322,9 +322,9 @@ def _histogram(bind: Binder, inner: Any, asked: Asked) -> Histogram:
     count = value.domain.count()
     if count is None or not 0 < count <= 10_000:
         raise Refused(
-            "undeclared-bounds", f"the values of {_shown(inner)} cannot be listed", "declare its values in the policy"
+            "undeclared-bounds", f"the values of {written(inner)} cannot be listed", "declare its values in the policy"
         )
-    return Histogram(asked.of(value), tuple(value.domain.keys()), f"histogram of {_shown(inner)}")
+    return Histogram(asked.of(value), tuple(value.domain.keys()), f"histogram of {written(inner)}")
 
 
 # arguments
@@ -343,7 +343,7 @@ def steps_of(bind: Binder, node: Any, bounds: Bounds | None = None, *, coarse: b
     if isinstance(node.this, exp.Distinct):
         raise not_allowed(node.this)
     value = numeric(bind(node.this), node)
-    low, high = bounds or _bounds_of(value, node.key.upper(), _shown(node.this))
+    low, high = bounds or _bounds_of(value, node.key.upper(), written(node.this))
     return Steps.coarse(value, low, high) if coarse else Steps.of(value, low, high)
 
 
@@ -363,13 +363,9 @@ def _bounds_of(value: Expr, word: str, shown: str) -> Bounds:
     return value.domain.bounded
 
 
-def _shown(node: Any) -> str:
-    return str(node.sql(dialect="duckdb"))
-
-
 def _assumed(node: Any, steps: Steps) -> str:
     low, high = steps.bounds
-    return f"{_shown(node.this)} is held between {float(low):g} and {float(high):g}"
+    return f"{written(node.this)} is held between {float(low):g} and {float(high):g}"
 
 
 AGGREGATES: Final[dict[type[exp.Expression], _Bind]] = {

@@ -388,6 +388,17 @@ _READERS: Final[dict[type[exp.Expression], Callable[[Binder, Any], Expr]]] = {
 }
 
 
+def written(node: Any) -> str:
+    """The text of a node, for people. Plain columns are common, and sqlglot takes its time."""
+    if isinstance(node, exp.Column) and not node.table and not node.this.args.get("quoted"):
+        return str(node.name)
+    if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
+        return "COUNT(*)"
+    if type(node) in (exp.Sum, exp.Avg) and isinstance(node.this, exp.Column):
+        return f"{node.key.upper()}({written(node.this)})"
+    return str(node.sql(dialect="duckdb"))
+
+
 def not_allowed(node: exp.Expression) -> Refused:
     """A refusal that names what was written, not the text of it."""
     name = str(node.this).upper() if isinstance(node, exp.Anonymous) else node.key.upper()

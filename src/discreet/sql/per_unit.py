@@ -11,7 +11,7 @@ from sqlglot import exp
 from discreet.errors import Refused
 from discreet.quoting import double, name
 from discreet.sql.aggregates import steps_of
-from discreet.sql.bind import Binder, Special, not_allowed, only
+from discreet.sql.bind import Binder, Special, not_allowed, only, written
 from discreet.sql.domain import Domain, number
 from discreet.sql.expression import Expr
 from discreet.sql.measures import Steps
@@ -101,7 +101,7 @@ TOTALS: Final[dict[type[exp.Expression], Total]] = {
 
 def per_unit(items: list[Any], having: Any, keys: list[Any], child: Node, scope: Scope) -> Node:
     """A subquery that groups by the owner, and maybe by more."""
-    bound_keys = [(node.sql(dialect="duckdb"), scope.bind(node)) for node in keys]
+    bound_keys = [(written(node), scope.bind(node)) for node in keys]
     texts = {expr.sql: place for place, (_, expr) in enumerate(bound_keys)}
     totals: list[Expr] = []
 

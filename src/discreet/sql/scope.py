@@ -10,7 +10,7 @@ from sqlglot import exp
 from discreet.errors import Refused
 from discreet.policy import suggest
 from discreet.policy.model import Kind
-from discreet.sql.bind import Binder, Special
+from discreet.sql.bind import Binder, Special, written
 from discreet.sql.expression import Expr
 from discreet.sql.nodes import Field
 
@@ -86,7 +86,7 @@ def labels(nodes: Sequence[exp.Expression]) -> list[str]:
     """The name of each item: its alias, the column's name, or its text; never twice the same."""
     found: list[str] = []
     for node in nodes:
-        label = node.alias or (node.name if isinstance(node, exp.Column) else node.sql(dialect="duckdb"))
+        label = node.alias or (node.name if isinstance(node, exp.Column) else written(node))
         taken, number = label, 2
         while taken.lower() in {name.lower() for name in found}:
             taken, number = f"{label}_{number}", number + 1

@@ -14,7 +14,7 @@ from discreet.policy.model import Kind
 from discreet.quoting import name
 from discreet.sql.after import After, Column, Order
 from discreet.sql.aggregates import Aggregate, bound, is_named, shared
-from discreet.sql.bind import Binder, Special, not_allowed
+from discreet.sql.bind import Binder, Special, not_allowed, written
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr, Function
 from discreet.sql.keys import PublicKey, group_key
@@ -168,9 +168,7 @@ class _Grouping:
         fields = {field.expr.sql: field for field in source.fields}
         bound_keys = [(node, scope.bind(node)) for node in grouped_by(clauses, scope)]
         unique = {expr.sql: (node, expr) for node, expr in bound_keys}
-        self.keys = [
-            group_key(expr, fields.get(expr.sql), node.sql(dialect="duckdb"), public) for node, expr in unique.values()
-        ]
+        self.keys = [group_key(expr, fields.get(expr.sql), written(node), public) for node, expr in unique.values()]
         self._groups = math.prod(key.count for key in self.keys if isinstance(key, PublicKey))
         self._texts = {key.expr.sql: place for place, key in enumerate(self.keys)}
 

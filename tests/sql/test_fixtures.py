@@ -1,0 +1,120 @@
+"""Every construct of the language: its plan, its reach, and its exact answer with the noise off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from discreet.curator.door import Curator
+from discreet.curator.public import PublicTables
+from discreet.sql import bind
+from discreet.sql.aggregates import AGGREGATES, NAMED
+from discreet.sql.functions import FUNCTIONS
+from discreet.sql.measures import Sum
+from discreet.sql.plan import Plan, plan
+from tests.sql import fixtures, tiny
+from tests.sql.fixtures import ANSWERED, Fixture
+
+UNREACHABLE = {"DATE_TRUNC hour DATE", "DATE_TRUNC minute DATE"}
+"""Hours and minutes of a date are cut as those of a timestamp."""
+
+
+@pytest.fixture(scope="module")
+def curators() -> Iterator[dict[str, Curator]]:
+    with tiny.asked("pure") as pure, tiny.asked("delta") as delta:
+        yield {"pure": pure, "delta": delta}
+
+
+def planned(fixture: Fixture, curator: Curator) -> Plan:
+    return plan(tiny.policy(fixture.policy), fixture.text, public=PublicTables(curator._current), params=fixture.params)
+
+
+def same(found: Any, wanted: Any, near: float) -> bool:
+    if isinstance(wanted, (int, float)) and not isinstance(wanted, bool):
+        return isinstance(found, (int, float)) and not isinstance(found, bool) and abs(found - wanted) <= near
+    return bool(found == wanted and type(found) is type(wanted))
+
+
+@pytest.mark.parametrize("fixture", ANSWERED, ids=lambda fixture: f"{fixture.part}: {fixture.shows}")
+def test_the_exact_answer(fixture: Fixture, curators: dict[str, Curator]) -> None:
+    curator = curators[fixture.policy]
+    answer = curator.query(fixture.text, params=fixture.params, fresh=True, **fixture.price)
+    assert len(answer.rows) == len(fixture.gives), answer.rows
+    for found, wanted in zip(answer.rows, fixture.gives, strict=True):
+        assert len(found) == len(wanted)
+        assert all(same(a, b, fixture.near) for a, b in zip(found, wanted, strict=True)), (found, wanted)
+    if fixture.columns is not None:
+        assert answer.columns == list(fixture.columns)
+
+
+@pytest.mark.parametrize("fixture", ANSWERED, ids=lambda fixture: f"{fixture.part}: {fixture.shows}")
+def test_rows_groups_and_reach(fixture: Fixture, curators: dict[str, Curator]) -> None:
+    releases = planned(fixture, curators[fixture.policy]).releases
+    assert [release.child.rows for release in releases] == list(fixture.rows)
+    assert [release.groups for release in releases] == list(fixture.groups)
+    reaches = [release.reach(measure) for release in releases for measure in release.measures]
+    if fixture.far is None:
+        assert [(reach.l1, reach.l2_squared) for reach in reaches] == list(fixture.reach)
+        return
+    (measure,) = releases[0].measures
+    assert isinstance(measure, Sum)
+    step = measure.steps.step
+    assert float(reaches[0].l1 * step) == pytest.approx(fixture.far, rel=1e-6)
+    assert reaches[0].l2_squared == reaches[0].l1 ** 2
+
+
+@pytest.mark.parametrize("fixture", [found for found in ANSWERED if found.part != "functions"], ids=lambda f: f.shows)
+def test_no_part_of_a_question_is_bought_twice(fixture: Fixture, curators: dict[str, Curator]) -> None:
+    assert len(planned(fixture, curators[fixture.policy]).releases) == len(fixture.rows)
+
+
+class Noted(dict[str, Any]):
+    """The table of functions, with a note of what was looked up."""
+
+    def __init__(self) -> None:
+        super().__init__(FUNCTIONS)
+        self.seen: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.seen.add(name)
+        return super().__getitem__(name)
+
+
+@pytest.mark.parametrize("fixture", fixtures.FUNCTIONS, ids=lambda fixture: fixture.shows)
+def test_a_fixture_uses_the_function_it_is_there_for(
+    fixture: Fixture, curators: dict[str, Curator], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = Noted()
+    monkeypatch.setattr(bind, "FUNCTIONS", noted)
+    planned(fixture, curators[fixture.policy])
+    assert fixture.function in noted.seen
+
+
+def test_every_function_has_a_fixture() -> None:
+    covered = {fixture.function for fixture in fixtures.FUNCTIONS}
+    assert covered | UNREACHABLE == set(FUNCTIONS)
+    assert not covered & UNREACHABLE
+
+
+def test_every_aggregate_has_a_fixture(curators: dict[str, Curator]) -> None:
+    met: set[str] = set()
+    for fixture in (*fixtures.AGGREGATES, *fixtures.CLAUSE):
+        for release in planned(fixture, curators[fixture.policy]).releases:
+            met |= {str(aggregate.key[0]) for aggregate in release.aggregates}
+    texts = " ".join(fixture.text.upper().replace("_", "") for fixture in fixtures.AGGREGATES)
+    spelt = {kind.__name__: kind.__name__.upper() for kind in AGGREGATES} | {
+        "ApproxTopK": "APPROXTOPCOUNT",
+        "VariancePop": "VARPOP",
+        "CovarPop": "COVARPOP",
+        "Stddev": "STDDEV(",
+    }
+    assert [name for name, word in spelt.items() if word not in texts] == []
+    assert [name for name in NAMED if name.replace("_", "") not in texts] == []
+    assert met >= {"COUNT", "UNITS", "DISTINCT", "SUM", "AVG", "QUANTILE", "MODE", "TOP", "HISTOGRAM", "CORR"}
+
+
+def test_fixtures_have_names_of_their_own() -> None:
+    seen = [(fixture.part, fixture.text) for fixture in ANSWERED]
+    assert len(set(seen)) == len(seen)
