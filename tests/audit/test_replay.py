@@ -310,9 +310,6 @@ def test_a_union_of_a_table_with_itself_where_rows_are_units() -> None:
     check_once(read(OWNED.format(visits="", stays="")), {"rows": [{"ward": "A", "cost": 1}]}, [asked])
 
 
-@pytest.mark.xfail(
-    raises=AssertionError, reason="integers that are unique are not once they are compared as floats: rows multiply"
-)
 def test_a_public_table_that_is_unique_is_so_in_the_comparison() -> None:
     data = {"visits": [{"person": 1, "big": 2**53} for _ in range(3)], **PUBLIC}
     asked = "SELECT COUNT(*) FROM visits JOIN numbers ON visits.big = numbers.id"

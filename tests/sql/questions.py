@@ -182,11 +182,12 @@ class Writer:
         return self._held(f"9000 + ABS({x.text} / {y.text})", f"9000 + abs(nullif({divided}, {NAN}))", (0, 9010))
 
     def _held(self, text: str, plain: str, bounds: tuple[int, int] | None = None) -> Term:
-        """Something without bounds, with bounds. discreet may know narrower ones, never where values are."""
+        """Something without bounds, with bounds. discreet knows no narrower ones but for 9000 + |…|."""
         low, high = bounds or self.dice.choice([(0, 5), (0, 40), (2, 100)])
         held = f"(CASE WHEN v < {low} THEN {low} WHEN v > {high} THEN {high} ELSE v END)"
         plain = f"(SELECT {held} FROM (SELECT ({plain})::DOUBLE AS v))"
-        return Term(f"CLAMP({text}, {low}, {high})", plain, Fraction(low), Fraction(high))
+        least = Fraction(9000 if text.startswith("9000 + ABS") else low)
+        return Term(f"CLAMP({text}, {low}, {high})", plain, least, Fraction(high))
 
     def _floored(self, depth: int) -> Term:
         x, by = self.number(depth), self.dice.choice([2, 5, 10])
@@ -308,7 +309,7 @@ class Writer:
     def _below(self, text: str, plain: str) -> Term:
         """Held far below all that it can be: the constant comes out, but NULL stays NULL."""
         plain = f"(SELECT CASE WHEN v IS NOT NULL THEN 40 END FROM (SELECT ({plain})::DOUBLE AS v))"
-        return Term(f"CLAMP({text}, 0, 40)", plain, Fraction(0), Fraction(40))
+        return Term(f"CLAMP({text}, 0, 40)", plain, Fraction(40), Fraction(40))
 
     # conditions mean the same in both languages
 

@@ -249,7 +249,7 @@ def test_true_values_never_leave_the_domain(label: str, request: pytest.FixtureR
     count = len(function.takes.rstrip("*")) + function.takes.endswith("*") * (
         label in ("LEAST", "GREATEST", "COALESCE")
     )
-    for _ in range(600):
+    for _ in range(400):
         domains = [random_domain(dice) for _ in range(count)]
         found = function.domain(domains)
         for _ in range(3):
@@ -340,7 +340,7 @@ def test_computed_values_stay_in_the_domain_up_to_one_rounding(label: str, reque
         request.applymarker(pytest.mark.xfail(reason=BUG_CAST, strict=True))
     dice = random.Random(label)
     with duckdb.connect(":memory:") as connection:
-        for _ in range(40):
+        for _ in range(30):
             expr, domains = numeric_call(dice, label)
             points = [[random_point(dice, inside) for inside in domains] for _ in range(12)]
             lines = ", ".join(

@@ -208,7 +208,7 @@ def test_answers_equal_duckdbs(seed: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(100, 102))
+@pytest.mark.parametrize("seed", range(100, 101))
 def test_more_answers_equal_duckdbs(seed: int) -> None:
     compare_many(seed, worlds=4, questions=30)
 
@@ -267,6 +267,32 @@ def test_outer_questions_work_on_what_was_released() -> None:
         ]
 
 
+# what is still wrong
+
+
+STILL_WRONG: list[tuple[str, str, list[Cell]]] = [
+    ("whole keys that are not listed in ascending order lose their rows",
+     "SELECT COALESCE(code, 0) AS g, COUNT(*) FROM t GROUP BY g", [(1, 1), (2, 0), (5, 1), (0, 1)]),
+    ("the bounds of a difference in months are those of 28 days each",
+     "SELECT AVG(DATE_DIFF('month', day, DATE '2054-01-01')) FROM t", [(360.0,)]),
+    ("a negative number is no constant", "SELECT SUM(CLAMP(d, -3, 3)) FROM t", [(-6,)]),
+    ("fmod in DuckDB has the sign of the divisor", "SELECT SUM(FMOD(d, 7)) FROM t", [(8.0,)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [pytest.param(*case, marks=pytest.mark.xfail(reason=why, strict=True)) for why, *case in STILL_WRONG],
+)
+def test_small_questions(text: str, wanted: list[Cell]) -> None:
+    rows = [
+        {"who": i, "code": code, "day": "2024-01-01", "d": d}
+        for i, (code, d) in enumerate([(1, -3), (5, -3), (None, None)])
+    ]
+    with opened(policy_of(table()), {"t": rows}) as curator:
+        assert curator.query(text, epsilon=1).rows == wanted
+
+
 # bounding
 
 
@@ -312,39 +338,37 @@ class Chosen:
 LIMITS = [(1, 1, 1), (2, 1, 2), (3, 2, 3), (4, 2, 2), (5, 5, 1), (6, 3, 2)]
 
 
+BOUNDED_KEYS: list[tuple[str, Sequence[Any]]] = [
+    ("k", ["x", "y", "z"]),
+    ("f", [False, True]),
+    ("a % 4", [0, 1, 2, 3]),
+    ("n", ["p", "q", None]),
+    ("d", range(-5, 6)),
+]
+
+
 @pytest.mark.parametrize("limits", LIMITS)
-@pytest.mark.parametrize(
-    ("key", "listed"),
-    [
-        ("k", ["x", "y", "z"]),
-        ("f", [False, True]),
-        ("a % 4", [0, 1, 2, 3]),
-        ("n", ["p", "q", None]),
-        ("d", range(-5, 6)),
-    ],
-)
-def test_bounded_rows_and_groups_are_those_of_the_ranks(
-    limits: tuple[int, int, int], key: str, listed: Sequence[Any]
-) -> None:
+def test_bounded_rows_and_groups_are_those_of_the_ranks(limits: tuple[int, int, int]) -> None:
     """With `max_rows_per_group` below `max_rows`, stored places in a key count rows before WHERE: no WHERE there."""
     policy = policy_of(table(*limits))
-    dice = random.Random(repr((limits, key)))
+    dice = random.Random(repr(limits))
     rows = [random_row(dice) for _ in range(60)]
     where = "TRUE" if limits[2] < limits[0] else "a >= 4"
     engine = Memory(policy, {"t": rows})
-    text = f"SELECT {key} AS g, COUNT(*), SUM(a), COUNT(DISTINCT who) FROM t WHERE {where} GROUP BY g"
     with ledger_of(policy) as ledger, Curator(policy, ledger, engine=engine, blur=quiet) as curator:
-        cells = Chosen(engine, limits).cells(key, where, listed)
-        wanted = [
-            (
-                value,
-                len(inside),
-                sum(min(max(row["a"], 0), 20) for row in inside if row["a"] is not None),
-                len({row["unit"] for row in inside}),
-            )
-            for value, inside in cells.items()
-        ]
-        assert curator.query(text, epsilon=1).rows == wanted
+        for key, listed in BOUNDED_KEYS:
+            cells = Chosen(engine, limits).cells(key, where, listed)
+            wanted = [
+                (
+                    value,
+                    len(inside),
+                    sum(min(max(row["a"], 0), 20) for row in inside if row["a"] is not None),
+                    len({row["unit"] for row in inside}),
+                )
+                for value, inside in cells.items()
+            ]
+            text = f"SELECT {key} AS g, COUNT(*), SUM(a), COUNT(DISTINCT who) FROM t WHERE {where} GROUP BY g"
+            assert curator.query(text, epsilon=1).rows == wanted, key
     engine.close()
 
 
@@ -383,7 +407,7 @@ def test_sums_beyond_53_and_63_bits_stay_exact() -> None:
 
 
 ORDERLESS = (
-    "SELECT k, COUNT(*), SUM(a), AVG(b), SUM(c), AVG(c * b), COUNT(DISTINCT who) FROM t GROUP BY k",
+    "SELECT k, COUNT(*), SUM(c), AVG(c * b), COUNT(DISTINCT who) FROM t GROUP BY k",
     "SELECT a % 4 AS g, SUM(c / 3), COUNT(n) FROM t WHERE b > -5 GROUP BY g",
 )
 
@@ -392,7 +416,7 @@ ORDERLESS = (
 @pytest.mark.parametrize("limits", [(200, 200, 200), (3, 2, 2)])
 def test_the_order_of_rows_changes_no_integer(limits: tuple[int, int, int]) -> None:
     policy, dice = policy_of(table(*limits)), random.Random(11)
-    rows = [random_row(dice) for _ in range(20)]
+    rows = [random_row(dice) for _ in range(12)]
     seen = set()
     for _ in range(25):
         recorded = Recorded()

@@ -17,13 +17,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final, Self
 
-from discreet.accounting import Loss
+from discreet.accounting import Concentrated, Loss, Pure, compose
 from discreet.accounting.losses import Reach
 from discreet.audit.neighbours import Data
 from discreet.curator.door import Curator
-from discreet.curator.draw import Engine, blur, select
+from discreet.curator.draw import Engine, blur, choose, select
 from discreet.curator.kept import Cell
-from discreet.curator.price import Additive
+from discreet.curator.price import Additive, Choices
 from discreet.engines.memory import Memory
 from discreet.errors import Refused
 from discreet.ledger import Charge, Grant, Ledger
@@ -54,12 +54,24 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """Candidates that passed the door: the scores of each group, and what was chosen in it."""
+
+    mechanism: Choices
+    exact: tuple[tuple[int, ...], ...]
+    values: tuple[int, ...]
+
+
+Passed = Call | Selection | Choice
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """All that happened when a question was asked."""
 
-    calls: tuple[Call | Selection, ...]
+    calls: tuple[Passed, ...]
     queries: tuple[str, ...]
-    charges: tuple[object, ...]
+    charges: tuple[Loss, ...]
     outcome: tuple[object, ...]
 
 
@@ -86,8 +98,8 @@ class Report:
 class Recorder:
     """Stands at the door. With a script it gives out the noisy values of another run."""
 
-    script: Sequence[Call | Selection] = ()
-    calls: list[Call | Selection] = field(default_factory=list)
+    script: Sequence[Passed] = ()
+    calls: list[Passed] = field(default_factory=list)
     queries: list[str] = field(default_factory=list)
 
     def blur(self, mechanism: Additive, reach: Reach, exact: Sequence[int], bits: Bits) -> Sequence[int]:
@@ -105,8 +117,15 @@ class Recorder:
         self.calls.append(Selection(mechanism, dict(exact), keys))
         return keys
 
+    def choose(self, mechanism: Choices, scores: Sequence[Sequence[int]], bits: Bits) -> Sequence[int]:
+        told = self._told
+        scripted = isinstance(told, Choice) and len(told.values) == len(scores)
+        values = told.values if isinstance(told, Choice) and scripted else tuple(choose(mechanism, scores, bits))
+        self.calls.append(Choice(mechanism, tuple(map(tuple, scores)), values))
+        return values
+
     @property
-    def _told(self) -> Call | Selection | None:
+    def _told(self) -> Passed | None:
         """What passed the door at this place in the other run."""
         return self.script[len(self.calls)] if len(self.calls) < len(self.script) else None
 
@@ -155,11 +174,13 @@ class Replay:
         self._engines: dict[str, Memory] = {}
         self.ledger = self._stack.enter_context(Watchful(Path(folder) / "ledger.sqlite", grant, shares=shares))
 
-    def run(self, question: str, data: Data, script: Sequence[Call | Selection] = (), **price: Any) -> Run:
+    def run(self, question: str, data: Data, script: Sequence[Passed] = (), **price: Any) -> Run:
         """Ask one question of one database."""
         recorder = Recorder(script)
         engine = Watched(self._engine(data), recorder.queries)
-        curator = Curator(self.policy, self.ledger, engine=engine, blur=recorder.blur, select=recorder.select)
+        curator = Curator(
+            self.policy, self.ledger, engine=engine, blur=recorder.blur, select=recorder.select, choose=recorder.choose
+        )
         self.ledger.noted = []
         try:
             answer = curator.query(question, fresh=True, **price)
@@ -184,6 +205,8 @@ class Replay:
         first = self.run(question, data, **price)
         second = self.run(question, neighbour, first.calls, **price)
         difference, l1 = _difference(first, second)
+        if difference is None:
+            difference = _unpaid(first) or _failed(first)
         return Report(question, difference, len(first.calls), l1)
 
     def close(self) -> None:
@@ -209,8 +232,8 @@ def _difference(first: Run, second: Run) -> tuple[str | None, Fraction]:
     for place, (a, b) in enumerate(itertools.zip_longest(first.calls, second.calls), start=1):
         if a is None or b is None:
             return f"noise is drawn {len(first.calls)} times on one side and {len(second.calls)} on the other", most
-        if isinstance(a, Selection) or isinstance(b, Selection):
-            told = _selections(a, b)
+        if not isinstance(a, Call) or not isinstance(b, Call):
+            told = _selections(a, b) if isinstance(a, Selection) else _choices(a, b)
             if told is not None:
                 return f"call {place}: {told}", most
             continue
@@ -232,7 +255,7 @@ def _difference(first: Run, second: Run) -> tuple[str | None, Fraction]:
     return None, most
 
 
-def _selections(a: Call | Selection, b: Call | Selection) -> str | None:
+def _selections(a: Passed, b: Passed) -> str | None:
     """Keys that both sides hold may differ by one unit each; keys of one side alone are that unit's own, and pay δ."""
     if not isinstance(a, Selection) or not isinstance(b, Selection):
         return "keys are selected on one side only"
@@ -242,3 +265,39 @@ def _selections(a: Call | Selection, b: Call | Selection) -> str | None:
     if max(moved, default=0) > 1 or sum(moved) > a.mechanism.max_groups:
         return f"one unit moves {sum(moved)} keys by up to {max(moved)}, of at most {a.mechanism.max_groups} by 1"
     return None
+
+
+def _choices(a: Passed, b: Passed) -> str | None:
+    """Scores of at most so many groups may move, each by no more than the mechanism's sensitivity."""
+    if not isinstance(a, Choice) or not isinstance(b, Choice) or len(a.exact) != len(b.exact):
+        return "something is chosen on one side only, or in other groups"
+    if a.mechanism != b.mechanism:
+        return f"{a.mechanism} on one side, {b.mechanism} on the other"
+    groups = zip(a.exact, b.exact, strict=True)
+    moved = [max(abs(x - y) for x, y in zip(left, right, strict=True)) for left, right in groups]
+    if max(moved) > a.mechanism.mechanism.sensitivity or sum(map(bool, moved)) > a.mechanism.count:
+        return f"one unit moves scores by {max(moved)} in {sum(map(bool, moved))} groups, beyond {a.mechanism}"
+    return None
+
+
+def _unpaid(run: Run) -> str | None:
+    """What passed the door must not cost more than was charged."""
+    losses = [
+        passed.mechanism.loss_for(passed.reach) if isinstance(passed, Call) else passed.mechanism.loss
+        for passed in run.calls
+    ]
+    if not losses:
+        return None
+    (charged,) = run.charges
+    if isinstance(charged, Pure):
+        cost: Loss = compose(*losses)
+        paid = isinstance(cost, Pure) and cost.epsilon <= charged.epsilon
+    else:
+        cost = compose(*(loss.concentrated() for loss in losses))
+        whole = charged.concentrated()
+        paid = isinstance(cost, Concentrated) and cost.rho <= whole.rho and cost.delta <= whole.delta
+    return None if paid else f"{cost} was drawn and {charged} charged"
+
+
+def _failed(run: Run) -> str | None:
+    return f"the question fails on both sides: {run.outcome[1:]}" if run.outcome[0] == "failed" else None

@@ -8,12 +8,14 @@ from typing import Any, Protocol
 
 from discreet.accounting.losses import Reach
 from discreet.curator.kept import Cell, Drawn
-from discreet.curator.price import Additive, Bought
+from discreet.curator.price import Additive, Bought, Choices, Mechanism
 from discreet.curator.released import with_released
 from discreet.mechanisms import KeySelection
 from discreet.noise import Bits
+from discreet.sql.measures import Measure
 from discreet.sql.plan import Plan
 from discreet.sql.release import Release
+from discreet.sql.vectors import Chosen
 
 
 class Engine(Protocol):
@@ -30,6 +32,8 @@ Blur = Callable[[Additive, Reach, Sequence[int], Bits], Sequence[int]]
 """Where noise is added: mechanism, declared reach, exact integers, bits of the charge."""
 Select = Callable[[KeySelection, Mapping[Cell, int], Bits], Sequence[Cell]]
 """Where private keys are selected: mechanism, exact numbers of units, bits of the charge."""
+Choose = Callable[[Choices, Sequence[Sequence[int]], Bits], Sequence[int]]
+"""Where one of several candidates is chosen: mechanism, exact scores of each group, bits of the charge."""
 
 
 def blur(mechanism: Additive, reach: Reach, exact: Sequence[int], bits: Bits) -> Sequence[int]:  # noqa: ARG001
@@ -43,12 +47,29 @@ def select(mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) -> Se
     return list(mechanism.select(exact, bits))
 
 
+def choose(mechanism: Choices, scores: Sequence[Sequence[int]], bits: Bits) -> Sequence[int]:
+    """In each group the candidate that the exponential mechanism chooses."""
+    return [mechanism.mechanism.choose(group, bits) for group in scores]
+
+
 @dataclass(frozen=True, slots=True)
 class Door:
     """The one place that private numbers pass on their way out."""
 
     blur: Blur = blur
     select: Select = select
+    choose: Choose = choose
+
+    def pass_(
+        self, mechanism: Mechanism, release: Release, measure: Measure, exact: Sequence[int], bits: Bits
+    ) -> Sequence[int]:
+        """The numbers of one measure, in every group, as they may be seen."""
+        if isinstance(mechanism, Choices):
+            assert isinstance(measure, Chosen)
+            cells = measure.layout.leaves
+            groups = [exact[start : start + cells] for start in range(0, len(exact), cells)]
+            return self.choose(mechanism, [measure.scores(group) for group in groups], bits)
+        return self.blur(mechanism, release.reach(measure), exact, bits)
 
 
 def draw(plan: Plan, bought: Sequence[Bought], engine: Engine, bits: Bits, door: Door, seconds: float | None) -> Drawn:
@@ -68,7 +89,7 @@ def draw(plan: Plan, bought: Sequence[Bought], engine: Engine, bits: Bits, door:
             more = counted(release, unselected, release.others())
             exact = [[*known, *further] for known, further in zip(exact, more, strict=True)]
         values = tuple(
-            door.blur(mechanism, release.reach(measure), column, bits)
+            door.pass_(mechanism, release, measure, column, bits)
             for mechanism, measure, column in zip(noise.measures, release.measures, exact, strict=True)
         )
         drawn = drawn.then(noise.noises, values, selected)

@@ -22,11 +22,11 @@ Selected = tuple[Cell, ...] | None
 class Drawn:
     """For each release: of each measure the noise and the noisy integers, and the private keys that were selected."""
 
-    noises: tuple[tuple[Noise, ...], ...] = ()
+    noises: tuple[tuple[Noise | None, ...], ...] = ()
     values: tuple[tuple[Sequence[int], ...], ...] = ()
     selected: tuple[tuple[Cell, ...] | None, ...] = ()
 
-    def then(self, noises: tuple[Noise, ...], values: tuple[Sequence[int], ...], selected: Selected) -> Drawn:
+    def then(self, noises: tuple[Noise | None, ...], values: tuple[Sequence[int], ...], selected: Selected) -> Drawn:
         """With one more release."""
         return Drawn((*self.noises, noises), (*self.values, values), (*self.selected, selected))
 
@@ -63,12 +63,16 @@ def _value(written: Any) -> Key | None:
     return written  # type: ignore[no-any-return]
 
 
-def _written(noise: Noise) -> list[str]:
+def _written(noise: Noise | None) -> list[str]:
+    if noise is None:
+        return ["chosen", ""]
     if isinstance(noise, DiscreteLaplace):
         return ["laplace", str(noise.scale)]
     return ["gaussian", str(noise.spread)]
 
 
-def _read(written: Sequence[Any]) -> Noise:
+def _read(written: Sequence[Any]) -> Noise | None:
     kind, size = written
+    if kind == "chosen":
+        return None
     return DiscreteLaplace(Fraction(size)) if kind == "laplace" else DiscreteGaussian(Fraction(size))

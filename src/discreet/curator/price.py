@@ -15,12 +15,29 @@ from discreet.accounting.losses import Reach
 from discreet.errors import Refused
 from discreet.exact import epsilon as positive
 from discreet.exact import probability
-from discreet.mechanisms import Gaussian, KeySelection, Laplace
+from discreet.mechanisms import Exponential, Gaussian, KeySelection, Laplace
 from discreet.mechanisms.payment import root
 from discreet.policy import Policy
+from discreet.sql.measures import Measure
 from discreet.sql.release import Release
+from discreet.sql.vectors import Chosen
 
 Additive = Laplace | Gaussian
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The exponential mechanism in every group, of which one unit moves at most `count`."""
+
+    mechanism: Exponential
+    count: int
+
+    @property
+    def loss(self) -> Pure | Concentrated:
+        return compose(*[self.mechanism.loss] * self.count)
+
+
+Mechanism = Laplace | Gaussian | Choices
 _ROOTS = {1: Fraction(1), 2: Fraction(7, 5)}
 """Square roots, about: shares need not be perfect."""
 
@@ -105,7 +122,21 @@ class Price:
         assert self.rho is not None
         return KeySelection(delta=delta, max_groups=groups, rho=self.rho * share)
 
-    def loss(self, mechanisms: Sequence[Additive | KeySelection]) -> Pure | Concentrated:
+    def choices(self, groups: int, sensitivity: int, share: Fraction) -> Choices:
+        """The choice in each group that a share of the price buys."""
+        if self.epsilon is not None:
+            return Choices(Exponential(self.epsilon * share / groups, sensitivity=sensitivity), groups)
+        assert self.rho is not None
+        return Choices(Exponential(rho=self.rho * share / groups, sensitivity=sensitivity), groups)
+
+    def bought(self, release: Release, measure: Measure, share: Fraction) -> Mechanism:
+        """What a share of the price buys for a measure."""
+        if isinstance(measure, Chosen):
+            bound = release.contribution
+            return self.choices(bound.cells, measure.sensitivity(bound), share)
+        return self.noise(release.reach(measure), share)
+
+    def loss(self, mechanisms: Sequence[Mechanism | KeySelection]) -> Pure | Concentrated:
         """What these cost together, in the budget's currency."""
         losses = [mechanism.loss for mechanism in mechanisms]
         return compose(*(loss.concentrated() if self.concentrated else loss for loss in losses))
@@ -115,12 +146,13 @@ class Price:
 class Bought:
     """The noise of one release: for each measure, and for the selection of private keys if it has any."""
 
-    measures: tuple[Additive, ...]
+    measures: tuple[Mechanism, ...]
     selection: KeySelection | None = None
 
     @property
-    def noises(self) -> tuple[Noise, ...]:
-        return tuple(noise_of(mechanism) for mechanism in self.measures)
+    def noises(self) -> tuple[Noise | None, ...]:
+        """The noise of each measure; None where something is chosen and nothing is added."""
+        return tuple(None if isinstance(part, Choices) else noise_of(part) for part in self.measures)
 
 
 def buy(policy: Policy, price: Price, releases: Sequence[Release]) -> tuple[tuple[Bought, ...], dict[str, float]]:
@@ -139,8 +171,8 @@ def buy(policy: Policy, price: Price, releases: Sequence[Release]) -> tuple[tupl
         if release.private_keys:
             _, share = next(left)
             selection = price.selection(release.contribution.cells, share, deltas)
-        paid = [next(left) for _ in release.measures]
-        found.append(Bought(tuple(price.noise(line.reach, share) for line, share in paid), selection))
+        paid = [(measure, next(left)[1]) for measure in release.measures]
+        found.append(Bought(tuple(price.bought(release, measure, share) for measure, share in paid), selection))
     told: dict[str, float] = {}
     for line, share in zip(lines, shares, strict=True):
         told[line.words] = told.get(line.words, 0) + float(share)

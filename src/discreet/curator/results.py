@@ -170,7 +170,7 @@ def _plain(edge: Fraction) -> int | float:
 # what is known before anything is drawn
 
 
-def errors(plan: Plan, noises: Sequence[Sequence[Noise]], confidence: Fraction) -> dict[str, float]:
+def errors(plan: Plan, noises: Sequence[Sequence[Noise | None]], confidence: Fraction) -> dict[str, float]:
     """The half-width of each noisy column; of an average, for groups of a typical size."""
     found = {}
     for label, expr in noisy_items(plan):
@@ -180,7 +180,7 @@ def errors(plan: Plan, noises: Sequence[Sequence[Noise]], confidence: Fraction) 
     return found
 
 
-def averages(plan: Plan, noises: Sequence[Sequence[Noise]], confidence: Fraction) -> dict[str, dict[int, float]]:
+def averages(plan: Plan, noises: Sequence[Sequence[Noise | None]], confidence: Fraction) -> dict[str, dict[int, float]]:
     """How the error of an average falls with the size of a group."""
     found: dict[str, dict[int, float]] = {}
     for label, expr in noisy_items(plan):
@@ -199,7 +199,9 @@ def _aggregate(plan: Plan, expr: Expr) -> Aggregate | None:
     return next((a for place, a in enumerate(aggregates) if expr.sql == f'"a{place}"'), None)
 
 
-def _half(plan: Plan, noises: Sequence[Sequence[Noise]], confidence: Fraction, expr: Expr, size: int) -> float | None:
+def _half(
+    plan: Plan, noises: Sequence[Sequence[Noise | None]], confidence: Fraction, expr: Expr, size: int
+) -> float | None:
     """Half an interval around typical values: exact for linear expressions, where it does not depend on them."""
     below = plan.below
     assert isinstance(below, Released)
@@ -236,7 +238,7 @@ def _linear(expr: Expr) -> bool:
     return expr.function.name in _LINEAR and all(_linear(argument) for argument in expr.arguments)
 
 
-def words(plan: Plan, noises: Sequence[Sequence[Noise]]) -> dict[str, str]:
+def words(plan: Plan, noises: Sequence[Sequence[Noise | None]]) -> dict[str, str]:
     """The noise of each noisy column, in words."""
     found = {}
     for label, expr in noisy_items(plan):
@@ -258,7 +260,9 @@ def _step(aggregate: Aggregate) -> Fraction:
     return formula.step if isinstance(formula, (Total, Recentred)) else Fraction(1)
 
 
-def _word(noise: Noise, step: Fraction, measure: str) -> str:
+def _word(noise: Noise | None, step: Fraction, measure: str) -> str:
+    if noise is None:
+        return f"chosen by the exponential mechanism on {measure}"
     if isinstance(noise, DiscreteLaplace):
         return f"discrete Laplace noise of scale {float(noise.scale * step):.4g} on {measure}"
     sigma = float(noise.spread) ** 0.5 * float(step)

@@ -41,7 +41,7 @@ from discreet.policy import Policy, Table, suggest
 from discreet.policy.layout import ROW, UNIT, key_rank, row_in_key
 from discreet.quoting import literal, name
 
-LAYOUT: Final = 2
+LAYOUT: Final = 3
 """Counts up when copies made before can no longer be used."""
 MEMORY: Final = "1200MB"
 INTEGERS: Final = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"})
@@ -184,17 +184,24 @@ def owned_rows(sources: Sources, table: Table, unit_type: str) -> str:
         return f"SELECT {', '.join(declared)} FROM {sources.reading(table)} AS t"
     joins, holder, alias = "", table, "t"
     for place, hop in enumerate(table.owner.path):
-        _source_column(sources, holder, hop.column)
+        column, kind = _source_column(sources, holder, hop.column)
         holder = sources.policy.tables[hop.table]
         refuse_repeated_keys(sources, table, holder, hop.key)
-        joins += (
-            f" LEFT JOIN {sources.reading(holder)} AS j{place} ON {alias}.{name(hop.column)} = j{place}.{name(hop.key)}"
-        )
+        key, other = _source_column(sources, holder, hop.key)
+        same = _same(f"{alias}.{name(column)}", kind, f"j{place}.{name(key)}", other)
+        joins += f" LEFT JOIN {sources.reading(holder)} AS j{place} ON {same}"
         alias = f"j{place}"
     column, _ = _source_column(sources, holder, table.owner.column)
     unit = f"TRY_CAST({alias}.{name(column)} AS {unit_type})"
     columns = ", ".join([f"{unit} AS {name(UNIT)}", *_typed(sources, table, "t")])
     return f"SELECT {columns} FROM {sources.reading(table)} AS t{joins} WHERE {unit} IS NOT NULL"
+
+
+def _same(a: str, kind: str, b: str, other: str) -> str:
+    """Whether two keys are equal. Where types differ they are compared as text: a cast to a number could fail."""
+    if kind == other or {kind, other} <= INTEGERS:
+        return f"{a} = {b}"
+    return f"CAST({a} AS VARCHAR) = CAST({b} AS VARCHAR)"
 
 
 def refuse_repeated_keys(sources: Sources, table: Table, holder: Table, key: str) -> None:

@@ -25,7 +25,8 @@ def typed(expression: str, column: Column) -> str:
         return f"CASE WHEN {cast} IN ({', '.join(literal(value) for value in column.values)}) THEN {cast} END"
     if column.kind in (Kind.DATE, Kind.TIMESTAMP):
         return dated(cast, column.kind)
-    return f"CASE WHEN NOT isnan({cast}) THEN {cast} END" if column.kind is Kind.NUMBER else cast
+    # + 0 makes 0.0 of −0.0: the two would tie in every order, and yet be told apart as text
+    return f"CASE WHEN NOT isnan({cast}) THEN {cast} + 0e0 END" if column.kind is Kind.NUMBER else cast
 
 
 def attached_table(source: Source) -> str:

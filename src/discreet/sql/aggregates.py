@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -20,6 +21,7 @@ from discreet.sql.formulas import (
     Both,
     Favourite,
     Formula,
+    InCell,
     Listing,
     Mean,
     Ordered,
@@ -41,7 +43,7 @@ from discreet.sql.measures import (
     Sum,
     Units,
 )
-from discreet.sql.vectors import Histogram, Layout, Tree
+from discreet.sql.vectors import Chosen, Histogram, Layout, Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,7 +442,29 @@ def is_named(node: exp.Expression) -> bool:
 def shared(aggregates: Sequence[Aggregate]) -> list[Aggregate]:
     """The same aggregates with what can be bought once bought once."""
     averaged = {aggregate.key[1]: aggregate for aggregate in aggregates if aggregate.key[0] == "AVG"}
-    return _one_count([_from_average(aggregate, averaged) for aggregate in aggregates])
+    return _one_count(_few_quantiles([_from_average(aggregate, averaged) for aggregate in aggregates]))
+
+
+FEW: Final = 3
+"""Up to so many quantiles of one expression are chosen one by one; more of them share a tree of counts."""
+
+
+def _few_quantiles(aggregates: list[Aggregate]) -> list[Aggregate]:
+    """A quantile that is chosen on its own is several times as exact as one of many that share a tree."""
+    asked = Counter(aggregate.key[1] for aggregate in aggregates if aggregate.key[0] == "QUANTILE")
+    return [
+        _chosen(aggregate) if aggregate.key[0] == "QUANTILE" and asked[aggregate.key[1]] <= FEW else aggregate
+        for aggregate in aggregates
+    ]
+
+
+def _chosen(aggregate: Aggregate) -> Aggregate:
+    tree, formula = aggregate.measures[0], aggregate.formula
+    assert isinstance(tree, Tree)
+    assert isinstance(formula, Ordered)
+    words = f"quantile {float(formula.share):g} of {tree.words.removeprefix('ranks of ')}"
+    measure = Chosen(tree.expr, tree.layout, formula.share, words)
+    return replace(aggregate, measures=(measure,), formula=InCell(tree.layout, formula.low, formula.high))
 
 
 def _from_average(aggregate: Aggregate, averaged: Mapping[object, Aggregate]) -> Aggregate:

@@ -128,6 +128,10 @@ class Binder:
             given = node.args.get(place)
             parts = given if isinstance(given, list) else [] if given is None else [given]
             arguments.extend(self(part) for part in parts)
+        if name == "NEGATE" and arguments[0].constant:
+            value = arguments[0].value
+            if isinstance(value, (int, Fraction)) and not isinstance(value, bool):
+                return Expr.literal(-value)
         return apply(_LONGER.get((name, len(arguments)), name), arguments)
 
 

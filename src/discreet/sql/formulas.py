@@ -32,12 +32,13 @@ class Part:
     """The noisy numbers of one measure in one group, their noise, and how often the interval may miss."""
 
     values: Sequence[int]
-    noise: Noise
+    noise: Noise | None
     miss: Fraction
 
     @property
     def interval(self) -> Interval:
         """Where the exact number lies."""
+        assert self.noise is not None
         half = width(self.noise, 1 - self.miss)
         return Fraction(self.values[0] - half), Fraction(self.values[0] + half)
 
@@ -81,6 +82,8 @@ class Recentred:
 
     def interval(self, parts: Sequence[Part]) -> Interval:
         total, count = parts
+        assert total.noise is not None
+        assert count.noise is not None
         terms = ((total.noise, Fraction(1)), (count.noise, Fraction(self.middle)))
         half = math.floor(width_of_sum(terms, 1 - total.miss - count.miss))
         steps = total.values[0] + self.middle * count.values[0]
@@ -96,6 +99,7 @@ class Both:
 
     def interval(self, parts: Sequence[Part]) -> Interval:
         part = parts[0]
+        assert part.noise is not None
         half = math.floor(width_of_sum(((part.noise, Fraction(1)),) * 2, 1 - part.miss))
         return Fraction(sum(part.values) - half), Fraction(sum(part.values) + half)
 
@@ -252,6 +256,7 @@ class Ordered:
         if self.extreme:
             return None
         part = parts[0]
+        assert part.noise is not None
         spare = float(part.miss) / (2 * self.layout.leaves + 2)
         t = sum_of_noises(part.noise, self.layout.terms, spare)
         ranks = self.layout.plain_ranks(part.values)
@@ -266,6 +271,24 @@ class Ordered:
             self.layout.low + self.layout.width * (last if self.layout.whole else last + 1),
         )
         return min(max(edges[0], self.low), self.high), max(min(edges[1], self.high), self.low)
+
+
+@dataclass(frozen=True, slots=True)
+class InCell:
+    """A quantile whose cell was chosen: the middle of it. How far its rank may be off is known, its value is not."""
+
+    layout: Layout
+    low: Fraction
+    high: Fraction
+
+    def value(self, noisy: Sequence[Sequence[int]]) -> float | int:
+        cell = noisy[0][0]
+        if self.layout.whole:
+            return int(self.layout.low) + cell
+        return float(min(max(self.layout.low + self.layout.width * (cell + Fraction(1, 2)), self.low), self.high))
+
+    def interval(self, parts: Sequence[Part]) -> None:  # noqa: ARG002
+        return None
 
 
 @dataclass(frozen=True, slots=True)

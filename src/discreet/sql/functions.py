@@ -1,7 +1,8 @@
 """The one table of functions. Every function is total: no row may raise an error.
 
 A function that is not here does not exist for analysts. Arithmetic runs in DOUBLE: overflow gives ±inf, which the clamp
-around an aggregate's argument holds back; NaN and x/0 give NULL.
+around an aggregate's argument holds back; NaN and x/0 give NULL. Nothing gives −0.0 (`+ 0e0` makes 0.0 of it): rows
+that differ in nothing else would tie in every order, and the engine's order would choose among them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def _no_nan(text: str) -> str:
 
 
 LOGARITHM: Final = "CASE WHEN {0} > 0 AND {1} > 0 THEN LN({1}) / NULLIF(LN({0}), 0e0) END"
-QUOTIENT: Final = _no_nan("{0} / NULLIF({1}, 0e0)")
+QUOTIENT: Final = _no_nan("{0} / NULLIF({1}, 0e0) + 0e0")
 
 
 # rules that need more than interval arithmetic
@@ -188,22 +189,22 @@ _ROWS: Final = (
     # arithmetic
     Function("+", "nn", _no_nan("{0} + {1}"), domain.add, strict=False),
     Function("-", "nn", _no_nan("{0} - {1}"), domain.subtract, strict=False),
-    Function("*", "nn", _no_nan("{0} * {1}"), domain.multiply, strict=False),
+    Function("*", "nn", _no_nan("{0} * {1} + 0e0"), domain.multiply, strict=False),
     Function("/", "nn", QUOTIENT, domain.divide, strict=False),
     Function("//", "nn", f"FLOOR({QUOTIENT})", lambda a, b: domain.floored(domain.divide(a, b)), strict=False),
-    Function("%", "nn", _no_nan("{0} % NULLIF({1}, 0e0)"), domain.modulo, strict=False),
-    Function("NEGATE", "n", "(-{0})", domain.negate),
+    Function("%", "nn", _no_nan("{0} % NULLIF({1}, 0e0) + 0e0"), domain.modulo, strict=False),
+    Function("NEGATE", "n", "(0e0 - {0})", domain.negate),
     Function("ABS", "n", "ABS({0})", domain.absolute),
-    Function("ROUND", "n", "ROUND({0})", _rounded),
-    Function("ROUND TO", "nc", _no_nan("ROUND({0}, CAST({1} AS INTEGER))"), _rounded, strict=False),
+    Function("ROUND", "n", "(ROUND({0}) + 0e0)", _rounded),
+    Function("ROUND TO", "nc", _no_nan("ROUND({0}, CAST({1} AS INTEGER)) + 0e0"), _rounded, strict=False),
     Function("FLOOR", "n", "FLOOR({0})", domain.floored),
-    Function("CEIL", "n", "CEIL({0})", domain.ceiled),
+    Function("CEIL", "n", "(CEIL({0}) + 0e0)", domain.ceiled),
     Function("SQRT", "n", "CASE WHEN {0} >= 0 THEN SQRT({0}) END", _root, strict=False),
     Function("EXP", "n", "EXP({0})", _exponential),
     Function("LN", "n", "CASE WHEN {0} > 0 THEN LN({0}) END", _natural, strict=False),
     Function("LOG10", "n", "CASE WHEN {0} > 0 THEN LOG10({0}) END", _decadic, strict=False),
     Function("LOG", "nn", _no_nan(LOGARITHM), lambda base, a: domain.divide(_natural(a), _natural(base)), strict=False),
-    Function("POWER", "nn", _no_nan("POW({0}, {1})"), _power, strict=False),
+    Function("POWER", "nn", _no_nan("POW({0}, {1}) + 0e0"), _power, strict=False),
     Function("LEAST", "n*", _least, domain.smallest, strict=False),
     Function("GREATEST", "n*", _greatest, domain.largest, strict=False),
     Function("CLAMP", "ncc", "CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END", _clamped),
@@ -231,7 +232,7 @@ _ROWS: Final = (
     Function("NULLIF", "ss", "NULLIF({0}, {1})", _or_null, own_nulls=True),
     # casts
     Function("CAST INTEGER", "a", "TRY_CAST({0} AS BIGINT)", _whole, strict=False),
-    Function("CAST NUMBER", "a", _no_nan("TRY_CAST({0} AS DOUBLE)"), _real, strict=False),
+    Function("CAST NUMBER", "a", _no_nan("TRY_CAST({0} AS DOUBLE) + 0e0"), _real, strict=False),
     Function("CAST TEXT", "a", "CAST({0} AS VARCHAR)", _text),
     Function("CAST BOOLEAN", "a", "TRY_CAST({0} AS BOOLEAN)", _truth, strict=False),
     Function("CAST DATE", "a", dated("TRY_CAST({0} AS DATE)", Kind.DATE), dates.as_date, strict=False),

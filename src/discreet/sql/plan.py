@@ -205,7 +205,13 @@ class _Planner:
         left, right = self.query(tree.this, known), self.query(tree.expression, known)
         if isinstance(left, PUBLIC) or isinstance(right, PUBLIC):
             raise Refused("statement-not-allowed", "UNION ALL takes private rows on both sides", "ask both questions")
-        if (left.owner.column is None) != (right.owner.column is None) or len(left.fields) != len(right.fields):
+        if left.owner.column is None or right.owner.column is None:
+            raise Refused(
+                "statement-not-allowed",
+                "rows that are their own unit could appear on both sides of UNION ALL",
+                "name a unit column in the policy, or ask both questions",
+            )
+        if len(left.fields) != len(right.fields):
             raise Refused(
                 "statement-not-allowed", "both sides of UNION ALL need the same columns", "select the same ones"
             )

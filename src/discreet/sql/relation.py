@@ -24,6 +24,16 @@ _KINDS: Mapping[str, Kind] = {
 }
 
 
+TYPES: Mapping[Kind | None, str] = {
+    Kind.INTEGER: "BIGINT",
+    Kind.NUMBER: "DOUBLE",
+    Kind.TEXT: "VARCHAR",
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.DATE: "DATE",
+    Kind.TIMESTAMP: "TIMESTAMP",
+}
+
+
 class Public(Protocol):
     """What may be looked up about public tables while a question is planned."""
 
@@ -39,7 +49,7 @@ class Public(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A public table."""
+    """A public table, every column in the type of its kind: comparisons must not cast private values to odd types."""
 
     table: Table
     columns: tuple[Column, ...]
@@ -59,7 +69,11 @@ class Stored:
         )
 
     def sql(self) -> str:
-        return f"(SELECT *, row_number() OVER () AS {PLACE} FROM {name(self.table.name)})"
+        columns = [
+            f"TRY_CAST({column.expr.sql} AS {TYPES[column.expr.domain.kind]}) AS {column.expr.sql}"
+            for column in self.columns
+        ]
+        return f"(SELECT {', '.join(columns)}, row_number() OVER () AS {PLACE} FROM {name(self.table.name)})"
 
 
 def _found(label: str, kind: str) -> PolicyColumn:

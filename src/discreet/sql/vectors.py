@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -56,6 +56,14 @@ class Layout:
     @property
     def length(self) -> int:
         return sum(self.branch**level for level in range(1, self.levels + 1))
+
+    def filled(self, counts: Mapping[int | None, int] | None) -> list[int]:
+        """The engine's counts of cells, with those that have none."""
+        leaves = [0] * self.leaves
+        for cell, count in (counts or {}).items():
+            if cell is not None:
+                leaves[cell] += count
+        return leaves
 
     def counts(self, leaves: Sequence[int]) -> list[int]:
         """The counts of all levels, coarsest first."""
@@ -147,15 +155,66 @@ class Tree:
         return f"histogram({column})"
 
     def vector(self, value: Any) -> Sequence[int]:
-        leaves = [0] * self.layout.leaves
-        for cell, count in (value or {}).items():
-            if cell is not None:
-                leaves[cell] += count
-        return self.layout.counts(leaves)
+        return self.layout.counts(self.layout.filled(value))
 
     def reach(self, contribution: Contribution) -> Reach:
         once, levels = contribution.reach, self.layout.levels
         return Reach(once.l1 * levels, once.l2_squared * levels)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One quantile: the cell in which it lies, chosen by the exponential mechanism.
+
+    A cell's score is how far the wanted rank q·n lies outside of the ranks that its rows have, times −d for q = a/d.
+
+    Theorem  Adding or removing a row moves every score by at most max(a, d − a). A unit moves the scores of at most
+             `cells` groups, by `rows` rows each.
+    Proof    The score is −max(a·n − d·(below + inside), d·below − a·n, 0). A row changes n by 1, and below and
+             below + inside each by 0 or 1: either difference changes by a, or by d − a.
+    Source   Smith 2011.
+    """
+
+    expr: Expr
+    layout: Layout
+    share: Fraction
+    words: str
+
+    size = 1
+    adds = 1
+    length = 1
+
+    @property
+    def argument(self) -> str:
+        return Tree(self.expr, self.layout, "").argument
+
+    def windowed(self, column: str, partition: str | None) -> str | None:  # noqa: ARG002
+        return None
+
+    def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
+        return f"histogram({column})"
+
+    def vector(self, value: Any) -> Sequence[int]:
+        """How many rows fall into each cell."""
+        return self.layout.filled(value)
+
+    def reach(self, contribution: Contribution) -> Reach:
+        """For the split of the price: as of a count."""
+        return contribution.reach
+
+    def sensitivity(self, contribution: Contribution) -> int:
+        """How far one unit moves the scores of one group."""
+        a, d = self.share.numerator, self.share.denominator
+        return max(a, d - a) * contribution.rows
+
+    def scores(self, counts: Sequence[int]) -> list[int]:
+        """The score of each cell of one group."""
+        inside = np.array(counts, dtype=np.int64)
+        upto = np.cumsum(inside)
+        a, d = self.share.numerator, self.share.denominator
+        wanted = a * int(upto[-1])
+        found = -np.maximum(np.maximum(wanted - d * upto, d * (upto - inside) - wanted), 0)
+        return found.tolist()  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ UNIT = "_discreet_unit"
 class Union:
     """The rows of one relation and those of another, columns by position.
 
-    Theorem  Rows per unit add up. Proof: each row is a row of one branch and keeps its owner.
+    Theorem  Rows per unit add up. Proof: each row is a row of one branch and keeps its owner. Rows that are their own
+             unit are not taken: the same row may come from both branches.
     """
 
     left: Node
@@ -31,18 +32,17 @@ class Union:
 
     @property
     def owner(self) -> Owner:
-        column = None if self.left.owner.column is None else name(UNIT)
-        return Owner(column, self.left.owner.names | self.right.owner.names)
+        return Owner(name(UNIT), self.left.owner.names | self.right.owner.names)
 
     @property
     def rows(self) -> int | None:
         if self.left.rows is None or self.right.rows is None:
             return None
-        return 1 if self.owner.column is None else self.left.rows + self.right.rows
+        return self.left.rows + self.right.rows
 
     @property
     def order(self) -> tuple[str, ...]:
-        return tuple(name(f"o{place}") for place in range(self._orders + 1)) if self.owner.column else ()
+        return tuple(name(f"o{place}") for place in range(self._orders + 1))
 
     @property
     def _orders(self) -> int:
@@ -58,9 +58,7 @@ class Union:
 
     def _branch(self, node: Node, number: int) -> str:
         columns = [f"{field.expr.sql} AS {name(f'c{place}')}" for place, field in enumerate(node.fields)]
-        if node.owner.column is not None:
-            padded = [*node.order, *["NULL"] * (self._orders - len(node.order))]
-            columns.append(f"{node.owner.column} AS {name(UNIT)}")
-            columns.append(f"{number} AS {name('o0')}")
-            columns += [f"CAST({text} AS BIGINT) AS {name(f'o{place}')}" for place, text in enumerate(padded, start=1)]
+        padded = [*node.order, *["NULL"] * (self._orders - len(node.order))]
+        columns += [f"{node.owner.column} AS {name(UNIT)}", f"{number} AS {name('o0')}"]
+        columns += [f"CAST({text} AS BIGINT) AS {name(f'o{place}')}" for place, text in enumerate(padded, start=1)]
         return f"(SELECT {', '.join(columns)} FROM ({node.sql()}))"
