@@ -19,7 +19,7 @@ from discreet.accounting.rounding import float_up
 from discreet.curator.answers import Answer, Preview
 from discreet.curator.draw import Blur, Choose, Door, Engine, Select, blur, choose, draw, select
 from discreet.curator.kept import Drawn
-from discreet.curator.price import Bought, Price, buy
+from discreet.curator.price import Bought, Price, buy, rank_notes
 from discreet.curator.public import PublicTables
 from discreet.curator.results import Shown, averages, errors, noisy_items, words
 from discreet.curator.state import open_ledger
@@ -57,6 +57,11 @@ class Question:
     shares: dict[str, float]
     loss: Loss
     confidence: Fraction
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the answer assumes, and what is known of ranks."""
+        return (*self.plan.notes, *rank_notes(self.plan.releases, self.bought, self.confidence))
 
 
 class Curator:
@@ -163,7 +168,7 @@ class Curator:
             noise=words(asked.plan, noises),
             shares=asked.shares,
             averages=averages(asked.plan, noises, asked.confidence),
-            notes=asked.plan.notes,
+            notes=asked.notes,
             cached=kept is not None,
             remaining=self._ledger.remaining(analyst),
             guarantee=self._guarantee,
@@ -322,7 +327,7 @@ class Curator:
             receipt=receipt,
             remaining=self._ledger.remaining(analyst),
             noise={label: noise.get(label, "") for label, _ in noisy_items(asked.plan)},
-            notes=asked.plan.notes,
+            notes=asked.notes,
             guarantee=self._guarantee,
             kinds={label: expr.domain.kind for label, expr in asked.plan.after.items if expr.domain.kind is not None},
         )

@@ -36,6 +36,10 @@ class Choices:
     def loss(self) -> Pure | Concentrated:
         return compose(*[self.mechanism.loss] * self.count)
 
+    def ranks(self, measure: Chosen, confidence: Fraction) -> int:
+        """How many rows lie between the quantile and the chosen cell at most."""
+        return math.ceil(self.mechanism.error(confidence, candidates=measure.layout.leaves) / measure.share.denominator)
+
 
 Mechanism = Laplace | Gaussian | Choices
 _ROOTS = {1: Fraction(1), 2: Fraction(7, 5)}
@@ -192,6 +196,16 @@ def _deltas(policy: Policy, price: Price, releases: Sequence[Release]) -> Fracti
             "declare their values in the policy, give its budget a delta, or group by CASE … over values you name",
         )
     return (price.delta or policy.budget.delta / 2 / 1000) / count
+
+
+def rank_notes(releases: Sequence[Release], bought: Sequence[Bought], confidence: Fraction) -> list[str]:
+    """What is known about the error of quantiles: how far their ranks are off."""
+    return [
+        f"{measure.words}: at most {mechanism.ranks(measure, confidence)} rows away ({float(confidence):.4g})"
+        for release, noise in zip(releases, bought, strict=True)
+        for measure, mechanism in zip(release.measures, noise.measures, strict=True)
+        if isinstance(measure, Chosen) and isinstance(mechanism, Choices)
+    ]
 
 
 @lru_cache(maxsize=4096)

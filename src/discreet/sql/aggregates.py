@@ -445,12 +445,12 @@ def shared(aggregates: Sequence[Aggregate]) -> list[Aggregate]:
     return _one_count(_few_quantiles([_from_average(aggregate, averaged) for aggregate in aggregates]))
 
 
-FEW: Final = 3
+FEW: Final = 15
 """Up to so many quantiles of one expression are chosen one by one; more of them share a tree of counts."""
 
 
 def _few_quantiles(aggregates: list[Aggregate]) -> list[Aggregate]:
-    """A quantile that is chosen on its own is several times as exact as one of many that share a tree."""
+    """A quantile that is chosen on its own is some twenty times as exact as one that is read off a tree."""
     asked = Counter(aggregate.key[1] for aggregate in aggregates if aggregate.key[0] == "QUANTILE")
     return [
         _chosen(aggregate) if aggregate.key[0] == "QUANTILE" and asked[aggregate.key[1]] <= FEW else aggregate

@@ -1,0 +1,169 @@
+"""The page about the language, written from the fixtures that test it.
+
+    python -m tests.sql.language        write docs/guide/language.md anew
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from tests.sql import fixtures
+from tests.sql.fixtures import Fixture, Refusal
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "guide" / "language.md"
+_LONGEST: Final = 200
+
+_TOP: Final = """\
+# The language
+
+Write ordinary SQL over the declared tables, as DuckDB or BigQuery spells it. discreet answers every statistical
+question whose privacy it can prove, and refuses the rest with the fix.
+
+This page is made from the tests: every question in it is asked in every test run, of a tiny hospital, with the noise
+off. *Gives* is that exact answer; what you see carries noise. `visits` belongs to patients (at most 4 visits and 2
+groups of each count), `patients` has one row for each, `labs` finds its patient along a foreign key, every row of
+`beds` is a unit of its own, `wards` and `stays` are public.
+
+```python
+import discreet
+
+hospital = discreet.open("hospital.toml")
+print(hospital.query("SELECT COUNT(*) AS visits FROM visits", epsilon=0.1).columns)
+```
+
+```text
+['visits']
+```
+"""
+
+_PARTS: Final = {
+    "statement": (
+        "Statements",
+        "One SELECT. What follows the noise (HAVING, ORDER BY, LIMIT, arithmetic, outer queries) works on noisy values"
+        " and costs nothing.",
+    ),
+    "aggregates": (
+        "Aggregates",
+        "*Reach* is how far one patient can move the answer in all (ℓ₁), for each number that is drawn. A step of `cost`"
+        " is 0.5, a step of `nights` is 1.",
+    ),
+    "keys": (
+        "Keys of GROUP BY",
+        "Public keys all appear, also those without rows. Values that are not listed count as NULL, and NULL is a key"
+        " only where the policy says so. Private keys appear when noise lets them: that needs a budget with δ.",
+    ),
+    "joins": (
+        "Joins",
+        "Private tables meet where their rows belong to the same unit; public tables meet private ones by equality.",
+    ),
+    "subqueries": (
+        "Subqueries and windows",
+        "A subquery keeps rows, or groups by the unit, or looks at windows within it; or it is released itself, and is"
+        " public from then on.",
+    ),
+    "clause": (
+        "BigQuery's clause",
+        "Queries written for `WITH DIFFERENTIAL_PRIVACY` run unchanged. `privacy_unit_column` is compared with the"
+        " policy and never obeyed; limits can only be narrower than the policy's.",
+    ),
+}
+_FUNCTIONS: Final = (
+    "Functions",
+    "No row can make a function fail: what has no value is NULL. `x`, `n`, `w`, `d`, `t` and `b` are a number, a whole"
+    " number, a text, a date, a time and a boolean. What is not here is refused.",
+)
+_REFUSALS: Final = (
+    "Refusals",
+    "A refusal has a stable code, costs nothing, and reads the same whatever the data is.",
+)
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [_TOP]
+    for part, heading in _PARTS.items():
+        found = [fixture for fixture in fixtures.ANSWERED if fixture.part == part]
+        parts.append(_section(heading, _answers(found, reach=part == "aggregates")))
+    parts.append(_section(_FUNCTIONS, _functions()))
+    parts.append(_section(_REFUSALS, _refusals(fixtures.REFUSED)))
+    return "\n".join(parts)
+
+
+def _section(heading: tuple[str, str], table: str) -> str:
+    title, words = heading
+    return f"## {title}\n\n{words}\n\n{table}"
+
+
+def _answers(found: Iterable[Fixture], *, reach: bool) -> str:
+    head = ["what", "example", "gives", *(["reach"] if reach else [])]
+    rows = []
+    for fixture in found:
+        row = [fixture.shows, _code(fixture.text), _shown(fixture.gives)]
+        rows.append([*row, *([" · ".join(f"{l1:,}" for l1, _ in fixture.reach)] if reach else [])])
+    return _table(head, rows)
+
+
+def _functions() -> str:
+    examples: dict[str, list[Fixture]] = {}
+    for fixture in (*fixtures.FUNCTIONS, *fixtures.ALIKE):
+        examples.setdefault(fixture.shows.split(" ")[0], []).append(fixture)
+    return _table(["function", "examples"], [[_code(name), _examples(found)] for name, found in examples.items()])
+
+
+def _examples(found: Sequence[Fixture]) -> str:
+    return ", ".join(_code(_term(fixture.text)) for fixture in found)
+
+
+def _term(text: str) -> str:
+    """What stands inside of the aggregate that a fixture wraps a function in."""
+    start, end = text.index("(") + 1, text.rindex(") FROM")
+    return text[start:end]
+
+
+def _refusals(found: Iterable[Refusal]) -> str:
+    rows = []
+    for refusal in sorted(found, key=lambda one: one.code):
+        shown = _code(refusal.text) if len(refusal.text) <= _LONGEST and refusal.text.isprintable() else ""
+        instead = "" if refusal.fixed is None or refusal.fixed == shown else _code(refusal.fixed)
+        rows.append([_code(refusal.code), refusal.shows, shown, instead])
+    return _table(["code", "when", "example", "works instead"], rows)
+
+
+def _shown(gives: Sequence[tuple[Any, ...]]) -> str:
+    lines = [", ".join(_value(value) for value in row) for row in gives]
+    return " · ".join(lines)
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list):
+        return ", ".join(f"{_value(item['value'])}: {item['count']}" for item in value)
+    return str(value)
+
+
+def _code(text: str) -> str:
+    quoted = " ".join(text.split()).replace("|", "\\|")
+    return f"`{quoted}`" if quoted else ""
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def main() -> None:
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.write_text(page(), encoding="utf-8")
+    sys.stdout.write(f"{PAGE}\n")
+
+
+if __name__ == "__main__":
+    main()
