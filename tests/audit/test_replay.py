@@ -29,7 +29,7 @@ from discreet.curator.door import Curator
 from discreet.curator.price import Price
 from discreet.engines import copy, memory
 from discreet.engines.memory import Memory
-from discreet.errors import QueryFailed, Refused
+from discreet.errors import Refused
 from discreet.mechanisms import Laplace
 from discreet.policy import Policy
 from discreet.sql import measures
@@ -242,8 +242,8 @@ def check_made(seed: int, databases: int, asked: int) -> tuple[int, int]:
 
 @pytest.mark.long
 def test_made_up_worlds() -> None:
-    answered = sum(check_made(seed, 1, 34)[0] for seed in range(6))
-    assert answered > 180
+    answered = sum(check_made(seed, 1, 20)[0] for seed in range(3))
+    assert answered > 50
 
 
 @pytest.mark.slow
@@ -302,12 +302,12 @@ def test_joins_unions_and_subqueries_of_many_tables(limits: tuple[str, str], see
         check_owned(limits, 1000 + 10 * seed + more, 2 + seed, OWNED_QUESTIONS)
 
 
-@pytest.mark.xfail(
-    raises=AssertionError, reason="a row that is a unit of its own counts twice where its table is in both branches"
-)
 def test_a_union_of_a_table_with_itself_where_rows_are_units() -> None:
+    """It would count twice: refused."""
     asked = "SELECT COUNT(*) FROM (SELECT * FROM rows UNION ALL SELECT * FROM rows) AS t"
-    check_once(read(OWNED.format(visits="", stays="")), {"rows": [{"ward": "A", "cost": 1}]}, [asked])
+    with Replay(read(OWNED.format(visits="", stays=""))) as auditor:
+        run = auditor.run(asked, {"rows": [{"ward": "A", "cost": 1}]}, epsilon=1)
+    assert run.outcome[:2] == ("refused", "statement-not-allowed")
 
 
 def test_a_public_table_that_is_unique_is_so_in_the_comparison() -> None:
@@ -316,9 +316,6 @@ def test_a_public_table_that_is_unique_is_so_in_the_comparison() -> None:
     check_once(read(OWNED.format(visits="", stays="")), data, [asked])
 
 
-@pytest.mark.xfail(
-    raises=QueryFailed, reason="public columns of unknown types count as text: comparing casts private text, and fails"
-)
 @pytest.mark.parametrize(
     ("kind", "value"), [("UUID", "00000000-0000-0000-0000-000000000001"), ("UBIGINT", "7"), ("TIME", "10:00:00")]
 )
@@ -473,10 +470,6 @@ def test_columns_may_be_named_like_those_of_plans() -> None:
     check_once(read(NAMES), {"u": rows}, asked)
 
 
-@pytest.mark.xfail(
-    raises=AssertionError,
-    reason="-0.0 and 0.0 are one value to the ranks and two to CAST and POWER: physical order decides",
-)
 def test_ranks_do_not_depend_on_where_rows_lie() -> None:
     world = WORLDS["one row"]
     text = "SELECT COUNT_IF(CAST(cost AS VARCHAR) = '-0.0'), COUNT_IF(POWER(cost, 0 - 1) < 0) FROM visits"
@@ -486,10 +479,6 @@ def test_ranks_do_not_depend_on_where_rows_lie() -> None:
     assert [call.exact for call in one.calls] == [call.exact for call in other.calls]
 
 
-@pytest.mark.xfail(
-    raises=AssertionError,
-    reason="a foreign key of text beside one of integers: a text that is no integer fails the query",
-)
 def test_a_foreign_key_that_is_no_number_fails_nothing() -> None:
     text = ACCOUNTS_OF.replace("cost =", 'account = { type = "integer" }\ncost =')
     visits: list[Row] = [{"account": 1, "cost": 2}, {"account": 2, "cost": 2}]
@@ -756,8 +745,8 @@ def test_units_are_found_along_foreign_keys() -> None:
         "wards": [{"ward": "A"}],
     }
     visits = policy.tables["visits"]
-    assert [unit_of(data, visits, visit) for visit in data["visits"]] == ["p", "q", None, None, None, None]
-    assert unit_of(data, policy.tables["wards"], data["wards"][0]) is None
+    assert [unit_of(policy, data, visits, visit) for visit in data["visits"]] == ["p", "q", None, None, None, None]
+    assert unit_of(policy, data, policy.tables["wards"], data["wards"][0]) is None
     assert units(policy, data) == ["p", "q"]
     assert without(policy, data, "p") == {
         "branches": data["branches"][1:],
@@ -770,9 +759,6 @@ def test_units_are_found_along_foreign_keys() -> None:
     check_once(policy, data, ["SELECT COUNT(*), SUM(cost) FROM visits"])
 
 
-@pytest.mark.xfail(
-    raises=AssertionError, reason="the audit compares units as they are written, the engine as they are typed"
-)
 def test_units_are_those_of_the_engine() -> None:
     policy = read(LONG_TAIL.replace("number =", 'person = { type = "integer" }\nnumber ='))
     data = {"visits": [{"person": person, "number": 1} for person in (1, "01", " 1", 1.0)]}

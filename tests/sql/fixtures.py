@@ -780,7 +780,7 @@ STATEMENT: Final = (
     Fixture(
         "statement",
         "comments",
-        "SELECT /* all of them */ COUNT(*) -- rows\nFROM visits;",
+        "SELECT /* all of them */ COUNT(*) FROM visits; -- and nothing else",
         [(8,)],
     ),
 )

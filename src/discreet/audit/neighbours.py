@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
-from discreet.policy import Policy, Table
+from discreet.policy import Column, Kind, Policy, Table
 
 Rows = Sequence[Mapping[str, Any]]
 Data = Mapping[str, Rows]
@@ -27,7 +28,7 @@ def units(policy: Policy, data: Data) -> list[str]:
     found: dict[str, None] = {}
     for table in policy.private_tables.values():
         for row in data.get(table.name, ()):
-            unit = unit_of(data, table, row)
+            unit = unit_of(policy, data, table, row)
             if unit is not None:
                 found[unit] = None
     return list(found)
@@ -36,16 +37,19 @@ def units(policy: Policy, data: Data) -> list[str]:
 def without(policy: Policy, data: Data, unit: str) -> Data:
     """The database without one unit. Rows are judged by the whole database, before anything is removed."""
     return {
-        name: [row for row in rows if unit_of(data, policy.tables[name], row) != unit] for name, rows in data.items()
+        name: [row for row in rows if unit_of(policy, data, policy.tables[name], row) != unit]
+        for name, rows in data.items()
     }
 
 
-def unit_of(data: Data, table: Table, row: Mapping[str, Any]) -> str | None:
+def unit_of(policy: Policy, data: Data, table: Table, row: Mapping[str, Any]) -> str | None:
     """The unit that a row belongs to, along foreign keys; None if it is public, nobody's or a unit of its own."""
     owner = table.owner
     if owner is None or owner.column is None:
         return None
+    holder = table
     for hop in owner.path:
+        holder = policy.tables[hop.table]
         reference = row.get(hop.column)
         matches = [
             other for other in data.get(hop.table, ()) if reference is not None and other.get(hop.key) == reference
@@ -53,5 +57,14 @@ def unit_of(data: Data, table: Table, row: Mapping[str, Any]) -> str | None:
         if not matches:
             return None
         row = matches[0]
-    value = row.get(owner.column)
-    return None if value is None else str(value)
+    return _typed(row.get(owner.column), holder.columns.get(owner.column))
+
+
+def _typed(value: Any, column: Column | None) -> str | None:
+    """A unit as the engine compares it: a declared integer is a number, everything else is text."""
+    if value is None or column is None or column.kind is not Kind.INTEGER:
+        return None if value is None else str(value)
+    try:
+        return str(round(Decimal(str(value).strip())))
+    except (ArithmeticError, ValueError):
+        return None
