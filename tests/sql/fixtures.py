@@ -23,7 +23,7 @@ class Fixture:
 
     gives    the exact rows, noise off; near is how far a number may be from them.
     rows     rows per unit below each release; groups: how many combinations of public keys each has.
-    reach    of each measure of each release, in order.
+    reach    of each measure of each release, in any order.
     """
 
     part: str
@@ -155,7 +155,6 @@ AGGREGATES: Final = (
         "PERCENTILE_CONT(x, q)",
         "SELECT PERCENTILE_CONT(cost, 0.5) FROM visits",
         [(20,)],
-        reach=((16, 64),),
         near=0.002,
     ),
     Fixture(
@@ -163,18 +162,25 @@ AGGREGATES: Final = (
         "PERCENTILE_CONT … WITHIN GROUP",
         "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY cost) FROM visits",
         [(20,)],
-        reach=((16, 64),),
         near=0.002,
     ),
     Fixture("aggregates", "QUANTILE_CONT", "SELECT QUANTILE_CONT(nights, 0.25) FROM visits", [(1,)]),
     Fixture("aggregates", "QUANTILE", "SELECT QUANTILE(nights, 0.65) FROM visits", [(3,)]),
     Fixture(
         "aggregates",
-        "quantiles by group, from one tree",
+        "quantiles by group",
         "SELECT ward, MEDIAN(cost) AS m, PERCENTILE_CONT(cost, 0.99) AS top FROM visits WHERE ward <> 'C' GROUP BY ward"
         " HAVING ward = 'A'",
         [("A", 15, 40)],
         groups=(3,),
+        reach=(ONE, ONE),
+        near=0.002,
+    ),
+    Fixture(
+        "aggregates",
+        "many quantiles, from one tree",
+        "SELECT " + ", ".join(f"QUANTILE(cost, 0.{place})" for place in (1, 2, 3, 4, 5, 6, 7, 8, 9)) + " FROM visits",
+        [(5, 10, 15, 15, 20, 30.5, 30.5, 40, 100)],
         reach=((16, 64),),
         near=0.002,
     ),
@@ -661,8 +667,8 @@ CLAUSE: Final = (
         "named bounds without the clause",
         "SELECT SUM(weight, contribution_bounds_per_group => (0, 10)) AS s FROM visits",
         [(30,)],
-        reach=((10 * 2**27, 100 * 2**54),),
-    ),  # fmt: skip # noqa: E501
+        reach=((10 * 2**17, 100 * 2**34),),
+    ),  # fmt: skip
 )
 
 _BY_WARD: Final = "FROM visits GROUP BY ward"
@@ -788,7 +794,7 @@ STATEMENT: Final = (
 
 def _sum(function: str, term: str, value: float, far: float) -> Fixture:
     text = f"SELECT SUM({term}) FROM beds"
-    return Fixture("functions", function, text, [(value,)], rows=(1,), function=function, far=far, near=1e-6)
+    return Fixture("functions", function, text, [(value,)], rows=(1,), function=function, far=far, near=2e-5 * max(far, 1))
 
 
 def _holds(function: str, condition: str, count: int) -> Fixture:
@@ -853,14 +859,14 @@ _SUMS: Final[Mapping[str, tuple[str, float, float]]] = {
     "-": ("x - n", -0.5 - 2, 15),
     "*": ("x * n", 7.5 + 8, 50),
     "/": ("x / 4", 0.625 - 1, 2.5),
-    "//": ("x // 2", 1 - 2, 5),
+    "//": ("x // 2", 1 - 2, 6),
     "%": ("n % 2", 1, 1),
     "NEGATE": ("-n", -3 + 2, 5),
     "ABS": ("ABS(x)", 6.5, 10),
     "ROUND": ("ROUND(x)", 3 - 4, 10),
     "ROUND TO": ("ROUND(x / 8, 1)", 0.3 - 0.5, 1.3),
-    "FLOOR": ("FLOOR(x)", 2 - 4, 10),
-    "CEIL": ("CEIL(x)", 3 - 4, 10),
+    "FLOOR": ("FLOOR(x)", 2 - 4, 11),
+    "CEIL": ("CEIL(x)", 3 - 4, 11),
     "SQRT": ("SQRT(ABS(n))", math.sqrt(3) + math.sqrt(2), math.sqrt(5)),
     "EXP": ("EXP(n / 5)", math.exp(0.6) + math.exp(-0.4), math.e),
     "LN": ("LN(ABS(n) + 1)", math.log(4) + math.log(3), math.log(6)),
@@ -870,7 +876,7 @@ _SUMS: Final[Mapping[str, tuple[str, float, float]]] = {
     "LEAST": ("LEAST(x, n)", 2.5 - 4, 10),
     "GREATEST": ("GREATEST(x, n)", 3 - 2, 10),
     "CLAMP": ("CLAMP(x, 0, 2)", 2, 2),
-    "WIDTH_BUCKET": ("WIDTH_BUCKET(x + 10, 0, 20, 4)", 3 + 2, 5),
+    "WIDTH_BUCKET": ("WIDTH_BUCKET(x, -10, 10, 4)", 3 + 2, 5),
     "CASE": ("CASE WHEN b THEN 1 WHEN n < 0 THEN 2 ELSE 3 END", 1 + 2 + 3, 3),
     "COALESCE": ("COALESCE(n, 4)", 3 - 2 + 4, 5),
     "CAST INTEGER": ("CAST(x * 1.1 AS INTEGER)", 3 - 4, 11),
@@ -886,7 +892,10 @@ _SUMS: Final[Mapping[str, tuple[str, float, float]]] = {
     "EXTRACT hour": ("EXTRACT(hour FROM t)", 13 + 23, 23),
     "EXTRACT minute": ("EXTRACT(minute FROM t)", 45 + 59, 59),
 }
-"""Terms, their sum over the three rows, and the largest that they can be by their bounds."""
+"""Terms, their sum over the three rows, and the largest that they can be by their bounds.
+
+Where a bound that floats may miss by a little meets a rounding, there is room for one more.
+"""
 
 FUNCTIONS: Final = (
     *(_sum(name, *row) for name, row in _SUMS.items()),
@@ -979,6 +988,7 @@ REFUSED: Final = (
     _no("statement-not-allowed", "TABLESAMPLE", "SELECT COUNT(*) FROM visits TABLESAMPLE 10%", "", _COUNT),
     _no("statement-not-allowed", "UNION", "SELECT COUNT(*) FROM (SELECT patient, nights FROM visits UNION SELECT patient, level FROM labs)", "write UNION ALL", "SELECT COUNT(*) FROM (SELECT patient, nights FROM visits UNION ALL SELECT patient, level FROM labs)"),
     _no("statement-not-allowed", "UNION ALL with public rows", "SELECT COUNT(*) FROM (SELECT ward FROM visits UNION ALL SELECT ward FROM wards)", "ask both questions", "SELECT COUNT(*) FROM (SELECT ward FROM visits)"),
+    _no("statement-not-allowed", "UNION ALL of rows that are units", "SELECT COUNT(*) FROM (SELECT x FROM beds UNION ALL SELECT x FROM beds)", "ask both questions", "SELECT COUNT(*) FROM beds"),
     _no("statement-not-allowed", "INTERSECT", "SELECT COUNT(*) FROM (SELECT ward FROM visits INTERSECT SELECT ward FROM beds)", "one SELECT", _COUNT),
     _no("statement-not-allowed", "EXCEPT", "SELECT COUNT(*) FROM (SELECT ward FROM visits EXCEPT SELECT ward FROM beds)", "one SELECT", _COUNT),
     _no("statement-not-allowed", "ROLLUP", "SELECT COUNT(*) FROM visits GROUP BY ROLLUP (ward)", "use a plain GROUP BY", "SELECT COUNT(*) FROM visits GROUP BY ward"),

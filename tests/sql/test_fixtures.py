@@ -56,18 +56,26 @@ def test_rows_groups_and_reach(fixture: Fixture, curators: dict[str, Curator]) -
     assert [release.groups for release in releases] == list(fixture.groups)
     reaches = [release.reach(measure) for release in releases for measure in release.measures]
     if fixture.far is None:
-        assert [(reach.l1, reach.l2_squared) for reach in reaches] == list(fixture.reach)
+        assert sorted((reach.l1, reach.l2_squared) for reach in reaches) == sorted(fixture.reach)
         return
     (measure,) = releases[0].measures
     assert isinstance(measure, Sum)
     step = measure.steps.step
-    assert float(reaches[0].l1 * step) == pytest.approx(fixture.far, rel=1e-6)
+    assert float(reaches[0].l1 * step) == pytest.approx(fixture.far, rel=1e-5)
     assert reaches[0].l2_squared == reaches[0].l1 ** 2
 
 
 @pytest.mark.parametrize("fixture", [found for found in ANSWERED if found.part != "functions"], ids=lambda f: f.shows)
 def test_no_part_of_a_question_is_bought_twice(fixture: Fixture, curators: dict[str, Curator]) -> None:
     assert len(planned(fixture, curators[fixture.policy]).releases) == len(fixture.rows)
+
+
+@pytest.mark.xfail(reason="a subquery in the SELECT of a grouping is planned, and bought, twice", strict=True)
+def test_a_subquery_beside_keys_is_bought_once(curators: dict[str, Curator]) -> None:
+    """Nested, it is bought 2^depth times: the price is shared among all of them, and planning takes as long."""
+    text = "SELECT ward, COUNT(*) / (SELECT COUNT(*) FROM visits) AS share FROM visits GROUP BY ward"
+    found = plan(tiny.policy(), text, public=PublicTables(curators["pure"]._current))
+    assert len(found.releases) == 2
 
 
 class Noted(dict[str, Any]):

@@ -242,8 +242,6 @@ BUG_CAST = "CAST rounds half to even in DuckDB, and its interval rule rounds hal
 
 @pytest.mark.parametrize("label", list(TRUE_VALUES))
 def test_true_values_never_leave_the_domain(label: str, request: pytest.FixtureRequest) -> None:
-    if label == "CAST INTEGER":
-        request.applymarker(pytest.mark.xfail(reason=BUG_CAST, strict=True))
     function, true = FUNCTIONS[label], TRUE_VALUES[label]
     dice = random.Random(label)
     count = len(function.takes.rstrip("*")) + function.takes.endswith("*") * (
@@ -336,8 +334,6 @@ def slack(edge: Fraction, label: str) -> Fraction:
 
 @pytest.mark.parametrize("label", COMPUTED)
 def test_computed_values_stay_in_the_domain_up_to_one_rounding(label: str, request: pytest.FixtureRequest) -> None:
-    if label == "CAST INTEGER":
-        request.applymarker(pytest.mark.xfail(reason=BUG_CAST, strict=True))
     dice = random.Random(label)
     with duckdb.connect(":memory:") as connection:
         for _ in range(30):
@@ -364,9 +360,6 @@ def test_computed_values_stay_in_the_domain_up_to_one_rounding(label: str, reque
                 assert expr.domain.kind is not Kind.INTEGER or exact.denominator == 1
 
 
-@pytest.mark.xfail(
-    reason="keys at declared bounds: listed in exact arithmetic, rows are numbered in floats", strict=True
-)
 @pytest.mark.parametrize(
     ("label", "low", "constants"), [("WIDTH_BUCKET", "0.57", ["0", "1", "100"]), ("//", "0.3", ["0.1"])]
 )
@@ -443,8 +436,6 @@ BUG_DIFFERENCE = "far from zero the shortest year, quarter and month bound a dif
 
 @pytest.mark.parametrize("label", DATE_FUNCTIONS)
 def test_dates_stay_in_their_domain(label: str, request: pytest.FixtureRequest) -> None:
-    if label in ("DATE_DIFF year", "DATE_DIFF quarter", "DATE_DIFF month"):
-        request.applymarker(pytest.mark.xfail(reason=BUG_DIFFERENCE, strict=True))
     function, dice = FUNCTIONS[label], random.Random(label)
     fixed = label.rpartition(" ")[2].lower()
     count = len(function.takes)

@@ -299,7 +299,6 @@ def test_many_mutated_texts_are_answered_or_refused(curator: Curator, seed: int)
     survive(curator, seed, 4000)
 
 
-@pytest.mark.xfail(reason="COUNT() raises AttributeError", strict=True)
 @pytest.mark.parametrize(
     "text", ["SELECT COUNT() FROM people", "SELECT COUNT(,) FROM people", "SELECT MAX() FROM wards"]
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from os import PathLike
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, Final, NoReturn, Self
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.rounding import float_up
@@ -25,6 +25,7 @@ from discreet.curator.results import Shown, averages, errors, noisy_items, words
 from discreet.curator.state import open_ledger
 from discreet.engines.copy import Progress
 from discreet.engines.duckdb import DuckDB, Scratch
+from discreet.engines.problems import SourceError
 from discreet.errors import QueryFailed, Refused
 from discreet.exact import number, probability
 from discreet.ledger import Balance, Entry, Ledger
@@ -32,6 +33,7 @@ from discreet.policy import Column, Kind, Policy, fingerprint, read
 from discreet.sql.plan import Plan, plan
 
 Loss = Pure | Concentrated
+UNREADABLE: Final = "the tables cannot be read; nothing was charged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,8 @@ class Curator:
         asked = self._ask(sql, epsilon, rho, delta, error, confidence, params, dialect)
         if asked.plan.explain:
             return self._explained(asked, analyst)
+        if not isinstance(fresh, bool):
+            raise Refused("price-invalid", "fresh is True or False", "leave it out to get a kept answer for nothing")
         if not asked.plan.releases:
             return self._answer(asked, Drawn(), self._nothing, self._nothing, "", analyst, cached=False)
         version = self._ledger.data_version
@@ -252,6 +256,8 @@ class Curator:
 
     def _plan(self, sql: object, params: Mapping[str, object] | None, dialect: str | None) -> Plan:
         """The plan of a text; the same text means the same as long as the policy does."""
+        if dialect is not None and not isinstance(dialect, str):
+            raise Refused("syntax", "a dialect is a name", 'leave it out, or write dialect="bigquery"')
         version = self._ledger.data_version  # public tables may change with it
         key = (sql, dialect, version) if params is None and isinstance(sql, str) else None
         found = self._plans.get(key) if key is not None else None
@@ -289,7 +295,11 @@ class Curator:
             return self._given
         with self._lock:
             if version not in self._engines:
-                self._engines[version] = DuckDB(self.policy, version, self._progress)
+                with suppress(SourceError):  # what is wrong with the sources is for the owner's eyes: `discreet check`
+                    self._engines[version] = DuckDB(self.policy, version, self._progress)
+            if version not in self._engines:
+                raise QueryFailed(UNREADABLE, "ask the owner to run `discreet check`")
+            if len(self._engines) > 1:
                 for old in [other for other in self._engines if other != version]:
                     self._engines.pop(old).close()
             return self._engines[version]

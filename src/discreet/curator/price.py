@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Final
 
 from discreet.accounting import Concentrated, Pure, compose
 from discreet.accounting.conversion import rho_of_pure
@@ -23,6 +24,8 @@ from discreet.sql.release import Release
 from discreet.sql.vectors import Chosen
 
 Additive = Laplace | Gaussian
+WIDEST: Final = 10**11
+"""Noise that is drawn at most, in steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,14 @@ class Price:
         if isinstance(measure, Chosen):
             bound = release.contribution
             return self.choices(bound.cells, measure.sensitivity(bound), share)
-        return self.noise(release.reach(measure), share)
+        found = self.noise(release.reach(measure), share)
+        if found.spread > WIDEST:
+            raise Refused(
+                "price-invalid",
+                f"the noise on {measure.words} would be too large to draw",
+                "pay more, or ask for it in a larger unit, such as SUM(x / 1000)",
+            )
+        return found
 
     def loss(self, mechanisms: Sequence[Mechanism | KeySelection]) -> Pure | Concentrated:
         """What these cost together, in the budget's currency."""
@@ -161,6 +171,17 @@ class Bought:
 
 def buy(policy: Policy, price: Price, releases: Sequence[Release]) -> tuple[tuple[Bought, ...], dict[str, float]]:
     """The noise of every release, and how the price is shared, in words."""
+    try:
+        return _buy(policy, price, releases)
+    except ValueError:
+        raise Refused(
+            "price-invalid",
+            "shared among all that is asked, the price is beyond what can be drawn",
+            "ask for less at once",
+        ) from None
+
+
+def _buy(policy: Policy, price: Price, releases: Sequence[Release]) -> tuple[tuple[Bought, ...], dict[str, float]]:
     lines: list[Line] = []
     for release in releases:
         if release.private_keys:

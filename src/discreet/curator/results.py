@@ -123,7 +123,7 @@ class _Sources:
 
     Theorem  An interval of an expression over m measures holds with the confidence 1 − β asked for.
     Proof    Each measure lies in its own interval except with probability β/m, all of them except with β; the rules of
-             interval arithmetic do the rest.
+             interval arithmetic do the rest. Sums of noises have intervals of their own and count as further measures.
     """
 
     def __init__(self, release: Release, drawn: Drawn, number: int, confidence: Fraction) -> None:
@@ -135,7 +135,8 @@ class _Sources:
 
     def interval(self, expr: Expr, place: int) -> tuple[float, float] | None:
         used = [self._aggregates[column] for column in sorted(expr.columns()) if column in self._aggregates]
-        count = len({measure for aggregate in used for measure in aggregate.measures})
+        count = len({(m, type(a.formula) if isinstance(a.formula, (Both, Recentred)) else None)
+                     for a in used for m in a.measures})  # fmt: skip
         facts = {}
         for sql, aggregate in self._aggregates.items():
             if aggregate in used:

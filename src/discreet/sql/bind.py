@@ -71,7 +71,7 @@ _FLAGS: Final = frozenset({"safe", "coalesce", "big_int", "date_part_boundary", 
 """Modifiers that sqlglot sets and that change nothing here."""
 _LONGER: Final = {("ROUND", 2): "ROUND TO", ("SUBSTR", 3): "SUBSTR TO", ("LOG", 1): "LOG10"}
 """Functions whose form depends on how many arguments there are."""
-_ANONYMOUS: Final = {"CLAMP": "CLAMP", "MOD": "%", "FMOD": "%"}
+_ANONYMOUS: Final = {"CLAMP": "CLAMP", "MOD": "%"}
 _PARTS: Final[dict[type[exp.Expression], str]] = {
     exp.Year: "year",
     exp.Quarter: "quarter",
@@ -105,7 +105,9 @@ class Binder:
         self._resolve = resolve
         self._special = special
 
-    def __call__(self, node: exp.Expression) -> Expr:
+    def __call__(self, node: exp.Expression | None) -> Expr:
+        if node is None:
+            raise Refused("syntax", "an argument is missing", "write it between the parentheses")
         found = self._special(node, self)
         if found is not None:
             return found
@@ -394,6 +396,8 @@ _READERS: Final[dict[type[exp.Expression], Callable[[Binder, Any], Expr]]] = {
 
 def written(node: Any) -> str:
     """The text of a node, for people. Plain columns are common, and sqlglot takes its time."""
+    if node is None:
+        return ""
     if isinstance(node, exp.Column) and not node.table and not node.this.args.get("quoted"):
         return str(node.name)
     if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):

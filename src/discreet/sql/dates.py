@@ -118,30 +118,31 @@ def _truncated(part: str) -> Rule:
 TRUNCATIONS: Final[dict[str, Rule]] = {part: _truncated(part) for part in _STEPS}
 
 
-def _difference(seconds: int) -> Rule:
-    """Boundaries crossed between two moments; at most one more than whole periods fit."""
+# differences: how many beginnings of a period lie between two moments
+
+_INDEXES: Final[dict[str, Callable[[datetime], int]]] = {
+    "year": lambda moment: moment.year,
+    "quarter": lambda moment: moment.year * 4 + (moment.month - 1) // 3,
+    "month": lambda moment: moment.year * 12 + moment.month,
+    "week": lambda moment: (moment.toordinal() - 1) // 7,
+    "day": lambda moment: moment.toordinal(),
+    "hour": lambda moment: moment.toordinal() * 24 + moment.hour,
+    "minute": lambda moment: (moment.toordinal() * 24 + moment.hour) * 60 + moment.minute,
+}
+
+
+def _difference(part: str) -> Rule:
+    index = _INDEXES[part]
 
     def rule(start: Domain, end: Domain) -> Domain:
-        edges = (start.low, start.high, end.low, end.high)
-        if not all(isinstance(edge, date) for edge in edges):
+        edges = [edge for edge in (start.low, start.high, end.low, end.high) if isinstance(edge, date)]
+        if len(edges) < 4:
             return number(None, None, integral=True)
-        first, last, low, high = (_moment(edge) for edge in edges if isinstance(edge, date))
-        least = (low - last) // timedelta(seconds=seconds)
-        most = -((first - high) // timedelta(seconds=seconds))
-        return number(Fraction(least - 1), Fraction(most + 1), integral=True)
+        first, last, low, high = (index(_moment(edge)) for edge in edges)
+        room = part == "week"  # engines differ in where the weeks before 1970 begin
+        return number(Fraction(low - last - room), Fraction(high - first + room), integral=True)
 
     return rule
 
 
-DIFFERENCES: Final[dict[str, Rule]] = {
-    part: _difference(seconds)
-    for part, seconds in {
-        "year": 365 * 86400,
-        "quarter": 90 * 86400,
-        "month": 28 * 86400,
-        "week": 7 * 86400,
-        "day": 86400,
-        "hour": 3600,
-        "minute": 60,
-    }.items()
-}
+DIFFERENCES: Final[dict[str, Rule]] = {part: _difference(part) for part in _INDEXES}

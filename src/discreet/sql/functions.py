@@ -132,7 +132,7 @@ def _bucket(value: Domain, low: Domain, high: Domain, count: Domain) -> Domain:
         inside = Fraction(math.floor((edge - start) / (end - start) * buckets) + 1)
         return buckets + 1 if edge >= end else min(inside, buckets)
 
-    below, above = value.numbers
+    below, above = domain.loosened(value).numbers
     return domain.number(
         ZERO if below is None else place(below), buckets + 1 if above is None else place(above), integral=True
     )
@@ -157,8 +157,15 @@ def _or_null(value: Domain, _: Domain) -> Domain:
 
 
 def _whole(value: Domain) -> Domain:
-    """TRY_CAST to an integer rounds."""
-    return domain.rounded(value) if value.kind in domain.NUMERIC else domain.number(None, None, integral=True)
+    """TRY_CAST to an integer rounds, halves to the even neighbour: the bounds hold for any rule about halves."""
+    if value.kind not in domain.NUMERIC:
+        return domain.number(None, None, integral=True)
+    low, high = value.numbers
+    return domain.number(
+        None if low is None else Fraction(math.ceil(low - Fraction(1, 2))),
+        None if high is None else Fraction(math.floor(high + Fraction(1, 2))),
+        integral=True,
+    )
 
 
 def _real(value: Domain) -> Domain:

@@ -48,11 +48,15 @@ class PublicKey:
         if self._closed:
             return self.expr.sql
         text = f"TRY_CAST({self.expr.sql} AS BIGINT)" if self.domain.kind is Kind.INTEGER else self.expr.sql
-        if self.domain.kind is Kind.TEXT:
-            listed = ", ".join(literal(value) for value in self.domain.values or ())
-            return f"CASE WHEN {text} IN ({listed}) THEN {text} END"
         keys = list(self.domain.keys())
+        if self.domain.values is not None and not self._in_a_row:
+            return f"CASE WHEN {text} IN ({', '.join(map(literal, keys))}) THEN {text} END"
         return f"CASE WHEN {text} BETWEEN {literal(keys[0])} AND {literal(keys[-1])} THEN {text} END"
+
+    @property
+    def _in_a_row(self) -> bool:
+        """Whether all values between the first and the last that can occur are listed: beginnings of periods."""
+        return self.expr.function is not None and self.expr.function.name.startswith("DATE_TRUNC")
 
     @property
     def _closed(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, Protocol
 
@@ -14,7 +14,7 @@ from discreet.policy.model import Kind
 from discreet.sql.expression import Expr
 from discreet.sql.functions import whole_steps
 
-FINE: Final = 2**30
+FINE: Final = 2**20
 """Steps of a grid that nobody declared: so many to the larger bound."""
 COARSE: Final = 2**16
 """Steps to half the range where squares are summed."""
@@ -109,6 +109,10 @@ class Measure(Protocol):
     @property
     def length(self) -> int: ...
     @property
+    def detail(self) -> str:
+        """What distinguishes it from measures with the same text in the engine."""
+
+    @property
     def adds(self) -> int:
         """How many of its numbers a value adds up, each with noise of its own."""
 
@@ -131,6 +135,7 @@ class Scalar:
     __slots__ = ()
     length = 1
     adds = 1
+    detail = ""
 
     def windowed(self, column: str, partition: str | None) -> str | None:  # noqa: ARG002
         return None
@@ -186,6 +191,7 @@ class Presence:
     size = 1
     length = 2
     adds = 2
+    detail = ""
 
     def windowed(self, column: str, partition: str | None) -> str | None:  # noqa: ARG002
         return None
@@ -247,7 +253,7 @@ class Sum(Scalar):
 
     steps: Steps
     shift: int
-    words: str
+    words: str = field(compare=False)
 
     @property
     def argument(self) -> str:
@@ -274,7 +280,7 @@ class Product(Scalar):
 
     left: Steps
     right: Steps
-    words: str
+    words: str = field(compare=False)
 
     @property
     def _square(self) -> bool:
@@ -308,7 +314,7 @@ class Clamped(Scalar):
     low: int
     high: int
     counts: bool
-    words: str
+    words: str = field(compare=False)
 
     @property
     def size(self) -> int:

@@ -68,7 +68,7 @@ class Plan:
         """The digest of what is drawn: the same for questions that differ only in what follows the noise."""
         drawn = [
             [release.sql(), [_listed(key) for key in release.keys], str(release.contribution)]
-            + [[measure.words, str(release.reach(measure))] for measure in release.measures]
+            + [[type(m).__name__, m.detail, m.size, m.length, str(release.reach(m))] for m in release.measures]
             + [release.other]
             for release in self.releases
         ]

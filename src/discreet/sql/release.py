@@ -43,8 +43,9 @@ class Release:
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
-        """Each once."""
-        return tuple(dict.fromkeys(measure for aggregate in self.aggregates for measure in aggregate.measures))
+        """Each once, in an order that does not depend on how the question is written."""
+        found = dict.fromkeys(measure for aggregate in self.aggregates for measure in aggregate.measures)
+        return tuple(sorted(found, key=lambda m: (type(m).__name__, m.argument or "", m.detail, m.size, m.length)))
 
     @property
     def private_keys(self) -> tuple[PrivateKey, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
@@ -130,10 +130,11 @@ class Tree:
 
     expr: Expr
     layout: Layout
-    words: str
+    words: str = field(compare=False)
 
     size = 1
     adds = 1
+    detail = ""
 
     @property
     def length(self) -> int:
@@ -178,11 +179,15 @@ class Chosen:
     expr: Expr
     layout: Layout
     share: Fraction
-    words: str
+    words: str = field(compare=False)
 
     size = 1
     adds = 1
     length = 1
+
+    @property
+    def detail(self) -> str:
+        return str(self.share)
 
     @property
     def argument(self) -> str:
@@ -226,10 +231,11 @@ class Histogram:
 
     expr: Expr
     values: tuple[Key, ...]
-    words: str
+    words: str = field(compare=False)
 
     size = 1
     adds = 1
+    detail = ""
 
     @property
     def length(self) -> int:
