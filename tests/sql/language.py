@@ -1,6 +1,6 @@
 """The page about the language, written from the fixtures that test it.
 
-    python -m tests.sql.language        write docs/guide/language.md anew
+python -m tests.sql.language        write docs/guide/language.md anew
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 Whatever is refused cost nothing and read nothing private, and no text of the data is in any message.
 """
+# ruff: noqa: E501 (a question is one line)
 
 from __future__ import annotations
 
@@ -252,7 +253,19 @@ def test_no_table_function_is_answered(world: World) -> None:
             assert world.query(text), text
 
 
-INTERNAL = ("discreet", "'", '"', "information_schema", "pg_", "sqlite", "duckdb", "main.", "private.", "memory.", "_disc")
+INTERNAL = (
+    "discreet",
+    "'",
+    '"',
+    "information_schema",
+    "pg_",
+    "sqlite",
+    "duckdb",
+    "main.",
+    "private.",
+    "memory.",
+    "_disc",
+)
 
 
 def test_no_file_and_no_inner_name_is_a_table(world: World) -> None:
@@ -343,7 +356,9 @@ VALID = tuple(fixture.text for fixture in ANSWERED) + tuple(r.text for r in REFU
 def soup(dice: random.Random) -> str:
     """Words in any order; often after a beginning that parses."""
     words = [dice.choice(WORDS) for _ in range(dice.randint(1, 25))]
-    start = dice.choice(["", "SELECT ", "SELECT COUNT(*) FROM visits ", "SELECT COUNT(*) FROM visits WHERE ", "SELECT SUM("])
+    start = dice.choice(
+        ["", "SELECT ", "SELECT COUNT(*) FROM visits ", "SELECT COUNT(*) FROM visits WHERE ", "SELECT SUM("]
+    )
     return start + dice.choice([" ", " ", ""]).join(words)
 
 
@@ -371,7 +386,9 @@ def swapped(dice: random.Random) -> str:
     """A question with one word for another: most of them still parse."""
     words = dice.choice(VALID).split(" ")
     for _ in range(dice.randint(1, 3)):
-        words[dice.randrange(len(words))] = dice.choice([dice.choice(WORDS), dice.choice(dice.choice(VALID).split(" "))])
+        words[dice.randrange(len(words))] = dice.choice(
+            [dice.choice(WORDS), dice.choice(dice.choice(VALID).split(" "))]
+        )
     return " ".join(words)
 
 

@@ -37,10 +37,10 @@ place = { type = "text" }
 k = { values = ["x", "y"] }
 n = { type = "integer", min = 0, max = 10 }
 """
-COMMON = [
-    {"who": f"u{number}", "word": "often", "place": "here", "k": "x", "n": number % 10} for number in range(60)
+COMMON = [{"who": f"u{number}", "word": "often", "place": "here", "k": "x", "n": number % 10} for number in range(60)]
+LONELY = [
+    {"who": "me", "word": f"rare{number % 3}", "place": "there", "k": "xy"[number % 2], "n": 1} for number in range(6)
 ]
-LONELY = [{"who": "me", "word": f"rare{number % 3}", "place": "there", "k": "xy"[number % 2], "n": 1} for number in range(6)]
 
 QUESTIONS = {
     "one key": "SELECT word, COUNT(*) FROM t GROUP BY word",
@@ -70,9 +70,7 @@ def opened(hook: Select = select, rows: Sequence[Mapping[str, Any]] = (*COMMON, 
 
 
 def priced(curator: Curator, text: str, **price: Any) -> Question:
-    return curator._ask(
-        text, price.get("epsilon"), price.get("rho"), price.get("delta"), None, 0.95, None, None
-    )
+    return curator._ask(text, price.get("epsilon"), price.get("rho"), price.get("delta"), None, 0.95, None, None)
 
 
 def lonely(cell: tuple[Any, ...]) -> bool:

@@ -362,7 +362,15 @@ def _bounds_of(value: Expr, word: str, shown: str) -> Bounds:
             f"{shown} has no bounds, so one unit could move the answer without limit",
             f"add min and max to the policy, or write {word}(CLAMP({shown}, 0, 100)) with bounds you know",
         )
-    return value.domain.bounded
+    return _drawable(value.domain.bounded, shown)
+
+
+def _drawable(bounds: Bounds, shown: str) -> Bounds:
+    """Bounds within which noise can be drawn."""
+    most = max(abs(edge) for edge in bounds)
+    if most and not Fraction(1, 10**90) <= most <= Fraction(10**90):
+        raise Refused("undeclared-bounds", f"the bounds of {shown} are too large or too small", "use another unit")
+    return bounds
 
 
 def _assumed(node: Any, steps: Steps) -> str:
@@ -431,7 +439,7 @@ def _named_bounds(node: exp.Anonymous, bind: Binder) -> tuple[Any, str, Bounds]:
     exact = [Fraction(edge) for edge in (low, high) if isinstance(edge, (int, Fraction)) and not isinstance(edge, bool)]
     if len(exact) != 2 or exact[0] >= exact[1]:
         raise Refused("syntax", "bounds are two numbers, the lower first", f"write {PER_GROUP} => (0, 100)")
-    return parts[0], str(values[0].value), (exact[0], exact[1])
+    return parts[0], str(values[0].value), _drawable((exact[0], exact[1]), "an aggregate")
 
 
 def is_named(node: exp.Expression) -> bool:

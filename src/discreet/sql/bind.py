@@ -263,7 +263,7 @@ def _literal(_: Binder, node: exp.Literal) -> Expr:
 
 
 def _number(text: str) -> int | Fraction:
-    if not re.fullmatch(r"[0-9.eE+_-]{1,60}", text):
+    if not re.fullmatch(r"[0-9._]{1,400}([eE][-+]?[0-9]{1,4})?", text):
         raise Refused("syntax", "a number is not understood", "write it in decimal digits")
     try:
         value = Fraction(text.replace("_", ""))

@@ -78,6 +78,7 @@ def _options(tokens: Sequence[Token], place: int) -> tuple[Options, int]:
     place += 1
     _expect(tokens, place, TokenType.L_PAREN)
     place += 1
+    _expect(tokens, place)
     while tokens[place].token_type is not TokenType.R_PAREN:
         label = tokens[place].text.lower()
         if label not in _READERS:
@@ -101,7 +102,7 @@ def _expect(tokens: Sequence[Token], place: int, kind: TokenType | None = None) 
 
 
 def _number(text: str, label: str) -> Fraction:
-    if not re.fullmatch(r"[-+0-9.eE_]{1,40}", text):
+    if not re.fullmatch(r"[-+]?[0-9._]{1,30}([eE][-+]?[0-9]{1,3})?", text):
         raise Refused("price-invalid", f"{label} is not a number", f"write {label} = 0.1")
     try:
         return Fraction(text)

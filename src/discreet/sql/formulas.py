@@ -244,9 +244,9 @@ class Ordered:
         cell = int(np.clip(np.searchsorted(ranks, target, side="left") - 1, 0, self.layout.leaves - 1))
         rise = ranks[cell + 1] - ranks[cell]
         place = cell + (float((target - ranks[cell]) / rise) if rise > 0 else 0.5)
-        found = self.layout.value(place)
-        held = min(max(found, float(self.low)), float(self.high))
-        return round(held) if self.layout.whole else held
+        if self.layout.whole:
+            return int(self.layout.low) + cell
+        return min(max(self.layout.value(place), float(self.low)), float(self.high))
 
     def _target(self, total: float) -> float:
         return float(self.share) * total

@@ -104,6 +104,7 @@ class _Planner:
         self._tables = Tables(policy, public, self.query, self._subqueries)
         self._releases: list[Release] = []
         self._notes: list[str] = []
+        self._bound: dict[int, Expr] = {}
 
     def plan(self, tree: exp.Query) -> Plan:
         found = self.query(tree, {})
@@ -222,6 +223,15 @@ class _Planner:
         """What takes subqueries inside of expressions: public ones, or such that are released first."""
 
         def special(node: exp.Expression, bind: Binder) -> Expr | None:
+            """Planned once, however often the expression around it is looked at: each planning would be bought."""
+            if id(node) not in self._bound:
+                found = taken(node, bind)
+                if found is None:
+                    return None
+                self._bound[id(node)] = found
+            return self._bound[id(node)]
+
+        def taken(node: exp.Expression, bind: Binder) -> Expr | None:
             if isinstance(node, exp.In) and node.args.get("query") is not None:
                 column, relation = self._single(node.args["query"], known)
                 value = apply("IN", [bind(node.this), Expr(column.sql, column.domain)]).arguments[0]

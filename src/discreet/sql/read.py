@@ -84,6 +84,8 @@ def _filled(tree: exp.Query, params: object) -> exp.Query:
 
 
 def _literal(value: object) -> Any:
+    if isinstance(value, str):
+        _check_letters(value)
     if value is None or isinstance(value, (bool, str)):
         return exp.convert(value)
     if isinstance(value, datetime):
@@ -100,14 +102,18 @@ def _literal(value: object) -> Any:
     return sign(this=exp.Literal.number(written))
 
 
-def _tokens(text: str, language: str) -> list[Token]:
-    if len(text) > LONGEST:
-        raise _too_complex(f"it has more than {LONGEST} characters", "ask a shorter one")
+def _check_letters(text: str) -> None:
     strange = next((letter for letter in text if ord(letter) < 32 and letter not in "\t\n\r"), None)
     if strange is not None or "\x7f" in text:
         raise Refused("syntax", "there is a control character in the text", "remove it")
     if any(0xD800 <= ord(letter) <= 0xDFFF for letter in text):
         raise Refused("syntax", "the text is not valid Unicode", "remove the lone surrogates")
+
+
+def _tokens(text: str, language: str) -> list[Token]:
+    if len(text) > LONGEST:
+        raise _too_complex(f"it has more than {LONGEST} characters", "ask a shorter one")
+    _check_letters(text)
     try:
         tokens = sqlglot.tokenize(text, read=language)
     except TokenError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
@@ -221,6 +222,8 @@ def grouped_by(clauses: Clauses, scope: Scope) -> list[exp.Expression]:
     named = {item.alias.lower(): item.this for item in clauses.items if isinstance(item, exp.Alias)}
     found = []
     for node in group.expressions:
+        if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets)):
+            raise Refused("statement-not-allowed", f"{node.key.upper()} is not answered", "use a plain GROUP BY")
         if isinstance(node, exp.Literal) and not node.is_string:
             node = _numbered(node, clauses.items)
         elif isinstance(node, exp.Column) and not node.table and scope.find(node) is None:
@@ -328,15 +331,32 @@ def public_select(clauses: Clauses, scope: Scope) -> After:
                 expanded.append(item)
         clauses = replace(clauses, items=expanded)
 
+    grouping = tuple(scope.bind(node) for node in grouped_by(clauses, scope)) if clauses.aggregated else None
+    keys = {expr.sql: expr for expr in grouping or ()}
+
     def special(node: exp.Expression, bind: Binder) -> Expr | None:
         if type(node) in _PUBLIC:
             return _public_aggregate(node, scope)
         if isinstance(node, (exp.AggFunc, exp.Window)):
             raise not_allowed(node)
+        if keys and not isinstance(node, exp.Literal) and not is_aggregate(node):
+            with suppress(Refused):
+                key = keys.get(scope.bind(node).sql)
+                if key is not None:
+                    return key
         return scope.special(node, bind)
 
-    found = shown(clauses, scope.resolve, special)
-    grouping = tuple(scope.bind(node) for node in grouped_by(clauses, scope)) if clauses.aggregated else None
+    def resolve(column: exp.Column) -> Expr:
+        found = scope.resolve(column)
+        if grouping is None:
+            return found
+        raise Refused(
+            "not-an-aggregate",
+            "a column stands outside of an aggregate",
+            f"add {column.name} to GROUP BY, or count it: COUNT({column.name})",
+        )
+
+    found = shown(clauses, resolve, special)
     condition = None if clauses.where is None else scope.condition(clauses.where, "WHERE")
     return replace(found, condition=condition, grouping=grouping)
 

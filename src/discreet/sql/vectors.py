@@ -116,8 +116,7 @@ class Layout:
 
     def value(self, place: float) -> float:
         """The number at a place, counted in cells."""
-        found = self.low + self.width * (Fraction(math.floor(place)) if self.whole else Fraction(place))
-        return float(found)
+        return float(self.low + self.width * Fraction(place))
 
 
 @dataclass(frozen=True, slots=True)

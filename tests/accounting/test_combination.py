@@ -1,0 +1,229 @@
+"""`width_of_sum` against exact convolutions: it holds, it is not wasteful, it never exceeds the widths added up.
+
+The truth is a convolution of probabilities at 50 digits, on the lattice that the weights span, cut where less than
+10⁻³⁰ is left; what is cut counts as a miss.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import cache
+from random import Random
+
+import pytest
+
+from discreet.accounting.combination import Terms, width_of_sum
+from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace, Noise
+
+CONFIDENCES = (Fraction(1, 2), Fraction(4, 5), Fraction(19, 20), Fraction(99, 100), Fraction(9999, 10000))
+WIDE = 2**160
+"""Probabilities are whole multiples of 1/WIDE, rounded down: their sums are exact integers."""
+
+
+@cache
+def masses(noise: Noise) -> dict[int, int]:
+    """P(Z = z) for each z that matters, in multiples of 1/WIDE, at most the exact ones."""
+    with localcontext() as context:
+        context.prec = 60
+        if isinstance(noise, DiscreteLaplace):
+            rate, reach = Decimal(noise.scale.numerator) / noise.scale.denominator, math.ceil(75 * noise.scale) + 2
+            weights = [(-Decimal(z) / rate).exp() for z in range(reach)]
+            q = (-1 / rate).exp()
+            total = (1 + q) / (1 - q)
+        else:
+            spread, reach = (
+                Decimal(noise.spread.numerator) / noise.spread.denominator,
+                math.ceil(12 * math.sqrt(noise.spread)) + 3,
+            )
+            weights = [(-Decimal(z * z) / (2 * spread)).exp() for z in range(reach)]
+            # what is beyond reach is below 10⁻³⁰ of the whole; adding it can only make masses smaller
+            total = 2 * sum(weights) - 1 + Decimal("1e-30")
+        return {
+            sign * z: int(weight / total * WIDE)
+            for z, weight in enumerate(weights)
+            for sign in ((1, -1) if z else (1,))
+        }
+
+
+def distribution(terms: Terms) -> tuple[Fraction, dict[int, int]]:
+    """The step of the lattice, and the probability of each of its points, at most the exact one."""
+    kept = [(noise, weight) for noise, weight in terms if weight]
+    step = Fraction(math.gcd(*(int(w * _common(kept)) for _, w in kept)), _common(kept))
+    total = {0: WIDE}
+    for noise, weight in kept:
+        stride = int(abs(weight) / step)
+        found: dict[int, int] = {}
+        for place, mass in total.items():
+            for z, more in masses(noise).items():
+                where = place + stride * z
+                found[where] = found.get(where, 0) + mass * more
+        total = {place: mass // WIDE for place, mass in found.items()}
+    return step, total
+
+
+def _common(kept: list[tuple[Noise, Fraction]]) -> int:
+    return math.lcm(*(weight.denominator for _, weight in kept))
+
+
+def inside(terms: Terms, width: Fraction) -> Fraction:
+    """At most P(|Σ| ≤ width), within 10⁻²⁵."""
+    step, total = distribution(terms)
+    return Fraction(sum(mass for place, mass in total.items() if abs(place) * step <= width), WIDE)
+
+
+def least(terms: Terms, confidence: Fraction) -> Fraction:
+    """The least width that holds, up to what is cut."""
+    step, total = distribution(terms)
+    held = total.get(0, 0)
+    place = 0
+    while Fraction(held, WIDE) + Fraction(1, 10**20) < confidence:
+        place += 1
+        held += total.get(place, 0) + total.get(-place, 0)
+    return place * step
+
+
+def laplace(*scales: float) -> list[Noise]:
+    return [DiscreteLaplace(Fraction(scale)) for scale in scales]
+
+
+def gaussian(*sigmas: float) -> list[Noise]:
+    return [DiscreteGaussian(Fraction(sigma) ** 2) for sigma in sigmas]
+
+
+def weighted(noises: list[Noise], *weights: object) -> Terms:
+    return tuple((noise, Fraction(str(weight))) for noise, weight in zip(noises, weights, strict=True))
+
+
+SMALL: list[Terms] = [
+    weighted(laplace(1, 1), 1, 1),
+    weighted(laplace(0.3, 2), 1, 1),
+    weighted(laplace(0.01, 0.5, 3), 5, 1, 1),
+    weighted(laplace(1, 2, 3), 1, -2, 0),
+    weighted(laplace(2, 2), "1/3", "1/2"),
+    weighted(laplace(3, 1), "-7/4", 4),
+    weighted(laplace(1, 1, 1, 1), 1, 1, 1, 1),
+    weighted(gaussian(2, 2), 1, 1),
+    weighted(gaussian(2.5, 3), 1, "3/2"),
+    weighted(gaussian(0.5, 3), 1, 1),
+    weighted(gaussian(1, 1, 1), 1, 1, 1),
+    weighted([*laplace(2), *gaussian(4)], 1, 1),
+    weighted([*laplace(4), *gaussian(2)], "1/2", 3),
+    weighted([*laplace(0.2), *gaussian(2)], 9, 1),
+]
+LARGE: list[Terms] = [
+    weighted(laplace(5, 5), 1, 1),
+    weighted(laplace(6, 9), 1, 1),
+    weighted(laplace(5, 8), 1, "1/2"),
+    weighted(laplace(5, 5, 5), 1, 1, 1),
+    weighted(laplace(8, 5), 1, -3),
+    weighted(gaussian(5, 5), 1, 1),
+    weighted(gaussian(6, 9), 1, -1),
+    weighted(gaussian(7, 5, 5), 1, 0, "1/2"),
+    weighted([*laplace(5), *gaussian(5)], 1, 1),
+    weighted([*laplace(6), *gaussian(10)], 2, 1),
+]
+"""Scales of 5 and more: here the width must also be nearly the least."""
+
+
+@pytest.mark.parametrize("terms", SMALL + LARGE)
+def test_the_width_holds(terms: Terms) -> None:
+    for confidence in CONFIDENCES:
+        assert inside(terms, width_of_sum(terms, confidence)) >= confidence - Fraction(1, 10**20)
+
+
+@pytest.mark.parametrize("terms", LARGE)
+def test_the_width_is_nearly_the_least(terms: Terms) -> None:
+    step, _ = distribution(terms)
+    for confidence in CONFIDENCES:
+        assert width_of_sum(terms, confidence) <= Fraction(11, 10) * least(terms, confidence) + step, confidence
+
+
+@pytest.mark.parametrize("terms", SMALL + LARGE)
+def test_the_width_is_at_most_the_widths_of_each_added_up(terms: Terms) -> None:
+    kept = [(noise, abs(weight)) for noise, weight in terms if weight]
+    for confidence in CONFIDENCES:
+        each = 1 - (1 - confidence) / len(kept)
+        assert width_of_sum(terms, confidence) <= sum(weight * noise.width(each) for noise, weight in kept)
+
+
+def made_terms(random: Random, most: int) -> Terms:
+    noises = [
+        random.choice((laplace, gaussian))(random.choice((0.25, 0.7, 1.5, 2, 3.25, 6)))[0]
+        for _ in range(random.randint(1, most))
+    ]
+    weights = [Fraction(random.randint(-6, 6), random.choice((1, 1, 2, 3))) for _ in noises]
+    return tuple(zip(noises, weights, strict=True))
+
+
+def check_made(seed: int, count: int, most: int) -> None:
+    random = Random(seed)
+    for _ in range(count):
+        terms = made_terms(random, most)
+        if not any(weight for _, weight in terms):
+            assert width_of_sum(terms, Fraction(1, 2)) == 0
+            continue
+        confidence = Fraction(random.randint(500, 999), 1000)
+        assert inside(terms, width_of_sum(terms, confidence)) >= confidence - Fraction(1, 10**20), (terms, confidence)
+
+
+@pytest.mark.long
+def test_made_up_sums() -> None:
+    check_made(1, 12, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10, 20))
+def test_many_made_up_sums(seed: int) -> None:
+    check_made(seed, 25, 3)
+
+
+def test_a_single_noise_has_its_own_width() -> None:
+    for noise in (*laplace(0.5, 3), *gaussian(0.5, 9)):
+        for confidence in CONFIDENCES:
+            for weight in (Fraction(1), Fraction(-5, 3)):
+                assert width_of_sum(((noise, weight),), confidence) == abs(weight) * noise.width(confidence)
+                assert width_of_sum(((noise, weight), (noise, Fraction(0))), confidence) == abs(weight) * noise.width(
+                    confidence
+                )
+
+
+def test_nothing_strays_nowhere() -> None:
+    assert width_of_sum((), Fraction(99, 100)) == 0
+    assert width_of_sum(weighted(laplace(3, 4), 0, 0), Fraction(99, 100)) == 0
+
+
+def test_signs_and_order_do_not_matter() -> None:
+    a, b = laplace(5, 7)
+    found = {
+        width_of_sum(((a, sign * Fraction(2)), (b, other * Fraction(1))), Fraction(19, 20))
+        for sign in (1, -1)
+        for other in (1, -1)
+    }
+    assert len(found) == 1
+    assert width_of_sum(((b, Fraction(1)), (a, Fraction(2))), Fraction(19, 20)) == pytest.approx(
+        float(*found), rel=1e-6
+    )
+
+
+def test_more_confidence_is_never_narrower() -> None:
+    for terms in (LARGE[0], LARGE[5], LARGE[8]):
+        widths = [width_of_sum(terms, Fraction(place, 1000)) for place in range(500, 1000, 50)]
+        assert widths == sorted(widths)
+
+
+@pytest.mark.parametrize("noises", [laplace(1e6, 3e6), gaussian(1e6, 5), laplace(1e12, 1), laplace(0.001, 1e9)])
+def test_very_different_scales(noises: list[Noise]) -> None:
+    """Where nothing can be convolved exactly: between the width of the largest and the sum of all."""
+    terms = weighted(noises, 1, 1)
+    for confidence in CONFIDENCES:
+        each = 1 - (1 - confidence) / 2
+        largest = max(noise.width(confidence) for noise in noises)
+        assert largest * Fraction(99, 100) <= width_of_sum(terms, confidence) <= sum(n.width(each) for n in noises)
+
+
+def test_nearly_certain_widths_are_added_up() -> None:
+    terms = weighted(laplace(5, 5), 1, 1)
+    confidence = 1 - Fraction(1, 10**9)
+    assert width_of_sum(terms, confidence) == 2 * terms[0][0].width(1 - Fraction(1, 2 * 10**9))
