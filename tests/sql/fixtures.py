@@ -670,7 +670,7 @@ CLAUSE: Final = (
         "SELECT SUM(weight, contribution_bounds_per_group => (0, 10)) AS s FROM visits",
         [(30,)],
         reach=((10 * 2**17, 100 * 2**34),),
-    ),  # fmt: skip
+    ),
 )
 
 _BY_WARD: Final = "FROM visits GROUP BY ward"

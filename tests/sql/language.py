@@ -42,18 +42,24 @@ print(hospital.query("SELECT COUNT(*) AS visits FROM visits", epsilon=0.1).colum
 _PARTS: Final = {
     "statement": (
         "Statements",
-        "One SELECT. What follows the noise (HAVING, ORDER BY, LIMIT, arithmetic, outer queries) works on noisy values"
-        " and costs nothing.",
+        (
+            "One SELECT. What follows the noise (HAVING, ORDER BY, LIMIT, arithmetic, outer queries) works on noisy values"
+            " and costs nothing."
+        ),
     ),
     "aggregates": (
         "Aggregates",
-        "*Reach* is how far one patient can move the answer in all (ℓ₁), for each number that is drawn. A step of `cost`"
-        " is 0.5, a step of `nights` is 1.",
+        (
+            "*Reach* is how far one patient can move the answer in all (ℓ₁), for each number drawn. A step of `cost`"
+            " is 0.5, a step of `nights` is 1."
+        ),
     ),
     "keys": (
         "Keys of GROUP BY",
-        "Public keys all appear, also those without rows. Values that are not listed count as NULL, and NULL is a key"
-        " only where the policy says so. Private keys appear when noise lets them: that needs a budget with δ.",
+        (
+            "Public keys all appear, also those without rows. Values that are not listed count as NULL, and NULL is a key"
+            " only where the policy says so. Private keys appear when noise lets them: that needs a budget with δ."
+        ),
     ),
     "joins": (
         "Joins",
@@ -61,19 +67,25 @@ _PARTS: Final = {
     ),
     "subqueries": (
         "Subqueries and windows",
-        "A subquery keeps rows, or groups by the unit, or looks at windows within it; or it is released itself, and is"
-        " public from then on.",
+        (
+            "A subquery keeps rows, or groups by the unit, or looks at windows within it; or it is released itself, and is"
+            " public from then on."
+        ),
     ),
     "clause": (
         "BigQuery's clause",
-        "Queries written for `WITH DIFFERENTIAL_PRIVACY` run unchanged. `privacy_unit_column` is compared with the"
-        " policy and never obeyed; limits can only be narrower than the policy's.",
+        (
+            "Queries written for `WITH DIFFERENTIAL_PRIVACY` run unchanged. `privacy_unit_column` is compared with the"
+            " policy and never obeyed; limits can only be narrower than the policy's."
+        ),
     ),
 }
 _FUNCTIONS: Final = (
     "Functions",
-    "No row can make a function fail: what has no value is NULL. `x`, `n`, `w`, `d`, `t` and `b` are a number, a whole"
-    " number, a text, a date, a time and a boolean. What is not here is refused.",
+    (
+        "No row can make a function fail: what has no value is NULL. `x`, `n`, `w`, `d`, `t` and `b` are a number, a whole"
+        " number, a text, a date, a time and a boolean. What is not here is refused."
+    ),
 )
 _REFUSALS: Final = (
     "Refusals",

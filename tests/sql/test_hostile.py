@@ -35,7 +35,7 @@ PATIENCE = 120
 @pytest.fixture(autouse=True)
 def _no_hang() -> Iterator[None]:
     """Two minutes without an end are a hang: say where, and die."""
-    faulthandler.dump_traceback_later(PATIENCE, exit=True, file=sys.__stderr__)
+    faulthandler.dump_traceback_later(PATIENCE, exit=True, file=sys.__stderr__ or 2)
     yield
     faulthandler.cancel_dump_traceback_later()
 

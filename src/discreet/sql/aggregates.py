@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
@@ -18,14 +17,11 @@ from discreet.sql.clause import BOUNDED, PER_GROUP, PER_ROW
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import (
-    Both,
     Favourite,
     Formula,
-    InCell,
     Listing,
     Mean,
     Ordered,
-    Recentred,
     Related,
     Spread,
     Total,
@@ -35,7 +31,6 @@ from discreet.sql.measures import (
     Clamped,
     Distinct,
     Measure,
-    Presence,
     Present,
     Product,
     Rows,
@@ -43,7 +38,7 @@ from discreet.sql.measures import (
     Sum,
     Units,
 )
-from discreet.sql.vectors import Chosen, Histogram, Layout, Tree
+from discreet.sql.vectors import Histogram, Layout, Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,57 +440,3 @@ def _named_bounds(node: exp.Anonymous, bind: Binder) -> tuple[Any, str, Bounds]:
 def is_named(node: exp.Expression) -> bool:
     """Whether a call that sqlglot does not know is an aggregate."""
     return isinstance(node, exp.Anonymous) and str(node.this).upper() in {*NAMED, BOUNDED}
-
-
-def shared(aggregates: Sequence[Aggregate]) -> list[Aggregate]:
-    """The same aggregates with what can be bought once bought once."""
-    averaged = {aggregate.key[1]: aggregate for aggregate in aggregates if aggregate.key[0] == "AVG"}
-    return _one_count(_few_quantiles([_from_average(aggregate, averaged) for aggregate in aggregates]))
-
-
-FEW: Final = 15
-"""Up to so many quantiles of one expression are chosen one by one; more of them share a tree of counts."""
-
-
-def _few_quantiles(aggregates: list[Aggregate]) -> list[Aggregate]:
-    """A quantile that is chosen on its own is some twenty times as exact as one that is read off a tree."""
-    asked = Counter(aggregate.key[1] for aggregate in aggregates if aggregate.key[0] == "QUANTILE")
-    return [
-        _chosen(aggregate) if aggregate.key[0] == "QUANTILE" and asked[aggregate.key[1]] <= FEW else aggregate
-        for aggregate in aggregates
-    ]
-
-
-def _chosen(aggregate: Aggregate) -> Aggregate:
-    tree, formula = aggregate.measures[0], aggregate.formula
-    assert isinstance(tree, Tree)
-    assert isinstance(formula, Ordered)
-    words = f"quantile {float(formula.share):g} of {tree.words.removeprefix('ranks of ')}"
-    measure = Chosen(tree.expr, tree.layout, formula.share, words)
-    return replace(aggregate, measures=(measure,), formula=InCell(tree.layout, formula.low, formula.high))
-
-
-def _from_average(aggregate: Aggregate, averaged: Mapping[object, Aggregate]) -> Aggregate:
-    """A sum from what its average needs anyway."""
-    mean = averaged.get(aggregate.key[1]) if aggregate.key[0] == "SUM" else None
-    if mean is None or not isinstance(mean.formula, Mean):
-        return aggregate
-    return replace(aggregate, measures=mean.measures, formula=Recentred(mean.formula.step, mean.formula.middle))
-
-
-def _one_count(aggregates: list[Aggregate]) -> list[Aggregate]:
-    """COUNT(*) and a COUNT(x) from one pair of counts: rows with x and rows without."""
-    measures = [measure for aggregate in aggregates for measure in aggregate.measures]
-    present = next((measure for measure in measures if isinstance(measure, Present)), None)
-    alone = [aggregate for aggregate in aggregates if aggregate.measures == (Rows(),)]
-    if present is None or not alone or measures.count(Rows()) > len(alone):
-        return aggregates
-    pair = Presence(present.argument)
-    found = []
-    for aggregate in aggregates:
-        if aggregate in alone:
-            found.append(replace(aggregate, measures=(pair,), formula=Both()))
-        else:
-            swapped = tuple(pair if measure == present else measure for measure in aggregate.measures)
-            found.append(replace(aggregate, measures=swapped))
-    return found

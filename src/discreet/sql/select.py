@@ -14,7 +14,7 @@ from discreet.errors import Refused
 from discreet.policy.model import Kind
 from discreet.quoting import name
 from discreet.sql.after import After, Column, Order
-from discreet.sql.aggregates import Aggregate, bound, is_named, shared
+from discreet.sql.aggregates import Aggregate, bound, is_named
 from discreet.sql.bind import Binder, Special, not_allowed, written
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr, Function
@@ -23,6 +23,7 @@ from discreet.sql.nodes import Limits, Node
 from discreet.sql.relation import Public
 from discreet.sql.release import Release
 from discreet.sql.scope import Scope, labels, truth
+from discreet.sql.sharing import shared
 
 MOST_ROWS: Final = 10**12
 _KNOWN: Final = frozenset(
@@ -320,16 +321,20 @@ _PUBLIC: Final[dict[type[exp.Expression], tuple[str, Kind | None]]] = {
 }
 
 
+def _without_stars(clauses: Clauses, scope: Scope) -> Clauses:
+    """With all columns in the place of *."""
+    items: list[Any] = []
+    for item in clauses.items:
+        if isinstance(item, exp.Star):
+            items += [exp.column(field.name, quoted=True) for _, field in scope.fields]
+        else:
+            items.append(item)
+    return replace(clauses, items=items)
+
+
 def public_select(clauses: Clauses, scope: Scope) -> After:
     """A SELECT over public values: exact, free, with ordinary aggregates."""
-    if any(isinstance(item, exp.Star) for item in clauses.items):
-        expanded: list[exp.Expression] = []
-        for item in clauses.items:
-            if isinstance(item, exp.Star):
-                expanded += [exp.column(field.name, quoted=True) for _, field in scope.fields]
-            else:
-                expanded.append(item)
-        clauses = replace(clauses, items=expanded)
+    clauses = _without_stars(clauses, scope)
 
     grouping = tuple(scope.bind(node) for node in grouped_by(clauses, scope)) if clauses.aggregated else None
     keys = {expr.sql: expr for expr in grouping or ()}
