@@ -10,9 +10,10 @@ from importlib.util import find_spec
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import ledger, noise, private_copy, query, start
+from benchmarks import ledger, noise, private_copy, quantiles, query, start
 
-MODULES = {"noise": noise, "start": start, "ledger": ledger, "private_copy": private_copy, "query": query}
+MODULES = {"noise": noise, "start": start, "ledger": ledger, "private_copy": private_copy, "query": query,
+           "quantiles": quantiles}  # fmt: skip
 PEERS = ("opendp",)
 
 

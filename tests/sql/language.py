@@ -43,8 +43,8 @@ _PARTS: Final = {
     "statement": (
         "Statements",
         (
-            "One SELECT. What follows the noise (HAVING, ORDER BY, LIMIT, arithmetic, outer queries) works on noisy values"
-            " and costs nothing."
+            "One SELECT. What follows the noise (HAVING, ORDER BY, LIMIT, arithmetic, outer queries) works on noisy"
+            " values and costs nothing."
         ),
     ),
     "aggregates": (
@@ -57,8 +57,8 @@ _PARTS: Final = {
     "keys": (
         "Keys of GROUP BY",
         (
-            "Public keys all appear, also those without rows. Values that are not listed count as NULL, and NULL is a key"
-            " only where the policy says so. Private keys appear when noise lets them: that needs a budget with δ."
+            "Public keys all appear, also those without rows. Values that are not listed count as NULL, and NULL is a"
+            " key only where the policy says so. Private keys appear when noise lets them: that needs a budget with δ."
         ),
     ),
     "joins": (
@@ -68,8 +68,8 @@ _PARTS: Final = {
     "subqueries": (
         "Subqueries and windows",
         (
-            "A subquery keeps rows, or groups by the unit, or looks at windows within it; or it is released itself, and is"
-            " public from then on."
+            "A subquery keeps rows, or groups by the unit, or looks at windows within it; or it is released itself, and"
+            " is public from then on."
         ),
     ),
     "clause": (
@@ -83,8 +83,8 @@ _PARTS: Final = {
 _FUNCTIONS: Final = (
     "Functions",
     (
-        "No row can make a function fail: what has no value is NULL. `x`, `n`, `w`, `d`, `t` and `b` are a number, a whole"
-        " number, a text, a date, a time and a boolean. What is not here is refused."
+        "No row can make a function fail: what has no value is NULL. `x`, `n`, `w`, `d`, `t` and `b` are a number, a"
+        " whole number, a text, a date, a time and a boolean. What is not here is refused."
     ),
 )
 _REFUSALS: Final = (

@@ -49,15 +49,7 @@ def test_every_code_has_a_fixture() -> None:
     assert {refusal.code for refusal in REFUSED} == CODES
 
 
-GROUPINGS = {"ROLLUP", "CUBE", "GROUPING SETS"}
-_unclear = pytest.mark.xfail(reason="said to be a function off the list; the fix leads nowhere", strict=True)
-
-
-@pytest.mark.parametrize(
-    "refusal",
-    [pytest.param(found, marks=_unclear if found.shows in GROUPINGS else ()) for found in REFUSED],
-    ids=[f"{found.code}: {found.shows}" for found in REFUSED],
-)
+@pytest.mark.parametrize("refusal", REFUSED, ids=lambda refusal: f"{refusal.code}: {refusal.shows}")
 def test_it_is_refused_for_nothing(refusal: Refusal, curators: Curators) -> None:
     curator = curators[refusal.policy]
     found = refused(curator, refusal)

@@ -71,7 +71,6 @@ def test_no_part_of_a_question_is_bought_twice(fixture: Fixture, curators: dict[
     assert len(planned(fixture, curators[fixture.policy]).releases) == len(fixture.rows)
 
 
-@pytest.mark.xfail(reason="a subquery in the SELECT of a grouping is planned, and bought, twice", strict=True)
 def test_a_subquery_beside_keys_is_bought_once(curators: dict[str, Curator]) -> None:
     """Nested, it is bought 2^depth times: the price is shared among all of them, and planning takes as long."""
     text = "SELECT ward, COUNT(*) / (SELECT COUNT(*) FROM visits) AS share FROM visits GROUP BY ward"
