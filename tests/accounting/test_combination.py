@@ -185,7 +185,6 @@ def check_made(seed: int, count: int, most: int) -> None:
         assert inside(terms, width_of_sum(terms, confidence)) >= confidence - Fraction(1, 10**20), (terms, confidence)
 
 
-@pytest.mark.long
 def test_made_up_sums() -> None:
     check_made(1, 12, 2)
 

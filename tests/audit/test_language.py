@@ -226,7 +226,7 @@ COUNTED: Mapping[str, str] = {
     "median of numbers": "MEDIAN(cost)",
     "percentile": "PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY cost)",
     "percentile per row": "PERCENTILE_CONT(cost, 0.9, contribution_bounds_per_row => (0, 5))",
-    "quantile": "QUANTILE_CONT(cost, 1) FILTER (WHERE age > 0)",
+    "quantile": "QUANTILE(cost, 1) FILTER (WHERE age > 0)",
     "least": "MIN(cost)",
     "largest": "MAX(age)",
     "mode": "MODE(ward)",

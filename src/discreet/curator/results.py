@@ -16,6 +16,7 @@ from discreet.sql.aggregates import Aggregate
 from discreet.sql.domain import NUMERIC, Domain
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import Both, Interval, Mean, Part, Recentred, Total
+from discreet.sql.measures import Measure, Product, Sum
 from discreet.sql.plan import Plan
 from discreet.sql.relation import Released
 from discreet.sql.release import Release
@@ -251,14 +252,18 @@ def words(plan: Plan, noises: Sequence[Sequence[Noise | None]]) -> dict[str, str
         if aggregate is None:
             found[label] = "computed from noisy values"
         else:
-            parts = [_word(named[m], _step(aggregate), m.words) for m in aggregate.measures]
+            parts = [_word(named[m], _step(aggregate, m), m.words) for m in aggregate.measures]
             found[label] = " and ".join(parts) if len(parts) > 1 else parts[0].split(" on ")[0]
     return found
 
 
-def _step(aggregate: Aggregate) -> Fraction:
-    formula = aggregate.formula
-    return formula.step if isinstance(formula, (Total, Recentred)) else Fraction(1)
+def _step(aggregate: Aggregate, measure: Measure) -> Fraction:
+    """What one step of a measure means, in units of the values."""
+    if isinstance(measure, Sum):
+        return measure.steps.step
+    if isinstance(measure, Product):
+        return measure.left.step * measure.right.step
+    return aggregate.formula.step if isinstance(aggregate.formula, Total) else Fraction(1)
 
 
 def _word(noise: Noise | None, step: Fraction, measure: str) -> str:
