@@ -974,7 +974,7 @@ REFUSED: Final = (
     _no("private-keys-need-delta", "private keys, named instead", "SELECT city, COUNT(*) FROM patients GROUP BY city", "group by CASE", "SELECT CASE city WHEN 'Ulm' THEN 'Ulm' ELSE 'other' END AS c, COUNT(*) FROM patients GROUP BY c"),
     _no("too-many-groups", "too many keys", "SELECT COUNT(*) FROM patients GROUP BY age, age * 100", "coarser keys", "SELECT COUNT(*) FROM patients GROUP BY age"),
     # joins
-    _no("join-off-unit", "private tables off the unit", "SELECT COUNT(*) FROM visits AS v JOIN beds AS b ON v.ward = b.ward", "add v.patient = ", None, fixed_policy="never"),
+    _no("join-off-unit", "private tables off the unit", "SELECT COUNT(*) FROM visits AS v JOIN beds AS b ON v.ward = b.ward", "name a unit", None, fixed_policy="never"),
     _no("join-off-unit", "a table with itself off the unit", "SELECT COUNT(*) FROM visits AS a JOIN visits AS b ON a.ward = b.ward", "add a.patient = b.patient to ON", "SELECT COUNT(*) FROM visits AS a JOIN visits AS b ON a.ward = b.ward AND a.patient = b.patient"),
     _no("join-off-unit", "the unit under OR", "SELECT COUNT(*) FROM visits AS a JOIN patients AS b ON a.patient = b.patient OR TRUE", "add a.patient = b.patient to ON", "SELECT COUNT(*) FROM visits AS a JOIN patients AS b ON a.patient = b.patient"),
     _no("join-off-unit", "NATURAL", "SELECT COUNT(*) FROM visits NATURAL JOIN patients", "write JOIN … ON", "SELECT COUNT(*) FROM visits JOIN patients ON visits.patient = patients.patient"),

@@ -70,7 +70,7 @@ def opened(hook: Select = select, rows: Sequence[Mapping[str, Any]] = (*COMMON, 
 
 
 def priced(curator: Curator, text: str, **price: Any) -> Question:
-    return curator._ask(text, price.get("epsilon"), price.get("rho"), price.get("delta"), None, 0.95, None, None)
+    return curator._ask(1, text, price.get("epsilon"), price.get("rho"), price.get("delta"), None, 0.95, None, None)
 
 
 def lonely(cell: tuple[Any, ...]) -> bool:

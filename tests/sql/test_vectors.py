@@ -13,6 +13,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from discreet.accounting.losses import Reach
 from discreet.policy.model import Kind
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
@@ -89,14 +90,12 @@ def test_the_best_score_is_that_of_the_quantile(share: Fraction) -> None:
 
 
 @pytest.mark.xfail(raises=(AssertionError, OverflowError), reason="scores are computed in 64 bits: they wrap, or fail")
-@pytest.mark.parametrize("count", [19, 21])
-def test_scores_of_quantiles_with_many_digits(count: int) -> None:
-    share = Fraction("0.923456789012345678")
-    chosen = Chosen(X, layout(0, 3), share, "")
+@pytest.mark.parametrize(("share", "count"), [("0.923456789012345678", 20), ("0.000000000000000001", 10)])
+def test_scores_of_quantiles_with_many_digits(share: str, count: int) -> None:
+    chosen = Chosen(X, layout(0, 3), Fraction(share), "")
     before, after = chosen.scores([0, count - 1, 0, 0]), chosen.scores([0, count, 0, 0])
     moved = max(abs(a - b) for a, b in zip(before, after, strict=True))
     assert moved <= chosen.sensitivity(Contribution(1, 1, 1))
-    assert after[2] == -share.denominator * (count - share * count)
 
 
 # layouts
@@ -229,6 +228,14 @@ def units_of(cells: int, contribution: Contribution, groups: int) -> Iterator[li
                 yield held
 
 
+def check_used(used: Sequence[tuple[int, int]], reach: Reach, contribution: Contribution) -> None:
+    """Nothing goes beyond the reach, and something uses all of it; squares only where rows fill their groups."""
+    assert max(l1 for l1, _ in used) == reach.l1
+    largest = max(l2 for _, l2 in used)
+    full = contribution.total % contribution.rows == 0
+    assert largest == reach.l2_squared if full else largest <= reach.l2_squared
+
+
 CONTRIBUTIONS = [Contribution(1, 1, 1), Contribution(1, 2, 2), Contribution(2, 1, 2), Contribution(2, 2, 3)]
 
 
@@ -240,8 +247,7 @@ def test_a_unit_moves_a_tree_by_its_reach(contribution: Contribution, high: int)
         reach = tree.reach(contribution)
         nothing = [tree.vector(None)] * 2
         used = [moves(nothing, [tree.vector(held) for held in unit]) for unit in units_of(high, contribution, 2)]
-        assert max(l1 for l1, _ in used) == reach.l1
-        assert max(l2 for _, l2 in used) == reach.l2_squared
+        check_used(used, reach, contribution)
         assert reach.l1 == contribution.reach.l1 * found.levels
 
 
@@ -251,7 +257,7 @@ def test_a_unit_moves_a_histogram_by_its_reach(contribution: Contribution) -> No
     reach = measure.reach(contribution)
     nothing = [measure.vector(None)] * 2
     used = [moves(nothing, [measure.vector(held) for held in unit]) for unit in units_of(3, contribution, 2)]
-    assert (max(l1 for l1, _ in used), max(l2 for _, l2 in used)) == (reach.l1, reach.l2_squared)
+    check_used(used, reach, contribution)
 
 
 def test_histograms_count_listed_values_only() -> None:
@@ -275,7 +281,7 @@ def test_presence_counts_each_row_once(contribution: Contribution) -> None:
     used = [
         moves([(0, 0)] * 2, [(held[0], held[1]) for held in unit]) for unit in units_of(measure.length, contribution, 2)
     ]
-    assert (max(l1 for l1, _ in used), max(l2 for _, l2 in used)) == (reach.l1, reach.l2_squared)
+    check_used(used, reach, contribution)
 
 
 # bounds for each unit and group
@@ -286,10 +292,8 @@ def clamped(
 ) -> dict[str, int]:
     """What the engine adds up for each group."""
     with duckdb.connect() as connection:
-        connection.execute("CREATE TABLE t (u INTEGER, k VARCHAR, x BIGINT)")
-        if rows:
-            connection.executemany("INSERT INTO t VALUES (?, ?, ?)", [list(row) for row in rows])
-        inner = f"SELECT *, {measure.windowed('x', partition)} AS w FROM t"
+        lines = ", ".join(f"({u}, '{k}', {'NULL' if x is None else x}::BIGINT)" for u, k, x in rows)
+        inner = f"SELECT *, {measure.windowed('x', partition)} AS w FROM (VALUES {lines}) AS t(u, k, x)"
         query = f"SELECT k, {measure.sql('w', 'u')} FROM ({inner}) GROUP BY k"
         return {key: measure.vector(value)[0] for key, value in connection.execute(query).fetchall()}
 
@@ -315,7 +319,7 @@ def test_what_a_unit_adds_to_a_group_is_clamped(low: int, high: int, counts: boo
 def test_one_unit_moves_a_clamped_group_by_its_size(low: int, high: int, counts: bool) -> None:
     measure = Clamped('"x"', low, high, counts, "")
     others: list[tuple[int, str, int | None]] = [(1, "a", 3), (1, "b", None), (2, "b", -4)]
-    for more in itertools.product((-(10**12), -1, 0, 2, 10**12, None), repeat=2):
+    for more in ((-(10**12), None), (10**12, 10**12), (-1, 2), (None, None), (0, 5)):
         rows = [*others, *((9, "a", x) for x in more), (9, "b", more[0])]
         before, after = clamped(measure, others), clamped(measure, rows)
         moved = [abs(after[key] - before[key]) for key in "ab"]

@@ -54,6 +54,8 @@ class Question:
     """A question with its plan and its price: nothing was read for it."""
 
     text: str
+    version: int
+    """Of the data that it is about."""
     plan: Plan
     bought: tuple[Bought, ...]
     shares: dict[str, float]
@@ -114,14 +116,14 @@ class Curator:
         `EXPLAIN PRIVACY SELECT …` gives its preview as a table, free.
         """
         self._check_analyst(analyst)
-        asked = self._ask(sql, epsilon, rho, delta, error, confidence, params, dialect)
+        version = self._ledger.data_version  # read once: plan, charge and draw are about the same data
+        asked = self._ask(version, sql, epsilon, rho, delta, error, confidence, params, dialect)
         if asked.plan.explain:
             return self._explained(asked, analyst)
         if not isinstance(fresh, bool):
             raise Refused("price-invalid", "fresh is True or False", "leave it out to get a kept answer for nothing")
         if not asked.plan.releases:
             return self._answer(asked, Drawn(), self._nothing, self._nothing, "", analyst, cached=False)
-        version = self._ledger.data_version
         if not fresh:
             kept = self._kept(asked, version)
             if kept is not None:
@@ -157,11 +159,12 @@ class Curator:
     ) -> Preview:
         """What a question would cost and how exact its answer would be. Free: no data is read."""
         self._check_analyst(analyst)
-        return self._preview(self._ask(sql, epsilon, rho, delta, error, confidence, params, dialect), analyst)
+        version = self._ledger.data_version
+        return self._preview(self._ask(version, sql, epsilon, rho, delta, error, confidence, params, dialect), analyst)
 
     def _preview(self, asked: Question, analyst: str | None) -> Preview:
         noises = tuple(noise.noises for noise in asked.bought)
-        kept = self._kept(asked, self._ledger.data_version) if asked.plan.releases else None
+        kept = self._kept(asked, asked.version) if asked.plan.releases else None
         return Preview(
             question=asked.text,
             columns=asked.plan.columns,
@@ -227,6 +230,7 @@ class Curator:
 
     def _ask(
         self,
+        version: int,
         sql: object,
         epsilon: object,
         rho: object,
@@ -236,7 +240,7 @@ class Curator:
         params: Mapping[str, object] | None,
         dialect: str | None,
     ) -> Question:
-        found = self._plan(sql, params, dialect)
+        found = self._plan(version, sql, params, dialect)
         epsilon, rho, delta, error = (
             _agreed(name, given, getattr(found.options, name))
             for name, given in (("epsilon", epsilon), ("rho", rho), ("delta", delta), ("error", error))
@@ -248,21 +252,20 @@ class Curator:
         except (TypeError, ValueError) as wrong:
             raise Refused("price-invalid", str(wrong), "give a confidence such as 0.95") from None
         if not found.releases:
-            return Question(str(sql), found, (), {}, self._nothing, sure)
+            return Question(str(sql), version, found, (), {}, self._nothing, sure)
         price = Price.read(self.policy, epsilon=epsilon, rho=rho, delta=delta, error=error)
         bought, told = buy(self.policy, price, found.releases)
         parts = [part for noise in bought for part in (*noise.measures, noise.selection) if part is not None]
-        return Question(str(sql), found, bought, told, price.loss(parts), sure)
+        return Question(str(sql), version, found, bought, told, price.loss(parts), sure)
 
-    def _plan(self, sql: object, params: Mapping[str, object] | None, dialect: str | None) -> Plan:
+    def _plan(self, version: int, sql: object, params: Mapping[str, object] | None, dialect: str | None) -> Plan:
         """The plan of a text; the same text means the same as long as the policy does."""
         if dialect is not None and not isinstance(dialect, str):
             raise Refused("syntax", "a dialect is a name", 'leave it out, or write dialect="bigquery"')
-        version = self._ledger.data_version  # public tables may change with it
         key = (sql, dialect, version) if params is None and isinstance(sql, str) else None
         found = self._plans.get(key) if key is not None else None
         if found is None:
-            public = PublicTables(self._current)
+            public = PublicTables(lambda: self._engine(version))
             found = plan(self.policy, sql, public=public, digest=self._digest, dialect=dialect, params=params)
             if key is not None:
                 if len(self._plans) > 1000:
@@ -304,15 +307,12 @@ class Curator:
                     self._engines.pop(old).close()
             return self._engines[version]
 
-    def _current(self) -> Engine:
-        return self._engine(self._ledger.data_version)
-
-    def _run(self, query: str, *, reads_tables: bool) -> list[tuple[Any, ...]]:
-        """A query over public values."""
+    def _run(self, query: str, version: int | None) -> list[tuple[Any, ...]]:
+        """A query over public values; where it reads public tables, over those of a data version."""
         with self._lock:
             if self._scratch is None:
                 self._scratch = Scratch()
-        engine = self._current() if reads_tables else self._scratch
+        engine = self._scratch if version is None else self._engine(version)
         with suppress(Exception):
             return engine.rows(query, self._time_limit)
         raise QueryFailed
@@ -323,7 +323,9 @@ class Curator:
         self, asked: Question, drawn: Drawn, loss: Loss, price: Loss, receipt: str, analyst: str | None, *, cached: bool
     ) -> Answer:
         reads = asked.plan.below.reads_tables
-        shown = Shown(asked.plan, drawn, asked.confidence, lambda query: self._run(query, reads_tables=reads))
+        shown = Shown(
+            asked.plan, drawn, asked.confidence, lambda query: self._run(query, asked.version if reads else None)
+        )
         noise = words(asked.plan, drawn.noises)
         return Answer(
             question=asked.text,

@@ -66,7 +66,7 @@ class Door:
         """The numbers of one measure, in every group, as they may be seen."""
         if isinstance(mechanism, Choices):
             assert isinstance(measure, Chosen)
-            cells = measure.layout.leaves
+            cells = measure.layout.cells
             groups = [exact[start : start + cells] for start in range(0, len(exact), cells)]
             return self.choose(mechanism, [measure.scores(group) for group in groups], bits)
         return self.blur(mechanism, release.reach(measure), exact, bits)

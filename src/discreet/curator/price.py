@@ -41,7 +41,7 @@ class Choices:
 
     def ranks(self, measure: Chosen, confidence: Fraction) -> int:
         """How many rows lie between the quantile and the chosen cell at most."""
-        return math.ceil(self.mechanism.error(confidence, candidates=measure.layout.leaves) / measure.share.denominator)
+        return math.ceil(self.mechanism.error(confidence, candidates=measure.layout.cells) / measure.share.denominator)
 
 
 Mechanism = Laplace | Gaussian | Choices

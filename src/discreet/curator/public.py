@@ -20,8 +20,9 @@ class PublicTables:
     def schema(self, table: str) -> dict[str, str]:
         return self.engine().schema(table)
 
-    def keys(self, table: str, column: str) -> tuple[Key | None, ...]:
-        query = f"SELECT DISTINCT {name(column)} FROM {name(table)} ORDER BY 1 LIMIT {MOST_GROUPS + 1}"
+    def keys(self, table: str, column: str, kind: str) -> tuple[Key | None, ...]:
+        values = f"TRY_CAST({name(column)} AS {kind})"
+        query = f"SELECT DISTINCT {values} FROM {name(table)} ORDER BY 1 LIMIT {MOST_GROUPS + 1}"
         return tuple(row[0] for row in self.engine().rows(query))
 
     def unique(self, table: str, columns: tuple[str, ...]) -> bool:

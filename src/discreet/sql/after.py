@@ -20,7 +20,12 @@ TYPES = {
     Kind.TIMESTAMP: "TIMESTAMP",
     None: "VARCHAR",
 }
-PLACE = name("place")
+PLACE = name("_discreet_place")
+
+
+def item_name(place: int) -> str:
+    """What an item is called in the engine: no column below may have this name, or ORDER BY would take the item."""
+    return name(f"_discreet_item_{place}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ class After:
 
     def sql(self, relation: str) -> str:
         """The SELECT over a relation, with the place of each row below it where rows are kept."""
-        items = [f"{expr.sql} AS {name(f'v{place}')}" for place, (_, expr) in enumerate(self.items)]
+        items = [f"{expr.sql} AS {item_name(place)}" for place, (_, expr) in enumerate(self.items)]
         if self.keeps_rows:
             items.append(PLACE)
         parts = [f"SELECT {'DISTINCT ' if self.distinct else ''}{', '.join(items)} FROM {relation}"]

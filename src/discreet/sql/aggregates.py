@@ -245,7 +245,9 @@ def _quantile(bind: Binder, node: Any, asked: Asked) -> Aggregate:
     wanted = share.value if share is not None and share.constant else None
     if isinstance(wanted, bool) or not isinstance(wanted, (int, Fraction)) or not 0 <= wanted <= 1:
         raise Refused("function-not-allowed", "a quantile lies between 0 and 1", "write PERCENTILE_CONT(x, 0.5)")
-    return _ordered(bind, node, node.this, Fraction(wanted), asked, extreme=False)
+    wanted = Fraction(wanted).limit_denominator(10**6)  # scores are multiples of the denominator, in 64 bits
+    ends = {Fraction(0): Fraction(1, 1000), Fraction(1): Fraction(999, 1000)}
+    return _ordered(bind, node, node.this, ends.get(Fraction(wanted), Fraction(wanted)), asked, extreme=wanted in ends)
 
 
 def _extreme(bind: Binder, node: Any, asked: Asked) -> Aggregate:

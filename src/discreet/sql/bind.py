@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from discreet.errors import Refused
 from discreet.policy.model import Kind
+from discreet.sql.clause import BOUNDED
 from discreet.sql.dates import DIFFERENCES, PARTS, TRUNCATIONS
 from discreet.sql.domain import DATED, NUMERIC
 from discreet.sql.expression import Expr
@@ -402,6 +403,8 @@ def written(node: Any) -> str:
         return str(node.name)
     if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
         return "COUNT(*)"
+    if isinstance(node, exp.Anonymous) and str(node.this).upper() == BOUNDED and node.expressions:
+        return written(node.expressions[0])
     if type(node) in (exp.Sum, exp.Avg) and isinstance(node.this, exp.Column):
         return f"{node.key.upper()}({written(node.this)})"
     return str(node.sql(dialect="duckdb"))

@@ -245,7 +245,7 @@ class Ordered:
         rise = ranks[cell + 1] - ranks[cell]
         place = cell + (float((target - ranks[cell]) / rise) if rise > 0 else 0.5)
         if self.layout.whole:
-            return int(self.layout.low) + cell
+            return int(self.layout.low) + min(cell, self.layout.cells - 1)
         return min(max(self.layout.value(place), float(self.low)), float(self.high))
 
     def _target(self, total: float) -> float:

@@ -263,7 +263,7 @@ _ROWS: Final = (
     *(
         Function(f"DATE_TRUNC {part} {kind}", "d", f"CAST(DATE_TRUNC('{part}', {{0}}) AS {kind})", rule)
         for part, rule in dates.TRUNCATIONS.items()
-        for kind in ("DATE", "TIMESTAMP")
+        for kind in (("TIMESTAMP",) if part in ("hour", "minute") else ("DATE", "TIMESTAMP"))
     ),
     *(
         Function(f"DATE_DIFF {part}", "dd", f"DATE_DIFF('{part}', {{0}}, {{1}})", rule, strict=False)

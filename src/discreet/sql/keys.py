@@ -12,7 +12,7 @@ from discreet.quoting import literal
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.nodes import Field
-from discreet.sql.relation import Public
+from discreet.sql.relation import TYPES, Public
 
 MOST_GROUPS: Final = 100_000
 
@@ -63,8 +63,8 @@ class PublicKey:
         """Whether every row gives a listed value or NULL already: the copy holds declared values only."""
         if self.domain.kind is Kind.BOOLEAN:
             return True
-        if self.field is not None:
-            return self.domain.values is not None
+        if self.field is not None and self.field.rank is not None:
+            return True
         chosen = self.expr.function
         return chosen is not None and chosen.name == "CASE" and all(
             argument.constant for argument in (*self.expr.arguments[1:-1:2], self.expr.arguments[-1])
@@ -94,7 +94,7 @@ _SELECTED = frozenset({Kind.TEXT, Kind.INTEGER, Kind.DATE, Kind.TIMESTAMP})
 def group_key(expr: Expr, field: Field | None, shown: str, public: Public) -> GroupKey:
     """The key, or a refusal."""
     if expr.domain.count() is None and field is not None and field.listed is not None:
-        expr = _looked_up(expr, public.keys(*field.listed))
+        expr = _looked_up(expr, public.keys(*field.listed, TYPES[expr.domain.kind]))
     count = expr.domain.count()
     if count is None:
         if expr.domain.kind in _SELECTED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
@@ -72,19 +72,19 @@ def _end(bind: Binder, node: Any, child: Node) -> Expr:
         raise Refused("function-not-allowed", f"{node.key.upper()} needs an order", "write FIRST(x ORDER BY day)")
     value = bind(order.this)
     return Expr(
-        f"{node.key.upper()}({value.sql} ORDER BY {ordered(bind, order, child)})", value.domain.but(certain=False)
+        f"{node.key.upper()}({value.sql} ORDER BY {ordered(bind, order, child.order)})", value.domain.but(certain=False)
     )
 
 
-def ordered(bind: Binder, order: Any, child: Node) -> str:
-    """A total order: what is written, then the row's keyed hash."""
+def ordered(bind: Binder, order: Any, further: Sequence[str]) -> str:
+    """A total order: what is written, then the row's keyed hash; ranks do without, rows that tie share theirs."""
     found = []
     for part in order.expressions if order is not None else []:
         words = (
             f"{' DESC' if part.args.get('desc') else ''} NULLS {'FIRST' if part.args.get('nulls_first') else 'LAST'}"
         )
         found.append(f"{bind(part.this).sql}{words}")
-    return ", ".join([*found, *child.order]) or "1"
+    return ", ".join([*found, *further]) or "1"
 
 
 TOTALS: Final[dict[type[exp.Expression], Total]] = {
@@ -200,7 +200,8 @@ def window(scope: Scope, child: Node) -> Special:
             raise not_allowed(function)
         others = [scope.bind(part).sql for part in parts if not scope.is_owner(part)]
         partition = ", ".join([child.owner.column, *others])
-        order = ordered(scope.bind, node.args.get("order"), child)
+        ties = isinstance(function, (exp.Rank, exp.DenseRank))
+        order = ordered(scope.bind, node.args.get("order"), () if ties else child.order)
         over = f"OVER (PARTITION BY {partition} ORDER BY {order}{_frame(node)})"
         return Expr(text.replace("{over}", over) if "{over}" in text else f"{text} {over}", domain)
 

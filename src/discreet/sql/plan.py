@@ -156,7 +156,8 @@ class _Planner:
     def _within(self, source: Node) -> Node:
         """Private rows as the question bounds them, never more widely than the policy."""
         unit = self._options.privacy_unit_column
-        if unit is not None and unit.lower() not in source.owner.names:
+        rows_are_units = source.owner.column is None and unit is not None and unit.lower() == "row"
+        if unit is not None and unit.lower() not in source.owner.names and not rows_are_units:
             known = ", ".join(sorted(source.owner.names)) or "row"
             raise Refused("wrong-unit", "the policy protects another unit", f"write privacy_unit_column = {known}")
         most = self._options.max_rows_contributed

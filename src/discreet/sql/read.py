@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -16,6 +17,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from discreet.errors import Refused
 from discreet.exact import number
 from discreet.sql.clause import EXPLAIN, Options, has_clause, with_bounds_outside, without_clause
+
+logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it would log what analysts write
 
 LONGEST: Final = 100_000
 MOST_TOKENS: Final = 20_000

@@ -9,7 +9,7 @@ from typing import Protocol
 from discreet.policy.model import Column as PolicyColumn
 from discreet.policy.model import Key, Kind, Table
 from discreet.quoting import name
-from discreet.sql.after import PLACE, After, Column
+from discreet.sql.after import PLACE, After, Column, item_name
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.scan import domain_of
@@ -40,8 +40,8 @@ class Public(Protocol):
     def schema(self, table: str) -> Mapping[str, str]:
         """The columns of a table with the engine's types."""
 
-    def keys(self, table: str, column: str) -> tuple[Key | None, ...]:
-        """The distinct values of a column."""
+    def keys(self, table: str, column: str, kind: str) -> tuple[Key | None, ...]:
+        """The distinct values of a column, in an engine's type."""
 
     def unique(self, table: str, columns: tuple[str, ...]) -> bool:
         """Whether no two rows agree in these columns."""
@@ -118,7 +118,7 @@ class Derived:
         return self.below.reads_tables
 
     def sql(self) -> str:
-        shown = ", ".join(column.expr.sql for column in self.columns)
+        shown = ", ".join(f"{item_name(place)} AS {column.expr.sql}" for place, column in enumerate(self.columns))
         return f"(SELECT {shown}, row_number() OVER () AS {PLACE} FROM ({self.after.sql(self.below.sql())}))"
 
 

@@ -84,7 +84,8 @@ class Clauses:
     @property
     def aggregated(self) -> bool:
         """Whether rows are counted, and not kept."""
-        return self.group is not None or self.having is not None or any(is_aggregate(item) for item in self.items)
+        counted = any(is_aggregate(node) for node in (*self.items, *self.orders))
+        return self.group is not None or self.having is not None or counted
 
     def refuse_rows(self) -> None:
         """Which private rows there are must not be asked."""

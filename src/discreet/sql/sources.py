@@ -171,8 +171,9 @@ class _Pair:
         )
 
     def _refusal(self) -> Refused:
-        owners = [next(iter(scope.owners), ("?", "unit")) for scope in (self.names, self.others)]
-        (a, x), (b, y) = owners
+        if not self.names.owners or not self.others.owners:
+            return _off_unit("rows that are their own unit meet no other private rows", "name a unit in the policy")
+        (a, x), (b, y) = self.names.owners[0], self.others.owners[0]
         return _off_unit(
             "private tables are joined where their rows belong to the same unit", f"add {a}.{x} = {b}.{y} to ON"
         )

@@ -34,6 +34,8 @@ class Layout:
     levels: int
     whole: bool
     """Whether a cell is one integer."""
+    cells: int
+    """How many cells the range has; the tree may have a few more leaves."""
 
     @classmethod
     def over(cls, low: Fraction, high: Fraction, *, integral: bool, groups: int) -> Layout:
@@ -45,9 +47,9 @@ class Layout:
             branch = max(2, math.ceil(cells ** (1 / levels) - 1e-9))
             while branch**levels < cells:
                 branch += 1
-            return cls(low, Fraction(1), branch, levels, whole=True)
+            return cls(low, Fraction(1), branch, levels, True, cells)
         levels = max(1, math.floor(math.log(most, 16) + 1e-9))
-        return cls(low, (high - low) / 16**levels, 16, levels, whole=False)
+        return cls(low, (high - low) / 16**levels, 16, levels, False, 16**levels)
 
     @property
     def leaves(self) -> int:
@@ -142,7 +144,7 @@ class Tree:
     @property
     def argument(self) -> str:
         """The cell of a row."""
-        cells = self.layout.leaves
+        cells = self.layout.cells
         share = f"(CAST({self.expr.sql} AS DOUBLE) - {double(self.layout.low)}) / {double(self.layout.width)}"
         place = f"FLOOR({share} + 0.5e0)" if self.layout.whole else f"FLOOR({share})"
         held = f"WHEN {share} >= {cells - 1} THEN {cells - 1} WHEN {share} <= 0 THEN 0"
@@ -200,7 +202,7 @@ class Chosen:
 
     def vector(self, value: Any) -> Sequence[int]:
         """How many rows fall into each cell."""
-        return self.layout.filled(value)
+        return self.layout.filled(value)[: self.layout.cells]
 
     def reach(self, contribution: Contribution) -> Reach:
         """For the split of the price: as of a count."""

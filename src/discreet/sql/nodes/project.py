@@ -39,7 +39,8 @@ class Project:
     @property
     def owner(self) -> Owner:
         owner = self.child.owner
-        return Owner(None if owner.column is None else name(UNIT), owner.names)
+        shadowed = {label.lower() for label, _ in self.items}
+        return Owner(None if owner.column is None else name(UNIT), owner.names - shadowed)
 
     @property
     def rows(self) -> int | None:
