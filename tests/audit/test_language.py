@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -187,12 +187,6 @@ NODES: Mapping[str, str] = {
     "released rows": "SELECT s.person, r.ward AS ward, s.cost AS cost, CLAMP(r.n, 0, 5) AS age, s.note AS note FROM"
     " {s} LEFT JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS r ON s.ward = r.ward",
 }
-UNORDERED = {("full one by one", above) for above in ("window", "whole window", "ends")}
-"""What is known to be wrong: see `test_a_full_join_of_single_rows_has_an_order`."""
-
-
-def options_of(*nodes: str) -> Sequence[str]:
-    return OPTIONS[:-1] if "full one by one" in nodes else OPTIONS
 
 
 def stacked(*nodes: str) -> str:
@@ -330,7 +324,7 @@ def check_nodes(nodes: Sequence[str], limits: int, seed: int, most: int, each: i
     with Audited(limits, seed % 2) as audited:
         for node in nodes:
             counted = random.sample(names, 3)
-            text = asked(stacked(node), counted, random.choice(KEYS), random.choice(options_of(node)))
+            text = asked(stacked(node), counted, random.choice(KEYS), random.choice(OPTIONS))
             audited.check(text, data, each)
         assert not audited.refused, audited.refused
         return audited.answered
@@ -352,17 +346,13 @@ def test_every_node_on_many_tables(limits: int, seed: int) -> None:
 # pairs of nodes
 
 
-def pairs_of_nodes() -> Iterator[tuple[str, str]]:
-    return (pair for pair in itertools.product(NODES, repeat=2) if pair not in UNORDERED)
-
-
 def check_pairs(pairs: Sequence[tuple[str, str]], seed: int, most: int, each: int) -> tuple[int, list[str]]:
     random = Random(seed)
     data = made(random, most)
     with Audited(seed, seed % 2) as audited:
         for below, above in pairs:
             counted = ["rows", *random.sample(list(COUNTED), 2)]
-            text = asked(stacked(below, above), counted, random.choice(KEYS), random.choice(options_of(below, above)))
+            text = asked(stacked(below, above), counted, random.choice(KEYS), random.choice(OPTIONS))
             audited.check(text, data, each)
         return audited.answered, audited.refused
 
@@ -371,7 +361,7 @@ def check_pairs(pairs: Sequence[tuple[str, str]], seed: int, most: int, each: in
 @pytest.mark.parametrize("part", range(5))
 def test_nodes_on_nodes(part: int) -> None:
     """A twelfth of the product."""
-    pairs = list(pairs_of_nodes())[part * 11 :: 60]
+    pairs = list(itertools.product(NODES, NODES))[part * 11 :: 60]
     answered, refused = check_pairs(pairs, part, 7, 1)
     assert answered >= len(pairs) * 0.9, refused
 
@@ -380,7 +370,7 @@ def test_nodes_on_nodes(part: int) -> None:
 @pytest.mark.parametrize("part", range(12))
 @pytest.mark.parametrize("seed", range(1000, 1005))
 def test_every_node_on_every_node(part: int, seed: int) -> None:
-    pairs = list(pairs_of_nodes())[part::12]
+    pairs = list(itertools.product(NODES, NODES))[part::12]
     answered, refused = check_pairs(pairs, seed, 4 + seed % 5, 2)
     assert answered >= len(pairs), refused
 
@@ -392,7 +382,7 @@ def test_three_nodes_on_each_other(seed: int) -> None:
     data = made(random, 6)
     with Audited(seed, seed % 2) as audited:
         for _ in range(40):
-            nodes = random.sample([node for node in NODES if node != "full one by one"], 3)
+            nodes = random.sample(list(NODES), 3)
             text = asked(stacked(*nodes), random.sample(list(COUNTED), 2), random.choice(KEYS), random.choice(OPTIONS))
             audited.check(text, data, 1)
         assert audited.answered > 25, audited.refused
@@ -530,10 +520,6 @@ id = { type = "integer" }
 )
 
 
-@pytest.mark.xfail(
-    raises=AssertionError,
-    reason="computed integers are DOUBLE: two integers of a unique public column equal one of them",
-)
 @pytest.mark.parametrize(
     "source",
     [
@@ -551,9 +537,6 @@ def test_a_unique_public_column_is_so_for_computed_integers(source: str) -> None
             assert auditor.compare(text, data, neighbour, epsilon=1).same
 
 
-@pytest.mark.xfail(
-    raises=AssertionError, reason="scores are multiplied by the quantile's denominator in 64 bits, which is not enough"
-)
 def test_quantiles_of_many_digits() -> None:
     policy = read(BIG)
     text = "SELECT QUANTILE_CONT(cost, 0.923456789012345678) FROM visits"
@@ -564,9 +547,7 @@ def test_quantiles_of_many_digits() -> None:
             assert report.same, report
 
 
-@pytest.mark.xfail(
-    raises=AssertionError, reason="a FULL join of one row each has two rows and no order: physical order decides"
-)
+@pytest.mark.long
 @pytest.mark.parametrize("above", ["window", "whole window", "max_rows_per_group"])
 def test_a_full_join_of_single_rows_has_an_order(above: str) -> None:
     joined = (
@@ -580,11 +561,32 @@ def test_a_full_join_of_single_rows_has_an_order(above: str) -> None:
         "max_rows_per_group": "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_per_group = 1) COUNT(n)"
         f" FROM {joined}",
     }
-    for seed in range(40):
-        random = Random(seed)
+    random = Random(0)
+    for _ in range(5):
         data: Data = {
             "visits": [{"person": random.randint(1, 5), "cost": 3} for _ in range(random.randint(1, 9))],
             "stays": [{"who": random.randint(1, 5), "length": 2} for _ in range(random.randint(1, 9))],
         }
         with Audited(1) as audited:
             audited.check(texts[above], data)
+
+
+@pytest.mark.xfail(
+    raises=AssertionError,
+    reason="DuckDB's statistics take a LEFT JOIN with no rows on the right to have no rows at all",
+)
+def test_a_left_join_with_a_table_that_one_unit_alone_fills() -> None:
+    """Removing the only unit of stays makes the total of another one 0 in conditions."""
+    total = "SELECT s.person, SUM(s.cost) AS cost FROM visits AS s LEFT JOIN stays AS b ON s.person = b.who GROUP BY 1"
+    data: Data = {"visits": [{"id": 0, "person": 1, "cost": 10}], "stays": [{"who": 3, "length": 1}]}
+    with Audited(2) as audited:
+        audited.check(f"SELECT cost > 1, COUNT(*) FROM ({total}) AS s GROUP BY 1", data)
+
+
+@pytest.mark.xfail(raises=ValueError, reason="the auditor takes the largest of no groups")
+def test_quantiles_of_no_groups_can_be_audited() -> None:
+    """No private key is selected, so nothing is chosen."""
+    with Audited(1, 1) as audited:
+        audited.check(
+            "SELECT note, MEDIAN(age) FROM visits GROUP BY note", {"visits": [{"id": 0, "person": 1, "note": "x"}]}
+        )

@@ -275,7 +275,7 @@ def _choices(a: Passed, b: Passed) -> str | None:
         return f"{a.mechanism} on one side, {b.mechanism} on the other"
     groups = zip(a.exact, b.exact, strict=True)
     moved = [max(abs(x - y) for x, y in zip(left, right, strict=True)) for left, right in groups]
-    if max(moved) > a.mechanism.mechanism.sensitivity or sum(map(bool, moved)) > a.mechanism.count:
+    if max(moved, default=0) > a.mechanism.mechanism.sensitivity or sum(map(bool, moved)) > a.mechanism.count:
         return f"one unit moves scores by {max(moved)} in {sum(map(bool, moved))} groups, beyond {a.mechanism}"
     return None
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import duckdb
 
 from discreet.engines.copy import owned_rows, selection, unit_type_of
-from discreet.engines.duckdb import rows
+from discreet.engines.duckdb import CAREFUL, rows
 from discreet.engines.sources import Sources
 from discreet.engines.text import TYPES
 from discreet.policy import Policy, Table
@@ -26,6 +26,7 @@ class Memory:
     def __init__(self, policy: Policy, tables: Mapping[str, Rows], key: str = "memory") -> None:
         self._connection = duckdb.connect(":memory:")
         self._connection.execute("SET threads = 1")
+        self._connection.execute(CAREFUL)
         self._connection.execute(f"CREATE SCHEMA {SOURCE}")
         self._connection.execute(f"CREATE MACRO discreet_secret() AS {literal(key)}")
         for table in policy.tables.values():

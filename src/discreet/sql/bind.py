@@ -167,6 +167,9 @@ def apply(name: str, arguments: Sequence[Expr]) -> Expr:
     ]
     if name.startswith("SUBSTR"):
         texts = [part.sql for part in given]
+    if name == "=" and all(part.domain.kind is Kind.INTEGER and not part.constant for part in given):
+        # computed integers are DOUBLE: compared as such, two large integers would equal one
+        texts = [f"TRY_CAST({part.sql} AS BIGINT)" for part in given]
     return Expr(function.text(texts), function.domain([part.domain for part in given]), function, tuple(given))
 
 

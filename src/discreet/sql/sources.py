@@ -235,7 +235,7 @@ def _all(tests: list[Any], scope: Scope) -> Expr | None:
 def _matched(tests: list[Any], scope: Scope, looked: list[Field]) -> list[tuple[str, bool]]:
     """The public columns that must equal something private, and whether no two values can equal the same.
 
-    Numbers are compared after a cast: two large integers may equal one float.
+    Numbers of different kinds are compared after a cast: two large integers may equal one float.
     """
     public = {field.expr.sql: field.name for field in looked}
     found = []
@@ -245,6 +245,5 @@ def _matched(tests: list[Any], scope: Scope, looked: list[Field]) -> list[tuple[
         sides = [scope.bind(part) for part in (test.this, test.expression)]
         for mine, other in (sides, sides[::-1]):
             if mine.sql in public and other.columns() and not other.columns() & public.keys():
-                same = mine.domain.kind is other.domain.kind is not Kind.NUMBER and other.function is None
-                found.append((public[mine.sql], same))
+                found.append((public[mine.sql], mine.domain.kind is other.domain.kind is not Kind.NUMBER))
     return found

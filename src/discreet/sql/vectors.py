@@ -215,9 +215,9 @@ class Chosen:
 
     def scores(self, counts: Sequence[int]) -> list[int]:
         """The score of each cell of one group."""
-        inside = np.array(counts, dtype=np.int64)
-        upto = np.cumsum(inside)
         a, d = self.share.numerator, self.share.denominator
+        inside = np.array(counts, dtype=np.int64 if d * sum(counts) < 2**62 else object)
+        upto = np.cumsum(inside)
         wanted = a * int(upto[-1])
         found = -np.maximum(np.maximum(wanted - d * upto, d * (upto - inside) - wanted), 0)
         return found.tolist()  # type: ignore[no-any-return]

@@ -10,6 +10,7 @@ from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import Field, Limits, Node, Owner
 
 UNIT = "_discreet_unit"
+ALONE = "_discreet_alone"
 
 
 class Side(StrEnum):
@@ -64,7 +65,8 @@ class Join:
     @property
     def order(self) -> tuple[str, ...]:
         left = [name(f"lo{place}") for place in range(len(self.left.order))]
-        return (*left, *(name(f"ro{place}") for place in range(len(self.right.order))))
+        right = [name(f"ro{place}") for place in range(len(self.right.order))]
+        return (*left, *right, *([name(ALONE)] if self.side is Side.FULL else []))
 
     @property
     def limits(self) -> Limits:
@@ -76,7 +78,9 @@ class Join:
             self.side, f"COALESCE({name('lu')}, {name('ru')})"
         )
         left, right = renamed(self.left, "l"), renamed(self.right, "r")
-        return f"SELECT *, {owner} AS {name(UNIT)} FROM ({left}) {self.side.value} JOIN ({right}) ON {test}"
+        # in a FULL join a unit of one row on each side has two: which is which must not be left to the engine
+        alone = f", CAST({name('lu')} IS NULL AS BIGINT) AS {name(ALONE)}" if self.side is Side.FULL else ""
+        return f"SELECT *, {owner} AS {name(UNIT)}{alone} FROM ({left}) {self.side.value} JOIN ({right}) ON {test}"
 
 
 def joined_fields(node: Node, letter: str, side: Side) -> list[Field]:
