@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from discreet import noise
 from discreet.accounting import Concentrated, Pure
+from discreet.accounting.distributions import Noise
 from discreet.mechanisms import Quantile, quantile
 from discreet.noise import Exponents
 from tests.mechanisms.helpers import (
@@ -331,6 +332,10 @@ def test_the_error_in_ranks_grows_with_the_noise(method: Any) -> None:
     assert errors[1] == pytest.approx(10 * errors[2])
 
 
+def noise_of(tree: quantile.Tree) -> Noise:
+    return tree.mechanism.noise(tree.mechanism.sensitivity, 1)
+
+
 @pytest.mark.parametrize(("pay", "noise_law"), [({"epsilon": 2}, laplace_law(2)), ({"rho": 0.5}, gaussian_law(4))])
 def test_sums_of_sixty_noises_exceed_the_tree_s_bound_as_seldom_as_it_says(pay: dict[str, Any], noise_law: Law) -> None:
     """By the exact distribution of the sum: the sixtieth power of the noise's Fourier transform."""
@@ -340,7 +345,7 @@ def test_sums_of_sixty_noises_exceed_the_tree_s_bound_as_seldom_as_it_says(pay: 
     power = np.fft.irfft(np.fft.rfft(noise_law.probabilities, length) ** 60, length)
     sums = 60 * noise_law.first + np.arange(length)
     for spare in (1e-3, 1e-6, 1e-9):
-        bound = tree._sum_of_noises(60, spare)
+        bound = quantile.sum_of_noises(noise_of(tree), 60, spare)
         assert power[sums >= bound].sum() <= spare
         assert power[sums >= bound / math.sqrt(2)].sum() > spare
 
@@ -351,7 +356,7 @@ def test_the_tree_s_error_counts_every_noise_that_enters_a_rank() -> None:
     assert isinstance(mechanism.method, quantile.Tree)
     assert noises.max() == 60
     each = 0.05 / (2 * noises.size)
-    assert mechanism.error(0.95) == pytest.approx(2 * mechanism.method._sum_of_noises(60, each))
+    assert mechanism.error(0.95) == pytest.approx(2 * quantile.sum_of_noises(noise_of(mechanism.method), 60, each))
 
 
 # What is refused

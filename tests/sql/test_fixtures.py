@@ -28,7 +28,12 @@ def curators() -> Iterator[dict[str, Curator]]:
 
 
 def planned(fixture: Fixture, curator: Curator) -> Plan:
-    return plan(tiny.policy(fixture.policy), fixture.text, public=PublicTables(lambda: curator._engine(1)), params=fixture.params)
+    return plan(
+        tiny.policy(fixture.policy),
+        fixture.text,
+        public=PublicTables(lambda: curator._engine(1)),
+        params=fixture.params,
+    )
 
 
 def same(found: Any, wanted: Any, near: float) -> bool:

@@ -241,7 +241,7 @@ BUG_CAST = "CAST rounds half to even in DuckDB, and its interval rule rounds hal
 
 
 @pytest.mark.parametrize("label", list(TRUE_VALUES))
-def test_true_values_never_leave_the_domain(label: str, request: pytest.FixtureRequest) -> None:
+def test_true_values_never_leave_the_domain(label: str) -> None:
     function, true = FUNCTIONS[label], TRUE_VALUES[label]
     dice = random.Random(label)
     count = len(function.takes.rstrip("*")) + function.takes.endswith("*") * (
@@ -333,7 +333,7 @@ def slack(edge: Fraction, label: str) -> Fraction:
 
 
 @pytest.mark.parametrize("label", COMPUTED)
-def test_computed_values_stay_in_the_domain_up_to_one_rounding(label: str, request: pytest.FixtureRequest) -> None:
+def test_computed_values_stay_in_the_domain_up_to_one_rounding(label: str) -> None:
     dice = random.Random(label)
     with duckdb.connect(":memory:") as connection:
         for _ in range(30):
@@ -435,7 +435,7 @@ BUG_DIFFERENCE = "far from zero the shortest year, quarter and month bound a dif
 
 
 @pytest.mark.parametrize("label", DATE_FUNCTIONS)
-def test_dates_stay_in_their_domain(label: str, request: pytest.FixtureRequest) -> None:
+def test_dates_stay_in_their_domain(label: str) -> None:
     function, dice = FUNCTIONS[label], random.Random(label)
     fixed = label.rpartition(" ")[2].lower()
     count = len(function.takes)

@@ -484,7 +484,7 @@ def test_what_follows_a_release_is_what_duckdb_makes_of_it(text: str) -> None:
             assert found == wanted
 
 
-# what is still wrong
+# what was wrong once
 
 
 @pytest.mark.parametrize("word", ["RANK", "DENSE_RANK"])

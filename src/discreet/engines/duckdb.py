@@ -15,7 +15,6 @@ from discreet.engines.sources import Sources, paths
 from discreet.policy import Format, Policy
 from discreet.quoting import literal, name
 
-
 CAREFUL = "SET disabled_optimizers = 'statistics_propagation'"
 """DuckDB 2.0 folds conditions by statistics that are wrong where a LEFT JOIN finds its right side empty: whether one
 unit's row exists then decides about other units' rows. It costs next to nothing to do without."""
