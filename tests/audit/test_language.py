@@ -184,7 +184,7 @@ NODES: Mapping[str, str] = {
     "released scalar": f"SELECT person, {SAME} FROM {{s}} WHERE cost > (SELECT AVG(cost) FROM {{s}})",
     "released twice": f"WITH r AS (SELECT ward, AVG(cost) AS m FROM visits GROUP BY ward) SELECT person, {SAME} FROM"
     " {s} WHERE cost > (SELECT MIN(m) FROM r) OR age < (SELECT MAX(m) FROM r)",
-    "released rows": "SELECT s.person, r.ward AS ward, s.cost AS cost, CLAMP(r.n, 0, 5) AS age, s.note AS note FROM"
+    "released rows": "SELECT s.person, s.ward AS ward, s.cost AS cost, CLAMP(r.n, 0, 5) AS age, s.note AS note FROM"
     " {s} LEFT JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS r ON s.ward = r.ward",
 }
 
@@ -361,7 +361,7 @@ def check_pairs(pairs: Sequence[tuple[str, str]], seed: int, most: int, each: in
 @pytest.mark.parametrize("part", range(5))
 def test_nodes_on_nodes(part: int) -> None:
     """A fifteenth of the product."""
-    pairs = list(itertools.product(NODES, NODES))[part * 11 :: 75]
+    pairs = list(itertools.product(NODES, NODES))[part * 11 :: 77]
     answered, refused = check_pairs(pairs, part, 7, 1)
     assert answered >= len(pairs) * 0.9, refused
 
@@ -571,10 +571,6 @@ def test_a_full_join_of_single_rows_has_an_order(above: str) -> None:
             audited.check(texts[above], data, 3)
 
 
-@pytest.mark.xfail(
-    raises=AssertionError,
-    reason="DuckDB's statistics take a LEFT JOIN with no rows on the right to have no rows at all",
-)
 def test_a_left_join_with_a_table_that_one_unit_alone_fills() -> None:
     """Removing the only unit of stays makes the total of another one 0 in conditions."""
     total = "SELECT s.person, SUM(s.cost) AS cost FROM visits AS s LEFT JOIN stays AS b ON s.person = b.who GROUP BY 1"
