@@ -17,8 +17,8 @@ import duckdb
 
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import Sources, owned
-from discreet.engines.text import TYPES
 from discreet.policy import Bound, Column, Key, Kind, Policy, Table
+from discreet.policy.layout import TYPES
 from discreet.quoting import literal, name
 
 MEMORY: Final = "1200MB"

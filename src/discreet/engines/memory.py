@@ -10,8 +10,8 @@ import duckdb
 from discreet.engines.copy import owned_rows, selection, unit_type_of
 from discreet.engines.duckdb import CAREFUL, rows
 from discreet.engines.sources import Sources
-from discreet.engines.text import TYPES
 from discreet.policy import Policy, Table
+from discreet.policy.layout import TYPES
 from discreet.quoting import literal, name
 
 Rows = Sequence[Mapping[str, Any]]

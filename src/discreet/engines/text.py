@@ -5,17 +5,9 @@ from __future__ import annotations
 import glob
 from collections.abc import Sequence
 
+from discreet.policy.layout import TYPES
 from discreet.policy.model import Column, Kind, Source
 from discreet.quoting import dated, literal, name
-
-TYPES = {
-    Kind.INTEGER: "BIGINT",
-    Kind.NUMBER: "DOUBLE",
-    Kind.TEXT: "VARCHAR",
-    Kind.BOOLEAN: "BOOLEAN",
-    Kind.DATE: "DATE",
-    Kind.TIMESTAMP: "TIMESTAMP",
-}
 
 
 def typed(expression: str, column: Column) -> str:

@@ -1,9 +1,19 @@
-"""The columns that the private copy adds to a table: whose a row is, and its ranks (see `engines.copy`)."""
+"""What the private copy looks like: the types of its columns, and those that it adds, whose a row is and its ranks."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from discreet.policy.model import Kind
+
+TYPES: Final = {
+    Kind.INTEGER: "BIGINT",
+    Kind.NUMBER: "DOUBLE",
+    Kind.TEXT: "VARCHAR",
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.DATE: "DATE",
+    Kind.TIMESTAMP: "TIMESTAMP",
+}
 UNIT: Final = "_discreet_unit"
 ROW: Final = "_discreet_row"
 

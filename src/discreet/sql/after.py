@@ -6,20 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.policy.layout import TYPES
 from discreet.policy.model import Kind
 from discreet.quoting import literal, name
 from discreet.sql.domain import NUMERIC, Domain
 from discreet.sql.expression import Expr
 
-TYPES = {
-    Kind.INTEGER: "HUGEINT",
-    Kind.NUMBER: "DOUBLE",
-    Kind.TEXT: "VARCHAR",
-    Kind.BOOLEAN: "BOOLEAN",
-    Kind.DATE: "DATE",
-    Kind.TIMESTAMP: "TIMESTAMP",
-    None: "VARCHAR",
-}
+RELEASED = {**TYPES, Kind.INTEGER: "HUGEINT", None: "VARCHAR"}
 PLACE = name("_discreet_place")
 
 
@@ -105,7 +98,7 @@ class After:
 
 def values(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> str:
     """Rows as a relation that an engine can read, each with its place."""
-    kinds = [TYPES[column.expr.domain.kind] for column in columns]
+    kinds = [RELEASED[column.expr.domain.kind] for column in columns]
     casts = [f"CAST({name(f'c{place}')} AS {kind}) AS {column.expr.sql}"
              for place, (column, kind) in enumerate(zip(columns, kinds, strict=True))]  # fmt: skip
     lines = [f"({', '.join([str(place), *map(_written, row)])})" for place, row in enumerate(rows)]

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from discreet.errors import Refused
+from discreet.policy.layout import TYPES
 from discreet.policy.model import Key, Kind
 from discreet.quoting import literal
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.nodes import Field
-from discreet.sql.relation import TYPES, Public
+from discreet.sql.relation import Public
 
 MOST_GROUPS: Final = 100_000
 
@@ -94,7 +95,7 @@ _SELECTED = frozenset({Kind.TEXT, Kind.INTEGER, Kind.DATE, Kind.TIMESTAMP})
 def group_key(expr: Expr, field: Field | None, shown: str, public: Public) -> GroupKey:
     """The key, or a refusal."""
     if expr.domain.count() is None and field is not None and field.listed is not None:
-        expr = _looked_up(expr, public.keys(*field.listed, TYPES[expr.domain.kind]))
+        expr = _looked_up(expr, public.keys(*field.listed, TYPES[expr.domain.kind or Kind.TEXT]))
     count = expr.domain.count()
     if count is None:
         if expr.domain.kind in _SELECTED:

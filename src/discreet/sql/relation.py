@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from discreet.policy.layout import TYPES
 from discreet.policy.model import Column as PolicyColumn
 from discreet.policy.model import Key, Kind, Table
 from discreet.quoting import name
@@ -21,16 +22,6 @@ _KINDS: Mapping[str, Kind] = {
     "BOOLEAN": Kind.BOOLEAN,
     "DATE": Kind.DATE,
     "TIMESTAMP": Kind.TIMESTAMP,
-}
-
-
-TYPES: Mapping[Kind | None, str] = {
-    Kind.INTEGER: "BIGINT",
-    Kind.NUMBER: "DOUBLE",
-    Kind.TEXT: "VARCHAR",
-    Kind.BOOLEAN: "BOOLEAN",
-    Kind.DATE: "DATE",
-    Kind.TIMESTAMP: "TIMESTAMP",
 }
 
 
@@ -70,7 +61,7 @@ class Stored:
 
     def sql(self) -> str:
         columns = [
-            f"TRY_CAST({column.expr.sql} AS {TYPES[column.expr.domain.kind]}) AS {column.expr.sql}"
+            f"TRY_CAST({column.expr.sql} AS {TYPES[column.expr.domain.kind or Kind.TEXT]}) AS {column.expr.sql}"
             for column in self.columns
         ]
         return f"(SELECT {', '.join(columns)}, row_number() OVER () AS {PLACE} FROM {name(self.table.name)})"
