@@ -12,7 +12,7 @@ from discreet.quoting import literal, name
 from discreet.sql.domain import NUMERIC, Domain
 from discreet.sql.expression import Expr
 
-RELEASED = {**TYPES, Kind.INTEGER: "HUGEINT", None: "VARCHAR"}
+RELEASED: dict[Kind | None, str] = {**TYPES, Kind.INTEGER: "HUGEINT", None: "VARCHAR"}
 PLACE = name("_discreet_place")
 
 
