@@ -12,7 +12,7 @@ from discreet.quoting import literal, name
 from discreet.sql.domain import NUMERIC, Domain
 from discreet.sql.expression import Expr
 
-RELEASED: dict[Kind | None, str] = {**TYPES, Kind.INTEGER: "HUGEINT", None: "VARCHAR"}
+RELEASED = {**TYPES, Kind.INTEGER: "HUGEINT"}
 PLACE = name("_discreet_place")
 
 
@@ -98,7 +98,7 @@ class After:
 
 def values(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> str:
     """Rows as a relation that an engine can read, each with its place."""
-    kinds = [RELEASED[column.expr.domain.kind] for column in columns]
+    kinds = [RELEASED[column.expr.domain.kind or Kind.TEXT] for column in columns]
     casts = [f"CAST({name(f'c{place}')} AS {kind}) AS {column.expr.sql}"
              for place, (column, kind) in enumerate(zip(columns, kinds, strict=True))]  # fmt: skip
     lines = [f"({', '.join([str(place), *map(_written, row)])})" for place, row in enumerate(rows)]
