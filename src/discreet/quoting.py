@@ -55,3 +55,19 @@ def dated(text: str, kind: str) -> str:
         return f"CASE WHEN {text} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {text} END"
     first, end = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
     return f"CASE WHEN {text} BETWEEN {first} AND {end} THEN {text} END"
+
+
+def whole_steps(value: str, step: Fraction | None, low: int, high: int) -> str:
+    """A number as an integer number of steps, rounded half up and held between two integers; NULL stays NULL.
+
+    Without a step the value is a whole number already.
+
+    Theorem  Whatever the row holds, the result is NULL or an integer from `low` to `high`, if those are below 2⁵⁰.
+    Proof    NaN became NULL before. Values from high·step on give `high`, those up to low·step give `low`. For those
+             between, the quotient in float64 is at most high·(1 + 2⁻⁵⁰) < high + ½, so ⌊q + ½⌋ ≤ high; likewise low.
+    """
+    if step is None:
+        held = f"WHEN {value} >= {high} THEN {high} WHEN {value} <= {low} THEN {low}"
+        return f"CASE {held} ELSE TRY_CAST({value} AS BIGINT) END"
+    held = f"WHEN {value} >= {double(high * step)} THEN {high} WHEN {value} <= {double(low * step)} THEN {low}"
+    return f"CASE {held} ELSE TRY_CAST(FLOOR({value} / {double(step)} + 0.5e0) AS BIGINT) END"

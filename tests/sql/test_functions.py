@@ -21,11 +21,11 @@ import pytest
 
 from discreet.engines.memory import Memory
 from discreet.policy import Kind
-from discreet.quoting import literal, name
+from discreet.quoting import literal, name, whole_steps
 from discreet.sql.bind import apply
 from discreet.sql.domain import DATED, NUMERIC, Domain
 from discreet.sql.expression import Expr, Function
-from discreet.sql.functions import FUNCTIONS, whole_steps
+from discreet.sql.functions import FUNCTIONS
 from tests.sql.worlds import policy_of
 
 BIG_TEXT = "long " * 20_000

@@ -7,6 +7,7 @@ row rank   the place of a row among its unit's rows, by keyed hash of the unit a
            columns: ties only between identical rows.
 key rank   for each key column, the place of the row's key among the keys of its unit's first `max_rows` rows, by keyed
            hash of unit and key, then by the key.
+steps      for each number with a declared step: how many of them it is, held between its bounds.
 row in key for each key column, where `max_rows_per_group` is below `max_rows`: the place of the row among those of its
            unit that have its key, by row rank.
 
@@ -37,11 +38,11 @@ from discreet.engines.sources import Sources, owned
 from discreet.engines.text import typed
 from discreet.files import locked
 from discreet.noise import SYSTEM
-from discreet.policy import Policy, Table, suggest
-from discreet.policy.layout import ROW, UNIT, key_rank, row_in_key
-from discreet.quoting import literal, name
+from discreet.policy import Column, Policy, Table, suggest
+from discreet.policy.layout import ROW, UNIT, key_rank, row_in_key, steps_of, stored_steps
+from discreet.quoting import literal, name, whole_steps
 
-LAYOUT: Final = 3
+LAYOUT: Final = 4
 """Counts up when copies made before can no longer be used."""
 MEMORY: Final = "1200MB"
 INTEGERS: Final = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"})
@@ -106,7 +107,10 @@ def _fingerprint(policy: Policy) -> str:
         table.name: [
             str(table.source),
             str(table.owner),
-            sorted((column.name, column.kind, column.is_key, str(column.values)) for column in table.columns.values()),
+            sorted(
+                (column.name, column.kind, column.is_key, str(column.values), str(column.step), str(column.bounds))
+                for column in table.columns.values()
+            ),
             table.max_rows,
             table.max_rows_per_group < table.max_rows,
         ]
@@ -151,7 +155,8 @@ def selection(sources: Sources, table: Table, unit_type: str, key: str) -> str:
     ranks = [_key_rank(column, table.max_rows, key) for column in keys]
     if table.max_rows_per_group < table.max_rows:
         ranks += [_row_in_key(column) for column in keys]
-    kept = ", ".join([name(UNIT), name(ROW), *ranks, *declared])
+    steps = [_in_steps(column) for column in table.columns.values() if stored_steps(column)]
+    kept = ", ".join([name(UNIT), name(ROW), *ranks, *declared, *steps])
     order = ", ".join([f"hash({', '.join([literal(key), name(UNIT), *declared])})", *declared])
     return f"""
         WITH typed AS ({owned_rows(sources, table, unit_type)}),
@@ -169,6 +174,14 @@ def _key_rank(column: str, max_rows: int, key: str) -> str:
     window = f"PARTITION BY {name(UNIT)} ORDER BY {name(ROW)} > {max_rows}, {hashed}, {name(column)}"
     rank = f"(dense_rank() OVER ({window}))::INTEGER"
     return f"CASE WHEN {name(ROW)} <= {max_rows} THEN {rank} END AS {name(key_rank(column))}"
+
+
+def _in_steps(column: Column) -> str:
+    """A column in whole steps between its bounds: sums of it need no arithmetic then."""
+    low, high = stored_steps(column) or (0, 0)
+    kind = "INTEGER" if max(abs(low), abs(high)) < 2**31 else "BIGINT"
+    text = whole_steps(name(column.name), column.step, low, high)
+    return f"CAST({text} AS {kind}) AS {name(steps_of(column.name))}"
 
 
 def _row_in_key(column: str) -> str:

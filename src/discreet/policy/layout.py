@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Final
 
-from discreet.policy.model import Kind
+from discreet.policy.model import Column, Kind
 
 TYPES: Final = {
     Kind.INTEGER: "BIGINT",
@@ -16,6 +18,26 @@ TYPES: Final = {
 }
 UNIT: Final = "_discreet_unit"
 ROW: Final = "_discreet_row"
+
+
+MOST_STEPS: Final = 2**49
+"""Beyond this many, float64 could round a number of steps to the next one."""
+
+
+def stored_steps(column: Column) -> tuple[int, int] | None:
+    """The bounds of a column in whole steps, if the copy stores it that way as well: where it declares its step."""
+    if column.kind is not Kind.NUMBER or column.step is None or column.bounds is None:
+        return None
+    low, high = (bound for bound in column.bounds if isinstance(bound, Fraction))
+    if max(abs(low), abs(high)) / column.step > MOST_STEPS:
+        return None
+    half = Fraction(1, 2)
+    return math.floor(low / column.step + half), math.floor(high / column.step + half)
+
+
+def steps_of(column: str) -> str:
+    """The column that holds this one in whole steps."""
+    return f"_discreet_steps_{column}"
 
 
 def key_rank(column: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from sqlglot import exp
 
 from discreet.errors import Refused
+from discreet.policy.layout import MOST_STEPS
 from discreet.policy.model import Kind
 from discreet.sql.bind import Binder, apply, not_allowed, only, written
 from discreet.sql.clause import BOUNDED, PER_GROUP, PER_ROW
@@ -27,7 +28,6 @@ from discreet.sql.formulas import (
     Total,
 )
 from discreet.sql.measures import (
-    MOST_STEPS,
     Clamped,
     Distinct,
     Measure,
@@ -141,7 +141,7 @@ def _clamped_sum(bind: Binder, node: exp.Sum, asked: Asked, bounds: Bounds) -> A
     value = numeric(bind(node.this), node)
     low, high = bounds
     near = Steps.of(value, low, high)
-    far = replace(near, low=-MOST_STEPS, high=MOST_STEPS)
+    far = replace(near, low=-MOST_STEPS, high=MOST_STEPS, stored=None)
     measure = Clamped(
         replace(far, expr=asked.of(value)).sql(), near.low, near.high, False, f"sum of {written(node.this)}, clamped"
     )
@@ -333,7 +333,7 @@ def _steps(bind: Binder, node: Any, asked: Asked, *, coarse: bool = False) -> St
     if asked.per_group is not None:
         raise Refused("function-not-allowed", f"{node.key.upper()} takes bounds per row", f"use {PER_ROW}")
     steps = steps_of(bind, node, asked.per_row, coarse=coarse)
-    return steps if asked.condition is None else replace(steps, expr=asked.of(steps.expr))
+    return steps if asked.condition is None else replace(steps, expr=asked.of(steps.expr), stored=None)
 
 
 def steps_of(bind: Binder, node: Any, bounds: Bounds | None = None, *, coarse: bool = False) -> Steps:

@@ -52,6 +52,8 @@ class Expr:
     function: Function | None = None
     arguments: tuple[Expr, ...] = ()
     constant: bool = False
+    stored: str | None = None
+    """Of a column: the text of the one that holds it in whole steps."""
 
     @classmethod
     def literal(cls, value: Key | float | Fraction | datetime | None) -> Expr:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Final
 
 from discreet.policy.model import Kind
-from discreet.quoting import dated, double
+from discreet.quoting import dated
 from discreet.sql import dates, domain
 from discreet.sql.domain import BOOLEAN, TEXT, Domain
 from discreet.sql.expression import Function
@@ -272,19 +272,3 @@ _ROWS: Final = (
 )
 
 FUNCTIONS: Final = {row.name: row for row in _ROWS}
-
-
-def whole_steps(value: str, step: Fraction | None, low: int, high: int) -> str:
-    """A number as an integer number of steps, rounded half up and held between two integers; NULL stays NULL.
-
-    Without a step the value is a whole number already.
-
-    Theorem  Whatever the row holds, the result is NULL or an integer from `low` to `high`, if those are below 2⁵⁰.
-    Proof    NaN became NULL before. Values from high·step on give `high`, those up to low·step give `low`. For those
-             between, the quotient in float64 is at most high·(1 + 2⁻⁵⁰) < high + ½, so ⌊q + ½⌋ ≤ high; likewise low.
-    """
-    if step is None:
-        held = f"WHEN {value} >= {high} THEN {high} WHEN {value} <= {low} THEN {low}"
-        return f"CASE {held} ELSE TRY_CAST({value} AS BIGINT) END"
-    held = f"WHEN {value} >= {double(high * step)} THEN {high} WHEN {value} <= {double(low * step)} THEN {low}"
-    return f"CASE {held} ELSE TRY_CAST(FLOOR({value} / {double(step)} + 0.5e0) AS BIGINT) END"

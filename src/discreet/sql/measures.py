@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final, Protocol
 
 from discreet.accounting.losses import Reach
 from discreet.mechanisms.grid import Grid
+from discreet.policy.layout import MOST_STEPS
 from discreet.policy.model import Kind
+from discreet.quoting import whole_steps
 from discreet.sql.expression import Expr
-from discreet.sql.functions import whole_steps
 
 FINE: Final = 2**20
 """Steps of a grid that nobody declared: so many to the larger bound."""
 COARSE: Final = 2**16
 """Steps to half the range where squares are summed."""
-MOST_STEPS: Final = 2**49
-"""Beyond this many, float64 could round a number of steps to the next one."""
 MOST_WHOLE: Final = 2**62
 
 
@@ -46,6 +45,8 @@ class Steps:
     low: int
     high: int
     whole: bool
+    stored: str | None = None
+    """The column of the private copy that holds them already."""
 
     @classmethod
     def of(cls, expr: Expr, low: Fraction, high: Fraction) -> Steps:
@@ -57,7 +58,9 @@ class Steps:
         step = expr.domain.step
         if step is None or most / step > MOST_STEPS:
             step = Grid.at_most(most / FINE).step if most else Fraction(1)
-        return cls._on(expr, step, low, high)
+        found = cls._on(expr, step, low, high)
+        declared = step == expr.domain.step and (low, high) == expr.domain.bounded
+        return replace(found, stored=expr.stored) if declared else found
 
     @classmethod
     def coarse(cls, expr: Expr, low: Fraction, high: Fraction) -> Steps:
@@ -83,7 +86,7 @@ class Steps:
         return max(self.high - self.middle, self.middle - self.low, 1)
 
     def sql(self, shift: int = 0) -> str:
-        text = whole_steps(self.expr.sql, None if self.whole else self.step, self.low, self.high)
+        text = self.stored or whole_steps(self.expr.sql, None if self.whole else self.step, self.low, self.high)
         return f"({text})" if not shift else f"(({text}) - ({shift}))"
 
     @property

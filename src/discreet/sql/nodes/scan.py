@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.policy.layout import ROW, UNIT, key_rank, row_in_key
+from discreet.policy.layout import ROW, UNIT, key_rank, row_in_key, steps_of, stored_steps
 from discreet.policy.model import Column, Kind, Table
 from discreet.quoting import name
 from discreet.sql.domain import Domain
@@ -31,7 +31,8 @@ class Scan:
         return tuple(self._field(column) for column in self.table.columns.values())
 
     def _field(self, column: Column) -> Field:
-        expr = Expr(name(column.name), domain_of(column))
+        stored = name(steps_of(column.name)) if self._ranked and stored_steps(column) else None
+        expr = Expr(name(column.name), domain_of(column), stored=stored)
         if not (column.is_key and self._ranked):
             return Field(column.name, expr)
         nth = self.table.max_rows_per_group < self.table.max_rows
