@@ -138,6 +138,8 @@ _READERS: Final = {field.name: _OWN.get(field.name, _number) for field in fields
 
 def with_bounds_outside(tokens: Sequence[Token]) -> list[Token]:
     """Named arguments of aggregates, each moved into a call around the aggregate."""
+    if not any(token.token_type is TokenType.FARROW for token in tokens):
+        return list(tokens)
     found: list[Token] = []
     calls: list[int] = []
     """Where the calls begin that are open; -1 for parentheses that call nothing."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from discreet.accounting.losses import Reach
@@ -22,6 +23,9 @@ COARSE: Final = 2**16
 MOST_WHOLE: Final = 2**62
 
 
+_reach = lru_cache(maxsize=1024)(Reach.cells)
+
+
 @dataclass(frozen=True, slots=True)
 class Contribution:
     """What one unit contributes at most: rows in so many cells, so many in each, and so many in all."""
@@ -33,7 +37,7 @@ class Contribution:
     @property
     def reach(self) -> Reach:
         """Of a count of rows."""
-        return Reach.cells(self.cells, self.rows, self.total)
+        return _reach(self.cells, self.rows, self.total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,4 +345,4 @@ class Clamped(Scalar):
 
 def grown(contribution: Contribution, size: int) -> Reach:
     """The reach of rows that count for so much each."""
-    return Reach.cells(contribution.cells, size * contribution.rows, size * contribution.total)
+    return _reach(contribution.cells, size * contribution.rows, size * contribution.total)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -28,6 +29,8 @@ DEEPEST_TREE: Final = 150
 """Nested operators, such as a + b + c + …"""
 _OPENS: Final = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSES: Final = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+_CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 DIALECTS: Final = ("duckdb", "bigquery")
 
 
@@ -106,10 +109,9 @@ def _literal(value: object) -> Any:
 
 
 def _check_letters(text: str) -> None:
-    strange = next((letter for letter in text if ord(letter) < 32 and letter not in "\t\n\r"), None)
-    if strange is not None or "\x7f" in text:
+    if _CONTROL.search(text):
         raise Refused("syntax", "there is a control character in the text", "remove it")
-    if any(0xD800 <= ord(letter) <= 0xDFFF for letter in text):
+    if _SURROGATE.search(text):
         raise Refused("syntax", "the text is not valid Unicode", "remove the lone surrogates")
 
 

@@ -131,6 +131,10 @@ class Release:
 
     def sql(self) -> str:
         """Groups with what is counted in them: keys first, then measures."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return self._counting(None)
 
     def _counting(self, others: Sequence[Cell] | None) -> str:
