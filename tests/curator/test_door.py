@@ -867,3 +867,13 @@ def test_empty_tables_answer_like_any_other(policy: Policy) -> None:
         everything = "SELECT COUNT(*), SUM(age), AVG(age), COUNT(DISTINCT patient_id), COUNT(age) FROM patients"
         assert curator.query(everything, epsilon=0.1).rows == [(0, 0, 55.0, 0, 0)]
     engine.close()
+
+
+def test_a_budget_that_is_exhausted_says_what_the_rest_would_buy(pure: Curator) -> None:
+    left = pure.budget().remaining.epsilon
+    with pytest.raises(discreet.BudgetExhausted) as refused:
+        pure.query("SELECT COUNT(*) AS n FROM patients", epsilon=2 * left)
+    error = pure.preview("SELECT COUNT(*) AS n FROM patients", epsilon=left).error["n"]
+    assert refused.value.fix.endswith(f"which buys n ± {error:.4g}")
+    assert refused.value.__context__ is None
+    assert pure.entries() == []

@@ -26,9 +26,9 @@ from discreet.curator.state import open_ledger
 from discreet.engines.copy import Progress
 from discreet.engines.duckdb import DuckDB, Scratch
 from discreet.engines.problems import SourceError
-from discreet.errors import QueryFailed, Refused
+from discreet.errors import BudgetExhausted, QueryFailed, Refused
 from discreet.exact import number, probability
-from discreet.ledger import Balance, Entry, Ledger
+from discreet.ledger import Balance, Charge, Entry, Ledger
 from discreet.policy import Column, Kind, Policy, fingerprint, read
 from discreet.sql.plan import Plan, plan
 
@@ -133,16 +133,33 @@ class Curator:
         charge = self._ledger.charge(
             asked.loss, why=asked.text, analyst=analyst, plan=asked.plan.fingerprint, data=version
         )
-        failed = False
-        with charge as bits:
-            try:
-                drawn = draw(asked.plan, asked.bought, engine, bits, self._door, self._time_limit)
-            except Exception:
-                failed = True  # told below, outside of the handler: the cause must not travel along
-        if failed:
-            raise QueryFailed
+        drawn = self._charged_draw(asked, charge, engine, analyst)
         charge.keep(drawn.encode())
         return self._answer(asked, drawn, asked.loss, asked.loss, charge.receipt, analyst, cached=False)
+
+    def _charged_draw(self, asked: Question, charge: Charge, engine: Engine, analyst: str | None) -> Drawn:
+        """Charge, run, blur. Whatever goes wrong once data was touched is told in one fixed text."""
+        try:
+            with charge as bits:
+                with suppress(Exception):
+                    return draw(asked.plan, asked.bought, engine, bits, self._door, self._time_limit)
+                raise QueryFailed
+        except BudgetExhausted as refused:
+            told = BudgetExhausted(refused.reason, f"{refused.fix}{self._what_is_left_buys(asked, analyst)}")
+        raise told
+
+    def _what_is_left_buys(self, asked: Question, analyst: str | None) -> str:
+        """The error that the rest of the budget would buy for the same question."""
+        left = self._ledger.remaining(analyst)
+        price = {"epsilon": left.epsilon} if left.rho is None else {"rho": left.rho}
+        try:
+            paid = Price.read(self.policy, **{"epsilon": None, "rho": None, "delta": None, **price})
+            bought, _ = buy(self.policy, paid, asked.plan.releases)
+        except Refused:
+            return ""  # nothing, or next to nothing, is left
+        found = errors(asked.plan, tuple(noise.noises for noise in bought), asked.confidence)
+        shown = ", ".join(f"{label} ± {half:.4g}" for label, half in found.items())
+        return f", which buys {shown}" if shown else ""
 
     def preview(
         self,

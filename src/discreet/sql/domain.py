@@ -218,17 +218,17 @@ def absolute(a: Domain) -> Domain:
 
 
 def floored(a: Domain) -> Domain:
-    return _each(loosened(a), math.floor, integral=True)
+    return _each(a, math.floor, integral=True)
 
 
 def ceiled(a: Domain) -> Domain:
-    return _each(loosened(a), math.ceil, integral=True)
+    return _each(a, math.ceil, integral=True)
 
 
 def loosened(a: Domain) -> Domain:
     """With room for what floats make of bounds such as 0.3: they may land on either side of a whole number."""
     low, high = a.numbers
-    if a.kind is Kind.INTEGER:
+    if a.kind is not Kind.NUMBER:
         return a
     return number(None if low is None else low - abs(low) * _SLIP, None if high is None else high + abs(high) * _SLIP)
 

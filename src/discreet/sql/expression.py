@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from discreet.policy.model import Key
 from discreet.quoting import literal
-from discreet.sql.domain import Domain
+from discreet.sql.domain import Domain, loosened
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,12 @@ class Expr:
         if self.function is None:
             return self.domain
         return self.function.domain([argument.under(facts) for argument in self.arguments])
+
+    def loosened(self) -> Domain:
+        """Its domain where bounds are what floats make of them."""
+        if self.function is None:
+            return self.domain if self.constant else loosened(self.domain)
+        return self.function.domain([argument.loosened() for argument in self.arguments])
 
     def columns(self) -> set[str]:
         """The texts of the columns in it."""

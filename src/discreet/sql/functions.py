@@ -132,7 +132,7 @@ def _bucket(value: Domain, low: Domain, high: Domain, count: Domain) -> Domain:
         inside = Fraction(math.floor((edge - start) / (end - start) * buckets) + 1)
         return buckets + 1 if edge >= end else min(inside, buckets)
 
-    below, above = domain.loosened(value).numbers
+    below, above = value.numbers
     return domain.number(
         ZERO if below is None else place(below), buckets + 1 if above is None else place(above), integral=True
     )

@@ -96,6 +96,8 @@ def group_key(expr: Expr, field: Field | None, shown: str, public: Public) -> Gr
     """The key, or a refusal."""
     if expr.domain.count() is None and field is not None and field.listed is not None:
         expr = _looked_up(expr, public.keys(*field.listed, TYPES[expr.domain.kind or Kind.TEXT]))
+    if expr.function is not None and expr.domain.kind is Kind.INTEGER and expr.domain.values is None:
+        expr = replace(expr, domain=expr.loosened())
     count = expr.domain.count()
     if count is None:
         if expr.domain.kind in _SELECTED:
