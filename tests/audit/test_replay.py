@@ -26,6 +26,7 @@ from discreet.audit.replay import Run
 from discreet.curator import door
 from discreet.curator.answers import Answer
 from discreet.curator.door import Curator
+from discreet.curator.draw import Door
 from discreet.curator.price import Price
 from discreet.engines import copy, memory
 from discreet.engines.memory import Memory
@@ -537,8 +538,8 @@ Blurred = Callable[..., Sequence[int]]
 class Swaying(Curator):
     """Does something of its own where noise is added."""
 
-    def __init__(self, *given: Any, blur: Any, **options: Any) -> None:
-        super().__init__(*given, blur=partial(self.swayed, blur), **options)
+    def __init__(self, *given: Any, door: Door, **options: Any) -> None:
+        super().__init__(*given, door=replace(door, blur=partial(self.swayed, door.blur)), **options)
 
     def swayed(self, blur: Blurred, mechanism: Any, reach: Any, exact: Sequence[int], *rest: Any) -> Sequence[int]:
         raise NotImplementedError

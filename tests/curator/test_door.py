@@ -32,7 +32,7 @@ import discreet
 from discreet.accounting import Concentrated, Pure, rho_for
 from discreet.accounting.conversion import rho_of_pure
 from discreet.curator.door import Curator
-from discreet.curator.draw import blur
+from discreet.curator.draw import Door, blur
 from discreet.curator.state import LEDGER, open_ledger, refresh
 from discreet.engines.copy import private_copy
 from discreet.engines.memory import Memory
@@ -393,7 +393,7 @@ def over(
     policy: Policy, engine: Any, *, time_limit: float | None = None, blurred: Callable[..., Sequence[int]] = blur
 ) -> Iterator[Curator]:
     ledger = open_ledger(policy)
-    with Curator(policy, ledger, engine=engine, time_limit=time_limit, blur=blurred) as curator:
+    with Curator(policy, ledger, engine=engine, time_limit=time_limit, door=Door(blur=blurred)) as curator:
         yield curator
 
 

@@ -23,7 +23,7 @@ from scipy import stats
 from discreet.accounting.losses import Reach
 from discreet.curator.answers import Answer
 from discreet.curator.door import Curator
-from discreet.curator.draw import blur
+from discreet.curator.draw import Door, blur
 from discreet.curator.price import Additive
 from discreet.engines.memory import Memory
 from discreet.mechanisms import Gaussian, Laplace
@@ -55,7 +55,7 @@ def policy_with(budget: str, groups: int = 2) -> Policy:
 @contextmanager
 def answering(policy: Policy, blurred: Callable[..., Sequence[int]]) -> Iterator[Curator]:
     engine = Memory(policy, {})
-    with ledger_of(policy) as ledger, Curator(policy, ledger, engine=engine, blur=blurred) as curator:
+    with ledger_of(policy) as ledger, Curator(policy, ledger, engine=engine, door=Door(blur=blurred)) as curator:
         yield curator
     engine.close()
 
@@ -331,7 +331,10 @@ def test_the_same_noisy_values_give_the_same_answer_whatever_the_data(sql: str) 
     ]
     for rows in databases:
         engine = Memory(policy, {"t": rows})
-        with ledger_of(policy) as ledger, Curator(policy, ledger, engine=engine, blur=Scripted(noisy)) as curator:
+        with (
+            ledger_of(policy) as ledger,
+            Curator(policy, ledger, engine=engine, door=Door(blur=Scripted(noisy))) as curator,
+        ):
             answer = curator.query(sql, epsilon=0.5)
             again = curator.query(sql, epsilon=0.5)
         assert again.cached

@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 from discreet.curator.door import Curator, Question
-from discreet.curator.draw import Select, select
+from discreet.curator.draw import Door, Select, select
 from discreet.curator.kept import Cell
 from discreet.engines.memory import Memory
 from discreet.mechanisms import KeySelection
@@ -65,7 +65,7 @@ def opened(hook: Select = select, rows: Sequence[Mapping[str, Any]] = (*COMMON, 
     policy = policy_of(TABLES, head=HEAD)
     engine = Memory(policy, {"t": rows})
     with ledger_of(policy) as ledger:
-        yield Curator(policy, ledger, engine=engine, select=hook)
+        yield Curator(policy, ledger, engine=engine, door=Door(select=hook))
     engine.close()
 
 

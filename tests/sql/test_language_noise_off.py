@@ -25,6 +25,7 @@ import duckdb
 import pytest
 
 from discreet.curator.door import Curator
+from discreet.curator.draw import Door
 from discreet.engines.memory import Memory
 from tests.sql.worlds import ledger_of, policy_of
 
@@ -145,11 +146,13 @@ def opened(rows: Rows) -> Iterator[tuple[Curator, Plain]]:
                 POLICY,
                 ledger,
                 engine=engine,
-                blur=lambda mechanism, reach, exact, bits: exact,  # noqa: ARG005
-                select=lambda mechanism, exact, bits: list(exact),  # noqa: ARG005
-                choose=lambda mechanism, scores, bits: [  # noqa: ARG005
-                    max(range(len(group)), key=group.__getitem__) for group in scores
-                ],
+                door=Door(
+                    blur=lambda mechanism, reach, exact, bits: exact,  # noqa: ARG005
+                    select=lambda mechanism, exact, bits: list(exact),  # noqa: ARG005
+                    choose=lambda mechanism, scores, bits: [  # noqa: ARG005
+                        max(range(len(group)), key=group.__getitem__) for group in scores
+                    ],
+                ),
             )
             yield curator, plain
     finally:

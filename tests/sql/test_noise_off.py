@@ -24,6 +24,7 @@ import pytest
 
 import discreet
 from discreet.curator.door import Curator
+from discreet.curator.draw import Door
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.memory import Memory
 from discreet.policy import read
@@ -34,9 +35,10 @@ Cell = tuple[Any, ...]
 
 
 def test_nobody_can_turn_the_noise_off_from_outside() -> None:
-    assert "blur" not in inspect.signature(discreet.open).parameters
+    assert "door" not in inspect.signature(discreet.open).parameters
     assert "engine" not in inspect.signature(discreet.open).parameters
-    assert "blur" not in inspect.signature(Curator.query).parameters
+    assert "door" not in inspect.signature(Curator.query).parameters
+    assert not hasattr(discreet, "Door")
     assert set(inspect.signature(discreet.open).parameters) <= {"policy", "state", "time_limit", "progress"}
 
 
@@ -356,7 +358,7 @@ def test_bounded_rows_and_groups_are_those_of_the_ranks(limits: tuple[int, int, 
     rows = [random_row(dice) for _ in range(60)]
     where = "TRUE" if limits[2] < limits[0] else "a >= 4"
     engine = Memory(policy, {"t": rows})
-    with ledger_of(policy) as ledger, Curator(policy, ledger, engine=engine, blur=quiet) as curator:
+    with ledger_of(policy) as ledger, Curator(policy, ledger, engine=engine, door=Door(blur=quiet)) as curator:
         for key, listed in BOUNDED_KEYS:
             cells = Chosen(engine, limits).cells(key, where, listed)
             wanted = [
@@ -487,7 +489,7 @@ def test_the_number_of_threads_changes_no_integer(threaded: dict[int, DuckDB], t
         assert engine.rows("SELECT current_setting('threads')") == [(threads,)]
         recorded = Recorded()
         with ledger_of(policy) as ledger:
-            curator = Curator(policy, ledger, engine=engine, blur=recorded)
+            curator = Curator(policy, ledger, engine=engine, door=Door(blur=recorded))
             for text in ORDERLESS:
                 curator.query(text.replace("COUNT(n)", "COUNT(k)"), epsilon=1)
         seen.add(tuple(recorded.exact))

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, Final
 
 from discreet.curator.door import Curator
+from discreet.curator.draw import Door
 from discreet.curator.kept import Cell
 from discreet.curator.price import Choices
 from discreet.engines.memory import Memory
@@ -161,10 +162,10 @@ def best(_: Choices, scores: Sequence[Sequence[int]], __: Bits) -> Sequence[int]
 @contextmanager
 def asked(variant: str = "pure", *, generous: bool = True, noise: bool = False) -> Iterator[Curator]:
     """The curator of the tiny hospital: without noise, and with every private key shown, unless told otherwise."""
-    hooks: dict[str, Any] = {} if noise else {"blur": quiet, "select": every, "choose": best}
+    door = Door() if noise else Door(quiet, every, best)
     engine = Memory(policy(variant), DATA)
     try:
         with ledger_of(policy(variant), generous=generous) as ledger:
-            yield Curator(policy(variant), ledger, engine=engine, **hooks)
+            yield Curator(policy(variant), ledger, engine=engine, door=door)
     finally:
         engine.close()

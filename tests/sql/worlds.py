@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.accounting.losses import Reach
 from discreet.curator.door import Curator
-from discreet.curator.draw import Engine
+from discreet.curator.draw import Door, Engine
 from discreet.curator.price import Additive
 from discreet.engines.memory import Memory
 from discreet.ledger import Grant, Ledger
@@ -67,7 +67,7 @@ def opened(
     """A curator over rows in memory, without noise unless told otherwise."""
     engine = Memory(policy, tables)
     try:
-        with ledger_of(policy) as ledger, Curator(policy, ledger, engine=wrap(engine), blur=blur) as curator:
+        with ledger_of(policy) as ledger, Curator(policy, ledger, engine=wrap(engine), door=Door(blur=blur)) as curator:
             yield curator
     finally:
         engine.close()

@@ -21,7 +21,7 @@ from discreet.accounting import Concentrated, Loss, Pure, compose
 from discreet.accounting.losses import Reach
 from discreet.audit.neighbours import Data
 from discreet.curator.door import Curator
-from discreet.curator.draw import Engine, blur, choose, select
+from discreet.curator.draw import Door, Engine, blur, choose, select
 from discreet.curator.kept import Cell
 from discreet.curator.price import Additive, Choices
 from discreet.engines.memory import Memory
@@ -178,9 +178,8 @@ class Replay:
         """Ask one question of one database."""
         recorder = Recorder(script)
         engine = Watched(self._engine(data), recorder.queries)
-        curator = Curator(
-            self.policy, self.ledger, engine=engine, blur=recorder.blur, select=recorder.select, choose=recorder.choose
-        )
+        door = Door(recorder.blur, recorder.select, recorder.choose)
+        curator = Curator(self.policy, self.ledger, engine=engine, door=door)
         self.ledger.noted = []
         try:
             answer = curator.query(question, fresh=True, **price)

@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn, Self
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.rounding import float_up
 from discreet.curator.answers import Answer, Preview
-from discreet.curator.draw import Blur, Choose, Door, Engine, Select, blur, choose, draw, select
+from discreet.curator.draw import OPEN, Door, Engine, draw
 from discreet.curator.kept import Drawn
 from discreet.curator.price import Bought, Price, buy, rank_notes
 from discreet.curator.public import PublicTables
@@ -79,15 +79,13 @@ class Curator:
         time_limit: float | None = None,
         progress: Progress | None = None,
         engine: Engine | None = None,
-        blur: Blur = blur,
-        select: Select = select,
-        choose: Choose = choose,
+        door: Door = OPEN,
     ) -> None:
         self.policy = policy
         self._ledger = ledger
         self._time_limit = time_limit
         self._progress = progress
-        self._door = Door(blur, select, choose)
+        self._door = door
         self._lock = threading.Lock()
         self._engines: dict[int, Engine] = {}
         self._given = engine

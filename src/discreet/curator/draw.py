@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from discreet.accounting.losses import Reach
 from discreet.curator.kept import Cell, Drawn
@@ -60,7 +60,7 @@ class Door:
     select: Select = select
     choose: Choose = choose
 
-    def pass_(
+    def noisy(
         self, mechanism: Mechanism, release: Release, measure: Measure, exact: Sequence[int], bits: Bits
     ) -> Sequence[int]:
         """The numbers of one measure, in every group, as they may be seen."""
@@ -70,6 +70,9 @@ class Door:
             groups = [exact[start : start + cells] for start in range(0, len(exact), cells)]
             return self.choose(mechanism, [measure.scores(group) for group in groups], bits)
         return self.blur(mechanism, release.reach(measure), exact, bits)
+
+
+OPEN: Final = Door()
 
 
 def draw(plan: Plan, bought: Sequence[Bought], engine: Engine, bits: Bits, door: Door, seconds: float | None) -> Drawn:
@@ -89,7 +92,7 @@ def draw(plan: Plan, bought: Sequence[Bought], engine: Engine, bits: Bits, door:
             more = counted(release, unselected, release.others())
             exact = [[*known, *further] for known, further in zip(exact, more, strict=True)]
         values = tuple(
-            door.pass_(mechanism, release, measure, column, bits)
+            door.noisy(mechanism, release, measure, column, bits)
             for mechanism, measure, column in zip(noise.measures, release.measures, exact, strict=True)
         )
         drawn = drawn.then(noise.noises, values, selected)

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from discreet.engines.copy import Progress, owned_rows, private_copy, secret, unit_type_of
-from discreet.engines.sources import Sources, paths
+from discreet.engines.sources import Sources, owned, paths
 from discreet.policy import Format, Policy
 from discreet.quoting import literal, name
 
@@ -36,7 +36,8 @@ class DuckDB:
             rows = f"SELECT * FROM private.{name(table.name)}"
             if not table.copied:
                 rows = owned_rows(sources, table, unit_type_of(sources))
-            self._connection.execute(f"CREATE VIEW {name(table.name)} AS {rows}")
+            with owned(table.name):
+                self._connection.execute(f"CREATE VIEW {name(table.name)} AS {rows}")
         self._lock_up(policy)
 
     def _lock_up(self, policy: Policy) -> None:

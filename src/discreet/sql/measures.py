@@ -151,8 +151,18 @@ class Scalar:
         return (int(value or 0),)
 
 
+class Counted(Scalar):
+    """What counts rows moves with them."""
+
+    __slots__ = ()
+    size = 1
+
+    def reach(self, contribution: Contribution) -> Reach:
+        return contribution.reach
+
+
 @dataclass(frozen=True, slots=True)
-class Rows(Scalar):
+class Rows(Counted):
     """COUNT(*).
 
     Theorem  One unit moves at most `cells` groups by at most `rows` each and `total` in all: it has no more rows.
@@ -160,29 +170,21 @@ class Rows(Scalar):
 
     words = "rows"
     argument = None
-    size = 1
 
     def sql(self, column: str, unit: str) -> str:  # noqa: ARG002  (the same for any)
         return "COUNT(*)"
 
-    def reach(self, contribution: Contribution) -> Reach:
-        return contribution.reach
-
 
 @dataclass(frozen=True, slots=True)
-class Present(Scalar):
+class Present(Counted):
     """COUNT(x): rows in which x is not NULL. The theorem is that of `Rows`."""
 
     argument: str
 
     words = "rows that are not NULL"
-    size = 1
 
     def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
         return f"COUNT({column})"
-
-    def reach(self, contribution: Contribution) -> Reach:
-        return contribution.reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +216,7 @@ class Presence:
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct(Scalar):
+class Distinct(Counted):
     """COUNT(DISTINCT x).
 
     Theorem  That of `Rows`. Proof: values that only one unit has come and go with its rows, one row one value.
@@ -223,13 +225,9 @@ class Distinct(Scalar):
     argument: str
 
     words = "distinct values"
-    size = 1
 
     def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
         return f"COUNT(DISTINCT {column})"
-
-    def reach(self, contribution: Contribution) -> Reach:
-        return contribution.reach
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -92,6 +92,3 @@ def labels(nodes: Sequence[exp.Expression]) -> list[str]:
             taken, number = f"{label}_{number}", number + 1
         found.append(taken)
     return found
-
-
-Listed = Callable[[str, str], tuple[object, ...]]

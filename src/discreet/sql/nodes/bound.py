@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from discreet.quoting import name
-from discreet.sql.nodes.node import Field, Limits, Node, Owner
+from discreet.sql.nodes.node import Above, Node
 from discreet.sql.nodes.scan import SECRET
 
 PLACE: Final = "_discreet_place"
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Above):
     """At most `most` rows of each unit, after joins that multiply rows.
 
     Theorem  At most `most` rows belong to one unit; which ones depends on that unit's own rows alone.
@@ -25,24 +25,12 @@ class Bound:
     most: int
 
     @property
-    def fields(self) -> tuple[Field, ...]:
-        return self.child.fields
-
-    @property
-    def owner(self) -> Owner:
-        return self.child.owner
-
-    @property
     def rows(self) -> int:
         return self.most
 
     @property
     def order(self) -> tuple[str, ...]:
         return (name(PLACE),)
-
-    @property
-    def limits(self) -> Limits:
-        return self.child.limits
 
     def sql(self) -> str:
         columns = [*self.child.order, *(field.expr.sql for field in self.child.fields)]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from discreet.policy.layout import UNIT
 from discreet.quoting import name
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import Field, Limits, Node, Owner
 
-UNIT = "_discreet_unit"
 ALONE = "_discreet_alone"
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from discreet.quoting import name
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.join import Side, joined_fields, renamed
-from discreet.sql.nodes.node import Field, Limits, Node, Owner
+from discreet.sql.nodes.node import Above, Field, Node, Owner
 from discreet.sql.relation import Relation
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class Lookup(Above):
     """Private rows with what a public relation says about them; those without a match are kept (LEFT) or not (INNER).
 
     Theorem  Every row belongs to the unit of its private row. Rows per unit stay as they are where a row matches at
@@ -42,10 +42,6 @@ class Lookup:
     @property
     def order(self) -> tuple[str, ...]:
         return tuple(name(f"lo{place}") for place in range(len(self.child.order)))
-
-    @property
-    def limits(self) -> Limits:
-        return self.child.limits
 
     def sql(self) -> str:
         columns = [f"{column.expr.sql} AS {name(f'r{place}')}" for place, column in enumerate(self.public.columns)]

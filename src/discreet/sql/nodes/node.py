@@ -75,3 +75,31 @@ class Node(Protocol):
     def limits(self) -> Limits: ...
     def sql(self) -> str:
         """A SELECT in the engine's language that gives the columns named above."""
+
+
+class Above:
+    """What an operator passes on of the one relation below it, unless it says otherwise."""
+
+    __slots__ = ()
+
+    child: Node
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.child.fields
+
+    @property
+    def owner(self) -> Owner:
+        return self.child.owner
+
+    @property
+    def rows(self) -> int | None:
+        return self.child.rows
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        return self.child.order
+
+    @property
+    def limits(self) -> Limits:
+        return self.child.limits

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discreet.policy.layout import UNIT
 from discreet.quoting import name
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import Field, Limits, Node, Owner
 from discreet.sql.nodes.scan import SECRET
 
-UNIT = "_discreet_unit"
 PLACE = "_discreet_place"
 
 

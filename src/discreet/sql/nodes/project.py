@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discreet.policy.layout import UNIT
 from discreet.quoting import name
 from discreet.sql.expression import Expr
-from discreet.sql.nodes.node import Field, Limits, Node, Owner
+from discreet.sql.nodes.node import Above, Field, Node, Owner
 
-UNIT = "_discreet_unit"
 ORDER = "_discreet_order"
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class Project(Above):
     """Computed columns, each under a name of its own.
 
     Theorem  Rows per unit stay as they are. Proof: one row in, one row out, computed from its own values.
@@ -43,16 +43,8 @@ class Project:
         return Owner(None if owner.column is None else name(UNIT), owner.names - shadowed)
 
     @property
-    def rows(self) -> int | None:
-        return self.child.rows
-
-    @property
     def order(self) -> tuple[str, ...]:
         return tuple(name(f"{ORDER}{place}") for place in range(len(self.child.order)))
-
-    @property
-    def limits(self) -> Limits:
-        return self.child.limits
 
     def sql(self) -> str:
         stored = {field.expr.sql: field for field in self.child.fields}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discreet.policy.layout import UNIT
 from discreet.quoting import name
 from discreet.sql.domain import union
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import Field, Limits, Node, Owner
-
-UNIT = "_discreet_unit"
 
 
 @dataclass(frozen=True, slots=True)
