@@ -31,7 +31,7 @@ from tests.sql.worlds import ledger_of, policy_of
 
 HEAD = 'name = "world"\n[budget]\nepsilon = 3\ndelta = 0.001\n[unit]\nname = "person"\n'
 WIDE = "max_rows = 60"
-PRICE = 30
+PRICE = 300
 """So that noise, which is not drawn, would not be too large to draw."""
 TABLES = f"""
 [tables.visits]
@@ -290,7 +290,9 @@ def compare(curator: Curator, plain: Plain, source: str, names: Sequence[str], k
     compared = 0
     for cell, (count, *values) in wanted.items():
         if cell not in found:
-            assert count == 0 or (None in cell and not key_is_nullable(key)), (text, cell)
+            computed = {"age > 4", *(["flag"] if "> 5 AS flag" in read else [])}  # NULL is no key of a comparison
+            left_out = any(v is None and part in computed for part, v in zip(duckdb_keys(key), cell, strict=True))
+            assert count == 0 or left_out, (text, cell)
             continue
         for item, mine, value in zip(items, found[cell], values, strict=True):
             assert same(mine, value, item), (text, cell, item.text, mine, value)
@@ -302,10 +304,6 @@ def compare(curator: Curator, plain: Plain, source: str, names: Sequence[str], k
 
 def duckdb_keys(key: str) -> list[str]:
     return key.split(", ") if "CASE" not in key else [key]
-
-
-def key_is_nullable(key: str) -> bool:
-    return not any(part in ("age > 4",) for part in duckdb_keys(key))
 
 
 def check_made(seed: int, worlds: int, asked: int) -> int:
