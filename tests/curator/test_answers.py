@@ -56,6 +56,7 @@ AHEAD: dict[str, Any] = {
     "noise": {"n": "discrete Laplace, scale 20", "age": "discrete Laplace, scales 20 and 2200"},
     "shares": {"count of rows": 1 / 3, "sum of age": 2 / 3},
     "averages": {"age": {100: 4.912, 1000: 0.4912}},
+    "more": 29,
     "notes": ("age is taken between 0 and 110",),
     "cached": False,
     "remaining": Amount(2.9),
@@ -80,7 +81,7 @@ n        ± 30
 age      ±  4.92        in groups of 100
          ±  0.492       in groups of 1,000
 
-price ε 0.1 · remaining ε 2.9
+price ε 0.1 · remaining ε 2.9, enough for 29 such questions
 4 rows
 · of the price: 33.3 % count of rows · 66.7 % sum of age
 · n: discrete Laplace, scale 20

@@ -70,7 +70,7 @@ def opened(hook: Select = select, rows: Sequence[Mapping[str, Any]] = (*COMMON, 
 
 
 def priced(curator: Curator, text: str, **price: Any) -> Question:
-    return curator._ask(1, text, price.get("epsilon"), price.get("rho"), price.get("delta"), None, 0.95, None, None)
+    return curator._ask(1, text, price.get("epsilon"), price.get("rho"), price.get("delta"), None, 0.95, None, None, None)
 
 
 def lonely(cell: tuple[Any, ...]) -> bool:
@@ -110,7 +110,7 @@ def test_the_selection_that_the_curator_builds(price: dict[str, Any]) -> None:
     """Many lonely keys at once, in blocks of as many as one unit can hold."""
     with opened() as curator:
         asked = priced(curator, QUESTIONS["one key"], **price)
-    mechanism = asked.bought[0].selection
+    mechanism = asked.offer.bought[0].selection
     assert isinstance(mechanism, KeySelection)
     assert mechanism.max_groups == 3
     assert mechanism.delta == price.get("delta", Fraction(1, 2) / 2 / 1000)
@@ -139,7 +139,7 @@ def test_the_audit_can_fail() -> None:
     """A threshold that is one lower shows lonely keys too often, and the bound sees it."""
     with opened() as curator:
         asked = priced(curator, QUESTIONS["one key"], epsilon=1, delta=DELTA)
-    mechanism = asked.bought[0].selection
+    mechanism = asked.offer.bought[0].selection
     assert isinstance(mechanism, KeySelection)
     object.__setattr__(mechanism, "threshold", mechanism.threshold - 2)
     blocks = 100_000

@@ -8,9 +8,12 @@ import sys
 from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+
+if TYPE_CHECKING:
+    from discreet.curator.door import Curator
 
 _NUMBER: Final = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?|-?\.\d+([eE][+-]?\d+)?")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -80,6 +83,7 @@ OPTIONS: Final = (
     click.option("-p", "--param", "params", type=Parameter(), multiple=True, help="A value for $NAME; several may be."),
     click.option("--analyst", help="Whose share pays."),
     click.option("--dialect", help="The dialect of the question; else DuckDB's."),
+    click.option("--dummy", is_flag=True, help="Ask made-up rows: free, and nothing private is read."),
 )
 
 
@@ -88,6 +92,17 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(OPTIONS):
         command = option(command)
     return command
+
+
+def opened(policy: Path, *, dummy: bool, time_limit: float | None = None, **settings: Any) -> Curator:
+    """The curator to ask: the policy's own, or one over made-up rows that leaves sources and ledger alone."""
+    if dummy:
+        from discreet.curator.dummy import open as open_dummy
+
+        return open_dummy(policy, time_limit=time_limit)
+    from discreet.curator.door import open as open_curator
+
+    return open_curator(policy, time_limit=time_limit, **settings)
 
 
 def named(params: Iterable[tuple[str, Any]]) -> dict[str, Any] | None:

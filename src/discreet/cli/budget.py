@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,9 +60,18 @@ def show(policy: Path, analyst: str | None, as_json: bool) -> None:
         whole = told.pop(None, None) or told[analyst]
         tell_program({"policy": asked.name, "analyst": analyst, **whole, "analysts": {} if analyst else told})
         return
+    recorded = recorded_grant(asked)
+    draw_balances(found, recorded.delta)
+    _explain(asked, recorded)
+
+
+def draw_balances(found: Mapping[str | None, Balance], delta: Fraction | None) -> None:
+    """Balances for people, one on each line, and what the numbers of a budget with δ mean."""
     numbers = frozenset({"total", "spent", "remaining"})
     draw(table(["", "total", "spent", "remaining", ""], [_row(*item) for item in found.items()], numbers=numbers))
-    _explain(asked, recorded_grant(asked))
+    if delta is not None:
+        click.echo(f"total and spent are guarantees with δ {float(delta):g};")
+        click.echo("remaining is the largest price that a question may still have")
 
 
 def _row(who: str | None, balance: Balance) -> list[object]:
@@ -78,9 +89,6 @@ def _row(who: str | None, balance: Balance) -> list[object]:
 def _explain(policy: Policy, recorded: Grant) -> None:
     from discreet.curator.state import grant_of, shown
 
-    if recorded.delta is not None:
-        click.echo(f"total and spent are guarantees with δ {float(recorded.delta):g};")
-        click.echo("remaining is the largest price that a question may still have")
     wanted = grant_of(policy)
     if not wanted.within(recorded):
         click.echo(f"the policy says {shown(wanted)}, the ledger {shown(recorded)}: `discreet budget raise` raises it")

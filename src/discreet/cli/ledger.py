@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,11 +37,8 @@ def show(policy: Path, last: int | None, as_json: bool) -> None:
     found = _entries(policy)[-(last or 0) :]
     if as_json:
         tell_program({"entries": found})
-    elif found:
-        headings = ["no", "at", "analyst", "cost", "question", "answered"]
-        draw(table(headings, [_row(entry) for entry in found], numbers=frozenset({"no", "cost"})))
     else:
-        click.echo("nothing was charged yet")
+        draw_entries(found)
 
 
 @ledger.command()
@@ -128,10 +126,19 @@ def _entries(path: Path) -> list[dict[str, Any]]:
     from discreet.curator.state import entries
     from discreet.policy import read
 
-    return [_plain(entry) for entry in entries(read(path))]
+    return [entry_dict(entry) for entry in entries(read(path))]
 
 
-def _plain(entry: Entry) -> dict[str, Any]:
+def draw_entries(found: Sequence[dict[str, Any]]) -> None:
+    """Entries for people, one on each line."""
+    if not found:
+        click.echo("nothing was charged yet")
+        return
+    headings = ["no", "at", "analyst", "cost", "question", "answered"]
+    draw(table(headings, [_row(entry) for entry in found], numbers=frozenset({"no", "cost"})))
+
+
+def entry_dict(entry: Entry) -> dict[str, Any]:
     """An entry as plain values; amounts round up."""
     from discreet.accounting.rounding import float_up
 
@@ -164,11 +171,12 @@ def _csv(found: list[dict[str, Any]]) -> str:
     writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
     writer.writeheader()
     for entry in found:
-        writer.writerow({name: _inert(value) for name, value in entry.items()})
+        writer.writerow({name: inert(value) for name, value in entry.items()})
     return text.getvalue()
 
 
-def _inert(value: object) -> object:
+def inert(value: object) -> object:
+    """A value that no spreadsheet takes for a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 

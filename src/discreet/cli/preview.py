@@ -7,22 +7,22 @@ from typing import Any
 
 import click
 
-from discreet.cli.asking import asks, named
+from discreet.cli.asking import asks, named, opened
 from discreet.cli.output import draw, json_option, plain, progress, tell_program
 
 
 @click.command(short_help="Show what a question would cost and how exact it would be; free.")
 @asks
 @json_option
-def preview(policy: Path, sql: str, params: tuple[tuple[str, Any], ...], as_json: bool, **settings: Any) -> None:
+def preview(
+    policy: Path, sql: str, params: tuple[tuple[str, Any], ...], as_json: bool, dummy: bool, **settings: Any
+) -> None:
     """Show what the question SQL (- reads standard input) would cost and how exact its answer would be.
 
     Free: no data is read for it.
     """
-    from discreet.curator.door import open as open_curator
-
     given = named(params)
-    with progress(shown=not as_json) as tell, open_curator(policy, progress=tell) as curator:
+    with progress(shown=not as_json) as tell, opened(policy, dummy=dummy, progress=tell) as curator:
         found = curator.preview(sql, params=given, **settings)
     if as_json:
         tell_program(plain(found.to_dict()))

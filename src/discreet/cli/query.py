@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from discreet.cli.asking import asks, named
+from discreet.cli.asking import asks, named, opened
 from discreet.cli.output import draw, json_option, plain, progress, tell_program
 
 
@@ -24,23 +24,24 @@ def query(
     params: tuple[tuple[str, Any], ...],
     time_limit: float | None,
     as_json: bool,
+    dummy: bool,
     **settings: Any,
 ) -> None:
     """Ask POLICY the question SQL (- reads standard input), and pay for it.
 
-    The same question again at the same price or a lower one is answered as before, free.
+    The same question again at the same price or a lower one is answered as before, free. With --dummy it is asked of
+    made-up rows, and nothing is paid.
 
     \b
     discreet query hospital.toml "SELECT COUNT(*) FROM patients" --epsilon 0.1
     """
-    from discreet.curator.door import open as open_curator
     from discreet.curator.drawing import Drawing
     from discreet.curator.showing import answer_parts
 
     given = named(params)
     with (
         progress(shown=not as_json) as tell,
-        open_curator(policy, time_limit=time_limit, progress=tell) as curator,
+        opened(policy, dummy=dummy, time_limit=time_limit, progress=tell) as curator,
     ):
         answer = curator.query(sql, params=given, **settings)
     if as_json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -33,6 +33,11 @@ def tables(policy: Path, as_json: bool) -> None:
     if as_json:
         tell_program(plain({"tables": {name: facts_dict(facts) for name, facts in found.items()}}))
         return
+    draw_tables(found)
+
+
+def draw_tables(found: Mapping[str, Facts]) -> None:
+    """Tables for people, one below the other."""
     for place, (name, facts) in enumerate(found.items()):
         click.echo("\n" if place else "", nl=False)
         click.echo(f"{click.style(printable(name), bold=True)}  {limits_words(facts)}")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+    from altair.typing import ChartType
     from rich.console import RenderableType
 
 Price = Pure | Concentrated
@@ -104,6 +105,12 @@ class Answer:
         """An Arrow table; each noisy column is followed by `<column>_low` and `<column>_high`."""
         return frames.to_arrow(self._frame())
 
+    def plot(self, theme: str = "light") -> ChartType:
+        """An altair chart: dots with error bars; `theme` is "light" or "dark". `.save("x.svg")` writes it."""
+        from discreet.curator.plots import answer_chart
+
+        return answer_chart(self, theme)
+
     def _frame(self) -> list[frames.Column]:
         return frames.columns_of(self.columns, self.rows, self.intervals, self.kinds, self.noisy)
 
@@ -130,6 +137,8 @@ class Preview:
     """The answer is kept already: asking is free."""
     remaining: Amount
     guarantee: tuple[float, float | None]
+    more: int | None
+    """How many such questions the remaining budget carries; None if they are free."""
 
     def __str__(self) -> str:
         return drawing.plain(showing.preview_parts(self))
@@ -157,8 +166,15 @@ class Preview:
             "notes": list(self.notes),
             "cached": self.cached,
             "remaining": asdict(self.remaining),
+            "more": self.more,
             "guarantee": _guarantee_dict(self.guarantee),
         }
+
+    def plot(self, theme: str = "light") -> ChartType:
+        """An altair chart of the errors to expect; `theme` is "light" or "dark". `.save("x.svg")` writes it."""
+        from discreet.curator.plots import preview_chart
+
+        return preview_chart(self, theme)
 
 
 def loss_dict(loss: Price) -> dict[str, float]:

@@ -12,16 +12,18 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.rounding import float_up
+from discreet.curator.accuracy import Wanted
 from discreet.curator.answers import Answer, Preview
 from discreet.curator.draw import OPEN, Door, Engine, draw
+from discreet.curator.foretold import averages, errors, words
 from discreet.curator.kept import Drawn
-from discreet.curator.price import Bought, Price, buy, rank_notes
+from discreet.curator.price import Offer, Price, buy, free, rank_notes
 from discreet.curator.public import PublicTables
-from discreet.curator.results import Shown, averages, errors, noisy_items, words
+from discreet.curator.results import Shown, noisy_items
 from discreet.curator.state import open_ledger
 from discreet.engines.copy import Progress
 from discreet.engines.duckdb import DuckDB, Scratch
@@ -31,6 +33,9 @@ from discreet.exact import number, probability
 from discreet.ledger import Balance, Charge, Entry, Ledger
 from discreet.policy import Column, Kind, Policy, fingerprint, read
 from discreet.sql.plan import Plan, plan
+
+if TYPE_CHECKING:
+    from altair.typing import ChartType
 
 Loss = Pure | Concentrated
 UNREADABLE: Final = "the tables cannot be read; nothing was charged"
@@ -57,15 +62,27 @@ class Question:
     version: int
     """Of the data that it is about."""
     plan: Plan
-    bought: tuple[Bought, ...]
-    shares: dict[str, float]
-    loss: Loss
+    offer: Offer
     confidence: Fraction
+    wanted: Wanted | None = None
+    """The errors that were asked for instead of a price."""
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the answer assumes, and what is known of ranks."""
-        return (*self.plan.notes, *rank_notes(self.plan.releases, self.bought, self.confidence))
+        assumed = () if self.wanted is None else self.wanted.notes(self.offer.bought)
+        ranks = rank_notes(self.plan.releases, self.offer.bought, self.confidence)
+        return (*self.plan.notes, *assumed, *ranks)
+
+    @property
+    def loss(self) -> Loss:
+        return self.offer.loss
+
+    def satisfied(self, drawn: Drawn, paid: Loss) -> bool:
+        """Whether what was drawn for a price is as good as what is asked for."""
+        if self.wanted is None:
+            return _covers(paid, self.loss)
+        return paid == self.loss or self.wanted.met(drawn.noises)
 
 
 class Curator:
@@ -115,7 +132,7 @@ class Curator:
         """
         self._check_analyst(analyst)
         version = self._ledger.data_version  # read once: plan, charge and draw are about the same data
-        asked = self._ask(version, sql, epsilon, rho, delta, error, confidence, params, dialect)
+        asked = self._ask(version, sql, epsilon, rho, delta, error, confidence, params, dialect, analyst)
         if asked.plan.explain:
             return self._explained(asked, analyst)
         if not isinstance(fresh, bool):
@@ -140,7 +157,7 @@ class Curator:
         try:
             with charge as bits:
                 with suppress(Exception):
-                    return draw(asked.plan, asked.bought, engine, bits, self._door, self._time_limit)
+                    return draw(asked.plan, asked.offer.bought, engine, bits, self._door, self._time_limit)
                 raise QueryFailed
         except BudgetExhausted as refused:
             told = BudgetExhausted(refused.reason, f"{refused.fix}{self._what_is_left_buys(asked, analyst)}")
@@ -151,8 +168,8 @@ class Curator:
         left = self._ledger.remaining(analyst)
         price = {"epsilon": left.epsilon} if left.rho is None else {"rho": left.rho}
         try:
-            paid = Price.read(self.policy, **{"epsilon": None, "rho": None, "delta": None, **price})
-            bought, _ = buy(self.policy, paid, asked.plan.releases)
+            paid = Price.read(self.policy, **price)
+            bought = buy(self.policy, paid, asked.plan.releases).bought
         except Refused:
             return ""  # nothing, or next to nothing, is left
         found = errors(asked.plan, tuple(noise.noises for noise in bought), asked.confidence)
@@ -175,10 +192,11 @@ class Curator:
         """What a question would cost and how exact its answer would be. Free: no data is read."""
         self._check_analyst(analyst)
         version = self._ledger.data_version
-        return self._preview(self._ask(version, sql, epsilon, rho, delta, error, confidence, params, dialect), analyst)
+        asked = self._ask(version, sql, epsilon, rho, delta, error, confidence, params, dialect, analyst)
+        return self._preview(asked, analyst)
 
     def _preview(self, asked: Question, analyst: str | None) -> Preview:
-        noises = tuple(noise.noises for noise in asked.bought)
+        noises = tuple(noise.noises for noise in asked.offer.bought)
         kept = self._kept(asked, asked.version) if asked.plan.releases else None
         return Preview(
             question=asked.text,
@@ -188,12 +206,13 @@ class Curator:
             confidence=float(asked.confidence),
             groups=asked.plan.groups,
             noise=words(asked.plan, noises),
-            shares=asked.shares,
+            shares=asked.offer.told,
             averages=averages(asked.plan, noises, asked.confidence),
             notes=asked.notes,
             cached=kept is not None,
             remaining=self._ledger.remaining(analyst),
             guarantee=self._guarantee,
+            more=self._ledger.carries(asked.loss, analyst),
         )
 
     def _explained(self, asked: Question, analyst: str | None) -> Answer:
@@ -226,6 +245,13 @@ class Curator:
         """The ledger: one entry for each charge, newest last."""
         return self._ledger.entries()
 
+    def plot(self, theme: str = "light") -> ChartType:
+        """An altair chart of what remained of the budget after each charge; `theme` is "light" or "dark"."""
+        from discreet.curator.plots import budget_chart
+
+        shares = {analyst: self.budget(analyst) for analyst in self.policy.analysts}
+        return budget_chart(self.entries(), self.budget(), shares, theme)
+
     def tables(self) -> dict[str, Facts]:
         """What an analyst may know: tables, columns, bounds, keys and limits."""
         return {
@@ -254,6 +280,7 @@ class Curator:
         confidence: object,
         params: Mapping[str, object] | None,
         dialect: str | None,
+        analyst: str | None,
     ) -> Question:
         found = self._plan(version, sql, params, dialect)
         epsilon, rho, delta, error = (
@@ -267,11 +294,18 @@ class Curator:
         except (TypeError, ValueError) as wrong:
             raise Refused("price-invalid", str(wrong), "give a confidence such as 0.95") from None
         if not found.releases:
-            return Question(str(sql), version, found, (), {}, self._nothing, sure)
-        price = Price.read(self.policy, epsilon=epsilon, rho=rho, delta=delta, error=error)
-        bought, told = buy(self.policy, price, found.releases)
-        parts = [part for noise in bought for part in (*noise.measures, noise.selection) if part is not None]
-        return Question(str(sql), version, found, bought, told, price.loss(parts), sure)
+            return Question(str(sql), version, found, free(self.policy), sure)
+        if error is None:
+            price = Price.read(self.policy, epsilon=epsilon, rho=rho, delta=delta)
+            return Question(str(sql), version, found, buy(self.policy, price, found.releases), sure)
+        if epsilon is not None or rho is not None:
+            raise Refused("price-invalid", "a price and a wanted error are two prices", "give one of them")
+        wanted = Wanted.read(found, error, sure)
+        offer = wanted.offer(self.policy, delta)
+        wanted.demand_reachable(
+            self.policy, offer, self._ledger.balance(analyst).total, self._ledger.remaining(analyst)
+        )
+        return Question(str(sql), version, found, offer, sure, wanted)
 
     def _plan(self, version: int, sql: object, params: Mapping[str, object] | None, dialect: str | None) -> Plan:
         """The plan of a text; the same text means the same as long as the policy does."""
@@ -296,13 +330,16 @@ class Curator:
     # kept answers
 
     def _kept(self, asked: Question, version: int) -> tuple[Drawn, Loss, str] | None:
-        """The dearest kept answer to the same question, if it was bought for this price or more."""
+        """The dearest kept answer to the same question, if it is as good as what is asked for."""
         best: tuple[Drawn, Loss, str] | None = None
         for kept in self._ledger.kept(asked.plan.fingerprint):
-            if kept.data_version == version and _covers(kept.loss, asked.loss):
-                drawn = Drawn.decode(kept.answer)
-                if drawn is not None and (best is None or not _covers(best[1], kept.loss)):
-                    best = drawn, kept.loss, kept.receipt
+            if kept.data_version != version or not (asked.wanted or _covers(kept.loss, asked.loss)):
+                continue
+            drawn = Drawn.decode(kept.answer)
+            if drawn is None or not asked.satisfied(drawn, kept.loss):
+                continue
+            if best is None or not _covers(best[1], kept.loss):
+                best = drawn, kept.loss, kept.receipt
         return best
 
     # engines
@@ -367,6 +404,14 @@ class Curator:
     def _guarantee(self) -> tuple[float, float | None]:
         budget = self.policy.budget
         return float_up(budget.epsilon), None if budget.delta is None else float_up(budget.delta)
+
+    # trying
+
+    def dummy(self, rows: int = 1000) -> Curator:
+        """A curator over made-up rows: the same policy, prices and refusals. Free: nothing private is read."""
+        from discreet.curator.dummy import Dummy
+
+        return Dummy(self.policy, rows=rows, time_limit=self._time_limit)
 
     # the end
 

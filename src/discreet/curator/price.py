@@ -57,6 +57,9 @@ class Line:
     reach: Reach
     size: int
     adds: int
+    release: int
+    measure: Measure | None
+    """None for the selection of keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +73,14 @@ class Price:
     """Whether the budget counts in ρ."""
 
     @classmethod
-    def read(cls, policy: Policy, *, epsilon: object, rho: object, delta: object, error: object = None) -> Price:
+    def read(cls, policy: Policy, *, epsilon: object = None, rho: object = None, delta: object = None) -> Price:
         """The price that a caller names, or a refusal."""
-        if error is not None:
-            raise Refused("price-invalid", "a wanted error is not turned into a price yet", "give epsilon")
         if epsilon is None and rho is None:
-            raise Refused("price-missing", "the question has no price", "add epsilon, such as epsilon=0.1")
+            raise Refused(
+                "price-missing",
+                "the question has no price",
+                "add epsilon, such as epsilon=0.1, or the error that you want, such as error=10",
+            )
         if epsilon is not None and rho is not None:
             raise Refused("price-invalid", "epsilon and rho are two prices", "give one of them")
         if rho is not None and (policy.budget.delta is None or delta is not None):
@@ -95,11 +100,13 @@ class Price:
 
     def _check_limit(self, policy: Policy) -> None:
         most = policy.max_price
-        if most is None:
-            return
-        paid = self.epsilon**2 if self.epsilon is not None else 2 * (self.rho or Fraction(0))
-        if paid > most**2:
+        if most is not None and self.square > most**2:
             raise Refused("price-too-high", "the price is above the policy's limit", f"pay at most {float(most):g}")
+
+    @property
+    def square(self) -> Fraction:
+        """The square of the ε that it is the price of."""
+        return self.epsilon**2 if self.epsilon is not None else 2 * (self.rho or Fraction(0))
 
     def shares(self, lines: Sequence[Line]) -> list[Fraction]:
         """How the price is split: the worst error is smallest relative to what one row can add to each measure.
@@ -169,39 +176,68 @@ class Bought:
         return tuple(None if isinstance(part, Choices) else noise_of(part) for part in self.measures)
 
 
-def buy(policy: Policy, price: Price, releases: Sequence[Release]) -> tuple[tuple[Bought, ...], dict[str, float]]:
-    """The noise of every release, and how the price is shared, in words."""
+def lines_of(releases: Sequence[Release]) -> list[Line]:
+    """What has to be paid for: of each release first the selection of its private keys, if it has any."""
+    lines: list[Line] = []
+    for place, release in enumerate(releases):
+        if release.private_keys:
+            lines.append(Line("which keys appear", Reach.cells(release.contribution.cells, 1), 1, 1, place, None))
+        lines += [Line(m.words, release.reach(m), m.size, m.adds, place, m) for m in release.measures]
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A price with what it buys."""
+
+    price: Price
+    shares: tuple[Fraction, ...]
+    """Of each line."""
+    bought: tuple[Bought, ...]
+    told: dict[str, float]
+    """How the price is shared, in words."""
+    loss: Pure | Concentrated
+
+
+def free(policy: Policy) -> Offer:
+    """What is not private costs nothing."""
+    concentrated = policy.budget.delta is not None
+    nothing = Concentrated(0) if concentrated else Pure(0)
+    return Offer(Price(None, None, None, concentrated), (), (), {}, nothing)
+
+
+def buy(policy: Policy, price: Price, releases: Sequence[Release], shares: Sequence[Fraction] | None = None) -> Offer:
+    """What a price buys for every release, shared as given or as usual."""
+    lines = lines_of(releases)
+    split = tuple(price.shares(lines) if shares is None else shares)
+    told: dict[str, float] = {}
+    for line, share in zip(lines, split, strict=True):
+        told[line.words] = told.get(line.words, 0) + float(share)
     try:
-        return _buy(policy, price, releases)
+        bought = _bought(policy, price, releases, split)
     except ValueError:
         raise Refused(
             "price-invalid",
             "shared among all that is asked, the price is beyond what can be drawn",
             "ask for less at once",
         ) from None
+    parts = [part for noise in bought for part in (*noise.measures, noise.selection) if part is not None]
+    return Offer(price, split, bought, told, price.loss(parts))
 
 
-def _buy(policy: Policy, price: Price, releases: Sequence[Release]) -> tuple[tuple[Bought, ...], dict[str, float]]:
-    lines: list[Line] = []
-    for release in releases:
-        if release.private_keys:
-            lines.append(Line("which keys appear", Reach.cells(release.contribution.cells, 1), 1, 1))
-        lines += [Line(m.words, release.reach(m), m.size, m.adds) for m in release.measures]
-    shares = price.shares(lines)
-    left = iter(zip(lines, shares, strict=True))
+def _bought(
+    policy: Policy, price: Price, releases: Sequence[Release], shares: Sequence[Fraction]
+) -> tuple[Bought, ...]:
+    left = iter(shares)
     deltas = _deltas(policy, price, releases)
     found = []
     for release in releases:
         selection = None
         if release.private_keys:
-            _, share = next(left)
-            selection = price.selection(release.contribution.cells, share, deltas)
-        paid = [(measure, next(left)[1]) for measure in release.measures]
+            selection = price.selection(release.contribution.cells, next(left), deltas)
+        paid = [(measure, next(left)) for measure in release.measures]
         found.append(Bought(tuple(price.bought(release, measure, share) for measure, share in paid), selection))
-    told: dict[str, float] = {}
-    for line, share in zip(lines, shares, strict=True):
-        told[line.words] = told.get(line.words, 0) + float(share)
-    return tuple(found), told
+    return tuple(found)
 
 
 def _deltas(policy: Policy, price: Price, releases: Sequence[Release]) -> Fraction:

@@ -100,6 +100,8 @@ def preview_parts(preview: Preview) -> Parts:
         *([Column("", [Cell(size, style="faint") for size in groups])] if any(groups) else []),
     ]
     lines = _money(_would_cost(preview), preview.remaining)
+    if preview.more and not preview.cached:
+        lines[-1] = [*lines[-1], Span(f", enough for {_questions(preview.more)}")]
     if preview.groups is not None:
         lines.append([Span("1 row" if preview.groups == 1 else f"{preview.groups:,} rows")])
     shares = " · ".join(f"{100 * share:.3g} % {printable(words)}" for words, share in preview.shares.items())
@@ -150,12 +152,17 @@ def _would_cost(preview: Preview) -> list[Span]:
     price = [Span("price "), Span(price_words(preview.loss, preview.guarantee), "strong")]
     if preview.cached:
         return [Span("cached: asking is free", "good")]
-    if not _is_payable(preview.loss, preview.remaining):
+    if not is_payable(preview.loss, preview.remaining):
         return [*price, Span(", more than what remains", "bad")]
     return price
 
 
-def _is_payable(loss: Pure | Concentrated, remaining: Amount) -> bool:
+def _questions(count: int) -> str:
+    return "one such question" if count == 1 else f"{count:,} such questions"
+
+
+def is_payable(loss: Pure | Concentrated, remaining: Amount) -> bool:
+    """Whether what remains pays for it."""
     if remaining.rho is None:
         return isinstance(loss, Pure) and loss.epsilon <= Fraction(repr(remaining.epsilon))
     spent = loss.concentrated()

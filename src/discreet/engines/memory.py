@@ -44,18 +44,24 @@ class Memory:
 
     def _fill(self, policy: Policy, table: Table, held: Rows) -> None:
         columns = {column.name: TYPES[column.kind] for column in table.columns.values()}
-        for wanted in _undeclared(policy, table):
-            columns.setdefault(wanted, "VARCHAR")
         for row in held:
             for label in row:
                 columns.setdefault(label, "VARCHAR")
+        for wanted in _undeclared(policy, table):
+            if wanted.lower() not in {label.lower() for label in columns}:  # two paths may spell it differently
+                columns[wanted] = "VARCHAR"
         typed = ", ".join(f"{name(label)} {kind}" for label, kind in columns.items()) or '"nothing" INTEGER'
         self._connection.execute(f"CREATE TABLE {SOURCE}.{name(table.name)} ({typed})")
         if not held:
             return
-        casts = ", ".join(f"TRY_CAST(? AS {kind})" for kind in columns.values()) or "NULL"
-        values = [[_text(row.get(label)) for label in columns] for row in held]
-        self._connection.executemany(f"INSERT INTO {SOURCE}.{name(table.name)} SELECT {casts}", values)
+        given = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS c{place}" for place in range(len(columns)))
+        casts = ", ".join(f"TRY_CAST(c{place} AS {kind})" for place, kind in enumerate(columns.values()))
+        values: list[Any] = [[_text(row.get(label)) for row in held] for label in columns]
+        if not columns:
+            given, casts, values = "unnest(range(?)) AS c0", "NULL", [len(held)]
+        self._connection.execute(
+            f"INSERT INTO {SOURCE}.{name(table.name)} SELECT {casts} FROM (SELECT {given})", values
+        )
 
     def schema(self, table: str) -> dict[str, str]:
         """The columns of a table with the engine's types."""

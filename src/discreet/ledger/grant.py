@@ -35,6 +35,11 @@ class Grant:
     def filter(self, spent: Amounts) -> Filter:
         return _filter(self.limits, spent)
 
+    @property
+    def unlimited(self) -> Filter:
+        """A filter of this currency that admits everything."""
+        return _filter((10**60,) * len(self.limits), self.nothing)
+
     def share(self, epsilon: Fraction, spent: Amounts) -> Filter:
         """An analyst's quota: the ρ of (ε, δ/2), and of the δ for key selection as large a part as of the ε.
 

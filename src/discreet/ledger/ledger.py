@@ -193,6 +193,20 @@ class Ledger:
             return left
         return min(left, self.remaining(), key=lambda amount: amount.epsilon)
 
+    def carries(self, loss: Loss, analyst: str | None = None) -> int | None:
+        """How many more charges of this loss fit, for everybody or for one analyst; None if it is nothing."""
+        grant, limits, spent, _ = self._standing(analyst)
+        try:
+            price = grant.unlimited.admit(loss).units
+        except Refused:
+            return 0  # of another currency
+        fitting = [
+            max(limit - used, 0) // each for limit, used, each in zip(limits, spent, price, strict=True) if each
+        ]
+        if not fitting:
+            return None
+        return min(fitting) if analyst is None else min(*fitting, self.carries(loss) or 0)
+
     def _standing(self, analyst: str | None) -> tuple[Grant, Amounts, Amounts, Fraction]:
         with self._held():
             self._catch_up()

@@ -106,7 +106,13 @@ class Both:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """m + Σ(x − m)/n, held between the bounds; the middle where nothing is known."""
+    """m + S/n with S = Σ(x − m), held between the bounds; the middle where nothing is known.
+
+    Interval  With μ = S/n exact and noise Y on S and Z on n, the noisy S − μn is Y − μZ (Fieller 1954), which strays no
+              further for a smaller |μ|, up to one step: given Z, the integers that count move towards the middle of a
+              symmetric unimodal Y. So μ lies within `astray`/n of S/n, first for any μ, then for the quarter of the
+              range that is left. All quarters from that of μ on hold together: the widths are one inside the other.
+    """
 
     step: Fraction
     middle: int
@@ -118,15 +124,30 @@ class Mean:
         mean = self.middle + Fraction(total, count) if count > 0 else Fraction(self.middle)
         return float(min(max(mean, Fraction(self.low)), Fraction(self.high)) * self.step)
 
+    @property
+    def radius(self) -> int:
+        """The largest distance from the middle."""
+        return max(self.high - self.middle, self.middle - self.low)
+
+    def astray(self, total: Noise, count: Noise, miss: Fraction, quarters: int = 4) -> Fraction:
+        """How far S − μn strays from 0 at most, for |μ| up to so many quarters of the radius."""
+        terms = ((total, Fraction(1)), (count, Fraction(self.radius * quarters, 4)))
+        return width_of_sum(terms, 1 - miss) + 1
+
     def interval(self, parts: Sequence[Part]) -> Interval:
-        (least, most), (fewest, largest) = (part.interval for part in parts)
-        if largest < 1:
-            return self.low * self.step, self.high * self.step
-        fewest = max(fewest, Fraction(1))
-        below = self.middle + min(least / fewest, least / largest)
-        above = self.middle + max(most / fewest, most / largest)
-        low, high = Fraction(self.low), Fraction(self.high)
-        return min(max(below, low), high) * self.step, max(min(above, high), low) * self.step
+        total, count = parts
+        assert total.noise is not None
+        assert count.noise is not None
+        exact, rows = Fraction(total.values[0]), count.values[0]
+        bounds = Fraction(self.low - self.middle), Fraction(self.high - self.middle)
+        low, high = bounds
+        quarters, nearer = 5, 4
+        while rows > 0 and nearer < quarters:
+            quarters = nearer
+            half = self.astray(total.noise, count.noise, total.miss + count.miss, quarters)
+            low, high = (min(max((exact + edge) / rows, bounds[0]), bounds[1]) for edge in (-half, half))
+            nearer = math.ceil(4 * max(abs(low), abs(high)) / self.radius) if self.radius else quarters
+        return (self.middle + low) * self.step, (self.middle + high) * self.step
 
 
 @dataclass(frozen=True, slots=True)

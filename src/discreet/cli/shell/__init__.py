@@ -1,0 +1,1 @@
+"""`discreet shell`: a conversation with a policy, in a terminal or from a script."""

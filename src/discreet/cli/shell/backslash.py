@@ -1,0 +1,182 @@
+r"""The commands that begin with a backslash: one function and one row of the table each."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+import click
+
+from discreet.cli.output import draw, plain, printable, table, write_new
+from discreet.cli.shell.saving import csv_of
+from discreet.cli.shell.session import Session
+from discreet.curator.answers import Answer
+from discreet.policy import suggest
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What follows the name, what it does in a few words, and the function that does it."""
+
+    takes: str
+    says: str
+    act: Callable[[Session, str], None]
+
+
+def obey(session: Session, line: str) -> None:
+    """Do what a line that begins with a backslash says."""
+    word, _, rest = line[1:].strip().removesuffix(";").partition(" ")
+    command = COMMANDS.get(word.lower())
+    if command is None:
+        near = suggest(word, COMMANDS)
+        hint = f": did you mean \\{near}?" if near else ""
+        raise click.UsageError(f"there is no command \\{printable(word)}{hint}")
+    argument = rest.strip()
+    if argument and not command.takes:
+        raise click.UsageError(f"\\{word.lower()} takes nothing")
+    if not argument and command.takes and not command.takes.startswith("["):
+        raise click.UsageError(f"\\{word.lower()} takes {command.takes}")
+    command.act(session, argument)
+
+
+# how questions are asked
+
+
+def _epsilon(session: Session, text: str) -> None:
+    session.settings = session.settings.with_price(_positive(text))
+    click.echo(f"questions cost ε {session.settings.epsilon:g} from now on")
+
+
+def _error(session: Session, text: str) -> None:
+    session.settings = session.settings.with_error(_positive(text))
+    click.echo(f"questions are asked to within ± {session.settings.error:g} from now on, at the price that takes")
+
+
+def _confidence(session: Session, text: str) -> None:
+    wanted = _positive(text)
+    if wanted >= 1:
+        raise click.UsageError("a confidence lies between 0 and 1: write \\confidence 0.95")
+    session.settings = replace(session.settings, confidence=wanted)
+    click.echo(f"intervals hold with {100 * wanted:.6g} % from now on")
+
+
+def _analyst(session: Session, name: str) -> None:
+    session.curator.budget(name or None)  # refuses whom the policy does not know
+    session.settings = replace(session.settings, analyst=name or None)
+    click.echo(f"the share of {printable(name)} pays from now on" if name else "no analyst's share pays from now on")
+
+
+def _positive(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 < found < math.inf:
+        raise click.UsageError(f"{printable(text)} is not a number above 0: write one such as 0.1")
+    return found
+
+
+# looking
+
+
+def _budget(session: Session, _: str) -> None:
+    from discreet.cli.budget import draw_balances
+
+    curator, analyst = session.curator, session.settings.analyst
+    wanted = [None, *curator.policy.analysts] if analyst is None else [analyst]
+    draw_balances({who: curator.budget(who) for who in wanted}, curator.policy.budget.delta)
+
+
+def _ledger(session: Session, text: str) -> None:
+    from discreet.cli.ledger import draw_entries, entry_dict
+
+    if text and not (text.isascii() and text.isdecimal() and int(text[:9])):
+        raise click.UsageError("\\ledger takes a whole number above 0, or nothing: \\ledger 10")
+    last = int(text[:9]) if text else 0
+    draw_entries([entry_dict(entry) for entry in session.curator.entries()[-last:]])
+
+
+def _tables(session: Session, name: str) -> None:
+    from discreet.cli.tables import draw_tables
+
+    found = session.curator.tables()
+    if name:
+        folded = {known.casefold(): known for known in found}
+        if name.casefold() not in folded:
+            near = suggest(name, found) or ", ".join(found)
+            raise click.UsageError(f"there is no table {printable(name)}; there is: {printable(near)}")
+        found = {folded[name.casefold()]: found[folded[name.casefold()]]}
+    draw_tables(found)
+
+
+def _preview(session: Session, sql: str) -> None:
+    draw(session.preview(sql, session.settings))
+
+
+def _help(_: Session, __: str) -> None:
+    click.echo("a statement ends with ; or an empty line; Tab completes, Ctrl-C clears the line, Ctrl-D ends")
+    draw(table(["", ""], [[f"\\{name} {command.takes}", command.says] for name, command in COMMANDS.items()]))
+
+
+# the last answer
+
+
+def _save(session: Session, name: str) -> None:
+    answer = _last(session)
+    path = Path(name).expanduser()
+    formats = {".csv": lambda: csv_of(answer), ".json": lambda: json.dumps(plain(answer.to_dict())) + "\n"}
+    if path.suffix.lower() not in formats:
+        raise click.UsageError("answers are saved as .csv or .json: name such a file")
+    write_new(path, formats[path.suffix.lower()]())
+    click.echo(f"wrote {printable(str(path))}")
+
+
+def _plot(session: Session, name: str) -> None:
+    answer = _last(session)
+    path = Path(name).expanduser() if name else _free_name()
+    if path.suffix.lower() not in PICTURES:
+        raise click.UsageError(f"pictures are saved as {', '.join(PICTURES)}: name such a file")
+    if path.exists():
+        raise click.UsageError(f"{path} exists already: name a new file, or remove it")
+    try:
+        answer.plot().save(str(path))
+    except ImportError as missing:
+        raise click.UsageError(printable(str(missing))) from None
+    click.echo(f"wrote {printable(str(path))}")
+
+
+def _free_name() -> Path:
+    return next(path for number in count(1) if not (path := Path(f"answer-{number}.svg")).exists())
+
+
+def _last(session: Session) -> Answer:
+    if session.answer is None:
+        raise click.UsageError("there is no answer yet: ask a question first")
+    return session.answer
+
+
+def _quit(_: Session, __: str) -> None:
+    raise EOFError
+
+
+PICTURES: Final = (".svg", ".png", ".pdf", ".html", ".json")
+COMMANDS: Final = {
+    "epsilon": Command("PRICE", "what a question costs from now on", _epsilon),
+    "error": Command("HALF-WIDTH", "ask for this accuracy from now on; the price is found", _error),
+    "confidence": Command("SHARE", "how sure intervals are, such as 0.95", _confidence),
+    "analyst": Command("[NAME]", "whose share pays; without a name nobody's", _analyst),
+    "budget": Command("", "what may be spent, is spent and remains", _budget),
+    "ledger": Command("[N]", "what was asked and charged; the last N", _ledger),
+    "tables": Command("[TABLE]", "tables, columns, bounds and keys", _tables),
+    "preview": Command("SQL", "price and error in full; free", _preview),
+    "plot": Command("[FILE]", "draw the last answer into a file", _plot),
+    "save": Command("FILE", "write the last answer as .csv or .json", _save),
+    "help": Command("", "this list", _help),
+    "quit": Command("", "end; also exit, quit and Ctrl-D", _quit),
+}
+"""Every command by its name."""

@@ -1,0 +1,133 @@
+"""What could stand at the cursor: decided by the text before it, without a parser, for text that is not finished."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from discreet.cli.shell.backslash import COMMANDS
+from discreet.cli.shell.statements import split
+from discreet.cli.shell.vocabulary import KEYWORDS, OPTIONS, Vocabulary
+
+_NAME: Final = r'(?:[^\W\d]\w*|"(?:[^"]|"")*")'
+_VALUE: Final = re.compile(
+    rf"({_NAME})\s*(?:=|<>|!=|(?:NOT\s+)?IN\s*\((?:\s*'(?:[^']|'')*'\s*,)*)\s*'((?:[^']|'')*)\Z", re.I
+)
+_FIELD: Final = re.compile(rf'({_NAME})\.("?\w*)\Z')
+_TABLE: Final = re.compile(r'\b(?:FROM|JOIN)\s+("?\w*)\Z', re.I)
+_OPTION: Final = re.compile(r"\bOPTIONS\s*\([^()]*?(\w*)\Z", re.I)
+_LAST: Final = re.compile(r'"?\w*\Z')
+_COMMAND: Final = re.compile(r"\s*\\(\w*)\Z")
+_ARGUMENT: Final = re.compile(r"\s*\\(\w+)\s+(.*)\Z", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A text, how many letters before the cursor it replaces, and what it is."""
+
+    text: str
+    replaces: int
+    is_a: str
+
+
+def choices(vocabulary: Vocabulary, before: str, after: str = "") -> list[Choice]:
+    """What could stand where the cursor is, between the text before it and the text after it."""
+    above, end, line = before.rpartition("\n")
+    if line.lstrip().startswith("\\") and not split(above + end).rest:
+        return list(_of_command(vocabulary, line))
+    begun = split(before)
+    return list(_of_sql(vocabulary, before[begun.start :], begun.open, after.partition(";")[0]))
+
+
+def _of_command(vocabulary: Vocabulary, line: str) -> Iterator[Choice]:
+    named = _COMMAND.match(line)
+    if named:
+        yield from _begin(COMMANDS, named[1], "command")
+        return
+    given = _ARGUMENT.match(line)
+    complete = _ARGUMENTS.get(given[1].lower()) if given else None
+    if given and complete:
+        yield from complete(vocabulary, given[2])
+
+
+def _of_sql(vocabulary: Vocabulary, before: str, opened: str, after: str) -> Iterator[Choice]:
+    if opened == "'":
+        yield from _values(vocabulary, before)
+    elif opened in ("", '"'):
+        for pattern, complete in _PLACES:
+            found = pattern.search(before)
+            if found:
+                yield from complete(vocabulary, found, before + after)
+                return
+
+
+def _values(vocabulary: Vocabulary, before: str) -> Iterator[Choice]:
+    """Declared values, where a column is compared with a text."""
+    found = _VALUE.search(before)
+    if found:
+        values = vocabulary.values.get(_bare(found[1]), ())
+        for choice in _begin(values, found[2], "value"):
+            yield Choice(f"{choice.text}'", choice.replaces, choice.is_a)
+
+
+def _fields(vocabulary: Vocabulary, found: re.Match[str], text: str) -> Iterator[Choice]:
+    """After a point: the columns of that table, or of the one that the alias stands for."""
+    for table, columns in vocabulary.tables.items():
+        alias = rf"{re.escape(table)}\s+(?:AS\s+)?{re.escape(found[1])}(?!\w)"
+        if _bare(table) == _bare(found[1]) or re.search(alias, text, re.I):
+            yield from _begin(columns, found[2], "column")
+
+
+def _tables(vocabulary: Vocabulary, found: re.Match[str], _: str) -> Iterator[Choice]:
+    yield from _begin(vocabulary.tables, found[1], "table")
+
+
+def _options(_: Vocabulary, found: re.Match[str], __: str) -> Iterator[Choice]:
+    yield from _begin(OPTIONS, found[1], "option")
+
+
+def _anything(vocabulary: Vocabulary, found: re.Match[str], text: str) -> Iterator[Choice]:
+    """Columns of the tables that are named, or of all while none is; then all other words."""
+    words = set(re.findall(r"\w+", text.lower()))
+    named = [table for table in vocabulary.tables if _bare(table) in words] or vocabulary.tables
+    columns = dict.fromkeys(column for table in named for column in vocabulary.tables[table])
+    yield from _begin(columns, found[0], "column")
+    yield from _begin(vocabulary.tables, found[0], "table")
+    if found[0]:
+        yield from _in_its_case(vocabulary.functions, found[0], "function")
+    yield from _in_its_case(KEYWORDS, found[0], "keyword")
+
+
+Place = Callable[[Vocabulary, re.Match[str], str], Iterator[Choice]]
+_PLACES: Final[tuple[tuple[re.Pattern[str], Place], ...]] = (
+    (_OPTION, _options),
+    (_FIELD, _fields),
+    (_TABLE, _tables),
+    (_LAST, _anything),
+)
+"""The first that fits decides."""
+_ARGUMENTS: Final[dict[str, Callable[[Vocabulary, str], Iterable[Choice]]]] = {
+    "analyst": lambda vocabulary, text: _begin(vocabulary.analysts, text, "analyst"),
+    "tables": lambda vocabulary, text: _begin(vocabulary.tables, text, "table"),
+    "preview": choices,
+}
+"""What can follow a command."""
+
+
+def _begin(options: Iterable[str], prefix: str, is_a: str) -> Iterator[Choice]:
+    """The options that begin like this, whatever the case."""
+    for option in options:
+        if option.lower().startswith(prefix.lower()) or option.lower().startswith(f'"{prefix.lower()}'):
+            yield Choice(option, len(prefix), is_a)
+
+
+def _in_its_case(options: Iterable[str], prefix: str, is_a: str) -> Iterator[Choice]:
+    """The same, in small letters for those who write them."""
+    for choice in _begin(options, prefix, is_a):
+        yield Choice(choice.text.lower(), choice.replaces, is_a) if prefix.islower() else choice
+
+
+def _bare(name: str) -> str:
+    return name.strip('"').replace('""', '"').lower()

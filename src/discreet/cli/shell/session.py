@@ -1,0 +1,134 @@
+"""What a conversation remembers: the prices and names that hold from now on, and the last answer."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from types import FrameType
+from typing import Any, Final, TypeVar
+
+from discreet.accounting import Concentrated, Pure
+from discreet.cli.shell.bar import Bar
+from discreet.curator.answers import Answer, Preview
+from discreet.curator.door import Curator
+from discreet.errors import Refused
+from discreet.sql.clause import EXPLAIN
+from discreet.sql.read import statement
+
+Found = TypeVar("Found")
+USUAL: Final = 0.1
+"""The price where nobody named one, and somebody looks at it before it is paid."""
+
+
+class Interrupted(Exception):  # noqa: N818  (somebody wanted it so)
+    """Ctrl-C while something ran."""
+
+    def __init__(self, *, charged: bool) -> None:
+        super().__init__(charged)
+        self.charged = charged
+
+    def __str__(self) -> str:
+        if self.charged:
+            return "interrupted; the question was charged before, and stays charged"
+        return "interrupted; nothing was charged"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How questions are asked: for a price or for an accuracy, how sure, and who pays."""
+
+    epsilon: float | None = None
+    error: float | None = None
+    confidence: float = 0.95
+    analyst: str | None = None
+
+    def with_price(self, epsilon: float) -> Settings:
+        return replace(self, epsilon=epsilon, error=None)
+
+    def with_error(self, error: float) -> Settings:
+        return replace(self, epsilon=None, error=error)
+
+    def arguments(self, sql: str) -> dict[str, Any]:
+        """What the curator is told; a question that names its own price is asked without another."""
+        price = {} if names_price(sql) else {"epsilon": self.epsilon, "error": self.error}
+        return {**price, "confidence": self.confidence, "analyst": self.analyst}
+
+
+@dataclass(slots=True)
+class Session:
+    """One conversation with a curator."""
+
+    curator: Curator
+    settings: Settings
+    bar: Bar = field(default_factory=Bar)
+    dummy: bool = False
+    answer: Answer | None = None
+    """The last one."""
+
+    def with_usual_price(self) -> None:
+        """Give questions a price where none was named, within the policy's limit."""
+        if self.settings.epsilon is None and self.settings.error is None:
+            limit = self.curator.policy.max_price
+            self.settings = self.settings.with_price(USUAL if limit is None else min(USUAL, float(limit)))
+
+    def preview(self, sql: str, settings: Settings) -> Preview:
+        return self._run(sql, lambda: self.curator.preview(sql, **settings.arguments(sql)))
+
+    def ask(self, sql: str, settings: Settings) -> Answer:
+        self.answer = self._run(sql, lambda: self.curator.query(sql, **settings.arguments(sql)))
+        return self.answer
+
+    def _run(self, sql: str, act: Callable[[], Found]) -> Found:
+        """Run something that Ctrl-C may interrupt, wherever it is then.
+
+        Between charge and answer the curator tells any failure in one fixed text, so what it says does not show that
+        somebody interrupted it: the signal itself is remembered.
+        """
+        begun = datetime.now(UTC).isoformat(timespec="milliseconds")
+        with _noticing() as signals:
+            try:
+                with self.bar.running():
+                    return act()
+            except (Exception, KeyboardInterrupt):
+                if not signals:
+                    raise
+        raise Interrupted(charged=self._charged_since(sql, begun))
+
+    def _charged_since(self, sql: str, begun: str) -> bool:
+        return any(entry.question == sql and entry.at >= begun for entry in self.curator.entries())
+
+
+@contextmanager
+def _noticing() -> Iterator[list[int]]:
+    """The signals of Ctrl-C that came while the block ran; each raises KeyboardInterrupt, as usual."""
+    seen: list[int] = []
+
+    def notice(number: int, _: FrameType | None) -> None:
+        seen.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        yield seen
+        return
+    signal.signal(signal.SIGINT, notice)
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def names_price(sql: str) -> bool:
+    """Whether a question's own clause says what it costs."""
+    with suppress(Refused):  # what is wrong with the text is told when it is asked
+        options = statement(sql).options
+        return any(price is not None for price in (options.epsilon, options.rho, options.error))
+    return False
+
+
+def is_free(sql: str, preview: Preview) -> bool:
+    """Whether asking costs nothing: the answer is kept, nothing private is read, or only the price is asked."""
+    return preview.cached or preview.loss in (Pure(0), Concentrated(0)) or EXPLAIN.match(sql) is not None

@@ -1,0 +1,154 @@
+"""The conversation in a terminal: a prompt that edits, remembers and completes, and a question about every price."""
+
+from __future__ import annotations
+
+import os
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import click
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition, completion_is_selected
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.typeahead import clear_typeahead
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.lexers import PygmentsLexer
+
+from discreet.cli.failures import REFUSED, NobodyReads
+from discreet.cli.output import printable
+from discreet.cli.shell.agreement import agree
+from discreet.cli.shell.completion import choices
+from discreet.cli.shell.mending import mended
+from discreet.cli.shell.performing import is_gone, perform
+from discreet.cli.shell.session import Session, Settings
+from discreet.cli.shell.statements import is_finished, split
+from discreet.cli.shell.vocabulary import Vocabulary
+from discreet.cli.shell.words import prompt_of
+from discreet.curator.showing import MOST
+
+HISTORY: Final = "shell_history"
+"""In the state folder, beside the ledger: what was asked is there already, and only its owner may look."""
+LARGEST: Final = 10_000_000
+"""Bytes of history from which on nothing more is remembered."""
+
+
+def converse(session: Session) -> None:
+    """Talk until the other side has said its last word."""
+    session.with_usual_price()
+    terminal = Terminal(session)
+    click.echo("statements end with ;   \\help lists the commands   \\quit ends")
+    begun = ""
+    while True:
+        try:
+            text = terminal.read(begun)
+            begun = ""
+            for statement in split(text).all:
+                failure = perform(session, statement, terminal.agree, most=MOST)
+                if failure is not None and failure.exit == REFUSED:
+                    begun = mended(session, statement, failure)
+        except KeyboardInterrupt:
+            begun = ""
+        except EOFError:
+            return
+        except OSError as error:
+            if is_gone(error):
+                raise NobodyReads from None
+            raise
+
+
+class Terminal:
+    """Reads statements and replies from the keyboard."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._statements: PromptSession[str] = PromptSession(
+            multiline=True,
+            prompt_continuation=_continuation,
+            history=_history(session.curator.policy.state / HISTORY),
+            completer=_Completer(Vocabulary.of(session.curator)),
+            complete_while_typing=False,
+            lexer=PygmentsLexer.from_filename("question.sql"),
+            key_bindings=_keys(),
+        )
+        self._replies: PromptSession[str] = PromptSession(history=InMemoryHistory())
+
+    def read(self, begun: str) -> str:
+        """The next text, which may hold several statements."""
+        return self._statements.prompt(_shown_prompt(self._session), default=begun)
+
+    def agree(self, session: Session, sql: str) -> Settings | None:
+        return agree(session, sql, self._reply)
+
+    def _reply(self, question: str) -> str:
+        """What is typed once the question is there: what was typed before cannot have meant it."""
+        clear_typeahead(self._replies.app.input)
+        with suppress(termios.error, OSError, ValueError):
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+        try:
+            return self._replies.prompt(question)
+        except (KeyboardInterrupt, EOFError):
+            return "n"
+
+
+def _shown_prompt(session: Session) -> str:
+    """The prompt; a ledger that cannot be read now is told with the next question, not here."""
+    with suppress(Exception):
+        return prompt_of(session)
+    return f"{printable(session.curator.policy.name)}> "
+
+
+def _continuation(width: int, _: int, __: int) -> str:
+    return "… ".rjust(width)
+
+
+def _keys() -> KeyBindings:
+    keys = KeyBindings()
+    finished = Condition(lambda: _is_finished(get_app().current_buffer.document))
+
+    @keys.add("enter", filter=finished & ~completion_is_selected)
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    return keys
+
+
+def _is_finished(document: Document) -> bool:
+    """Whether Enter ends the text: in a line before the last it makes room for another."""
+    return document.on_last_line and is_finished(document.text)
+
+
+class _Completer(Completer):
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:  # noqa: ARG002
+        for choice in choices(self._vocabulary, document.text_before_cursor, document.text_after_cursor):
+            yield Completion(choice.text, -choice.replaces, display=printable(choice.text), display_meta=choice.is_a)
+
+
+class _Remembered(FileHistory):
+    """A history that never stands in the way: what cannot be written is remembered until the end only."""
+
+    def store_string(self, string: str) -> None:
+        with suppress(OSError, UnicodeError):
+            super().store_string(string)
+
+
+def _history(path: Path) -> History:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            os.fchmod(descriptor, 0o600)
+            small = os.fstat(descriptor).st_size < LARGEST
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return InMemoryHistory()
+    return _Remembered(str(path)) if small else InMemoryHistory()

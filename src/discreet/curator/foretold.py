@@ -1,0 +1,185 @@
+"""How exact an answer will be: known from the noise alone, before anything is drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final
+
+from discreet.accounting.distributions import DiscreteLaplace, Noise
+from discreet.curator.intervals import Intervals, Noises, aggregates_in, missing
+from discreet.curator.results import noisy_items
+from discreet.sql.aggregates import Aggregate
+from discreet.sql.expression import Expr
+from discreet.sql.formulas import Both, Mean, Recentred, Total, width
+from discreet.sql.measures import Measure, Product, Sum
+from discreet.sql.plan import Plan
+from discreet.sql.relation import Released
+from discreet.sql.release import Release
+
+Drawn = Sequence[Sequence[Noise | None]]
+"""The noise of each measure of each release."""
+SIZES: Final = (100, 1_000, 10_000)
+"""Group sizes for which the error of an average is foretold."""
+TYPICAL: Final = 1_000
+"""The group size of averages where the question names none."""
+_LINEAR: Final = frozenset({"+", "-", "NEGATE"})
+_FORETOLD: Final = (Total, Recentred, Mean, Both)
+
+
+def errors(plan: Plan, noises: Drawn, confidence: Fraction) -> dict[str, float]:
+    """The half-width of each noisy column at most; of an average, in groups of the least size that is shown."""
+    found = {}
+    for label, expr in noisy_items(plan):
+        half = half_width(plan, _named(plan, noises), confidence, expr)
+        if half is not None:
+            found[label] = half
+    return found
+
+
+def averages(plan: Plan, noises: Drawn, confidence: Fraction) -> dict[str, dict[int, float]]:
+    """How the error of an average falls with the size of a group."""
+    found: dict[str, dict[int, float]] = {}
+    for label, expr in noisy_items(plan):
+        aggregate = aggregate_of(plan, expr)
+        if aggregate is not None and isinstance(aggregate.formula, Mean):
+            named = _named(plan, noises)
+            sizes = {size: half_width(plan, named, confidence, expr, size) for size in SIZES}
+            found[label] = {size: half for size, half in sizes.items() if half is not None}
+    return found
+
+
+def shown_release(plan: Plan) -> Release:
+    """The release whose rows are shown."""
+    assert isinstance(plan.below, Released)
+    return plan.releases[plan.below.number]
+
+
+def _named(plan: Plan, noises: Drawn) -> Noises:
+    assert isinstance(plan.below, Released)
+    return dict(zip(shown_release(plan).measures, noises[plan.below.number], strict=True))
+
+
+def aggregate_of(plan: Plan, expr: Expr) -> Aggregate | None:
+    """The aggregate that an expression is, if it is nothing more than that."""
+    if not isinstance(plan.below, Released):
+        return None
+    return aggregates_in(shown_release(plan), expr).get(expr.sql)
+
+
+def foretellable(plan: Plan, expr: Expr) -> bool:
+    """Whether the width of an expression's interval does not depend on what is drawn."""
+    used = aggregates_in(shown_release(plan), expr)
+    return _linear(expr) and all(isinstance(aggregate.formula, _FORETOLD) for aggregate in used.values())
+
+
+def half_width(plan: Plan, noises: Noises, confidence: Fraction, expr: Expr, size: int | None = None) -> float | None:
+    """Half of the widest interval that an expression can have; None where it is not known in advance.
+
+    Linear expressions of counts and sums have one width. That of an average depends on its group: it is the widest for
+    groups of this size, or of the least size that HAVING lets through.
+    """
+    if not foretellable(plan, expr):
+        return None
+    release = shown_release(plan)
+    used = aggregates_in(release, expr)
+    values = {measure: [0] * measure.length for measure in release.measures}
+    miss = missing(used.values(), confidence)
+    for aggregate in used.values():
+        if isinstance(aggregate.formula, Mean):
+            total, count = aggregate.measures
+            rows = size or group_size(plan, aggregate, noises, confidence) or TYPICAL
+            strays = aggregate.formula.astray(_noise(noises[total]), _noise(noises[count]), 2 * miss)
+            # the widest interval is the one whose end just reaches the bound
+            values[count] = [rows] * count.length
+            values[total] = [max(math.floor(aggregate.formula.radius * rows - strays), 0)]
+    interval = Intervals(release, noises, values, confidence).interval(expr, 0)
+    return None if interval is None else (interval[1] - interval[0]) / 2
+
+
+def _noise(noise: Noise | None) -> Noise:
+    assert noise is not None
+    return noise
+
+
+def group_size(plan: Plan, average: Aggregate, noises: Noises, confidence: Fraction) -> int | None:
+    """How many rows are averaged at least in the groups that HAVING lets through: HAVING COUNT(x) >= 100.
+
+    COUNT(*) is as good where the policy says that x is never NULL, but for the noise on how often it is.
+    """
+    total, count = average.measures
+    nullable = isinstance(total, Sum) and total.steps.expr.domain.nullable
+    found = []
+    for place, aggregate in enumerate(shown_release(plan).aggregates):
+        least = [_least(part, f'"a{place}"') for part in _conjuncts(plan.after.having)]
+        rows = max((rows for rows in least if rows is not None), default=0)
+        if isinstance(aggregate.formula, Total) and aggregate.measures == (count,):
+            found.append(rows)
+        elif isinstance(aggregate.formula, Both) and aggregate.measures == (count,) and not nullable:
+            found.append(rows - width(_noise(noises[count]), confidence))
+    return max((rows for rows in found if rows > 0), default=None)
+
+
+def _conjuncts(expr: Expr | None) -> list[Expr]:
+    if expr is None:
+        return []
+    if expr.function is not None and expr.function.name == "AND":
+        return [part for argument in expr.arguments for part in _conjuncts(argument)]
+    return [expr]
+
+
+_TURNED: Final = {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}
+
+
+def _least(expr: Expr, column: str) -> int | None:
+    """n where the condition says that a count is at least n."""
+    if expr.function is None or expr.function.name not in _TURNED:
+        return None
+    sign, (left, right) = expr.function.name, expr.arguments
+    if left.constant:
+        sign, left, right = _TURNED[sign], right, left
+    value = right.value if right.constant else None
+    if left.sql != column or sign not in (">=", ">") or not isinstance(value, (int, Fraction)):
+        return None
+    return math.ceil(value) if sign == ">=" else math.floor(value) + 1
+
+
+def _linear(expr: Expr) -> bool:
+    if expr.function is None:
+        return True
+    if expr.function.name in ("*", "/"):
+        left, right = expr.arguments
+        return (_linear(left) and right.constant) or (expr.function.name == "*" and left.constant and _linear(right))
+    return expr.function.name in _LINEAR and all(_linear(argument) for argument in expr.arguments)
+
+
+def words(plan: Plan, noises: Drawn) -> dict[str, str]:
+    """The noise of each noisy column, in words."""
+    found = {}
+    for label, expr in noisy_items(plan):
+        named, aggregate = _named(plan, noises), aggregate_of(plan, expr)
+        if aggregate is None:
+            found[label] = "computed from noisy values"
+        else:
+            parts = [_word(named[m], _step(aggregate, m), m.words) for m in aggregate.measures]
+            found[label] = " and ".join(parts) if len(parts) > 1 else parts[0].split(" on ")[0]
+    return found
+
+
+def _step(aggregate: Aggregate, measure: Measure) -> Fraction:
+    """What one step of a measure means, in units of the values."""
+    if isinstance(measure, Sum):
+        return measure.steps.step
+    if isinstance(measure, Product):
+        return measure.left.step * measure.right.step
+    return aggregate.formula.step if isinstance(aggregate.formula, Total) else Fraction(1)
+
+
+def _word(noise: Noise | None, step: Fraction, measure: str) -> str:
+    if noise is None:
+        return f"chosen by the exponential mechanism on {measure}"
+    if isinstance(noise, DiscreteLaplace):
+        return f"discrete Laplace noise of scale {float(noise.scale * step):.4g} on {measure}"
+    sigma = float(noise.spread) ** 0.5 * float(step)
+    return f"discrete Gaussian noise of σ {sigma:.4g} on {measure}"

@@ -1,0 +1,80 @@
+"""Where exact values lie, as far as the noise tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+
+from discreet.accounting.distributions import Noise
+from discreet.curator.released import numbers
+from discreet.policy import Kind
+from discreet.sql.aggregates import Aggregate
+from discreet.sql.domain import Domain
+from discreet.sql.expression import Expr
+from discreet.sql.formulas import Both, Interval, Mean, Part, Recentred
+from discreet.sql.measures import Measure
+from discreet.sql.release import Release
+
+Noises = Mapping[Measure, Noise | None]
+Values = Mapping[Measure, Sequence[int]]
+
+
+class Intervals:
+    """Intervals of aggregates from those of their measures.
+
+    Theorem  An interval of an expression over m measures holds with the confidence 1 − β asked for.
+    Proof    Each measure lies in its own interval except with probability β/m, all of them except with β; the rules of
+             interval arithmetic do the rest. Sums of noises have intervals of their own and count as further measures.
+    """
+
+    def __init__(self, release: Release, noises: Noises, values: Values, confidence: Fraction) -> None:
+        self._release = release
+        self._noises = noises
+        self._values = values
+        self._confidence = confidence
+
+    def interval(self, expr: Expr, place: int) -> tuple[float, float] | None:
+        used = aggregates_in(self._release, expr)
+        miss = missing(used.values(), self._confidence)
+        facts = {}
+        for sql, aggregate in used.items():
+            found = self._of(aggregate, place, miss)
+            if found is None:
+                return None
+            facts[sql] = _domain(found)
+        low, high = expr.under(facts).numbers
+        if low is None or high is None:
+            return None
+        return _plain(low), _plain(high)
+
+    def _of(self, aggregate: Aggregate, place: int, miss: Fraction) -> Interval | None:
+        noisy = numbers(aggregate, self._values, place)
+        return aggregate.formula.interval(
+            [
+                Part(values, self._noises[measure], miss)
+                for measure, values in zip(aggregate.measures, noisy, strict=True)
+            ]
+        )
+
+
+def aggregates_in(release: Release, expr: Expr) -> dict[str, Aggregate]:
+    """The aggregates that an expression is made of, by the text of their columns."""
+    columns = expr.columns()
+    named = ((f'"a{place}"', aggregate) for place, aggregate in enumerate(release.aggregates))
+    return {sql: aggregate for sql, aggregate in named if sql in columns}
+
+
+def missing(used: Iterable[Aggregate], confidence: Fraction) -> Fraction:
+    """How often the interval of each measure may miss, so that all of them hold with the confidence."""
+    summed = (Both, Mean, Recentred)
+    parts = {(m, type(a.formula) if isinstance(a.formula, summed) else None) for a in used for m in a.measures}
+    return (1 - confidence) / max(len(parts), 1)
+
+
+def _domain(interval: Interval) -> Domain:
+    low, high = interval
+    return Domain(Kind.NUMBER, low, high, certain=True)
+
+
+def _plain(edge: Fraction) -> int | float:
+    return int(edge) if edge.denominator == 1 and abs(edge) < 2**53 else float(edge)
