@@ -268,8 +268,6 @@ class Writer:
     def _bucket(self, field: Field) -> Key | None:
         """Cut where the bounds fall on no edge: there floats could list one bucket more."""
         column, count = field.column, self.dice.choice([2, 4, 5])
-        if column.kind == "number" and column.nullable:
-            return None  # NULL is declared as a key, but functions of such a number lose it (`domain.loosened`)
         span = column.high - column.low
         low, high = (Fraction(float(end)) for end in (column.low - span / 7, column.high - span / 3))
 

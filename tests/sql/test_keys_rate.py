@@ -70,7 +70,9 @@ def opened(hook: Select = select, rows: Sequence[Mapping[str, Any]] = (*COMMON, 
 
 
 def priced(curator: Curator, text: str, **price: Any) -> Question:
-    return curator._ask(1, text, price.get("epsilon"), price.get("rho"), price.get("delta"), None, 0.95, None, None, None)
+    return curator._ask(
+        1, text, price.get("epsilon"), price.get("rho"), price.get("delta"), None, 0.95, None, None, None
+    )
 
 
 def lonely(cell: tuple[Any, ...]) -> bool:

@@ -200,9 +200,7 @@ class Ledger:
             price = grant.unlimited.admit(loss).units
         except Refused:
             return 0  # of another currency
-        fitting = [
-            max(limit - used, 0) // each for limit, used, each in zip(limits, spent, price, strict=True) if each
-        ]
+        fitting = [max(limit - used, 0) // each for limit, used, each in zip(limits, spent, price, strict=True) if each]
         if not fitting:
             return None
         return min(fitting) if analyst is None else min(*fitting, self.carries(loss) or 0)

@@ -230,7 +230,11 @@ def loosened(a: Domain) -> Domain:
     low, high = a.numbers
     if a.kind is not Kind.NUMBER:
         return a
-    return number(None if low is None else low - abs(low) * _SLIP, None if high is None else high + abs(high) * _SLIP)
+    least, most = (
+        (None if low is None else low - abs(low) * _SLIP),
+        (None if high is None else high + abs(high) * _SLIP),
+    )
+    return number(least, most).but(nullable=a.nullable, certain=a.certain)
 
 
 def rounded(a: Domain, digits: int = 0) -> Domain:

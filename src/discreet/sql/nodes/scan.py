@@ -43,7 +43,8 @@ class Scan:
         owner = self.table.owner
         if owner is None or owner.column is None:
             return Owner(None, frozenset())
-        return Owner(name(UNIT), frozenset({owner.column.lower()}))
+        own = {column.lower() for column in self.table.columns} if owner.path else set()
+        return Owner(name(UNIT), frozenset({owner.column.lower()} - own))  # a column of that name is another one
 
     @property
     def _ranked(self) -> bool:
