@@ -39,6 +39,8 @@ _HOMES = {
     "accounting": "",
     "mechanisms": "",
     "open": "curator.door",
+    "load_ipython_extension": "notebook",
+    "unload_ipython_extension": "notebook",
 }
 
 

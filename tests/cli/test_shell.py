@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import re
@@ -11,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -475,6 +478,17 @@ def test_an_answer_is_saved_once(session: Session, tmp_path: Path) -> None:
 def test_csv_is_no_formula() -> None:
     found = answer(columns=["=x", "n"], rows=[("@evil", 1), (None, 2)], intervals=[{"n": (0.0, 2.0)}, {}])
     assert csv_of(found).splitlines() == ["'=x,n,n_low,n_high", "'@evil,1,0.0,2.0", ",2,,"]
+
+
+def test_lists_are_written_as_json_with_their_ends() -> None:
+    items = [{"value": date(2026, 1, 2), "count": 7}, {"value": None, "count": -1}]
+    found = answer(columns=["h"], rows=[(items,), (None,)], intervals=[{"h": [(4, 10), (-4, 2)]}, {}])
+    ((heading,), (cell,), nothing) = csv.reader(io.StringIO(csv_of(found)))
+    assert (heading, nothing) == ("h", [""])
+    assert json.loads(cell) == [
+        {"value": "2026-01-02", "count": 7, "low": 4, "high": 10},
+        {"value": None, "count": -1, "low": -4, "high": 2},
+    ]
 
 
 def test_an_answer_is_drawn_into_a_file_that_is_named(

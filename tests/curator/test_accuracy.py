@@ -158,6 +158,8 @@ def test_lists_promise_each_count() -> None:
     with asking("pure", epsilon=20) as curator:
         found = curator.query("SELECT HISTOGRAM(x, 5) AS h FROM t", error=30)
         assert amount(found.loss)["epsilon"] > Fraction(1, 10)
+        counts = [item["count"] for item in found.rows[0][0]]
+        assert found.intervals == [{"h": [(count - 30, count + 30) for count in counts]}]
         assert curator.query("SELECT HISTOGRAM(x, 5) AS h FROM t", error=35).cached
 
 

@@ -375,6 +375,99 @@ def test_html_is_escaped_and_needs_nothing_from_elsewhere() -> None:
     assert read.text.count("<script>alert('\"&')</script>\\x00") == 5
 
 
+# lists
+
+
+TOP = [{"value": "a\x1b", "count": 1041}, {"value": None, "count": -3}]
+LISTS: dict[str, Any] = {
+    "columns": ["ward", "h"],
+    "rows": [("A", TOP), ("B", [{"value": "b" * 40, "count": 7}]), ("C", None)],
+    "intervals": [{"h": [(1011, 1071), (-33, 27)]}, {"h": [(-23, 37)]}, {}],
+    "noise": {"h": "discrete Laplace, scale 10"},
+}
+SHOWN_LISTS = f"""\
+ward   h (95 %)
+{"─" * 55}
+A      a\\x1b  1,041 ± 30
+       NULL      -3 ± 30
+B      {"b" * 40}  7 ± 30
+C      NULL
+"""
+
+
+def test_lists_show_a_line_for_each_count_with_its_margin() -> None:
+    assert str(answer(**LISTS)).startswith(SHOWN_LISTS)
+    cells = Reader(answer(**LISTS)._repr_html_()).cells
+    assert cells[:4] == ["ward", "h (95 %)", "A", "a\\x1b  1,041 ± 30\nNULL      -3 ± 30"]
+    bins = [{"value": place / 3, "count": place} for place in range(2000)]
+    long = answer(columns=["h"], rows=[(bins,)], intervals=[{"h": [(n - 1, n + 2) for n in range(2000)]}], noise={})
+    lines = str(long).splitlines()
+    assert [line.split() for line in lines[3:5]] == [["0.333333", "1", "0", "…", "3"], ["0.666667", "2", "1", "…", "4"]]
+    assert lines[52] == "… and 1,950 more"
+    assert "1,999" in "".join(cell.text for cell in answer_parts(long, most=None).columns[0].cells)
+
+
+def test_narrow_terminals_show_lists_row_by_row() -> None:
+    console = Console(width=30, color_system=None)
+    bins = [{"value": 2.5 * place, "count": 10**place} for place in range(4)]
+    known = {"h": [(item["count"] - 300, item["count"] + 300) for item in bins], "n": (0, 2222)}
+    with console.capture() as captured:
+        console.print(answer(columns=["ward", "n", "h"], rows=[("A", 1111, bins)], intervals=[known]))
+    assert [line.rstrip() for line in captured.get().splitlines()[:6]] == [
+        "ward      A",
+        "n         1,111 ± 1,111 (95 %)",
+        "h (95 %)  0        1 ± 300",
+        "          2.5     10 ± 300",
+        "          5      100 ± 300",
+        "          7.5  1,000 ± 300",
+    ]
+
+
+@pytest.mark.parametrize("known", [None, (1, 3), [], [(1, 3)], [(1, 3), (1, math.inf)]])
+def test_lists_are_shown_whatever_is_known_of_them(known: Any) -> None:
+    found = answer(columns=["h"], rows=[(TOP,)], intervals=[{"h": known}], noise={"h": ""})
+    assert "1,041" in str(found)
+    assert found.to_arrow()["h"].to_pylist()[0][0]["count"] == 1041
+    assert found.plot().to_dict()
+
+
+def test_the_items_of_lists_have_their_ends_as_fields() -> None:
+    found = answer(**LISTS)
+    expected = [
+        [
+            {"value": "a\x1b", "count": 1041, "low": 1011, "high": 1071},
+            {"value": None, "count": -3, "low": -33, "high": 27},
+        ],
+        [{"value": "b" * 40, "count": 7, "low": -23, "high": 37}],
+        None,
+    ]
+    for frame in (found.to_polars(), found.to_arrow(), found.to_pandas()):
+        assert list(getattr(frame, "column_names", frame.columns)) == ["ward", "h"]
+    assert found.to_polars()["h"].to_list() == expected
+    assert found.to_arrow()["h"].to_pylist() == expected
+    assert found.to_pandas()["h"].tolist() == expected
+    whole = {"value": pl.String, "count": pl.Int64, "low": pl.Int64, "high": pl.Int64}
+    assert found.to_polars().schema["h"] == pl.List(pl.Struct(whole))
+    assert found.to_polars().explode("h").unnest("h")["low"].to_list() == [1011, -33, -23, None]
+
+
+def test_an_answer_without_rows_still_has_lists() -> None:
+    found = answer(columns=["ward", "h"], rows=[], intervals=[], noise={"h": "noise"}, kinds={"ward": Kind.TEXT})
+    item = {"value": pa.null(), "count": pa.int64(), "low": pa.int64(), "high": pa.int64()}
+    assert found.to_arrow().schema.field("h").type == pa.list_(pa.struct(item))
+    assert found.to_polars().columns == list(found.to_pandas().columns) == ["ward", "h"]
+
+
+def test_counts_of_any_size_fit_into_lists() -> None:
+    for count, polars in ((2**63, 2**63), (10**400, math.inf)):
+        items = [{"value": date(2026, 1, 2), "count": count}]
+        huge = answer(columns=["h"], rows=[(items,)], intervals=[{"h": [(0.5, count)]}], noise={"h": "noise"})
+        expected = {"value": date(2026, 1, 2), "count": polars, "low": 0.5, "high": float(polars)}
+        assert huge.to_polars()["h"].to_list() == [[expected]]
+        assert float(huge.to_arrow()["h"].to_pylist()[0][0]["count"]) == polars
+        assert huge.to_pandas()["h"][0][0]["count"] == count
+
+
 # values
 
 

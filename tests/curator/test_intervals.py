@@ -269,6 +269,73 @@ def test_what_follows_the_noise_leaves_every_interval_as_it_was(sql: str) -> Non
     assert missed <= 0.05
 
 
+# lists
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+@pytest.mark.parametrize("budget", ["pure", "both"])
+def test_each_count_of_a_histogram_has_the_smallest_interval_that_covers(budget: str, confidence: float) -> None:
+    price, sql = {"epsilon": 0.7}, "SELECT g, HISTOGRAM(x, 2) AS h FROM t GROUP BY g ORDER BY g DESC"
+    (mechanism,) = mechanisms(policy_with(budget), sql, price)
+    noises = range(-support(mechanism), support(mechanism) + 1)
+    policy = policy_with(budget, len(noises))
+    answer = shown(policy, sql, price, [[count for z in noises for count in (100 + z, 7 - z)]], confidence)
+    for item, (true, sign) in enumerate(((100, 1), (7, -1))):
+        covered = []
+        for row, known in zip(answer.rows, answer.intervals, strict=True):
+            noise = noises[row[0]]
+            count, (low, high) = row[1][item]["count"], known["h"][item]
+            assert (low + high, count) == (2 * count, true + sign * noise)
+            covered += [noise] if low <= true <= high else []
+        mass = math.fsum(pmf(mechanism, z) for z in covered)
+        assert mass >= confidence
+        assert mass - 2 * pmf(mechanism, max(covered)) < confidence
+    with answering(policy, Scripted([])) as curator:
+        assert curator.preview(sql, confidence=confidence, **price).error == {"h": max(covered)}
+
+
+def test_the_intervals_of_the_most_frequent_values_follow_their_order() -> None:
+    answer = shown(
+        policy_with("pure"), "SELECT APPROX_TOP_COUNT(x, 3) AS h FROM t", {"epsilon": 1}, [[5, -2, 40, 9]], 0.95
+    )
+    ((items,),), ((known,),) = answer.rows, [tuple(row.values()) for row in answer.intervals]
+    assert [(item["value"], item["count"]) for item in items] == [(2, 40), (3, 9), (0, 5)]
+    assert [(low + high) / 2 for low, high in known] == [40, 9, 5]
+    assert len({high - low for low, high in known}) == 1
+
+
+def test_a_most_frequent_value_is_listed_and_missed_no_more_often_than_asked() -> None:
+    """Whichever of three equal counts is listed was helped by its noise: it is missed more often, and a note says so."""
+    price, confidence, true = {"epsilon": 2}, 0.9, 20
+    sql = "SELECT g, APPROX_TOP_COUNT(x, 1) AS h FROM t GROUP BY g"
+    (mechanism,) = mechanisms(policy_with("pure"), sql, price)
+    reach = support(mechanism, 1e-4)
+    triples = list(itertools.product(range(-reach, reach + 1), repeat=3))
+    noisy = [count for triple in triples for count in (*(true + z for z in triple), *[-1000] * 8)]
+    answer = shown(policy_with("pure", len(triples)), sql, price, [noisy], confidence)
+    missed = [0.0, 0.0, 0.0]
+    for triple, (_, (item,)), known in zip(triples, answer.rows, answer.intervals, strict=True):
+        ((low, high),) = known["h"]
+        if not low <= true <= high:
+            missed[item["value"]] += math.prod(pmf(mechanism, z) for z in triple)
+    half = (high - low) // 2
+    alone = 1 - math.fsum(pmf(mechanism, z) for z in range(-half, half + 1))
+    assert 0 < max(missed) <= alone <= 1 - confidence
+    assert sum(missed) > 1.2 * alone
+    assert any("picked by noisy counts" in note for note in answer.notes)
+
+
+def test_what_is_no_list_of_counts_has_no_list_of_intervals() -> None:
+    sql = "SELECT MODE(x) AS m, HISTOGRAM(x, 3) AS h, DP_INTERVAL_LOW(h) AS l, COUNT(*) AS n FROM t"
+    with answering(policy_with("pure"), blur) as curator:
+        answer = curator.query(sql, epsilon=1)
+        assert curator.preview(sql, epsilon=1).error.keys() == {"h", "n"}
+        assert curator.query("SELECT DISTINCT HISTOGRAM(x, 3) AS h FROM t", epsilon=1).intervals == [{}]
+    assert answer.intervals[0].keys() == {"h", "n"}
+    assert answer.rows[0][2] is None
+    assert answer.noise["h"] == answer.noise["n"].replace("rows", "x")
+
+
 # with the real noise
 
 

@@ -329,7 +329,7 @@ def test_histograms_are_bars_as_wide_as_their_bins() -> None:
     found = [(record["key"], record["end"], record["value"], record["low"]) for record in records(chart)]
     assert found == [(0.0, 6.0, 900, None), (6.0, 12.0, 40, None), (12.0, 18.0, -8, None)]
     assert records(chart)[1]["name"] == "6 to 12"
-    assert subtitle(chart) == ["ε = 0.1", "the counts of lists carry noise as well: their intervals are not known"]
+    assert subtitle(chart) == ["ε = 0.1"]
 
 
 def test_histograms_have_whiskers_where_the_intervals_of_their_counts_are_known() -> None:
@@ -427,6 +427,15 @@ def test_real_answers_are_drawn_as_they_are(curator: Curator) -> None:
     counted = curator.query("SELECT HISTOGRAM(age, 5) FROM patients", epsilon=0.2)
     bars = records(spec(counted))
     assert [{"value": bar["key"], "count": bar["value"]} for bar in bars] == counted.rows[0][0]
+    assert [(bar["low"], bar["high"]) for bar in bars] == next(iter(counted.intervals[0].values()))
+    ((name, half),) = curator.preview("SELECT HISTOGRAM(age, 5) FROM patients", epsilon=0.2).error.items()
+    assert {bar["high"] - bar["value"] for bar in bars} == {half}
+    top = spec(curator.query("SELECT APPROX_TOP_COUNT(sex, 1) AS t FROM patients", epsilon=0.2))
+    assert (marks(top), records(top)[0]["low"] is None, "bars 95 %" in subtitle(top)[0]) == (
+        ["bar", "rule"],
+        False,
+        True,
+    )
     ahead = curator.preview("SELECT COUNT(*) AS n FROM patients", epsilon=0.2)
     assert records(panels(spec(ahead))[0])[0]["high"] == ahead.error["n"]
 

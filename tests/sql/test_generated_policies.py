@@ -295,7 +295,7 @@ def spread(kind: str, term: Term, numbers: Sequence[Fraction], found: float) -> 
     squares = sum(((x - mean) * (x - mean) for x in numbers), Fraction(0))
     wanted = squares / (len(numbers) - (1 if kind.endswith("SAMP") else 0))
     value = Fraction(found) * Fraction(found) if kind.startswith("STDDEV") else Fraction(found)
-    off = term.slack if term.whole and span <= 2**17 else max(term.slack, span / 2**16) + term.size / 2**48
+    off = term.slack if term.whole and span <= 2**14 else max(term.slack, span / 2**13) + term.size / 2**48
     return abs(value - wanted) <= 2 * (2 * span * off + off * off) + span * span / 2**36
 
 

@@ -3,7 +3,7 @@
 All rows lie within what the policy declares, so that clamping changes nothing. Tolerances:
 
 whole numbers, declared steps   exact; float64 of a product or quotient: a relative 10⁻⁹.
-VAR, STDDEV, COVAR, CORR, REGR  the grid is the declared step here (the range has fewer than 2¹⁶ of them), so that all
+VAR, STDDEV, COVAR, CORR, REGR  the grid is the declared step here (the range has fewer than 2¹³ of them), so that all
                                 moments are exact integers; what is left is float64: a relative 10⁻⁹.
 on a grid that nobody declared  `ratio` lies between 0 and 1, on a grid of at most 2·½/2¹⁶ where squares are summed:
                                 a variance is off by at most twice the largest deviation times one step, 2⁻¹⁵.
@@ -227,7 +227,7 @@ class Item:
         self.free = free
 
 
-SPREAD = 2.0**-15
+SPREAD = 2.0**-12
 ITEMS: Mapping[str, Item] = {
     "rows": Item("COUNT(*)"),
     "present": Item("COUNT(cost)"),

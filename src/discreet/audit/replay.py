@@ -141,6 +141,10 @@ class Watched:
     def dialect(self) -> str:
         return self.engine.dialect
 
+    @property
+    def copy(self) -> str:
+        return self.engine.copy
+
     def schema(self, table: str) -> dict[str, str]:
         return self.engine.schema(table)
 

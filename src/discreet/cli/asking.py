@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -47,6 +47,30 @@ class Parameter(click.ParamType[tuple[str, Any]]):
         return name, parameter(text)
 
 
+class Wanted(click.ParamType[tuple[str, float]]):
+    """A half-width, or COLUMN=HALF-WIDTH; the column is empty where none is named."""
+
+    name = "[COLUMN=]HALF-WIDTH"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
+        column, _, text = str(value).rpartition("=")
+        return column, click.FLOAT(text, param, ctx)
+
+
+def wanted(given: Sequence[tuple[str, float]]) -> float | dict[str, float] | None:
+    """The errors that are wanted, as the curator is told: one number, or one for each column.
+
+    >>> wanted([]), wanted([("", 10.0)]), wanted([("n", 10.0), ("cost", 500.0)])
+    (None, 10.0, {'n': 10.0, 'cost': 500.0})
+    """
+    found = dict(given)
+    if len(found) < len(given):
+        raise click.UsageError("--error is given twice for the same column: give it once")
+    if "" in found and len(found) > 1:
+        raise click.UsageError("--error is given with and without a column: name the column of each, as in n=10")
+    return found.get("", found or None)
+
+
 def parameter(text: str) -> Any:
     """The value that a parameter's text means: in quotes it is text, whatever it looks like.
 
@@ -78,7 +102,13 @@ OPTIONS: Final = (
     click.option("-e", "--epsilon", type=float, help="The price: ε, or in a budget with δ what ε would cost there."),
     click.option("--rho", type=float, help="The price as ρ, in a budget with δ."),
     click.option("--delta", type=float, help="With --epsilon: the question alone must be (ε, δ)-private."),
-    click.option("--error", type=float, help="The half-width wanted; the price is found."),
+    click.option(
+        "--error",
+        type=Wanted(),
+        multiple=True,
+        callback=lambda _, __, given: wanted(given),
+        help="The half-width wanted, or COLUMN=HALF-WIDTH for each of several; the price is found.",
+    ),
     click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals."),
     click.option("-p", "--param", "params", type=Parameter(), multiple=True, help="A value for $NAME; several may be."),
     click.option("--analyst", help="Whose share pays."),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from discreet.ledger import Entry, Report
 
 FIELDS: Final = ("number", "at", "analyst", "question", "epsilon", "rho", "delta", "data_version", "answered")
+HEADINGS: Final = ("no", "at", "analyst", "cost", "question", "answered")
 LONGEST: Final = 100
 """Characters of a question that are shown."""
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
@@ -134,8 +135,7 @@ def draw_entries(found: Sequence[dict[str, Any]]) -> None:
     if not found:
         click.echo("nothing was charged yet")
         return
-    headings = ["no", "at", "analyst", "cost", "question", "answered"]
-    draw(table(headings, [_row(entry) for entry in found], numbers=frozenset({"no", "cost"})))
+    draw(table(HEADINGS, [entry_words(entry) for entry in found], numbers=frozenset({"no", "cost"})))
 
 
 def entry_dict(entry: Entry) -> dict[str, Any]:
@@ -147,7 +147,8 @@ def entry_dict(entry: Entry) -> dict[str, Any]:
     return {name: told[name] if name in told else getattr(entry, name) for name in FIELDS}
 
 
-def _row(entry: dict[str, Any]) -> list[str]:
+def entry_words(entry: dict[str, Any]) -> list[str]:
+    """An entry as it is shown below the headings."""
     cost = f"ε {at_least(entry['epsilon'])}" if entry["rho"] is None else f"ρ {at_least(entry['rho'])}"
     asked = printable(entry["question"])
     question = asked if len(asked) <= LONGEST else f"{asked[: LONGEST - 1]}…"

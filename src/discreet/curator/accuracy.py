@@ -10,17 +10,17 @@ from fractions import Fraction
 from typing import Final
 
 from discreet.accounting.distributions import Noise
-from discreet.curator.foretold import TYPICAL, aggregate_of, foretellable, group_size, half_width, shown_release
+from discreet.curator.foretold import TYPICAL, foretellable, group_size, half_width, shown_release
 from discreet.curator.intervals import aggregates_in
 from discreet.curator.price import Bought, Choices, Mechanism, Offer, Price, buy, lines_of, noise_of
-from discreet.curator.results import noisy_items
+from discreet.curator.results import aggregate_of, noisy_items
 from discreet.curator.showing import is_payable, price_words
 from discreet.errors import Refused
 from discreet.exact import number, positive
 from discreet.ledger import Amount
 from discreet.policy import Policy
 from discreet.sql.expression import Expr
-from discreet.sql.formulas import InCell, Listing, Mean, width
+from discreet.sql.formulas import InCell, Mean
 from discreet.sql.measures import Measure
 from discreet.sql.plan import Plan
 from discreet.sql.relation import Released
@@ -31,8 +31,6 @@ MOST: Final = Fraction(10**9)
 """Prices that are looked at."""
 DIGITS: Final = 4
 """Of a price that was found."""
-_ALONE: Final = (InCell, Listing)
-"""Formulas of one measure whose error is not that of a number: in rows, or of each count of a list."""
 Paid = Mapping[Measure, Noise | Choices | None]
 """What was bought for each measure; None where it was chosen, and how exactly is not known any more."""
 
@@ -179,15 +177,13 @@ class Wanted:
     def _error(self, label: str, paid: Paid) -> float | None:
         expr = _noisy(self.plan)[label]
         aggregate = aggregate_of(self.plan, expr)
-        if aggregate is None or not isinstance(aggregate.formula, _ALONE):
+        if aggregate is None or not isinstance(aggregate.formula, InCell):
             noises = {m: None if isinstance(part, Choices) else part for m, part in paid.items()}
             return half_width(self.plan, noises, self.confidence, expr)
         measure = aggregate.measures[0]
         part = paid[measure]
-        if isinstance(part, Choices):
-            assert isinstance(measure, Chosen)
-            return part.ranks(measure, self.confidence)
-        return None if part is None else width(part, self.confidence)
+        assert isinstance(measure, Chosen)
+        return part.ranks(measure, self.confidence) if isinstance(part, Choices) else None
 
 
 def _part(mechanism: Mechanism) -> Noise | Choices:
@@ -196,18 +192,12 @@ def _part(mechanism: Mechanism) -> Noise | Choices:
 
 def _noisy(plan: Plan) -> dict[str, Expr]:
     """The columns whose error may be known in advance."""
-    found = dict(noisy_items(plan))
-    if isinstance(plan.below, Released) and plan.after.keeps_rows:
-        for label, expr in plan.after.items:
-            aggregate = aggregate_of(plan, expr)
-            if aggregate is not None and isinstance(aggregate.formula, Listing):
-                found[label] = expr
-    return found
+    return dict(noisy_items(plan))
 
 
 def _foretellable(plan: Plan, expr: Expr) -> bool:
     aggregate = aggregate_of(plan, expr)
-    return foretellable(plan, expr) or (aggregate is not None and isinstance(aggregate.formula, _ALONE))
+    return foretellable(plan, expr) or (aggregate is not None and isinstance(aggregate.formula, InCell))
 
 
 def _start(policy: Policy, delta: object) -> Price:

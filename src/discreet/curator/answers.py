@@ -33,8 +33,8 @@ class Answer:
     question: str
     columns: list[str]
     rows: list[tuple[Any, ...]]
-    intervals: list[dict[str, tuple[float, float]]]
-    """For each row the (low, high) of its noisy columns."""
+    intervals: list[dict[str, Any]]
+    """For each row the (low, high) of its noisy columns; of a list a pair for each of its items."""
     confidence: float
     loss: Price
     """What this call cost; zero if the answer was kept already."""
@@ -94,15 +94,24 @@ class Answer:
         }
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A pandas DataFrame; each noisy column is followed by `<column>_low` and `<column>_high`."""
+        """A pandas DataFrame; each noisy column is followed by `<column>_low` and `<column>_high`.
+
+        The items of a list have them as fields: `value`, `count`, `low`, `high`.
+        """
         return frames.to_pandas(self._frame())
 
     def to_polars(self) -> polars.DataFrame:
-        """A polars DataFrame; each noisy column is followed by `<column>_low` and `<column>_high`."""
+        """A polars DataFrame; each noisy column is followed by `<column>_low` and `<column>_high`.
+
+        The items of a list have them as fields: `value`, `count`, `low`, `high`.
+        """
         return frames.to_polars(self._frame())
 
     def to_arrow(self) -> pyarrow.Table:
-        """An Arrow table; each noisy column is followed by `<column>_low` and `<column>_high`."""
+        """An Arrow table; each noisy column is followed by `<column>_low` and `<column>_high`.
+
+        The items of a list have them as fields: `value`, `count`, `low`, `high`.
+        """
         return frames.to_arrow(self._frame())
 
     def plot(self, theme: str = "light") -> ChartType:
@@ -123,7 +132,7 @@ class Preview:
     columns: list[str]
     loss: Price
     error: dict[str, float]
-    """For each noisy column the half-width of its interval."""
+    """For each noisy column the half-width of its interval; of a list, of each of its counts."""
     confidence: float
     groups: int | None
     """Rows before HAVING and LIMIT."""

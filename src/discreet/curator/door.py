@@ -5,39 +5,40 @@ parse → plan → price (text and policy only) → charge (on disk) → run (ex
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.rounding import float_up
-from discreet.curator.accuracy import Wanted
 from discreet.curator.answers import Answer, Preview
 from discreet.curator.draw import OPEN, Door, Engine, draw
 from discreet.curator.foretold import averages, errors, words
 from discreet.curator.kept import Drawn
-from discreet.curator.price import Offer, Price, buy, free, rank_notes
+from discreet.curator.price import Price, buy
 from discreet.curator.public import PublicTables
+from discreet.curator.question import Call, Loss, Question, covers, priced
 from discreet.curator.results import Shown, noisy_items
 from discreet.curator.state import open_ledger
 from discreet.engines.copy import Progress
 from discreet.engines.duckdb import DuckDB, Scratch
 from discreet.engines.problems import SourceError
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
-from discreet.exact import number, probability
-from discreet.ledger import Balance, Charge, Entry, Ledger
+from discreet.ledger import Balance, Charge, Entry, Ledger, Portion
 from discreet.policy import Column, Kind, Policy, fingerprint, read
+from discreet.sql.part import Part
 from discreet.sql.plan import Plan, plan
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
 
-Loss = Pure | Concentrated
+    from discreet.curator.fluent import Rows
+
 UNREADABLE: Final = "the tables cannot be read; nothing was charged"
 
 
@@ -52,37 +53,6 @@ class Facts:
     max_rows: int
     max_groups: int
     max_rows_per_group: int
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question with its plan and its price: nothing was read for it."""
-
-    text: str
-    version: int
-    """Of the data that it is about."""
-    plan: Plan
-    offer: Offer
-    confidence: Fraction
-    wanted: Wanted | None = None
-    """The errors that were asked for instead of a price."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the answer assumes, and what is known of ranks."""
-        assumed = () if self.wanted is None else self.wanted.notes(self.offer.bought)
-        ranks = rank_notes(self.plan.releases, self.offer.bought, self.confidence)
-        return (*self.plan.notes, *assumed, *ranks)
-
-    @property
-    def loss(self) -> Loss:
-        return self.offer.loss
-
-    def satisfied(self, drawn: Drawn, paid: Loss) -> bool:
-        """Whether what was drawn for a price is as good as what is asked for."""
-        if self.wanted is None:
-            return _covers(paid, self.loss)
-        return paid == self.loss or self.wanted.met(drawn.noises)
 
 
 class Curator:
@@ -130,27 +100,38 @@ class Curator:
 
         `EXPLAIN PRIVACY SELECT …` gives its preview as a table, free.
         """
-        self._check_analyst(analyst)
-        version = self._ledger.data_version  # read once: plan, charge and draw are about the same data
-        asked = self._ask(version, sql, epsilon, rho, delta, error, confidence, params, dialect, analyst)
+        return self.answer(
+            Call(
+                sql=sql, epsilon=epsilon, rho=rho, delta=delta, error=error, confidence=confidence,
+                params=params, analyst=analyst, fresh=fresh, dialect=dialect,
+            )
+        )  # fmt: skip
+
+    def answer(self, call: Call) -> Answer:
+        """The answer to what a caller says."""
+        asked, analyst = self._ask(call), call.analyst
         if asked.plan.explain:
             return self._explained(asked, analyst)
-        if not isinstance(fresh, bool):
+        if not isinstance(call.fresh, bool):
             raise Refused("price-invalid", "fresh is True or False", "leave it out to get a kept answer for nothing")
         if not asked.plan.releases:
             return self._answer(asked, Drawn(), self._nothing, self._nothing, "", analyst, cached=False)
-        if not fresh:
-            kept = self._kept(asked, version)
-            if kept is not None:
-                drawn, bought, receipt = kept
-                return self._answer(asked, drawn, self._nothing, bought, receipt, analyst, cached=True)
-        engine = self._engine(version)
+        kept = None if call.fresh else self._kept(asked)
+        if kept is not None:
+            drawn, bought, receipt = kept
+            return self._answer(asked, drawn, self._nothing, bought, receipt, analyst, cached=True)
+        engine = self._engine(asked.version)
         charge = self._ledger.charge(
-            asked.loss, why=asked.text, analyst=analyst, plan=asked.plan.fingerprint, data=version
+            asked.loss,
+            why=asked.why,
+            analyst=analyst,
+            plan=asked.plan.fingerprint,
+            data=asked.version,
+            portion=None if asked.part is None else _portion(asked.part, engine),
         )
         drawn = self._charged_draw(asked, charge, engine, analyst)
         charge.keep(drawn.encode())
-        return self._answer(asked, drawn, asked.loss, asked.loss, charge.receipt, analyst, cached=False)
+        return self._answer(asked, drawn, charge.cost, asked.loss, charge.receipt, analyst, cached=False)
 
     def _charged_draw(self, asked: Question, charge: Charge, engine: Engine, analyst: str | None) -> Drawn:
         """Charge, run, blur. Whatever goes wrong once data was touched is told in one fixed text."""
@@ -190,14 +171,20 @@ class Curator:
         dialect: str | None = None,
     ) -> Preview:
         """What a question would cost and how exact its answer would be. Free: no data is read."""
-        self._check_analyst(analyst)
-        version = self._ledger.data_version
-        asked = self._ask(version, sql, epsilon, rho, delta, error, confidence, params, dialect, analyst)
-        return self._preview(asked, analyst)
+        return self.foresee(
+            Call(
+                sql=sql, epsilon=epsilon, rho=rho, delta=delta, error=error, confidence=confidence,
+                params=params, analyst=analyst, dialect=dialect,
+            )
+        )  # fmt: skip
+
+    def foresee(self, call: Call) -> Preview:
+        """The preview of what a caller says."""
+        return self._preview(self._ask(call), call.analyst)
 
     def _preview(self, asked: Question, analyst: str | None) -> Preview:
         noises = tuple(noise.noises for noise in asked.offer.bought)
-        kept = self._kept(asked, asked.version) if asked.plan.releases else None
+        kept = self._kept(asked) if asked.plan.releases else None
         return Preview(
             question=asked.text,
             columns=asked.plan.columns,
@@ -234,6 +221,14 @@ class Curator:
             kinds={"column": Kind.TEXT, "error": Kind.NUMBER, "noise": Kind.TEXT},
         )
 
+    # other ways to ask
+
+    def table(self, name: str) -> Rows:
+        """The rows of a table, to ask in Python: `curator.table("visits").where("age > 60").count(epsilon=0.1)`."""
+        from discreet.curator.fluent import Rows
+
+        return Rows.of(self, name)
+
     # looking
 
     def budget(self, analyst: str | None = None) -> Balance:
@@ -267,55 +262,41 @@ class Curator:
             for table in self.policy.tables.values()
         }
 
+    def _repr_html_(self) -> str:
+        from discreet.curator.portrait import curator_html
+
+        return curator_html(self)
+
     # parse, plan, price
 
-    def _ask(
-        self,
-        version: int,
-        sql: object,
-        epsilon: object,
-        rho: object,
-        delta: object,
-        error: object,
-        confidence: object,
-        params: Mapping[str, object] | None,
-        dialect: str | None,
-        analyst: str | None,
-    ) -> Question:
-        found = self._plan(version, sql, params, dialect)
-        epsilon, rho, delta, error = (
-            _agreed(name, given, getattr(found.options, name))
-            for name, given in (("epsilon", epsilon), ("rho", rho), ("delta", delta), ("error", error))
-        )
-        if found.options.confidence is not None:
-            confidence = found.options.confidence
-        try:
-            sure = probability(confidence, "confidence")
-        except (TypeError, ValueError) as wrong:
-            raise Refused("price-invalid", str(wrong), "give a confidence such as 0.95") from None
-        if not found.releases:
-            return Question(str(sql), version, found, free(self.policy), sure)
-        if error is None:
-            price = Price.read(self.policy, epsilon=epsilon, rho=rho, delta=delta)
-            return Question(str(sql), version, found, buy(self.policy, price, found.releases), sure)
-        if epsilon is not None or rho is not None:
-            raise Refused("price-invalid", "a price and a wanted error are two prices", "give one of them")
-        wanted = Wanted.read(found, error, sure)
-        offer = wanted.offer(self.policy, delta)
-        wanted.demand_reachable(
-            self.policy, offer, self._ledger.balance(analyst).total, self._ledger.remaining(analyst)
-        )
-        return Question(str(sql), version, found, offer, sure, wanted)
+    def _ask(self, call: Call) -> Question:
+        """What is asked: the data version is read once, so that plan, charge and draw are about the same data."""
+        self._check_analyst(call.analyst)
+        version = self._ledger.data_version
+        asked = priced(self.policy, call, self._plan(version, call), version)
+        if asked.wanted is not None:
+            total, left = self._ledger.balance(call.analyst).total, self._ledger.remaining(call.analyst)
+            asked.wanted.demand_reachable(self.policy, asked.offer, total, left)
+        return asked
 
-    def _plan(self, version: int, sql: object, params: Mapping[str, object] | None, dialect: str | None) -> Plan:
+    def _plan(self, version: int, call: Call) -> Plan:
         """The plan of a text; the same text means the same as long as the policy does."""
-        if dialect is not None and not isinstance(dialect, str):
+        if call.dialect is not None and not isinstance(call.dialect, str):
             raise Refused("syntax", "a dialect is a name", 'leave it out, or write dialect="bigquery"')
-        key = (sql, dialect, version) if params is None and isinstance(sql, str) else None
+        known = call.params is None and isinstance(call.sql, str)
+        key = (call.sql, call.dialect, call.part, version) if known else None
         found = self._plans.get(key) if key is not None else None
         if found is None:
             public = PublicTables(lambda: self._engine(version))
-            found = plan(self.policy, sql, public=public, digest=self._digest, dialect=dialect, params=params)
+            found = plan(
+                self.policy,
+                call.sql,
+                public=public,
+                digest=self._digest,
+                dialect=call.dialect,
+                params=call.params,
+                part=call.part,
+            )
             if key is not None:
                 if len(self._plans) > 1000:
                     self._plans.clear()
@@ -329,16 +310,16 @@ class Curator:
 
     # kept answers
 
-    def _kept(self, asked: Question, version: int) -> tuple[Drawn, Loss, str] | None:
+    def _kept(self, asked: Question) -> tuple[Drawn, Loss, str] | None:
         """The dearest kept answer to the same question, if it is as good as what is asked for."""
         best: tuple[Drawn, Loss, str] | None = None
         for kept in self._ledger.kept(asked.plan.fingerprint):
-            if kept.data_version != version or not (asked.wanted or _covers(kept.loss, asked.loss)):
+            if kept.data_version != asked.version or not (asked.wanted or covers(kept.loss, asked.loss)):
                 continue
             drawn = Drawn.decode(kept.answer)
             if drawn is None or not asked.satisfied(drawn, kept.loss):
                 continue
-            if best is None or not _covers(best[1], kept.loss):
+            if best is None or not covers(best[1], kept.loss):
                 best = drawn, kept.loss, kept.receipt
         return best
 
@@ -436,25 +417,10 @@ class Curator:
         raise TypeError("a curator cannot be copied or pickled: open the policy again")
 
 
-def _agreed(name: str, given: object, written: Fraction | None) -> object:
-    """What the call and the text say of the price: one of them, or both the same."""
-    if given is None or written is None:
-        return written if given is None else given
-    try:
-        same = number(given, name) == written
-    except (TypeError, ValueError):
-        same = False
-    if not same:
-        raise Refused("price-invalid", f"the text and the call say different things about {name}", "say it once")
-    return given
-
-
-def _covers(paid: Loss, wanted: Loss) -> bool:
-    """Whether what was paid is at least what is wanted."""
-    a, b = paid.concentrated(), wanted.concentrated()
-    if isinstance(paid, Pure) and isinstance(wanted, Pure):
-        return paid.epsilon >= wanted.epsilon
-    return a.rho >= b.rho and a.delta >= b.delta
+def _portion(part: Part, engine: Engine) -> Portion:
+    """A part in the ledger: other rows, other copies and other partitions are never mistaken for it."""
+    partition = hashlib.sha256(repr((engine.copy, part.table, part.column, part.most)).encode()).hexdigest()[:32]
+    return Portion(partition, part.label, part.most)
 
 
 def open(  # noqa: A001  (discreet.open is what people write)

@@ -6,11 +6,12 @@ import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING, Final
 
+from discreet import markup
 from discreet.curator.showing import Cell, Column, Parts, Span
+from discreet.markup import Head, Side
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -23,14 +24,14 @@ NARROWEST: Final = 12
 """A column of text gets at least so much room, if it needs it."""
 LONGEST_HEADING: Final = 24
 
-STYLES: Final = {"": "", "faint": "dim", "strong": "bold", "good": "green", "bad": "bold red", "margin": "cyan"}
-CSS: Final = {
+STYLES: Final = {
     "": "",
-    "faint": "opacity:.65",
-    "strong": "font-weight:600",
-    "good": "color:#2a9d5c",
-    "bad": "color:#d64545;font-weight:600",
-    "margin": "opacity:.7",
+    "faint": "dim",
+    "strong": "bold",
+    "good": "green",
+    "bad": "bold red",
+    "margin": "cyan",
+    "lines": "",
 }
 
 
@@ -88,7 +89,8 @@ def _records(columns: Sequence[Column]) -> Table:
             grid.add_row("")
         for column, cell in zip(columns, row, strict=True):
             margin = f"{cell.margin} {column.beside}" if cell.margin.strip() else ""
-            grid.add_row(Text(column.heading, "bold"), _text(Cell(cell.text.strip(), margin, cell.style)))
+            value = cell.text if column.listed else cell.text.strip()
+            grid.add_row(Text(column.heading, "bold"), _text(Cell(value, margin, cell.style)))
     return grid
 
 
@@ -124,7 +126,7 @@ def _least_width(columns: Sequence[Column]) -> int:
     needs = [
         _room(column) + max(margin, 1 + len(column.beside) if column.beside else 0)
         if column.numeric
-        else min(NARROWEST, max(column.width, len(column.heading)))
+        else max(column.width if column.listed else 0, min(NARROWEST, max(column.width, len(column.heading))))
         for column, margin in zip(columns, margins, strict=True)
     ]
     return sum(needs) + 3 * (len(needs) - 1)
@@ -155,46 +157,23 @@ def _line(spans: Sequence[Span]) -> Text:
 
 
 def html(parts: Parts) -> str:
-    """The parts as HTML that needs nothing else: colours are those around it, so light and dark both work."""
-    heads = "".join(_head(column) for column in parts.columns)
-    rows = "".join(
-        f"<tr>{''.join(row)}</tr>"
-        for row in zip(*([_cell(column, cell) for cell in column.cells] for column in parts.columns), strict=True)
-    )
-    lines = "".join(f"<div>{''.join(map(_span, line))}</div>" for line in parts.lines)
-    lines += "".join(f'<div style="{_NOTE}">· {escape(note)}</div>' for note in parts.notes)
-    return (
-        f'<div style="{_AROUND}"><table style="{_WHOLE}">'
-        f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{lines}</div>"
-    )
+    """The parts as HTML that needs nothing else."""
+    heads = [head for column in parts.columns for head in _heads(column)]
+    rows = zip(*(inner for column in parts.columns for inner in _inners(column)), strict=True)
+    lines = (markup.line(*(markup.words(span.text, span.style) for span in line)) for line in parts.lines)
+    return markup.around(markup.table(heads, rows), *lines, *map(markup.note, parts.notes))
 
 
-_AROUND: Final = (
-    "font-family:system-ui,sans-serif;font-size:13px;line-height:1.5;font-variant-numeric:tabular-nums;color:inherit"
-)
-_WHOLE: Final = "border-collapse:collapse;margin:0 0 .6em;color:inherit;background:none"
-_NOTE: Final = f"{CSS['faint']};padding-left:.8em;text-indent:-.8em;overflow-wrap:anywhere"
-_EDGE: Final = "border:0;background:none;vertical-align:top;"
-_HEAD: Final = f"{_EDGE}border-bottom:1px solid rgba(128,128,128,.5);"
-_WORDS: Final = "padding:.2em 1.2em .2em 0;text-align:left"
-_VALUE: Final = "padding:.2em .5em .2em 0;text-align:right;white-space:pre"
-_BESIDE: Final = "padding:.2em 1.2em .2em 0;text-align:left;white-space:pre"
+def _heads(column: Column) -> list[Head]:
+    head = Head(markup.words(column.heading), Side.VALUE if column.numeric else Side.WORDS)
+    return [head, Head(markup.words(column.beside, "margin"), Side.BESIDE, 400)] if column.beside else [head]
 
 
-def _head(column: Column) -> str:
-    side = _VALUE if column.numeric else _WORDS
-    head = f'<th style="{_HEAD}{side};font-weight:600">{escape(column.heading)}</th>'
-    if not column.beside:
-        return head
-    return f'{head}<th style="{_HEAD}{_BESIDE};font-weight:400">{_span(Span(column.beside, "margin"))}</th>'
-
-
-def _cell(column: Column, cell: Cell) -> str:
-    side = _VALUE if column.numeric else _WORDS
-    shown = f'<td style="{_EDGE}{side}">{_span(Span(_spaced(cell.text), cell.style))}</td>'
-    if not column.beside:
-        return shown
-    return f'{shown}<td style="{_EDGE}{_BESIDE}">{_span(Span(_spaced(cell.margin), "margin"))}</td>'
+def _inners(column: Column) -> list[list[str]]:
+    """The values of a column, and beside them their margins."""
+    values = [markup.words(cell.text if column.listed else _spaced(cell.text), cell.style) for cell in column.cells]
+    margins = [markup.words(_spaced(cell.margin), "margin") for cell in column.cells]
+    return [values, margins] if column.beside else [values]
 
 
 def _spaced(text: str) -> str:
@@ -203,7 +182,3 @@ def _spaced(text: str) -> str:
     after = len(text) - len(text.rstrip(" ")) if body else 0
     point = "\u2008" + "\u2007" * (after - 1) if after else ""
     return re.sub("(?<= ) ", "\u2007", body) + point
-
-
-def _span(span: Span) -> str:
-    return f'<span style="{CSS[span.style]}">{escape(span.text)}</span>' if span.style else escape(span.text)

@@ -42,7 +42,7 @@ class FreeLedger(Ledger):
 
     def _admit(self, charge: Charge) -> None:
         super()._admit(charge)
-        self._state = replace(self._state, spent=self._state.grant.nothing, shares={})
+        self._state = replace(self._state, spent=self._state.grant.nothing, shares={}, portions={})
 
 
 class Stage(Memory):

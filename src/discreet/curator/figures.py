@@ -35,6 +35,31 @@ class Figure:
     margin: str = ""
 
 
+def is_listing(value: object) -> bool:
+    """Whether a value is a list of counts, as histograms and the most frequent values are."""
+    return isinstance(value, list) and all(
+        isinstance(item, dict) and {"value", "count"} <= item.keys() for item in value
+    )
+
+
+def number_ends(known: Any) -> tuple[float, float] | None:
+    """The ends of a number; None where nothing is known, or where a list of the same name has taken its place.
+
+    >>> number_ends((1, 3)), number_ends([(1, 3)]), number_ends(None)
+    ((1, 3), None, None)
+    """
+    return known if isinstance(known, tuple) else None
+
+
+def item_ends(items: Sequence[Any], known: Any) -> Sequence[tuple[float, float] | None]:
+    """The ends of each count of a list, or as many times None.
+
+    >>> item_ends(["a", "b"], [(1, 3), (4, 6)]), item_ends(["a"], (1, 3))
+    ([(1, 3), (4, 6)], [None])
+    """
+    return known if isinstance(known, list) and len(known) == len(items) else [None] * len(items)
+
+
 def text_of(value: object) -> str:
     r"""A value that carries no noise, on one line.
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from discreet.accounting.distributions import DiscreteLaplace, Noise
 from discreet.curator.intervals import Intervals, Noises, aggregates_in, missing
-from discreet.curator.results import noisy_items
+from discreet.curator.results import aggregate_of, is_list, noisy_items
 from discreet.sql.aggregates import Aggregate
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import Both, Mean, Recentred, Total, width
@@ -29,7 +29,8 @@ _FORETOLD: Final = (Total, Recentred, Mean, Both)
 
 
 def errors(plan: Plan, noises: Drawn, confidence: Fraction) -> dict[str, float]:
-    """The half-width of each noisy column at most; of an average, in groups of the least size that is shown."""
+    """The half-width of each noisy column at most: of a list, of each of its counts; of an average, in groups of the
+    least size that is shown."""
     found = {}
     for label, expr in noisy_items(plan):
         half = half_width(plan, _named(plan, noises), confidence, expr)
@@ -61,15 +62,10 @@ def _named(plan: Plan, noises: Drawn) -> Noises:
     return dict(zip(shown_release(plan).measures, noises[plan.below.number], strict=True))
 
 
-def aggregate_of(plan: Plan, expr: Expr) -> Aggregate | None:
-    """The aggregate that an expression is, if it is nothing more than that."""
-    if not isinstance(plan.below, Released):
-        return None
-    return aggregates_in(shown_release(plan), expr).get(expr.sql)
-
-
 def foretellable(plan: Plan, expr: Expr) -> bool:
     """Whether the width of an expression's interval does not depend on what is drawn."""
+    if is_list(plan, expr):
+        return True
     used = aggregates_in(shown_release(plan), expr)
     return _linear(expr) and all(isinstance(aggregate.formula, _FORETOLD) for aggregate in used.values())
 
@@ -77,8 +73,8 @@ def foretellable(plan: Plan, expr: Expr) -> bool:
 def half_width(plan: Plan, noises: Noises, confidence: Fraction, expr: Expr, size: int | None = None) -> float | None:
     """Half of the widest interval that an expression can have; None where it is not known in advance.
 
-    Linear expressions of counts and sums have one width. That of an average depends on its group: it is the widest for
-    groups of this size, or of the least size that HAVING lets through.
+    Linear expressions of counts and sums have one width, and so have the counts of a list. That of an average depends
+    on its group: it is the widest for groups of this size, or of the least size that HAVING lets through.
     """
     if not foretellable(plan, expr):
         return None
@@ -94,8 +90,9 @@ def half_width(plan: Plan, noises: Noises, confidence: Fraction, expr: Expr, siz
             # the widest interval is the one whose end just reaches the bound
             values[count] = [rows] * count.length
             values[total] = [max(math.floor(aggregate.formula.radius * rows - strays), 0)]
-    interval = Intervals(release, noises, values, confidence).interval(expr, 0)
-    return None if interval is None else (interval[1] - interval[0]) / 2
+    known = Intervals(release, noises, values, confidence).known(expr, 0)
+    ends = known[0] if isinstance(known, list) else known
+    return None if ends is None else (ends[1] - ends[0]) / 2
 
 
 def _noise(noise: Noise | None) -> Noise:

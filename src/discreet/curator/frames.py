@@ -1,4 +1,4 @@
-"""Answers as data frames: each noisy column is followed by the ends of its interval.
+"""Answers as data frames: each noisy column is followed by the ends of its interval; the items of lists hold theirs.
 
 The type of a column is the declared one where its values fit, so that the frame of an empty answer, or of one full of
 NULL, has the types that it would have with values.
@@ -6,13 +6,14 @@ NULL, has the types that it would have with values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from importlib import import_module
-from itertools import chain, count
+from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any, Final
 
+from discreet.curator.figures import is_listing, item_ends, number_ends
 from discreet.policy import Kind
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Column:
     name: str
     kind: Kind | None
     values: list[Any]
+    fields: tuple[Column, ...] = ()
+    """Of a column of lists: the fields of all their items, one list after the other."""
 
     @property
     def has_nulls(self) -> bool:
@@ -51,26 +54,35 @@ class Column:
     def floats(self) -> list[float | None]:
         return [None if value is None else _float(value) for value in self.values]
 
+    def regrouped(self, fields: Sequence[Iterable[Any]]) -> list[list[dict[str, Any]] | None]:
+        """The lists again, from the values that their fields have in a library."""
+        names = [field.name for field in self.fields]
+        items = (dict(zip(names, item, strict=True)) for item in zip(*fields, strict=True))
+        return [None if value is None else list(islice(items, len(value))) for value in self.values]
+
 
 def columns_of(
     names: Sequence[str],
     rows: Sequence[tuple[Any, ...]],
-    intervals: Sequence[Mapping[str, tuple[float, float]]],
+    intervals: Sequence[Mapping[str, Any]],
     kinds: Mapping[str, Kind],
     noisy: Sequence[str],
 ) -> list[Column]:
     """The columns in order, each noisy one followed by its ends; no two of one name."""
     taken, found = set(names), list[Column]()
     for place, name in enumerate(names):
-        twice = name in names[:place]
-        column = _column(
-            _free(name, taken) if twice else name, [row[place] for row in rows], kinds.get(name), name in noisy
-        )
+        label = _free(name, taken) if name in names[:place] else name
+        values, known = [row[place] for row in rows], [row.get(name) for row in intervals]
+        if _holds_lists(values, is_named=name in kinds or not kinds, is_noisy=name in noisy):
+            found.append(_list_column(label, values, known))
+            continue
+        column = _column(label, values, kinds.get(name), name in noisy)
         found.append(column)
         if name not in noisy:
             continue
+        pairs = [number_ends(each) or (None, None) for each in known]
         for end, side in enumerate(("low", "high")):
-            ends = [row[name][end] if name in row else None for row in intervals]
+            ends = [pair[end] for pair in pairs]
             found.append(_column(_free(f"{name}_{side}", taken), ends, column.kind, True))
     return found
 
@@ -96,7 +108,10 @@ def to_pandas(columns: Sequence[Column]) -> pandas.DataFrame:
                 kind = "boolean" if column.has_nulls else "bool"
             case _:
                 kind = plain[column.kind]
-        values = column.floats() if column.kind is Kind.NUMBER else column.values
+        if column.fields:
+            values: list[Any] = column.regrouped([field.values for field in column.fields])
+        else:
+            values = column.floats() if column.kind is Kind.NUMBER else column.values
         return pd.Series(values, dtype=kind)
 
     return pd.DataFrame({column.name: series(column) for column in columns})
@@ -113,6 +128,10 @@ def to_polars(columns: Sequence[Column]) -> polars.DataFrame:
     }
 
     def series(column: Column) -> Any:
+        if column.fields:
+            fields = [series(field) for field in column.fields]
+            items = pl.Struct({field.name: field.dtype for field in fields})
+            return pl.Series(column.name, column.regrouped(fields), dtype=pl.List(items))
         if column.kind is Kind.INTEGER and column.fits_int64:
             return pl.Series(column.name, column.values, dtype=pl.Int64)
         if column.kind is Kind.INTEGER and _within(column, INT128):
@@ -136,6 +155,10 @@ def to_arrow(columns: Sequence[Column]) -> pyarrow.Table:
     }
 
     def array(column: Column) -> Any:
+        if column.fields:
+            fields = {field.name: array(field) for field in column.fields}
+            items = pa.struct({name: field.type for name, field in fields.items()})
+            return pa.array(column.regrouped([field.to_pylist() for field in fields.values()]), type=pa.list_(items))
         if column.kind is Kind.INTEGER and column.fits_int64:
             return pa.array(column.values, type=pa.int64())
         if column.kind is Kind.INTEGER and _within(column, (1 - 10**38, 10**38 - 1)):
@@ -145,6 +168,27 @@ def to_arrow(columns: Sequence[Column]) -> pyarrow.Table:
         return pa.array(column.values, type=kinds[column.kind])
 
     return pa.table([array(column) for column in columns], names=[column.name for column in columns])
+
+
+def _holds_lists(values: Sequence[Any], *, is_named: bool, is_noisy: bool) -> bool:
+    """Where there are no values: an answer names the types of its noisy numbers, so what it leaves out are lists."""
+    some = [value for value in values if value is not None]
+    return all(map(is_listing, some)) if some else is_noisy and not is_named
+
+
+def _list_column(name: str, values: list[Any], known: Sequence[Any]) -> Column:
+    """A list stays one value; its items are value, count, low and high."""
+    items = [item for value in values for item in value or ()]
+    ends = [
+        pair or (None, None) for value, each in zip(values, known, strict=True) for pair in item_ends(value or (), each)
+    ]
+    fields = (
+        _column("value", [item["value"] for item in items], None, False),
+        _column("count", [item["count"] for item in items], Kind.INTEGER, True),
+        _column("low", [low for low, _ in ends], Kind.INTEGER, True),
+        _column("high", [high for _, high in ends], Kind.INTEGER, True),
+    )
+    return Column(name, None, values, fields)
 
 
 def _column(name: str, values: list[Any], declared: Kind | None, noisy: bool) -> Column:

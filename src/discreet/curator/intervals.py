@@ -11,12 +11,16 @@ from discreet.policy import Kind
 from discreet.sql.aggregates import Aggregate
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
-from discreet.sql.formulas import Both, Interval, Mean, Part, Recentred
+from discreet.sql.formulas import Both, Interval, Listing, Mean, Part, Recentred
 from discreet.sql.measures import Measure
 from discreet.sql.release import Release
 
 Noises = Mapping[Measure, Noise | None]
 Values = Mapping[Measure, Sequence[int]]
+Ends = tuple[float, float]
+"""The (low, high) of one number."""
+Known = Ends | list[Ends]
+"""What is known of a noisy cell: the ends of its number, or of each count of its list, in the order of the list."""
 
 
 class Intervals:
@@ -33,12 +37,20 @@ class Intervals:
         self._values = values
         self._confidence = confidence
 
-    def interval(self, expr: Expr, place: int) -> tuple[float, float] | None:
+    def known(self, expr: Expr, place: int) -> Known | None:
+        """The interval of a number, or those of the counts of a list: each holds by itself."""
+        aggregate = aggregates_in(self._release, expr).get(expr.sql)
+        if aggregate is None or not isinstance(aggregate.formula, Listing):
+            return self.interval(expr, place)
+        (part,) = self._parts(aggregate, place, 1 - self._confidence)
+        return [(_plain(low), _plain(high)) for low, high in aggregate.formula.intervals(part)]
+
+    def interval(self, expr: Expr, place: int) -> Ends | None:
         used = aggregates_in(self._release, expr)
         miss = missing(used.values(), self._confidence)
         facts = {}
         for sql, aggregate in used.items():
-            found = self._of(aggregate, place, miss)
+            found = aggregate.formula.interval(self._parts(aggregate, place, miss))
             if found is None:
                 return None
             facts[sql] = _domain(found)
@@ -47,14 +59,11 @@ class Intervals:
             return None
         return _plain(low), _plain(high)
 
-    def _of(self, aggregate: Aggregate, place: int, miss: Fraction) -> Interval | None:
+    def _parts(self, aggregate: Aggregate, place: int, miss: Fraction) -> list[Part]:
         noisy = numbers(aggregate, self._values, place)
-        return aggregate.formula.interval(
-            [
-                Part(values, self._noises[measure], miss)
-                for measure, values in zip(aggregate.measures, noisy, strict=True)
-            ]
-        )
+        return [
+            Part(values, self._noises[measure], miss) for measure, values in zip(aggregate.measures, noisy, strict=True)
+        ]
 
 
 def aggregates_in(release: Release, expr: Expr) -> dict[str, Aggregate]:

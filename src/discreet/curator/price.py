@@ -24,7 +24,7 @@ from discreet.sql.release import Release
 from discreet.sql.vectors import Chosen
 
 Additive = Laplace | Gaussian
-WIDEST: Final = 10**11
+WIDEST: Final = 9 * 10**11
 """Noise that is drawn at most, in steps."""
 
 

@@ -7,12 +7,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from discreet.curator.intervals import Intervals
+from discreet.curator.intervals import Intervals, Known, aggregates_in
 from discreet.curator.kept import Drawn
 from discreet.curator.released import table_of, with_released
 from discreet.sql.after import shown
+from discreet.sql.aggregates import Aggregate
 from discreet.sql.domain import NUMERIC
 from discreet.sql.expression import Expr
+from discreet.sql.formulas import Listing
 from discreet.sql.plan import Plan
 from discreet.sql.relation import Released
 
@@ -85,13 +87,13 @@ class Shown:
         return Intervals(release, noises, values, self._confidence)
 
     @property
-    def intervals(self) -> list[dict[str, tuple[float, float]]]:
-        """For each row the interval of each noisy column, where one is proven."""
+    def intervals(self) -> list[dict[str, Known]]:
+        """For each row the interval of each noisy column, where one is proven; of a list, those of its counts."""
         if self._places is None:
             return [{} for _ in self.rows]
         noisy = noisy_items(self._plan)
         return [
-            {label: found for label, expr in noisy if (found := self._intervals.interval(expr, place)) is not None}
+            {label: found for label, expr in noisy if (found := self._intervals.known(expr, place)) is not None}
             for place in self._places
         ]
 
@@ -101,7 +103,7 @@ def _is_end(expr: Expr) -> bool:
 
 
 def noisy_items(plan: Plan) -> list[tuple[str, Expr]]:
-    """The items that depend on noise and are numbers."""
+    """The items that depend on noise and are numbers, or lists of counts."""
     below = plan.below
     if not isinstance(below, Released) or not plan.after.keeps_rows:
         return []
@@ -109,5 +111,18 @@ def noisy_items(plan: Plan) -> list[tuple[str, Expr]]:
     return [
         (label, expr)
         for label, expr in plan.after.items
-        if expr.columns() & noisy and expr.domain.kind in NUMERIC and not _is_end(expr)
+        if (expr.columns() & noisy and expr.domain.kind in NUMERIC and not _is_end(expr)) or is_list(plan, expr)
     ]
+
+
+def is_list(plan: Plan, expr: Expr) -> bool:
+    """Whether an expression is a list of noisy counts, and nothing more than that."""
+    aggregate = aggregate_of(plan, expr)
+    return aggregate is not None and isinstance(aggregate.formula, Listing)
+
+
+def aggregate_of(plan: Plan, expr: Expr) -> Aggregate | None:
+    """The aggregate that an expression is, if it is nothing more than that."""
+    if not isinstance(plan.below, Released):
+        return None
+    return aggregates_in(plan.releases[plan.below.number], expr).get(expr.sql)

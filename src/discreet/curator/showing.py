@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.rounding import float_up
-from discreet.curator.figures import Figure, aligned, figure, half_width, text_of
+from discreet.curator.figures import Figure, aligned, figure, half_width, is_listing, item_ends, number_ends, text_of
 from discreet.printing import at_least, at_most, printable
 
 if TYPE_CHECKING:
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from discreet.ledger import Amount
 
 MOST: Final = 50
-"""Rows that are shown where nobody asked for all of them."""
+"""Rows that are shown where nobody asked for all of them, and items of each list."""
+ROOM: Final = 32
+"""For the values of a list: the counts beside them stand under each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +33,18 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column as it is shown. The texts of a numeric one are padded to one width."""
+    """A column as it is shown. The texts of a numeric one are padded to one width, those of lists have many lines."""
 
     heading: str
     cells: Sequence[Cell]
     numeric: bool = False
     beside: str = ""
     """The heading of the margins; empty if there are none."""
+    listed: bool = False
 
     @property
     def width(self) -> int:
-        return max((len(cell.text) for cell in self.cells), default=0)
+        return max((len(line) for cell in self.cells for line in cell.text.split("\n")), default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +70,11 @@ def answer_parts(answer: Answer, most: int | None = MOST) -> Parts:
     columns = []
     for place, name in enumerate(answer.columns):
         values = [row[place] for row in answer.rows[:most]]
-        if name in noisy:
-            margins = [row.get(name) for row in answer.intervals[:most]]
-            figures = [figure(value, margin) for value, margin in zip(values, margins, strict=True)]
+        known = [row.get(name) for row in answer.intervals[:most]]
+        if any(value and is_listing(value) for value in values):
+            columns.append(_list_column(name, values, known, confidence, most))
+        elif name in noisy:
+            figures = [figure(value, number_ends(each)) for value, each in zip(values, known, strict=True)]
             columns.append(_noisy_column(name, figures, confidence))
         else:
             columns.append(_exact_column(name, values))
@@ -193,6 +198,35 @@ def _noisy_column(name: str, figures: Sequence[Figure], confidence: str) -> Colu
         margins = [f"{each.sign} {each.margin}".rstrip() for each in figures]
     cells = [Cell(text, margin) for text, margin in zip(aligned([f.value for f in figures]), margins, strict=True)]
     return Column(printable(name), cells, numeric=True, beside=confidence)
+
+
+def _list_column(name: str, values: Sequence[Any], known: Sequence[Any], confidence: str, most: int | None) -> Column:
+    cells = [
+        Cell(_items(value, each, most), style="lines") if is_listing(value) else Cell(text_of(value), style="faint")
+        for value, each in zip(values, known, strict=True)
+    ]
+    heading = f"{printable(name)} {confidence}" if any(known) else printable(name)
+    return Column(heading, cells, listed=True)
+
+
+def _items(items: Sequence[Mapping[str, Any]], known: Any, most: int | None) -> str:
+    """A line for each item: its value, its count and the margin of that."""
+    pairs = list(zip(items, item_ends(items, known), strict=True))[:most]
+    figures = [figure(item["count"], ends) for item, ends in pairs]
+    # the edges of bins are sums of floats: six digits tell them apart
+    names = [
+        (figure(v, None).value if isinstance(v, float) else text_of(v)) for v in (item["value"] for item, _ in pairs)
+    ]
+    if all(type(item["value"]) in (int, float) for item, _ in pairs):
+        names = aligned(names)
+    room = min(max(map(len, names), default=0), ROOM)
+    counts, margins = aligned([each.value for each in figures]), aligned([each.margin for each in figures])
+    lines = [
+        f"{name:<{room}}  {count} {each.sign} {margin}".rstrip()
+        for name, count, each, margin in zip(names, counts, figures, margins, strict=True)
+    ]
+    hidden = len(items) - len(pairs)
+    return "\n".join([*lines, *([f"… and {hidden:,} more"] if hidden else [])])
 
 
 def _exact_column(name: str, values: Sequence[Any]) -> Column:

@@ -42,8 +42,10 @@ from discreet.policy import Column, Policy, Table, suggest
 from discreet.policy.layout import ROW, UNIT, key_rank, row_in_key, steps_of, stored_steps
 from discreet.quoting import literal, name, whole_steps
 
-LAYOUT: Final = 4
+LAYOUT: Final = 5
 """Counts up when copies made before can no longer be used."""
+MADE: Final = "_discreet_copy"
+"""The table with the name of the copy, which no other copy has."""
 MEMORY: Final = "1200MB"
 INTEGERS: Final = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"})
 
@@ -129,6 +131,7 @@ def _write(policy: Policy, target: Path, key: str, progress: Progress | None) ->
     with duckdb.connect(str(target), config=settings) as connection:
         sources = Sources(policy, connection)
         unit_type = unit_type_of(sources)
+        connection.execute(f"CREATE TABLE {MADE} AS SELECT {literal(SYSTEM.bytes(16).hex())} AS name")
         for table in policy.tables.values():
             if table.copied:
                 select = selection(sources, table, unit_type, key)

@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from discreet.engines.copy import Progress, owned_rows, private_copy, secret, unit_type_of
+from discreet.engines.copy import MADE, Progress, owned_rows, private_copy, secret, unit_type_of
 from discreet.engines.sources import Sources, owned, paths
 from discreet.policy import Format, Policy
 from discreet.quoting import literal, name
@@ -39,6 +39,11 @@ class DuckDB:
             with owned(table.name):
                 self._connection.execute(f"CREATE VIEW {name(table.name)} AS {rows}")
         self._lock_up(policy)
+
+    @property
+    def copy(self) -> str:
+        """The name of the copy: as long as it is the same, so are the ranks of all rows and keys."""
+        return str(self.rows(f"SELECT name FROM private.{MADE}")[0][0])
 
     def _lock_up(self, policy: Policy) -> None:
         """From here on nothing but the views can be read, and nothing can be set."""

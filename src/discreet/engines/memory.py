@@ -10,6 +10,7 @@ import duckdb
 from discreet.engines.copy import owned_rows, selection, unit_type_of
 from discreet.engines.duckdb import CAREFUL, rows
 from discreet.engines.sources import Sources
+from discreet.noise import SYSTEM
 from discreet.policy import Policy, Table
 from discreet.policy.layout import TYPES
 from discreet.quoting import literal, name
@@ -24,6 +25,8 @@ class Memory:
     dialect = "duckdb"
 
     def __init__(self, policy: Policy, tables: Mapping[str, Rows], key: str = "memory") -> None:
+        self.copy = SYSTEM.bytes(16).hex()
+        """The name of these rows, which no others have."""
         self._connection = duckdb.connect(":memory:")
         self._connection.execute("SET threads = 1")
         self._connection.execute(CAREFUL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from discreet.ledger.entries import Entry, Kept
 from discreet.ledger.grant import Amount, Balance, Grant
 from discreet.ledger.ledger import OWNER, Charge, Ledger
+from discreet.ledger.portions import Portion
 from discreet.ledger.problems import LedgerDamaged, LedgerError
 from discreet.ledger.verify import Report, back_up, restore, verify
 
@@ -19,6 +20,7 @@ __all__ = [
     "Ledger",
     "LedgerDamaged",
     "LedgerError",
+    "Portion",
     "Report",
     "back_up",
     "restore",

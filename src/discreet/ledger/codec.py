@@ -16,10 +16,13 @@ budget   epsilon, delta (fractions; delta null for a pure budget), limits (amoun
 epoch    protected (fingerprint of unit and protected tables), name. Spending goes on.
 data     version (a counter that the owner advances), reason.
 charge   at, analyst, question, plan (fingerprint or null), data (version), loss (amounts), spent (amounts of everybody
-         after this charge), salt (random: no two charges ever have the same hash, also after a rollback).
+         after this charge), salt (random: no two charges ever have the same hash, also after a rollback). Of a
+         question about one part of a partition also: portion (partition, part, most: in how many parts a unit can be)
+         and price (amounts that are added to that part's line). Its loss is by how much the sum of the `most` largest
+         lines of the partition rises, in each currency. Lines end when a budget changes the currency.
 answer   charge (number), digest (SHA-256 of the kept answer).
 totals   the whole state, repeated every so often so that opening need not read everything: epsilon, delta, limits,
-         spent, shares, protected, data.
+         spent, shares, protected, data, portions (for each partition the amounts of each part; left out if none).
 """
 
 from __future__ import annotations

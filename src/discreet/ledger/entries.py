@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.filters import UNITS
-from discreet.ledger.codec import Amounts, decode, parsed
+from discreet.ledger.codec import Amounts, Record, decode, parsed
 from discreet.ledger.problems import LedgerDamaged
 from discreet.ledger.store import Store
 
@@ -23,6 +23,8 @@ class Entry:
     loss: Pure | Concentrated
     data_version: int
     answered: bool
+    price: Pure | Concentrated
+    """What the answer was bought for: more than the loss where a part of a partition was asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,10 @@ class Kept:
 def loss_of(amounts: Amounts) -> Pure | Concentrated:
     exact = [Fraction(amount, UNITS) for amount in amounts]
     return Pure(exact[0]) if len(exact) == 1 else Concentrated(*exact)
+
+
+def _price(record: Record) -> Pure | Concentrated:
+    return loss_of(parsed(record.get("price", record["loss"])))
 
 
 def entries(store: Store) -> list[Entry]:
@@ -58,6 +64,7 @@ def entries(store: Store) -> list[Entry]:
             loss_of(parsed(record["loss"])),
             record["data"],
             number in answered,
+            _price(record),
         )
         for number, record in charges.items()
     ]
@@ -71,5 +78,5 @@ def kept(store: Store, plan: str) -> list[Kept]:
         record = decode(charge, text)
         if record["kind"] != "charge":
             raise LedgerDamaged(f"record {number} answers what is no charge", "restore a backup")
-        found.append(Kept(charge, loss_of(parsed(record["loss"])), record["data"], answer, f"{charge}:{digest}"))
+        found.append(Kept(charge, _price(record), record["data"], answer, f"{charge}:{digest}"))
     return found

@@ -11,6 +11,7 @@ from discreet.accounting.conversion import epsilon_of_rho, rho_of_epsilon, rho_o
 from discreet.accounting.filters import UNITS, ConcentratedFilter, Filter, PureFilter, charged, granted
 from discreet.accounting.rounding import float_down, float_up
 from discreet.ledger.codec import Amounts
+from discreet.ledger.drawing import balance_html
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,9 @@ class Balance:
     total: Amount
     spent: Amount
     remaining: Amount
+
+    def _repr_html_(self) -> str:
+        return balance_html(self)
 
 
 @lru_cache(maxsize=1024)

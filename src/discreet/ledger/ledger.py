@@ -15,12 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NoReturn, Self
 
-from discreet.accounting import Loss
+from discreet.accounting import Concentrated, Loss, Pure
 from discreet.errors import Refused
 from discreet.ledger.codec import GENESIS, Amounts, Record, decode, encode, link, written
-from discreet.ledger.entries import Entry, Kept, entries, kept
+from discreet.ledger.entries import Entry, Kept, entries, kept, loss_of
 from discreet.ledger.files import Seal
 from discreet.ledger.grant import Amount, Balance, Grant
+from discreet.ledger.portions import Portion
 from discreet.ledger.problems import LedgerDamaged, LedgerError
 from discreet.ledger.state import State, granted_fields
 from discreet.ledger.store import Row, Store
@@ -80,15 +81,25 @@ class Ledger:
     # spending
 
     def charge(
-        self, loss: Loss, *, why: str, analyst: str | None = None, plan: str | None = None, data: int | None = None
+        self,
+        loss: Loss,
+        *,
+        why: str,
+        analyst: str | None = None,
+        plan: str | None = None,
+        data: int | None = None,
+        portion: Portion | None = None,
     ) -> Charge:
-        """`with ledger.charge(loss, why=…) as bits:` — the loss is on disk when the block begins, and stays spent."""
+        """`with ledger.charge(loss, why=…) as bits:` — the loss is on disk when the block begins, and stays spent.
+
+        Of a question about one part of a partition, only what makes the dearest part dearer is spent.
+        """
         if analyst is not None and analyst not in self._shares:
             known = ", ".join(sorted(self._shares)) or "there are none"
             raise Refused("unknown-analyst", f"{analyst!r} has no share in the policy", f"analysts: {known}")
         if len(why) > LONGEST:
             raise Refused("too-complex", f"the question has more than {LONGEST} characters", "ask a shorter one")
-        return Charge(self, loss, OWNER if analyst is None else analyst, why, plan, data)
+        return Charge(self, loss, OWNER if analyst is None else analyst, why, plan, data, portion)
 
     def _spend(self, charge: Charge) -> None:
         """Join those who wait. Whoever gets the lock puts all of them on disk in one transaction."""
@@ -124,15 +135,17 @@ class Ledger:
     def _admit(self, charge: Charge) -> None:
         state = self._state
         try:
-            spent = state.grant.filter(state.spent).admit(charge.loss).units
+            price = state.grant.unlimited.admit(charge.loss).units
+            loss = state.cost(charge.portion, price)
+            charge.cost = loss_of(loss)
+            spent = state.grant.filter(state.spent).admit(charge.cost).units
             if charge.analyst in self._shares:
                 limit = self._shares[charge.analyst]
-                state.grant.share(limit, state.share(charge.analyst)).admit(charge.loss)
+                state.grant.share(limit, state.share(charge.analyst)).admit(charge.cost)
         except Refused as refusal:
             charge.refusal = refusal
             return
-        loss = tuple(after - before for after, before in zip(spent, state.spent, strict=True))
-        fields = {
+        fields: Record = {
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "analyst": charge.analyst,
             "question": charge.why,
@@ -142,6 +155,8 @@ class Ledger:
             "spent": written(spent),
             "salt": SYSTEM.bytes(8).hex(),
         }
+        if charge.portion is not None:
+            fields |= {"portion": charge.portion.fields(), "price": written(price)}
         charge.number, _, charge.digest = self._append("charge", fields)
 
     def _keep(self, charge: Charge, answer: bytes) -> None:
@@ -325,6 +340,9 @@ class Charge:
     why: str
     plan: str | None
     data: int | None
+    portion: Portion | None = None
+    cost: Pure | Concentrated = field(default_factory=lambda: Pure(0))
+    """What was spent; nothing until it is."""
     number: int = 0
     digest: str = ""
     settled: bool = False

@@ -9,6 +9,7 @@ from typing import Final
 
 from discreet.ledger.codec import GENESIS, Amounts, Record, decode, link, parsed, written
 from discreet.ledger.grant import Grant
+from discreet.ledger.portions import NO_LINES, Lines, Portion, lines_read, lines_written, paid, rise
 from discreet.ledger.problems import LedgerDamaged
 from discreet.ledger.store import Row
 
@@ -29,6 +30,8 @@ class State:
     shares: dict[str, Amounts] = field(default_factory=dict)
     protected: str | None = None
     data: int = 1
+    portions: dict[str, Lines] = field(default_factory=dict)
+    """For each partition what was paid for each of its parts."""
 
     def after(self, row: Row) -> State:
         """The state after one more record; `LedgerDamaged` unless it follows from this one."""
@@ -55,6 +58,10 @@ class State:
     def share(self, analyst: str) -> Amounts:
         return self.shares.get(analyst, self.grant.nothing)
 
+    def cost(self, portion: Portion | None, price: Amounts) -> Amounts:
+        """What a question of this price costs everybody: of a part, only what makes the dearest part dearer."""
+        return price if portion is None else rise(self.portions.get(portion.partition, NO_LINES), portion, price)
+
     def totals(self) -> Record:
         """The fields of a record that repeats the whole state."""
         return {
@@ -63,6 +70,7 @@ class State:
             "shares": {analyst: written(amounts) for analyst, amounts in self.shares.items()},
             "protected": self.protected,
             "data": self.data,
+            **({"portions": lines_written(self.portions)} if self.portions else {}),
         }
 
 
@@ -90,7 +98,9 @@ def _budget(state: State, record: Record) -> State:
         raise ValueError("a budget does not change what is spent")
     if {analyst: grant.converted(amounts) for analyst, amounts in state.shares.items()} != shares:
         raise ValueError("a budget does not change what analysts spent")
-    return replace(state, grant=grant, spent=spent, shares=shares)
+    # lines of another currency are left behind: questions about parts are paid from nothing again
+    portions = state.portions if len(grant.limits) == len(state.grant.limits) else {}
+    return replace(state, grant=grant, spent=spent, shares=shares, portions=portions)
 
 
 def _epoch(state: State, record: Record) -> State:
@@ -112,7 +122,17 @@ def _charge(state: State, record: Record) -> State:
     if any(used > limit for used, limit in zip(spent, state.grant.limits, strict=True)):
         raise ValueError("a charge fits the budget")
     shares = {**state.shares, analyst: plus(state.share(analyst), loss)}
-    return replace(state, spent=spent, shares=shares)
+    return replace(state, spent=spent, shares=shares, portions=_portions(state, record, loss))
+
+
+def _portions(state: State, record: Record, loss: Amounts) -> dict[str, Lines]:
+    if "portion" not in record:
+        return state.portions
+    portion, price = Portion.read(record["portion"]), parsed(record["price"])
+    if state.cost(portion, price) != loss:
+        raise ValueError("a charge for a part is what makes the dearest part dearer")
+    lines = paid(state.portions.get(portion.partition, NO_LINES), portion, price)
+    return {**state.portions, portion.partition: lines}
 
 
 def _answer(state: State, record: Record) -> State:
@@ -134,6 +154,7 @@ def _repeated(record: Record) -> State:
         shares=_shares(record),
         protected=str(record["protected"]),
         data=int(record["data"]),
+        portions=lines_read(record),
     )
 
 

@@ -291,7 +291,11 @@ def _top(bind: Binder, node: Any, asked: Asked) -> Aggregate:
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 10_000:
         raise Refused("function-not-allowed", "APPROX_TOP_COUNT takes a number", "write APPROX_TOP_COUNT(x, 10)")
     measure = _histogram(bind, inner, asked)
-    return Aggregate(("TOP", measure, count), (measure,), Listing(measure.values, count), Domain(None))
+    few = count < len(measure.values)
+    note = (
+        f"what is listed of {written(inner)} was picked by noisy counts: the first tend to be too high" if few else None
+    )
+    return Aggregate(("TOP", measure, count), (measure,), Listing(measure.values, count), Domain(None), note)
 
 
 def _bins(bind: Binder, node: Any, asked: Asked) -> Aggregate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol
@@ -327,14 +327,27 @@ class Favourite:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Values with their noisy counts: the largest so many, or all in order."""
+    """Values with their noisy counts: the largest so many, or all in order.
+
+    Interval  That of each count by itself, for any value named beforehand. Which values are the largest depends on the
+              noise, so the first of them miss more often: P(v is listed and missed) is at most what was asked.
+    """
 
     values: tuple[Any, ...]
     most: int | None
 
     def value(self, noisy: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
-        found = [{"value": value, "count": count} for value, count in zip(self.values, noisy[0], strict=True)]
-        return found if self.most is None else sorted(found, key=lambda item: -item["count"])[: self.most]
+        counts = noisy[0]
+        return [{"value": self.values[place], "count": counts[place]} for place in self._places(counts)]
 
-    def interval(self, parts: Sequence[Part]) -> None:  # noqa: ARG002
+    def _places(self, counts: Sequence[int]) -> list[int]:
+        """Which counts are listed, in order."""
+        places = range(len(self.values))
+        return list(places) if self.most is None else sorted(places, key=lambda place: -counts[place])[: self.most]
+
+    def interval(self, parts: Sequence[Part]) -> None:  # noqa: ARG002  (many numbers, not one)
         return None
+
+    def intervals(self, part: Part) -> list[Interval]:
+        """Where the exact count of each listed value lies, in the order of the list."""
+        return [replace(part, values=(part.values[place],)).interval for place in self._places(part.values)]

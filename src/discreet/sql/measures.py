@@ -18,7 +18,7 @@ from discreet.sql.expression import Expr
 
 FINE: Final = 2**20
 """Steps of a grid that nobody declared: so many to the larger bound."""
-COARSE: Final = 2**16
+COARSE: Final = 2**13
 """Steps to half the range where squares are summed."""
 MOST_WHOLE: Final = 2**62
 

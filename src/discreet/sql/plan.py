@@ -25,6 +25,7 @@ from discreet.sql.expression import Expr
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.keys import GroupKey, PublicKey
 from discreet.sql.nodes import Bound, Filter, Node, Project, Union
+from discreet.sql.part import Part
 from discreet.sql.per_unit import per_unit, window
 from discreet.sql.read import statement
 from discreet.sql.relation import PUBLIC, Derived, Public, Released
@@ -84,24 +85,38 @@ def plan(
     digest: str = "",
     dialect: str | None = None,
     params: Mapping[str, object] | None = None,
+    part: Part | None = None,
 ) -> Plan:
-    """The plan of a question, or a refusal."""
+    """The plan of a question, or a refusal; where a part is given, of a question about that part alone."""
     asked = statement(text, dialect, params)
     try:
-        found = _Planner(policy, public, asked.options).plan(asked.tree)
+        found = _Planner(policy, public, asked.options, part).plan(asked.tree)
     except RecursionError:
         raise Refused("too-complex", "the question is nested too deeply", "ask a simpler one") from None
+    if part is not None:
+        found = _inside(found, part)
     return replace(found, options=asked.options, explain=asked.explain, digest=digest or fingerprint(policy))
+
+
+def _inside(found: Plan, part: Part) -> Plan:
+    """The plan, if every unit that it counts is in the part."""
+    if not all(release.child.inside for release in found.releases):
+        raise Refused(
+            "outside-part",
+            "the question reaches units outside of the part",
+            f"ask about {part.table}, or join other tables to it on the unit with JOIN or LEFT JOIN",
+        )
+    return replace(found, notes=(f"only the part with {part.label}", *found.notes))
 
 
 class _Planner:
     """One planning: collects releases on its way."""
 
-    def __init__(self, policy: Policy, public: Public, options: Options) -> None:
+    def __init__(self, policy: Policy, public: Public, options: Options, part: Part | None) -> None:
         self._policy = policy
         self._public = public
         self._options = options
-        self._tables = Tables(policy, public, self.query, self._subqueries)
+        self._tables = Tables(policy, public, self.query, self._subqueries, part)
         self._releases: list[Release] = []
         self._notes: list[str] = []
         self._bound: dict[int, Expr] = {}

@@ -16,6 +16,7 @@ from discreet.sql.expression import Expr
 from discreet.sql.nodes import Bound, Field, Join, Node, Scan, Side
 from discreet.sql.nodes.join import joined_fields
 from discreet.sql.nodes.lookup import Lookup, public_fields
+from discreet.sql.part import Part
 from discreet.sql.relation import PUBLIC, Joined, Public, Relation, Stored
 from discreet.sql.scope import Scope, truth
 
@@ -28,11 +29,14 @@ _KINDS: Final = ("", "INNER", "OUTER")
 class Tables:
     """Reads FROM clauses of one question."""
 
-    def __init__(self, policy: Policy, public: Public, query: Query, special: Callable[[Known], Special]) -> None:
+    def __init__(
+        self, policy: Policy, public: Public, query: Query, special: Callable[[Known], Special], part: Part | None
+    ) -> None:
         self._policy = policy
         self._public = public
         self._query = query
         self._special = special
+        self._part = part
 
     def source(self, first: Any, joins: list[Any], known: Known) -> tuple[Source, Scope]:
         """What is read, and the names that it has."""
@@ -64,7 +68,10 @@ class Tables:
             fix = suggest(wanted, self._policy.tables) or self._tables()
             raise Refused("unknown-table", "there is no such table", fix)
         alias = str(tree.alias) or table.name
-        return (Stored.of(table, self._public) if table.is_public else Scan(table)), alias
+        if table.is_public:
+            return Stored.of(table, self._public), alias
+        asked = self._part if self._part is not None and self._part.table == table.name else None
+        return Scan(table, asked), alias
 
     def _tables(self) -> str:
         return f"tables: {', '.join(self._policy.tables)}"

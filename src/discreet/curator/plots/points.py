@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from discreet.curator.figures import figure, text_of
+from discreet.curator.figures import figure, item_ends, number_ends, text_of
 from discreet.curator.plots.panels import Axis, Panel, Record, drawable
 from discreet.curator.plots.theme import COLOURS, shortened
 from discreet.printing import printable
@@ -42,8 +42,6 @@ def picture_of(answer: Answer) -> Picture:
     panels += [_listed(answer, place, rows, keys) for place in lists]
     items = sum(len(answer.rows[row][place] or []) for place in lists for row in rows)
     shown = sum(len(panel.records) for panel in panels[len(measures) :])
-    if any(not panel.has_bars for panel in panels[len(measures) :]):
-        remarks.append("the counts of lists carry noise as well: their intervals are not known")
     if shown < items:
         remarks.append(f"the first {shown:,} of {items:,} bars are shown")
     absent = sum(record["value"] is None for panel in panels for record in panel.records)
@@ -178,7 +176,7 @@ def _panel(answer: Answer, place: int, rows: Sequence[int], axis: Axis, by: Axis
     name = answer.columns[place]
     records = []
     for at, row in enumerate(rows):
-        record = _record(answer.rows[row][place], answer.intervals[row].get(name))
+        record = _record(answer.rows[row][place], number_ends(answer.intervals[row].get(name)))
         records.append({"key": axis.places[at], "name": axis.labels[at], **_part(by, at), **record})
     return Panel(shortened(printable(name)), axis, by, records)
 
@@ -204,7 +202,7 @@ def _listed(answer: Answer, place: int, rows: Sequence[int], keys: Sequence[int]
     found: list[tuple[int, Any, Any, Any]] = []
     for row in rows:
         items = answer.rows[row][place] or []
-        ends: Any = answer.intervals[row].get(name) or [None] * len(items)
+        ends = item_ends(items, answer.intervals[row].get(name))
         found += [(row, item["value"], item["count"], end) for item, end in zip(items, ends, strict=True)]
     found = found[:MOST_POINTS]
     values = [value for _, value, _, _ in found]

@@ -72,6 +72,11 @@ class Join:
     def limits(self) -> Limits:
         return self.left.limits.joined(self.right.limits, self.rows or self.left.limits.rows)
 
+    @property
+    def inside(self) -> bool:
+        sides = self.left.inside, self.right.inside
+        return {Side.INNER: any(sides), Side.LEFT: sides[0], Side.RIGHT: sides[1], Side.FULL: all(sides)}[self.side]
+
     def sql(self) -> str:
         test = f"{name('lu')} = {name('ru')}" + (f" AND {self.condition.sql}" if self.condition else "")
         owner = {Side.INNER: name("lu"), Side.LEFT: name("lu"), Side.RIGHT: name("ru")}.get(

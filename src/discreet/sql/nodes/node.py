@@ -56,6 +56,7 @@ class Node(Protocol):
     """A relation in which every row belongs to exactly one unit.
 
     rows    at most so many rows belong to one unit; None if there is no such number.
+    inside  whether all its units are in the part of a partition that the question is about.
     order   texts of columns that order the rows of a unit by keyed hash, ties only between identical rows; none where
             a unit has one row.
 
@@ -73,6 +74,8 @@ class Node(Protocol):
     def order(self) -> tuple[str, ...]: ...
     @property
     def limits(self) -> Limits: ...
+    @property
+    def inside(self) -> bool: ...
     def sql(self) -> str:
         """A SELECT in the engine's language that gives the columns named above."""
 
@@ -103,3 +106,7 @@ class Above:
     @property
     def limits(self) -> Limits:
         return self.child.limits
+
+    @property
+    def inside(self) -> bool:
+        return self.child.inside

@@ -49,6 +49,10 @@ class PerUnit:
     def limits(self) -> Limits:
         return self.child.limits if self.keys else Limits(1)
 
+    @property
+    def inside(self) -> bool:
+        return self.child.inside
+
     def sql(self) -> str:
         columns = [f"{expr.sql} AS {name(f'c{place}')}" for place, (_, expr) in enumerate((*self.keys, *self.totals))]
         columns.append(f"{self.child.owner.column} AS {name(UNIT)}")

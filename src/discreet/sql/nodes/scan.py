@@ -10,6 +10,7 @@ from discreet.quoting import name
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import Field, Limits, Owner
+from discreet.sql.part import Part
 
 SECRET = "discreet_secret()"
 """The key of all hashes: a macro of the engine's, which analysts cannot name."""
@@ -25,6 +26,8 @@ class Scan:
     """
 
     table: Table
+    part: Part | None = None
+    """Of this table: only its rows are read."""
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -63,12 +66,17 @@ class Scan:
         rows, groups, each = self.table.max_rows, self.table.max_groups, self.table.max_rows_per_group
         return Limits(rows, groups if groups < rows else None, each if each < rows else None)
 
+    @property
+    def inside(self) -> bool:
+        return self.part is not None
+
     def sql(self) -> str:
         source = name(self.table.name)
-        if self.owner.column is None:
-            return f"SELECT * FROM {source}"
+        tests = [] if self.part is None else self.part.conditions(self.table)
         if self._ranked:
-            return f"SELECT * FROM {source} WHERE {name(ROW)} <= {self.rows}"
+            tests.append(f"{name(ROW)} <= {self.rows}")
+        if self._ranked or self.owner.column is None:
+            return f"SELECT * FROM {source}" + (f" WHERE {' AND '.join(tests)}" if tests else "")
         columns = [name(column) for column in self.table.columns]
         order = ", ".join([f"hash({', '.join([SECRET, name(UNIT), *columns])})", *columns])
         rank = f"row_number() OVER (PARTITION BY {name(UNIT)} ORDER BY {order})"

@@ -52,6 +52,10 @@ class Union:
         rows = self.left.limits.rows + self.right.limits.rows
         return self.left.limits.joined(self.right.limits, rows)
 
+    @property
+    def inside(self) -> bool:
+        return self.left.inside and self.right.inside
+
     def sql(self) -> str:
         return f"{self._branch(self.left, 0)} UNION ALL {self._branch(self.right, 1)}"
 

@@ -1,0 +1,74 @@
+"""What analysts may know about tables and columns, in words. It imports little: commands need it before all else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+from discreet.printing import printable
+
+if TYPE_CHECKING:
+    from discreet.curator.door import Facts
+    from discreet.policy import Column
+
+LONGEST: Final = 24
+"""Values of a column that are listed; programs are told all."""
+
+
+def limits_words(facts: Facts) -> str:
+    """Who is protected, and how much of each is read."""
+    if facts.public:
+        return "public"
+    if facts.unit == "row":
+        return "each row is protected on its own"
+    parts = [_many(facts.max_rows, "row")]
+    if facts.max_groups != facts.max_rows:
+        parts.append(_many(facts.max_groups, "group"))
+    if facts.max_rows_per_group != facts.max_rows:
+        parts.append(f"{_many(facts.max_rows_per_group, 'row')} per group")
+    return f"each {printable(str(facts.unit))} is protected: at most {', '.join(parts)}"
+
+
+def column_words(column: Column, facts: Facts) -> str:
+    """What is known about the values of a column."""
+    words = []
+    if column.values is not None:
+        shown = [printable(_text(value)) for value in column.values[:LONGEST]]
+        more = len(column.values) - len(shown)
+        words.append(", ".join(shown) + (f", … ({more} more)" if more else ""))
+    elif column.bounds is not None:
+        low, high = column.bounds
+        step = f" in steps of {_text(column.step)}" if column.step is not None else ""
+        words.append(f"{_text(low)} … {_text(high)}{step}")
+    elif column.is_key and str(column.kind) == "boolean":
+        words.append("false, true")
+    elif column.is_key and not facts.public:
+        words.append("keys are private")
+    if column.nullable:
+        words.append("or NULL" if words else "may be NULL")
+    return " ".join(words)
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def number_of(value: Any) -> Any:
+    """A fraction as the number that was written."""
+    if not isinstance(value, Fraction):
+        return value
+    return int(value) if value.denominator == 1 else float(value)
+
+
+_TEXTS: Final[dict[type, Callable[[Any], str]]] = {
+    bool: lambda value: str(value).lower(),
+    Fraction: lambda value: f"{number_of(value):,}" if abs(value) >= 10_000 else str(number_of(value)),
+    date: date.isoformat,
+    datetime: lambda value: value.isoformat(sep=" "),
+}
+
+
+def _text(value: Any) -> str:
+    return _TEXTS.get(type(value), str)(value)

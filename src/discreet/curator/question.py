@@ -1,0 +1,122 @@
+"""What is asked, and at what price: from text and policy alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.accounting import Concentrated, Pure
+from discreet.curator.accuracy import Wanted
+from discreet.curator.kept import Drawn
+from discreet.curator.price import Offer, Price, buy, free, rank_notes
+from discreet.errors import Refused
+from discreet.exact import number, probability
+from discreet.policy import Policy
+from discreet.sql.part import Part
+from discreet.sql.plan import Plan
+
+Loss = Pure | Concentrated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What a caller says. Nothing of it is believed yet."""
+
+    sql: Any
+    epsilon: Any = None
+    rho: Any = None
+    delta: Any = None
+    error: Any = None
+    confidence: Any = 0.95
+    params: Mapping[str, object] | None = None
+    analyst: str | None = None
+    fresh: bool = False
+    dialect: str | None = None
+    part: Part | None = None
+    """Which part of a partition it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with its plan and its price: nothing was read for it."""
+
+    text: str
+    version: int
+    """Of the data that it is about."""
+    plan: Plan
+    offer: Offer
+    confidence: Fraction
+    wanted: Wanted | None = None
+    """The errors that were asked for instead of a price."""
+    part: Part | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the answer assumes, and what is known of ranks."""
+        assumed = () if self.wanted is None else self.wanted.notes(self.offer.bought)
+        ranks = rank_notes(self.plan.releases, self.offer.bought, self.confidence)
+        return (*self.plan.notes, *assumed, *ranks)
+
+    @property
+    def loss(self) -> Loss:
+        return self.offer.loss
+
+    @property
+    def why(self) -> str:
+        """What the ledger records."""
+        return self.text if self.part is None else f"{self.text} -- of {self.part.table}, {self.part.label}"
+
+    def satisfied(self, drawn: Drawn, paid: Loss) -> bool:
+        """Whether what was drawn for a price is as good as what is asked for."""
+        if self.wanted is None:
+            return covers(paid, self.loss)
+        return paid == self.loss or self.wanted.met(drawn.noises)
+
+
+def priced(policy: Policy, call: Call, plan: Plan, version: int) -> Question:
+    """A question with its price, or a refusal."""
+    epsilon, rho, delta, error = (
+        _agreed(name, getattr(call, name), getattr(plan.options, name)) for name in ("epsilon", "rho", "delta", "error")
+    )
+    sure = _confidence(call.confidence if plan.options.confidence is None else plan.options.confidence)
+    wanted = None
+    if not plan.releases:
+        offer = free(policy)
+    elif error is None:
+        offer = buy(policy, Price.read(policy, epsilon=epsilon, rho=rho, delta=delta), plan.releases)
+    elif epsilon is not None or rho is not None:
+        raise Refused("price-invalid", "a price and a wanted error are two prices", "give one of them")
+    else:
+        wanted = Wanted.read(plan, error, sure)
+        offer = wanted.offer(policy, delta)
+    return Question(str(call.sql), version, plan, offer, sure, wanted, call.part)
+
+
+def _confidence(given: object) -> Fraction:
+    try:
+        return probability(given, "confidence")
+    except (TypeError, ValueError) as wrong:
+        raise Refused("price-invalid", str(wrong), "give a confidence such as 0.95") from None
+
+
+def _agreed(name: str, given: object, written: Fraction | None) -> object:
+    """What the call and the text say of the price: one of them, or both the same."""
+    if given is None or written is None:
+        return written if given is None else given
+    try:
+        same = number(given, name) == written
+    except (TypeError, ValueError):
+        same = False
+    if not same:
+        raise Refused("price-invalid", f"the text and the call say different things about {name}", "say it once")
+    return given
+
+
+def covers(paid: Loss, wanted: Loss) -> bool:
+    """Whether what was paid is at least what is wanted."""
+    a, b = paid.concentrated(), wanted.concentrated()
+    if isinstance(paid, Pure) and isinstance(wanted, Pure):
+        return paid.epsilon >= wanted.epsilon
+    return a.rho >= b.rho and a.delta >= b.delta

@@ -1,0 +1,106 @@
+"""The magics: a cell that is a question, and a line that shows budget, tables or ledger."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import no_var_expand
+
+from discreet.cli.asking import opened
+from discreet.curator.answers import Answer, Preview
+from discreet.curator.door import Curator
+from discreet.notebook.command import Asking, Looking, ask, look, understood
+from discreet.notebook.failures import FORESEEN, tell_ours_at_length, tell_ours_shortly, tell_shortly
+from discreet.notebook.views import VIEWS, View
+from discreet.policy import Policy, read
+
+NAME: Final = "discreet"
+LAST: Final = "_discreet"
+"""The variable with the last answer."""
+
+_LOADED: dict[InteractiveShell, Magic] = {}
+
+
+def load(shell: Any) -> None:
+    unload(shell)
+    magic = _LOADED[shell] = Magic(shell)
+    shell.register_magic_function(magic.run, "line_cell", NAME)
+    tell_ours_shortly()
+    atexit.register(magic.close)
+
+
+def unload(shell: Any) -> None:
+    magic = _LOADED.pop(shell, None)
+    if magic is None:
+        return
+    for known in shell.magics_manager.magics.values():
+        known.pop(NAME, None)
+    if not _LOADED:
+        tell_ours_at_length()
+    atexit.unregister(magic.close)
+    magic.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Magic:
+    """The magics of one shell, and the curators that they opened, each used again while its policy stays as it is."""
+
+    shell: Any
+    kept: dict[tuple[Path, bool], tuple[Policy, Curator]] = field(default_factory=dict)
+
+    @no_var_expand  # words are split first: a value with blanks in it stays one word
+    def run(self, line: str, cell: str | None = None) -> Answer | Preview | View | Curator | None:
+        """Ask a question (%%discreet) or look at budget, tables and ledger (%discreet); --help tells how."""
+        try:
+            given = understood(look if cell is None else ask, line, self.shell.user_ns)
+            if isinstance(given, Looking):
+                return self._look(given)
+            return None if given is None else self._ask(given, str(cell))
+        except FORESEEN as error:
+            tell_shortly(error)
+            raise
+
+    def close(self) -> None:
+        """Close all curators that were opened here."""
+        while self.kept:
+            _, (_, curator) = self.kept.popitem()
+            curator.close()
+
+    def _ask(self, given: Asking, sql: str) -> Answer | Preview:
+        curator = self._curator(given.policy, dummy=given.dummy)
+        act: Callable[..., Answer | Preview] = curator.preview if given.preview else curator.query
+        found = act(sql, **given.settings)
+        self.shell.push({LAST: found}, interactive=False)
+        if given.name is not None:
+            self.shell.push({given.name: found})
+        return found
+
+    def _look(self, given: Looking) -> View | Curator:
+        curator = self._curator(given.policy, dummy=False)
+        return curator if given.what is None else VIEWS[given.what](curator, given.analyst)
+
+    def _curator(self, policy: Path, *, dummy: bool) -> Curator:
+        """The curator in a variable of this name, else the one of the policy file."""
+        found = self.shell.user_ns.get(str(policy))
+        if isinstance(found, Curator):
+            return self._kept(found.policy, found.dummy, dummy=True) if dummy else found
+        path = Path(os.path.expanduser(policy))
+        return self._kept(read(path), lambda: opened(path, dummy=dummy), dummy=dummy)
+
+    def _kept(self, policy: Policy, make: Callable[[], Curator], *, dummy: bool) -> Curator:
+        key = policy.path, dummy
+        before = self.kept.get(key)
+        if before is not None and before[0] == policy:
+            return before[1]
+        if before is not None:
+            before[1].close()
+            del self.kept[key]
+        curator = make()
+        self.kept[key] = policy, curator
+        return curator

@@ -1,0 +1,69 @@
+"""What `%discreet POLICY …` shows: HTML in notebooks, the words of the command line in terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any, Final
+
+from discreet.cli.budget import draw_balances
+from discreet.cli.ledger import HEADINGS, draw_entries, entry_dict, entry_words
+from discreet.cli.tables import draw_tables
+from discreet.curator.door import Curator
+from discreet.curator.portrait import tables_html
+from discreet.ledger.drawing import balances_html
+from discreet.markup import Head, Side, around, line, table, words
+
+MOST: Final = 50
+"""Entries of a ledger that are shown, the newest."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class View:
+    """Something to look at."""
+
+    text: str
+    html: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def _budget(curator: Curator, analyst: str | None) -> View:
+    wanted = [None, *curator.policy.analysts] if analyst is None else [analyst]
+    found = {who: curator.budget(who) for who in wanted}
+    return View(_printed(draw_balances, found, curator.policy.budget.delta), around(balances_html(found)))
+
+
+def _tables(curator: Curator, _: str | None) -> View:
+    found = curator.tables()
+    return View(_printed(draw_tables, found), around(tables_html(found)))
+
+
+def _ledger(curator: Curator, analyst: str | None) -> View:
+    found = [entry_dict(entry) for entry in curator.entries() if analyst in (None, entry.analyst)]
+    earlier = len(found) - len(found[-MOST:])
+    lines = [line(words(f"{earlier:,} earlier ones, and then", "faint"))] if earlier else []
+    rows = [[words(text) for text in entry_words(entry)] for entry in found[-MOST:]]
+    heads = [Head(words(heading), Side.VALUE if heading in ("no", "cost") else Side.WORDS) for heading in HEADINGS]
+    shown = table(heads, rows) if rows else line(words("nothing was charged yet", "faint"))
+    return View(_printed(draw_entries, found[-MOST:]), around(*lines, shown))
+
+
+def _printed(draw: Callable[..., None], *arguments: Any) -> str:
+    with redirect_stdout(StringIO()) as printed:
+        draw(*arguments)
+    return printed.getvalue().rstrip()
+
+
+VIEWS: Final[dict[str, Callable[[Curator, str | None], View]]] = {
+    "budget": _budget,
+    "tables": _tables,
+    "ledger": _ledger,
+}
+"""What can be looked at."""
