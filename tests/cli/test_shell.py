@@ -536,6 +536,8 @@ class Slow:
 
     dialect = "duckdb"
 
+    copy = "none"
+
     def schema(self, table: str) -> dict[str, str]:
         raise NotImplementedError(table)
 

@@ -275,7 +275,8 @@ def test_what_follows_the_noise_leaves_every_interval_as_it_was(sql: str) -> Non
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 @pytest.mark.parametrize("budget", ["pure", "both"])
 def test_each_count_of_a_histogram_has_the_smallest_interval_that_covers(budget: str, confidence: float) -> None:
-    price, sql = {"epsilon": 0.7}, "SELECT g, HISTOGRAM(x, 2) AS h FROM t GROUP BY g ORDER BY g DESC"
+    price: dict[str, Any] = {"epsilon": 0.7}
+    sql = "SELECT g, HISTOGRAM(x, 2) AS h FROM t GROUP BY g ORDER BY g DESC"
     (mechanism,) = mechanisms(policy_with(budget), sql, price)
     noises = range(-support(mechanism), support(mechanism) + 1)
     policy = policy_with(budget, len(noises))

@@ -441,7 +441,8 @@ def test_real_answers_are_drawn_as_they_are(curator: Curator) -> None:
 
 
 def entry(number: int, analyst: str = "owner", loss: Pure | Concentrated | None = None) -> Entry:
-    return Entry(number, "2026-11-01T02:11:38.728+00:00", analyst, "SELECT\n1", loss or Pure(0.001), 1, True)
+    paid = loss or Pure(0.001)
+    return Entry(number, "2026-11-01T02:11:38.728+00:00", analyst, "SELECT\n1", paid, 1, True, paid)
 
 
 def test_an_unspent_budget_is_a_level_line() -> None:

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.curator.door import Curator, Question
+from discreet.curator.door import Curator
 from discreet.curator.draw import Door, Select, select
 from discreet.curator.kept import Cell
+from discreet.curator.question import Call, Question
 from discreet.engines.memory import Memory
 from discreet.mechanisms import KeySelection
 from discreet.noise import SYSTEM, Bits
@@ -70,9 +71,7 @@ def opened(hook: Select = select, rows: Sequence[Mapping[str, Any]] = (*COMMON, 
 
 
 def priced(curator: Curator, text: str, **price: Any) -> Question:
-    return curator._ask(
-        1, text, price.get("epsilon"), price.get("rho"), price.get("delta"), None, 0.95, None, None, None
-    )
+    return curator._ask(Call(sql=text, **price))
 
 
 def lonely(cell: tuple[Any, ...]) -> bool:
@@ -138,12 +137,12 @@ def test_one_unit_is_in_no_more_groups_than_it_may_be() -> None:
 
 
 def test_the_audit_can_fail() -> None:
-    """A threshold that is one lower shows lonely keys too often, and the bound sees it."""
+    """A threshold that is too low shows lonely keys too often, and the bound sees it."""
     with opened() as curator:
         asked = priced(curator, QUESTIONS["one key"], epsilon=1, delta=DELTA)
     mechanism = asked.offer.bought[0].selection
     assert isinstance(mechanism, KeySelection)
-    object.__setattr__(mechanism, "threshold", mechanism.threshold - 2)
+    object.__setattr__(mechanism, "threshold", mechanism.threshold - 4)
     blocks = 100_000
     shown = mechanism.select(dict.fromkeys(range(3 * blocks), 1), SYSTEM)
     assert lower(len({key // 3 for key in shown}), blocks) > DELTA

@@ -157,6 +157,8 @@ class Untouchable:
 
     dialect = "duckdb"
 
+    copy = "none"
+
     def schema(self, table: str) -> dict[str, str]:
         raise AssertionError(table)
 

@@ -67,7 +67,8 @@ def draw(drawn: RenderableType) -> None:
     from rich.console import Console
 
     terminal = sys.stdout.isatty()
-    console = Console(force_terminal=terminal, width=None if terminal else WIDTH, highlight=False)
+    width = None if terminal else WIDTH
+    console = Console(force_terminal=terminal, force_jupyter=False, width=width, highlight=False)
     with console.capture() as captured:
         console.print(drawn)
     shown = captured.get()

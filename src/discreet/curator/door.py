@@ -19,6 +19,7 @@ from discreet.accounting.rounding import float_up
 from discreet.curator.answers import Answer, Preview
 from discreet.curator.draw import OPEN, Door, Engine, draw
 from discreet.curator.foretold import averages, errors, words
+from discreet.curator.ibis_tables import is_expression, text_of
 from discreet.curator.kept import Drawn
 from discreet.curator.price import Price, buy
 from discreet.curator.public import PublicTables
@@ -84,7 +85,7 @@ class Curator:
 
     def query(
         self,
-        sql: str,
+        sql: Any,
         *,
         epsilon: Any = None,
         rho: Any = None,
@@ -96,7 +97,9 @@ class Curator:
         fresh: bool = False,
         dialect: str | None = None,
     ) -> Answer:
-        """Answer a question: noisy, with intervals, charged. A kept answer of the same price or more is free.
+        """Answer a question, in SQL or as an ibis expression: noisy, with intervals, charged.
+
+        A kept answer of the same price or more is free.
 
         `EXPLAIN PRIVACY SELECT …` gives its preview as a table, free.
         """
@@ -159,7 +162,7 @@ class Curator:
 
     def preview(
         self,
-        sql: str,
+        sql: Any,
         *,
         epsilon: Any = None,
         rho: Any = None,
@@ -229,6 +232,12 @@ class Curator:
 
         return Rows.of(self, name)
 
+    def stored(self, table: str) -> dict[str, str]:
+        """The columns of a public table, with the engine's types."""
+        if not self.policy.tables[table].is_public:
+            raise Refused("unknown-table", "that is no public table", "see tables() for what is known of the others")
+        return self._engine(self._ledger.data_version).schema(table)
+
     # looking
 
     def budget(self, analyst: str | None = None) -> Balance:
@@ -272,6 +281,8 @@ class Curator:
     def _ask(self, call: Call) -> Question:
         """What is asked: the data version is read once, so that plan, charge and draw are about the same data."""
         self._check_analyst(call.analyst)
+        if is_expression(call.sql):
+            call = replace(call, sql=text_of(call.sql), dialect="duckdb")
         version = self._ledger.data_version
         asked = priced(self.policy, call, self._plan(version, call), version)
         if asked.wanted is not None:

@@ -58,7 +58,14 @@ def plain(parts: Parts) -> str:
     from rich.console import Console
 
     width = shutil.get_terminal_size((WIDTH, 24)).columns
-    console = Console(file=StringIO(), width=width, color_system=None, legacy_windows=False, _environ={})
+    console = Console(
+        file=StringIO(),
+        width=width,
+        color_system=None,
+        legacy_windows=False,
+        force_jupyter=False,  # else rich shows an empty line in notebooks for everything that is printed here
+        _environ={},
+    )
     with console.capture() as captured:
         console.print(Drawing(parts))
     return "\n".join(line.rstrip() for line in captured.get().splitlines())

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from discreet.curator.ibis_tables import table_of
 from discreet.curator.question import Call
 from discreet.errors import Refused
 from discreet.exact import whole
@@ -182,6 +183,12 @@ class Rows(Statistics):
 
     def __getitem__(self, column: str) -> OfColumn:
         return OfColumn(self, _text(column))
+
+    def to_ibis(self) -> Any:
+        """The table for ibis: `hospital.query(visits.group_by("ward").agg(n=visits.count()), epsilon=0.1)`."""
+        if self.table is None or self.conditions or self.part is not None:
+            raise Refused("statement-not-allowed", "ibis begins with a table", 'write table("visits").to_ibis()')
+        return table_of(self.table, self.curator.stored(self.table.name) if self.table.is_public else {})
 
     # statistics
 

@@ -22,7 +22,7 @@ HEADS: Final = (Head("column"), Head("type"), Head("values"))
 def curator_html(curator: Curator) -> str:
     """Its name, the budget of everybody and of each analyst, and its tables."""
     policy = curator.policy
-    name = line(words(printable(policy.name), "strong"), words(f"  protects each {printable(policy.unit)}", "faint"))
+    name = line(words(printable(policy.name), "strong"), words(f" · protects each {printable(policy.unit)}", "faint"))
     try:
         budget = balances_html({who: curator.budget(who) for who in (None, *policy.analysts)})
     except LedgerError as wrong:  # closed, or gone: what is public can still be shown
@@ -36,7 +36,7 @@ def tables_html(found: Mapping[str, Facts]) -> str:
 
 
 def _table(facts: Facts, *, is_open: bool) -> str:
-    summary = words(printable(facts.name), "strong") + words(f"  {limits_words(facts)}", "faint")
+    summary = words(printable(facts.name), "strong") + words(f" · {limits_words(facts)}", "faint")
     rows = [
         [words(printable(column.name)), words(str(column.kind), "faint"), words(column_words(column, facts))]
         for column in facts.columns.values()

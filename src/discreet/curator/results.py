@@ -10,7 +10,7 @@ from typing import Any
 from discreet.curator.intervals import Intervals, Known, aggregates_in
 from discreet.curator.kept import Drawn
 from discreet.curator.released import table_of, with_released
-from discreet.sql.after import shown
+from discreet.sql.after import INTERVAL, shown
 from discreet.sql.aggregates import Aggregate
 from discreet.sql.domain import NUMERIC
 from discreet.sql.expression import Expr
@@ -99,7 +99,7 @@ class Shown:
 
 
 def _is_end(expr: Expr) -> bool:
-    return expr.function is not None and expr.function.name.startswith("DP_INTERVAL")
+    return expr.function is not None and expr.function.name.startswith(INTERVAL)
 
 
 def noisy_items(plan: Plan) -> list[tuple[str, Expr]]:

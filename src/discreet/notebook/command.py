@@ -77,7 +77,8 @@ def ask(
 ) -> Asking:
     """Ask POLICY the question in this cell, and pay for it.
 
-    POLICY is a file, or a variable with a curator in it. {…} is replaced by the value of the expression.
+    POLICY is a file, or a variable with a curator in it. {…} is replaced by the value of the
+    expression; put it in quotes if there are blanks in it.
 
     \b
     %%discreet hospital.toml --epsilon 0.1 --as patients

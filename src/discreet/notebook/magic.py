@@ -83,6 +83,8 @@ class Magic:
 
     def _look(self, given: Looking) -> View | Curator:
         curator = self._curator(given.policy, dummy=False)
+        if given.analyst is not None:
+            curator.budget(given.analyst)  # refuses whom the policy does not know
         return curator if given.what is None else VIEWS[given.what](curator, given.analyst)
 
     def _curator(self, policy: Path, *, dummy: bool) -> Curator:

@@ -14,6 +14,8 @@ from discreet.sql.expression import Expr
 
 RELEASED = {**TYPES, Kind.INTEGER: "HUGEINT"}
 PLACE = name("_discreet_place")
+INTERVAL = "DP_INTERVAL"
+"""How the functions begin that give the ends of intervals."""
 
 
 def item_name(place: int) -> str:
@@ -69,6 +71,13 @@ class After:
     def keeps_rows(self) -> bool:
         """Whether each row shown is one row of the values below."""
         return self.grouping is None and not self.distinct
+
+    @property
+    def open(self) -> bool:
+        """Whether it only chooses and computes, row by row: a SELECT around it can do its work as well."""
+        closed = (self.condition, self.grouping, self.limit, self.offset)
+        ends = any(expr.function is not None and expr.function.name.startswith(INTERVAL) for _, expr in self.items)
+        return all(part is None for part in closed) and not (self.orders or self.distinct or ends)
 
     def sql(self, relation: str) -> str:
         """The SELECT over a relation, with the place of each row below it where rows are kept."""

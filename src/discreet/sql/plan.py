@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, Final
 
 from sqlglot import exp
@@ -22,13 +22,14 @@ from discreet.sql.bind import Binder, Special, apply
 from discreet.sql.clause import NOTHING, Options
 from discreet.sql.domain import BOOLEAN, Domain
 from discreet.sql.expression import Expr
+from discreet.sql.formulas import Listing
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.keys import GroupKey, PublicKey
 from discreet.sql.nodes import Bound, Filter, Node, Project, Union
 from discreet.sql.part import Part
 from discreet.sql.per_unit import per_unit, window
 from discreet.sql.read import statement
-from discreet.sql.relation import PUBLIC, Derived, Public, Released
+from discreet.sql.relation import PUBLIC, Derived, Public, Relation, Released
 from discreet.sql.release import Release
 from discreet.sql.scope import Scope
 from discreet.sql.select import Clauses, grouped_by, public_select, release_select, row_items
@@ -129,8 +130,21 @@ class _Planner:
                 "rows of private tables are never shown",
                 "ask for a statistic, such as COUNT(*), SUM(x) or AVG(x), with GROUP BY",
             )
+        if not found.after.keeps_rows and self._lists(found):
+            raise Refused(
+                "function-not-allowed", "lists of counts cannot be compared", "leave DISTINCT and GROUP BY out"
+            )
         notes = tuple(dict.fromkeys(self._notes))
         return Plan(self._policy, tuple(self._releases), found.below, found.after, notes)
+
+    def _lists(self, found: Derived) -> bool:
+        """Whether lists of counts are shown."""
+        below = found.below
+        while isinstance(below, Derived):
+            below = below.below
+        if not isinstance(below, Released):
+            return False
+        return any(isinstance(a.formula, Listing) for a in self._releases[below.number].aggregates)
 
     def query(self, tree: Any, known: Known) -> Source:
         """A query: private rows stay private rows until something is counted."""
@@ -145,7 +159,7 @@ class _Planner:
             known = self._ctes(clauses.ctes, known)
         source, scope = self._tables.source(clauses.source, clauses.joins, known)
         if isinstance(source, PUBLIC):
-            return Derived(public_select(clauses, scope), source)
+            return _seen_through(clauses, source, scope) or Derived(public_select(clauses, scope), source)
         return self._private(clauses, source, scope)
 
     def _private(self, clauses: Clauses, source: Node, scope: Scope) -> Source:
@@ -272,6 +286,26 @@ class _Planner:
         if len(found.columns) != 1:
             raise Refused("syntax", "a subquery here has one column", "select one column in it")
         return found.columns[0].expr, found.sql()
+
+
+def _seen_through(clauses: Clauses, source: Relation, scope: Scope) -> Derived | None:
+    """A SELECT around a release that only chooses rows and columns, as if it stood where the release does.
+
+    So its columns keep their intervals: SELECT * FROM (SELECT ward, COUNT(*) AS n … GROUP BY ward) WHERE n > 100.
+    """
+    simple = isinstance(source, Derived) and isinstance(source.below, Released) and source.after.open
+    if not simple or clauses.aggregated or not isinstance(source, Derived):
+        return None
+    inner = source.after
+    fields = tuple(
+        (alias, replace(field, expr=expr)) for (alias, field), (_, expr) in zip(scope.fields, inner.items, strict=True)
+    )
+    found = public_select(clauses, replace(scope, fields=fields))
+    if not found.keeps_rows:
+        return None
+    tests = [test for test in (inner.having, found.condition) if test is not None]
+    having = reduce(lambda a, b: apply("AND", [a, b]), tests) if tests else None
+    return Derived(replace(found, condition=None, having=having), source.below)
 
 
 def _listed(key: GroupKey) -> object:

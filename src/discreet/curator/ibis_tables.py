@@ -1,0 +1,60 @@
+"""Ibis: tables to write expressions about, and the expressions as SQL. Needs ibis only when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from discreet.errors import Refused
+from discreet.policy import Kind, Table
+
+_TYPES: Final = {
+    Kind.INTEGER: "int64",
+    Kind.NUMBER: "float64",
+    Kind.TEXT: "string",
+    Kind.BOOLEAN: "boolean",
+    Kind.DATE: "date",
+    Kind.TIMESTAMP: "timestamp",
+}
+_UNIT: Final = "string"
+"""Units are only compared with each other: any type that both have will do."""
+
+
+_STORED: Final = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), "int64"),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), "float64"),
+    "BOOLEAN": "boolean",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+}
+
+
+def table_of(table: Table, stored: Mapping[str, str]) -> Any:
+    """An unbound ibis table with the columns that may be asked about, and the unit's.
+
+    `stored`: of a public table, the engine's types.
+    """
+    import ibis
+
+    schema = {column: _STORED.get(kind, "float64" if kind.startswith("DECIMAL") else "string")
+              for column, kind in stored.items()}  # fmt: skip
+    schema |= {column.name: _TYPES[column.kind] for column in table.columns.values()}
+    if table.owner is not None and table.owner.column is not None:
+        schema.setdefault(table.owner.column, _UNIT)
+    return ibis.table(schema, name=table.name)
+
+
+def is_expression(asked: object) -> bool:
+    return type(asked).__module__.partition(".")[0] == "ibis"
+
+
+def text_of(expression: Any) -> str:
+    """An ibis expression as SQL that discreet reads."""
+    import ibis
+
+    try:
+        return str(ibis.to_sql(expression, dialect="duckdb"))
+    except Exception as wrong:
+        raise Refused(
+            "syntax", f"this expression cannot be written as SQL ({type(wrong).__name__})", "ask in SQL"
+        ) from wrong
