@@ -32,6 +32,16 @@ def read(path: Path) -> Any:
     return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
 
 
+def write(notebook: Any, path: Path) -> None:
+    nbformat.write(notebook, path)  # type: ignore[no-untyped-call]
+
+
+def of_cells(*sources: str) -> Any:
+    """A notebook with these cells."""
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]  # type: ignore[no-untyped-call]
+    return nbformat.v4.new_notebook(cells=cells)  # type: ignore[no-untyped-call]
+
+
 def executed(path: Path, timeout: int = 120) -> Any:
     """The notebook as a kernel of this very environment runs it, in a folder of its own."""
     notebook = read(path)
@@ -77,7 +87,7 @@ def _private_settings(folder: Path) -> Iterator[None]:
 
 def main() -> None:
     for path in EXAMPLES:
-        nbformat.write(executed(path), path)  # type: ignore[no-untyped-call]
+        write(executed(path), path)
         sys.stdout.write(f"ran {path.name}\n")
 
 

@@ -14,7 +14,6 @@ import click
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from nbclient.exceptions import CellExecutionError
-from nbformat.v4 import new_code_cell, new_notebook
 from traitlets.config import Config
 
 import discreet
@@ -26,8 +25,10 @@ from discreet.notebook.magic import _LOADED
 from discreet.notebook.views import MOST, View
 from discreet.policy import PolicyError
 from tests.curator.worlds import POLICY, hospital
-from tests.notebooks import EXAMPLES, RAISES, executed, nbformat, read
+from tests.notebooks import EXAMPLES, RAISES, executed, of_cells, read, write
 
+Shell = Any
+"""IPython's own types are few."""
 COUNT = "SELECT COUNT(*) AS n FROM patients"
 EVIL = "<script>alert('\"&$x$')</script>"
 
@@ -41,24 +42,27 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def shell(policy: Path) -> Iterator[InteractiveShell]:
+def shell(policy: Path) -> Iterator[Shell]:
     assert policy.exists()
     config = Config()
     config.HistoryManager.enabled = False
-    made = InteractiveShell(config=config)
+    program, hook = sys.modules["__main__"], sys.excepthook
+    made: Shell = InteractiveShell(config=config)  # type: ignore[no-untyped-call]
     run(made, "%load_ext discreet")
     yield made
     discreet.unload_ipython_extension(made)
+    made.restore_sys_module_state()
+    sys.modules["__main__"], sys.excepthook = program, hook  # a shell takes the place of the program
 
 
-def run(shell: InteractiveShell, cell: str) -> Any:
+def run(shell: Shell, cell: str) -> Any:
     """What a cell shows; its exception is raised."""
     result = shell.run_cell(cell)
     result.raise_error()
     return result.result
 
 
-def ask(shell: InteractiveShell, line: str, sql: str = COUNT) -> Any:
+def ask(shell: Shell, line: str, sql: str = COUNT) -> Any:
     return run(shell, f"%%discreet {line}\n{sql}")
 
 
@@ -77,7 +81,7 @@ def test_the_extension_is_found_without_importing_ipython() -> None:
     assert "load_ipython_extension" not in dir(discreet)
 
 
-def test_unloading_takes_everything_back(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unloading_takes_everything_back(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     ask(shell, "hospital.toml -e 0.1")
     curator = next(iter(_LOADED[shell].kept.values()))[1]
     run(shell, "%unload_ext discreet")
@@ -89,7 +93,7 @@ def test_unloading_takes_everything_back(shell: InteractiveShell, capsys: pytest
     assert "Traceback" in capsys.readouterr().out
 
 
-def test_loading_twice_leaves_one(shell: InteractiveShell) -> None:
+def test_loading_twice_leaves_one(shell: Shell) -> None:
     before = _LOADED[shell]
     ask(shell, "hospital.toml --dummy -e 0.1")
     discreet.load_ipython_extension(shell)
@@ -119,7 +123,7 @@ print("end")
 # asking
 
 
-def test_a_cell_is_a_question(shell: InteractiveShell) -> None:
+def test_a_cell_is_a_question(shell: Shell) -> None:
     answer = ask(shell, "hospital.toml --epsilon 0.3 --as patients", f"{COUNT};\n")
     assert isinstance(answer, Answer)
     assert answer.columns == ["n"]
@@ -131,14 +135,14 @@ def test_a_cell_is_a_question(shell: InteractiveShell) -> None:
     assert charges() == 2
 
 
-def test_a_preview_is_free(shell: InteractiveShell) -> None:
+def test_a_preview_is_free(shell: Shell) -> None:
     found = ask(shell, "hospital.toml --epsilon 0.5 --preview")
     assert isinstance(found, Preview)
-    assert found.loss.concentrated().rho == 0.125  # type: ignore[comparison-overlap]
+    assert found.loss.concentrated().rho == 0.125
     assert charges() == 0
 
 
-def test_every_option_reaches_the_door(shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_option_reaches_the_door(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[dict[str, Any]] = []
     monkeypatch.setattr(Curator, "query", lambda _, sql, **settings: heard.append({"sql": sql, **settings}))
     prices = "--rho 0.02 --delta 1e-8 --error n=10 --error cost=500 --confidence 0.9 -e 2"
@@ -159,12 +163,12 @@ def test_every_option_reaches_the_door(shell: InteractiveShell, monkeypatch: pyt
     ]
 
 
-def test_one_wanted_error_needs_no_column(shell: InteractiveShell) -> None:
+def test_one_wanted_error_needs_no_column(shell: Shell) -> None:
     assert ask(shell, "hospital.toml --error 10 --preview").error["n"] <= 10
 
 
 @pytest.mark.parametrize("word", ["mine", "{mine}"])
-def test_a_variable_with_a_curator_is_asked(word: str, shell: InteractiveShell) -> None:
+def test_a_variable_with_a_curator_is_asked(word: str, shell: Shell) -> None:
     run(shell, "import discreet; mine = discreet.open('hospital.toml')")
     ask(shell, f"{word} -e 0.1")
     assert not _LOADED[shell].kept
@@ -172,13 +176,13 @@ def test_a_variable_with_a_curator_is_asked(word: str, shell: InteractiveShell) 
     run(shell, "mine.close()")
 
 
-def test_expressions_are_filled_in_and_stay_one_word(shell: InteractiveShell) -> None:
+def test_expressions_are_filled_in_and_stay_one_word(shell: Shell) -> None:
     run(shell, "price, place = 0.25, 'a b'")
     found = ask(shell, "hospital.toml -e {price*2} -p zip={place} --preview", f"{COUNT} WHERE zip = $zip")
     assert found.loss.concentrated().rho == 0.125
 
 
-def test_made_up_rows_leave_the_ledger_alone(shell: InteractiveShell, policy: Path) -> None:
+def test_made_up_rows_leave_the_ledger_alone(shell: Shell, policy: Path) -> None:
     run(shell, "import discreet")
     assert "made-up rows" in str(ask(shell, "hospital.toml --dummy -e 0.5"))
     assert not (policy.parent / "hospital.discreet").exists()
@@ -189,7 +193,7 @@ def test_made_up_rows_leave_the_ledger_alone(shell: InteractiveShell, policy: Pa
     run(shell, "mine.close()")
 
 
-def test_a_curator_is_used_again_until_its_policy_changes(shell: InteractiveShell, policy: Path) -> None:
+def test_a_curator_is_used_again_until_its_policy_changes(shell: Shell, policy: Path) -> None:
     def kept() -> Curator:
         ((_, curator),) = _LOADED[shell].kept.values()
         return curator
@@ -221,7 +225,7 @@ def test_a_curator_is_used_again_until_its_policy_changes(shell: InteractiveShel
     ],
 )
 def test_wrong_use_is_told_and_costs_nothing(
-    line: str, says: str, shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+    line: str, says: str, shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(click.UsageError):
         ask(shell, line)
@@ -234,7 +238,7 @@ def test_wrong_use_is_told_and_costs_nothing(
 
 
 @pytest.mark.parametrize("cell", ["%discreet --help", "%%discreet --help\nSELECT 1"])
-def test_help_shows_usage(cell: str, shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_shows_usage(cell: str, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(shell, cell) is None
     shown = capsys.readouterr().out
     assert "Usage: %%discreet [OPTIONS] POLICY" in shown
@@ -256,7 +260,7 @@ def test_help_shows_usage(cell: str, shell: InteractiveShell, capsys: pytest.Cap
     ],
 )
 def test_refusals_are_short_and_cells_fail(
-    cell: str, kind: type[Exception], lines: list[str], shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+    cell: str, kind: type[Exception], lines: list[str], shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(kind):
         run(shell, cell)
@@ -268,7 +272,7 @@ def test_refusals_are_short_and_cells_fail(
 
 
 def test_what_failed_after_the_charge_does_not_claim_that_nothing_was_spent(
-    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+    shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(discreet.QueryFailed):
         run(shell, "import discreet; raise discreet.QueryFailed")
@@ -278,14 +282,14 @@ def test_what_failed_after_the_charge_does_not_claim_that_nothing_was_spent(
     assert "Traceback" not in shown
 
 
-def test_exceptions_can_be_caught_as_they_are(shell: InteractiveShell) -> None:
+def test_exceptions_can_be_caught_as_they_are(shell: Shell) -> None:
     run(shell, "import discreet\ntry:\n    get_ipython().run_cell_magic('discreet', 'hospital.toml', 'SELECT')\n"
         "except discreet.Refused as refused:\n    code = refused.code")  # fmt: skip
     assert shell.user_ns["code"] == "syntax"
 
 
 def test_the_traceback_is_there_for_those_who_want_it(
-    shell: InteractiveShell, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    shell: Shell, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DISCREET_TRACEBACK", "1")
     with pytest.raises(discreet.Refused):
@@ -293,15 +297,13 @@ def test_the_traceback_is_there_for_those_who_want_it(
     assert "Traceback (most recent call last)" in capsys.readouterr().out
 
 
-def test_what_is_not_ours_keeps_its_traceback(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_ours_keeps_its_traceback(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ZeroDivisionError):
         run(shell, "1 / 0")
     assert "Traceback" in capsys.readouterr().out
 
 
-def test_what_refusals_quote_cannot_steer_a_terminal(
-    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_refusals_quote_cannot_steer_a_terminal(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(PolicyError):
         ask(shell, "'no\x1b[2Jthing.toml' -e 1")
     assert "\x1b" not in capsys.readouterr().out
@@ -362,7 +364,7 @@ def sound(html: str) -> Reader:
     return read
 
 
-def test_views_show_budget_tables_and_ledger(shell: InteractiveShell) -> None:
+def test_views_show_budget_tables_and_ledger(shell: Shell) -> None:
     nothing = run(shell, "%discreet hospital.toml ledger")
     assert str(nothing) == "nothing was charged yet"
     assert "nothing was charged yet" in sound(nothing._repr_html_()).text
@@ -384,7 +386,7 @@ def test_views_show_budget_tables_and_ledger(shell: InteractiveShell) -> None:
     assert isinstance(run(shell, "%discreet hospital.toml"), Curator)
 
 
-def test_long_ledgers_show_their_end(shell: InteractiveShell) -> None:
+def test_long_ledgers_show_their_end(shell: Shell) -> None:
     run(shell, "import discreet; mine = discreet.open('hospital.toml')")
     for place in range(MOST + 2):
         shell.user_ns["mine"].query(f"{COUNT} WHERE age > {place}", rho=0.001)
@@ -456,7 +458,7 @@ def test_the_gauge_shows_what_is_spent(balance: Balance, width: str) -> None:
 
 
 def test_answers_and_previews_are_sound_and_print_nothing_beside(
-    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+    shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = ask(shell, "hospital.toml -e 0.5", "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex")
     assert "price" in sound(answer._repr_html_()).text
@@ -512,7 +514,7 @@ def test_there_is_an_example() -> None:
 def test_a_refusal_fails_a_notebook_that_is_run(policy: Path, tmp_path: Path) -> None:
     cells = ["%load_ext discreet", f"%%discreet {policy} -e 0.1\nSELECT age FROM patients"]
     path = tmp_path / "failing.ipynb"
-    nbformat.write(new_notebook(cells=[new_code_cell(cell) for cell in cells]), path)
+    write(of_cells(*cells), path)
     with pytest.raises(CellExecutionError, match="refused \\(not-an-aggregate\\)") as raised:
         executed(path)
     assert raised.value.ename == "Refused"

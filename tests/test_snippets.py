@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import io
 import re
+import shlex
 import shutil
+import subprocess
+import sys
+from collections.abc import Callable
 from contextlib import redirect_stdout
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+import discreet
+from benchmarks.peers.environments import FOLDER as PEERS
+from discreet.cli import discreet as command
 from discreet.lab.hospital import build
+from discreet.policy import parse
+from tests.guide import DRAWN, PICTURES, draw
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+GUIDE = ROOT / "docs" / "guide"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-RUNNABLE = {"python", "text"}
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+REFUSAL = re.compile(r"^\| `(SELECT [^`]+|[^`]+)` \| `([a-z-]+)` \| `([^`]+)` \|$", re.MULTILINE)
+MODULES = {"smartnoise": "snsql", "opendp": "opendp", "tumult": "tmlt"}
+"""What the snippets of others import."""
+SCREEN = 62
+"""Lines of a page of the guide, empty ones aside."""
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -28,40 +48,148 @@ def shape(text: str) -> list[str]:
     return re.sub(r"─+", "─", re.sub(r"-?\d[\d.,]*", "#", text)).split()
 
 
+def named(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@dataclass(slots=True)
+class Reading:
+    """A page that is read from its beginning, in a folder of its own: the names that it gave, what it printed last."""
+
+    names: dict[str, Any] = field(default_factory=dict)
+    printed: str = ""
+
+    def python(self, code: str) -> None:
+        output = io.StringIO()
+        with redirect_stdout(output):
+            exec(compile(code, "snippet", "exec"), self.names)
+        self.printed = output.getvalue()
+
+    def text(self, shown: str) -> None:
+        assert shape(self.printed) == shape(shown)
+
+    def console(self, shown: str) -> None:
+        """Each `$ discreet …` with what it prints; where nothing is shown, it has to succeed."""
+        for said in re.split(r"^\$ ", shown, flags=re.MULTILINE)[1:]:
+            line, _, output = said.partition("\n")
+            program, *arguments = shlex.split(line)
+            assert program == "discreet"
+            result = CliRunner().invoke(command, arguments)
+            assert "Traceback" not in result.output
+            if output.strip():
+                assert shape(result.output) == shape(output)
+            else:
+                assert result.exit_code == 0, result.output
+
+    def toml(self, text: str) -> None:
+        """A policy: it can be read, and lies in the folder under its name from here on."""
+        policy = parse(text.encode(), Path("policy.toml"))
+        Path(f"{policy.name}.toml").write_text(text, encoding="utf-8")
+
+
+READERS: dict[str, Callable[[Reading, str], None]] = {
+    "python": Reading.python,
+    "text": Reading.text,
+    "console": Reading.console,
+    "toml": Reading.toml,
+}
+
+
 @pytest.fixture(scope="module")
 def hospital(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("hospital")).parent
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_snippets_run_and_print_what_the_page_shows(
-    page: Path, hospital: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each page has a folder of its own, with the hospital of the demo in it."""
+@pytest.fixture
+def folder(hospital: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own, with the hospital of the demo in it."""
     shutil.copytree(hospital, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    printed = ""
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_snippets_run_and_print_what_the_page_shows(page: Path) -> None:
+    reading = Reading()
     for language, code in blocks(page):
-        if language == "python":
-            output = io.StringIO()
-            with redirect_stdout(output):
-                exec(compile(code, str(page), "exec"), names)
-            printed = output.getvalue()
-        elif language == "text":
-            assert shape(printed) == shape(code)
+        if language in READERS:
+            READERS[language](reading, code)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", PAGES, ids=named)
 def test_no_block_escapes_execution(page: Path) -> None:
-    assert {language for language, _ in blocks(page)} <= RUNNABLE
+    assert {language for language, _ in blocks(page)} <= READERS.keys() | MODULES.keys()
+
+
+FOREIGN = [(language, code) for page in PAGES for language, code in blocks(page) if language in MODULES]
+
+
+def test_every_peer_has_its_snippet() -> None:
+    assert {language for language, _ in FOREIGN} == MODULES.keys()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("language", "code"), FOREIGN, ids=[language for language, _ in FOREIGN])
+def test_snippets_of_others_run_where_the_others_are(language: str, code: str, folder: Path) -> None:
+    """In our environment, or in the one that the benchmarks made for them."""
+    imported = {name.name for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Import) for name in node.names}
+    imported |= {str(node.module) for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom)}
+    assert MODULES[language] in {name.split(".")[0] for name in imported}
+    theirs = PEERS / language / "bin" / "python"
+    python = Path(sys.executable) if importlib.util.find_spec(MODULES[language]) else theirs
+    if not python.exists():
+        pytest.skip(f"{MODULES[language]} is not installed: the snippet was compiled, not run")
+    subprocess.run([python, "-c", code], cwd=folder, check=True, capture_output=True, timeout=120)
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_the_guide_says_is_refused_is_refused_and_the_mended_question_answered() -> None:
+    rows = REFUSAL.findall((GUIDE / "08-what-is-refused.md").read_text(encoding="utf-8"))
+    assert len(rows) >= 10
+    with discreet.open("hospital.toml") as hospital:
+        for question, code, mended in rows:
+            with pytest.raises(discreet.Refused) as refused:
+                hospital.query(question, epsilon=0.01)
+            assert (question, refused.value.code) == (question, code)
+            assert hospital.query(mended, epsilon=0.01).columns
+
+
+def test_every_page_of_the_guide_is_in_its_index_and_fits_on_a_screen() -> None:
+    pages = {page.name: page for page in GUIDE.glob("*.md") if page.name != "README.md"}
+    assert set(LINK.findall((GUIDE / "README.md").read_text(encoding="utf-8"))) >= pages.keys()
+    numbered = {name: page for name, page in pages.items() if name[0].isdigit()}
+    assert [int(name[:2]) for name in sorted(numbered)] == list(range(1, 11))
+    lines = {name: page.read_text(encoding="utf-8").splitlines() for name, page in numbered.items()}
+    assert not {name: found for name, shown in lines.items() if (found := sum(map(bool, shown))) > SCREEN}
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=named)
+def test_links_within_the_project_lead_somewhere(page: Path) -> None:
+    links = {link.partition("#")[0] for link in LINK.findall(page.read_text(encoding="utf-8")) if "://" not in link}
+    assert not {link for link in links if not (page.parent / link).exists()}
+
+
+def test_every_picture_is_small_drawn_by_the_module_and_shown_on_a_page() -> None:
+    found = {picture.name: picture for picture in PICTURES.iterdir()}
+    text = "".join(page.read_text(encoding="utf-8") for page in GUIDE.glob("*.md"))
+    shown = re.findall(r"!\[[^\]]+\]\(pictures/([^)]+)\)", text)
+    assert found.keys() == DRAWN.keys() == set(shown)
+    assert all(picture.stat().st_size < 60_000 for picture in found.values())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", DRAWN)
+def test_pictures_can_be_made_again(name: str, tmp_path: Path) -> None:
+    draw(tmp_path, [name])
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith("<svg")
 
 
 def test_make_targets_named_in_the_readme_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    named = set(re.findall(r"^    make ([a-z-]+) ", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
-    assert named
-    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in named)
+    targets = set(re.findall(r"^    make ([a-z-]+) ", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
+    assert targets
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
 
 
 def test_the_shape_of_a_text_ignores_numbers_and_nothing_else() -> None:

@@ -38,6 +38,14 @@ def ask(policy: str, sql: str, epsilon: str, analyst: str = "") -> object:
         return {"rows": answer.rows, "cached": answer.cached, "receipt": answer.receipt}
 
 
+def part(policy: str, ward: str, epsilon: str) -> object:
+    """Count the part of one ward."""
+    with discreet.open(policy) as curator:
+        answer = curator.table("visits").partition("ward")[ward].count(epsilon=float(epsilon))
+        spent = curator.budget().spent.epsilon
+        return {"loss": float(answer.loss.concentrated().rho), "spent": spent, "cached": answer.cached}
+
+
 def spend(policy: str, sql: str, epsilon: str, times: str) -> object:
     """Buy fresh answers until refused, with several threads on one curator."""
     found: list[Any] = []
@@ -81,7 +89,7 @@ def chat(policy: str, questions: str) -> object:
     return counts
 
 
-SCENARIOS: Final[dict[str, Callable[..., object]]] = {"ask": ask, "spend": spend, "chat": chat}
+SCENARIOS: Final[dict[str, Callable[..., object]]] = {"ask": ask, "part": part, "spend": spend, "chat": chat}
 
 if __name__ == "__main__":
     result = SCENARIOS[sys.argv[1]](*sys.argv[2:])

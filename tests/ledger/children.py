@@ -82,7 +82,11 @@ def spend_together(path: Path, processes: str, times: str, limit: str) -> object
                 except BudgetExhausted:
                     say("refused")
 
-    children = [forked(body) for _ in range(int(processes))]
+    return _ends([forked(body) for _ in range(int(processes))])
+
+
+def _ends(children: list[tuple[int, int]]) -> object:
+    """What processes that spent have said."""
     ends = [heard(*child) for child in children]
     lines = [line for said, _ in ends for line in said]
     return {
@@ -91,6 +95,24 @@ def spend_together(path: Path, processes: str, times: str, limit: str) -> object
         "failed": [line for line in lines if line.startswith("!")],
         "codes": sorted({code for _, code in ends}),
     }
+
+
+@scenario
+def spend_on_parts(path: Path, processes: str, times: str, limit: str) -> object:
+    """The same with quarters for the parts of a partition, by turns; each of them begins with another."""
+    grant = package.Grant.of(Fraction(limit), None)
+
+    def body(say: Callable[[str], None], first: int) -> None:
+        with opened(path, grant) as ledger:
+            for turn in range(int(times)):
+                part = ("A", "B", "C", "all")[(first + turn) % 4]
+                portion = None if part == "all" else package.Portion("q", part, 2)
+                try:
+                    say(spend(ledger, Pure(Fraction(1, 4)), why=part, portion=portion))
+                except BudgetExhausted:
+                    say("refused")
+
+    return _ends([forked(partial(body, first=first)) for first in range(int(processes))])
 
 
 # kill −9

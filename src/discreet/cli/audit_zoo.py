@@ -1,0 +1,75 @@
+"""`discreet audit zoo`: broken mechanisms, and whether the auditor catches them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from discreet.cli.output import draw, json_option, progress, table, tell_program
+
+
+@click.command(short_help="Broken mechanisms, and what shows it.")
+@click.option("--samples", type=click.IntRange(min=1000), help="Outputs on each side; else as many as each needs.")
+@click.option("--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.999,
+              show_default=True, help="Of each finding.")  # fmt: skip
+@click.option("--twins", is_flag=True, help="Audit the correct twins instead.")
+@json_option
+def zoo(samples: int | None, confidence: float, twins: bool, as_json: bool) -> None:
+    """Audit mechanisms that break their claim in ways that real systems have: all should be caught.
+
+    Exits with 1 if one escapes, or if a correct twin is accused.
+    """
+    from discreet.audit.estimate import estimate
+    from discreet.audit.outputs import batch
+    from discreet.audit.zoo import ZOO
+
+    found = []
+    with progress(shown=not as_json) as tell:
+        for place, specimen in enumerate(ZOO):
+            if tell is not None:
+                tell("auditing", place / len(ZOO))
+            verdict = estimate(
+                batch(specimen.twin if twins else specimen.broken),
+                specimen.data,
+                specimen.neighbour,
+                claim=specimen.claim,
+                samples=samples or specimen.samples,
+                confidence=confidence,
+            )
+            found.append((specimen, verdict))
+    if as_json:
+        tell_program([_plain(specimen, verdict) for specimen, verdict in found])
+    else:
+        _draw(found, twins=twins)
+    wrong = [specimen.name for specimen, verdict in found if verdict.violated == twins]
+    if wrong:
+        raise click.ClickException(f"{'accused' if twins else 'escaped'}: {', '.join(wrong)}")
+
+
+def _plain(specimen: Any, verdict: Any) -> dict[str, Any]:
+    return {
+        "mechanism": specimen.name,
+        "wrong": specimen.wrong,
+        "claim": {"epsilon": verdict.claim.epsilon, "delta": verdict.claim.delta},
+        "found": verdict.epsilon,
+        "violated": verdict.violated,
+        "witness": verdict.witness,
+        "hits": verdict.hits,
+        "misses": verdict.misses,
+        "trials": verdict.trials,
+        "confidence": verdict.confidence,
+    }
+
+
+def _draw(found: list[tuple[Any, Any]], *, twins: bool) -> None:
+    from rich.text import Text
+
+    rows = []
+    for specimen, verdict in found:
+        bound = Text(f"ε ≥ {verdict.epsilon:.2f}", style="bold red" if verdict.violated == twins else "green")
+        story = verdict.witness if twins else f"{specimen.wrong}: {verdict.witness}"
+        rows.append((specimen.name, str(verdict.claim), bound, story))
+    draw(table(["mechanism", "claim", "found", "witness"], rows, numbers=frozenset({"found"})))
+    caught, sure = sum(verdict.violated for _, verdict in found), found[0][1].confidence
+    draw(f"\n{caught} of {len(found)} {'accused' if twins else 'caught'}, each with confidence {sure:g}")
