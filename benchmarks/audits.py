@@ -1,0 +1,226 @@
+"""Audits other libraries: `python -m benchmarks audits` prints what was found, `--docs` writes the page as well.
+
+Each library draws in an environment of its own; the estimate is made here. What looks like a violation is tried again
+on fresh samples, at a confidence that leaves no room for chance in so many tries.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.audit_cases import LIBRARIES, Case, Library
+from benchmarks.peers.environments import ROOT, Failed, Peer, result
+from discreet.audit import Estimate, batch, estimate
+
+PAGE = ROOT / "docs" / "auditing-others.md"
+FIRST, AGAIN = 0.999, 0.99999
+TITLES = ("library", "primitive", "neighbours", "claim", "found", "samples", "witness", "verdict", "time")
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What a library gave for one case: outputs on both sides, or why there are none."""
+
+    outputs: dict[str, Any]
+    seconds: float
+    failed: str = ""
+
+
+Draw = Callable[[Peer, Sequence[Case]], "tuple[str, list[Drawn]] | Failed"]
+"""The library's version, and what it gave for each case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What came of one case."""
+
+    library: str
+    case: Case
+    seconds: float
+    first: Estimate | None = None
+    again: Estimate | None = None
+    """On fresh samples, if the first estimate was a violation."""
+    failed: str = ""
+
+    @property
+    def violated(self) -> bool:
+        return self.again is not None and self.again.violated
+
+    @property
+    def verdict(self) -> str:
+        if self.failed:
+            return f"not run: {_without_addresses(self.failed)}"
+        if self.violated:
+            return f"**violated**{f'; {self.case.caveat}' if self.case.caveat else ''}"
+        return "not disproved" + ("; a first sign did not show again" if self.again else "")
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        shown = self.again or self.first
+        found = f"ε ≥ {shown.epsilon:.2f}" if shown else ""
+        samples = f"{self.case.samples:,}" if shown else ""
+        witness = _told(shown) if shown and self.violated else ""
+        case = self.case
+        return (
+            *(self.library, case.primitive, case.pair, str(case.claim), found, samples, witness, self.verdict),
+            f"{self.seconds:.0f} s",
+        )
+
+
+def main(arguments: Sequence[str]) -> None:
+    if set(arguments) - {"--docs"}:
+        sys.exit("wrong use: python -m benchmarks audits [--docs]")
+    start = time.perf_counter()
+    found = [finding for library in LIBRARIES for finding in audited(library, drawn)]
+    seconds = time.perf_counter() - start
+    _show(found, seconds)
+    if arguments:
+        PAGE.write_text(page(found, seconds, datetime.datetime.now(tz=datetime.UTC).date()), encoding="utf-8")
+
+
+def audited(library: Library, draw: Draw) -> list[Finding]:
+    """All cases of a library; those that look violated a second time."""
+    answer = draw(library.peer, library.cases)
+    if isinstance(answer, Failed):
+        return [Finding(library.peer.name, case, 0.0, failed=answer.reason) for case in library.cases]
+    version, everything = answer
+    found = [_first(f"{library.peer.name} {version}", *pair) for pair in zip(library.cases, everything, strict=True)]
+    doubtful = [finding.case for finding in found if finding.first and finding.first.violated]
+    if not doubtful:
+        return found
+    fresh = draw(library.peer, doubtful)
+    more = iter([Drawn({}, 0.0, fresh.reason)] * len(doubtful) if isinstance(fresh, Failed) else fresh[1])
+    return [_again(finding, next(more)) if finding.first and finding.first.violated else finding for finding in found]
+
+
+def _first(library: str, case: Case, drawn: Drawn) -> Finding:
+    if drawn.failed:
+        return Finding(library, case, drawn.seconds, failed=drawn.failed)
+    first, seconds = _estimated(case, drawn, FIRST)
+    return Finding(library, case, seconds, first)
+
+
+def _again(finding: Finding, drawn: Drawn) -> Finding:
+    if drawn.failed:
+        return Finding(finding.library, finding.case, finding.seconds, failed=f"a second time: {drawn.failed}")
+    again, seconds = _estimated(finding.case, drawn, AGAIN)
+    return Finding(finding.library, finding.case, finding.seconds + seconds, finding.first, again)
+
+
+def _estimated(case: Case, drawn: Drawn, confidence: float) -> tuple[Estimate, float]:
+    """And how long it took, with drawing."""
+    start = time.perf_counter()
+    mechanism = batch(lambda side, _: drawn.outputs[side])
+    found = estimate(mechanism, "data", "neighbour", claim=case.claim, samples=case.samples, confidence=confidence)
+    return found, drawn.seconds + time.perf_counter() - start
+
+
+def drawn(peer: Peer, cases: Sequence[Case]) -> tuple[str, list[Drawn]] | Failed:
+    """By the peer's program, in its own environment."""
+    with tempfile.TemporaryDirectory(prefix="discreet-audits-") as folder:
+        path = Path(folder) / "asks.json"
+        path.write_text(json.dumps([_ask(case) for case in cases]), encoding="utf-8")
+        answer = result(peer, "draw", path)
+        if isinstance(answer, Failed):
+            return answer
+        with np.load(path.with_suffix(".npz")) as outputs:
+            found = [_taken(told, outputs, place) for place, told in enumerate(answer["asks"])]
+    return str(answer["version"]), found
+
+
+def _ask(case: Case) -> dict[str, Any]:
+    return {
+        "primitive": case.primitive,
+        "data": case.data,
+        "neighbour": case.neighbour,
+        "samples": case.samples,
+        "epsilon": case.claim.epsilon,
+        "delta": case.claim.delta,
+    }
+
+
+def _taken(told: dict[str, Any], outputs: Any, place: int) -> Drawn:
+    sides = {} if told["failed"] else {side: outputs[f"{place}-{side}"] for side in ("data", "neighbour")}
+    return Drawn(sides, told["seconds"], told["failed"])
+
+
+def _told(found: Estimate) -> str:
+    """The event, and how often it came on each side."""
+    sides = ("first", "second") if found.likelier == "data" else ("second", "first")
+    return f"{found.witness}: {found.hits:,} of {found.trials:,} on the {sides[0]}, {found.misses:,} on the {sides[1]}"
+
+
+def _show(found: Iterable[Finding], seconds: float) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(*TITLES, show_lines=True)
+    for finding in found:
+        table.add_row(*(escape(cell.replace("**", "")) for cell in finding.cells))
+    console = Console()
+    console.print(table)
+    console.print(f"{seconds:.0f} s in all. Not disproved is not the same as correct.")
+
+
+def page(found: Sequence[Finding], seconds: float, day: datetime.date) -> str:
+    """The page of the documentation, with nothing in it that was not measured."""
+    broken = sum(finding.violated for finding in found)
+    run = sum(not finding.failed for finding in found)
+    table = "\n".join(_lines(TITLES, (finding.cells for finding in found)))
+    return TEMPLATE.format(day=day, broken=broken, run=run, seconds=f"{seconds:.0f}", table=table)
+
+
+def _lines(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield _line(titles)
+    yield _line(["---"] * len(titles))
+    yield from map(_line, rows)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _without_addresses(reason: str) -> str:
+    """Neither paths nor hosts of the machine that it ran on belong into a page."""
+    return re.sub(r"\S*/\S*", "…", reason)
+
+
+TEMPLATE = """\
+# Auditing other libraries
+
+The auditor sees outputs only, so it can be pointed at any library. On {day} it tried {run} claims of other libraries
+and found {broken} of them violated. To repeat it:
+
+    python -m benchmarks audits
+    python -m benchmarks audits --docs
+
+The second also writes this page. Each library gets an environment of its own at first use. The run took {seconds} s.
+
+**How it works.** The library draws outputs on two neighbours in a process of its own. On half of them the auditor
+learns one event; on the other half, which no choice has seen, it counts how often the event comes on each side: ε is
+at least ln((p − δ)/q), with Clopper–Pearson bounds for p and q. *Found* is that bound at confidence 0.999; where it
+exceeds the claim, all is done again on fresh samples, and the row shows the second bound, at confidence 0.99999.
+*Samples* are those of each side. An error, NaN, or a key that is not shown counts as an output that is no number.
+
+{table}
+
+**What this does not say.** Not disproved is not correct: other neighbours, another ε or more samples may show what
+these did not, and with 20,000 samples noise that is a tenth too small passes. A violation is one of the claim as the
+row states it: ε and δ as they are passed to the library or priced by it, and neighbours as named there. Some rest on
+what a library warns of or leaves to the caller, and the row says so. Whether one matters depends on who sees outputs,
+and how precisely: a witness in the last bits of a float is gone once every output is rounded to a fixed grid much
+coarser than those bits. Versions are those that were installed on that day; later ones may differ. The same auditor
+runs over the mechanisms of discreet itself, and over a collection that is broken on purpose, in the tests.
+"""

@@ -1,0 +1,380 @@
+"""Two runs of one question on two neighbours, compared: what is the first difference, and how far did numbers move?"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Final
+
+from discreet.accounting import Concentrated, Loss, Pure, compose
+from discreet.accounting.losses import Reach
+from discreet.accounting.rounding import float_up
+from discreet.curator.kept import Cell
+from discreet.curator.price import Additive, Choices
+from discreet.mechanisms import KeySelection, Laplace
+from discreet.printing import at_least, printable
+
+LONGEST: Final = 200
+"""Letters of an answer or a query that are told."""
+KINDS: Final = (
+    "calls", "noise", "reach", "numbers", "distance", "keys", "choice",
+    "charge", "queries", "outcome", "payment", "error",
+)  # fmt: skip
+PARTS: Final = ("columns", "rows", "intervals", "noise in words", "notes")
+"""What an answer is made of, in the order of an outcome."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Something that passed the door: what noise, which reach was declared, and the numbers before and after."""
+
+    mechanism: Additive
+    reach: Reach
+    exact: tuple[int, ...]
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Private keys that passed the door: how many units each had, and which were selected."""
+
+    mechanism: KeySelection
+    exact: Mapping[Cell, int]
+    keys: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Candidates that passed the door: the scores of each group, and what was chosen in it."""
+
+    mechanism: Choices
+    exact: tuple[tuple[int, ...], ...]
+    values: tuple[int, ...]
+
+
+Passed = Call | Selection | Choice
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """All that happened when a question was asked."""
+
+    calls: tuple[Passed, ...]
+    queries: tuple[str, ...]
+    charges: tuple[Loss, ...]
+    outcome: tuple[object, ...]
+    priced: bool = True
+    """Whether there is a ledger that is charged."""
+
+    @property
+    def refusal(self) -> str | None:
+        """The code of the refusal, if there is one."""
+        return str(self.outcome[1]) if self.outcome[:1] == ("refused",) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What differs: its kind, in words, and what it is on either side (or what is allowed, and what it is)."""
+
+    kind: str
+    words: str
+    expected: str = ""
+    found: str = ""
+
+    @classmethod
+    def between(cls, kind: str, what: str, one: str, other: str) -> Difference:
+        return cls(kind, f"{what}{one} on one side, {other} on the other", one, other)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The number of a call that one unit moves furthest, and how much of the declared reach the whole call uses."""
+
+    place: int
+    mechanism: Additive
+    reach: Reach
+    here: int
+    there: int
+    share: Fraction
+
+    @classmethod
+    def of(cls, place: int, a: Passed, b: Passed) -> Moved | None:
+        """None for what is no vector of numbers, or not of one length."""
+        if not isinstance(a, Call) or not isinstance(b, Call) or not a.exact or len(a.exact) != len(b.exact):
+            return None
+        l1, _ = _distance(a, b)
+        here, there = max(zip(a.exact, b.exact, strict=True), key=lambda pair: abs(pair[0] - pair[1]))
+        return cls(place, a.mechanism, a.reach, here, there, l1 / a.reach.l1 if a.reach.l1 else Fraction(l1))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a replay found: the first difference in words, or None."""
+
+    question: str
+    difference: str | None
+    calls: int
+    l1: Fraction = Fraction(0)
+    """The largest distance between exact vectors, relative to the declared reach."""
+    kind: str | None = None
+    """Of the difference: one of `KINDS`."""
+    expected: str = ""
+    """What is on the first side, or what is allowed."""
+    found: str = ""
+    """What is on the other side, or what was found."""
+    moved: Moved | None = None
+    """The number that moved furthest, relative to its reach."""
+    refusal: str | None = None
+    """The code of the refusal, if the question was refused (on both sides alike)."""
+
+    @property
+    def same(self) -> bool:
+        return self.difference is None
+
+    def __str__(self) -> str:
+        told = "no difference" if self.same else str(self.difference)
+        return f"{self.question}: {told} ({self.calls} calls, {float(self.l1):.0%} of the reach)"
+
+
+def compared(question: str, first: Run, second: Run) -> Report:
+    """The report on two runs, the second of which was given the noisy values of the first."""
+    found, moved = _passed(first.calls, second.calls)
+    found = found or _seen(first, second) or _unpaid(first) or _failed(first)
+    furthest = max(moved, key=lambda one: one.share, default=None)
+    return Report(
+        question,
+        None if found is None else found.words,
+        len(first.calls),
+        Fraction(0) if furthest is None else furthest.share,
+        kind=None if found is None else found.kind,
+        expected="" if found is None else found.expected,
+        found="" if found is None else found.found,
+        moved=furthest,
+        refusal=first.refusal,
+    )
+
+
+# what passed the door
+
+
+def _passed(first: Sequence[Passed], second: Sequence[Passed]) -> tuple[Difference | None, list[Moved]]:
+    moved: list[Moved] = []
+    for place, (a, b) in enumerate(itertools.zip_longest(first, second), start=1):
+        if a is None or b is None:
+            return Difference.between("calls", "noise is drawn ", _many(first, "time"), _many(second, "time")), moved
+        found = Moved.of(place, a, b)
+        moved += [] if found is None else [found]
+        told = (
+            CHECKS[type(a)](a, b)
+            if type(a) is type(b)
+            else Difference.between("calls", "", NOUNS[type(a)], NOUNS[type(b)])
+        )
+        if told is not None:
+            return replace(told, words=f"call {place}: {told.words}"), moved
+    return None, moved
+
+
+def _distance(a: Call, b: Call) -> tuple[int, int]:
+    """L1, and the square of L2."""
+    moved = [abs(x - y) for x, y in zip(a.exact, b.exact, strict=True)]
+    return sum(moved), sum(x * x for x in moved)
+
+
+def _numbers(a: Call, b: Call) -> Difference | None:
+    if a.mechanism != b.mechanism:
+        return Difference.between("noise", "", *_apart(noise_words, a.mechanism, b.mechanism))
+    if a.reach != b.reach:
+        return Difference.between("reach", "the declared reach is ", _reach_words(a.reach), _reach_words(b.reach))
+    if len(a.exact) != len(b.exact):
+        return Difference.between("numbers", "", _many(a.exact, "number"), _many(b.exact, "number"))
+    l1, squares = _distance(a, b)
+    if l1 <= a.reach.l1 and squares <= a.reach.l2_squared:
+        return None
+    allowed, found = _reach_words(a.reach), f"{l1} (squares {squares})"
+    told = f"one unit moves it by {found}, beyond the declared reach of {allowed}"
+    return Difference("distance", told, f"at most {allowed}", found)
+
+
+def _selected(a: Selection, b: Selection) -> Difference | None:
+    """Keys that both sides hold may differ by one unit each; keys of one side alone are that unit's own, and pay δ."""
+    if a.mechanism != b.mechanism:
+        return Difference.between("noise", "keys are selected by ", *_apart(_selection_words, a.mechanism, b.mechanism))
+    moved = {key: abs(a.exact.get(key, 0) - b.exact.get(key, 0)) for key in {*a.exact, *b.exact}}
+    total, most = sum(moved.values()), a.mechanism.max_groups
+    worst = max(moved.values(), default=0)
+    if worst > 1:
+        key = min((key for key in moved if moved[key] == worst), key=repr)
+        told = f"one unit moves the number of units of the key {_key_words(key)} by {worst}, and 1 is the most"
+        return Difference("keys", told, "at most 1", str(worst))
+    if total > most:
+        told = f"one unit moves {total} keys, and is in at most {most} groups"
+        return Difference("keys", told, f"at most {most}", str(total))
+    return None
+
+
+def _chosen(a: Choice, b: Choice) -> Difference | None:
+    """Scores of at most so many groups may move, each by no more than the mechanism's sensitivity."""
+    if a.mechanism != b.mechanism:
+        return Difference.between("noise", "candidates are chosen by ", repr(a.mechanism), repr(b.mechanism))
+    if len(a.exact) != len(b.exact):
+        return Difference.between(
+            "numbers", "a candidate is chosen in ", _many(a.exact, "group"), _many(b.exact, "group")
+        )
+    if any(len(left) != len(right) for left, right in zip(a.exact, b.exact, strict=True)):
+        return Difference("numbers", "there are other candidates on one side than on the other")
+    moved = [
+        max((abs(x - y) for x, y in zip(left, right, strict=True)), default=0)
+        for left, right in zip(a.exact, b.exact, strict=True)
+    ]
+    most, groups = max(moved, default=0), sum(map(bool, moved))
+    allowed = a.mechanism.mechanism.sensitivity
+    if most <= allowed and groups <= a.mechanism.count:
+        return None
+    found = f"{most} in {groups} groups"
+    limit = f"{_number(allowed)} in {a.mechanism.count} groups"
+    told = f"one unit moves the scores of candidates by {found}, beyond the declared {limit}"
+    return Difference("choice", told, f"at most {limit}", found)
+
+
+CHECKS: Final[Mapping[type, Callable[[Any, Any], Difference | None]]] = {
+    Call: _numbers,
+    Selection: _selected,
+    Choice: _chosen,
+}
+NOUNS: Final[Mapping[type, str]] = {
+    Call: "numbers are blurred",
+    Selection: "keys are selected",
+    Choice: "candidates are chosen",
+}
+
+
+# what is seen
+
+
+def _seen(first: Run, second: Run) -> Difference | None:
+    if first.charges != second.charges:
+        return Difference.between("charge", "the charges differ: ", _charges(first), _charges(second))
+    if first.queries != second.queries:
+        place, one, other = _first_apart(first.queries, second.queries)
+        return Difference.between("queries", f"the queries differ, first number {place}: ", one, other)
+    return None if first.outcome == second.outcome else _outcomes(first.outcome, second.outcome)
+
+
+def _outcomes(one: tuple[object, ...], other: tuple[object, ...]) -> Difference:
+    if isinstance(one[0], str) or isinstance(other[0], str) or len(one) != len(other):
+        return Difference.between("outcome", "the outcomes differ: ", _ending(one), _ending(other))
+    part, a, b = next((part, a, b) for part, a, b in zip(PARTS, one, other, strict=False) if a != b)
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        place, left, right = _first_apart(a, b)
+        return Difference.between("outcome", f"the {part} differ, first number {place}: ", left, right)
+    return Difference.between("outcome", f"the {part} differ: ", _short(a), _short(b))
+
+
+def _ending(outcome: tuple[object, ...]) -> str:
+    if outcome[0] == "refused":
+        return f"the refusal {outcome[1]} ({_short(outcome[2])})"
+    if outcome[0] == "failed":
+        return f"the error {outcome[1]} ({_short(outcome[2])})"
+    return "an answer"
+
+
+def _first_apart(one: Sequence[object], other: Sequence[object]) -> tuple[int, str, str]:
+    """The place, from 1, of the first item that differs, and the item on both sides."""
+    missing = object()
+    for place, (a, b) in enumerate(itertools.zip_longest(one, other, fillvalue=missing), start=1):
+        if a != b:
+            left, right = ("nothing" if item is missing else _short(item) for item in (a, b))
+            return place, left, right
+    raise AssertionError("they are the same")
+
+
+def _unpaid(run: Run) -> Difference | None:
+    """What passed the door must not cost more than was charged."""
+    if not run.calls or not run.priced:
+        return None
+    losses = [
+        passed.mechanism.loss_for(passed.reach) if isinstance(passed, Call) else passed.mechanism.loss
+        for passed in run.calls
+    ]
+    charged = compose(*run.charges) if run.charges else Pure(0)
+    if isinstance(charged, Pure):
+        cost: Loss = compose(*losses)
+        paid = isinstance(cost, Pure) and cost.epsilon <= charged.epsilon
+    else:
+        cost = compose(*(loss.concentrated() for loss in losses))
+        whole = charged.concentrated()
+        paid = isinstance(cost, Concentrated) and cost.rho <= whole.rho and cost.delta <= whole.delta
+    if paid:
+        return None
+    drawn, given = loss_words(cost), loss_words(charged)
+    return Difference("payment", f"noise worth {drawn} was drawn and {given} charged", f"at most {given}", drawn)
+
+
+def _failed(run: Run) -> Difference | None:
+    if run.outcome[:1] != ("failed",):
+        return None
+    return Difference(
+        "error", f"the question fails on both sides: {_ending(run.outcome)}", "an answer", _ending(run.outcome)
+    )
+
+
+# words
+
+
+def noise_words(mechanism: Additive) -> str:
+    """
+    >>> noise_words(Laplace(epsilon=0.5, sensitivity=3))
+    'Laplace noise of scale 6'
+    """
+    if isinstance(mechanism, Laplace):
+        return f"Laplace noise of scale {_number(mechanism.scale)}"
+    return f"Gaussian noise of σ {mechanism.sigma:.4g}"
+
+
+def loss_words(loss: Loss) -> str:
+    """
+    >>> loss_words(Pure(0.1)), loss_words(Concentrated(0.02, 1e-9))
+    ('ε 0.1', 'ρ 0.02, δ 1e-09')
+    """
+    if isinstance(loss, Pure):
+        return f"ε {at_least(float_up(loss.epsilon))}"
+    told = loss.concentrated()
+    delta = f", δ {at_least(float_up(told.delta))}" if told.delta else ""
+    return f"ρ {at_least(float_up(told.rho))}{delta}"
+
+
+def _apart(words: Callable[[Any], str], one: Any, other: Any) -> tuple[str, str]:
+    """In words; in full where the words are the same."""
+    told = words(one), words(other)
+    return told if told[0] != told[1] else (repr(one), repr(other))
+
+
+def _reach_words(reach: Reach) -> str:
+    return f"{_number(reach.l1)} (squares {_number(reach.l2_squared)})"
+
+
+def _selection_words(mechanism: KeySelection) -> str:
+    return f"{noise_words(mechanism.mechanism)} and threshold {mechanism.threshold}"
+
+
+def _key_words(key: Cell) -> str:
+    return printable(", ".join("NULL" if part is None else str(part) for part in key)) or "''"
+
+
+def _many(items: Sequence[object], noun: str) -> str:
+    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
+
+
+def _charges(run: Run) -> str:
+    return " and ".join(map(loss_words, run.charges)) or "nothing"
+
+
+def _number(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 else f"{float(value):.4g}"
+
+
+def _short(value: object) -> str:
+    told = printable(value if isinstance(value, str) else str(value))
+    return told if len(told) <= LONGEST else f"{told[: LONGEST - 1]}…"

@@ -1,0 +1,409 @@
+"""Questions made from a policy alone: every aggregate of every kind of column, by every kind of key, over every kind of rows.
+
+They are the same every time. The first ones meet every kind of question and every table; what a policy does not allow
+is refused when it is asked, and a refusal is an answer.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from typing import Any, Final
+
+import sqlglot
+from sqlglot.tokens import TokenType
+
+from discreet.curator.made_up import Scale
+from discreet.policy import Column, Kind, Policy, Table
+from discreet.quoting import literal, name
+
+MOST_KEYS: Final = 400
+"""Whole numbers and dates between bounds are keys as they are, if there are no more of them."""
+_NUMBERS: Final = (Kind.INTEGER, Kind.NUMBER)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A text, what kind of question it is, and the tables that it reads."""
+
+    text: str
+    kind: str
+    tables: frozenset[str]
+
+
+def questions(policy: Policy, most: int | None = None) -> list[Question]:
+    """Questions for a policy, each text once, the kinds in turn: a few of them meet all kinds."""
+    streams = [
+        (Question(text, kind, frozenset({table.name, *others})) for text, *others in maker(Scene(policy, table)))
+        for kind, maker in MAKERS.items()
+        for table in policy.private_tables.values()
+    ]
+    turns = (question for turn in itertools.zip_longest(*streams) for question in turn if question is not None)
+    found = {question.text: question for question in turns}
+    return list(itertools.islice(found.values(), most))
+
+
+Texts = Iterator[tuple[str, ...]]
+"""A text, and the further tables that it reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One private table, as questions name it."""
+
+    policy: Policy
+    table: Table
+
+    @property
+    def source(self) -> str:
+        return spelt(self.table.name)
+
+    @property
+    def unit(self) -> str | None:
+        """The column that names the unit; None where rows are units."""
+        return spelt(self.table.owner.column) if self.table.owner and self.table.owner.column else None
+
+    @property
+    def columns(self) -> list[Column]:
+        return list(self.table.columns.values())
+
+    @property
+    def numbers(self) -> list[str]:
+        """Numbers between bounds: those that the policy states, and a clamp where it states none."""
+        return [_bounded(column) for column in self.columns if column.kind in _NUMBERS and column.values is None]
+
+    @property
+    def number(self) -> str:
+        """Something to add up, in any table."""
+        return next(iter(self.numbers), "1")
+
+    def keys(self, column: Column) -> list[str]:
+        if column.kind is Kind.TEXT and column.values is None and self.policy.budget.delta is None:
+            return [_named(column)]
+        return KEYS[column.kind](column) if column.values is None else [spelt(column.name)]
+
+    @property
+    def every_key(self) -> list[str]:
+        return [key for column in self.columns for key in self.keys(column)]
+
+    @property
+    def private(self) -> list[str]:
+        """Keys that noise selects."""
+        if self.policy.budget.delta is None:
+            return []
+        return [spelt(column.name) for column in self.columns if column.kind is Kind.TEXT and column.values is None]
+
+    @property
+    def public(self) -> list[str]:
+        """One key of each column whose keys are listed in advance."""
+        return [
+            self.keys(column)[0]
+            for column in self.columns
+            if self.keys(column) and spelt(column.name) not in self.private
+        ]
+
+    @property
+    def conditions(self) -> list[str]:
+        return [_condition(column) for column in self.columns]
+
+    @property
+    def others(self) -> list[Table]:
+        """Further private tables whose rows belong to named units."""
+        return [
+            other
+            for other in self.policy.private_tables.values()
+            if other is not self.table and other.owner is not None and other.owner.column is not None
+        ]
+
+
+# names and values
+
+
+def spelt(identifier: str) -> str:
+    """An identifier, quoted where it must be.
+
+    >>> spelt("cost"), spelt("order"), spelt("paid at"), spelt("Ward")
+    ('cost', '"order"', '"paid at"', '"Ward"')
+    """
+    if identifier.isascii() and identifier.islower():
+        tokens = sqlglot.tokenize(identifier, read="duckdb")
+        if len(tokens) == 1 and tokens[0].token_type is TokenType.VAR:
+            return identifier
+    return name(identifier)
+
+
+def _written(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 and abs(value) < 10**15 else repr(float(value))
+
+
+def _bounded(column: Column) -> str:
+    return spelt(column.name) if column.bounds else f"CLAMP({spelt(column.name)}, 0, 100)"
+
+
+def _middle(column: Column) -> Any:
+    low, high = column.bounds or (Fraction(0), Fraction(100))
+    return low + (high - low) / 2  # type: ignore[operator]  # both are numbers, or both are days
+
+
+def _condition(column: Column) -> str:
+    label = spelt(column.name)
+    if column.values is not None:
+        return f"{label} = {literal(column.values[0])}"
+    return CONDITIONS[column.kind](column, label)
+
+
+def _dated(column: Column, label: str) -> str:
+    if column.bounds is None:
+        return f"EXTRACT(month FROM {label}) < 7"
+    return f"{label} >= {literal(_middle(column))}"
+
+
+CONDITIONS: Final[dict[Kind, Callable[[Column, str], str]]] = {
+    Kind.INTEGER: lambda column, label: f"{label} > {_written(_middle(column))}",
+    Kind.NUMBER: lambda column, label: f"{label} > {_written(_middle(column))}",
+    Kind.TEXT: lambda _, label: f"{label} LIKE '%a%'",
+    Kind.BOOLEAN: lambda _, label: label,
+    Kind.DATE: _dated,
+    Kind.TIMESTAMP: _dated,
+}
+
+
+def _named(column: Column) -> str:
+    """A private text by values that the question names."""
+    word = literal(Scale.of(column).at(0))
+    return f"CASE {spelt(column.name)} WHEN {word} THEN {word} ELSE 'others' END"
+
+
+def _cut(column: Column) -> list[str]:
+    """Keys of a number: cut into four, by a condition, and as it is if it is whole and has few values."""
+    if column.bounds is None:
+        return [f"WIDTH_BUCKET({_bounded(column)}, 0, 100, 4)"]
+    low, high = column.bounds
+    assert isinstance(low, Fraction)
+    assert isinstance(high, Fraction)
+    found = [
+        f"WIDTH_BUCKET({spelt(column.name)}, {_written(low)}, {_written(high)}, 4)",
+        f"CASE WHEN {_condition(column)} THEN 'high' ELSE 'low' END",
+    ]
+    few = column.kind is Kind.INTEGER and high - low < MOST_KEYS
+    return [spelt(column.name), *found] if few else found
+
+
+def _cut_days(column: Column) -> list[str]:
+    label, parts = spelt(column.name), ["month"] if column.kind is Kind.DATE else ["month", "hour"]
+    found = [f"EXTRACT({part} FROM {label})" for part in parts]
+    if column.bounds is None:
+        return found
+    low, high = column.bounds
+    assert isinstance(low, date)
+    assert isinstance(high, date)
+    return [f"DATE_TRUNC('{_unit_of_time(low, high)}', {label})", *found]
+
+
+def _unit_of_time(low: date, high: date) -> str:
+    for length, unit in ((timedelta(days=3), "hour"), (timedelta(days=60), "day"), (timedelta(days=1500), "month")):
+        if high - low < length and (unit != "hour" or isinstance(low, datetime)):
+            return unit
+    return "year"
+
+
+KEYS: Final[dict[Kind, Callable[[Column], list[str]]]] = {
+    Kind.INTEGER: _cut,
+    Kind.NUMBER: _cut,
+    Kind.TEXT: lambda column: [spelt(column.name)],
+    Kind.BOOLEAN: lambda column: [spelt(column.name)],
+    Kind.DATE: _cut_days,
+    Kind.TIMESTAMP: _cut_days,
+}
+
+
+# kinds of questions
+
+
+def _counts(scene: Scene) -> Texts:
+    items = ["COUNT(*)", *([f"COUNT(DISTINCT {scene.unit})"] if scene.unit else [])]
+    for column in scene.columns:
+        items += [f"COUNT({spelt(column.name)})", f"COUNT(DISTINCT {spelt(column.name)})"]
+    items += [f"COUNT_IF({condition})" for condition in scene.conditions]
+    yield from ((f"SELECT {item} FROM {scene.source}",) for item in items)
+
+
+def _sums(scene: Scene) -> Texts:
+    for number in scene.numbers:
+        for item in (f"SUM({number})", f"AVG({number})", f"SUM({number} * 2 + 1), AVG({number})"):
+            yield (f"SELECT {item} FROM {scene.source}",)
+    yield (
+        (f"SELECT SUM(CASE WHEN {scene.conditions[0]} THEN 3 ELSE 1 END) FROM {scene.source}",)
+        if scene.columns
+        else (f"SELECT SUM(1) FROM {scene.source}",)
+    )
+
+
+def _moments(scene: Scene) -> Texts:
+    for number in scene.numbers:
+        yield (f"SELECT VAR_POP({number}), STDDEV_SAMP({number}) FROM {scene.source}",)
+    for x, y in itertools.combinations(scene.numbers, 2):
+        yield (f"SELECT COVAR_POP({x}, {y}), CORR({x}, {y}), REGR_SLOPE({x}, {y}) FROM {scene.source}",)
+
+
+def _quantiles(scene: Scene) -> Texts:
+    for number in scene.numbers:
+        for item in (f"MEDIAN({number})", f"QUANTILE({number}, 0.9)", f"MIN({number}), MAX({number})"):
+            yield (f"SELECT {item} FROM {scene.source}",)
+    for number, key in zip(scene.numbers, scene.public, strict=False):
+        yield (f"SELECT {key}, MEDIAN({number}) FROM {scene.source} GROUP BY 1",)
+
+
+def _lists(scene: Scene) -> Texts:
+    for number in scene.numbers:
+        yield (f"SELECT HISTOGRAM({number}, 5) FROM {scene.source}",)
+    for column in scene.columns:
+        if column.values is not None:
+            yield (f"SELECT MODE({spelt(column.name)}) FROM {scene.source}",)
+            yield (f"SELECT APPROX_TOP_COUNT({spelt(column.name)}, 2) FROM {scene.source}",)
+
+
+def _keys(scene: Scene) -> Texts:
+    units = f", COUNT(DISTINCT {scene.unit})" if scene.unit else ""
+    for key in scene.every_key:
+        yield (f"SELECT {key}, COUNT(*), SUM({scene.number}) FROM {scene.source} GROUP BY 1",)
+        yield (f"SELECT {key}, AVG({scene.number}){units} FROM {scene.source} GROUP BY 1",)
+
+
+def _key_pairs(scene: Scene) -> Texts:
+    for first, second in itertools.combinations(scene.public, 2):
+        yield (f"SELECT {first}, {second}, COUNT(*), SUM({scene.number}) FROM {scene.source} GROUP BY 1, 2",)
+
+
+def _private_keys(scene: Scene) -> Texts:
+    for key in scene.private:
+        yield (f"SELECT {key}, COUNT(*) FROM {scene.source} GROUP BY 1",)
+        yield (f"SELECT UPPER({key}), SUM({scene.number}) FROM {scene.source} GROUP BY 1",)
+        for public in scene.public:
+            yield (f"SELECT {key}, {public}, COUNT(*) FROM {scene.source} GROUP BY 1, 2",)
+
+
+def _filters(scene: Scene) -> Texts:
+    for condition, other in zip(scene.conditions, scene.conditions[1:] + scene.conditions[:1], strict=True):
+        yield (f"SELECT COUNT(*), SUM({scene.number}) FROM {scene.source} WHERE {condition}",)
+        yield (f"SELECT COUNT(*) FROM {scene.source} WHERE NOT ({condition}) OR {other}",)
+        yield (f"SELECT COUNT(*) FILTER (WHERE {condition}) FROM {scene.source}",)
+    for column in scene.columns:
+        yield (f"SELECT COUNT(*) FROM {scene.source} WHERE {spelt(column.name)} IS NULL",)
+
+
+def _per_unit(scene: Scene) -> Texts:
+    if scene.unit is None:
+        return
+    rows = f"COUNT(*) AS n, SUM({scene.number}) AS total"
+    inner = f"SELECT {scene.unit}, {rows} FROM {scene.source} GROUP BY {scene.unit}"
+    yield (f"SELECT COUNT(*), SUM(n), AVG(total) FROM ({inner}) AS u",)
+    yield (f"SELECT n, COUNT(*) FROM ({inner} HAVING COUNT(*) > 1) AS u GROUP BY n",)
+    for key in scene.public:
+        inner = f"SELECT {scene.unit}, {key} AS which, {rows} FROM {scene.source} GROUP BY 1, 2"
+        yield (f"SELECT which, COUNT(*), SUM(total) FROM ({inner}) AS u GROUP BY which",)
+
+
+def _windows(scene: Scene) -> Texts:
+    if scene.unit is None:
+        return
+    for number in scene.numbers:
+        window = f"OVER (PARTITION BY {scene.unit} ORDER BY {number})"
+        inner = f"SELECT ROW_NUMBER() {window} AS r, LAG({number}) {window} AS p FROM {scene.source}"
+        yield (f"SELECT COUNT_IF(r = 1), SUM(CLAMP(p, 0, 10)) FROM ({inner}) AS w",)
+
+
+def _unions(scene: Scene) -> Texts:
+    inner = f"SELECT {scene.number} AS x FROM {scene.source}"
+    yield (f"SELECT COUNT(*), SUM(x) FROM ({inner} UNION ALL {inner}) AS t",)
+    for other in scene.others:
+        there = Scene(scene.policy, other)
+        more = f"SELECT {there.number} AS x FROM {there.source}"
+        yield f"SELECT COUNT(*), SUM(x) FROM ({inner} UNION ALL {more}) AS t", other.name
+
+
+def _joins(scene: Scene) -> Texts:
+    """Of rows of the same unit."""
+    if scene.unit is None:
+        return
+    for other in scene.others:
+        there = Scene(scene.policy, other)
+        for join in ("JOIN", "LEFT JOIN", "FULL JOIN"):
+            on = f"{scene.source} AS a {join} {there.source} AS b ON a.{scene.unit} = b.{there.unit}"
+            yield f"SELECT COUNT(*) FROM {on}", other.name
+        for column in scene.columns:
+            if column.values is not None or column.kind is Kind.BOOLEAN:
+                on = f"{scene.source} AS a JOIN {there.source} AS b ON a.{scene.unit} = b.{there.unit}"
+                yield f"SELECT a.{spelt(column.name)}, COUNT(*) FROM {on} GROUP BY 1", other.name
+    itself = f"{scene.source} AS a JOIN {scene.source} AS b ON a.{scene.unit} = b.{scene.unit}"
+    yield (f"SELECT COUNT(*) FROM {itself}",)
+
+
+def _lookups(scene: Scene) -> Texts:
+    """Rows beside those of a public table that have the same value in a column of the same name."""
+    for public in (table for table in scene.policy.tables.values() if table.is_public):
+        for column in public.columns.values():
+            held = scene.table.columns.get(column.name)
+            if held is None or held.kind is not column.kind:
+                continue
+            on = f"p.{spelt(column.name)} = q.{spelt(column.name)}"
+            joined = f"{scene.source} AS p {{}} {spelt(public.name)} AS q ON {on}"
+            yield f"SELECT COUNT(*) FROM {joined.format('JOIN')}", public.name
+            for more in public.columns.values():
+                if more.values is not None:
+                    key = f"q.{spelt(more.name)}"
+                    yield f"SELECT {key}, COUNT(*) FROM {joined.format('LEFT JOIN')} GROUP BY 1", public.name
+
+
+def _released(scene: Scene) -> Texts:
+    """What was released is public from then on."""
+    for number in scene.numbers:
+        yield (f"SELECT COUNT(*) FROM {scene.source} WHERE {number} > (SELECT AVG({number}) FROM {scene.source})",)
+    for key in scene.public:
+        inner = f"SELECT {key} AS which, COUNT(*) AS n FROM {scene.source} GROUP BY 1"
+        yield (f"SELECT SUM(n), MAX(n) FROM ({inner}) AS t WHERE n > 1",)
+        yield (f"{inner} HAVING n > 1 ORDER BY n DESC LIMIT 2",)
+
+
+def _clauses(scene: Scene) -> Texts:
+    """Limits that the question itself states. BigQuery reads quotes as texts, so names must need none."""
+    names = [scene.table.name, *(column.name for column in scene.columns)]
+    if any(spelt(each) != each for each in names):
+        return
+    for key in scene.private:
+        options = "max_groups_contributed = 1, other = true"
+        yield (
+            f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) {key}, COUNT(*) FROM {scene.source} GROUP BY {key}",
+        )
+    for column in scene.columns:
+        if column.values is not None:
+            options = "max_groups_contributed = 1"
+            text = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) {column.name}, COUNT(*) FROM {scene.source}"
+            yield (f"{text} GROUP BY {column.name}",)
+    for column in scene.columns:
+        if column.kind in _NUMBERS and column.bounds is not None:
+            yield (f"SELECT SUM({column.name}, contribution_bounds_per_group => (0, 3)) FROM {scene.source}",)
+    yield (f"SELECT COUNT(*, contribution_bounds_per_group => (0, 1)) FROM {scene.source}",)
+
+
+MAKERS: Final[dict[str, Callable[[Scene], Texts]]] = {
+    "counts": _counts,
+    "sums and averages": _sums,
+    "one key": _keys,
+    "quantiles": _quantiles,
+    "private keys": _private_keys,
+    "filters": _filters,
+    "joins on the unit": _joins,
+    "one row for each unit": _per_unit,
+    "two keys": _key_pairs,
+    "variances and correlations": _moments,
+    "unions": _unions,
+    "public tables": _lookups,
+    "noisy subqueries": _released,
+    "lists": _lists,
+    "windows": _windows,
+    "limits in the question": _clauses,
+}

@@ -1,0 +1,74 @@
+"""Whole sessions as one mechanism: everything that an adaptive analyst gets to see until the budget is spent.
+
+Theorem  A session is as private as its budget, however each question and its price follow from earlier answers (see
+         `accounting.filters`). So what tells two neighbours apart over a whole session stays below what the budget
+         allows; `estimate` looks for it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from discreet.accounting import Pure
+from discreet.audit.estimate import Claim
+from discreet.audit.neighbours import Data
+from discreet.audit.outputs import Batch, Floats
+from discreet.curator.door import Curator
+from discreet.engines.memory import Memory
+from discreet.errors import BudgetExhausted
+from discreet.ledger import Grant, Ledger
+from discreet.policy import Policy
+
+MOST: Final = 50
+Asked = tuple[str, dict[str, Any]]
+Strategy = Callable[[Sequence[Sequence[float]]], Asked | None]
+"""The next question with its price, from all numbers seen so far; None to stop."""
+
+
+def session(policy: Policy, strategy: Strategy, *, questions: int = MOST) -> Batch:
+    """An analyst's whole session as a mechanism for `estimate`: data in, all answers out."""
+
+    def draw(data: Data, n: int) -> Floats:
+        engine = Memory(policy, data)
+        try:
+            seen = [_one(policy, engine, strategy, questions) for _ in range(n)]
+        finally:
+            engine.close()
+        width = max((len(numbers) for numbers in seen), default=0)
+        out = np.full((n, width), np.nan)
+        for row, numbers in zip(out, seen, strict=True):
+            row[: len(numbers)] = numbers
+        return out
+
+    return Batch(draw, "session")
+
+
+def _one(policy: Policy, engine: Memory, strategy: Strategy, questions: int) -> list[float]:
+    """One session, with a ledger of its own."""
+    answers: list[list[float]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        grant = Grant.of(policy.budget.epsilon, policy.budget.delta)
+        with Ledger(Path(folder) / "ledger.sqlite", grant, shares=policy.analysts) as ledger:
+            curator = Curator(policy, ledger, engine=engine)
+            for _ in range(questions):
+                asked = strategy(answers)
+                if asked is None:
+                    break
+                text, price = asked
+                try:
+                    answer = curator.query(text, **price)
+                except BudgetExhausted:
+                    break
+                answers.append([float(cell) for row in answer.rows for cell in row if isinstance(cell, (int, float))])
+    return [number for numbers in answers for number in numbers]
+
+
+def claimed(policy: Policy) -> Claim:
+    """What the whole budget of a policy promises."""
+    budget = policy.budget
+    return Claim.of(Pure(budget.epsilon)) if budget.delta is None else Claim(float(budget.epsilon), float(budget.delta))

@@ -1,0 +1,189 @@
+"""The audits of other libraries: what is asked of their programs, what becomes of the outputs, what the page says.
+
+False alarms: three audits of correct mechanisms, first at 10⁻³ and then on fresh samples at 10⁻⁵; at most 3·10⁻⁸.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks import audits
+from benchmarks.audit_cases import LIBRARIES, Case, Library
+from benchmarks.audits import AGAIN, FIRST, TITLES, Drawn, Finding, audited, page
+from benchmarks.peers import environments, sampling
+from benchmarks.peers.environments import Failed, Peer
+
+from discreet import noise
+from discreet.audit import Claim
+
+PEER = Peer("fake", "fake_audit", ())
+GOOD = Case("good", "0 or 1", 0, 1, samples=4_000)
+HALF = Case("half the noise", "0 or 1", 0, 1, samples=4_000, caveat="it says so itself")
+POISON = Case("a pipe | in its name", "no row or one", 0, 1, samples=4_000)
+MISSING = Case("missing", "0 or 1", 0, 1)
+DAY = datetime.date(2026, 1, 2)
+
+
+def exact(scale: float, n: int) -> dict[str, Any]:
+    return {"data": noise.laplace(scale, size=n), "neighbour": 1 + noise.laplace(scale, size=n)}
+
+
+def poisoned(n: int) -> dict[str, Any]:
+    return {"data": np.zeros(n), "neighbour": np.full(n, math.nan)}
+
+
+def draw(peer: Peer, cases: Sequence[Case]) -> tuple[str, list[Drawn]]:
+    assert peer == PEER
+    outputs = {"good": lambda n: exact(1, n), "half the noise": lambda n: exact(0.5, n), POISON.primitive: poisoned}
+    return "1.2", [
+        Drawn(outputs[case.primitive](case.samples), 0.5)
+        if case.primitive in outputs
+        else Drawn({}, 0.1, "KeyError: in /a/b")
+        for case in cases
+    ]
+
+
+def found(*cases: Case) -> list[Finding]:
+    return audited(Library(PEER, cases), draw)
+
+
+def test_a_violation_is_confirmed_on_fresh_samples_and_told_with_its_caveat() -> None:
+    good, half, poison = found(GOOD, HALF, POISON)
+    assert good.first is not None
+    assert good.first.confidence == FIRST
+    assert not good.violated
+    assert good.verdict == "not disproved"
+    assert half.violated
+    assert half.again is not None
+    assert half.again.confidence == AGAIN
+    assert half.again.hits != half.first.hits  # type: ignore[union-attr]
+    assert 1 < half.again.epsilon <= 2
+    assert half.verdict == "**violated**; it says so itself"
+    assert poison.cells[6] == "the output is 0: 2,000 of 2,000 on the first, 0 on the second"
+
+
+def test_only_what_looks_violated_is_drawn_again() -> None:
+    asked = []
+
+    def listening(peer: Peer, cases: Sequence[Case]) -> tuple[str, list[Drawn]]:
+        asked.append([case.primitive for case in cases])
+        return draw(peer, cases)
+
+    audited(Library(PEER, (POISON, GOOD, HALF)), listening)
+    assert asked[0] == [POISON.primitive, "good", "half the noise"]
+    assert asked[1:] in ([[POISON.primitive, "half the noise"]], [asked[0]])
+
+
+def test_a_first_sign_that_does_not_show_again_is_no_violation() -> None:
+    answers = iter([Drawn(exact(0.5, 4_000), 1.0), Drawn(exact(2, 4_000), 1.0)])
+    [finding] = audited(Library(PEER, (GOOD,)), lambda *_: ("1.2", [next(answers)]))
+    assert not finding.violated
+    assert finding.verdict == "not disproved; a first sign did not show again"
+    assert finding.cells[6] == ""
+
+
+def test_what_cannot_be_run_is_told_without_paths() -> None:
+    [missing] = found(MISSING)
+    assert missing.verdict == "not run: KeyError: in …"
+    assert missing.cells[4:7] == ("", "", "")
+    nothing = audited(Library(PEER, (GOOD, HALF)), lambda *_: Failed("no matching version at https://some.host/x"))
+    assert [finding.verdict for finding in nothing] == ["not run: no matching version at …"] * 2
+
+
+def test_a_second_draw_that_fails_leaves_no_violation() -> None:
+    answers: Iterator[tuple[str, list[Drawn]] | Failed]
+    answers = iter([("1.2", [Drawn(exact(0.2, 4_000), 1.0)]), Failed("more than 300 s")])
+    [finding] = audited(Library(PEER, (GOOD,)), lambda *_: next(answers))
+    assert not finding.violated
+    assert finding.verdict == "not run: a second time: more than 300 s"
+
+
+def test_the_page_holds_one_row_for_each_case_and_counts_what_was_run() -> None:
+    shown = page(found(GOOD, HALF, POISON, MISSING), 12.3, DAY)
+    rows = [line for line in shown.splitlines() if line.startswith("|")]
+    assert len(rows) == 2 + 4
+    assert {row.replace("\\|", "").count("|") for row in rows} == {len(TITLES) + 1}
+    assert "On 2026-01-02 it tried 3 claims" in shown
+    assert "found 2 of them violated" in shown
+    assert "fake 1.2" in rows[2]
+    assert "not disproved" in rows[2]
+    assert "**violated**" in rows[3]
+
+
+def test_the_page_of_the_documentation_is_of_these_cases() -> None:
+    shown = audits.PAGE.read_text(encoding="utf-8")
+    rows = [line.split(" | ") for line in shown.splitlines() if line.startswith("| ")][2:]
+    cases = [case for library in LIBRARIES for case in library.cases]
+    assert [(row[1], row[2], row[3]) for row in rows] == [
+        (case.primitive, case.pair, str(case.claim)) for case in cases
+    ]
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.peer.name)
+def test_every_case_names_a_primitive_of_its_program(library: Library) -> None:
+    program = (environments.ROOT / "benchmarks" / "peers" / f"{library.peer.module}.py").read_text(encoding="utf-8")
+    assert all(f'    "{case.primitive}": ' in program for case in library.cases)
+    assert all(case.data != case.neighbour for case in library.cases)
+
+
+def test_a_program_draws_as_asked_and_tells_what_failed(tmp_path: Path) -> None:
+    def noisy(epsilon: float, delta: float) -> sampling.Sampler:
+        return lambda value, n: np.full(n, value + epsilon + delta)
+
+    def breaks(_: Any) -> float:
+        raise ZeroDivisionError
+
+    primitives = {
+        "noisy": noisy,
+        "broken": lambda *_: sampling.each(breaks),
+        "sometimes": lambda *_: sampling.each(lambda value: 1 / value),
+        "wide": lambda *_: sampling.each(lambda value: [1 / value, 2.0], width=2),
+    }
+    cases = [
+        Case(name, "2 or 0", 2, 0, Claim(1, 0.5), 3) for name in ("noisy", "broken", "sometimes", "wide", "unknown")
+    ]
+    asks = tmp_path / "asks.json"
+    asks.write_text(json.dumps([audits._ask(case) for case in cases]), encoding="utf-8")
+    told: dict[str, Any] = sampling.draw(primitives, "numpy", asks)
+    outputs = np.load(asks.with_suffix(".npz"))
+    noisy_, broken, sometimes, wide, unknown = (
+        audits._taken(ask, outputs, place) for place, ask in enumerate(told["asks"])
+    )
+    assert told["version"] == np.__version__
+    assert noisy_.outputs["data"].tolist() == [3.5] * 3
+    assert noisy_.outputs["neighbour"].tolist() == [1.5] * 3
+    assert broken.failed == "ValueError: no number on either side"
+    assert sometimes.outputs["data"].tolist() == [0.5] * 3
+    assert np.isnan(sometimes.outputs["neighbour"]).all()
+    assert wide.outputs["neighbour"].shape == (3, 2)
+    assert unknown.failed == "KeyError: 'unknown'"
+
+
+def test_the_program_runs_in_the_environment_of_its_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole way, with a program that needs no library: outputs come back by file, NaN among them."""
+    peer = replace(PEER, module="fake_audit", environment="shared")
+    seen = []
+
+    def run(asked: Peer, task: str, path: Path) -> dict[str, object]:
+        seen.append((asked, task))
+        return sampling.draw({"good": lambda *_: lambda value, n: np.full(n, value)}, "numpy", path)
+
+    monkeypatch.setattr(audits, "result", run)
+    answer = audits.drawn(peer, [replace(GOOD, neighbour=math.nan)])
+    assert not isinstance(answer, Failed)
+    assert seen == [(peer, "draw")]
+    assert np.isnan(answer[1][0].outputs["neighbour"]).all()
+    assert answer[1][0].outputs["data"].tolist() == [0] * GOOD.samples
+
+
+def test_wrong_use_says_what_to_write() -> None:
+    with pytest.raises(SystemExit, match=r"python -m benchmarks audits \[--docs\]"):
+        audits.main(["--doc"])
