@@ -61,7 +61,7 @@ def compared(policy: Policy, runs: int, questions: int, confidence: float) -> An
 @pytest.mark.parametrize("budget", HEADS)
 def test_a_session_tells_no_more_than_its_budget_allows(budget: str) -> None:
     policy = policy_of(TABLE, head=HEADS[budget])
-    found = compared(policy, 40, 12, 1 - 1e-7)
+    found = compared(policy, 40, 8, 1 - 1e-7)
     assert not found.violated, str(found)
     _, low, _ = found.advantage
     assert low <= found.claim.advantage
@@ -79,7 +79,7 @@ def test_fifty_adaptive_questions_many_times(budget: str) -> None:
     assert found.epsilon > 0, "the attack is worth something, or it would show nothing"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_ledger_that_does_not_count_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same session where nothing is ever spent: the attacker averages until it knows."""
     policy = policy_of(TABLE, head=HEADS["pure"].replace("epsilon = 2", "epsilon = 1"))
@@ -92,7 +92,7 @@ def test_a_ledger_that_does_not_count_is_caught(monkeypatch: pytest.MonkeyPatch)
 
     data, neighbour = {"t": [*CROWD, *TARGET]}, {"t": CROWD}
     found = estimate(
-        session(policy, averaging, questions=10), data, neighbour, claim=claimed(policy), samples=120, confidence=0.999
+        session(policy, averaging, questions=15), data, neighbour, claim=claimed(policy), samples=300, confidence=0.999
     )
     assert found.violated, str(found)
     assert found.advantage[1] > found.claim.advantage

@@ -1,4 +1,4 @@
-"""Questions made from a policy alone: every aggregate of every kind of column, by every kind of key, over every kind of rows.
+"""Questions made from a policy alone: every aggregate of every kind of column, by every kind of key.
 
 They are the same every time. The first ones meet every kind of question and every table; what a policy does not allow
 is refused when it is asked, and a refusal is an answer.
@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import Any, Final
 
 import sqlglot
-from sqlglot.tokens import TokenType
 
 from discreet.curator.made_up import Scale
 from discreet.policy import Column, Kind, Policy, Table
@@ -36,14 +35,20 @@ class Question:
 
 def questions(policy: Policy, most: int | None = None) -> list[Question]:
     """Questions for a policy, each text once, the kinds in turn: a few of them meet all kinds."""
+    tables = list(policy.private_tables.values())
     streams = [
-        (Question(text, kind, frozenset({table.name, *others})) for text, *others in maker(Scene(policy, table)))
-        for kind, maker in MAKERS.items()
-        for table in policy.private_tables.values()
+        _stream(policy, tables[(place + shift) % len(tables)], kind)
+        for shift in range(len(tables))
+        for place, kind in enumerate(MAKERS)
     ]
     turns = (question for turn in itertools.zip_longest(*streams) for question in turn if question is not None)
     found = {question.text: question for question in turns}
     return list(itertools.islice(found.values(), most))
+
+
+def _stream(policy: Policy, table: Table, kind: str) -> Iterator[Question]:
+    for text, *others in MAKERS[kind](Scene(policy, table)):
+        yield Question(text, kind, frozenset({table.name, *others}))
 
 
 Texts = Iterator[tuple[str, ...]]
@@ -130,7 +135,7 @@ def spelt(identifier: str) -> str:
     """
     if identifier.isascii() and identifier.islower():
         tokens = sqlglot.tokenize(identifier, read="duckdb")
-        if len(tokens) == 1 and tokens[0].token_type is TokenType.VAR:
+        if len(tokens) == 1 and tokens[0].token_type.name == "VAR":
             return identifier
     return name(identifier)
 
@@ -178,7 +183,7 @@ def _named(column: Column) -> str:
 
 
 def _cut(column: Column) -> list[str]:
-    """Keys of a number: cut into four, by a condition, and as it is if it is whole and has few values."""
+    """Keys of a number, few keys first: cut into four, by a condition, as it is if it is whole and has few values."""
     if column.bounds is None:
         return [f"WIDTH_BUCKET({_bounded(column)}, 0, 100, 4)"]
     low, high = column.bounds
@@ -189,7 +194,7 @@ def _cut(column: Column) -> list[str]:
         f"CASE WHEN {_condition(column)} THEN 'high' ELSE 'low' END",
     ]
     few = column.kind is Kind.INTEGER and high - low < MOST_KEYS
-    return [spelt(column.name), *found] if few else found
+    return [*found, spelt(column.name)] if few else found
 
 
 def _cut_days(column: Column) -> list[str]:
@@ -200,7 +205,7 @@ def _cut_days(column: Column) -> list[str]:
     low, high = column.bounds
     assert isinstance(low, date)
     assert isinstance(high, date)
-    return [f"DATE_TRUNC('{_unit_of_time(low, high)}', {label})", *found]
+    return [*found, f"DATE_TRUNC('{_unit_of_time(low, high)}', {label})"]
 
 
 def _unit_of_time(low: date, high: date) -> str:
@@ -235,11 +240,8 @@ def _sums(scene: Scene) -> Texts:
     for number in scene.numbers:
         for item in (f"SUM({number})", f"AVG({number})", f"SUM({number} * 2 + 1), AVG({number})"):
             yield (f"SELECT {item} FROM {scene.source}",)
-    yield (
-        (f"SELECT SUM(CASE WHEN {scene.conditions[0]} THEN 3 ELSE 1 END) FROM {scene.source}",)
-        if scene.columns
-        else (f"SELECT SUM(1) FROM {scene.source}",)
-    )
+    for condition in scene.conditions:
+        yield (f"SELECT SUM(CASE WHEN {condition} THEN 3 ELSE 1 END) FROM {scene.source}",)
 
 
 def _moments(scene: Scene) -> Texts:
@@ -317,6 +319,8 @@ def _windows(scene: Scene) -> Texts:
 
 
 def _unions(scene: Scene) -> Texts:
+    if scene.unit is None:  # a row could be on both sides
+        return
     inner = f"SELECT {scene.number} AS x FROM {scene.source}"
     yield (f"SELECT COUNT(*), SUM(x) FROM ({inner} UNION ALL {inner}) AS t",)
     for other in scene.others:
