@@ -184,6 +184,24 @@ def test_the_program_runs_in_the_environment_of_its_peer(monkeypatch: pytest.Mon
     assert answer[1][0].outputs["data"].tolist() == [0] * GOOD.samples
 
 
+def test_a_program_that_fails_takes_only_its_own_cases_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [replace(GOOD, primitive=str(place), samples=2) for place in range(2 * audits.AT_A_TIME + 1)]
+    late = str(audits.AT_A_TIME)
+
+    def run(_: Peer, __: str, path: Path) -> dict[str, object] | Failed:
+        names = [ask["primitive"] for ask in json.loads(path.read_text(encoding="utf-8"))]
+        if late in names:
+            return Failed("more than 300 s")
+        return sampling.draw(dict.fromkeys(names, lambda *_: lambda value, n: [value] * n), "numpy", path)
+
+    monkeypatch.setattr(audits, "result", run)
+    answer = audits.drawn(PEER, cases)
+    assert not isinstance(answer, Failed)
+    failed = [place for place, drawn in enumerate(answer[1]) if drawn.failed]
+    assert failed == list(range(audits.AT_A_TIME, 2 * audits.AT_A_TIME))
+    assert audits.drawn(PEER, cases[audits.AT_A_TIME : audits.AT_A_TIME + 1]) == Failed("more than 300 s")
+
+
 def test_wrong_use_says_what_to_write() -> None:
     with pytest.raises(SystemExit, match=r"python -m benchmarks audits \[--docs\]"):
         audits.main(["--doc"])
