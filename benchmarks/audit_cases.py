@@ -60,6 +60,7 @@ FIRST: Pair = ("no row or one", [], [1.0])
 HARDENED = "its documentation says that the sampler guards against attacks on floating point"
 UNGUARDED = "its documentation says nothing about floating point"
 WARNS = "it warns of this (PrivacyLeakWarning)"
+IGNORES = "its documentation offers a twin that ignores NaN, and does not warn of this"
 KNOWN = "a comment in its source names this as open"
 RELATION = "its documentation does not say what neighbours are; this one holds where rows are added, not replaced"
 UNSAID = "its documentation says nothing about this"
@@ -74,17 +75,25 @@ DIFFPRIVLIB = Library(
         Case("Snapping", *FLOATS, samples=SOME),
         Case("Staircase", *FLOATS, samples=SOME, caveat=UNGUARDED),
         Case("Geometric", *NUMBERS),
-        Case("Gaussian", *FLOATS, claim=APPROXIMATE, samples=SOME, caveat=UNGUARDED),
+        Case("Gaussian", *FLOATS, claim=APPROXIMATE, samples=SOME, caveat=HARDENED),
         Case("GaussianAnalytic", *FLOATS, claim=APPROXIMATE, samples=SOME, caveat=UNGUARDED),
         Case("GaussianDiscrete", *NUMBERS, claim=APPROXIMATE),
         Case("Exponential", *SCORES),
         Case("PermuteAndFlip", *SCORES),
         Case("tools.mean", *REPLACED, samples=FEW, caveat=UNGUARDED),
-        Case("tools.mean", *POISONED, samples=LEAST, caveat=UNSAID),
+        Case("tools.mean", *POISONED, samples=LEAST, caveat=IGNORES),
         Case("tools.mean", *OUTSIDE, samples=FEW, caveat=UNGUARDED),
+        Case(
+            "tools.nanmean",
+            "nine NaN, and a row of 0 or 1",
+            [NO_NUMBER] * 9 + [0.0],
+            [NO_NUMBER] * 9 + [1.0],
+            samples=LEAST,
+            caveat=UNSAID,
+        ),
         Case("tools.mean without bounds", *REPLACED, samples=LEAST, caveat=WARNS),
         Case("tools.var", *REPLACED, samples=FEW // 2, caveat=UNGUARDED),
-        Case("tools.var", *POISONED, samples=LEAST, caveat=UNSAID),
+        Case("tools.var", *POISONED, samples=LEAST, caveat=IGNORES),
         Case("tools.quantile, 0.5", *REPLACED, samples=FEW),
         Case("tools.quantile, 0.5", *POISONED, samples=LEAST, caveat=KNOWN),
         Case(

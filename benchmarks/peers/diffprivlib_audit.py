@@ -72,6 +72,7 @@ PRIMITIVES = {
     "Exponential": selection(mechanisms.Exponential),
     "PermuteAndFlip": selection(mechanisms.PermuteAndFlip),
     "tools.mean": tool(lambda data, epsilon: tools.mean(data, epsilon=epsilon, bounds=BOUNDS)),
+    "tools.nanmean": tool(lambda data, epsilon: tools.nanmean(data, epsilon=epsilon, bounds=BOUNDS)),
     "tools.mean without bounds": tool(lambda data, epsilon: tools.mean(data, epsilon=epsilon)),
     "tools.var": tool(lambda data, epsilon: tools.var(data, epsilon=epsilon, bounds=BOUNDS)),
     "tools.quantile, 0.5": tool(lambda data, epsilon: tools.quantile(data, 0.5, epsilon=epsilon, bounds=BOUNDS)),

@@ -294,31 +294,39 @@ def neighbours(world: World, data: Data) -> Iterator[Data]:
             yield {**data, "visits": [*data["visits"][:place], *data["visits"][place + 1 :]]}
 
 
-def demand_theorem(world: World, data: Data, transcript: Transcript) -> list[set[tuple[Any, ...]]]:
+def demand_theorem(world: World, data: Data, transcript: Transcript) -> list[set[Part]]:
     """For every unit: it is in no more parts than was said, and all that it loses was charged. Its parts."""
-    policy = world.policy
-    charged = plus(*(told.cost for _, told in transcript))
     found = []
     for neighbour in neighbours(world, data):
-        parts: set[tuple[Any, ...]] = set()
-        lost = []
-        with Session(policy, neighbour) as session:
+        changed: Transcript = []
+        with Session(world.policy, neighbour) as session:
             for step, told in transcript:
                 again = session.ask(step, told.passed)
                 assert (again.price, again.cost) == (told.price, told.cost), step
                 demand_reach(told, again)
                 if again.exact() != told.exact():
-                    lost.append(told.price)
-                    parts |= set() if step.part is None else {tuple(vars_of(step.part))}
-        for kind in {part[:3] for part in parts}:
-            assert sum(part[:3] == kind for part in parts) <= kind[2], (parts, neighbour)
-        assert all(a <= b for a, b in zip(plus(*lost), charged, strict=False)), neighbour
-        found.append(parts)
+                    changed.append((step, told))
+        for partition in {partition_of(step) for step, _ in transcript}:
+            demand_charged(partition, transcript, changed)
+        demand_charged(..., transcript, changed)
+        found.append({step.part for step, _ in changed if step.part is not None})
     return found
 
 
-def vars_of(part: Part) -> tuple[Any, ...]:
-    return part.table, part.column, part.most, part.key
+def partition_of(step: Step) -> object:
+    return None if step.part is None else (step.part.table, step.part.column, step.part.most)
+
+
+def demand_charged(partition: object, transcript: Transcript, changed: Transcript) -> None:
+    """What a unit lost in one partition, or in all (...), is no more than what was charged for it."""
+    asked, lost = (
+        [(step, told) for step, told in some if partition in (..., partition_of(step))]
+        for some in (transcript, changed)
+    )
+    parts = {step.part for step, _ in lost}
+    assert not isinstance(partition, tuple) or len(parts) <= partition[2], parts
+    charged, price = plus(*(told.cost for _, told in asked)), plus(*(told.price for _, told in lost))
+    assert all(a <= b for a, b in zip(price, charged, strict=False)), (partition, lost)
 
 
 def demand_reach(told: Told, again: Told) -> None:

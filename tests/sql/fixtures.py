@@ -991,7 +991,7 @@ REFUSED: Final = (
     _no("not-an-aggregate", "a correlated subquery", "SELECT COUNT(*) FROM visits AS v WHERE cost > (SELECT AVG(level) FROM labs WHERE labs.patient = v.patient)", "COUNT(DISTINCT patient)", "SELECT COUNT(DISTINCT patient) FROM visits"),
     # functions
     _no("function-not-allowed", "a function off the list", "SELECT SUM(SIN(nights)) FROM visits", "functions of discreet", "SELECT SUM(SQRT(nights)) FROM visits"),
-    _no("function-not-allowed", "an aggregate off the list", "SELECT STRING_AGG(note, ',') FROM visits", "SELECT, HAVING, ORDER BY", "SELECT MODE(kind) FROM visits"),
+    _no("function-not-allowed", "an aggregate off the list", "SELECT STRING_AGG(note, ',') FROM visits", "see the aggregates", "SELECT MODE(kind) FROM visits"),
     _no("function-not-allowed", "an aggregate in WHERE", "SELECT COUNT(*) FROM visits WHERE COUNT(*) > 1", "use aggregates in SELECT, HAVING, ORDER BY", "SELECT COUNT(*) FROM visits HAVING COUNT(*) > 1"),
     _no("function-not-allowed", "text where a number belongs", "SELECT SUM(note) FROM visits", "cast it, or count it", "SELECT COUNT(note) FROM visits"),
     _no("function-not-allowed", "kinds that do not mix", "SELECT COUNT(*) FROM visits WHERE nights = 'two'", "write both of one kind", "SELECT COUNT(*) FROM visits WHERE nights = 2"),

@@ -85,9 +85,9 @@ RULES: dict[str, Callable[[str, re.Match[str]], str]] = {
     r"(privacy_unit_column = \w+)": lambda text, found: re.sub(r"privacy_unit_column = \w+", found[1], text),
     r"add (\w+) to GROUP BY": lambda text, found: f"{text} GROUP BY {found[1]}",
     r"add (COUNT\(\*\)) to the SELECT": lambda text, found: text.replace(" FROM", f", {found[1]} FROM", 1),
-    r"GROUP BY (WIDTH_BUCKET\((\w+), 0, 100, 10\))": _everywhere,
+    r"GROUP BY (WIDTH_BUCKET\((\w+), [-\d., ]+, 10\))": _everywhere,
     r"write (UNION ALL)": lambda text, found: text.replace("UNION", found[1]),
-    r"^(\w+)$": lambda text, found: re.sub(rf"\b(private\.)?{found[1][:4]}\w*", found[1], text),
+    r"^did you mean (\w+)\?$": lambda text, found: re.sub(rf"\b(private\.)?{found[1][:4]}\w*", found[1], text),
     r"write epsilon = (0\.1)": lambda text, found: re.sub(r"epsilon = \w+", f"epsilon = {found[1]}", text),
     r"use 1 to (\d)": lambda text, _: re.sub(r"GROUP BY \d", "GROUP BY 1", text),
 }

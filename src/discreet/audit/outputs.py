@@ -81,7 +81,7 @@ def _flattened(outputs: Any) -> Floats:
 def _numbers(output: Any) -> list[float]:
     if output is None:
         return [math.nan]
-    if isinstance(output, float) or (isinstance(output, (int, np.number)) and abs(output) < 2**1023):
+    if isinstance(output, (float, np.number)) or (isinstance(output, int) and abs(output) < 2**1023):
         return [float(output)]
     if isinstance(output, Mapping):
         return [number for item in sorted(output.items(), key=repr) for number in _numbers(item)]

@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "refresh": "discreet.cli.refresh:refresh",
     "budget": "discreet.cli.budget:budget",
     "ledger": "discreet.cli.ledger:ledger",
+    "audit": "discreet.cli.audit:audit",
 }
 """Where each subcommand lives."""
 
@@ -75,7 +76,7 @@ class Program(LazyGroup):
 def discreet() -> None:
     """Ask questions of private data; get answers that provably say almost nothing about any one person.
 
-    Exit codes: 0 answered, 2 wrong use, 3 refused, 4 budget exhausted, 5 the engine failed.
+    Exit codes: 0 answered, 2 wrong use, 3 refused, 4 budget exhausted, 5 the engine failed, 6 an audit found something.
     """
 
 

@@ -12,7 +12,7 @@ from discreet.cli.output import draw, json_option, plain, policy_argument, print
 from discreet.curator.facts import column_words, limits_words, number_of
 
 if TYPE_CHECKING:
-    from discreet.curator.door import Facts
+    from discreet.curator.facts import Facts
     from discreet.policy import Column
 
 LIMITS: Final = ("max_rows", "max_groups", "max_rows_per_group")

@@ -9,7 +9,7 @@ import hashlib
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
@@ -18,6 +18,7 @@ from discreet.accounting import Concentrated, Pure
 from discreet.accounting.rounding import float_up
 from discreet.curator.answers import Answer, Preview
 from discreet.curator.draw import OPEN, Door, Engine, draw
+from discreet.curator.facts import Facts
 from discreet.curator.foretold import averages, errors, words
 from discreet.curator.ibis_tables import is_expression, text_of
 from discreet.curator.kept import Drawn
@@ -31,7 +32,7 @@ from discreet.engines.duckdb import DuckDB, Scratch
 from discreet.engines.problems import SourceError
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
 from discreet.ledger import Balance, Charge, Entry, Ledger, Portion
-from discreet.policy import Column, Kind, Policy, fingerprint, read
+from discreet.policy import Kind, Policy, fingerprint, read
 from discreet.sql.part import Part
 from discreet.sql.plan import Plan, plan
 
@@ -41,19 +42,6 @@ if TYPE_CHECKING:
     from discreet.curator.fluent import Rows
 
 UNREADABLE: Final = "the tables cannot be read; nothing was charged"
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What an analyst may know about a table."""
-
-    name: str
-    public: bool
-    unit: str | None
-    columns: Mapping[str, Column]
-    max_rows: int
-    max_groups: int
-    max_rows_per_group: int
 
 
 class Curator:
@@ -134,7 +122,8 @@ class Curator:
         )
         drawn = self._charged_draw(asked, charge, engine, analyst)
         charge.keep(drawn.encode())
-        return self._answer(asked, drawn, charge.cost, asked.loss, charge.receipt, analyst, cached=False)
+        cost = asked.loss if asked.part is None else charge.cost
+        return self._answer(asked, drawn, cost, asked.loss, charge.receipt, analyst, cached=False)
 
     def _charged_draw(self, asked: Question, charge: Charge, engine: Engine, analyst: str | None) -> Drawn:
         """Charge, run, blur. Whatever goes wrong once data was touched is told in one fixed text."""
@@ -258,23 +247,7 @@ class Curator:
 
     def tables(self) -> dict[str, Facts]:
         """What an analyst may know: tables, columns, bounds, keys and limits."""
-        return {
-            table.name: Facts(
-                table.name,
-                table.is_public,
-                None if table.owner is None else table.owner.column or "row",
-                dict(table.columns),
-                table.max_rows,
-                table.max_groups,
-                table.max_rows_per_group,
-            )
-            for table in self.policy.tables.values()
-        }
-
-    def _repr_html_(self) -> str:
-        from discreet.curator.portrait import curator_html
-
-        return curator_html(self)
+        return {table.name: Facts.of(table) for table in self.policy.tables.values()}
 
     # parse, plan, price
 
@@ -423,6 +396,9 @@ class Curator:
 
     def __exit__(self, *failure: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        return f"<curator of {self.policy.name}: {', '.join(self.policy.tables)}; ask with query(sql, epsilon=0.1)>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a curator cannot be copied or pickled: open the policy again")

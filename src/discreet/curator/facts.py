@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
@@ -10,11 +11,35 @@ from typing import TYPE_CHECKING, Any, Final
 from discreet.printing import printable
 
 if TYPE_CHECKING:
-    from discreet.curator.door import Facts
-    from discreet.policy import Column
+    from discreet.policy import Column, Table
 
 LONGEST: Final = 24
 """Values of a column that are listed; programs are told all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What an analyst may know about a table."""
+
+    name: str
+    public: bool
+    unit: str | None
+    columns: Mapping[str, Column]
+    max_rows: int
+    max_groups: int
+    max_rows_per_group: int
+
+    @classmethod
+    def of(cls, table: Table) -> Facts:
+        return cls(
+            table.name,
+            table.is_public,
+            None if table.owner is None else table.owner.column or "row",
+            dict(table.columns),
+            table.max_rows,
+            table.max_groups,
+            table.max_rows_per_group,
+        )
 
 
 def limits_words(facts: Facts) -> str:

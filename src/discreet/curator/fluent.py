@@ -10,7 +10,7 @@ from discreet.curator.ibis_tables import table_of
 from discreet.curator.question import Call
 from discreet.errors import Refused
 from discreet.exact import whole
-from discreet.policy import Key, Table, suggest
+from discreet.policy import Key, Table, meant
 from discreet.quoting import literal, name
 from discreet.sql.part import Part, partitioned
 
@@ -103,7 +103,8 @@ class Rows(Statistics):
     def of(cls, curator: Curator, table: str) -> Rows:
         known = curator.policy.tables
         if table not in known:
-            raise Refused("unknown-table", "there is no such table", suggest(str(table), known) or ", ".join(known))
+            fix = meant(str(table), known) or f"tables: {', '.join(known)}"
+            raise Refused("unknown-table", "there is no such table", fix)
         found = known[table]
         return cls(curator, name(found.name), found)
 

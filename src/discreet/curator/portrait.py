@@ -12,7 +12,8 @@ from discreet.markup import Head, around, folded, line, table, words
 from discreet.printing import printable
 
 if TYPE_CHECKING:
-    from discreet.curator.door import Curator, Facts
+    from discreet.curator.door import Curator
+    from discreet.curator.facts import Facts
 
 UNFOLDED: Final = 4
 """Of more tables than these only the names are seen at first."""

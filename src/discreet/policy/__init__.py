@@ -16,7 +16,7 @@ from discreet.policy.model import (
     Source,
     Table,
 )
-from discreet.policy.problems import PolicyError, Problem, suggest
+from discreet.policy.problems import PolicyError, Problem, meant, suggest
 from discreet.policy.read import parse, read
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "Source",
     "Table",
     "fingerprint",
+    "meant",
     "parse",
     "protected",
     "read",

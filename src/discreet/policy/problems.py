@@ -51,6 +51,16 @@ class PolicyError(ValueError):
         return "\n".join(f"{self.file}: {problem}" for problem in self.problems)
 
 
+def meant(name: str, options: Iterable[str]) -> str | None:
+    """What to say about a name that nothing has, if something is spelled like it.
+
+    >>> meant("visit", ["patients", "visits"])
+    'did you mean visits?'
+    """
+    near = suggest(name, options)
+    return None if near is None else f"did you mean {near}?"
+
+
 def suggest(name: str, options: Iterable[str]) -> str | None:
     """The option that is spelled most like the name, whatever its case, if any is near.
 

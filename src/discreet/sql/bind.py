@@ -413,12 +413,20 @@ def written(node: Any) -> str:
     return str(node.sql(dialect="duckdb"))
 
 
+_ANSWERED: Final = frozenset(
+    {"avg", "corr", "count", "countif", "max", "median", "min", "mode", "percentilecont", "quantile", "stddev", "sum"}
+)
+"""Aggregates that people know and may have put in the wrong place."""
+
+
 def not_allowed(node: exp.Expression) -> Refused:
     """A refusal that names what was written, not the text of it."""
     name = str(node.this).upper() if isinstance(node, exp.Anonymous) else node.key.upper()
     if isinstance(node, (exp.Subquery, exp.Select, exp.Exists)):
         return Refused("private-subquery", "a subquery cannot stand here", "ask it as a question of its own")
     if isinstance(node, exp.AggFunc):
+        if node.key not in _ANSWERED:
+            return Refused("function-not-allowed", "this aggregate is not answered", "see the aggregates of discreet")
         return Refused(
             "function-not-allowed", f"{name} cannot stand here", "use aggregates in SELECT, HAVING, ORDER BY"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Final
 
 from discreet.errors import Refused
@@ -92,6 +93,10 @@ GroupKey = PublicKey | PrivateKey
 _SELECTED = frozenset({Kind.TEXT, Kind.INTEGER, Kind.DATE, Kind.TIMESTAMP})
 
 
+def _written(edge: Fraction | None) -> str:
+    return f"{float(edge or 0):g}"
+
+
 def group_key(expr: Expr, field: Field | None, shown: str, public: Public) -> GroupKey:
     """The key, or a refusal."""
     if expr.domain.count() is None and field is not None and field.listed is not None:
@@ -102,11 +107,11 @@ def group_key(expr: Expr, field: Field | None, shown: str, public: Public) -> Gr
     if count is None:
         if expr.domain.kind in _SELECTED:
             return PrivateKey(expr, field)
-        raise Refused(
-            "undeclared-bounds",
-            f"the keys of {shown} cannot be listed",
-            f"cut it: GROUP BY WIDTH_BUCKET({shown}, 0, 100, 10) with bounds you know",
-        )
+        low, high = expr.domain.numbers
+        known = low is not None and high is not None
+        edges = f"{_written(low)}, {_written(high)}" if known else "0, 100"
+        fix = f"cut it: GROUP BY WIDTH_BUCKET({shown}, {edges}, 10)" + ("" if known else " with bounds you know")
+        raise Refused("undeclared-bounds", f"the keys of {shown} cannot be listed", fix)
     key = PublicKey(expr, field)
     if key.count > MOST_GROUPS:
         raise too_many(key.count)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from discreet.errors import Refused
-from discreet.policy import suggest
+from discreet.policy import meant
 from discreet.policy.model import Kind
 from discreet.sql.bind import Binder, Special, written
 from discreet.sql.expression import Expr
@@ -56,7 +56,7 @@ class Scope:
             )
         names = list(dict.fromkeys(field.name for _, field in self.fields))
         raise Refused(
-            "unknown-column", "there is no such column", suggest(column.name, names) or f"columns: {', '.join(names)}"
+            "unknown-column", "there is no such column", meant(column.name, names) or f"columns: {', '.join(names)}"
         )
 
     def is_owner(self, node: exp.Expression) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from sqlglot import exp
 
 from discreet.errors import Refused
-from discreet.policy import Policy, suggest
+from discreet.policy import Policy, meant
 from discreet.policy.model import Kind
 from discreet.sql.bind import Special
 from discreet.sql.expression import Expr
@@ -65,7 +65,7 @@ class Tables:
             return known[wanted.lower()], str(tree.alias) or wanted
         table = next((t for t in self._policy.tables.values() if t.name.lower() == wanted.lower()), None)
         if table is None or tree.db:
-            fix = suggest(wanted, self._policy.tables) or self._tables()
+            fix = meant(wanted, self._policy.tables) or self._tables()
             raise Refused("unknown-table", "there is no such table", fix)
         alias = str(tree.alias) or table.name
         if table.is_public:

@@ -25,8 +25,8 @@ def _clamped(text: str, fix: re.Match[str]) -> str:
 
 def _respelled(text: str, fix: re.Match[str]) -> str:
     """The word that is spelled most like the proposed one, replaced by it."""
-    near = suggest(fix[0], {word for word in _WORD.findall(text) if word.lower() != fix[0].lower()})
-    return re.sub(rf"\b{near}\b", fix[0], text) if near else text
+    near = suggest(fix[1], {word for word in _WORD.findall(text) if word.lower() != fix[1].lower()})
+    return re.sub(rf"\b{near}\b", fix[1], text) if near else text
 
 
 def _grouped(text: str, fix: re.Match[str]) -> str:
@@ -35,7 +35,7 @@ def _grouped(text: str, fix: re.Match[str]) -> str:
 
 MENDS: Final[tuple[tuple[re.Pattern[str], Mend], ...]] = (
     (re.compile(r"write (\w+)\(CLAMP\((.+?), 0, 100\)\)"), _clamped),
-    (re.compile(r"\A\w+\Z"), _respelled),
+    (re.compile(r"did you mean (\w+)\?"), _respelled),
     (re.compile(r"add (\w+) to GROUP BY"), _grouped),
     (re.compile(r"write UNION ALL"), lambda text, _: re.sub(r"\bUNION\b(?!\s+ALL)", "UNION ALL", text, flags=re.I)),
 )

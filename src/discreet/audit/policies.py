@@ -1,0 +1,117 @@
+"""A policy audited by itself: its questions, replayed on neighbours that are made from it alone.
+
+No source, no state and no ledger of the policy is opened, so what is found may be shown to anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from discreet.audit.questions import Question, questions
+from discreet.audit.replay import Replay, Report, every_key
+from discreet.audit.worlds import Pair, searched, small
+from discreet.policy import Budget, Policy
+
+QUESTIONS: Final = 50
+SMALL_EACH: Final = 2
+"""Small worlds that each question meets, unless it meets all; the next question meets the next ones."""
+PRICE: Final = Fraction(1)
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one question: its most telling replay, and the pair that it was on."""
+
+    question: Question
+    report: Report
+    what: str
+    """What is special about the unit that makes the difference."""
+    pairs: int
+
+    @property
+    def state(self) -> str:
+        if not self.report.same:
+            return "difference"
+        return "the same" if self.report.refusal is None else "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """All questions of one policy."""
+
+    policy: str
+    unit: str
+    budget: Budget
+    epsilon: Fraction
+    """The price of each question."""
+    results: tuple[Result, ...]
+    pairs: int
+
+    def of(self, state: str) -> list[Result]:
+        """The results that are `the same`, `refused` or a `difference`."""
+        return [result for result in self.results if result.state == state]
+
+    @property
+    def comparisons(self) -> int:
+        return sum(result.pairs for result in self.results)
+
+    @property
+    def share(self) -> Fraction:
+        """The largest part of a declared reach that one unit used; above 1 it is a difference."""
+        return max((result.report.l1 for result in self.results), default=Fraction(0))
+
+    @property
+    def passed(self) -> bool:
+        return not self.of("difference")
+
+
+def audit_policy(
+    policy: Policy, *, most: int | None = QUESTIONS, every_pair: bool = False, progress: Progress | None = None
+) -> Audit:
+    """Replay at most so many questions on the pairs of neighbours that concern them.
+
+    Each meets all searched pairs and a few of the small ones in turn; with `every_pair` all of those too.
+    """
+    asked, tell = questions(policy, most), progress or (lambda *_: None)
+    tell("audit", 0.0)
+    likely, tiny = list(searched(policy)), list(small(policy))
+    price = min(PRICE, policy.max_price or PRICE)
+    results = []
+    with Replay(policy, selects=every_key) as auditor:
+        for place, question in enumerate(asked):
+            each = len(tiny) if every_pair else SMALL_EACH
+            concerned = _concerned(likely, question) + _in_turn(_concerned(tiny, question), place * each, each)
+            results.append(_examined(auditor, question, concerned, price))
+            tell("audit", (place + 1) / len(asked))
+    return Audit(policy.name, policy.unit, policy.budget, price, tuple(results), len(likely) + len(tiny))
+
+
+def _concerned(pairs: Sequence[Pair], question: Question) -> list[Pair]:
+    """Those that differ in a table which the question reads."""
+    return [pair for pair in pairs if pair.tables & question.tables]
+
+
+def _in_turn(pairs: Sequence[Pair], first: int, count: int) -> list[Pair]:
+    """So many of them from a place on, round and round.
+
+    >>> _in_turn("abc", 2, 2), _in_turn("abc", 0, 9), _in_turn("", 5, 2)
+    (['c', 'a'], ['a', 'b', 'c'], [])
+    """
+    return [pairs[(first + place) % len(pairs)] for place in range(min(count, len(pairs)))]
+
+
+def _examined(auditor: Replay, question: Question, pairs: Sequence[Pair], epsilon: Fraction) -> Result:
+    """The first difference, or the pair that uses most of the reach."""
+    best: Result | None = None
+    for count, pair in enumerate(pairs, start=1):
+        report = auditor.compare(question.text, pair.data, pair.neighbour, epsilon=epsilon)
+        if best is None or not report.same or report.l1 > best.report.l1:
+            best = Result(question, report, pair.what, len(pairs))
+        if not report.same:
+            return Result(question, report, pair.what, count)
+    return best or Result(question, Report(question.text, None, 0), "there is no such unit", 0)
