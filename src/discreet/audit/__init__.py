@@ -3,6 +3,18 @@
 from discreet.audit.estimate import Claim, Estimate, estimate
 from discreet.audit.neighbours import neighbours
 from discreet.audit.outputs import batch
+from discreet.audit.policies import Audit, audit_policy
 from discreet.audit.replay import Replay, Report, replay
 
-__all__ = ["Claim", "Estimate", "Replay", "Report", "batch", "estimate", "neighbours", "replay"]
+__all__ = [
+    "Audit",
+    "Claim",
+    "Estimate",
+    "Replay",
+    "Report",
+    "audit_policy",
+    "batch",
+    "estimate",
+    "neighbours",
+    "replay",
+]

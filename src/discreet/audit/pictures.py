@@ -41,8 +41,9 @@ class Band:
         limit = delta or Fraction(1, 10**6)
         return cls(loss, epsilon_of(loss, limit), float(limit))
 
-    @property
-    def words(self) -> str:
+    def words(self, *, kept: bool) -> str:
+        if not kept:
+            return f"{loss_words(self.loss)} was declared, and one unit shows more than that"
         if self.delta is None:
             return f"ε = {at_least(self.epsilon)}: the ratio of the two probabilities stays between e^−ε and e^ε"
         told = f"{loss_words(self.loss)}, which is ε = {at_least(self.epsilon)} at δ = {self.delta:g}"
@@ -52,9 +53,10 @@ class Band:
 def caption(moved: Moved, delta: Fraction | None) -> str:
     """What is drawn, in words."""
     apart = abs(moved.here - moved.there)
+    told = Band.of(moved, delta).words(kept=moved.share <= 1)
     return (
         f"{noise_words(moved.mechanism)}; exact numbers {moved.here:,} and {moved.there:,}, {apart:,} apart, "
-        f"{float(moved.share):.0%} of the reach. {Band.of(moved, delta).words}."
+        f"{float(moved.share):.0%} of the reach. {told}."
     )
 
 

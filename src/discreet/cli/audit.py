@@ -32,7 +32,7 @@ class AuditGroup(LazyGroup):
         return super().get_command(ctx, cmd_name) if cmd_name in self.list_commands(ctx) else None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in (*self.list_commands(ctx), *ctx.help_option_names):
+        if not args or args[0] not in (*self.list_commands(ctx), *ctx.help_option_names):
             args = [DEFAULT, *args]
         return super().parse_args(ctx, args)
 
@@ -41,7 +41,13 @@ def _is_there(place: str) -> bool:
     return find_spec(place.partition(":")[0]) is not None
 
 
-@click.group(cls=AuditGroup, lazy=COMMANDS, short_help="Try to tell neighbouring databases apart; no data is read.")
+@click.group(
+    cls=AuditGroup,
+    lazy=COMMANDS,
+    subcommand_metavar="POLICY [OPTIONS] | COMMAND [ARGS]...",
+    options_metavar="",
+    short_help="Try to tell neighbouring databases apart; no data is read.",
+)
 def audit() -> None:
     """Try to break the promise of a policy: `discreet audit POLICY`, with the options of `discreet audit policy`.
 

@@ -96,10 +96,10 @@ def joined_fields(node: Node, letter: str, side: Side) -> list[Field]:
         domain = field.expr.domain
         if side.extends(letter):
             domain = domain.but(nullable=True, certain=False)
-            found.append(Field(field.name, Expr(name(label), domain)))
+            found.append(Field(field.name, Expr(name(label), domain), listed=field.listed))
         else:
             rank = None if field.rank is None else name(f"{label}_rank")
-            found.append(Field(field.name, Expr(name(label), domain), rank))
+            found.append(Field(field.name, Expr(name(label), domain), rank, listed=field.listed))
     return found
 
 

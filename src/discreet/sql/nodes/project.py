@@ -34,6 +34,7 @@ class Project(Above):
             Expr(name(f"c{place}"), expr.domain),
             name(f"c{place}_rank") if kept and kept.rank else None,
             name(f"c{place}_nth") if kept and kept.nth else None,
+            kept.listed if kept else None,
         )
 
     @property

@@ -1,0 +1,102 @@
+"""`discreet audit POLICY`: what it says, what it writes, what it leaves alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from discreet.cli import audit as command
+from discreet.curator.state import balances, entries
+from discreet.policy import Policy
+from discreet.sql.measures import Contribution
+from discreet.sql.release import Release
+from tests.cli.runs import run, spend, told
+from tests.curator.worlds import SOURCES, hospital
+
+FEW = ("--questions", "2")
+
+
+@pytest.fixture
+def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Policy:
+    """A policy, and an empty folder to work in."""
+    (tmp_path / "hospital").mkdir()
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return hospital(tmp_path / "hospital")
+
+
+def test_a_policy_is_audited_and_the_page_written(policy: Policy, tmp_path: Path) -> None:
+    spend(policy, 0.5)
+    before = balances(policy), entries(policy), {path: path.stat().st_mtime_ns for path in policy.folder.rglob("*")}
+    shown = run("audit", policy.path, *FEW).stdout
+    assert "2 questions" in shown
+    assert "no difference" in shown
+    assert "no source, state or ledger was read" in shown
+    assert [path.name for path in (tmp_path / "here").iterdir()] == ["hospital.audit.html"]
+    assert "Audit of hospital" in Path("hospital.audit.html").read_text(encoding="utf-8")
+    after = {path: path.stat().st_mtime_ns for path in policy.folder.rglob("*")}
+    assert (balances(policy), entries(policy)) == before[:2]
+    assert {path: when for path, when in after.items() if "sqlite" not in path.name} == {
+        path: when for path, when in before[2].items() if "sqlite" not in path.name
+    }
+
+
+def test_a_policy_alone_is_enough_and_stays_alone(policy: Policy, tmp_path: Path) -> None:
+    for file in SOURCES:
+        (policy.folder / file).unlink()
+    found = told("audit", policy.path, *FEW, "--no-report")
+    assert (found["policy"], found["questions"], found["differences"], found["report"]) == ("hospital", 2, 0, None)
+    assert found["reach"] == 1
+    assert found["comparisons"] == sum(result["pairs"] for result in found["results"]) > 10
+    assert [result["state"] for result in found["results"]] == ["the same", "the same"]
+    assert all(result["difference"] is None for result in found["results"])
+    assert list(policy.folder.iterdir()) == [policy.path]
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_a_difference_ends_with_6_and_is_told(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Release, "contribution", Contribution(1, 1, 1))
+    found = told("audit", policy.path, *FEW, "--report", "mine.html", code=command.FOUND)
+    (difference,) = [result["difference"] for result in found["results"] if result["difference"]]
+    assert difference["kind"] == "distance"
+    assert "beyond the declared reach" in difference["words"]
+    assert found["reach"] > 1
+    assert difference["words"] in Path("mine.html").read_text(encoding="utf-8")
+    shown = run("audit", policy.path, *FEW, "--report", "mine.html", code=6).stdout
+    assert difference["words"] in shown
+    assert "1 question tells two neighbours apart" in shown
+
+
+def test_options_may_stand_before_the_policy(policy: Policy) -> None:
+    found = told("audit", *FEW, "--no-report", policy.path)
+    assert found == told("audit", "policy", policy.path, *FEW, "--no-report")
+
+
+def test_wrong_use_is_told_before_the_work_begins(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.audit.policies.audit_policy", None)
+    for wrong, reason in {
+        ("audit",): "Missing argument",
+        ("audit", "none.toml"): "cannot be read",
+        ("audit", policy.path, "--questions", "0"): "0 is not in the range",
+        ("audit", policy.path, "--report", "no/such/folder.html"): "cannot be written",
+        ("audit", policy.path, "--report", policy.path): "is the policy itself",
+        ("audit", policy.path, "--report", "a.html", "--no-report"): "contradict each other",
+    }.items():
+        assert reason in told(*wrong, code=2)["error"]["reason"]
+
+
+def test_the_zoo_is_listed_only_if_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "find_spec", lambda name: None if name.endswith("zoo") else name)
+    shown = run("audit", "--help").stdout
+    assert "zoo" not in shown.split("Commands:")[1]
+    assert "cannot be read" in told("audit", "zoo", code=2)["error"]["reason"]
+
+
+def test_the_command_explains_itself() -> None:
+    shown = " ".join(run("audit", "-h").stdout.split())
+    assert "discreet audit POLICY" in shown
+    more = " ".join(run("audit", "policy", "-h").stdout.split())
+    assert "6 two neighbours could be told apart" in more
+    assert "No source, no state and no ledger is read" in more
+    assert "audit" in run("-h").stdout
