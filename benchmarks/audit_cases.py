@@ -62,7 +62,10 @@ UNGUARDED = "its documentation says nothing about floating point"
 WARNS = "it warns of this (PrivacyLeakWarning)"
 IGNORES = "its documentation offers a twin that ignores NaN, and does not warn of this"
 KNOWN = "a comment in its source names this as open"
-RELATION = "its documentation does not say what neighbours are; this one holds where rows are added, not replaced"
+RELATION = (
+    "its documentation does not say what neighbours are; the noise of this one is for rows that are added, not replaced"
+)
+TOO_FINE = "the project that it wraps calls such noise robust; its grid of 2⁻⁵⁴ is finer than floats near 1 can hold"
 UNSAID = "its documentation says nothing about this"
 
 DIFFPRIVLIB = Library(
@@ -154,7 +157,7 @@ PYDP = Library(
     (
         Case("LaplaceMechanism, int", *NUMBERS),
         Case("LaplaceMechanism, float", *FLOATS),
-        Case("GaussianMechanism, float", *FLOATS, claim=APPROXIMATE),
+        Case("GaussianMechanism, float", *FLOATS, claim=APPROXIMATE, caveat=TOO_FINE),
         Case("Count", "no row or one", [], [1]),
         Case("BoundedSum, int", "no row or one", [], [1]),
         Case("BoundedSum, float", *FIRST),

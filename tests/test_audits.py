@@ -70,6 +70,17 @@ def test_a_violation_is_confirmed_on_fresh_samples_and_told_with_its_caveat() ->
     assert poison.cells[6] == "the output is 0: 2,000 of 2,000 on the first, 0 on the second"
 
 
+def test_a_witness_says_which_side_gives_numbers() -> None:
+    outputs = {"data": np.arange(4_000.0), "neighbour": np.full(4_000, math.nan)}
+    swapped = {"data": outputs["neighbour"], "neighbour": outputs["data"]}
+    shown = [
+        audited(Library(PEER, (GOOD,)), lambda *_, sides=sides: ("1.2", [Drawn(sides, 1.0)]))[0].cells[6]
+        for sides in (outputs, swapped)
+    ]
+    assert all(told.startswith(("the output is", "the output lies from", "the output lies below")) for told in shown)
+    assert all(told.endswith("0 on the second") for told in shown)
+
+
 def test_only_what_looks_violated_is_drawn_again() -> None:
     asked = []
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from discreet import mechanisms
 from discreet.accounting import Concentrated, Loss, Pure, compose, epsilon_of
 from discreet.audit import Claim, batch, estimate
-from discreet.audit.estimate import Estimate
+from discreet.audit.blackbox import Estimate
 from discreet.audit.outputs import Floats, rows
 from discreet.audit.zoo import PURE, ZOO, Specimen, scaled
 from discreet.mechanisms import (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -16,7 +15,7 @@ import pytest
 
 import discreet
 from discreet.accounting.losses import Reach
-from discreet.audit import Replay, audit_policy, neighbours, pictures, policies, replay
+from discreet.audit import audit_policy, neighbours, pictures, policies, replay
 from discreet.audit.compare import KINDS, Moved
 from discreet.audit.neighbours import units, without
 from discreet.audit.policies import Audit
@@ -26,14 +25,16 @@ from discreet.audit.worlds import MOST_ROWS, Pair, searched, small
 from discreet.curator.draw import Door
 from discreet.curator.dummy import Dummy
 from discreet.engines import copy
+from discreet.engines.memory import Memory
 from discreet.errors import Refused
+from discreet.lab.hospital import text as demo_text
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from discreet.policy import Policy
 from discreet.sql import measures
 from discreet.sql.measures import Contribution
 from discreet.sql.release import Release
-from tests.audit.worlds import ACCOUNTS_OF, NAMES, OWNED, SPELLINGS, WORLDS, Data, read
+from tests.audit.worlds import ACCOUNTS_OF, NAMES, OWNED, SPELLINGS, WORLDS, Data
 from tests.curator.worlds import POLICY, SOURCES, hospital
 from tests.policy.examples import BANK, HEAD, HOSPITAL, policy_of
 
@@ -49,7 +50,8 @@ unit = "the <b>unit</b>"
 max_rows = 2
 [tables."order".columns]
 "select" = { values = ["it's", "<i>", "", "Å🦆"], nullable = true }
-"a \\"quoted\\" one" = { min = -1e100, max = 1e100 }
+"a \\"quoted\\" one" = { min = -5, max = 5, step = 0.5 }
+"huge" = { min = -1e100, max = 1e100 }
 "Größe" = { type = "integer", min = -9223372036854775808, max = 9223372036854775807 }
 "</td>" = { type = "text" }
 "paid at" = { type = "timestamp" }
@@ -59,7 +61,7 @@ unit = "row"
 """
 )
 """Names that want to be something else, huge numbers, a table without columns."""
-TEXTS = {"hospital": HOSPITAL, "pure": PURE, "bank": BANK, "clinic": POLICY, "strange": STRANGE}
+TEXTS = {"demo": demo_text(), "hospital": HOSPITAL, "pure": PURE, "bank": BANK, "clinic": POLICY, "strange": STRANGE}
 SMALL_TEXTS = {
     "owned": OWNED.format(visits="", stays=""),
     "accounts": ACCOUNTS_OF,
@@ -128,7 +130,7 @@ def test_each_part_is_what_it_says() -> None:
     others = {row["zip"] for row in own.neighbour["patients"]}
     assert extra(own, "patients")[0]["zip"] not in others
     assert extra(high, "patients")[0]["zip"] in others
-    assert {abs(row["cost"]) for row in extra(beyond, "visits")} == {1e300}
+    assert {row["cost"] for row in extra(beyond, "visits")} == {5_005_000, 1e300, -1e300}
     assert {row["cost"] for row in extra(null, "visits")} == {None}
 
 
@@ -163,6 +165,7 @@ def test_units_that_have_no_names_left() -> None:
 # questions
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", TEXTS)
 def test_questions_are_valid_for_their_policy(name: str) -> None:
     audited = policy(name)
@@ -176,7 +179,8 @@ def test_questions_are_valid_for_their_policy(name: str) -> None:
             try:
                 curator.preview(question.text, epsilon=0.2)
             except Refused as no:
-                refused.append((question.text, no))
+                if not ("are too large" in no.reason and "huge" in question.text):
+                    refused.append((question.text, no))
     assert not refused, refused[:5]
 
 
@@ -199,23 +203,23 @@ def test_what_a_policy_cannot_do_is_not_asked() -> None:
 
 @pytest.fixture(scope="module")
 def audited() -> Audit:
-    return audit_policy(policy("hospital"), most=6)
+    return audit_policy(policy("hospital"), most=4)
 
 
 def test_an_audit_finds_nothing_where_nothing_is_wrong(audited: Audit) -> None:
     assert audited.passed
-    assert len(audited.results) == len(audited.of("the same")) == 6
+    assert len(audited.results) == len(audited.of("the same")) == 4
     assert audited.share == 1
-    assert audited.comparisons > 50
+    assert audited.comparisons > 30
     assert all(result.report.calls for result in audited.results)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["pure", "bank", "strange", "accounts", "spellings"])
+@pytest.mark.parametrize("name", ["demo", "pure", "bank", "strange", "accounts", "spellings"])
 def test_audits_of_other_policies(name: str) -> None:
-    found = audit_policy(policy(name), most=14)
+    found = audit_policy(policy(name), most=8)
     assert found.passed, [str(result.report) for result in found.of("difference")]
-    assert not found.of("refused")
+    assert name == "strange" or not found.of("refused")
     assert found.epsilon == (Fraction(1, 4) if name == "bank" else 1)
     ElementTree.fromstring(page(found).removeprefix("<!DOCTYPE html>\n"))
 
@@ -227,6 +231,7 @@ def test_whole_audits(name: str) -> None:
     assert found.passed, [str(result.report) for result in found.of("difference")]
 
 
+@pytest.mark.long
 def test_every_pair_means_every_pair() -> None:
     text = HEAD + '[tables.t]\nsource = "t.csv"\nunit = "who"\n[tables.t.columns]\nyes = { type = "boolean" }\n'
     tiny = policy_of(text)
@@ -244,9 +249,9 @@ def test_a_policy_without_private_tables_has_nothing_to_ask() -> None:
     assert "nothing to ask" in page(found)
 
 
-def asking(monkeypatch: pytest.MonkeyPatch, *texts: str) -> None:
-    """Audits ask these questions about visits."""
-    made = [Question(text, "ours", frozenset({"visits", "patients"})) for text in texts]
+def asking(monkeypatch: pytest.MonkeyPatch, *texts: str, tables: Sequence[str] = ("visits", "patients")) -> None:
+    """Audits ask these questions, which are about these tables."""
+    made = [Question(text, "ours", frozenset(tables)) for text in texts]
     monkeypatch.setattr(policies, "questions", lambda *_: made)
 
 
@@ -255,7 +260,7 @@ def test_refusals_are_told_and_are_no_differences(monkeypatch: pytest.MonkeyPatc
     found = audit_policy(policy("hospital"))
     assert [result.state for result in found.results] == ["refused", "the same"]
     assert found.passed
-    assert found.results[0].report.refusal in page(found)
+    assert f"refused: {found.results[0].report.refusal}" in page(found)
 
 
 def unclamped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,10 +273,11 @@ def understated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def unbounded_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = sys.modules[Replay.__module__].Memory.rows  # type: ignore[attr-defined]
+    original = Memory.rows
     ranks = re.compile(r'"(_discreet_(row|key_\w+|nth_\w+)|r\d)" <= \d+')
     monkeypatch.setattr(
-        "discreet.engines.memory.Memory.rows",
+        Memory,
+        "rows",
         lambda self, query, seconds=None: original(self, ranks.sub("TRUE", query), seconds),
     )
 
@@ -285,6 +291,7 @@ def unpaid(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("spoil", "asked", "kind", "words"),
     [
@@ -319,7 +326,8 @@ def test_what_is_broken_is_named(
     found = audit_policy(policy("hospital"))
     (result,) = found.of("difference")
     assert not found.passed
-    assert result.report.kind == kind in KINDS
+    assert kind in KINDS
+    assert result.report.kind == kind
     assert re.search(words, str(result.report.difference)), result.report.difference
     assert result.report.expected
     assert result.report.found
@@ -373,6 +381,12 @@ def test_functions_are_replayed_too(mechanism: Any, value: int, kind: str | None
     assert words in str(report.difference)
 
 
+@pytest.mark.parametrize("nothing", ["hospital.toml", None, 7])
+def test_what_cannot_be_audited_is_told(nothing: Any) -> None:
+    with pytest.raises(TypeError, match="a policy, a curator or a function"):
+        replay(nothing, "SELECT 1", {}, {}, epsilon=1)
+
+
 def test_a_function_has_no_price() -> None:
     with pytest.raises(TypeError, match="no price"):
         replay(total, "total", {"t": []}, {"t": []}, epsilon=1)
@@ -412,11 +426,13 @@ def test_the_page_is_whole_and_needs_nothing_else(audited: Audit) -> None:
 
 def test_names_cannot_become_markup(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "find_spec", lambda _: None)
-    found = audit_policy(policy("strange"), most=12)
+    texts = ['SELECT COUNT("</td>") FROM "order"', 'SELECT "select", COUNT(*) FROM "order" GROUP BY 1', "<script>"]
+    asking(monkeypatch, *texts, tables=("order",))
+    found = audit_policy(policy("strange"))
     shown = page(found)
     assert "&lt;script&gt;alert(1)" in shown
     assert not re.search(r"<script|<b>unit|<i>'|<td></td></td>", shown)
-    assert any("</td>" in result.question.text for result in found.results)
+    assert [result.state for result in found.results] == ["the same", "the same", "refused"]
     ElementTree.fromstring(shown.removeprefix("<!DOCTYPE html>\n"))
 
 

@@ -55,6 +55,7 @@ def test_a_policy_alone_is_enough_and_stays_alone(policy: Policy, tmp_path: Path
     assert list((tmp_path / "here").iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_difference_ends_with_6_and_is_told(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Release, "contribution", Contribution(1, 1, 1))
     found = told("audit", policy.path, *FEW, "--report", "mine.html", code=command.FOUND)
@@ -68,6 +69,7 @@ def test_a_difference_ends_with_6_and_is_told(policy: Policy, monkeypatch: pytes
     assert "1 question tells two neighbours apart" in shown
 
 
+@pytest.mark.long
 def test_options_may_stand_before_the_policy(policy: Policy) -> None:
     found = told("audit", *FEW, "--no-report", policy.path)
     assert found == told("audit", "policy", policy.path, *FEW, "--no-report")
@@ -81,6 +83,7 @@ def test_wrong_use_is_told_before_the_work_begins(policy: Policy, monkeypatch: p
         ("audit", policy.path, "--questions", "0"): "0 is not in the range",
         ("audit", policy.path, "--report", "no/such/folder.html"): "cannot be written",
         ("audit", policy.path, "--report", policy.path): "is the policy itself",
+        ("audit", policy.path, "--report", "."): "is a directory",
         ("audit", policy.path, "--report", "a.html", "--no-report"): "contradict each other",
     }.items():
         assert reason in told(*wrong, code=2)["error"]["reason"]

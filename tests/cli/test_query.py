@@ -21,7 +21,7 @@ from discreet.cli.asking import parameter
 from discreet.cli.failures import failure_of
 from discreet.cli.program import COMMANDS
 from discreet.curator.answers import Answer, Preview
-from discreet.curator.door import Facts
+from discreet.curator.facts import Facts
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
 from discreet.ledger import LedgerError
 from discreet.policy import Column, Kind, Policy

@@ -53,12 +53,12 @@ def test_a_unit_loses_no_more_than_was_charged(world: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_many_units_lose_no_more_than_was_charged(world: str, seed: int) -> None:
     chosen = WORLDS[world]
     random = Random(f"long conversation {world} {seed}")
     data = made(random, chosen)
-    demand_theorem(chosen, data, conversation(chosen.policy, data, inside(chosen), random, 90))
+    demand_theorem(chosen, data, conversation(chosen.policy, data, inside(chosen), random, 60))
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -523,19 +523,16 @@ def test_the_parts_of_a_partition(four: Curator) -> None:
     assert "ward = 'A'" in repr(visits.partition("ward")["A"])
 
 
-@pytest.mark.xfail(reason="Mapping's `in` and `get` expect a KeyError, not a refusal", strict=True)
 def test_a_key_that_is_none_is_not_in_the_partition(four: Curator) -> None:
     parts = four.table("visits").partition("ward")
     assert "Z" not in parts
     assert parts.get("Z") is None
 
 
-@pytest.mark.xfail(reason="a number beyond the engine's integers is charged, then fails", strict=True)
 def test_more_parts_than_anybody_has(four: Curator) -> None:
     assert four.table("visits").partition("ward", parts=10**40)["A"].count(epsilon=1).rows
 
 
-@pytest.mark.xfail(reason="a key that UTF-8 cannot write is charged, then fails", strict=True)
 def test_a_key_that_no_text_can_hold(four: Curator) -> None:
     with pytest.raises(Refused):
         four.table("visits").partition("note")["\ud800"].count(epsilon=1)
@@ -555,6 +552,15 @@ def test_only_a_table_is_divided(four: Curator) -> None:
     for grouped in (visits.partition("ward")["A"], four.table("people").group_by("sex")):
         with pytest.raises(Refused, match="statement-not-allowed"):
             four.table("people").join(grouped)
+
+
+def test_every_step_keeps_the_part(four: Curator) -> None:
+    part = four.table("visits").partition("ward")["A"]
+    steps = [part.where("cost > 1"), part.group_by("flag"), part.assign(y="cost"), part.join("people")]
+    steps += [part.bounded(max_rows=1), part.preview, part["cost"].rows]
+    assert part.part is not None
+    assert {step.part for step in steps} == {part.part}
+    assert {step.call("COUNT(*)").part for step in steps} == {part.part}
 
 
 def test_a_table_that_is_read_in_place_has_no_parts() -> None:

@@ -281,7 +281,6 @@ def test_a_price_of_another_currency_is_refused(path: Path, portion: Portion | N
         assert book._state == before
 
 
-@pytest.mark.xfail(reason="cost is set before the filters are asked", strict=True)
 def test_a_refused_charge_cost_nothing(path: Path) -> None:
     with hurried(path, TIGHT) as book:
         charge = book.charge(Pure(4), why="q", portion=about("p"))
@@ -416,7 +415,6 @@ def test_a_changed_record_is_found(path: Path, quick: Path, way: str) -> None:
             opened(copied)
 
 
-@pytest.mark.xfail(reason="a price without a portion is read as an ordinary charge", strict=True)
 def test_a_portion_taken_away_is_found(path: Path) -> None:
     portioned(path)
     last = charges_of(path)[4]

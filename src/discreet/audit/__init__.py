@@ -1,6 +1,6 @@
 """Tries to break the rest of discreet, and says what it found."""
 
-from discreet.audit.estimate import Claim, Estimate, estimate
+from discreet.audit.blackbox import Claim, Estimate, estimate
 from discreet.audit.neighbours import neighbours
 from discreet.audit.outputs import batch
 from discreet.audit.policies import Audit, audit_policy

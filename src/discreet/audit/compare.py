@@ -10,14 +10,21 @@ from typing import Any, Final
 
 from discreet.accounting import Concentrated, Loss, Pure, compose
 from discreet.accounting.losses import Reach
-from discreet.accounting.rounding import float_up
+from discreet.audit.wording import (
+    apart,
+    key_words,
+    loss_words,
+    many,
+    noise_words,
+    number,
+    reach_words,
+    selection_words,
+    short,
+)
 from discreet.curator.kept import Cell
 from discreet.curator.price import Additive, Choices
-from discreet.mechanisms import KeySelection, Laplace
-from discreet.printing import at_least, printable
+from discreet.mechanisms import KeySelection
 
-LONGEST: Final = 200
-"""Letters of an answer or a query that are told."""
 KINDS: Final = (
     "calls", "noise", "reach", "numbers", "distance", "keys", "choice",
     "charge", "queries", "outcome", "payment", "error",
@@ -163,7 +170,7 @@ def _passed(first: Sequence[Passed], second: Sequence[Passed]) -> tuple[Differen
     moved: list[Moved] = []
     for place, (a, b) in enumerate(itertools.zip_longest(first, second), start=1):
         if a is None or b is None:
-            return Difference.between("calls", "noise is drawn ", _many(first, "time"), _many(second, "time")), moved
+            return Difference.between("calls", "noise is drawn ", many(first, "time"), many(second, "time")), moved
         found = Moved.of(place, a, b)
         moved += [] if found is None else [found]
         told = (
@@ -184,15 +191,15 @@ def _distance(a: Call, b: Call) -> tuple[int, int]:
 
 def _numbers(a: Call, b: Call) -> Difference | None:
     if a.mechanism != b.mechanism:
-        return Difference.between("noise", "", *_apart(noise_words, a.mechanism, b.mechanism))
+        return Difference.between("noise", "", *apart(noise_words, a.mechanism, b.mechanism))
     if a.reach != b.reach:
-        return Difference.between("reach", "the declared reach is ", _reach_words(a.reach), _reach_words(b.reach))
+        return Difference.between("reach", "the declared reach is ", reach_words(a.reach), reach_words(b.reach))
     if len(a.exact) != len(b.exact):
-        return Difference.between("numbers", "", _many(a.exact, "number"), _many(b.exact, "number"))
+        return Difference.between("numbers", "", many(a.exact, "number"), many(b.exact, "number"))
     l1, squares = _distance(a, b)
     if l1 <= a.reach.l1 and squares <= a.reach.l2_squared:
         return None
-    allowed, found = _reach_words(a.reach), f"{l1} (squares {squares})"
+    allowed, found = reach_words(a.reach), f"{l1} (squares {squares})"
     told = f"one unit moves it by {found}, beyond the declared reach of {allowed}"
     return Difference("distance", told, f"at most {allowed}", found)
 
@@ -200,13 +207,13 @@ def _numbers(a: Call, b: Call) -> Difference | None:
 def _selected(a: Selection, b: Selection) -> Difference | None:
     """Keys that both sides hold may differ by one unit each; keys of one side alone are that unit's own, and pay δ."""
     if a.mechanism != b.mechanism:
-        return Difference.between("noise", "keys are selected by ", *_apart(_selection_words, a.mechanism, b.mechanism))
+        return Difference.between("noise", "keys are selected by ", *apart(selection_words, a.mechanism, b.mechanism))
     moved = {key: abs(a.exact.get(key, 0) - b.exact.get(key, 0)) for key in {*a.exact, *b.exact}}
     total, most = sum(moved.values()), a.mechanism.max_groups
     worst = max(moved.values(), default=0)
     if worst > 1:
         key = min((key for key in moved if moved[key] == worst), key=repr)
-        told = f"one unit moves the number of units of the key {_key_words(key)} by {worst}, and 1 is the most"
+        told = f"one unit moves the number of units of the key {key_words(key)} by {worst}, and 1 is the most"
         return Difference("keys", told, "at most 1", str(worst))
     if total > most:
         told = f"one unit moves {total} keys, and is in at most {most} groups"
@@ -220,7 +227,7 @@ def _chosen(a: Choice, b: Choice) -> Difference | None:
         return Difference.between("noise", "candidates are chosen by ", repr(a.mechanism), repr(b.mechanism))
     if len(a.exact) != len(b.exact):
         return Difference.between(
-            "numbers", "a candidate is chosen in ", _many(a.exact, "group"), _many(b.exact, "group")
+            "numbers", "a candidate is chosen in ", many(a.exact, "group"), many(b.exact, "group")
         )
     if any(len(left) != len(right) for left, right in zip(a.exact, b.exact, strict=True)):
         return Difference("numbers", "there are other candidates on one side than on the other")
@@ -233,7 +240,7 @@ def _chosen(a: Choice, b: Choice) -> Difference | None:
     if most <= allowed and groups <= a.mechanism.count:
         return None
     found = f"{most} in {groups} groups"
-    limit = f"{_number(allowed)} in {a.mechanism.count} groups"
+    limit = f"{number(allowed)} in {a.mechanism.count} groups"
     told = f"one unit moves the scores of candidates by {found}, beyond the declared {limit}"
     return Difference("choice", told, f"at most {limit}", found)
 
@@ -269,14 +276,14 @@ def _outcomes(one: tuple[object, ...], other: tuple[object, ...]) -> Difference:
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         place, left, right = _first_apart(a, b)
         return Difference.between("outcome", f"the {part} differ, first number {place}: ", left, right)
-    return Difference.between("outcome", f"the {part} differ: ", _short(a), _short(b))
+    return Difference.between("outcome", f"the {part} differ: ", short(a), short(b))
 
 
 def _ending(outcome: tuple[object, ...]) -> str:
     if outcome[0] == "refused":
-        return f"the refusal {outcome[1]} ({_short(outcome[2])})"
+        return f"the refusal {outcome[1]} ({short(outcome[2])})"
     if outcome[0] == "failed":
-        return f"the error {outcome[1]} ({_short(outcome[2])})"
+        return f"the error {outcome[1]} ({short(outcome[2])})"
     return "an answer"
 
 
@@ -285,7 +292,7 @@ def _first_apart(one: Sequence[object], other: Sequence[object]) -> tuple[int, s
     missing = object()
     for place, (a, b) in enumerate(itertools.zip_longest(one, other, fillvalue=missing), start=1):
         if a != b:
-            left, right = ("nothing" if item is missing else _short(item) for item in (a, b))
+            left, right = ("nothing" if item is missing else short(item) for item in (a, b))
             return place, left, right
     raise AssertionError("they are the same")
 
@@ -320,61 +327,5 @@ def _failed(run: Run) -> Difference | None:
     )
 
 
-# words
-
-
-def noise_words(mechanism: Additive) -> str:
-    """
-    >>> noise_words(Laplace(epsilon=0.5, sensitivity=3))
-    'Laplace noise of scale 6'
-    """
-    if isinstance(mechanism, Laplace):
-        return f"Laplace noise of scale {_number(mechanism.scale)}"
-    return f"Gaussian noise of σ {mechanism.sigma:.4g}"
-
-
-def loss_words(loss: Loss) -> str:
-    """
-    >>> loss_words(Pure(0.1)), loss_words(Concentrated(0.02, 1e-9))
-    ('ε 0.1', 'ρ 0.02, δ 1e-09')
-    """
-    if isinstance(loss, Pure):
-        return f"ε {at_least(float_up(loss.epsilon))}"
-    told = loss.concentrated()
-    delta = f", δ {at_least(float_up(told.delta))}" if told.delta else ""
-    return f"ρ {at_least(float_up(told.rho))}{delta}"
-
-
-def _apart(words: Callable[[Any], str], one: Any, other: Any) -> tuple[str, str]:
-    """In words; in full where the words are the same."""
-    told = words(one), words(other)
-    return told if told[0] != told[1] else (repr(one), repr(other))
-
-
-def _reach_words(reach: Reach) -> str:
-    return f"{_number(reach.l1)} (squares {_number(reach.l2_squared)})"
-
-
-def _selection_words(mechanism: KeySelection) -> str:
-    return f"{noise_words(mechanism.mechanism)} and threshold {mechanism.threshold}"
-
-
-def _key_words(key: Cell) -> str:
-    return printable(", ".join("NULL" if part is None else str(part) for part in key)) or "''"
-
-
-def _many(items: Sequence[object], noun: str) -> str:
-    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
-
-
 def _charges(run: Run) -> str:
     return " and ".join(map(loss_words, run.charges)) or "nothing"
-
-
-def _number(value: Fraction) -> str:
-    return str(value.numerator) if value.denominator == 1 else f"{float(value):.4g}"
-
-
-def _short(value: object) -> str:
-    told = printable(value if isinstance(value, str) else str(value))
-    return told if len(told) <= LONGEST else f"{told[: LONGEST - 1]}…"

@@ -1,6 +1,6 @@
 """A policy audited by itself: its questions, replayed on neighbours that are made from it alone.
 
-No source, no state and no ledger of the policy is opened, so what is found may be shown to anybody.
+No source, no state and no ledger of the policy is opened, so what is found may be shown to whoever may see it.
 """
 
 from __future__ import annotations

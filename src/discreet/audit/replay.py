@@ -128,7 +128,7 @@ class Replay:
     """
 
     def __init__(self, policy: Policy | Curator, *, selects: Select = select) -> None:
-        self.policy = policy if isinstance(policy, Policy) else policy.policy
+        self.policy = _policy(policy)
         self._selects = selects
         self._stack = ExitStack()
         folder = self._stack.enter_context(tempfile.TemporaryDirectory())
@@ -177,6 +177,13 @@ class Replay:
 
     def __exit__(self, *failure: object) -> None:
         self.close()
+
+
+def _policy(given: object) -> Policy:
+    found = getattr(given, "policy", given)
+    if not isinstance(found, Policy):
+        raise TypeError(f"audit a policy, a curator or a function f(question, data, door): not {given!r:.80}")
+    return found
 
 
 def replay(asked: Policy | Curator | Mechanism, question: str, data: Data, neighbour: Data, **price: Any) -> Report:

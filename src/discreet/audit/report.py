@@ -36,7 +36,8 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; mar
 """
 MADE_UP: Final = (
     "Everything on this page is about made-up rows. They were made from the policy alone: no source, no state and no "
-    "ledger was read, so no number here says anything about a real person, and the page may be shown to anybody."
+    "ledger was read, so no number here says anything about a real person. Whoever may see the policy may see this "
+    "page."
 )
 METHOD: Final = (
     "Each question was asked twice, of a database and of the same database without one unit, and the second time it "

@@ -24,6 +24,8 @@ SHOWN: Final = 4
 class Score(Protocol):
     """How much likelier each output is on the first side, about."""
 
+    @property
+    def learns(self) -> bool: ...
     def __call__(self, outputs: Floats) -> Floats: ...
     def words(self, cut: float, *, above: bool) -> str:
         """The outputs whose score is at or above the cut (or at or below it)."""
@@ -46,6 +48,8 @@ class Table:
     """Each output as a whole; only where outputs repeat."""
 
     odds: dict[bytes, float]
+
+    learns = True
 
     @classmethod
     def of(cls, here: Floats, there: Floats) -> Table | None:
@@ -78,6 +82,8 @@ class Bins:
     columns: tuple[tuple[Floats, Floats], ...]
     """Edges and odds of each number; NaN and infinity have columns of their own."""
 
+    learns = True
+
     @classmethod
     def of(cls, here: Floats, there: Floats) -> Bins:
         columns = []
@@ -100,11 +106,13 @@ class Bins:
         if len(self.columns) > 2:
             count = len(self.columns) // 2
             return f"the odds of its {count} numbers, taken one by one, add up to {_sign(above)} {cut:.3g}"
-        (edges, odds), (_, flags) = self.columns
-        if len(flags) > 1 and (flags[-1] >= cut if above else flags[-1] <= cut):
+        (edges, odds), (marks, flags) = self.columns
+        number, none = flags[np.searchsorted(marks, [0.0, 1.0], side="right")]
+        odd = odds[np.searchsorted(edges, 0.0, side="right")] + none
+        if 1.0 in marks and (odd >= cut if above else odd <= cut):
             return "the output is no number"
-        good = odds >= cut if above else odds <= cut
-        return f"the output lies {_ranges(edges, good)}"
+        good = odds + number >= cut if above else odds + number <= cut
+        return "the output is a number" if good.all() else f"the output lies {_ranges(edges, good)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +120,8 @@ class Grain:
     """The last set bit of every float: exact values leave theirs in sums with floating-point noise."""
 
     bins: Bins
+
+    learns = True
 
     def __call__(self, outputs: Floats) -> Floats:
         return self.bins(last_bits(outputs))
@@ -127,6 +137,8 @@ class Linear:
     mean: Floats
     spread: Floats
     weights: Floats
+
+    learns = True
 
     @classmethod
     def of(cls, here: Floats, there: Floats) -> Linear:
@@ -163,6 +175,8 @@ class Linear:
 @dataclass(frozen=True, slots=True)
 class Total:
     """The sum of the numbers: nothing to learn."""
+
+    learns = False
 
     def __call__(self, outputs: Floats) -> Floats:
         return np.asarray(flagged(outputs)[:, : outputs.shape[1]].sum(axis=1))

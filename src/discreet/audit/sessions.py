@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from discreet.accounting import Pure
-from discreet.audit.estimate import Claim
+from discreet.audit.blackbox import Claim
 from discreet.audit.neighbours import Data
 from discreet.audit.outputs import Batch, Floats
 from discreet.curator.door import Curator

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from discreet.audit.neighbours import Data, Row, neighbours, unit_of, without
@@ -20,7 +21,7 @@ from discreet.policy import Column, Kind, Policy, Table
 
 OTHERS: Final = 24
 """Made-up rows of each private table."""
-ORDINARY: Final = 3
+ORDINARY: Final = 1
 """Units among them that are left out in turn."""
 MOST_ROWS: Final = 500
 """Of one unit in one table, where the policy reads more."""
@@ -252,7 +253,13 @@ def _spread(column: Column, nth: int) -> Any:
 
 
 def _beyond(column: Column, nth: int) -> Any:
-    return BEYOND[column.kind][nth % 2]
+    """Somewhat too much, and in every third row as much as can be: what overflows may pass for NULL."""
+    if nth % 3 == 0 or column.bounds is None:
+        return BEYOND[column.kind][nth % 2]
+    low, high = column.bounds
+    if isinstance(low, Fraction) and isinstance(high, Fraction):
+        return int(min(high + 1000 * (high - low), BEYOND[column.kind][0]))
+    return FURTHER[column.kind]
 
 
 def _own(column: Column, nth: int) -> Any:
@@ -267,6 +274,7 @@ BEYOND: Final[Mapping[Kind, tuple[Any, Any]]] = {
     Kind.DATE: (date.max, date.min),
     Kind.TIMESTAMP: (datetime.max, datetime.min),
 }
+FURTHER: Final[Mapping[Kind, Any]] = {Kind.DATE: date(9000, 1, 1), Kind.TIMESTAMP: datetime(9000, 1, 1)}
 PARTS: Final = (
     Part("a unit at the upper ends of all bounds", _high),
     Part("a unit in every group, with three times the rows that are read", _spread, 3),

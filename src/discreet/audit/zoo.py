@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
-from discreet.audit.estimate import Claim
+from discreet.audit.blackbox import Claim
 from discreet.audit.outputs import Floats
 from discreet.mechanisms import KeySelection
 

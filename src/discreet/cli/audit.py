@@ -94,7 +94,11 @@ def policy_audit(
 
 def _writable(target: Path, policy: Path) -> Path:
     """A place for the page; what cannot be written is said before the work begins."""
-    if not target.parent.is_dir() or not os.access(target if target.exists() else target.parent, os.W_OK):
+    if (
+        target.is_dir()
+        or not target.parent.is_dir()
+        or not os.access(target if target.exists() else target.parent, os.W_OK)
+    ):
         raise click.UsageError(f"{target} cannot be written: name another file with --report")
     if target.exists() and policy.exists() and target.samefile(policy):
         raise click.UsageError(f"{target} is the policy itself: name another file with --report")

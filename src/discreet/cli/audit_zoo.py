@@ -20,7 +20,7 @@ def zoo(samples: int | None, confidence: float, twins: bool, as_json: bool) -> N
 
     Exits with 1 if one escapes, or if a correct twin is accused.
     """
-    from discreet.audit.estimate import estimate
+    from discreet.audit.blackbox import estimate
     from discreet.audit.outputs import batch
     from discreet.audit.zoo import ZOO
 

@@ -26,6 +26,7 @@ from discreet.curator.price import Price, buy
 from discreet.curator.public import PublicTables
 from discreet.curator.question import Call, Loss, Question, covers, priced
 from discreet.curator.results import Shown, noisy_items
+from discreet.curator.showing import price_words
 from discreet.curator.state import open_ledger
 from discreet.engines.copy import Progress
 from discreet.engines.duckdb import DuckDB, Scratch
@@ -177,6 +178,11 @@ class Curator:
     def _preview(self, asked: Question, analyst: str | None) -> Preview:
         noises = tuple(noise.noises for noise in asked.offer.bought)
         kept = self._kept(asked) if asked.plan.releases else None
+        portion = None if asked.part is None else _portion(asked.part, self._engine(asked.version))
+        notes = asked.notes
+        if portion is not None and kept is None:
+            cost = price_words(self._ledger.cost(asked.loss, portion), self._guarantee)
+            notes = (f"charged now: {cost}, by which the dearest part gets dearer", *notes)
         return Preview(
             question=asked.text,
             columns=asked.plan.columns,
@@ -187,11 +193,11 @@ class Curator:
             noise=words(asked.plan, noises),
             shares=asked.offer.told,
             averages=averages(asked.plan, noises, asked.confidence),
-            notes=asked.notes,
+            notes=notes,
             cached=kept is not None,
             remaining=self._ledger.remaining(analyst),
             guarantee=self._guarantee,
-            more=self._ledger.carries(asked.loss, analyst),
+            more=self._ledger.carries(asked.loss, analyst, portion),
         )
 
     def _explained(self, asked: Question, analyst: str | None) -> Answer:
@@ -248,6 +254,11 @@ class Curator:
     def tables(self) -> dict[str, Facts]:
         """What an analyst may know: tables, columns, bounds, keys and limits."""
         return {table.name: Facts.of(table) for table in self.policy.tables.values()}
+
+    def _repr_html_(self) -> str:
+        from discreet.curator.portrait import curator_html
+
+        return curator_html(self)
 
     # parse, plan, price
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from discreet.curator.ibis_tables import table_of
 from discreet.curator.question import Call
 from discreet.errors import Refused
-from discreet.exact import whole
+from discreet.exact import number, whole
 from discreet.policy import Key, Table, meant
-from discreet.quoting import literal, name
+from discreet.quoting import name
 from discreet.sql.part import Part, partitioned
+from discreet.sql.read import fragment
 
 if TYPE_CHECKING:
     from discreet.curator.door import Curator
@@ -55,7 +56,7 @@ class Statistics:
         return self._one("median", f"MEDIAN({_text(column)})", price)
 
     def quantile(self, column: str, q: float, **price: Any) -> Any:
-        return self._one("quantile", f"QUANTILE_CONT({_text(column)}, {literal(q)})", price)
+        return self._one("quantile", f"QUANTILE_CONT({_text(column)}, {_share(q)})", price)
 
     def min(self, column: str, **price: Any) -> Any:
         return self._one("min", f"MIN({_text(column)})", price)
@@ -91,6 +92,8 @@ class Rows(Statistics):
     """What follows FROM."""
     table: Table | None
     """Whose rows they are; None if several tables were joined."""
+    called: str = ""
+    """Its alias, if it has one."""
     conditions: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     limits: tuple[tuple[str, int], ...] = ()
@@ -100,9 +103,9 @@ class Rows(Statistics):
     """Whether statistics are previewed and not asked for."""
 
     @classmethod
-    def of(cls, curator: Curator, table: str) -> Rows:
+    def of(cls, curator: Curator, table: Any) -> Rows:
         known = curator.policy.tables
-        if table not in known:
+        if not isinstance(table, str) or table not in known:
             fix = meant(str(table), known) or f"tables: {', '.join(known)}"
             raise Refused("unknown-table", "there is no such table", fix)
         found = known[table]
@@ -110,7 +113,7 @@ class Rows(Statistics):
 
     # steps
 
-    def where(self, condition: str, **params: object) -> Rows:
+    def where(self, condition: str, /, **params: object) -> Rows:
         """The rows that fulfil a condition: `where("age > $least", least=60)`."""
         return replace(self, conditions=(*self.conditions, _text(condition)), params=_merged(self.params, params))
 
@@ -124,19 +127,29 @@ class Rows(Statistics):
         items = ", ".join(["*", *(f"{_text(text)} AS {name(label)}" for label, text in columns.items())])
         return replace(self, source=f"({self._rows(items)}) AS {name(self._alias)}", conditions=())
 
-    def join(
-        self, other: str | Rows, on: str | None = None, how: Literal["inner", "left", "right", "full"] = "inner"
-    ) -> Rows:
-        """With the rows of another table beside them: on the unit, if no condition is given."""
-        if how not in HOW:
+    def join(self, other: str | Rows, on: str | None = None, how: Any = "inner") -> Rows:
+        """With the rows of another table beside them, on the unit if no condition is given.
+
+        `how`: inner, left, right or full.
+        """
+        if not isinstance(how, str) or how not in HOW:
             raise Refused("syntax", f"{how!r} is no way to join", f"joins: {', '.join(HOW)}")
         right = Rows.of(self.curator, other) if not isinstance(other, Rows) else other
-        if right.part is not None or right.keys:
-            raise Refused("statement-not-allowed", "rows that are grouped or of a part cannot be joined to others",
-                          "join first, then group; begin with the rows of the part")  # fmt: skip
+        if right.curator is not self.curator:
+            raise Refused("unknown-table", "rows of two curators cannot be joined", "begin with one curator's tables")
+        if right.part is not None or right.keys or right.limits:
+            raise Refused("statement-not-allowed", "rows that are grouped, bounded or of a part cannot be joined",
+                          "join first, then group or bound; begin with the rows of the part")  # fmt: skip
         test = f"ON {_text(on)}" if on is not None else self._on_unit(right)
         joined = f"{self._aliased()} {HOW[how]} {right._aliased()} {test}"
-        return replace(self, source=joined, table=None, conditions=(), params=_merged(self.params, right.params))
+        params, ahead = _merged(self.params, right.params), self.ahead or right.ahead
+        return replace(self, source=joined, table=None, conditions=(), params=params, ahead=ahead)
+
+    def named(self, alias: Any) -> Rows:
+        """Under another name, for joins of a table with itself: `a.named("first").join(a.named("second"))`."""
+        if self.table is None or not isinstance(alias, str) or not alias:
+            raise Refused("syntax", "a table is named before it is joined", 'write table("visits").named("first")')
+        return replace(self, source=f"({self._rows()}) AS {name(alias)}", conditions=(), called=alias)
 
     def _aliased(self) -> str:
         """As one side of a join."""
@@ -149,7 +162,7 @@ class Rows(Statistics):
 
     @property
     def _alias(self) -> str:
-        return "joined" if self.table is None else self.table.name
+        return "joined" if self.table is None else self.called or self.table.name
 
     def _on_unit(self, right: Rows) -> str:
         if self.table is None or right.table is None or self.table.owner is None or right.table.owner is None:
@@ -180,7 +193,7 @@ class Rows(Statistics):
         if not isinstance(column, str):
             raise Refused("unknown-column", "a table is divided by a column", 'write partition("ward")')
         partitioned(self.curator.policy, self.table.name, column)
-        return Partition(self, column, _whole(parts, "parts"))
+        return Partition(self, column, min(_whole(parts, "parts"), self.table.max_rows))
 
     def __getitem__(self, column: str) -> OfColumn:
         return OfColumn(self, _text(column))
@@ -292,6 +305,18 @@ class Partition(Mapping["Key | None", Rows]):
     def __iter__(self) -> Iterator[Key | None]:
         return iter(self._keys)
 
+    def __contains__(self, key: object) -> bool:
+        try:
+            return self[key] is not None  # type: ignore[index]
+        except Refused:
+            return False
+
+    def get(self, key: Key | None, default: Any = None) -> Any:
+        try:
+            return self[key]
+        except Refused:
+            return default
+
     def __len__(self) -> int:
         return len(self._keys)
 
@@ -311,9 +336,17 @@ class Partition(Mapping["Key | None", Rows]):
 
 
 def _text(text: object) -> str:
+    """A fragment of SQL that is whole in itself: it cannot open or close what stands around it."""
     if not isinstance(text, str) or not text.strip():
         raise Refused("syntax", "columns and conditions are written as text", 'write "cost" or "cost > 5"')
-    return text
+    return fragment(text)
+
+
+def _share(q: object) -> str:
+    try:
+        return repr(float(number(q, "q")))
+    except (TypeError, ValueError) as wrong:
+        raise Refused("syntax", str(wrong), "write quantile(x, 0.9)") from None
 
 
 def _whole(value: object, what: str) -> int:
@@ -324,6 +357,8 @@ def _whole(value: object, what: str) -> int:
 
 
 def _merged(params: Mapping[str, object], more: Mapping[str, object]) -> Mapping[str, object]:
+    if not isinstance(more, Mapping):
+        raise Refused("syntax", "parameters are given by name", 'write params={"least": 60}')
     twice = set(params) & set(more)
     if twice:
         raise Refused("syntax", f"the parameter {min(twice)} is given twice", "give it another name")

@@ -30,6 +30,7 @@ from discreet.noise import SYSTEM, Bits
 OWNER: Final = "owner"
 """Who is written down where no analyst is named."""
 TOTALS_EVERY: Final = 1000
+MANY: Final = 10**36
 LONGEST: Final = 200_000
 """Characters of a question that are recorded at most."""
 
@@ -137,14 +138,15 @@ class Ledger:
         try:
             price = state.grant.unlimited.admit(charge.loss).units
             loss = state.cost(charge.portion, price)
-            charge.cost = loss_of(loss)
-            spent = state.grant.filter(state.spent).admit(charge.cost).units
+            cost = loss_of(loss)
+            spent = state.grant.filter(state.spent).admit(cost).units
             if charge.analyst in self._shares:
                 limit = self._shares[charge.analyst]
-                state.grant.share(limit, state.share(charge.analyst)).admit(charge.cost)
+                state.grant.share(limit, state.share(charge.analyst)).admit(cost)
         except Refused as refusal:
             charge.refusal = refusal
             return
+        charge.cost = cost
         fields: Record = {
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "analyst": charge.analyst,
@@ -208,17 +210,28 @@ class Ledger:
             return left
         return min(left, self.remaining(), key=lambda amount: amount.epsilon)
 
-    def carries(self, loss: Loss, analyst: str | None = None) -> int | None:
-        """How many more charges of this loss fit, for everybody or for one analyst; None if it is nothing."""
+    def carries(self, loss: Loss, analyst: str | None = None, portion: Portion | None = None) -> int | None:
+        """How many more charges of this loss fit, for everybody or for one analyst; None if all of them do."""
         grant, limits, spent, _ = self._standing(analyst)
         try:
             price = grant.unlimited.admit(loss).units
         except Refused:
             return 0  # of another currency
-        fitting = [max(limit - used, 0) // each for limit, used, each in zip(limits, spent, price, strict=True) if each]
-        if not fitting:
-            return None
-        return min(fitting) if analyst is None else min(*fitting, self.carries(loss) or 0)
+        left = [max(limit - used, 0) for limit, used in zip(limits, spent, strict=True)]
+        state = self._state
+
+        def fits(count: int) -> bool:
+            cost = state.cost(portion, tuple(count * each for each in price))
+            return all(each <= most for each, most in zip(cost, left, strict=True))
+
+        found = _largest(fits)
+        others = None if analyst is None else self.carries(loss, portion=portion)
+        return min((count for count in (found, others) if count is not None), default=None)
+
+    def cost(self, loss: Loss, portion: Portion) -> Pure | Concentrated:
+        """What a question about a part would cost now."""
+        grant, *_ = self._standing(None)
+        return loss_of(self._state.cost(portion, grant.unlimited.admit(loss).units))
 
     def _standing(self, analyst: str | None) -> tuple[Grant, Amounts, Amounts, Fraction]:
         with self._held():
@@ -375,6 +388,19 @@ class Charge:
     def _demand_paid(self) -> None:
         if not self.paid:
             raise LedgerError("nothing was charged here", "enter the charge first")
+
+
+def _largest(fits: Callable[[int], bool]) -> int | None:
+    """The largest count that fits; None if there is no end to it."""
+    low, high = 0, 1
+    while fits(high):
+        low, high = high, 2 * high
+        if high > MANY:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 def _resume(store: Store, head: int) -> State:

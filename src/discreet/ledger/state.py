@@ -127,6 +127,8 @@ def _charge(state: State, record: Record) -> State:
 
 def _portions(state: State, record: Record, loss: Amounts) -> dict[str, Lines]:
     if "portion" not in record:
+        if "price" in record:
+            raise ValueError("only parts have a price beside their loss")
         return state.portions
     portion, price = Portion.read(record["portion"]), parsed(record["price"])
     if state.cost(portion, price) != loss:

@@ -75,9 +75,14 @@ def partitioned(policy: Policy, table: str, column: str) -> Column:
     return found.columns[column]
 
 
+def _encodable(key: str) -> bool:
+    """Whether an engine can be told it: lone surrogates are no text."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in key)
+
+
 def _fits(column: Column, key: Any) -> bool:
     if key is None:
         return column.nullable
-    if type(key) is not _TYPES.get(column.kind):
+    if type(key) is not _TYPES.get(column.kind) or (isinstance(key, str) and not _encodable(key)):
         return False
     return column.values is None or key in column.values

@@ -224,7 +224,10 @@ def _best_event(training: tuple[Floats, Floats], choosing: tuple[Floats, Floats]
     """Of all scores, cuts and directions, the one that proves most on the samples for choosing."""
     best, most = None, -math.inf
     for score in scores(*training):
-        found = [score(outputs) for outputs in choosing]
+        # what learns nothing may choose from the samples for training, too
+        pairs = zip(training, choosing, strict=True)
+        seen = choosing if score.learns else tuple(np.concatenate(pair) for pair in pairs)
+        found = [score(outputs) for outputs in seen]
         for forward in (True, False):
             signed = [np.sort(values if forward else -values) for values in found]
             here, there = signed

@@ -1,0 +1,71 @@
+"""Noise, losses, reaches and keys in few words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+from discreet.accounting import Concentrated, Loss, Pure
+from discreet.accounting.losses import Reach
+from discreet.accounting.rounding import float_up
+from discreet.curator.kept import Cell
+from discreet.curator.price import Additive
+from discreet.mechanisms import KeySelection, Laplace
+from discreet.printing import at_least, printable
+
+LONGEST: Final = 200
+"""Letters of an answer or a query that are told."""
+
+
+def noise_words(mechanism: Additive) -> str:
+    """
+    >>> noise_words(Laplace(epsilon=0.5, sensitivity=3))
+    'Laplace noise of scale 6'
+    """
+    if isinstance(mechanism, Laplace):
+        return f"Laplace noise of scale {number(mechanism.scale)}"
+    return f"Gaussian noise of σ {mechanism.sigma:.4g}"
+
+
+def loss_words(loss: Loss) -> str:
+    """
+    >>> loss_words(Pure(0.1)), loss_words(Concentrated(0.02, 1e-9))
+    ('ε 0.1', 'ρ 0.02, δ 1e-09')
+    """
+    if isinstance(loss, Pure):
+        return f"ε {at_least(float_up(loss.epsilon))}"
+    told: Concentrated = loss.concentrated()
+    delta = f", δ {at_least(float_up(told.delta))}" if told.delta else ""
+    return f"ρ {at_least(float_up(told.rho))}{delta}"
+
+
+def apart(words: Callable[[Any], str], one: Any, other: Any) -> tuple[str, str]:
+    """In words; in full where the words are the same."""
+    told = words(one), words(other)
+    return told if told[0] != told[1] else (repr(one), repr(other))
+
+
+def reach_words(reach: Reach) -> str:
+    return f"{number(reach.l1)} (squares {number(reach.l2_squared)})"
+
+
+def selection_words(mechanism: KeySelection) -> str:
+    return f"{noise_words(mechanism.mechanism)} and threshold {mechanism.threshold}"
+
+
+def key_words(key: Cell) -> str:
+    return printable(", ".join("NULL" if part is None else str(part) for part in key)) or "''"
+
+
+def many(items: Sequence[object], noun: str) -> str:
+    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
+
+
+def number(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 else f"{float(value):.4g}"
+
+
+def short(value: object) -> str:
+    told = printable(value if isinstance(value, str) else str(value))
+    return told if len(told) <= LONGEST else f"{told[: LONGEST - 1]}…"
