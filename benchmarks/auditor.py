@@ -34,8 +34,8 @@ def figures() -> Iterator[Figure]:
         yield at_least(
             f"certified of exact Laplace noise, ε {epsilon}", f"{found:.3f}", f"{reached}", found / reached, 0.97
         )
-    for name, reached in REACHED.items():
-        for samples, wanted in zip((20_000, SAMPLES), reached, strict=True):
+    for name, both in REACHED.items():
+        for samples, wanted in zip((20_000, SAMPLES), both, strict=True):
             found = median(_found(zoo[name], samples) for _ in range(5))
             yield at_least(f"certified of {name}, {samples:,}", f"ε {found:.2f}", f"ε {wanted}", found / wanted, 0.97)
 

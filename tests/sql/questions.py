@@ -298,7 +298,10 @@ class Writer:
                 (f"LN({x.text}) * 1000", f"CASE WHEN {x.plain} > 0 THEN ln(({x.plain})::DOUBLE) END * 1000::DOUBLE"),
                 (f"SQRT({x.text}) + 50", f"CASE WHEN {x.plain} >= 0 THEN sqrt(({x.plain})::DOUBLE) END + 50::DOUBLE"),
                 ("LENGTH(s) * 1000.5 - 999", "(length(s)::DOUBLE * 1000.5 - 999)"),
-                ("DATE_DIFF('day', DATE '2024-02-01', day) * 9.5", "date_diff('day', DATE '2024-02-01', day) * 9.5::DOUBLE"),
+                (
+                    "DATE_DIFF('day', DATE '2024-02-01', day) * 9.5",
+                    "date_diff('day', DATE '2024-02-01', day) * 9.5::DOUBLE",
+                ),
                 ("CAST(s AS DOUBLE) - 9", "try_cast(s AS DOUBLE) - 9"),
             ]
         )
