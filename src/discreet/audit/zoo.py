@@ -1,9 +1,7 @@
 """Mechanisms that break their claim, each in a way that real systems have, and beside each one that keeps it.
 
-The noise itself comes from `discreet.noise`, except where it is what is wrong.
+All randomness comes from `discreet.noise`; what is wrong is what is done with it.
 """
-
-# ruff: noqa: TID251 (broken on purpose: numpy's floats are one of the mistakes)
 
 from __future__ import annotations
 
@@ -47,6 +45,11 @@ def laplace(scale: float, *shape: int) -> Integers:
     return np.asarray(noise.laplace(scale, size=shape))
 
 
+def uniform(n: int) -> Floats:
+    """Floats between 0 and 1."""
+    return np.asarray((noise.below(2**53 - 1, size=n) + 1) / 2**53)
+
+
 # numbers
 
 
@@ -55,7 +58,8 @@ def scaled(factor: float) -> Draw:
 
 
 def floating(exact: float, n: int) -> Floats:
-    return np.asarray(exact + np.random.default_rng().laplace(0, 1 / EPSILON, n))
+    """exact ± ln(u)/ε in floats, as every textbook has it."""
+    return np.asarray(exact + np.where(uniform(n) < 0.5, 1.0, -1.0) * np.log(uniform(n)) / EPSILON)
 
 
 def one_sided(exact: int, n: int) -> Integers:
@@ -174,7 +178,7 @@ def exponential(factor: float) -> Draw:
 
     def draw(scores: Sequence[int], n: int) -> Integers:
         weights = np.exp(factor * EPSILON * np.array(scores))
-        return np.asarray(np.random.default_rng().choice(len(scores), size=n, p=weights / weights.sum()))
+        return np.asarray(np.searchsorted(np.cumsum(weights / weights.sum()), uniform(n)))
 
     return draw
 
@@ -219,7 +223,7 @@ def session(refunded: bool) -> Draw:
 
 def responses(flip: float) -> Draw:
     """One bit, told truly with probability 1 − flip."""
-    return lambda bit, n: np.where(np.random.default_rng().random(n) < flip, 1 - bit, bit)
+    return lambda bit, n: np.where(uniform(n) < flip, 1 - bit, bit)
 
 
 ZEROS, MIXED = [0] * 10, [1] * 5 + [-1] * 5
