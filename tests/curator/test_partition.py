@@ -41,6 +41,10 @@ from tests.curator.parts import (
 from tests.sql.worlds import ledger_of, opened
 
 
+LATER = ((), pytest.mark.long, pytest.mark.slow)
+"""The first seeds run always, others in `make test`, the rest in `make test-slow`."""
+
+
 @pytest.mark.parametrize("world", WORLDS)
 def test_a_unit_loses_no_more_than_was_charged(world: str) -> None:
     chosen = WORLDS[world]
@@ -51,9 +55,8 @@ def test_a_unit_loses_no_more_than_was_charged(world: str) -> None:
     assert any(found), "no unit is in any part that was asked about: nothing was tested"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=LATER[2 if seed else 1]) for seed in range(8)])
 def test_many_units_lose_no_more_than_was_charged(world: str, seed: int) -> None:
     chosen = WORLDS[world]
     random = Random(f"long conversation {world} {seed}")
@@ -256,7 +259,7 @@ def tricked(rows: Rows, random: Random) -> Step | None:
     return None
 
 
-@pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.long if seed else ()) for seed in range(4)])
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=LATER[min(seed, 2)]) for seed in range(8)])
 def test_no_text_slips_through(seed: int) -> None:
     """Whatever is answered about a part fulfils the theorem; whatever is refused charges nothing."""
     world = WORLDS["four rows"]
