@@ -40,7 +40,6 @@ from tests.curator.parts import (
 )
 from tests.sql.worlds import ledger_of, opened
 
-
 LATER = ((), pytest.mark.long, pytest.mark.slow)
 """The first seeds run always, others in `make test`, the rest in `make test-slow`."""
 
