@@ -201,21 +201,26 @@ def _estimated(here: Floats, there: Floats, claim: Claim, confidence: float, dat
     )
 
 
+def _beta() -> Any:
+    try:
+        from scipy import stats
+    except ImportError:
+        raise ImportError("the auditor needs scipy: pip install 'discreet[audit]'") from None
+    return stats.beta
+
+
 def _rates(count: int, trials: int, alpha: float) -> tuple[float, float]:
     """The Clopper–Pearson interval of a rate, each end at α/4: two rates hold together except with probability α."""
-    from scipy import stats
-
-    low = float(stats.beta.ppf(alpha / 4, count, trials - count + 1)) if count else 0.0
-    high = float(stats.beta.isf(alpha / 4, count + 1, trials - count)) if count < trials else 1.0
+    low = float(_beta().ppf(alpha / 4, count, trials - count + 1)) if count else 0.0
+    high = float(_beta().isf(alpha / 4, count + 1, trials - count)) if count < trials else 1.0
     return low, high
 
 
 def _bound(hits: NDArray[np.int64], misses: NDArray[np.int64], trials: int, delta: float, alpha: float) -> Floats:
     """ln((p_low − δ)/q_high), each bound at α/2; −∞ where nothing is proven."""
-    from scipy import stats
-
-    low = np.where(hits == 0, 0.0, stats.beta.ppf(alpha / 2, np.maximum(hits, 1), trials - hits + 1))
-    high = np.where(misses == trials, 1.0, stats.beta.isf(alpha / 2, misses + 1, np.maximum(trials - misses, 1)))
+    beta = _beta()
+    low = np.where(hits == 0, 0.0, beta.ppf(alpha / 2, np.maximum(hits, 1), trials - hits + 1))
+    high = np.where(misses == trials, 1.0, beta.isf(alpha / 2, misses + 1, np.maximum(trials - misses, 1)))
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(np.maximum(low - delta, 0)) - np.log(high))
 

@@ -88,5 +88,10 @@ def _numbers(output: Any) -> list[float]:
     if isinstance(output, (Sequence, set, frozenset, np.ndarray)) and not isinstance(output, (str, bytes)):
         ordered = sorted(output, key=repr) if isinstance(output, (set, frozenset)) else output
         return [number for part in ordered for number in _numbers(part)]
-    digest = hashlib.blake2b(repr(output).encode(), digest_size=6).digest()
-    return [float(int.from_bytes(digest, "big"))]
+    return [code(output)]
+
+
+def code(output: Any) -> float:
+    """A number for what is none: other things, other numbers, but for one in 2⁴⁸."""
+    digest = hashlib.blake2b(repr(output).encode("utf-8", "backslashreplace"), digest_size=6).digest()
+    return float(int.from_bytes(digest, "big"))

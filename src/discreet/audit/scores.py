@@ -19,6 +19,8 @@ BINS: Final = 200
 ENOUGH: Final = 50_000
 """Samples of each side that the linear score learns from: its few weights need no more."""
 SHOWN: Final = 4
+FAR: Final = 1e100
+"""Beyond this, squares would overflow."""
 
 
 class Score(Protocol):
@@ -127,7 +129,10 @@ class Grain:
         return self.bins(last_bits(outputs))
 
     def words(self, cut: float, *, above: bool) -> str:
-        return f"the place of the last set bit: {self.bins.words(cut, above=above).removeprefix('the output ')}"
+        told = self.bins.words(cut, above=above)
+        return told.replace("the output lies", "the place of its last set bit lies").replace(
+            "the odds of its", "the odds of the last set bits of its"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +148,7 @@ class Linear:
     @classmethod
     def of(cls, here: Floats, there: Floats) -> Linear:
         """By Newton's method, with a little ridge."""
-        a, b = flagged(here), flagged(there)
+        a, b = (np.clip(flagged(side), -FAR, FAR) for side in (here, there))
         both = np.concatenate([a, b])
         found = cls(both.mean(axis=0), both.std(axis=0) + 1e-9, np.zeros(both.shape[1] + 1))
         x, first = found._design(both), np.repeat([1.0, 0.0], [len(a), len(b)])
@@ -159,7 +164,7 @@ class Linear:
         return np.column_stack([np.ones(len(features)), (features - self.mean) / self.spread])
 
     def __call__(self, outputs: Floats) -> Floats:
-        return np.asarray(self._design(flagged(outputs)) @ self.weights)
+        return np.asarray(self._design(np.clip(flagged(outputs), -FAR, FAR)) @ self.weights)
 
     def words(self, cut: float, *, above: bool) -> str:
         slopes = self.weights[1:] / self.spread
