@@ -89,13 +89,6 @@ def test_wrong_use_is_told_before_the_work_begins(policy: Policy, monkeypatch: p
         assert reason in told(*wrong, code=2)["error"]["reason"]
 
 
-def test_the_zoo_is_listed_only_if_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "find_spec", lambda name: None if name.endswith("zoo") else name)
-    shown = run("audit", "--help").stdout
-    assert "zoo" not in shown.split("Commands:")[1]
-    assert "cannot be read" in told("audit", "zoo", code=2)["error"]["reason"]
-
-
 def test_the_command_explains_itself() -> None:
     shown = " ".join(run("audit", "-h").stdout.split())
     assert "discreet audit POLICY" in shown

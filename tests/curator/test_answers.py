@@ -19,9 +19,9 @@ from rich.console import Console
 
 from discreet.accounting import Concentrated, Pure
 from discreet.curator.answers import Answer, Preview
-from discreet.curator.drawing import html
-from discreet.curator.figures import figure, half_width, text_of
-from discreet.curator.showing import answer_parts
+from discreet.curator.answers.drawing import html
+from discreet.curator.answers.figures import figure, half_width, text_of
+from discreet.curator.answers.showing import answer_parts
 from discreet.ledger import Amount
 from discreet.policy import Kind
 

@@ -24,7 +24,7 @@ import discreet
 from discreet.curator.answers import Answer, Preview
 from discreet.curator.dummy import NOTE, Dummy, Stage
 from discreet.curator.dummy import open as open_dummy
-from discreet.curator.made_up import MOST_ROWS, made_up
+from discreet.curator.dummy.made_up import MOST_ROWS, made_up
 from discreet.engines.memory import Memory
 from discreet.lab import hospital as lab
 from discreet.ledger import LedgerError
@@ -286,7 +286,8 @@ def test_the_same_policy_makes_the_same_rows_everywhere() -> None:
     assert made_up(replace(policy, name="x", state=Path("/x"), path=Path("/x/y.toml"), analysts={}), 50) == rows
     assert made_up(replace(policy, unit="household"), 50) != rows
     code = (
-        "from discreet.curator.made_up import made_up; from discreet.policy import parse; from pathlib import Path;"
+        "from discreet.curator.dummy.made_up import made_up\n"
+        "from discreet.policy import parse\nfrom pathlib import Path\n"
         f"print(made_up(parse({BANK!r}.encode(), Path('/b.toml')), 50))"
     )
     for seed in ("1", "2"):

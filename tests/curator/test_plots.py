@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 import discreet
 from discreet.accounting import Concentrated, Pure, delta_of, noise_losses
 from discreet.curator.answers import Answer
+from discreet.curator.answers.plots import budget_chart, privacy_loss
+from discreet.curator.answers.plots.budget import MOST, burnt
+from discreet.curator.answers.plots.losses import BEYOND, DELTA, LEAST, Curve
+from discreet.curator.answers.plots.points import MOST_FACETS, MOST_KEYS, MOST_POINTS
+from discreet.curator.answers.plots.theme import COLOURS, NEUTRAL, THEMES
 from discreet.curator.door import Curator
-from discreet.curator.plots import budget_chart, privacy_loss
-from discreet.curator.plots.budget import MOST, burnt
-from discreet.curator.plots.losses import BEYOND, DELTA, LEAST, Curve
-from discreet.curator.plots.points import MOST_FACETS, MOST_KEYS, MOST_POINTS
-from discreet.curator.plots.theme import COLOURS, NEUTRAL, THEMES
 from discreet.ledger import Amount, Balance, Entry
 from discreet.mechanisms import Exponential, Gaussian, Laplace
 from tests.curator.test_answers import CONCENTRATED, answer, one, preview
@@ -611,5 +611,5 @@ def test_without_altair_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_altair_is_imported_only_to_draw() -> None:
-    code = "import sys, discreet, discreet.curator.door, discreet.curator.plots; print('altair' in sys.modules)"
+    code = "import sys, discreet, discreet.curator.door, discreet.curator.answers.plots; print('altair' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout == "False\n"

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from discreet.curator.check import check
+from discreet.curator.owner.check import check
 from discreet.lab.hospital import CODES, PATIENTS, WARDS, build, text
 from discreet.policy import read
 

@@ -12,7 +12,7 @@ from discreet.accounting import Concentrated, Pure, epsilon_of
 from discreet.accounting.distributions import DiscreteLaplace
 from discreet.audit.compare import Moved
 from discreet.audit.wording import loss_words, noise_words
-from discreet.curator.plots.theme import COLOURS, NEUTRAL, Theme, altair, chart_of, dressed
+from discreet.curator.answers.plots.theme import COLOURS, NEUTRAL, Theme, altair, chart_of, dressed
 from discreet.curator.price import noise_of
 from discreet.printing import at_least
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import sqlglot
 
-from discreet.curator.made_up import Scale
+from discreet.curator.dummy.made_up import Scale
 from discreet.policy import Column, Kind, Policy, Table
 from discreet.quoting import literal, name
 

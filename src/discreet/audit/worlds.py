@@ -15,8 +15,8 @@ from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from discreet.audit.neighbours import Data, Row, neighbours, unit_of, without
-from discreet.curator.kinships import Kinships, Spot
-from discreet.curator.made_up import Scale, made_up
+from discreet.curator.dummy.kinships import Kinships, Spot
+from discreet.curator.dummy.made_up import Scale, made_up
 from discreet.policy import Column, Kind, Policy, Table
 
 OTHERS: Final = 24

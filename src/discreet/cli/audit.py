@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,21 +23,10 @@ COMMANDS: Final = {DEFAULT: "discreet.cli.audit:policy_audit", "zoo": "discreet.
 class AuditGroup(LazyGroup):
     """A group in which whatever is no subcommand is the policy to audit."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Those whose module is there."""
-        return [name for name in super().list_commands(ctx) if _is_there(COMMANDS[name])]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return super().get_command(ctx, cmd_name) if cmd_name in self.list_commands(ctx) else None
-
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or args[0] not in (*self.list_commands(ctx), *ctx.help_option_names):
             args = [DEFAULT, *args]
         return super().parse_args(ctx, args)
-
-
-def _is_there(place: str) -> bool:
-    return find_spec(place.partition(":")[0]) is not None
 
 
 @click.group(

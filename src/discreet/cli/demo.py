@@ -22,7 +22,7 @@ from discreet.cli.telling import Teller, escaped, whisker
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from discreet.curator.answers import Answer, Preview, Price
+    from discreet.curator.answers.answer import Answer, Preview, Price
     from discreet.curator.door import Curator
     from discreet.errors import BudgetExhausted, Refused
     from discreet.ledger import Balance, Report

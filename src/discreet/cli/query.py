@@ -35,8 +35,8 @@ def query(
     \b
     discreet query hospital.toml "SELECT COUNT(*) FROM patients" --epsilon 0.1
     """
-    from discreet.curator.drawing import Drawing
-    from discreet.curator.showing import answer_parts
+    from discreet.curator.answers.drawing import Drawing
+    from discreet.curator.answers.showing import answer_parts
 
     given = named(params)
     with (

@@ -10,11 +10,11 @@ from fractions import Fraction
 from typing import Final
 
 from discreet.accounting.distributions import Noise
+from discreet.curator.answers.showing import is_payable, price_words
 from discreet.curator.foretold import TYPICAL, foretellable, group_size, half_width, shown_release
 from discreet.curator.intervals import aggregates_in
 from discreet.curator.price import Bought, Choices, Mechanism, Offer, Price, buy, lines_of, noise_of
 from discreet.curator.results import aggregate_of, noisy_items
-from discreet.curator.showing import is_payable, price_words
 from discreet.errors import Refused
 from discreet.exact import number, positive
 from discreet.ledger import Amount

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.rounding import float_up
 from discreet.curator.answers import Answer, Preview
+from discreet.curator.answers.showing import price_words
 from discreet.curator.draw import OPEN, Door, Engine, draw
 from discreet.curator.facts import Facts
 from discreet.curator.foretold import averages, errors, words
@@ -26,7 +27,6 @@ from discreet.curator.price import Price, buy
 from discreet.curator.public import PublicTables
 from discreet.curator.question import Call, Loss, Question, covers, priced
 from discreet.curator.results import Shown, noisy_items
-from discreet.curator.showing import price_words
 from discreet.curator.state import open_ledger
 from discreet.engines.copy import Progress
 from discreet.engines.duckdb import DuckDB, Scratch
@@ -246,7 +246,7 @@ class Curator:
 
     def plot(self, theme: str = "light") -> ChartType:
         """An altair chart of what remained of the budget after each charge; `theme` is "light" or "dark"."""
-        from discreet.curator.plots import budget_chart
+        from discreet.curator.answers.plots import budget_chart
 
         shares = {analyst: self.budget(analyst) for analyst in self.policy.analysts}
         return budget_chart(self.entries(), self.budget(), shares, theme)
@@ -256,7 +256,7 @@ class Curator:
         return {table.name: Facts.of(table) for table in self.policy.tables.values()}
 
     def _repr_html_(self) -> str:
-        from discreet.curator.portrait import curator_html
+        from discreet.curator.answers.portrait import curator_html
 
         return curator_html(self)
 

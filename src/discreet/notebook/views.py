@@ -11,8 +11,8 @@ from typing import Any, Final
 from discreet.cli.budget import draw_balances
 from discreet.cli.ledger import HEADINGS, draw_entries, entry_dict, entry_words
 from discreet.cli.tables import draw_tables
+from discreet.curator.answers.portrait import tables_html
 from discreet.curator.door import Curator
-from discreet.curator.portrait import tables_html
 from discreet.ledger.drawing import balances_html
 from discreet.markup import Head, Side, around, line, table, words
 

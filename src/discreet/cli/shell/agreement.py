@@ -11,7 +11,7 @@ import click
 from discreet.cli.output import draw
 from discreet.cli.shell.session import Session, Settings, is_free, names_price
 from discreet.cli.shell.words import offer
-from discreet.curator.showing import is_payable
+from discreet.curator.answers.showing import is_payable
 
 YES: Final = frozenset({"y", "yes"})
 NO: Final = frozenset({"n", "no", "q", "quit", "exit"})

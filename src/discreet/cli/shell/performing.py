@@ -13,8 +13,8 @@ from discreet.cli.shell.backslash import obey
 from discreet.cli.shell.session import Interrupted, Session, Settings
 from discreet.cli.shell.statements import LAST_WORDS
 from discreet.cli.shell.words import tell
-from discreet.curator.drawing import Drawing
-from discreet.curator.showing import answer_parts
+from discreet.curator.answers.drawing import Drawing
+from discreet.curator.answers.showing import answer_parts
 
 Agree = Callable[[Session, str], Settings | None]
 """How a question is to be asked, once somebody agreed to its price; None if nobody did."""

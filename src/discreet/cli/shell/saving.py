@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.cli.ledger import inert
 from discreet.cli.output import plain
-from discreet.curator.frames import Column, columns_of
+from discreet.curator.answers.frames import Column, columns_of
 
 if TYPE_CHECKING:
     from discreet.curator.answers import Answer

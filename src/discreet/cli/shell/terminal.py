@@ -31,7 +31,7 @@ from discreet.cli.shell.session import Session, Settings
 from discreet.cli.shell.statements import is_finished, split
 from discreet.cli.shell.vocabulary import Vocabulary
 from discreet.cli.shell.words import prompt_of
-from discreet.curator.showing import MOST
+from discreet.curator.answers.showing import MOST
 
 HISTORY: Final = "shell_history"
 """In the state folder, beside the ledger: what was asked is there already, and only its owner may look."""

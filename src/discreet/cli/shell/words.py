@@ -8,8 +8,8 @@ import click
 
 from discreet.cli.failures import EXHAUSTED, INTERRUPTED, REFUSED, Failure
 from discreet.cli.output import at_least, at_most, printable
-from discreet.curator.figures import half_width
-from discreet.curator.showing import is_payable
+from discreet.curator.answers.figures import half_width
+from discreet.curator.answers.showing import is_payable
 
 if TYPE_CHECKING:
     from discreet.cli.shell.session import Session

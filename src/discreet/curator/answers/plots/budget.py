@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.accounting import Concentrated, Pure
-from discreet.curator.plots.theme import COLOURS, NEUTRAL, altair, chart_of, dressed, shortened, theme_of
+from discreet.curator.answers.plots.theme import COLOURS, NEUTRAL, altair, chart_of, dressed, shortened, theme_of
 from discreet.ledger import Amount, Balance, Entry
 from discreet.printing import at_least, at_most, printable
 

@@ -8,10 +8,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.accounting import Concentrated, Pure
-from discreet.curator.plots.panels import Panel, is_series, price_and_bars
-from discreet.curator.plots.points import picture_of
-from discreet.curator.plots.theme import COLOURS, Theme, altair, chart_of, dressed, sentence, shortened, theme_of
-from discreet.curator.showing import percent, price_words
+from discreet.curator.answers.plots.panels import Panel, is_series, price_and_bars
+from discreet.curator.answers.plots.points import picture_of
+from discreet.curator.answers.plots.theme import (
+    COLOURS,
+    Theme,
+    altair,
+    chart_of,
+    dressed,
+    sentence,
+    shortened,
+    theme_of,
+)
+from discreet.curator.answers.showing import percent, price_words
 
 if TYPE_CHECKING:
     from altair.typing import ChartType

@@ -10,7 +10,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Final
 
 from discreet import markup
-from discreet.curator.showing import Cell, Column, Parts, Span
+from discreet.curator.answers.showing import Cell, Column, Parts, Span
 from discreet.markup import Head, Side
 
 if TYPE_CHECKING:

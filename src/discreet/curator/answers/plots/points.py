@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from discreet.curator.figures import figure, item_ends, number_ends, text_of
-from discreet.curator.plots.panels import Axis, Panel, Record, drawable
-from discreet.curator.plots.theme import COLOURS, shortened
+from discreet.curator.answers.figures import figure, item_ends, number_ends, text_of
+from discreet.curator.answers.plots.panels import Axis, Panel, Record, drawable
+from discreet.curator.answers.plots.theme import COLOURS, shortened
 from discreet.printing import printable
 
 if TYPE_CHECKING:

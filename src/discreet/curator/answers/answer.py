@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.rounding import float_up
-from discreet.curator import drawing, frames, showing
+from discreet.curator.answers import drawing, frames, showing
 from discreet.ledger import Amount
 from discreet.policy import Kind
 
@@ -116,7 +116,7 @@ class Answer:
 
     def plot(self, theme: str = "light") -> ChartType:
         """An altair chart: dots with error bars; `theme` is "light" or "dark". `.save("x.svg")` writes it."""
-        from discreet.curator.plots import answer_chart
+        from discreet.curator.answers.plots import answer_chart
 
         return answer_chart(self, theme)
 
@@ -181,7 +181,7 @@ class Preview:
 
     def plot(self, theme: str = "light") -> ChartType:
         """An altair chart of the errors to expect; `theme` is "light" or "dark". `.save("x.svg")` writes it."""
-        from discreet.curator.plots import preview_chart
+        from discreet.curator.answers.plots import preview_chart
 
         return preview_chart(self, theme)
 

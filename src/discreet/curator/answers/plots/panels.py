@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from discreet.curator.plots.theme import COLOURS
+from discreet.curator.answers.plots.theme import COLOURS
 
 Record = dict[str, Any]
 MOST_BARS: Final = 40

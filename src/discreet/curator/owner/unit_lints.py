@@ -6,10 +6,10 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from discreet.curator.findings import Finding, Severity, counted, place
-from discreet.curator.inspection import Inspection, UnitFigures
-from discreet.curator.names import is_identifier
-from discreet.curator.toml import quoted
+from discreet.curator.owner.findings import Finding, Severity, counted, place
+from discreet.curator.owner.inspection import Inspection, UnitFigures
+from discreet.curator.owner.names import is_identifier
+from discreet.curator.owner.toml import quoted
 from discreet.engines.copy import INTEGERS
 from discreet.engines.sources import paths
 from discreet.files import NETWORKS, file_system

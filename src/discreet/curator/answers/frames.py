@@ -13,7 +13,7 @@ from importlib import import_module
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from discreet.curator.figures import is_listing, item_ends, number_ends
+from discreet.curator.answers.figures import is_listing, item_ends, number_ends
 from discreet.policy import Kind
 
 if TYPE_CHECKING:

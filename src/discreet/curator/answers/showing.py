@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.rounding import float_up
-from discreet.curator.figures import Figure, aligned, figure, half_width, is_listing, item_ends, number_ends, text_of
+from discreet.curator.answers.figures import (
+    Figure,
+    aligned,
+    figure,
+    half_width,
+    is_listing,
+    item_ends,
+    number_ends,
+    text_of,
+)
 from discreet.printing import at_least, at_most, printable
 
 if TYPE_CHECKING:

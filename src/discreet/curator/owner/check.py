@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from discreet.curator import column_lints, unit_lints
-from discreet.curator.findings import Finding, Severity
-from discreet.curator.inspection import Inspection, inspected
+from discreet.curator.owner import column_lints, unit_lints
+from discreet.curator.owner.findings import Finding, Severity
+from discreet.curator.owner.inspection import Inspection, inspected
 from discreet.policy import Policy
 
 __all__ = ["LINTS", "Finding", "Severity", "check"]

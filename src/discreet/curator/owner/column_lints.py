@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from typing import Final
 
-from discreet.curator.findings import Finding, Severity, counted, place
-from discreet.curator.inspection import ColumnFigures, Inspection
+from discreet.curator.owner.findings import Finding, Severity, counted, place
+from discreet.curator.owner.inspection import ColumnFigures, Inspection
 from discreet.policy import Column, Kind, Policy, Table
 from discreet.policy.problems import choices, shown
 

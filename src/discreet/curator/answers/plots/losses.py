@@ -16,7 +16,7 @@ from discreet.accounting import Approximate
 from discreet.accounting.curves import delta_of
 from discreet.accounting.distributions import DiscreteLaplace, Noise
 from discreet.accounting.rounding import float_up
-from discreet.curator.plots.theme import COLOURS, altair, chart_of, dressed, theme_of
+from discreet.curator.answers.plots.theme import COLOURS, altair, chart_of, dressed, theme_of
 from discreet.exact import MOST_EPSILON
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.mechanisms.grid import INTEGERS

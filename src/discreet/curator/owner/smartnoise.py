@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from discreet.curator.names import named_thing
-from discreet.curator.toml import Names, head, is_name, key, line, quoted
-from discreet.curator.yaml import Node, YamlError, parse
+from discreet.curator.owner.names import named_thing
+from discreet.curator.owner.toml import Names, head, is_name, key, line, quoted
+from discreet.curator.owner.yaml import Node, YamlError, parse
 from discreet.policy import Kind, PolicyError, Problem
 from discreet.policy.document import content, label
 

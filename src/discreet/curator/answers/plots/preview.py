@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from discreet.curator.figures import half_width
-from discreet.curator.plots.panels import drawable
-from discreet.curator.plots.theme import COLOURS, Theme, altair, chart_of, dressed, sentence, shortened, theme_of
-from discreet.curator.showing import percent, price_words
+from discreet.curator.answers.figures import half_width
+from discreet.curator.answers.plots.panels import drawable
+from discreet.curator.answers.plots.theme import (
+    COLOURS,
+    Theme,
+    altair,
+    chart_of,
+    dressed,
+    sentence,
+    shortened,
+    theme_of,
+)
+from discreet.curator.answers.showing import percent, price_words
 from discreet.printing import printable
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from typing import Final
 
 import duckdb
 
-from discreet.curator.names import is_identifier, likely_kind, named_thing
-from discreet.curator.toml import Names, head, is_name, key, line, quoted
+from discreet.curator.owner.names import is_identifier, likely_kind, named_thing
+from discreet.curator.owner.toml import Names, head, is_name, key, line, quoted
 from discreet.engines.header import OTHER_FORMAT, header
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import owned, read_files

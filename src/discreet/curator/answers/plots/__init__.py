@@ -5,9 +5,9 @@ altair is imported when something is drawn, not before: it comes with the extra 
 
 from __future__ import annotations
 
-from discreet.curator.plots.answer import answer_chart
-from discreet.curator.plots.budget import budget_chart
-from discreet.curator.plots.losses import privacy_loss
-from discreet.curator.plots.preview import preview_chart
+from discreet.curator.answers.plots.answer import answer_chart
+from discreet.curator.answers.plots.budget import budget_chart
+from discreet.curator.answers.plots.losses import privacy_loss
+from discreet.curator.answers.plots.preview import preview_chart
 
 __all__ = ["answer_chart", "budget_chart", "preview_chart", "privacy_loss"]

@@ -20,7 +20,7 @@ import duckdb
 
 from discreet.curator.answers import Answer
 from discreet.curator.door import Curator
-from discreet.curator.made_up import made_up
+from discreet.curator.dummy.made_up import made_up
 from discreet.curator.state import grant_of, ledger_path
 from discreet.engines.memory import SOURCE, Memory, Rows
 from discreet.engines.problems import SourceError

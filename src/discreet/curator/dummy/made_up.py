@@ -16,7 +16,7 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any, Final
 
-from discreet.curator.kinships import Kinships, Spot
+from discreet.curator.dummy.kinships import Kinships, Spot
 from discreet.errors import Refused
 from discreet.policy import Column, Kind, Policy, Table, fingerprint
 

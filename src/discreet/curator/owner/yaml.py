@@ -65,7 +65,7 @@ def parse(text: str) -> Node:
 
     >>> parse("age: {type: int}")
     Traceback (most recent call last):
-    discreet.curator.yaml.YamlError: a map in braces is not understood here
+    discreet.curator.owner.yaml.YamlError: a map in braces is not understood here
     >>> parse("age:\\n  lower: 0  # years").map["age"].map["lower"].value
     0
     """
