@@ -43,14 +43,18 @@ def width_of_sum(terms: Terms, confidence: Fraction) -> Fraction:
     miss = 1 - confidence
     if not kept:
         return Fraction(0)
-    apart = sum((weight * noise.width(1 - miss / len(kept)) for noise, weight in kept), Fraction(0))
     if len(kept) == 1 or float(miss) < _LEAST_MISS or not all(_known(noise) for noise, _ in kept):
-        return apart
+        return _apart(kept, miss)
     simple = _dominated(kept, float(miss) / 2)
     if simple is not None and sum(weight for _, weight in kept) <= _NARROW * simple:
-        return min(apart, simple)
-    together = _convolved(kept, float(miss) / 2)
+        return simple
+    together, apart = _convolved(kept, float(miss) / 2), _apart(kept, miss)
     return apart if together is None else min(apart, together)
+
+
+def _apart(terms: Terms, miss: Fraction) -> Fraction:
+    """Each noise within a width of its own."""
+    return sum((weight * noise.width(1 - miss / len(terms)) for noise, weight in terms), Fraction(0))
 
 
 def _dominated(terms: Terms, miss: float) -> Fraction | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Final
 
 from discreet.accounting.rounding import NEAREST, context, decimal
@@ -56,11 +57,11 @@ class DiscreteLaplace:
 
     def width(self, confidence: Number) -> int:
         """The least t with P(|Z| ≤ t) ≥ confidence."""
-        return _width(self.tail, confidence, float(self.scale))
+        return self.least(_spare(confidence)) - 1
 
     def least(self, limit: Decimal) -> int:
         """The least m ≥ 1 with P(Z ≥ m) ≤ limit."""
-        return _least(self.tail, limit, float(self.scale))
+        return _least(self.tail, limit, -float(self.scale) * (_ln(limit) + math.log(2)))
 
     @property
     def variance(self) -> float:
@@ -82,11 +83,14 @@ class DiscreteGaussian:
 
     def width(self, confidence: Number) -> int:
         """The least t with P(|Z| ≤ t) ≥ confidence."""
-        return _width(self.tail, confidence, math.sqrt(self.spread))
+        return self.least(_spare(confidence)) - 1
 
     def least(self, limit: Decimal) -> int:
         """The least m ≥ 1 with P(Z ≥ m) ≤ limit."""
-        return _least(self.tail, limit, math.sqrt(self.spread))
+        sigma = math.sqrt(self.spread)
+        if limit < Decimal("1e-12"):
+            return _least(self.tail, limit, sigma * math.sqrt(-2 * _ln(limit)))
+        return _least(self.tail, limit, -sigma * NormalDist().inv_cdf(min(float(limit), 0.5)))
 
 
 Noise = DiscreteLaplace | DiscreteGaussian
@@ -103,21 +107,31 @@ def _complement(bounds: Bounds) -> Bounds:
     return max(NEAREST.subtract(NEAREST.subtract(1, high), _SLIP), Decimal(0)), above
 
 
-def _width(tail: Callable[[int], Bounds], confidence: Number, guess: float) -> int:
-    spare = decimal(1 - probability(confidence, "confidence"))
-    return _least(tail, NEAREST.divide(spare, 2), guess) - 1
+def _spare(confidence: Number) -> Decimal:
+    """What may lie on each side of a width."""
+    return NEAREST.divide(decimal(1 - probability(confidence, "confidence")), 2)
 
 
 def _least(tail: Callable[[int], Bounds], limit: Decimal, guess: float) -> int:
-    """The least m ≥ 1 with tail(m) ≤ limit, by doubling and halving."""
-    high = max(1, math.ceil(2 * guess))
-    while tail(high)[1] > limit:
-        high *= 2
-    low = 0
+    """The least m ≥ 1 with tail(m) ≤ limit: from a guess outwards by doubling, then by halving. Guesses are near."""
+    start = max(1, math.floor(min(guess, 1e300)))
+    step, low, high = 1, 0, start
+    if tail(start)[1] <= limit:
+        while high > 1 and tail(max(high - step, 1))[1] <= limit:
+            high, step = max(high - step, 1), 2 * step
+        low = max(high - step, 0)
+    else:
+        while tail(start + step)[1] > limit:
+            step *= 2
+        low, high = (start if step == 1 else start + step // 2), start + step
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if tail(middle)[1] <= limit else (middle, high)
     return high
+
+
+def _ln(limit: Decimal) -> float:
+    return float(NEAREST.ln(limit))
 
 
 def _summed_tail(spread: Fraction, least: int) -> Bounds:
