@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from discreet.cli.audit import FOUND
 from discreet.cli.output import draw, json_option, progress, table, tell_program
 
 
@@ -15,10 +16,10 @@ from discreet.cli.output import draw, json_option, progress, table, tell_program
               show_default=True, help="Of each finding.")  # fmt: skip
 @click.option("--twins", is_flag=True, help="Audit the correct twins instead.")
 @json_option
-def zoo(samples: int | None, confidence: float, twins: bool, as_json: bool) -> None:
+def zoo(samples: int | None, confidence: float, twins: bool, as_json: bool) -> int:
     """Audit mechanisms that break their claim in ways that real systems have: all should be caught.
 
-    Exits with 1 if one escapes, or if a correct twin is accused.
+    Exit codes: 0 all as it should be, 6 one escaped, or a correct twin is accused.
     """
     from discreet.audit.blackbox import estimate
     from discreet.audit.outputs import batch
@@ -44,7 +45,8 @@ def zoo(samples: int | None, confidence: float, twins: bool, as_json: bool) -> N
         _draw(found, twins=twins)
     wrong = [specimen.name for specimen, verdict in found if verdict.violated == twins]
     if wrong:
-        raise click.ClickException(f"{'accused' if twins else 'escaped'}: {', '.join(wrong)}")
+        click.echo(f"{'accused' if twins else 'escaped'}: {', '.join(wrong)}", err=True)
+    return FOUND if wrong else 0
 
 
 def _plain(specimen: Any, verdict: Any) -> dict[str, Any]:

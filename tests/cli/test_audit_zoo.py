@@ -1,0 +1,37 @@
+"""`discreet audit zoo`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from discreet.audit.zoo import ZOO
+from tests.cli.runs import run
+
+
+@pytest.mark.long
+def test_all_are_caught_and_told() -> None:
+    done = run("audit", "zoo")
+    assert all(specimen.name in done.stdout for specimen in ZOO)
+    assert f"{len(ZOO)} of {len(ZOO)} caught" in done.stdout
+
+
+def test_what_escapes_is_named() -> None:
+    """With a few samples some escape: that is no success."""
+    done = run("audit", "zoo", "--samples", "1000", "--json", code=6)
+    found = json.loads(done.stdout)
+    assert [item["mechanism"] for item in found] == [specimen.name for specimen in ZOO]
+    escaped = [item["mechanism"] for item in found if not item["violated"]]
+    assert escaped
+    assert "a tenth less noise" in done.stderr
+
+
+def test_twins_are_not_accused() -> None:
+    done = run("audit", "zoo", "--twins", "--samples", "2000", "--confidence", "0.99999999")
+    assert f"0 of {len(ZOO)} accused" in done.stdout
+
+
+def test_wrong_use_is_told() -> None:
+    run("audit", "zoo", "--samples", "5", code=2)
+    run("audit", "zoo", "--confidence", "1", code=2)
