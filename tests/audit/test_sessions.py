@@ -71,7 +71,7 @@ def test_a_session_tells_no_more_than_its_budget_allows(budget: str) -> None:
 @pytest.mark.parametrize("budget", HEADS)
 def test_fifty_adaptive_questions_many_times(budget: str) -> None:
     policy = policy_of(TABLE, head=HEADS[budget])
-    found = compared(policy, 1500, 50, 1 - 1e-7)
+    found = compared(policy, 400, 50, 1 - 1e-7)
     assert not found.violated, str(found)
     middle, low, high = found.advantage
     assert low <= found.claim.advantage
