@@ -90,6 +90,19 @@ def test_rho_of_pure_holds_for_prices_far_below_the_accepted_ones() -> None:
         assert rho_of_pure(epsilon) <= epsilon**2 / 2
 
 
+@pytest.mark.parametrize("digits", range(18, 60))
+def test_rho_of_pure_holds_for_prices_with_endless_digits(digits: int) -> None:
+    """Where 1 − e^−ε loses digits, the result would fall below the truth, ε²/2·(1 − ε²/12) or more."""
+    for epsilon in (Fraction(7, 3 * 10**digits), Fraction(97, 11 * 10**digits)):
+        assert epsilon**2 / 2 * (1 - epsilon**2 / 12) <= rho_of_pure(epsilon) <= epsilon**2 / 2
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**50), Fraction(1, 10**400)])
+def test_a_budget_too_small_for_any_rho_grants_none(epsilon: Fraction) -> None:
+    """Rounded down, its ρ would be below 0."""
+    assert rho_of_epsilon(epsilon, Fraction(1, 10**300)) == 0
+
+
 @pytest.mark.parametrize("epsilon", ["1e-6", "0.01", "0.1", "0.5", "1", "2", "5", "20", "100"])
 def test_randomised_response_stays_below_its_line(epsilon: str) -> None:
     """The theorem itself: D_α ≤ α·ε·tanh(ε/2) for every order, with equality as α → 1."""

@@ -94,6 +94,12 @@ def test_charges_round_up_and_grants_round_down() -> None:
     assert charged(Fraction(1, 3)) == granted(Fraction(1, 3)) + 1
 
 
+def test_a_third_of_a_unit_costs_a_whole_one_in_every_currency() -> None:
+    """Otherwise endless charges would fit that are each too small to be seen."""
+    assert PureFilter(total=1).admit(Pure(UNIT / 3)).units == (1,)
+    assert ConcentratedFilter(rho=1, delta=1).admit(Concentrated(UNIT / 3, UNIT / 3)).units == (1, 1)
+
+
 # What may be charged to which budget
 
 

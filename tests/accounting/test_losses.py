@@ -120,6 +120,12 @@ def test_parallel_releases_cost_the_largest_and_no_more_than_all(some: list[Loss
         assert most.concentrated().rho <= total.concentrated().rho
 
 
+@law
+@given(st.lists(pures, min_size=1, max_size=8))
+def test_parallel_pure_releases_cost_the_largest(some: list[Pure]) -> None:
+    assert parallel(*some) == Pure(max(loss.epsilon for loss in some))
+
+
 def test_nothing_costs_nothing() -> None:
     assert compose() == parallel() == Pure(0)
     assert epsilon_of(compose(), 1e-6) == 0

@@ -200,3 +200,14 @@ def test_a_grant_in_the_ledgers_units() -> None:
     assert 0 < rho < BOTH.limits[0]
     assert delta == UNITS // (6 * 10**6)
     assert BOTH.share_limits(BOTH.epsilon) == BOTH.limits
+
+
+def test_a_balance_rounds_what_is_spent_up_and_what_is_granted_and_left_down() -> None:
+    grant = Grant.of(Fraction(1), Fraction(1, 10**6))
+    spent = (1_234567_890123_456789_012, 123456_789012_345678)
+    balance = grant.balance(grant.limits, spent, grant.epsilon)
+    assert (balance.spent.rho, balance.spent.delta) == (0.00123456789012346, 1.23456789012346e-7)
+    whole, left = Fraction(grant.limits[0], UNITS), Fraction(grant.limits[0] - spent[0], UNITS)
+    for shown, exact in [(balance.total.rho, whole), (balance.remaining.rho, left)]:
+        assert shown is not None
+        assert exact * (1 - Fraction(1, 10**13)) < Fraction(shown) <= exact

@@ -75,6 +75,21 @@ def test_the_dearest_are_counted_in_each_currency_by_itself(lines: Lines, most: 
     assert dearest(lines, most, 2) == (worst_unit(lines, most, 0), worst_unit(lines, most, 1))
 
 
+@pytest.mark.parametrize("wrong", [{"most": 0}, {"most": -1}, {"most": True}, {"part": 1}, {"partition": None}])
+def test_a_portion_that_cannot_be_is_not_read(wrong: Record) -> None:
+    """A unit that is in no part at all would pay for nothing."""
+    told: Record = {"partition": "p", "part": "A", "most": 1}
+    assert Portion.read(told).fields() == told
+    with pytest.raises(ValueError, match="a portion names"):
+        Portion.read({**told, **wrong})
+
+
+@pytest.mark.parametrize("price", [(1,), (1, 1, 1)])
+def test_a_line_is_not_paid_in_another_currency(price: Amounts) -> None:
+    with pytest.raises(ValueError, match="zip"):
+        paid({"A": (2, 2)}, about("p"), price)
+
+
 def test_lines_of_the_same_name_in_two_partitions_are_two_lines(path: Path) -> None:
     with hurried(path) as book:
         for partition in ("p", "q"):

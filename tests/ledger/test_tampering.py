@@ -322,6 +322,18 @@ def test_a_forged_record_does_not_add_up(copied: Path, kind: str, values: Record
     assert not verify(copied).sound
 
 
+def test_an_amount_that_no_budget_counts_is_found(copied: Path) -> None:
+    """A pure budget has no second currency that a loss could hide in."""
+    number = first(copied, "charge")
+
+    def more(at: int, record: Record) -> None:
+        if at == number:
+            record["loss"] = [*record["loss"], "1"]
+
+    forge(copied, more)
+    assert not verify(copied).sound
+
+
 @pytest.mark.parametrize("key", ["spent", "limits", "loss", "charge", "digest", "version", "v", "kind", "shares"])
 def test_a_missing_key_is_found(copied: Path, key: str) -> None:
     def edit(_: int, record: Record) -> None:

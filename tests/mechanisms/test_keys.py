@@ -75,6 +75,15 @@ def test_the_threshold_turns_where_delta_meets_the_tail() -> None:
 
 
 @pytest.mark.parametrize("groups", GROUPS)
+def test_the_threshold_of_a_delta_with_hundreds_of_zeros(groups: int) -> None:
+    """1 − (1 − δ)^(1/groups) takes as many digits more."""
+    found = KeySelection(delta=Fraction(1, 10**300), max_groups=groups, epsilon=1).threshold
+    with mpmath.workdps(700):
+        limit = mpmath.mpf(10) ** -300
+        assert appears(found, groups=groups, epsilon=1) <= limit < appears(found - 1, groups=groups, epsilon=1)
+
+
+@pytest.mark.parametrize("groups", GROUPS)
 def test_all_unique_keys_of_a_unit_together_show_with_probability_delta_at_most(groups: int) -> None:
     mechanism = KeySelection(delta=1e-6, epsilon=1, max_groups=groups)
     assert 1 - (1 - mechanism.chance(1)) ** groups <= 1e-6
