@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
@@ -89,6 +88,6 @@ class KeySelection:
 
 def _each(delta: Fraction, groups: int) -> Decimal:
     """1 − (1 − δ)^(1/groups), rounded down: what each of so many keys may show with."""
-    wide = context(150 + math.ceil(-math.log10(delta)))
+    wide = context(151 + len(str(delta.denominator)) - len(str(delta.numerator)))
     each = wide.subtract(1, wide.exp(wide.divide(wide.ln(decimal(1 - delta, wide)), groups)))
     return context(40, ROUND_FLOOR).multiply(each, Decimal("0.9999999999999999999999999"))
