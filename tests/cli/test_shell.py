@@ -11,6 +11,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import date
@@ -50,6 +51,14 @@ from tests.curator.test_answers import answer
 from tests.curator.worlds import hospital
 
 COUNT = "SELECT COUNT(*) AS n FROM patients"
+
+
+@pytest.fixture(autouse=True)
+def heeds_ctrl_c() -> Iterator[None]:
+    """Also where whoever runs the tests does not: background jobs ignore it, and so would all that they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="module")
@@ -544,7 +553,7 @@ class Slow:
     def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
         try:
             os.kill(os.getpid(), signal.SIGINT)
-            signal.pause()
+            time.sleep(10)
         except KeyboardInterrupt:
             raise RuntimeError("Query interrupted") from None  # as DuckDB does
         raise AssertionError(query, seconds)
@@ -573,7 +582,7 @@ def test_an_interrupted_question_stays_charged_and_the_shell_says_so(
 def test_before_the_charge_nothing_is_lost(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         os.kill(os.getpid(), signal.SIGINT)
-        signal.pause()
+        time.sleep(10)
 
     monkeypatch.setattr(session.curator, "preview", interrupted)
     with pytest.raises(Interrupted, match="nothing was charged"):
