@@ -284,6 +284,27 @@ def test_a_budget_that_is_used_up_says_so() -> None:
         assert "n ±" in caught.value.fix
 
 
+def outcome(curator: Curator, text: str, error: Any) -> str:
+    try:
+        return "priced" if curator.preview(text, error=error).loss.concentrated().rho > 0 else "free"
+    except Refused as refused:
+        return refused.code
+
+
+@pytest.mark.parametrize("budget", BOTH)
+@pytest.mark.parametrize("error", [1e-300, 1e-9, 1e9, 1e300, 10**400, Fraction(1, 10**400)])
+@pytest.mark.parametrize(
+    "item", ["COUNT(*)", "SUM(x)", "AVG(x)", "AVG(x) - SUM(x)", "MEDIAN(x)", "HISTOGRAM(x, 3)", "SUM(x) * 1000000"]
+)
+def test_absurd_errors_have_a_price_or_are_refused(budget: str, error: Any, item: str) -> None:
+    with asking(budget) as curator:
+        assert outcome(curator, f"SELECT {item} AS v FROM t", error) in (
+            "priced",
+            "accuracy-unreachable",
+            "price-invalid",
+        )
+
+
 # in the text
 
 

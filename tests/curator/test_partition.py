@@ -21,6 +21,7 @@ from discreet.curator.question import Call
 from discreet.curator.state import refresh
 from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted, Refused
+from discreet.lab.hospital import build
 from discreet.sql.part import Part
 from tests.curator.children import heard, start
 from tests.curator.parts import (
@@ -293,6 +294,25 @@ def replaced(step: Step, rows: Rows) -> Step:
 
 
 # kept answers, and parts that are not mistaken for each other
+
+
+def test_a_preview_tells_what_would_be_charged_and_how_often_it_fits(four: Curator) -> None:
+    """Another part has paid more already: asking is free, as often as that lasts."""
+    parts = four.table("visits").partition("ward")
+    parts["A"].count(epsilon=1, fresh=True)
+    ahead = parts["B"].preview.count(epsilon=0.5)
+    assert ahead.loss == Pure(Fraction(1, 2))
+    assert ahead.notes[0].startswith("charged now: ε 0,")
+    assert parts["B"].count(epsilon=0.5, fresh=True).loss == Pure(0)
+    whole, part = four.table("visits").preview.count(epsilon=0.5).more, parts["B"].preview.count(epsilon=0.5).more
+    assert whole is not None
+    assert part == whole + 1
+
+
+def test_a_preview_of_a_part_makes_no_copy(tmp_path: Path) -> None:
+    with discreet.open(build(tmp_path)) as hospital:
+        hospital.table("visits").partition("ward")["ICU"].preview.count(epsilon=0.1)
+        assert not list(tmp_path.rglob("*.duckdb"))
 
 
 def test_a_kept_answer_about_a_part_is_free(four: Curator) -> None:

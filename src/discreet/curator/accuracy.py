@@ -227,13 +227,18 @@ def smallest(error: Callable[[Fraction], float], wanted: Fraction, power: int) -
         low, high = (low, guess) if found <= wanted else (guess, high)
         if not 0 < found < math.inf:
             break
-        near = float(guess) * (found / float(wanted)) ** power * (1.005, 0.995)[tried % 2]
-        guess = rounded_up(min(max(Fraction(near), low), high))
+        near = math.log(guess) + power * (math.log(found) - _log(wanted)) + (0.005, -0.005)[tried % 2]
+        guess = rounded_up(Fraction(math.exp(min(max(near, math.log(low)), math.log(high)))))
         if not low < guess < high:
             break
     while low < (middle := rounded_up(Fraction(math.sqrt(low * high)))) < high:
         low, high = (low, middle) if error(middle) <= wanted else (middle, high)
     return high
+
+
+def _log(number: Fraction) -> float:
+    """A logarithm of numbers that no float holds, too."""
+    return math.log(number.numerator) - math.log(number.denominator)
 
 
 def rounded_up(amount: Fraction, digits: int = DIGITS) -> Fraction:

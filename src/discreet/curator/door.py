@@ -178,7 +178,8 @@ class Curator:
     def _preview(self, asked: Question, analyst: str | None) -> Preview:
         noises = tuple(noise.noises for noise in asked.offer.bought)
         kept = self._kept(asked) if asked.plan.releases else None
-        portion = None if asked.part is None else _portion(asked.part, self._engine(asked.version))
+        opened = self._given or self._engines.get(asked.version)  # a preview makes no copy: then lines are not known
+        portion = None if asked.part is None or opened is None else _portion(asked.part, opened)
         notes = asked.notes
         if portion is not None and kept is None:
             cost = price_words(self._ledger.cost(asked.loss, portion), self._guarantee)
@@ -229,7 +230,7 @@ class Curator:
 
     def stored(self, table: str) -> dict[str, str]:
         """The columns of a public table, with the engine's types."""
-        if not self.policy.tables[table].is_public:
+        if table not in self.policy.tables or not self.policy.tables[table].is_public:
             raise Refused("unknown-table", "that is no public table", "see tables() for what is known of the others")
         return self._engine(self._ledger.data_version).schema(table)
 
@@ -417,8 +418,10 @@ class Curator:
 
 def _portion(part: Part, engine: Engine) -> Portion:
     """A part in the ledger: other rows, other copies and other partitions are never mistaken for it."""
-    partition = hashlib.sha256(repr((engine.copy, part.table, part.column, part.most)).encode()).hexdigest()[:32]
-    return Portion(partition, part.label, part.most)
+    with suppress(Exception):
+        partition = repr((engine.copy, part.table, part.column, part.most))
+        return Portion(hashlib.sha256(partition.encode()).hexdigest()[:32], part.label, part.most)
+    raise QueryFailed(UNREADABLE, "ask the owner to run `discreet check`")
 
 
 def open(  # noqa: A001  (discreet.open is what people write)
