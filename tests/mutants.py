@@ -9,39 +9,99 @@ printed as a diff with its number, and `--only` runs it again. docs/mutants.md s
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import random
+import resource
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from enum import Enum
+from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
 from queue import SimpleQueue
 
+import pytest
+
 from tests.faults import Mutant, mutants
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parent.parent
 BASE = "src/discreet/"
 LEDGER = ["tests/ledger/test_tampering.py", "tests/ledger/test_spending.py", "tests/ledger/test_budgets.py"]
-DOOR = ["tests/curator/test_answers.py", "tests/curator/test_door.py"]
+OPENED = ["tests/ledger/test_opening.py", "tests/ledger/test_answers.py", *reversed(LEDGER)]
+DOOR = ["tests/curator/test_door.py"]
+PATIENCE = 8
+"""Seconds on the clock, for one of the processor, until a mutant is taken to hang."""
+LEAST = 5
+"""Seconds of the processor that a mutant has at least."""
 TESTS: dict[str, list[str]] = {
+    "noise/__init__.py": ["tests/noise/test_public.py"],
+    "noise/bits.py": ["tests/noise/test_bits.py", "tests/noise/test_forks.py"],
+    "noise/integer.py": ["tests/noise/test_integer.py"],
+    "noise/interval.py": ["tests/noise/test_interval.py"],
+    "noise/race.py": ["tests/noise/test_race.py"],
+    "noise/samplers.py": ["tests/noise/test_samplers.py", "tests/noise/test_public.py"],
+    "noise/uniform.py": ["tests/noise/test_uniform.py"],
+    "accounting/combination.py": ["tests/accounting/test_combination.py"],
+    "accounting/conversion.py": ["tests/accounting/test_conversion.py", "tests/accounting/test_losses.py"],
+    "accounting/curves.py": ["tests/accounting/test_curves.py", "tests/golden/test_accounting.py"],
+    "accounting/distributions.py": ["tests/accounting/test_distributions.py", "tests/accounting/test_combination.py"],
+    "accounting/filters.py": ["tests/accounting/test_filters.py"],
+    "accounting/losses.py": ["tests/accounting/test_losses.py", "tests/golden/test_accounting.py"],
+    "accounting/rounding.py": ["tests/accounting/test_rounding.py"],
+    "accounting/spectrum.py": ["tests/accounting/test_spectrum.py"],
+    "mechanisms/arrays.py": ["tests/mechanisms/test_arrays.py"],
+    "mechanisms/estimate.py": ["tests/mechanisms/test_estimate.py"],
+    "mechanisms/exponential.py": ["tests/mechanisms/test_exponential.py"],
+    "mechanisms/gaussian.py": ["tests/mechanisms/test_gaussian.py"],
+    "mechanisms/grid.py": ["tests/mechanisms/test_grid.py"],
+    "mechanisms/histogram.py": ["tests/mechanisms/test_histogram.py"],
+    "mechanisms/keys.py": ["tests/mechanisms/test_keys.py"],
+    "mechanisms/laplace.py": ["tests/mechanisms/test_laplace.py"],
+    "mechanisms/means.py": ["tests/mechanisms/test_means.py"],
+    "mechanisms/noisymax.py": ["tests/mechanisms/test_noisymax.py"],
+    "mechanisms/permute.py": ["tests/mechanisms/test_permute.py"],
+    "mechanisms/quantile.py": ["tests/mechanisms/test_quantile.py"],
+    "mechanisms/response.py": ["tests/mechanisms/test_response.py"],
+    "mechanisms/selection.py": ["tests/mechanisms/test_selection.py"],
+    "mechanisms/sums.py": ["tests/mechanisms/test_sums.py"],
+    "mechanisms/threshold.py": ["tests/mechanisms/test_threshold.py"],
+    "mechanisms/variance.py": ["tests/mechanisms/test_variance.py"],
+    "mechanisms/additive.py": [
+        "tests/mechanisms/test_arrays.py",
+        "tests/mechanisms/test_gaussian.py",
+        "tests/mechanisms/test_laplace.py",
+    ],
+    "mechanisms/column.py": [
+        "tests/mechanisms/test_arrays.py",
+        "tests/mechanisms/test_sums.py",
+        "tests/mechanisms/test_means.py",
+    ],
+    "mechanisms/payment.py": ["tests/mechanisms/test_sums.py", "tests/mechanisms/test_means.py"],
     "ledger/portions.py": ["tests/ledger/test_portions.py"],
     "ledger/state.py": [*LEDGER, "tests/ledger/test_portions.py"],
     "ledger/grant.py": [*reversed(LEDGER), "tests/ledger/test_portions.py"],
-    "accounting/filters.py": ["tests/accounting/test_filters.py"],
-    "accounting/losses.py": ["tests/accounting/test_losses.py", "tests/golden/test_accounting.py"],
-    "accounting/conversion.py": ["tests/accounting/test_conversion.py", "tests/accounting/test_losses.py"],
-    "mechanisms/laplace.py": ["tests/mechanisms/test_laplace.py"],
-    "mechanisms/keys.py": ["tests/mechanisms/test_keys.py"],
-    "noise/integer.py": ["tests/noise/test_integer.py"],
-    "curator/price.py": [*DOOR, "tests/curator/test_accuracy.py"],
+    "ledger/codec.py": OPENED,
+    "ledger/drawing.py": OPENED,
+    "ledger/entries.py": OPENED,
+    "ledger/files.py": ["tests/ledger/test_backups.py", *OPENED],
+    "ledger/ledger.py": [*OPENED, "tests/ledger/test_portions.py"],
+    "ledger/problems.py": OPENED,
+    "ledger/store.py": [*OPENED, "tests/ledger/test_backups.py", "tests/ledger/test_torn.py"],
+    "ledger/verify.py": [*LEDGER, "tests/ledger/test_portions.py"],
+    "curator/door.py": [*DOOR, "tests/curator/test_state.py", "tests/curator/test_fluent.py"],
+    "curator/price.py": ["tests/curator/test_price.py", *DOOR, "tests/curator/test_accuracy.py"],
     "curator/question.py": [*DOOR, "tests/curator/test_accuracy.py"],
     "curator/draw.py": DOOR,
+    "curator/kept.py": DOOR,
+    "curator/accuracy.py": ["tests/curator/test_accuracy.py"],
+    "curator/intervals.py": ["tests/curator/test_intervals.py"],
     "sql/part.py": ["tests/curator/test_partition.py"],
 }
 """The tests that belong to a file, the quickest first."""
@@ -64,50 +124,81 @@ class End(Enum):
     LATE = "killed by the time limit"
 
 
-def tested(tree: Path, tests: Sequence[str], seconds: float) -> End:
+WARM = ("duckdb", "hypothesis.strategies", "mpmath", "numpy", "polars", "pyarrow", "rich", "scipy.stats", "sqlglot")
+"""What tests import, imported once: a run is a fork, and a mutant costs little more than its tests."""
+
+
+def _run(tree: Path, tests: Sequence[str], seconds: int, keep: bool) -> None:
+    os.setsid()
+    # not by the clock: a busy machine is no fault
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    silence = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(silence, stream)
+    os.chdir(tree)
+    for name in [name for name in sys.modules if name.partition(".")[0] in {"tests", "discreet"}]:
+        del sys.modules[name]
+    sys.path[:] = [str(tree / "src"), *(folder for folder in sys.path if Path(folder).resolve() != ROOT)]
+    os.environ |= {"PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    sys.dont_write_bytecode = not keep
+    given = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not long"]
+    os._exit(pytest.main([*given, "-W", "ignore::pytest.PytestAssertRewriteWarning", *tests]))
+
+
+def end_of(tree: Path, tests: Sequence[str], seconds: int, *, keep: bool = False) -> End:
     # failures that Hypothesis remembers of another mutant would decide about this one
     shutil.rmtree(tree / ".hypothesis", ignore_errors=True)
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not long"]
-    paths = {**os.environ, "PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    with subprocess.Popen(
-        [*command, *tests],
-        cwd=tree,
-        env=paths,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as run:
-        try:
-            return End.KILLED if run.wait(seconds) else End.SURVIVED
-        except subprocess.TimeoutExpired:
-            return End.LATE
-        finally:
-            if run.poll() is None:
-                os.killpg(run.pid, signal.SIGKILL)
+    run = get_context("fork").Process(target=_run, args=(tree, tests, seconds, keep))
+    run.start()
+    run.join(PATIENCE * seconds)
+    if run.exitcode is None:  # it waits for what will never come
+        assert run.pid is not None
+        os.killpg(run.pid, signal.SIGKILL)
+        run.join()
+        return End.LATE
+    if run.exitcode in {-signal.SIGXCPU, -signal.SIGKILL}:
+        return End.LATE
+    return End.KILLED if run.exitcode else End.SURVIVED
 
 
-def ends(path: str, chosen: Sequence[Mutant], tests: Sequence[str], seconds: float, jobs: int) -> list[End]:
+def unchanged(path: str, tree: Path, tests: Sequence[str]) -> float:
+    """What the tests need of the processor without any mutant; leaves all bytecode in the tree but that of the file."""
+    before = _used()
+    if end_of(tree, tests, 600, keep=True) is not End.SURVIVED:
+        raise SystemExit(f"the tests of {path} fail without any mutant: mend them first")
+    for stale in (tree / path).parent.glob(f"__pycache__/{Path(path).stem}.*"):
+        stale.unlink()
+    return _used() - before
+
+
+def _used() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def ends(
+    path: str, chosen: Sequence[Mutant], tests: Sequence[str], seconds: int | None, jobs: int
+) -> Iterator[tuple[Mutant, End]]:
     trees: SimpleQueue[Path] = SimpleQueue()
 
     def end(mutant: Mutant) -> End:
         tree = trees.get()
         try:
             (tree / path).write_text(mutant.text, encoding="utf-8")
-            return tested(tree, tests, seconds)
+            return end_of(tree, tests, limit)
         finally:
             (tree / path).write_text(mutant.source, encoding="utf-8")
             trees.put(tree)
 
     with ExitStack() as stack:
         copies = [stack.enter_context(copied()) for _ in range(jobs)]
+        needed = max(unchanged(path, tree, tests) for tree in copies)
+        limit = seconds or max(LEAST, math.ceil(3 * needed))
+        print(f"{path}: {needed:.1f} s without any mutant", flush=True)
         for tree in copies:
             trees.put(tree)
-        if (found := tested(copies[0], tests, seconds / 2)) is not End.SURVIVED:
-            raise SystemExit(
-                f"{path} without any mutant is {found.value}: mend its tests, or give twice their --seconds"
-            )
         with ThreadPoolExecutor(jobs) as pool:
-            return list(pool.map(end, chosen))
+            yield from zip(chosen, pool.map(end, chosen), strict=True)
 
 
 def main() -> None:
@@ -119,9 +210,15 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=40, help="how many mutants of each file")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, nargs="+", help="the mutants with these numbers")
-    parser.add_argument("--seconds", type=float, default=120, help="after which a mutant counts as killed")
+    parser.add_argument(
+        "--seconds",
+        type=int,
+        help="of the processor, after which a mutant counts as killed; else three times what its tests need",
+    )
     parser.add_argument("--jobs", type=int, default=1, help="how many at the same time")
     given = parser.parse_args()
+    for name in WARM:
+        import_module(name)
     for path in given.files:
         tests = given.tests or TESTS.get(path.removeprefix(BASE))
         if tests is None:
@@ -129,12 +226,13 @@ def main() -> None:
         every = mutants((ROOT / path).read_text(encoding="utf-8"))
         sample = random.Random(given.seed).sample(every, min(given.sample, len(every)))
         chosen = [every[number] for number in given.only] if given.only else sample
-        found = ends(path, chosen, tests, given.seconds, given.jobs)
-        lived, late = found.count(End.SURVIVED), found.count(End.LATE)
-        print(f"{path}: {len(found) - lived} of {len(found)} killed, {late} by the time limit ({len(every)} in all)")
-        for mutant, end in zip(chosen, found, strict=True):
-            if end is not End.KILLED:
-                print(f"  {mutant.number} {end.value}\n{mutant.diff}", flush=True)
+        counts = Counter[End]()
+        for mutant, found in ends(path, chosen, tests, given.seconds, given.jobs):
+            counts[found] += 1
+            if found is not End.KILLED:
+                print(f"  {mutant.number} {found.value}\n{mutant.diff}", flush=True)
+        told = ", ".join(f"{counts[end]} {end.value}" for end in End)
+        print(f"{path}: {len(chosen)} of {len(every)} tried: {told}", flush=True)
 
 
 if __name__ == "__main__":

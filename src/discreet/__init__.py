@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discreet import accounting as accounting
     from discreet import mechanisms as mechanisms
+    from discreet.client import connect as connect
     from discreet.curator.answers import Answer as Answer
     from discreet.curator.answers import Preview as Preview
     from discreet.curator.door import Curator as Curator
@@ -25,6 +26,7 @@ __all__ = [
     "QueryFailed",
     "Refused",
     "accounting",
+    "connect",
     "mechanisms",
     "open",
 ]
@@ -37,6 +39,7 @@ _HOMES = {
     "QueryFailed": "errors",
     "Refused": "errors",
     "accounting": "",
+    "connect": "client",
     "mechanisms": "",
     "open": "curator.door",
     "load_ipython_extension": "notebook",

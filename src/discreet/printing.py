@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from typing import Any, Final
+
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def printable(text: str) -> str:
@@ -13,6 +21,40 @@ def printable(text: str) -> str:
     """
     joined = " ".join(text.split())
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in joined)
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON can carry it: dates in ISO's form, null for numbers that are none.
+
+    >>> plain({"day": date(2026, 1, 2), "n": (1, math.nan)})
+    {'day': '2026-01-02', 'n': [1, None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, date):
+        return value.isoformat()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def inert(value: object) -> object:
+    """A value that no spreadsheet takes for a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def csv_text(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """A table for spreadsheets.
+
+    >>> csv_text(["a", "b"], [{"a": 1, "b": "=SUM(A1)"}])
+    "a,b\\n1,'=SUM(A1)\\n"
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: inert(value) for name, value in row.items()})
+    return text.getvalue()
 
 
 def at_least(value: float) -> str:

@@ -11,9 +11,12 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
 from random import Random
+from typing import Any
 
+import numpy as np
 import pytest
 
+from discreet.accounting import combination
 from discreet.accounting.combination import Terms, width_of_sum
 from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace, Noise
 
@@ -243,3 +246,87 @@ def test_nearly_certain_widths_are_added_up() -> None:
     terms = weighted(laplace(5, 5), 1, 1)
     confidence = 1 - Fraction(1, 10**9)
     assert width_of_sum(terms, confidence) == 2 * terms[0][0].width(1 - Fraction(1, 2 * 10**9))
+
+
+def added_up(terms: Terms, confidence: Fraction) -> Fraction:
+    each = 1 - (1 - confidence) / len(terms)
+    return sum((abs(weight) * noise.width(each) for noise, weight in terms), Fraction(0))
+
+
+TINY, HUGE = Fraction(1, 10**320), Fraction(10**320)
+BEYOND_FLOATS: list[Terms] = [
+    *(((noise, Fraction(1)), (noise, weight)) for noise in (*laplace(5), *gaussian(5)) for weight in (TINY, HUGE)),
+    (*weighted(laplace(5), 1), (DiscreteLaplace(TINY), Fraction(1))),
+    (*weighted(laplace(5, 7), 1, 1), (DiscreteLaplace(Fraction(3)), TINY)),
+]
+
+
+@pytest.mark.parametrize("terms", BEYOND_FLOATS)
+def test_sizes_that_no_float_holds_are_added_up(terms: Terms) -> None:
+    for confidence in CONFIDENCES:
+        assert width_of_sum(terms, confidence) == added_up(terms, confidence)
+
+
+def test_sums_at_the_end_of_what_floats_hold_are_counted_together() -> None:
+    alone, size = weighted(laplace(5, 7, 6), 1, 1, 1), 10**60
+    scaled = tuple((noise, weight * size) for noise, weight in alone)
+    for confidence in CONFIDENCES:
+        assert width_of_sum(scaled, confidence) < added_up(scaled, confidence)
+        assert width_of_sum(scaled, confidence) / size == pytest.approx(width_of_sum(alone, confidence), abs=1e-4)
+
+
+def test_where_the_roundings_could_hide_the_miss_widths_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    terms, confidence = weighted([*laplace(5), *gaussian(5)], 1, 1), Fraction(19, 20)
+    assert width_of_sum(terms, confidence) < added_up(terms, confidence)
+    monkeypatch.setattr(combination, "_SLIP", 0.025)
+    assert width_of_sum.__wrapped__(terms, confidence) == added_up(terms, confidence)
+
+
+def continuous(noise: Noise, weight: Fraction, points: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The density of a weighted wide noise, as if it were no lattice."""
+    if isinstance(noise, DiscreteLaplace):
+        return np.asarray(np.exp(-np.abs(points) / float(noise.scale * weight)))
+    return np.asarray(np.exp(-(points**2) / float(2 * noise.spread * weight**2)))
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        weighted(laplace(1e6, 1e6), 1, 1),
+        weighted(laplace(1e6, 1.0003e6), 1, 1),
+        weighted(laplace(1e6, 2e6), 1, 1),
+        weighted(laplace(1e6, 3e6), 3, "1/2"),
+        weighted(laplace(1e6, 1e6, 2e6), 1, 1, 1),
+        weighted(gaussian(1e6, 2e6), 1, 1),
+        weighted(gaussian(1e6, 1e6, 1e6), 1, 2, 1),
+        weighted([*laplace(1e6), *gaussian(1e6)], 1, 1),
+        weighted([*laplace(1e6), *gaussian(4e6)], 1, 1),
+    ],
+    ids=str,
+)
+def test_wide_noises_have_the_width_of_continuous_ones(terms: Terms) -> None:
+    """Densities on a grid of 10⁴, convolved: to about 10⁻³."""
+    points = np.arange(-4000, 4001) * 10.0**4
+    total = np.ones(1)
+    for noise, weight in terms:
+        mass = continuous(noise, weight, points)
+        total = np.convolve(total, mass / mass.sum())
+    # each point stands for what lies half a step around it
+    beyond = np.cumsum(total[::-1])[::-1] - total / 2
+    places = (np.arange(total.size) - total.size // 2) * 10.0**4
+    for confidence in CONFIDENCES[:-1]:
+        truth = float(np.interp(-float(1 - confidence) / 2, -beyond, places))
+        assert 0.9995 * truth <= width_of_sum(terms, confidence) <= (1.002 + 0.003 * len(terms)) * truth
+
+
+@pytest.mark.parametrize("noise", [*laplace(0.001, 0.3, 1, 5, 40), *gaussian(2, 5, 40)], ids=repr)
+def test_tails_on_the_grid_are_the_exact_ones_and_no_smaller(noise: Noise) -> None:
+    """A Gaussian tail is the integral of one step more."""
+    points = np.array([*range(-30, 31), -0.5, 0.25, 29.75])
+    loose = 0 if isinstance(noise, DiscreteLaplace) else 1
+    for point, above in zip(points, combination._above(noise, points), strict=True):
+        # what lies on a point may count as lying above it
+        most = float(noise.tail(math.ceil(point) - loose)[1])
+        assert float(noise.tail(math.floor(point) + 1)[0]) <= above <= most * (1 + 1e-6) + 1e-6 * loose
+    falling = combination._above(noise, np.sort(points))
+    assert np.all(falling[1:] <= falling[:-1] * (1 + 1e-12))

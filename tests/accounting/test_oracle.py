@@ -100,16 +100,17 @@ def their_epsilon(history: list[Release], delta: float, above: bool) -> float:
     return float(total.get_epsilon_for_delta(delta))
 
 
-def test_no_random_history_costs_less_than_its_privacy_loss_distribution_says() -> None:
+@pytest.mark.parametrize("count", [120, pytest.param(1000, marks=pytest.mark.slow)])
+def test_no_random_history_costs_less_than_its_privacy_loss_distribution_says(count: int) -> None:
     """Ours holds for adaptive histories too; theirs, exact for these, is the truth between two roundings.
 
     The lower rounding is below the truth for certain, so that no draw of histories can raise a false alarm there. The
-    excess is a figure to watch: its median is 1.3, and fewer than one history in four exceeds 1.8, so that half of 300
-    do so with probability below 10⁻¹⁵.
+    excess is a figure to watch: its median is 1.3, and fewer than one history in four exceeds 1.8, so that half of 100
+    do so with probability below 10⁻⁶.
     """
     random = np.random.default_rng()
     ratios = []
-    for _ in range(300):
+    for _ in range(count):
         history, delta = [random_release(random) for _ in range(random.integers(1, 12))], random_delta(random)
         ours = epsilon_of(compose(*(release.loss for release in history)), delta)
         below, above = (their_epsilon(history, delta, side) for side in (False, True))
@@ -118,6 +119,7 @@ def test_no_random_history_costs_less_than_its_privacy_loss_distribution_says() 
         if above > 0.05:
             ratios.append(ours / above)
     print(f"ours over theirs: median {statistics.median(ratios):.3f}, largest {max(ratios):.3f}, of {len(ratios)}")
+    assert len(ratios) >= 100
     assert statistics.median(ratios) < 1.8
 
 
@@ -131,7 +133,7 @@ def renyi_epsilon(events: list[Any], delta: float, orders: list[float] = ORDERS)
 def test_gaussian_histories_cost_what_the_renyi_accountant_says() -> None:
     """The same conversion on both sides; theirs tries some orders, ours the best one, so that ours is never above."""
     random = np.random.default_rng()
-    for _ in range(150):
+    for _ in range(50):
         multipliers = [float(10**digits) for digits in random.uniform(0, 1.5, random.integers(1, 30))]
         delta = random_delta(random)
         rho = compose(*(gaussian(multiplier).loss for multiplier in multipliers)).concentrated().rho

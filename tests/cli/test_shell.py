@@ -33,7 +33,7 @@ from discreet.cli.shell.backslash import COMMANDS, obey
 from discreet.cli.shell.completion import choices
 from discreet.cli.shell.mending import mended
 from discreet.cli.shell.performing import perform
-from discreet.cli.shell.saving import csv_of
+from discreet.curator.answers.saving import csv_of
 from discreet.cli.shell.session import Interrupted, Session, Settings
 from discreet.cli.shell.statements import is_finished, split
 from discreet.cli.shell.vocabulary import KEYWORDS, Vocabulary, functions

@@ -15,7 +15,7 @@ from discreet.accounting import Concentrated, Pure
 from discreet.accounting.losses import Reach
 from discreet.curator.door import Curator
 from discreet.curator.draw import Door, blur, choose, select
-from discreet.curator.question import Call
+from discreet.curator.calls import Call
 from discreet.engines.memory import Memory
 from discreet.policy import Policy
 from discreet.sql.part import Part

@@ -17,7 +17,7 @@ import discreet
 from discreet.accounting import Pure
 from discreet.curator.door import Curator
 from discreet.curator.fluent import Rows
-from discreet.curator.question import Call
+from discreet.curator.calls import Call
 from discreet.curator.state import refresh
 from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted, Refused

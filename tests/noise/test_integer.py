@@ -122,7 +122,18 @@ def test_a_scale_too_wide_for_64_bits_is_refused_before_it_wraps() -> None:
     with pytest.raises(OverflowError, match="too fine or too wide"):
         integer.gaussian(SYSTEM, 1000, Fraction(10**14))
     with pytest.raises(OverflowError, match="too fine or too wide"):
+        # the smallest of so many gaps would fit, the largest does not
+        integer.gaussian(SYSTEM, 1000, Fraction(10**10))
+    with pytest.raises(OverflowError, match="too fine or too wide"):
         integer.gaussian(SYSTEM, 1000, Fraction(10**9, 10**9 + 7))
+
+
+def test_products_end_where_one_more_addition_could_wrap() -> None:
+    assert integer._product(3, np.empty(0, dtype=np.int64)).shape == (0,)
+    assert integer._product(1, np.array([2**62 - 1, 5])).tolist() == [2**62 - 1, 5]
+    for factor, largest in ((1, 2**62), (2**31, 2**31)):
+        with pytest.raises(OverflowError, match="too fine or too wide"):
+            integer._product(factor, np.array([0, largest]))
 
 
 def test_the_integer_construction_names_no_float() -> None:

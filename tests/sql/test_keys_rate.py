@@ -17,7 +17,8 @@ from scipy import stats
 from discreet.curator.door import Curator
 from discreet.curator.draw import Door, Select, select
 from discreet.curator.kept import Cell
-from discreet.curator.question import Call, Question
+from discreet.curator.calls import Call
+from discreet.curator.question import Question
 from discreet.engines.memory import Memory
 from discreet.mechanisms import KeySelection
 from discreet.noise import SYSTEM, Bits

@@ -26,6 +26,8 @@ CELLS: Final = 400
 """Grid cells to a standard deviation of the sum."""
 _LEAST_MISS: Final = 1e-7
 _LEAST_SIGMA: Final = 2.0
+_MOST: Final = 10**60
+"""Weights and scales up to here, and down to one part in it, have floats whose squares are floats too."""
 _NARROW: Final = Fraction(1, 50)
 """Of a width, what may be given away for a quick answer."""
 _ROOM: Final = 1 + 1e-9
@@ -43,7 +45,7 @@ def width_of_sum(terms: Terms, confidence: Fraction) -> Fraction:
     miss = 1 - confidence
     if not kept:
         return Fraction(0)
-    if len(kept) == 1 or float(miss) < _LEAST_MISS or not all(_known(noise) for noise, _ in kept):
+    if len(kept) == 1 or float(miss) < _LEAST_MISS or not all(_known(*term) for term in kept):
         return _apart(kept, miss)
     simple = _dominated(kept, float(miss) / 2)
     if simple is not None and sum(weight for _, weight in kept) <= _NARROW * simple:
@@ -74,7 +76,7 @@ def _dominated(terms: Terms, miss: float) -> Fraction | None:
         return None
     else:
         found = -NormalDist().inv_cdf(miss) * math.hypot(*sizes)
-    return Fraction(found * (1 + 1e-6)) + slack if math.isfinite(found) else None
+    return Fraction(found * (1 + 1e-6)) + slack
 
 
 def _scale(noise: Noise) -> float:
@@ -104,9 +106,12 @@ def _two_laplaces(a: float, b: float, miss: float) -> float:
     return high
 
 
-def _known(noise: Noise) -> bool:
+def _known(noise: Noise, weight: Fraction) -> bool:
     """Whether the float bounds below are close; else each noise is counted apart."""
-    return isinstance(noise, DiscreteLaplace) or float(noise.spread) >= _LEAST_SIGMA**2
+    size, least = (
+        (noise.scale, Fraction(1, _MOST)) if isinstance(noise, DiscreteLaplace) else (noise.spread, _LEAST_SIGMA**2)
+    )
+    return least <= size <= _MOST and Fraction(1, _MOST) <= weight <= _MOST
 
 
 def _deviation(noise: Noise) -> float:
@@ -115,8 +120,6 @@ def _deviation(noise: Noise) -> float:
 
 def _convolved(terms: Terms, miss: float) -> Fraction | None:
     deviations = [float(weight) * _deviation(noise) for noise, weight in terms]
-    if not all(math.isfinite(size) and size > 0 for size in deviations):
-        return None
     step = math.hypot(*deviations) / CELLS
     reach = math.ceil(20 * max(deviations) / step)
     total, beyond = np.ones(1), 0.0

@@ -122,6 +122,10 @@ def _ledger(failed: Any) -> Failure:
     return Failure(FAILED, "ledger", failed.reason, failed.fix, spent=None)
 
 
+def _unreachable(failed: Any) -> Failure:
+    return Failure(FAILED, "unreachable", failed.reason, failed.fix, spent=None)
+
+
 def _file(failed: Any) -> Failure:
     where = f"{failed.filename}: " if failed.filename else ""
     told = where + (failed.strerror or type(failed).__name__)
@@ -144,6 +148,7 @@ TELLERS: Final[dict[str, Callable[[Any], Failure]]] = {
     "discreet.policy.problems.PolicyError": _policy,
     "discreet.engines.problems.SourceError": _source,
     "discreet.ledger.problems.LedgerError": _ledger,
+    "discreet.client.problems.Unreachable": _unreachable,
     "click.exceptions.UsageError": _usage,
     "click.exceptions.ClickException": _click,
     "builtins.OSError": _file,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,15 +11,14 @@ import click
 
 from discreet.cli.failures import FAILED
 from discreet.cli.output import at_least, draw, json_option, policy_argument, printable, table, tell_program, write_new
+from discreet.printing import csv_text
 
 if TYPE_CHECKING:
-    from discreet.ledger import Entry, Report
+    from discreet.ledger import Report
 
-FIELDS: Final = ("number", "at", "analyst", "question", "epsilon", "rho", "delta", "data_version", "answered")
 HEADINGS: Final = ("no", "at", "analyst", "cost", "question", "answered")
 LONGEST: Final = 100
 """Characters of a question that are shown."""
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 @click.group(no_args_is_help=False, short_help="Show, verify, export, back up and restore the ledger.")
@@ -125,9 +122,10 @@ def _tell(report: Report, *, as_json: bool) -> int:
 
 def _entries(path: Path) -> list[dict[str, Any]]:
     from discreet.curator.state import entries
+    from discreet.curator.wire import entry_shown
     from discreet.policy import read
 
-    return [entry_dict(entry) for entry in entries(read(path))]
+    return [entry_shown(entry) for entry in entries(read(path))]
 
 
 def draw_entries(found: Sequence[dict[str, Any]]) -> None:
@@ -136,15 +134,6 @@ def draw_entries(found: Sequence[dict[str, Any]]) -> None:
         click.echo("nothing was charged yet")
         return
     draw(table(HEADINGS, [entry_words(entry) for entry in found], numbers=frozenset({"no", "cost"})))
-
-
-def entry_dict(entry: Entry) -> dict[str, Any]:
-    """An entry as plain values; amounts round up."""
-    from discreet.accounting.rounding import float_up
-
-    amounts = {name: getattr(entry.loss, name, None) for name in ("epsilon", "rho", "delta")}
-    told = {name: None if amount is None else float_up(amount) for name, amount in amounts.items()}
-    return {name: told[name] if name in told else getattr(entry, name) for name in FIELDS}
 
 
 def entry_words(entry: dict[str, Any]) -> list[str]:
@@ -167,18 +156,9 @@ def _jsonl(found: list[dict[str, Any]]) -> str:
 
 
 def _csv(found: list[dict[str, Any]]) -> str:
-    """For spreadsheets: what they would take for a formula gets a quote before it."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
-    writer.writeheader()
-    for entry in found:
-        writer.writerow({name: inert(value) for name, value in entry.items()})
-    return text.getvalue()
+    from discreet.curator.wire import ENTRY
 
-
-def inert(value: object) -> object:
-    """A value that no spreadsheet takes for a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    return csv_text(ENTRY, found)
 
 
 FORMATS: Final = {"jsonl": _jsonl, "csv": _csv}

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +13,7 @@ import click
 
 from discreet.printing import at_least as at_least
 from discreet.printing import at_most as at_most
+from discreet.printing import plain as plain
 from discreet.printing import printable as printable
 
 if TYPE_CHECKING:
@@ -45,21 +44,6 @@ def write_new(path: Path, text: str) -> None:
 def tell_program(value: object) -> None:
     """A value for programs: JSON on standard output, in ASCII whatever the terminal is."""
     click.echo(json.dumps(value, allow_nan=False))
-
-
-def plain(value: Any) -> Any:
-    """The value as JSON can carry it: dates in ISO's form, null for numbers that are none.
-
-    >>> plain({"day": date(2026, 1, 2), "n": (1, math.nan)})
-    {'day': '2026-01-02', 'n': [1, None]}
-    """
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, date):
-        return value.isoformat()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def draw(drawn: RenderableType) -> None:

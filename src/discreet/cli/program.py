@@ -27,6 +27,8 @@ COMMANDS: Final = {
     "refresh": "discreet.cli.refresh:refresh",
     "budget": "discreet.cli.budget:budget",
     "ledger": "discreet.cli.ledger:ledger",
+    "serve": "discreet.cli.serve:serve",
+    "token": "discreet.cli.token:token",
     "audit": "discreet.cli.audit:audit",
 }
 """Where each subcommand lives."""

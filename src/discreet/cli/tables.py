@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 import click
 
-from discreet.cli.output import draw, json_option, plain, policy_argument, printable, table, tell_program
-from discreet.curator.facts import column_words, limits_words, number_of
+from discreet.cli.output import draw, json_option, policy_argument, printable, table, tell_program
+from discreet.curator.facts import column_words, limits_words
 
 if TYPE_CHECKING:
     from discreet.curator.facts import Facts
-    from discreet.policy import Column
-
-LIMITS: Final = ("max_rows", "max_groups", "max_rows_per_group")
 
 
 @click.command(short_help="Show the tables and columns that may be asked about.")
@@ -24,11 +21,12 @@ LIMITS: Final = ("max_rows", "max_groups", "max_rows_per_group")
 def tables(policy: Path, as_json: bool) -> None:
     """Show what POLICY tells analysts: tables, columns, types, bounds, keys and limits. No data is read."""
     from discreet.curator.door import open as open_curator
+    from discreet.curator.wire import facts_written
 
     with open_curator(policy) as curator:
         found = curator.tables()
     if as_json:
-        tell_program(plain({"tables": {name: facts_dict(facts) for name, facts in found.items()}}))
+        tell_program({"tables": {name: facts_written(facts) for name, facts in found.items()}})
         return
     draw_tables(found)
 
@@ -40,26 +38,6 @@ def draw_tables(found: Mapping[str, Facts]) -> None:
         click.echo(f"{click.style(printable(name), bold=True)}  {limits_words(facts)}")
         if facts.columns:
             _draw_columns(facts)
-
-
-def facts_dict(facts: Facts) -> dict[str, Any]:
-    """A table for programs; a public one has no limits."""
-    limits = {name: None if facts.public else getattr(facts, name) for name in LIMITS}
-    columns = {name: column_dict(column) for name, column in facts.columns.items()}
-    return {"public": facts.public, "unit": facts.unit, **limits, "columns": columns}
-
-
-def column_dict(column: Column) -> dict[str, Any]:
-    low, high = map(number_of, column.bounds or (None, None))
-    return {
-        "type": str(column.kind),
-        "min": low,
-        "max": high,
-        "step": number_of(column.step),
-        "values": None if column.values is None else list(column.values),
-        "nullable": column.nullable,
-        "key": column.is_key,
-    }
 
 
 def _draw_columns(facts: Facts) -> None:

@@ -18,6 +18,7 @@ from discreet.accounting import Concentrated, Pure
 from discreet.accounting.rounding import float_up
 from discreet.curator.answers import Answer, Preview
 from discreet.curator.answers.showing import price_words
+from discreet.curator.calls import Call, recorded
 from discreet.curator.draw import OPEN, Door, Engine, draw
 from discreet.curator.facts import Facts
 from discreet.curator.foretold import averages, errors, words
@@ -25,14 +26,14 @@ from discreet.curator.ibis_tables import is_expression, text_of
 from discreet.curator.kept import Drawn
 from discreet.curator.price import Price, buy
 from discreet.curator.public import PublicTables
-from discreet.curator.question import Call, Loss, Question, covers, priced
+from discreet.curator.question import Loss, Question, covers, priced
 from discreet.curator.results import Shown, noisy_items
 from discreet.curator.state import open_ledger
 from discreet.engines.copy import Progress
 from discreet.engines.duckdb import DuckDB, Scratch
 from discreet.engines.problems import SourceError
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
-from discreet.ledger import Balance, Charge, Entry, Ledger, Portion
+from discreet.ledger import Balance, Charge, Entry, Ledger, Portion, Repeated
 from discreet.policy import Kind, Policy, fingerprint, read
 from discreet.sql.part import Part
 from discreet.sql.plan import Plan, plan
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
     from discreet.curator.fluent import Rows
 
+UNANSWERED: Final = "if it is still being answered, ask again later; else ask it as a new request"
 UNREADABLE: Final = "the tables cannot be read; nothing was charged"
 
 
@@ -101,18 +103,40 @@ class Curator:
 
     def answer(self, call: Call) -> Answer:
         """The answer to what a caller says."""
-        asked, analyst = self._ask(call), call.analyst
+        asked = self._ask(call)
+        found = self._known(asked, call)
+        if found is not None:
+            return found
+        self._demand_reachable(asked, call.analyst)
+        try:
+            return self._bought(asked, call)
+        except Repeated as earlier:  # the same request arrived twice at once
+            number = earlier.number
+        return self._again(asked, number, call.analyst)
+
+    def known(self, call: Call) -> Answer | None:
+        """The answer, if it costs nothing and no private data is read for it: kept, public, or an explanation."""
+        return self._known(self._ask(call), call)
+
+    def _known(self, asked: Question, call: Call) -> Answer | None:
+        analyst = call.analyst
         if asked.plan.explain:
             return self._explained(asked, analyst)
         if not isinstance(call.fresh, bool):
             raise Refused("price-invalid", "fresh is True or False", "leave it out to get a kept answer for nothing")
         if not asked.plan.releases:
             return self._answer(asked, Drawn(), self._nothing, self._nothing, "", analyst, cached=False)
+        number = None if call.key is None else self._ledger.charged(call.key)
+        if number is not None:
+            return self._again(asked, number, analyst)
         kept = None if call.fresh else self._kept(asked)
-        if kept is not None:
-            drawn, bought, receipt = kept
-            return self._answer(asked, drawn, self._nothing, bought, receipt, analyst, cached=True)
-        engine = self._engine(asked.version)
+        if kept is None:
+            return None
+        drawn, bought, receipt = kept
+        return self._answer(asked, drawn, self._nothing, bought, receipt, analyst, cached=True)
+
+    def _bought(self, asked: Question, call: Call) -> Answer:
+        engine, analyst = self._engine(asked.version), call.analyst
         charge = self._ledger.charge(
             asked.loss,
             why=asked.why,
@@ -120,11 +144,21 @@ class Curator:
             plan=asked.plan.fingerprint,
             data=asked.version,
             portion=None if asked.part is None else _portion(asked.part, engine),
+            call=asked.told,
+            key=call.key,
         )
         drawn = self._charged_draw(asked, charge, engine, analyst)
         charge.keep(drawn.encode())
         cost = asked.loss if asked.part is None else charge.cost
         return self._answer(asked, drawn, cost, asked.loss, charge.receipt, analyst, cached=False)
+
+    def _again(self, asked: Question, number: int, analyst: str | None) -> Answer:
+        """What was drawn for an earlier charge of the same question, shown again for nothing."""
+        for kept in self._ledger.kept(asked.plan.fingerprint):
+            drawn = Drawn.decode(kept.answer) if kept.charge == number else None
+            if drawn is not None:
+                return self._answer(asked, drawn, self._nothing, kept.loss, kept.receipt, analyst, cached=True)
+        raise QueryFailed(f"charge {number} has no answer; what it cost stays spent", UNANSWERED)
 
     def _charged_draw(self, asked: Question, charge: Charge, engine: Engine, analyst: str | None) -> Drawn:
         """Charge, run, blur. Whatever goes wrong once data was touched is told in one fixed text."""
@@ -173,7 +207,11 @@ class Curator:
 
     def foresee(self, call: Call) -> Preview:
         """The preview of what a caller says."""
-        return self._preview(self._ask(call), call.analyst)
+        asked = self._ask(call)
+        found = self._preview(asked, call.analyst)
+        if not found.cached:
+            self._demand_reachable(asked, call.analyst)
+        return found
 
     def _preview(self, asked: Question, analyst: str | None) -> Preview:
         noises = tuple(noise.noises for noise in asked.offer.bought)
@@ -236,6 +274,23 @@ class Curator:
 
     # looking
 
+    def recall(self, number: int, *, analyst: str | None = None, confidence: Any = None) -> Answer:
+        """The answer to the charge of this number, as it was given then. Free: it was paid for."""
+        entry = self._ledger.entry(number) if type(number) is int and 0 < number < 2**63 else None
+        if entry is None or not entry.answered:
+            what = "no charge has this number" if entry is None else "this charge was not answered"
+            raise Refused("unknown-answer", what, "see the ledger for the charges that were")
+        more = {} if confidence is None else {"confidence": confidence}
+        with suppress(Refused, QueryFailed):
+            asked = self._ask(recorded(entry, analyst, **more))
+            if asked.plan.fingerprint == entry.plan:
+                return self._again(asked, number, analyst)
+        raise Refused("answer-gone", "the policy or the data are not what they were for this answer", "ask again")
+
+    def prepare(self) -> None:
+        """Make the private copy now if there is none, so that the first question need not wait for it."""
+        self._engine(self._ledger.data_version)
+
     def budget(self, analyst: str | None = None) -> Balance:
         """What was granted, is spent and remains: of everybody, or of one analyst."""
         self._check_analyst(analyst)
@@ -269,11 +324,13 @@ class Curator:
         if is_expression(call.sql):
             call = replace(call, sql=text_of(call.sql), dialect="duckdb")
         version = self._ledger.data_version
-        asked = priced(self.policy, call, self._plan(version, call), version)
+        return priced(self.policy, call, self._plan(version, call), version)
+
+    def _demand_reachable(self, asked: Question, analyst: str | None) -> None:
+        """Raise unless the errors that are wanted can be paid for."""
         if asked.wanted is not None:
-            total, left = self._ledger.balance(call.analyst).total, self._ledger.remaining(call.analyst)
+            total, left = self._ledger.balance(analyst).total, self._ledger.remaining(analyst)
             asked.wanted.demand_reachable(self.policy, asked.offer, total, left)
-        return asked
 
     def _plan(self, version: int, call: Call) -> Plan:
         """The plan of a text; the same text means the same as long as the policy does."""
@@ -331,9 +388,8 @@ class Curator:
                     self._engines[version] = DuckDB(self.policy, version, self._progress)
             if version not in self._engines:
                 raise QueryFailed(UNREADABLE, "ask the owner to run `discreet check`")
-            if len(self._engines) > 1:
-                for old in [other for other in self._engines if other != version]:
-                    self._engines.pop(old).close()
+            for old in [other for other in self._engines if other != version]:
+                del self._engines[old]  # not closed: somebody may be asking it, and the last one to leave closes it
             return self._engines[version]
 
     def _run(self, query: str, version: int | None) -> list[tuple[Any, ...]]:

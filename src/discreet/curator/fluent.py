@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from discreet.curator.calls import Call
 from discreet.curator.ibis_tables import table_of
-from discreet.curator.question import Call
 from discreet.errors import Refused
 from discreet.exact import number, whole
 from discreet.policy import Key, Table, meant

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from discreet.accounting import Concentrated, Pure
 from discreet.curator.accuracy import Wanted
+from discreet.curator.calls import Call, written
 from discreet.curator.kept import Drawn
 from discreet.curator.price import Offer, Price, buy, free, rank_notes
 from discreet.errors import Refused
@@ -18,24 +18,6 @@ from discreet.sql.part import Part
 from discreet.sql.plan import Plan
 
 Loss = Pure | Concentrated
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """What a caller says. Nothing of it is believed yet."""
-
-    sql: Any
-    epsilon: Any = None
-    rho: Any = None
-    delta: Any = None
-    error: Any = None
-    confidence: Any = 0.95
-    params: Mapping[str, object] | None = None
-    analyst: str | None = None
-    fresh: bool = False
-    dialect: str | None = None
-    part: Part | None = None
-    """Which part of a partition it is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +33,8 @@ class Question:
     wanted: Wanted | None = None
     """The errors that were asked for instead of a price."""
     part: Part | None = None
+    told: dict[str, Any] = field(default_factory=dict)
+    """How it was asked beside its text, for the record."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -91,7 +75,7 @@ def priced(policy: Policy, call: Call, plan: Plan, version: int) -> Question:
     else:
         wanted = Wanted.read(plan, error, sure)
         offer = wanted.offer(policy, delta)
-    return Question(str(call.sql), version, plan, offer, sure, wanted, call.part)
+    return Question(str(call.sql), version, plan, offer, sure, wanted, call.part, written(call))
 
 
 def _confidence(given: object) -> Fraction:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import duckdb
 
 from discreet.engines.copy import MADE, Progress, owned_rows, private_copy, secret, unit_type_of
 from discreet.engines.sources import Sources, owned, paths
+from discreet.engines.stopping import CURRENT
 from discreet.policy import Format, Policy
 from discreet.quoting import literal, name
 
@@ -89,7 +90,7 @@ def rows(connection: duckdb.DuckDBPyConnection, query: str, seconds: float | Non
     """Run a query in a cursor of its own; Ctrl-C is a KeyboardInterrupt."""
     cursor = connection.cursor()
     try:
-        with _limited(cursor, seconds):
+        with _limited(cursor, seconds), _stoppable(cursor):
             return cursor.execute(query).fetchall()
     except RuntimeError as error:
         if str(error) == "Query interrupted":
@@ -97,6 +98,11 @@ def rows(connection: duckdb.DuckDBPyConnection, query: str, seconds: float | Non
         raise
     finally:
         cursor.close()
+
+
+def _stoppable(cursor: duckdb.DuckDBPyConnection) -> AbstractContextManager[None]:
+    stop = CURRENT.get()
+    return nullcontext() if stop is None else stop.over(cursor.interrupt)
 
 
 @contextmanager

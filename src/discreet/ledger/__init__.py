@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from discreet.ledger.entries import Entry, Kept
 from discreet.ledger.grant import Amount, Balance, Grant
+from discreet.ledger.keys import Key, Repeated
 from discreet.ledger.ledger import OWNER, Charge, Ledger
 from discreet.ledger.portions import Portion
 from discreet.ledger.problems import LedgerDamaged, LedgerError
@@ -17,10 +18,12 @@ __all__ = [
     "Entry",
     "Grant",
     "Kept",
+    "Key",
     "Ledger",
     "LedgerDamaged",
     "LedgerError",
     "Portion",
+    "Repeated",
     "Report",
     "back_up",
     "restore",

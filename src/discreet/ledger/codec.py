@@ -20,6 +20,8 @@ charge   at, analyst, question, plan (fingerprint or null), data (version), loss
          question about one part of a partition also: portion (partition, part, most: in how many parts a unit can be)
          and price (amounts that are added to that part's line). Its loss is by how much the sum of the `most` largest
          lines of the partition rises, in each currency. Lines end when a budget changes the currency.
+         How it was asked beside its text may stand in call (price, parameters, dialect), and the name that the caller
+         gave to the request in key, with the digest of what it asks in request: no two charges have the same key.
 answer   charge (number), digest (SHA-256 of the kept answer).
 totals   the whole state, repeated every so often so that opening need not read everything: epsilon, delta, limits,
          spent, shares, protected, data, portions (for each partition the amounts of each part; left out if none).

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.filters import UNITS
@@ -25,6 +27,10 @@ class Entry:
     answered: bool
     price: Pure | Concentrated
     """What the answer was bought for: more than the loss where a part of a partition was asked about."""
+    call: Mapping[str, Any] = field(default_factory=dict)
+    """How it was asked beside its text: price, parameters, dialect."""
+    plan: str | None = None
+    """The fingerprint of what it means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +61,32 @@ def entries(store: Store) -> list[Entry]:
             charges[number] = record
         elif record["kind"] == "answer":
             answered.add(record["charge"])
-    return [
-        Entry(
-            number,
-            record["at"],
-            record["analyst"],
-            record["question"],
-            loss_of(parsed(record["loss"])),
-            record["data"],
-            number in answered,
-            _price(record),
-        )
-        for number, record in charges.items()
-    ]
+    return [_entry(number, record, number in answered) for number, record in charges.items()]
+
+
+def entry(store: Store, number: int) -> Entry | None:
+    for _, line, _ in store.rows(number, number):
+        record = decode(number, line)
+        if record["kind"] == "charge":
+            plan = record["plan"]
+            answered = plan is not None and any(found.charge == number for found in kept(store, plan))
+            return _entry(number, record, answered)
+    return None
+
+
+def _entry(number: int, record: Record, answered: bool) -> Entry:
+    return Entry(
+        number,
+        record["at"],
+        record["analyst"],
+        record["question"],
+        loss_of(parsed(record["loss"])),
+        record["data"],
+        answered,
+        _price(record),
+        record.get("call", {}),
+        record["plan"],
+    )
 
 
 def kept(store: Store, plan: str) -> list[Kept]:

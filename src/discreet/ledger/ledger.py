@@ -18,9 +18,10 @@ from typing import Final, NoReturn, Self
 from discreet.accounting import Concentrated, Loss, Pure
 from discreet.errors import Refused
 from discreet.ledger.codec import GENESIS, Amounts, Record, decode, encode, link, written
-from discreet.ledger.entries import Entry, Kept, entries, kept, loss_of
+from discreet.ledger.entries import Entry, Kept, entries, entry, kept, loss_of
 from discreet.ledger.files import Seal
 from discreet.ledger.grant import Amount, Balance, Grant
+from discreet.ledger.keys import Key, Keys
 from discreet.ledger.portions import Portion
 from discreet.ledger.problems import LedgerDamaged, LedgerError
 from discreet.ledger.state import State, granted_fields
@@ -53,6 +54,7 @@ class Ledger:
         self._waiting: deque[Charge] = deque()
         self._store = Store(path)
         self._state = State()
+        self._keys = Keys()
         try:
             self._write(lambda: self._agree(grant, protected, name))
         except BaseException:
@@ -90,17 +92,20 @@ class Ledger:
         plan: str | None = None,
         data: int | None = None,
         portion: Portion | None = None,
+        call: Record | None = None,
+        key: Key | None = None,
     ) -> Charge:
         """`with ledger.charge(loss, why=…) as bits:` — the loss is on disk when the block begins, and stays spent.
 
-        Of a question about one part of a partition, only what makes the dearest part dearer is spent.
+        Of a question about one part of a partition, only what makes the dearest part dearer is spent. `call` is how it
+        was asked, for the record. With a `key` that a charge has already, the block does not begin: `Repeated`.
         """
         if analyst is not None and analyst not in self._shares:
             known = ", ".join(sorted(self._shares)) or "there are none"
             raise Refused("unknown-analyst", f"{analyst!r} has no share in the policy", f"analysts: {known}")
         if len(why) > LONGEST:
             raise Refused("too-complex", f"the question has more than {LONGEST} characters", "ask a shorter one")
-        return Charge(self, loss, OWNER if analyst is None else analyst, why, plan, data, portion)
+        return Charge(self, loss, OWNER if analyst is None else analyst, why, plan, data, portion, call, key)
 
     def _spend(self, charge: Charge) -> None:
         """Join those who wait. Whoever gets the lock puts all of them on disk in one transaction."""
@@ -135,6 +140,10 @@ class Ledger:
 
     def _admit(self, charge: Charge) -> None:
         state = self._state
+        if charge.key is not None:
+            charge.refusal = self._keys.find(charge.key, self._store, state.head)
+            if charge.refusal is not None:
+                return
         try:
             price = state.grant.unlimited.admit(charge.loss).units
             loss = state.cost(charge.portion, price)
@@ -159,6 +168,10 @@ class Ledger:
         }
         if charge.portion is not None:
             fields |= {"portion": charge.portion.fields(), "price": written(price)}
+        if charge.call:
+            fields["call"] = charge.call
+        if charge.key is not None:
+            fields |= charge.key.fields()
         charge.number, _, charge.digest = self._append("charge", fields)
 
     def _keep(self, charge: Charge, answer: bytes) -> None:
@@ -262,10 +275,24 @@ class Ledger:
         with self._held():
             return entries(self._store)
 
+    def entry(self, number: int) -> Entry | None:
+        """The charge of this number; None if there is none."""
+        with self._held():
+            return entry(self._store, number)
+
     def kept(self, plan: str) -> list[Kept]:
         """The answers kept for a plan, newest first."""
         with self._held():
             return kept(self._store, plan)
+
+    def charged(self, key: Key) -> int | None:
+        """The number of the charge that has this key; None if there is none. Refused if it was another request."""
+        with self._held():
+            self._catch_up()
+            found = self._keys.find(key, self._store, self._state.head)
+        if isinstance(found, Refused):
+            raise found
+        return None if found is None else found.number
 
     # the journal
 
@@ -278,7 +305,7 @@ class Ledger:
                     self._catch_up()
                     act()
             except BaseException:
-                self._state = before
+                self._state, self._keys = before, Keys()
                 raise
 
     def _catch_up(self) -> None:
@@ -354,6 +381,8 @@ class Charge:
     plan: str | None
     data: int | None
     portion: Portion | None = None
+    call: Record | None = None
+    key: Key | None = None
     cost: Pure | Concentrated = field(default_factory=lambda: Pure(0))
     """What was spent; nothing until it is."""
     number: int = 0

@@ -9,10 +9,11 @@ from io import StringIO
 from typing import Any, Final
 
 from discreet.cli.budget import draw_balances
-from discreet.cli.ledger import HEADINGS, draw_entries, entry_dict, entry_words
+from discreet.cli.ledger import HEADINGS, draw_entries, entry_words
 from discreet.cli.tables import draw_tables
 from discreet.curator.answers.portrait import tables_html
 from discreet.curator.door import Curator
+from discreet.curator.wire import entry_shown
 from discreet.ledger.drawing import balances_html
 from discreet.markup import Head, Side, around, line, table, words
 
@@ -46,7 +47,7 @@ def _tables(curator: Curator, _: str | None) -> View:
 
 
 def _ledger(curator: Curator, analyst: str | None) -> View:
-    found = [entry_dict(entry) for entry in curator.entries() if analyst in (None, entry.analyst)]
+    found = [entry_shown(entry) for entry in curator.entries() if analyst in (None, entry.analyst)]
     earlier = len(found) - len(found[-MOST:])
     lines = [line(words(f"{earlier:,} earlier ones, and then", "faint"))] if earlier else []
     rows = [[words(text) for text in entry_words(entry)] for entry in found[-MOST:]]

@@ -13,6 +13,7 @@ from discreet.policy.model import (
     Kind,
     Owner,
     Policy,
+    Serving,
     Source,
     Table,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "Policy",
     "PolicyError",
     "Problem",
+    "Serving",
     "Source",
     "Table",
     "fingerprint",

@@ -106,6 +106,18 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class Serving:
+    """How a server treats those who ask; none of it changes an answer."""
+
+    pad_ms: int = 0
+    """Answers are given at multiples of this after their question began to run; 0 gives them at once."""
+    time_limit: int = 60
+    """Seconds after which a question is given up."""
+    requests_per_minute: int = 600
+    """Of one token."""
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """One policy file."""
 
@@ -117,6 +129,7 @@ class Policy:
     tables: Mapping[str, Table]
     analysts: Mapping[str, Fraction]
     max_price: Fraction | None = None
+    serving: Serving = Serving()
 
     @property
     def folder(self) -> Path:

@@ -128,12 +128,23 @@ def delta(value: object) -> Fraction:
     return exact.probability(value, "delta")
 
 
-def limit(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise RuleError(f"must be an integer, not {noun(value)}", "write a whole number without quotes")
-    if not 1 <= value <= MOST_LIMIT:
-        raise RuleError("must lie between 1 and 1000000000", "write how many one unit may have at most")
-    return value
+def _whole(least: int, most: int, fix: str) -> Callable[[object], int]:
+    """A rule for whole numbers between two others."""
+
+    def rule(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise RuleError(f"must be an integer, not {noun(value)}", "write a whole number without quotes")
+        if not least <= value <= most:
+            raise RuleError(f"must lie between {least} and {most}", fix)
+        return value
+
+    return rule
+
+
+limit: Final = _whole(1, MOST_LIMIT, "write how many one unit may have at most")
+milliseconds: Final = _whole(0, 60_000, "write milliseconds: 0 turns it off, 100 is coarse enough for most")
+seconds: Final = _whole(1, 86_400, "write seconds: a question that takes longer is given up")
+rate: Final = _whole(1, 1_000_000, "write how many requests one token may send in a minute")
 
 
 def identifier(name: str) -> str:

@@ -14,9 +14,21 @@ from typing import Any, Final
 
 from discreet.policy.columns import read_columns
 from discreet.policy.document import absolute, content, document, label
-from discreet.policy.model import Budget, Policy, Table
+from discreet.policy.model import Budget, Policy, Serving, Table
 from discreet.policy.owners import check_owners, read_owner
-from discreet.policy.place import Field, Place, anything, delta, epsilon, flag, limit, text
+from discreet.policy.place import (
+    Field,
+    Place,
+    anything,
+    delta,
+    epsilon,
+    flag,
+    limit,
+    milliseconds,
+    rate,
+    seconds,
+    text,
+)
 from discreet.policy.problems import PolicyError, Problem
 from discreet.policy.sources import check_apart, read_format, read_path, read_source
 
@@ -33,6 +45,7 @@ POLICY: Final[Mapping[str, Field]] = {
     "unit": Field(anything, needed='add [unit] with name = "patient"'),
     "tables": Field(anything, needed="add [tables.NAME] with a source and a unit"),
     "analysts": Field(anything),
+    "server": Field(anything),
 }
 BUDGET: Final[Mapping[str, Field]] = {
     "epsilon": Field(epsilon, needed="add epsilon = 1.0: all that may ever be spent"),
@@ -40,6 +53,11 @@ BUDGET: Final[Mapping[str, Field]] = {
 }
 UNIT: Final[Mapping[str, Field]] = {"name": Field(text, needed='add name = "patient": whom or what you protect')}
 ANALYST: Final[Mapping[str, Field]] = {"epsilon": Field(epsilon, needed="add epsilon = 0.5: this analyst's share")}
+SERVER: Final[Mapping[str, Field]] = {
+    "pad_ms": Field(milliseconds),
+    "time_limit": Field(seconds),
+    "requests_per_minute": Field(rate),
+}
 TABLE: Final[Mapping[str, Field]] = {
     "source": Field(read_path, needed='add source = "patients.parquet"'),
     "format": Field(read_format),
@@ -67,6 +85,7 @@ def parse(text: bytes, path: Path) -> Policy:
     top = place.fields(raw, POLICY)
     budget = _section(place, "budget", top, BUDGET)
     unit = _section(place, "unit", top, UNIT)
+    serving = _section(place, "server", top, SERVER)
     file = absolute(path)
     tables = _tables(place.at("tables"), top["tables"], file.parent) if "tables" in top else {}
     analysts = _analysts(place.at("analysts"), top.get("analysts", {}), budget.get("epsilon"))
@@ -84,6 +103,7 @@ def parse(text: bytes, path: Path) -> Policy:
         tables=tables,
         analysts=analysts,
         max_price=top.get("max_price"),
+        serving=Serving(**serving),
     )
 
 

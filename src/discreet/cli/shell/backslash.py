@@ -13,9 +13,9 @@ from typing import Final
 import click
 
 from discreet.cli.output import draw, plain, printable, table, write_new
-from discreet.cli.shell.saving import csv_of
 from discreet.cli.shell.session import Session
 from discreet.curator.answers import Answer
+from discreet.curator.answers.saving import csv_of
 from discreet.policy import suggest
 
 
@@ -93,12 +93,13 @@ def _budget(session: Session, _: str) -> None:
 
 
 def _ledger(session: Session, text: str) -> None:
-    from discreet.cli.ledger import draw_entries, entry_dict
+    from discreet.cli.ledger import draw_entries
+    from discreet.curator.wire import entry_shown
 
     if text and not (text.isascii() and text.isdecimal() and int(text[:9])):
         raise click.UsageError("\\ledger takes a whole number above 0, or nothing: \\ledger 10")
     last = int(text[:9]) if text else 0
-    draw_entries([entry_dict(entry) for entry in session.curator.entries()[-last:]])
+    draw_entries([entry_shown(entry) for entry in session.curator.entries()[-last:]])
 
 
 def _tables(session: Session, name: str) -> None:

@@ -9,9 +9,8 @@ from datetime import date
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from discreet.cli.ledger import inert
-from discreet.cli.output import plain
 from discreet.curator.answers.frames import Column, columns_of
+from discreet.printing import inert, plain
 
 if TYPE_CHECKING:
     from discreet.curator.answers import Answer

@@ -1,0 +1,97 @@
+"""`discreet serve`: let others ask, without handing out files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from discreet.cli.output import printable, progress
+
+if TYPE_CHECKING:
+    from discreet.policy import Policy
+    from discreet.server.datasets import Dataset
+
+
+@click.command(short_help="Answer questions over HTTP.")
+@click.argument("policies", nargs=-1, type=click.Path(path_type=Path), metavar="POLICY…")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one.")
+@click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Questions at once.")
+@click.option("--name", "names", multiple=True, help="A host name that leads here; others are refused then.")
+@click.option("--certificate", type=click.Path(path_type=Path), help="For https: the certificate, in PEM.")
+@click.option("--key", type=click.Path(path_type=Path), help="For https: its private key, in PEM.")
+@click.option("--log", type=click.Path(path_type=Path), help="Where to write the access log; else standard error.")
+@click.option("--demo", is_flag=True, help="Make tokens that end with the server; without POLICY, a hospital to try.")
+def serve(policies: tuple[Path, ...], demo: bool, names: tuple[str, ...], **where: object) -> None:
+    """Answer questions about each POLICY over HTTP, until Ctrl-C.
+
+    Whoever asks needs a token: see discreet token --help. With --demo tokens are made and shown, for this machine only.
+
+    \b
+    discreet serve hospital.toml
+    """
+    try:
+        from discreet.server.run import Listening, demand_tokens
+        from discreet.server.run import serve as run
+    except ImportError as missing:
+        raise click.UsageError(f"{missing.name} is not installed: pip install 'discreet[server]'") from None
+    from discreet.server.datasets import Datasets
+
+    listening = Listening(names=names, **where)  # type: ignore[arg-type]  # click has checked them
+    if demo and not listening.is_loopback:
+        raise click.UsageError("--demo listens at this machine only: leave --host out, or make tokens")
+    if bool(listening.certificate) != bool(listening.key):
+        raise click.UsageError("--certificate and --key go together")
+    datasets = Datasets([_dataset(path, demo=demo) for path in _places(policies, demo=demo)])
+    made = [line for dataset in datasets.values() for line in _demo_tokens(dataset)] if demo else []
+    if not demo:
+        demand_tokens(datasets)
+
+    def tell(url: str) -> None:
+        click.echo(f"serving {', '.join(datasets)} at {url}", err=True)
+        if not (listening.is_loopback or listening.certificate):
+            click.echo("not encrypted: put it behind a proxy that is, or give --certificate and --key", err=True)
+        for line in made:
+            click.echo(line)
+
+    run(datasets, listening, tell)
+
+
+def _places(policies: tuple[Path, ...], *, demo: bool) -> list[Path]:
+    if policies:
+        return list(policies)
+    if not demo:
+        raise click.UsageError("name a policy file, or try --demo")
+    from discreet.cli.demo import settle
+    from discreet.lab.hospital import POLICY
+
+    return [settle(None)[0] / POLICY]
+
+
+def _dataset(path: Path, *, demo: bool) -> Dataset:
+    """The policy, its private copy made before anybody waits for it."""
+    from discreet.policy import read
+    from discreet.server.datasets import Dataset
+    from discreet.server.tokens import Tokens
+
+    policy: Policy = read(path)
+    with progress(shown=True) as shown:
+        dataset = Dataset(policy, Tokens(None) if demo else None, shown)
+        dataset.curator.prepare()
+    return dataset
+
+
+def _demo_tokens(dataset: Dataset) -> list[str]:
+    """A token for each role, as lines to copy."""
+    from discreet.server.tokens import Made, Role
+
+    analysts = list(dataset.curator.policy.analysts)
+    holders = [(Role.OWNER, None), *((Role.ANALYST, name) for name in analysts), (Role.AUDITOR, None)]
+    lines = []
+    for role, analyst in holders:
+        made = Made.new()
+        dataset.tokens.add(made, role, analyst)
+        lines.append(f"{printable(f'{dataset.name} {analyst or role}'):<30} {made.text}")
+    return lines

@@ -1,0 +1,97 @@
+"""Requests to a server: sent again where that is safe, and told in words where it is in vain."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+
+from discreet import __version__
+from discreet.client.problems import Unreachable, error_of
+from discreet.errors import Refused
+
+TRIES: Final = 5
+FIRST_PAUSE: Final = 0.2
+"""Seconds before the first repetition; each further pause is twice as long."""
+AGAIN: Final = frozenset({429, 502, 503, 504})
+LONGEST: Final = 30.0
+"""Seconds that a server may ask us to wait."""
+TIMEOUT: Final = httpx.Timeout(90.0, connect=10.0)
+
+
+class Connection:
+    """A server under /api/v1. Requests that do no harm when they arrive twice are repeated."""
+
+    def __init__(self, url: str, token: str, *, transport: httpx.BaseTransport | None = None) -> None:
+        headers = {"authorization": f"Bearer {token}", "user-agent": f"discreet/{__version__}"}
+        self._client = httpx.Client(
+            base_url=f"{url.rstrip('/')}/api/v1/", headers=headers, timeout=TIMEOUT, transport=transport
+        )
+        self.url = url
+
+    def get(self, path: str, **params: Any) -> Any:
+        return self.send("GET", path, params={name: value for name, value in params.items() if value is not None})[1]
+
+    def send(self, method: str, path: str, **settings: Any) -> tuple[httpx.Response, Any]:
+        """The response and its document; a refusal is raised as itself."""
+        pause = FIRST_PAUSE
+        for left in reversed(range(TRIES)):
+            try:
+                response = self._client.request(method, path, **settings)
+            except httpx.TransportError as wrong:
+                if not left:
+                    raise self._unreachable(wrong) from None
+            else:
+                if response.status_code not in AGAIN or not left:
+                    return response, _document(response)
+                pause = max(pause, _seconds(response))
+            time.sleep(pause)
+            pause *= 2
+        raise AssertionError("the last try returns or raises")
+
+    def _unreachable(self, wrong: httpx.TransportError) -> Unreachable:
+        told = str(wrong) or type(wrong).__name__
+        return Unreachable(f"{self.url} does not answer: {told}", "see that the server runs, and the address")
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def demand_safe(url: str) -> None:
+    """Raise unless a token may be sent there: encrypted, or to this very machine."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise Refused("address", f"{url!r} is no address of a server", 'write "https://host:port/dataset"')
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        raise Refused(
+            "address",
+            "over http to another machine, everybody on the way could read the token",
+            "use https, or connect(…, insecure=True) where the network itself is safe",
+        )
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _document(response: httpx.Response) -> Any:
+    try:
+        found = response.json() if response.content else None
+    except ValueError:
+        found = None
+    if response.status_code >= 400:
+        raise error_of(response.status_code, found)
+    return found
+
+
+def _seconds(response: httpx.Response) -> float:
+    told = response.headers.get("retry-after", "")
+    return min(float(told), LONGEST) if told.isdigit() else 0.0

@@ -1,0 +1,238 @@
+"""A dataset on a server, asked like a curator: the same calls, the same answers, the same refusals."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
+from urllib.parse import quote, urlsplit
+
+from discreet.client.http import Connection, demand_safe
+from discreet.curator.answers import Answer, Preview
+from discreet.curator.calls import Call, written
+from discreet.curator.facts import Facts
+from discreet.curator.ibis_tables import is_expression, text_of
+from discreet.curator.wire import answer_read, balance_read, entry_read, facts_read, preview_read
+from discreet.errors import Refused
+from discreet.ledger import Balance, Entry
+from discreet.noise import SYSTEM
+
+TOKEN: Final = "DISCREET_TOKEN"
+"""The environment variable that a token is taken from."""
+SOON: Final = 2
+"""Seconds after which we ask how far a question is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How far a question is: its place in the queue (1 is next), or None while it is being answered."""
+
+    position: int | None
+
+
+Progress = Callable[[Waiting | None], object]
+"""Told while a question waits, and None when it does no longer."""
+
+
+class Remote:
+    """Asks one dataset of a server."""
+
+    def __init__(self, connection: Connection, dataset: str, *, progress: Progress | None = None) -> None:
+        self.name = dataset
+        self._connection = connection
+        self._progress = progress or _on_terminal
+        self._is_dummy = False
+
+    # asking
+
+    def query(
+        self,
+        sql: Any,
+        *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
+        error: Any = None,
+        confidence: Any = 0.95,
+        params: Mapping[str, object] | None = None,
+        analyst: str | None = None,
+        fresh: bool = False,
+        dialect: str | None = None,
+    ) -> Answer:
+        """Answer a question: noisy, with intervals, charged. Sent again after a broken connection, it is charged once.
+
+        Ctrl-C cancels it: what waits is not charged, what runs stays charged.
+        """
+        return self.answer(
+            Call(
+                sql=sql, epsilon=epsilon, rho=rho, delta=delta, error=error, confidence=confidence,
+                params=params, analyst=analyst, fresh=fresh, dialect=dialect,
+            )
+        )  # fmt: skip
+
+    def answer(self, call: Call) -> Answer:
+        """The answer to what a caller says."""
+        body = {**self._body(call), "fresh": call.fresh}
+        headers = {"idempotency-key": SYSTEM.bytes(16).hex(), "prefer": f"respond-async, wait={SOON}"}
+        response, told = self._connection.send("POST", self._path("query"), json=body, headers=headers)
+        waited = False
+        try:
+            while response.status_code == 202:
+                waited = True
+                self._progress(Waiting(told["position"]))
+                response, told = self._connection.send("GET", self._path(f"jobs/{told['job']}"), params={"wait": SOON})
+        except KeyboardInterrupt:
+            with suppress(Exception):
+                self._connection.send("DELETE", self._path(f"jobs/{told['job']}"))
+            raise
+        finally:
+            if waited:
+                self._progress(None)
+        return answer_read(told)
+
+    def preview(
+        self,
+        sql: Any,
+        *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
+        error: Any = None,
+        confidence: Any = 0.95,
+        params: Mapping[str, object] | None = None,
+        analyst: str | None = None,
+        dialect: str | None = None,
+    ) -> Preview:
+        """What a question would cost and how exact its answer would be. Free: no data is read."""
+        return self.foresee(
+            Call(
+                sql=sql, epsilon=epsilon, rho=rho, delta=delta, error=error, confidence=confidence,
+                params=params, analyst=analyst, dialect=dialect,
+            )
+        )  # fmt: skip
+
+    def foresee(self, call: Call) -> Preview:
+        """The preview of what a caller says."""
+        return preview_read(self._connection.send("POST", self._path("preview"), json=self._body(call))[1])
+
+    def _body(self, call: Call) -> dict[str, Any]:
+        if is_expression(call.sql):
+            call = replace(call, sql=text_of(call.sql), dialect="duckdb")
+        if not isinstance(call.sql, str):
+            raise Refused("syntax", "a question is a text", "write one SELECT")
+        body = {"sql": call.sql, **written(call)}
+        if call.analyst is not None:
+            body["analyst"] = call.analyst
+        return {**body, "dummy": True} if self._is_dummy else body
+
+    def dummy(self) -> Remote:
+        """The same dataset with made-up rows: free, and nothing private is read."""
+        other = Remote(self._connection, self.name, progress=self._progress)
+        other._is_dummy = True
+        return other
+
+    # looking
+
+    def budget(self, analyst: str | None = None) -> Balance:
+        """What was granted, is spent and remains: of everybody, or of one analyst."""
+        return balance_read(self._connection.get(self._path("budget"), analyst=analyst))
+
+    def tables(self) -> dict[str, Facts]:
+        """What an analyst may know: tables, columns, bounds, keys and limits."""
+        told = self._connection.get(self._path("tables"))
+        return {name: facts_read(name, facts) for name, facts in told["tables"].items()}
+
+    def entries(self) -> list[Entry]:
+        """The ledger, newest last: all of it for owners and auditors, analysts see their own charges."""
+        found: list[Entry] = []
+        while True:
+            after = found[-1].number if found else 0
+            told = self._connection.get(self._path("ledger"), after=after)["entries"]
+            if not told:
+                return found
+            found += map(entry_read, told)
+
+    def recall(self, number: int) -> Answer:
+        """The answer to the charge of this number, as it was given then. Free: it was paid for."""
+        return answer_read(self._connection.get(self._path(f"answers/{number}")))
+
+    def _path(self, rest: str) -> str:
+        return f"datasets/{quote(self.name, safe='')}/{rest}"
+
+    # the end
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{self.name} at {self._connection.url}; ask with query(sql, epsilon=0.1)>"
+
+
+def connect(
+    url: str,
+    *,
+    token: str | None = None,
+    dataset: str | None = None,
+    insecure: bool = False,
+    progress: Progress | None = None,
+) -> Remote:
+    """A dataset on a server: `connect("https://host:8000/hospital", token="discreet_…")`.
+
+    The token may stand in DISCREET_TOKEN instead. A token that opens one dataset only needs no name.
+    """
+    base, named = _split(url)
+    if not insecure:
+        demand_safe(base)
+    token = token or os.environ.get(TOKEN)
+    if not token:
+        raise Refused("unauthorized", "there is no token", f"pass token=, or set {TOKEN}")
+    if not token.isascii() or not token.isprintable():
+        raise Refused("unauthorized", "that is no token", "ask the owner for one")
+    connection = Connection(base, token)
+    try:
+        opened = [each["name"] for each in connection.get("datasets")["datasets"]]
+        return Remote(connection, _chosen(opened, dataset or named), progress=progress)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _split(url: str) -> tuple[str, str | None]:
+    """The address of the server, and the dataset that is named after it."""
+    if not isinstance(url, str):
+        raise Refused("address", "an address is a text", 'write "https://host:port/dataset"')
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise Refused("address", f"{url!r} is no address", 'write "https://host:port/dataset"') from None
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", parts.path.strip("/") or None
+
+
+def _chosen(opened: list[str], wanted: str | None) -> str:
+    if wanted in opened:
+        return wanted
+    if wanted is None and len(opened) == 1:
+        return opened[0]
+    reason = "the token opens several datasets" if wanted is None else "the token opens no such dataset"
+    raise Refused("unknown-dataset", reason, f"name one after the address: {', '.join(opened)}")
+
+
+def _on_terminal(waiting: Waiting | None) -> None:
+    """A line on standard error that takes its own place again, if somebody is there to see it."""
+    if not sys.stderr.isatty():
+        return
+    text = ""
+    if waiting is not None:
+        text = "being answered …" if waiting.position is None else f"waiting: number {waiting.position} in the queue …"
+    sys.stderr.write(f"\r\033[K{text}")
+    sys.stderr.flush()

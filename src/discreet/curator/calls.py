@@ -1,0 +1,114 @@
+"""How a question is asked, as JSON has it: for the ledger's record, and between client and server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import Any, Final
+
+from discreet.accounting import Pure
+from discreet.errors import Refused
+from discreet.exact import number
+from discreet.ledger import Entry, Key
+from discreet.sql.part import Part
+
+PRICES: Final = ("epsilon", "rho", "delta", "error")
+LONGEST_NUMBER: Final = 1000
+"""Characters of a number that is written as text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What a caller says. Nothing of it is believed yet."""
+
+    sql: Any
+    epsilon: Any = None
+    rho: Any = None
+    delta: Any = None
+    error: Any = None
+    confidence: Any = 0.95
+    params: Mapping[str, object] | None = None
+    analyst: str | None = None
+    fresh: bool = False
+    dialect: str | None = None
+    part: Part | None = None
+    """Which part of a partition it is about."""
+    key: Key | None = None
+    """The name of this request: one that is sent twice is charged once."""
+
+
+def written(call: Call) -> dict[str, Any]:
+    """All of a call beside its text that changes the answer; what was left out is left out.
+
+    >>> written(Call(sql="…", epsilon=0.1, params={"day": date(2026, 1, 2)}))
+    {'epsilon': 0.1, 'params': {'day': {'date': '2026-01-02'}}}
+    """
+    told = {name: _value(getattr(call, name)) for name in PRICES if getattr(call, name) is not None}
+    if call.confidence != 0.95:
+        told["confidence"] = _value(call.confidence)
+    if call.params:
+        told["params"] = _value(call.params)
+    return told if call.dialect is None else {**told, "dialect": call.dialect}
+
+
+def read(sql: str, told: Mapping[str, Any], **more: Any) -> Call:
+    """The call that was written, or that somebody else says is one."""
+    return Call(sql=sql, **{name: _said(value) for name, value in told.items()}, **more)
+
+
+def recorded(entry: Entry, analyst: str | None, **more: Any) -> Call:
+    """The call that a charge is the record of; before calls were recorded, that of its text at its price."""
+    price = {"epsilon": entry.price.epsilon} if isinstance(entry.price, Pure) else {"rho": entry.price.rho}
+    told = {name: _said(value) for name, value in entry.call.items()} or price
+    return Call(sql=entry.question, analyst=analyst, **{**told, **more})
+
+
+def _value(value: Any) -> Any:
+    """What JSON cannot say is a table with one key that names its kind."""
+    if isinstance(value, Mapping):
+        return {str(name): _value(each) for name, each in value.items()}
+    if isinstance(value, datetime):
+        return {"timestamp": value.isoformat()}
+    if isinstance(value, date):
+        return {"date": value.isoformat()}
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Rational | Decimal):
+        return {"number": str(value)}
+    return float(value) if isinstance(value, Real) else str(value)
+
+
+def _number(text: str) -> Fraction:
+    """A fraction or a decimal; the exponent of a decimal is looked at before it fills the memory."""
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError(text)
+    return Fraction(text) if "/" in text else number(Decimal(text), "a number")
+
+
+KINDS: Final[dict[str, Callable[[str], Any]]] = {
+    "timestamp": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    "number": _number,
+}
+
+
+def _said(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    if len(value) == 1:
+        kind, text = next(iter(value.items()))
+        if kind in KINDS and isinstance(text, str):
+            try:
+                return KINDS[kind](text)
+            except (ArithmeticError, ValueError):
+                raise Refused("syntax", f"that is no {kind}", f"write it as {EXAMPLES[kind]}") from None
+    return {name: _said(each) for name, each in value.items()}
+
+
+EXAMPLES: Final = {"timestamp": "2026-01-02T15:30:00", "date": "2026-01-02", "number": "0.1 or 1/10"}

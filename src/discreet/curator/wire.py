@@ -1,0 +1,224 @@
+"""Answers, previews, tables, balances and entries as JSON has them, there and back: what programs and servers tell.
+
+Losses round up, dates are written as ISO 8601 has them, and a number that is none is null. Columns say their types, so
+that whoever reads an answer gets the same Python values as whoever asked in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import date, datetime
+from fractions import Fraction
+from typing import Any, Final
+
+from discreet.accounting import Concentrated, Pure
+from discreet.accounting.rounding import float_up
+from discreet.curator.answers import Answer, Preview
+from discreet.curator.answers.figures import is_listing
+from discreet.curator.facts import Facts, number_of
+from discreet.ledger import Amount, Balance, Entry
+from discreet.policy import Column, Kind
+from discreet.printing import plain
+
+Document = dict[str, Any]
+LIST: Final = "list of "
+LIMITS: Final = ("max_rows", "max_groups", "max_rows_per_group")
+ENTRY: Final = ("number", "at", "analyst", "question", "epsilon", "rho", "delta", "data_version", "answered")
+"""The columns of the ledger as it is shown and exported."""
+
+# answers and previews
+
+
+def answer_written(answer: Answer) -> Document:
+    """Everything, and the types of the columns."""
+    types = [_type(answer, place, name) for place, name in enumerate(answer.columns)]
+    return {**plain(answer.to_dict()), "types": types}
+
+
+def answer_read(told: Mapping[str, Any]) -> Answer:
+    """The answer that was written."""
+    types = zip(told["columns"], told["types"], strict=True)
+    kinds = {name: Kind(kind) for name, kind in types if kind and not kind.startswith(LIST)}
+    reads = [_reader(kind) for kind in told["types"]]
+    return Answer(
+        question=told["question"],
+        columns=list(told["columns"]),
+        rows=[tuple(read(value) for read, value in zip(reads, row, strict=True)) for row in told["rows"]],
+        intervals=[{name: _ends(pair) for name, pair in row.items()} for row in told["intervals"]],
+        confidence=told["confidence"],
+        loss=_loss(told["loss"]),
+        price=_loss(told["price"]),
+        cached=told["cached"],
+        receipt=told["receipt"],
+        remaining=Amount(**told["remaining"]),
+        noise=dict(told["noise"]),
+        notes=tuple(told["notes"]),
+        guarantee=(told["guarantee"]["epsilon"], told["guarantee"]["delta"]),
+        kinds=kinds,
+    )
+
+
+def preview_written(preview: Preview) -> Document:
+    document: Document = plain(preview.to_dict())
+    return document
+
+
+def preview_read(told: Mapping[str, Any]) -> Preview:
+    return Preview(
+        question=told["question"],
+        columns=list(told["columns"]),
+        loss=_loss(told["loss"]),
+        error=dict(told["error"]),
+        confidence=told["confidence"],
+        groups=told["groups"],
+        noise=dict(told["noise"]),
+        shares=dict(told["shares"]),
+        averages={name: {int(size): half for size, half in sizes.items()} for name, sizes in told["averages"].items()},
+        notes=tuple(told["notes"]),
+        cached=told["cached"],
+        remaining=Amount(**told["remaining"]),
+        guarantee=(told["guarantee"]["epsilon"], told["guarantee"]["delta"]),
+        more=told["more"],
+    )
+
+
+def _type(answer: Answer, place: int, name: str) -> str | None:
+    """What a column holds: its declared type, or that of the items of its lists; None if nobody can tell."""
+    if name in answer.kinds:
+        return str(answer.kinds[name])
+    lists = [row[place] for row in answer.rows if row[place] is not None]
+    if not lists or not all(map(is_listing, lists)):
+        return None
+    kinds = {type(item["value"]) for value in lists for item in value}
+    return LIST + next((kind for python, kind in _ITEMS.items() if kinds == {python}), "text")
+
+
+_ITEMS: Final[dict[type, str]] = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "text",
+    date: "date",
+    datetime: "timestamp",
+}
+_READERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "date": date.fromisoformat,
+    "timestamp": datetime.fromisoformat,
+}
+
+
+def _reader(kind: str | None) -> Callable[[Any], Any]:
+    """What turns a value of this type as JSON has it into Python's."""
+    if kind is not None and kind.startswith(LIST):
+        each = _reader(kind.removeprefix(LIST))
+        return lambda value: None if value is None else [{**item, "value": each(item["value"])} for item in value]
+    read = _READERS.get(kind or "")
+    return lambda value: read(value) if read is not None and isinstance(value, str) else value
+
+
+def _ends(pair: Any) -> Any:
+    """An interval is a pair, one of a list is a list of pairs."""
+    if isinstance(pair, list) and len(pair) == 2 and not isinstance(pair[0], list):
+        return tuple(pair)
+    return [None if each is None else tuple(each) for each in pair] if isinstance(pair, list) else pair
+
+
+def _loss(told: Mapping[str, Any]) -> Pure | Concentrated:
+    return Pure(told["epsilon"]) if "epsilon" in told else Concentrated(told["rho"], told["delta"])
+
+
+# tables
+
+
+def facts_written(facts: Facts) -> Document:
+    """A table for programs; a public one has no limits."""
+    limits = {name: None if facts.public else getattr(facts, name) for name in LIMITS}
+    columns = {name: _column_written(column) for name, column in facts.columns.items()}
+    document: Document = plain({"public": facts.public, "unit": facts.unit, **limits, "columns": columns})
+    return document
+
+
+def facts_read(name: str, told: Mapping[str, Any]) -> Facts:
+    limits = {limit: told[limit] or 1 for limit in LIMITS}
+    columns = {column: _column_read(column, about) for column, about in told["columns"].items()}
+    return Facts(name, told["public"], told["unit"], columns, **limits)
+
+
+def _column_written(column: Column) -> Document:
+    low, high = map(number_of, column.bounds or (None, None))
+    return {
+        "type": str(column.kind),
+        "min": low,
+        "max": high,
+        "step": number_of(column.step),
+        "values": None if column.values is None else list(column.values),
+        "nullable": column.nullable,
+        "key": column.is_key,
+    }
+
+
+def _column_read(name: str, told: Mapping[str, Any]) -> Column:
+    kind, values = Kind(told["type"]), told["values"]
+    value = _READERS.get(kind, lambda given: given)
+    bound = _READERS.get(kind, _exact)
+    return Column(
+        name,
+        kind,
+        None if told["min"] is None else (bound(told["min"]), bound(told["max"])),
+        None if told["step"] is None else _exact(told["step"]),
+        None if values is None else tuple(value(each) for each in values),
+        told["nullable"],
+    )
+
+
+def _exact(value: float) -> Fraction:
+    return Fraction(str(value))
+
+
+# the ledger
+
+
+def balance_written(balance: Balance) -> Document:
+    return asdict(balance)
+
+
+def balance_read(told: Mapping[str, Any]) -> Balance:
+    return Balance(*(Amount(**told[name]) for name in ("total", "spent", "remaining")))
+
+
+def entry_shown(entry: Entry) -> Document:
+    """An entry in one line of a table; amounts round up."""
+    amounts = {name: getattr(entry.loss, name, None) for name in ("epsilon", "rho", "delta")}
+    told = {name: None if amount is None else float_up(amount) for name, amount in amounts.items()}
+    return {name: told[name] if name in told else getattr(entry, name) for name in ENTRY}
+
+
+def entry_written(entry: Entry) -> Document:
+    """All that is on record of a charge."""
+    return {
+        **entry_shown(entry),
+        "price": {name: float_up(amount) for name, amount in _amounts(entry.price).items()},
+        "call": dict(entry.call),
+    }
+
+
+def entry_read(told: Mapping[str, Any]) -> Entry:
+    amounts = {name: told[name] for name in ("epsilon", "rho", "delta") if told[name] is not None}
+    return Entry(
+        told["number"],
+        told["at"],
+        told["analyst"],
+        told["question"],
+        _loss(amounts),
+        told["data_version"],
+        told["answered"],
+        _loss(told["price"]),
+        dict(told["call"]),
+    )
+
+
+def _amounts(loss: Pure | Concentrated) -> dict[str, Fraction]:
+    if isinstance(loss, Pure):
+        return {"epsilon": loss.epsilon}
+    return {"rho": loss.rho, "delta": loss.delta}

@@ -1,0 +1,66 @@
+"""Ending a question early, from another thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+AGAIN: Final = 0.02
+"""Seconds between interruptions: one that comes before the engine has begun is not noticed."""
+
+
+class Stopped(Exception):  # noqa: N818  (it was asked for)
+    """The question was stopped before this query began."""
+
+
+class Stop:
+    """A way to end what runs inside of `with stop:` in another thread: `stop.now()`."""
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+        self._lock = threading.Lock()
+        self._interrupt: Callable[[], object] | None = None
+
+    @property
+    def asked(self) -> bool:
+        return self._asked.is_set()
+
+    def now(self) -> None:
+        """Let no query begin, and interrupt the one that runs until it ends."""
+        self._asked.set()
+        threading.Thread(target=self._insist, daemon=True, name="discreet-stop").start()
+
+    def _insist(self) -> None:
+        while True:
+            with self._lock:
+                if self._interrupt is None:
+                    return
+                self._interrupt()
+            threading.Event().wait(AGAIN)
+
+    @contextmanager
+    def over(self, interrupt: Callable[[], object]) -> Iterator[None]:
+        """While a query runs that can be interrupted."""
+        with self._lock:
+            if self.asked:
+                raise Stopped
+            self._interrupt = interrupt
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._interrupt = None
+
+    def __enter__(self) -> Stop:
+        self._token = CURRENT.set(self)
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        CURRENT.reset(self._token)
+
+
+CURRENT: Final[ContextVar[Stop | None]] = ContextVar("stop", default=None)
+"""What can stop the question that this thread is answering."""

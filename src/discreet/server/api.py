@@ -1,0 +1,271 @@
+"""The routes under /api/v1."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final
+
+import msgspec
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from starlette.responses import Response
+
+from discreet.accounting.rounding import float_up
+from discreet.curator.answers import Answer
+from discreet.curator.answers.saving import csv_of
+from discreet.curator.door import Curator
+from discreet.curator.state import ledger_path
+from discreet.curator.wire import (
+    ENTRY,
+    answer_written,
+    balance_written,
+    entry_shown,
+    entry_written,
+    facts_written,
+    preview_written,
+)
+from discreet.errors import QueryFailed, Refused
+from discreet.ledger import OWNER, Entry, verify
+from discreet.printing import csv_text
+from discreet.server import schemas
+from discreet.server.access import Anybody, Asking, Callers, Visit, Watching, house, watcher
+from discreet.server.asking import LONGEST_KEY, Asked
+from discreet.server.metrics import MEDIA
+from discreet.server.problems import cancelled, problem_of
+from discreet.server.queue import Job, State
+
+LONGEST_WAIT: Final = 60.0
+"""Seconds for which a request waits for its answer at most."""
+PREFERENCE: Final = re.compile(r"respond-async(?:\s*[,;]\s*wait=(\d{1,4}))?")
+CSV: Final = "text/csv; charset=utf-8"
+
+Number = Annotated[int, Path(ge=1, lt=2**63, description="Of the charge; the receipt begins with it.")]
+Wait = Annotated[float, Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for the end.")]
+JobName = Annotated[str, Path(max_length=64)]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=LONGEST_KEY,
+        description="A name for this request: sent twice, it is charged once. Remembered with the charge.",
+    ),
+]
+Prefer = Annotated[
+    str | None,
+    Header(max_length=100, description="`respond-async, wait=5`: after 5 seconds, a job instead of an answer."),
+]
+
+ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"model": schemas.Answer},
+    202: {"model": schemas.Waiting, "description": "It waits or runs; Location is where to look."},
+}
+router: Final = APIRouter(prefix="/api/v1")
+
+
+def told(document: object, status: int = 200, **headers: str) -> Response:
+    return Response(msgspec.json.encode(document), status, headers, "application/json")
+
+
+# asking
+
+
+@router.post("/datasets/{dataset}/preview", response_model=schemas.Preview, tags=["asking"])
+async def preview(request: Request, visit: Asking, question: schemas.Question) -> Response:
+    """What a question would cost and how exact its answer would be. Free: no data is read."""
+    asked = Asked.of(visit.dataset, visit.caller, question)
+    return told(preview_written(await house(request).desk.light(asked.curator.foresee, asked.call)))
+
+
+@router.post("/datasets/{dataset}/query", responses=ANSWERS, tags=["asking"])
+async def query(
+    request: Request,
+    visit: Asking,
+    question: schemas.Query,
+    idempotency_key: IdempotencyKey = None,
+    prefer: Prefer = None,
+) -> Response:
+    """The answer to a question: charged before data is touched, or free if it is kept already."""
+    desk = house(request).desk
+    found = await desk.ask(Asked.of(visit.dataset, visit.caller, question, idempotency_key))
+    if isinstance(found, Answer):
+        return told(answer_written(found))
+    wanted = PREFERENCE.match(prefer or "")
+    if wanted:
+        await desk.wait(found, min(float(wanted[1] or 0), LONGEST_WAIT))
+        return _standing(request, visit, found)
+    while not await desk.wait(found, 1.0):
+        if await request.is_disconnected():
+            desk.leave(found)
+            return told(None)  # nobody reads it
+    return _ended(found)
+
+
+@router.get("/datasets/{dataset}/jobs/{job}", responses=ANSWERS, tags=["asking"])
+async def job_state(request: Request, visit: Asking, job: JobName, wait: Wait = 0) -> Response:
+    """How far a question is: its place in the queue, or its answer."""
+    found = _job(request, visit, job)
+    await house(request).desk.wait(found, wait)
+    return _standing(request, visit, found)
+
+
+@router.delete("/datasets/{dataset}/jobs/{job}", status_code=204, tags=["asking"])
+async def cancel(request: Request, visit: Asking, job: JobName) -> Response:
+    """Cancel a question. While it waits nothing is charged; once it runs, what it cost stays spent."""
+    house(request).desk.queue.cancel(_job(request, visit, job))
+    return Response(status_code=204)
+
+
+def _job(request: Request, visit: Visit, name: str) -> Job:
+    found = house(request).desk.queue.find(name, f"{visit.dataset.name}/{visit.caller.token}")
+    if found is None:
+        raise Refused("unknown-job", "there is no such job of yours", "jobs are forgotten ten minutes after their end")
+    return found
+
+
+def _standing(request: Request, visit: Visit, job: Job) -> Response:
+    if job.result.done():
+        return _ended(job)
+    position = house(request).desk.queue.position(job)
+    state = State.RUNNING if position is None else State.QUEUED
+    place = f"/api/v1/datasets/{visit.dataset.name}/jobs/{job.id}"
+    return told({"job": job.id, "state": str(state), "position": position}, 202, location=place)
+
+
+def _ended(job: Job) -> Response:
+    failure = job.result.exception()
+    if failure is None:
+        return told(answer_written(job.result.result()))
+    if job.state is State.CANCELLED and isinstance(failure, QueryFailed):
+        return cancelled().response()
+    return problem_of(failure).response()
+
+
+# looking
+
+
+@router.get("/health", response_model=schemas.Health, tags=["looking"])
+async def health(request: Request) -> Response:
+    """That the server answers. No token is needed."""
+    queue = house(request).desk.queue
+    return told({"status": "ok", "waiting": queue.waiting, "running": queue.running})
+
+
+@router.get("/datasets", response_model=schemas.Datasets, tags=["looking"])
+async def datasets(request: Request, known: Callers) -> Response:
+    """The datasets that this token opens."""
+    shown = []
+    for name, caller in known.items():
+        policy = house(request).datasets[name].curator.policy
+        delta = policy.budget.delta
+        guarantee = {
+            "epsilon": float_up(policy.budget.epsilon),
+            "delta": None if delta is None else float_up(delta),
+        }
+        role = {"role": str(caller.role), "analyst": caller.analyst}
+        shown.append({"name": name, "unit": policy.unit, **role, "guarantee": guarantee})
+    return told({"datasets": shown})
+
+
+@router.get("/datasets/{dataset}/tables", response_model=schemas.Tables, tags=["looking"])
+async def tables(visit: Anybody) -> Response:
+    """What may be asked about: tables, columns, types, bounds, keys and limits."""
+    found = visit.dataset.curator.tables()
+    return told({"tables": {name: facts_written(facts) for name, facts in found.items()}})
+
+
+@router.get("/datasets/{dataset}/budget", response_model=schemas.Balance, tags=["looking"])
+async def budget(
+    request: Request, visit: Anybody, analyst: Annotated[str | None, Query(min_length=1, max_length=200)] = None
+) -> Response:
+    """What was granted, is spent and remains: of everybody, or of one analyst. Analysts see their own share only."""
+    if analyst is not None and not visit.caller.role.sees_everybody and analyst != visit.caller.analyst:
+        raise Refused("forbidden", "this is the share of another analyst", "leave analyst out, or name your own")
+    return told(balance_written(await house(request).desk.light(visit.dataset.curator.budget, analyst)))
+
+
+@router.get("/datasets/{dataset}/answers/{number}", response_model=schemas.Answer, tags=["looking"])
+@router.get("/datasets/{dataset}/answers/{number}.json", response_model=schemas.Answer, tags=["looking"])
+async def answer(request: Request, visit: Anybody, number: Number) -> Response:
+    """An answer that was given before, by the number of its charge. Analysts see their own."""
+    return told(answer_written(await house(request).desk.light(_recalled, visit, number)))
+
+
+@router.get(
+    "/datasets/{dataset}/answers/{number}.csv",
+    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+    response_class=Response,
+    tags=["looking"],
+)
+async def answer_csv(request: Request, visit: Anybody, number: Number) -> Response:
+    """The same as a table for spreadsheets; each noisy column is followed by the ends of its interval."""
+    found = await house(request).desk.light(_recalled, visit, number)
+    return Response(csv_of(found), media_type=CSV)
+
+
+def _recalled(visit: Visit, number: int) -> Answer:
+    curator, caller = visit.dataset.curator, visit.caller
+    if not caller.role.sees_everybody and not any(entry.number == number for entry in _own(curator, visit)):
+        raise Refused("unknown-answer", "no charge of yours has this number", "see the ledger for the charges that do")
+    return curator.recall(number, analyst=caller.analyst)
+
+
+# the ledger
+
+
+@router.get("/datasets/{dataset}/ledger", response_model=schemas.Entries, tags=["the ledger"])
+async def ledger(
+    request: Request,
+    visit: Anybody,
+    after: Annotated[int, Query(ge=0, lt=2**63, description="Only charges with a higher number.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 10_000,
+) -> Response:
+    """The charges, oldest first. Owners and auditors see all of them, analysts their own."""
+    found = await house(request).desk.light(_own, visit.dataset.curator, visit)
+    return told({"entries": [entry_written(entry) for entry in found if entry.number > after][:limit]})
+
+
+@router.get(
+    "/datasets/{dataset}/ledger.csv",
+    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+    response_class=Response,
+    tags=["the ledger"],
+)
+async def ledger_csv(request: Request, visit: Anybody) -> Response:
+    """The same as a table for spreadsheets."""
+    found = await house(request).desk.light(_own, visit.dataset.curator, visit)
+    return Response(csv_text(ENTRY, [entry_shown(entry) for entry in found]), media_type=CSV)
+
+
+@router.get("/datasets/{dataset}/ledger/verify", response_model=schemas.Verified, tags=["the ledger"])
+async def ledger_verify(
+    request: Request,
+    visit: Watching,
+    receipt: Annotated[list[Annotated[str, Query(max_length=200)]] | None, Query(max_length=100)] = None,
+) -> Response:
+    """Recompute the whole ledger. Receipts tell whether it was rolled back."""
+    report = await house(request).desk.light(verify, ledger_path(visit.dataset.curator.policy), receipt or ())
+    return told(
+        {
+            "sound": report.sound,
+            "records": report.records,
+            "charges": report.charges,
+            "head": report.head,
+            "problems": list(report.problems),
+        }
+    )
+
+
+def _own(curator: Curator, visit: Visit) -> list[Entry]:
+    """The entries that a caller may see."""
+    caller = visit.caller
+    who = caller.analyst or OWNER
+    return [entry for entry in curator.entries() if caller.role.sees_everybody or entry.analyst == who]
+
+
+metrics_router: Final = APIRouter()
+
+
+@metrics_router.get("/metrics", response_class=Response, include_in_schema=False, dependencies=[Depends(watcher)])
+async def metrics(request: Request) -> Response:
+    """Counters for Prometheus."""
+    found = await house(request).desk.light(house(request).metrics.text)
+    return Response(found, media_type=MEDIA)

@@ -1,0 +1,107 @@
+"""The application: routes, exceptions, the OpenAPI document, and what all requests pass first."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+
+from discreet import __version__
+from discreet.errors import QueryFailed, Refused
+from discreet.ledger import LedgerError
+from discreet.server import schemas
+from discreet.server.access import House
+from discreet.server.api import metrics_router, router
+from discreet.server.asking import Desk
+from discreet.server.datasets import Datasets
+from discreet.server.front import Front
+from discreet.server.limits import Rates
+from discreet.server.metrics import Metrics
+from discreet.server.problems import MEDIA, Problem, respond
+from discreet.server.queue import Queue
+
+LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]", "::1")
+TOLD: Final = "Ask questions of private data; get answers that provably say almost nothing about any one person."
+PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
+    "default": {"description": "Why not, and the smallest change that works.", "model": schemas.Problem}
+}
+HTTP: Final = {
+    404: ("unknown-route", "there is nothing here", "see /api/v1/openapi.json for what there is"),
+    405: ("method-not-allowed", "this cannot be done here", "see /api/v1/openapi.json for what can"),
+}
+LONGEST_REASON: Final = 300
+
+
+def application(datasets: Datasets, *, workers: int, hosts: Sequence[str] = ("*",)) -> FastAPI:
+    """The server over these datasets. `hosts`: the names that it answers to, so that no other name leads here."""
+    queue = Queue(workers)
+    desk, metrics = Desk(queue), Metrics(datasets, queue)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        desk.close()
+        datasets.close()
+
+    app = FastAPI(
+        title="discreet",
+        version=__version__,
+        description=TOLD,
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        responses=PROBLEMS,
+        redirect_slashes=False,
+        middleware=[Middleware(Front, metrics=metrics), Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))],
+        exception_handlers={
+            Refused: respond,
+            QueryFailed: respond,
+            LedgerError: respond,
+            HTTPException: _plain_http,
+            RequestValidationError: _invalid,
+        },
+    )
+    app.state.house = House(datasets, desk, Rates(), metrics)
+    app.include_router(router)
+    app.include_router(metrics_router)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to extend the document
+    return app
+
+
+async def _plain_http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code, reason, fix = HTTP.get(error.status_code, ("http", str(error.detail), ""))
+    return Problem(error.status_code, code, reason, fix, headers=dict(error.headers or {})).response()
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    """What is wrong with the form of a request: where, and what. Nothing of what was sent is repeated."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    reason = f"{where}: {first['msg']}"[:LONGEST_REASON]
+    return Problem(422, "body-invalid", reason, "see /api/v1/openapi.json for what is expected").response()
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    """FastAPI's document, with problems in their own media type."""
+    if app.openapi_schema is None:
+        document = FastAPI.openapi(app)
+        for operation in (each for path in document["paths"].values() for each in path.values()):
+            operation["responses"].pop("422", None)
+            content = operation["responses"]["default"]["content"]
+            content[MEDIA] = content.pop("application/json")
+        schemas_ = document["components"]["schemas"]
+        for unused in ("HTTPValidationError", "ValidationError"):
+            schemas_.pop(unused, None)
+        app.openapi_schema = document
+    return app.openapi_schema

@@ -1,0 +1,127 @@
+"""From a request to an answer: what is free at once, the rest in turn, and nothing charged twice."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from discreet.curator.answers import Answer
+from discreet.curator.calls import Call, read
+from discreet.curator.door import Curator
+from discreet.errors import Refused
+from discreet.ledger import Key
+from discreet.server.datasets import Caller, Dataset
+from discreet.server.queue import Job, Queue, State
+from discreet.server.schemas import Question
+
+LONGEST_KEY: Final = 200
+MOST_KEYS: Final = 10_000
+LIGHT: Final = 4
+"""Threads for what reads no private data."""
+OUTSIDE: Final = {"sql", "analyst", "dummy", "fresh"}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that somebody sent to a dataset."""
+
+    curator: Curator
+    call: Call
+    line: str
+    """Whose line it waits in."""
+    pad: float
+
+    @classmethod
+    def of(cls, dataset: Dataset, caller: Caller, question: Question, key: str | None = None) -> Asked:
+        told = question.model_dump(exclude_unset=True)
+        said = {name: value for name, value in told.items() if name not in OUTSIDE and value is not None}
+        named = None
+        if key is not None and not question.dummy:
+            named = Key(_digest([dataset.name, caller.token, key]), _digest(told))
+        call = read(
+            question.sql,
+            said,
+            analyst=caller.pays_as(question.analyst),
+            fresh=getattr(question, "fresh", False),
+            key=named,
+        )
+        curator = dataset.dummy if question.dummy else dataset.curator
+        line = f"{dataset.name}/{caller.token}"
+        return cls(curator, call, line, curator.policy.serving.pad_ms / 1000)
+
+
+class Desk:
+    """Takes questions in: hands out what is known, and lets the rest wait for a worker."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        self._light = ThreadPoolExecutor(LIGHT, thread_name_prefix="discreet-light")
+        self._lock = threading.Lock()
+        self._keys: dict[str, tuple[str, Job]] = {}
+
+    async def light(self, work: Callable[..., T], *given: Any) -> T:
+        """Something that reads no private data, apart from the event loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._light, partial(work, *given))
+
+    async def ask(self, asked: Asked) -> Answer | Job:
+        """The answer, if it is free; else the job that will have it."""
+        key = asked.call.key
+        running = None if key is None else self._running(key)
+        if running is not None:
+            return running
+        known = await self.light(asked.curator.known, asked.call)
+        if known is not None or key is None:
+            return known or self._submit(asked)
+        with self._lock:
+            running = self._running(key)
+            if running is None:
+                running = self._submit(asked)
+                self._keys[key.name] = key.request, running
+            return running
+
+    def _running(self, key: Key) -> Job | None:
+        """The same request, if it is being answered already."""
+        if len(self._keys) > MOST_KEYS:
+            self._keys = {name: item for name, item in self._keys.items() if not item[1].result.done()}
+        request, job = self._keys.get(key.name, ("", None))
+        if job is None or job.result.done():
+            return None
+        if request != key.request:
+            raise Refused("key-reused", "this key was used for another request", "use a new key for a new question")
+        return job
+
+    def _submit(self, asked: Asked) -> Job:
+        return self.queue.submit(asked.line, partial(asked.curator.answer, asked.call), pad=asked.pad)
+
+    @staticmethod
+    async def wait(job: Job, seconds: float) -> bool:
+        """Whether the job ended within so many seconds."""
+        future = asyncio.wrap_future(job.result)
+        await asyncio.wait([future], timeout=seconds)
+        if future.done():
+            future.cancelled() or future.exception()  # seen: whoever fetches it is told
+            return True
+        return False
+
+    def leave(self, job: Job) -> None:
+        """Whoever asked is gone: what waits need not be answered, what runs is kept for the next time."""
+        if job.state is State.QUEUED:
+            self.queue.cancel(job)
+
+    def close(self) -> None:
+        self.queue.close()
+        self._light.shutdown(wait=False, cancel_futures=True)
+
+
+def _digest(value: object) -> str:
+    written = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(written.encode()).hexdigest()[:32]

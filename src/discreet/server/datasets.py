@@ -1,0 +1,156 @@
+"""What a server serves: the policies that it was started with, each with its curator and its tokens."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from discreet.curator.door import Curator
+from discreet.curator.state import open_ledger
+from discreet.engines.copy import Progress
+from discreet.errors import Refused
+from discreet.ledger import LedgerError
+from discreet.policy import Policy, PolicyError, read
+from discreet.server.tokens import Role, Token, Tokens
+
+LOOK_EVERY: Final = 1.0
+"""Seconds between looks at the policy file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sends a request to a dataset."""
+
+    token: str
+    """The id of the token."""
+    role: Role
+    analyst: str | None
+
+    def pays_as(self, wanted: str | None) -> str | None:
+        """Whose share pays: an analyst's own, the owner's choice."""
+        if self.role is Role.OWNER or wanted in (None, self.analyst):
+            return wanted or self.analyst
+        raise Refused("forbidden", "this token asks for another analyst", "leave analyst out")
+
+
+class Dataset:
+    """One policy. Its file is looked at now and then: what the owner changed there holds without a restart."""
+
+    def __init__(self, policy: Policy, tokens: Tokens | None = None, progress: Progress | None = None) -> None:
+        self.tokens = tokens or Tokens.of(policy)
+        self._lock = threading.Lock()
+        self._looked = time.monotonic()
+        self._written = _written(policy.path)
+        self._curator = _curator(policy, progress)
+        self._dummy: Curator | None = None
+
+    @property
+    def name(self) -> str:
+        return name_of(self._curator.policy)
+
+    @property
+    def curator(self) -> Curator:
+        now = time.monotonic()
+        if now - self._looked > LOOK_EVERY:
+            with self._lock:
+                self._looked = now
+                self._look()
+        return self._curator
+
+    def _look(self) -> None:
+        """Open the policy anew if its file changed. One that cannot be used is left alone: the old one holds."""
+        written = _written(self._curator.policy.path)
+        if written in (None, self._written):
+            return
+        self._written = written
+        try:
+            found = read(self._curator.policy.path)
+            if name_of(found) != self.name or found.state != self._curator.policy.state:
+                return
+            self._curator = _curator(found, None)  # the old one is not closed: it may be answering
+        except (PolicyError, LedgerError):
+            return
+        self._dummy = None
+
+    @property
+    def dummy(self) -> Curator:
+        """A curator over made-up rows, made when it is first asked for."""
+        curator = self.curator
+        with self._lock:
+            if self._dummy is None:
+                self._dummy = curator.dummy()
+            return self._dummy
+
+    def caller(self, token: Token) -> Caller | None:
+        """Who holds this token; None if it is for an analyst that the policy no longer knows."""
+        if token.role is Role.ANALYST and token.analyst not in self.curator.policy.analysts:
+            return None
+        return Caller(token.id, token.role, token.analyst)
+
+    def close(self) -> None:
+        self._curator.close()
+        if self._dummy is not None:
+            self._dummy.close()
+        self.tokens.close()
+
+
+class Datasets(Mapping[str, Dataset]):
+    """Datasets by their names."""
+
+    def __init__(self, datasets: Iterable[Dataset]) -> None:
+        self._datasets: dict[str, Dataset] = {}
+        for dataset in datasets:
+            if dataset.name in self._datasets:
+                raise Refused("policy", f"two policies are called {dataset.name}", "give each a name of its own")
+            self._datasets[dataset.name] = dataset
+
+    def __getitem__(self, name: str) -> Dataset:
+        return self._datasets[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._datasets)
+
+    def __len__(self) -> int:
+        return len(self._datasets)
+
+    def callers(self, text: str) -> dict[str, Caller]:
+        """For each dataset that a token opens, who its holder is there."""
+        found = {}
+        for name, dataset in self._datasets.items():
+            token = dataset.tokens.find(text)
+            caller = None if token is None else dataset.caller(token)
+            if caller is not None:
+                found[name] = caller
+        return found
+
+    def close(self) -> None:
+        for dataset in self._datasets.values():
+            dataset.close()
+
+
+def name_of(policy: Policy) -> str:
+    """The policy's name as an address can hold it.
+
+    >>> from types import SimpleNamespace
+    >>> name_of(SimpleNamespace(name="St. Mary's / east", path=Path("x.toml")))
+    'St.-Mary-s-east'
+    """
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", policy.name).strip("-.") or "dataset"
+
+
+def _curator(policy: Policy, progress: Progress | None) -> Curator:
+    return Curator(policy, open_ledger(policy), time_limit=policy.serving.time_limit, progress=progress)
+
+
+def _written(path: Path) -> tuple[int, int] | None:
+    """When the file was written last, and its size."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,152 @@
+"""What every request passes first: limits on its size and time, headers that browsers obey, the access log.
+
+The log has one line of JSON for each request: when, who (the id of the token), which route, what became of it. No
+question, no answer, no address with values in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from discreet.noise import SYSTEM
+from discreet.server.metrics import Metrics
+from discreet.server.problems import Problem, problem_of
+
+MOST_BYTES: Final = 2**20
+"""Of a request's body."""
+PATIENCE: Final = 10.0
+"""Seconds within which a body must have arrived."""
+HEADERS: Final = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+"""Set unless a page says otherwise."""
+NOWHERE: Final = "unmatched"
+
+access: Final = logging.getLogger("discreet.access")
+
+
+class Front:
+    """The outermost part of the application."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        seen = Seen(scope, send)
+        try:
+            body = await _body(scope, receive)
+            if isinstance(body, Problem):
+                await body.response()(scope, receive, seen.send)
+            else:
+                await self._app(scope, _replayed(body, receive), seen.send)
+        except ClientDisconnect:
+            pass
+        except Exception as error:
+            if seen.status:
+                raise
+            await problem_of(error).response()(scope, receive, seen.send)
+        finally:
+            self._record(scope, seen)
+
+    def _record(self, scope: Scope, seen: Seen) -> None:
+        route = getattr(scope.get("route"), "path", NOWHERE)
+        told = scope.get("state", {}).get("told", {})
+        self._metrics.count(scope["method"], route, seen.status, seen.code)
+        line = {
+            "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "request": seen.request,
+            "method": scope["method"],
+            "route": route,
+            "status": seen.status,
+            "code": seen.code,
+            "ms": round((time.monotonic() - seen.began) * 1000),
+            **told,
+        }
+        access.info(json.dumps(line))
+
+
+class Seen:
+    """What is known of a response, and the headers that all have."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self.request = SYSTEM.bytes(8).hex()
+        self.began = time.monotonic()
+        self.status = 0
+        self.code = ""
+        self._scope, self._send = scope, send
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            given = {name.decode("latin-1").lower(): value for name, value in message["headers"]}
+            self.code = given.get("discreet-code", b"").decode("latin-1")
+            more = {**HEADERS, "x-request-id": self.request}
+            message["headers"] = [
+                *message["headers"],
+                *((name.encode(), text.encode()) for name, text in more.items() if name not in given),
+            ]
+        await self._send(message)
+
+
+async def _body(scope: Scope, receive: Receive) -> bytes | Problem:
+    """The whole body, if it is small enough and comes soon enough."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and (not value.isdigit() or len(value) > 12 or int(value) > MOST_BYTES):
+            return _too_large()
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                message = await receive()
+                if message["type"] != "http.request":
+                    raise ClientDisconnect
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                if size > MOST_BYTES:
+                    return _too_large()
+                if not message.get("more_body"):
+                    return b"".join(parts)
+    except TimeoutError:
+        return Problem(408, "too-slow", f"the request took longer than {PATIENCE:g} seconds to arrive", "send it again")
+
+
+def _too_large() -> Problem:
+    return Problem(413, "too-large", f"a request has at most {MOST_BYTES} bytes", "ask a shorter question")
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """The body for the application, then whatever the connection says."""
+    sent = False
+
+    async def replay() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
+
+
+def tell(scope: Mapping[str, Any], **facts: str | None) -> None:
+    """Add to the line of a request in the access log."""
+    scope["state"].setdefault("told", {}).update(facts)

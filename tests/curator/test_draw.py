@@ -1,0 +1,123 @@
+"""Exact integers on their way out: every group, no other group, in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from discreet.accounting.losses import Reach
+from discreet.curator.draw import Door, blur, choose, counted, draw, select
+from discreet.curator.price import Choices, Price, buy
+from discreet.mechanisms import Exponential, KeySelection, Laplace
+from discreet.noise import SYSTEM, Bits
+from discreet.sql.vectors import Chosen
+from tests.curator.test_price import BOTH, TABLE, planned
+from tests.rigged import Rigged
+from tests.sql.worlds import HEAD, policy_of
+
+NULLS = policy_of(
+    TABLE.replace('z = { type = "text" }', 'z = { type = "text", nullable = true }'),
+    head=HEAD.replace("epsilon = 3", "epsilon = 3\ndelta = 1e-6"),
+)
+KEYS = "SELECT z, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY z"
+
+
+class Answers:
+    """An engine that knows its answers beforehand, and what it was asked."""
+
+    dialect = "duckdb"
+    copy = "none"
+
+    def __init__(self, *answers: list[tuple[Any, ...]]) -> None:
+        self.left = list(answers)
+        self.seconds: list[float | None] = []
+
+    def schema(self, table: str) -> dict[str, str]:
+        raise AssertionError(table)
+
+    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+        assert query
+        self.seconds.append(seconds)
+        return self.left.pop(0)
+
+    def close(self) -> None:
+        pass
+
+
+def quiet(mechanism: Any, reach: Reach, exact: Sequence[int], bits: Bits) -> Sequence[int]:  # noqa: ARG001
+    return exact
+
+
+@pytest.mark.parametrize(("policy", "kept"), [(BOTH, {("a",), ("b",)}), (NULLS, {("a",), ("b",), (None,)})])
+def test_private_keys_are_selected_among_whole_ones_and_come_in_order(policy: Any, kept: set[Any]) -> None:
+    found = planned(policy, KEYS)
+    offer = buy(policy, Price.read(policy, epsilon=1), found.releases)
+    seen: list[dict[Any, int]] = []
+
+    def everything(mechanism: KeySelection, exact: Any, bits: Bits) -> list[Any]:  # noqa: ARG001
+        seen.append(dict(exact))
+        return list(exact)
+
+    engine = Answers([("b", 5), (None, 7), ("a", 3)], [("b", 50, 2), ("dropped", 9, 9), (None, 1, 4), ("a", 30, 1)])
+    drawn = draw(found, offer.bought, engine, SYSTEM, Door(blur=quiet, select=everything), 2.5)
+    assert {key: units for key, units in {("b",): 5, (None,): 7, ("a",): 3}.items() if key in kept} == seen[0]
+    order = [("a",), ("b",), (None,)][: len(kept)]
+    assert drawn.selected == (tuple(order),)
+    assert [list(column) for column in drawn.values[0]] == [[30, 50, 1][: len(kept)], [1, 2, 4][: len(kept)]]
+    assert engine.seconds == [2.5, 2.5]
+    assert drawn.noises == tuple(part.noises for part in offer.bought)
+
+
+def test_units_are_counted_for_each_combination_of_private_keys() -> None:
+    found = planned(BOTH, "SELECT z, w, COUNT(*) AS n FROM t GROUP BY z, w")
+    offer = buy(BOTH, Price.read(BOTH, epsilon=1), found.releases)
+    seen: list[Any] = []
+
+    def nothing(mechanism: KeySelection, exact: Any, bits: Bits) -> list[Any]:  # noqa: ARG001
+        seen.append(dict(exact))
+        return []
+
+    engine = Answers([("b", "x", 5), ("a", None, 7), (None, "x", 4)], [("b", "x", 50)])
+    drawn = draw(found, offer.bought, engine, SYSTEM, Door(blur=quiet, select=nothing), None)
+    assert seen == [{("b", "x"): 5}]
+    assert drawn.selected == ((),)
+    assert drawn.values == (([],),)
+
+
+def test_groups_without_rows_are_zero_and_unknown_groups_are_dropped() -> None:
+    (release,) = planned(BOTH, "SELECT g, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY g").releases
+    rows = [("b", 4, 17), ("c", 100, 100), (None, 1, 1)]
+    assert counted(release, rows, [("a",), ("b",)]) == [[0, 4], [0, 17]]
+    assert counted(release, [], [("a",), ("b",)]) == [[0, 0], [0, 0]]
+
+
+def test_choices_are_made_group_by_group() -> None:
+    (release,) = planned(BOTH, "SELECT g, MEDIAN(x) AS m FROM t GROUP BY g").releases
+    (measure,) = release.measures
+    assert isinstance(measure, Chosen)
+    cells = measure.layout.cells
+    exact = [*range(cells), *reversed(range(cells))]
+    mechanism = Choices(Exponential(1, sensitivity=1), 2)
+    asked: list[Any] = []
+
+    def noted(mechanism: Choices, scores: Sequence[Sequence[int]], bits: Bits) -> list[int]:  # noqa: ARG001
+        asked.extend(scores)
+        return [1, 2]
+
+    assert Door(choose=noted).noisy(mechanism, release, measure, exact, SYSTEM) == [1, 2]
+    assert asked == [measure.scores(exact[:cells]), measure.scores(exact[cells:])]
+
+
+def test_the_real_door_draws_from_the_bits_of_the_charge() -> None:
+    laplace, keys = Laplace(Fraction(1), sensitivity=1), KeySelection(delta=1e-6, max_groups=1, epsilon=1)
+    bits = Rigged([2**63 + 2**62] * 20)
+    found = blur(laplace, Reach.cells(1, 1), [10, 20, 30], bits)
+    assert [type(value) for value in found] == [int] * 3
+    assert bits.taken == 8 * 3
+    assert blur(laplace, Reach.cells(1, 1), [], bits) == []
+    assert bits.taken == 8 * 3
+    assert select(keys, {("a",): 10**6, ("b",): 10**6}, SYSTEM) == [("a",), ("b",)]
+    assert choose(Choices(Exponential(1, sensitivity=1), 2), [[0, 10**6], [10**6, 0]], SYSTEM) == [1, 0]

@@ -1,0 +1,55 @@
+"""What is kept beside a charge comes back as it was."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from datetime import UTC, date, datetime
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace
+from discreet.curator.kept import Drawn
+
+LAPLACE, GAUSSIAN = DiscreteLaplace(Fraction(10, 3)), DiscreteGaussian(Fraction(7, 2))
+KEYS = [
+    ("Ä", 3, None),
+    (date(2025, 2, 3), datetime(2025, 2, 3, 4, 5, 6, 7), True),
+    (datetime(2025, 2, 3), datetime(2025, 2, 3, tzinfo=UTC), 0.1),
+    ("\ud800", "", -(10**30)),
+]
+
+
+def drawn(selected: Any = None) -> Drawn:
+    empty = Drawn()
+    return empty.then((LAPLACE, GAUSSIAN, None), ([1, -2], [10**40], []), selected)
+
+
+@pytest.mark.parametrize("selected", [None, (), tuple(KEYS)])
+def test_everything_comes_back(selected: Any) -> None:
+    first = drawn(selected)
+    both = first.then((None,), ([0],), None)
+    assert Drawn.decode(first.encode()) == first
+    assert Drawn.decode(both.encode()) == both
+    assert Drawn.decode(Drawn().encode()) == Drawn()
+    found = Drawn.decode(first.encode())
+    assert found is not None
+    assert [[type(key) for key in cell] for cell in found.selected[0] or ()] == [
+        [type(key) for key in cell] for cell in selected or ()
+    ]
+
+
+def test_releases_follow_one_another() -> None:
+    both = drawn().then((None,), ([0],), (("a",),))
+    assert both.noises == ((LAPLACE, GAUSSIAN, None), (None,))
+    assert both.values == (([1, -2], [10**40], []), ([0],))
+    assert both.selected == (None, (("a",),))
+
+
+def test_what_another_version_kept_is_not_read() -> None:
+    document = json.loads(zlib.decompress(drawn().encode()))
+    assert document["version"] == 1
+    for other in (0, 2, None, "1"):
+        assert Drawn.decode(zlib.compress(json.dumps({**document, "version": other}).encode())) is None

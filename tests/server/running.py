@@ -1,0 +1,128 @@
+"""A real server in a process of its own, for tests: `discreet serve` as people start it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from discreet.policy import read
+from discreet.server.datasets import name_of
+from discreet.server.tokens import Made, Role, Tokens
+
+POLICY = """\
+name = "hospital"
+[budget]
+epsilon = 30.0
+delta = 1e-6
+[unit]
+name = "patient"
+[tables.patients]
+source = "patients.csv"
+unit = "id"
+[tables.patients.columns]
+age = { min = 0, max = 120 }
+ward = { values = ["A", "B", "C"] }
+zip = { type = "text" }
+born = { type = "date", min = 1900-01-01, max = 2026-12-31 }
+[tables.wards]
+source = "wards.csv"
+public = true
+[tables.wards.columns]
+ward = { type = "text" }
+beds = { type = "integer" }
+[analysts.epidemiology]
+epsilon = 10.0
+[analysts.finance]
+epsilon = 5.0
+"""
+
+
+def build(folder: Path, *, patients: int = 2000, text: str = POLICY) -> Path:
+    """A small hospital in this folder; the path of its policy."""
+    lines = [
+        f"{number},{number * 37 % 100},{'ABC'[number % 3]},0213{number % 7},{1930 + number % 80}-0{1 + number % 9}-11"
+        for number in range(patients)
+    ]
+    (folder / "patients.csv").write_text("\n".join(["id,age,ward,zip,born", *lines]) + "\n", encoding="utf-8")
+    (folder / "wards.csv").write_text("ward,beds\nA,10\nB,20\nC,30\n", encoding="utf-8")
+    policy = folder / "hospital.toml"
+    policy.write_text(text, encoding="utf-8")
+    return policy
+
+
+def token(policy: Path, role: str, analyst: str | None = None) -> str:
+    """A new token, made in the policy's own store."""
+    made, tokens = Made.new(), Tokens.of(read(policy))
+    tokens.add(made, Role(role), analyst)
+    tokens.close()
+    return made.text
+
+
+@dataclass
+class Running:
+    """A server that listens."""
+
+    process: subprocess.Popen[str]
+    url: str
+    policy: Path
+    log: Path
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def dataset(self) -> str:
+        return f"{self.url}/api/v1/datasets/{name_of(read(self.policy))}"
+
+    def client(self, who: str = "epidemiology") -> httpx.Client:
+        """An HTTP client that holds somebody's token: owner, auditor, or an analyst's name."""
+        headers = {"authorization": f"Bearer {self.tokens[who]}"} if who else {}
+        return httpx.Client(base_url=f"{self.url}/api/v1/", headers=headers, timeout=60, trust_env=False)
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(timeout=30)
+
+
+@contextmanager
+def serving(policy: Path, *options: str, tokens: dict[str, str] | None = None) -> Iterator[Running]:
+    """`discreet serve POLICY --port 0 …` until the block ends."""
+    if tokens is None:
+        analysts = read(policy).analysts
+        tokens = {role: token(policy, role) for role in ("owner", "auditor")}
+        tokens |= {name: token(policy, "analyst", name) for name in analysts}
+    log = policy.parent / f"access-{time.monotonic_ns()}.log"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "discreet.cli", "serve", str(policy), "--port", "0", "--log", str(log), *options],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONWARNINGS": "default"},
+    )
+    running = Running(process, "", policy, log, tokens)
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("serving "):
+                running.url = line.split()[-1]
+                break
+        else:
+            raise AssertionError(f"the server did not start: {process.wait()}")
+        yield running
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        assert process.stderr is not None
+        process.stderr.close()
