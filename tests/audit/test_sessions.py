@@ -61,7 +61,7 @@ def compared(policy: Policy, runs: int, questions: int, confidence: float) -> An
 @pytest.mark.parametrize("budget", HEADS)
 def test_a_session_tells_no_more_than_its_budget_allows(budget: str) -> None:
     policy = policy_of(TABLE, head=HEADS[budget])
-    found = compared(policy, 20, 6, 1 - 1e-7)
+    found = compared(policy, 40, 4, 1 - 1e-7)
     assert not found.violated, str(found)
     _, low, _ = found.advantage
     assert low <= found.claim.advantage

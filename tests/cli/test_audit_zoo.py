@@ -9,7 +9,6 @@ import pytest
 from discreet.audit.zoo import ZOO, Specimen
 from tests.cli.runs import run
 
-
 QUICK = [specimen for specimen in ZOO if specimen.samples <= 20_000][:6]
 """That all of them are caught, the tests of the auditor show."""
 

@@ -33,11 +33,11 @@ from discreet.cli.shell.backslash import COMMANDS, obey
 from discreet.cli.shell.completion import choices
 from discreet.cli.shell.mending import mended
 from discreet.cli.shell.performing import perform
-from discreet.curator.answers.saving import csv_of
 from discreet.cli.shell.session import Interrupted, Session, Settings
 from discreet.cli.shell.statements import is_finished, split
 from discreet.cli.shell.vocabulary import KEYWORDS, Vocabulary, functions
 from discreet.cli.shell.words import offer, prompt_of
+from discreet.curator.answers.saving import csv_of
 from discreet.curator.door import Curator
 from discreet.curator.door import open as open_curator
 from discreet.curator.state import open_ledger

@@ -13,9 +13,9 @@ from typing import Any, Final, Self
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.losses import Reach
+from discreet.curator.calls import Call
 from discreet.curator.door import Curator
 from discreet.curator.draw import Door, blur, choose, select
-from discreet.curator.calls import Call
 from discreet.engines.memory import Memory
 from discreet.policy import Policy
 from discreet.sql.part import Part

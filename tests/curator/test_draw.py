@@ -33,13 +33,14 @@ class Answers:
 
     def __init__(self, *answers: list[tuple[Any, ...]]) -> None:
         self.left = list(answers)
+        self.queries: list[str] = []
         self.seconds: list[float | None] = []
 
     def schema(self, table: str) -> dict[str, str]:
         raise AssertionError(table)
 
     def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
-        assert query
+        self.queries.append(query)
         self.seconds.append(seconds)
         return self.left.pop(0)
 
@@ -85,6 +86,19 @@ def test_units_are_counted_for_each_combination_of_private_keys() -> None:
     assert seen == [{("b", "x"): 5}]
     assert drawn.selected == ((),)
     assert drawn.values == (([],),)
+
+
+@pytest.mark.parametrize("kept", [[], [("a",)]])
+def test_what_was_not_selected_is_counted_apart_under_its_own_name(kept: list[Any]) -> None:
+    """A key that is really called OTHER stays a group of its own."""
+    text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-6, other = true) z, COUNT(*) AS n"
+    found = planned(BOTH, f"{text} FROM t GROUP BY z")
+    offer = buy(BOTH, Price.read(BOTH, epsilon=1, delta=1e-6), found.releases)
+    engine = Answers([("a", 3)], [("a", 30), ("OTHER", 8)], [("OTHER", 4)])
+    drawn = draw(found, offer.bought, engine, SYSTEM, Door(blur=quiet, select=lambda *_: kept), None)
+    assert [list(column) for column in drawn.values[0]] == [[30, 4] if kept else [4]]
+    (release,) = found.releases
+    assert engine.queries == [release.selection_sql(), release.sql(), release.other_sql(tuple(kept))]
 
 
 def test_groups_without_rows_are_zero_and_unknown_groups_are_dropped() -> None:

@@ -15,9 +15,9 @@ import pytest
 
 import discreet
 from discreet.accounting import Pure
+from discreet.curator.calls import Call
 from discreet.curator.door import Curator
 from discreet.curator.fluent import Rows
-from discreet.curator.calls import Call
 from discreet.curator.state import refresh
 from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted, Refused

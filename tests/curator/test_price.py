@@ -129,7 +129,7 @@ def test_relative_errors_are_the_same_for_all() -> None:
     assert len(set(variances)) == 1
 
 
-@pytest.mark.parametrize("rho", [Fraction(1, 2), Fraction(6, 10), Fraction(1), Fraction(7, 3), Fraction(40), 10**6])
+@pytest.mark.parametrize("rho", [Fraction(n, 10) for n in (5, 6, 10, 16, 17, 18, 23, 400, 10**7)])
 def test_the_epsilon_within_rho_is_nearly_the_largest(rho: Fraction) -> None:
     found = epsilon_within(Fraction(rho))
     assert found is not None
@@ -153,6 +153,18 @@ def test_the_narrower_noise_is_bought_within_the_price(cells: int, rho: Fraction
     if (epsilon := epsilon_within(rho)) is not None:
         widths.append(Laplace(epsilon, sensitivity=reach.l1).error(0.95))
     assert found.error(0.95) <= min(widths) * 1.005 + 1
+
+
+def test_the_kind_of_noise_changes_where_the_widths_cross() -> None:
+    reach, kinds = Reach.cells(1, 10**6), set()
+    for rho in (Fraction(n, 100) for n in range(420, 500, 4)):
+        epsilon = epsilon_within(rho)
+        assert epsilon is not None
+        ways = Gaussian(rho=rho, sensitivity=10**6), Laplace(epsilon, sensitivity=10**6)
+        found = most_accurate(reach, rho)
+        assert found.error(0.95) <= min(way.error(0.95) for way in ways) * 1.001
+        kinds.add(type(found))
+    assert kinds == {Gaussian, Laplace}
 
 
 def test_the_largest_noise_is_drawn_and_nothing_larger() -> None:

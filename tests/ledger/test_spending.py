@@ -482,3 +482,16 @@ def test_sixteen_threads(path: Path, durable: bool) -> None:
     report = verify(path, receipts)
     assert report.problems == ()
     assert report.charges == 300
+
+
+def test_the_tighter_limit_speaks(path: Path) -> None:
+    """What a refusal offers is there: whichever of the budget and the share has less left says how much."""
+    with opened(path, Grant.of(Fraction(1), None), shares={"ann": Fraction(1, 2)}) as ledger:
+        with pytest.raises(BudgetExhausted) as refused, ledger.charge(Pure(2), why="q", analyst="ann"):
+            pass
+        assert "0.5 is left" in refused.value.reason
+        with ledger.charge(Pure(Fraction(3, 4)), why="q"):
+            pass
+        with pytest.raises(BudgetExhausted) as refused, ledger.charge(Pure(2), why="q", analyst="ann"):
+            pass
+        assert "0.25 is left" in refused.value.reason

@@ -310,3 +310,13 @@ def test_reals_are_released_with_the_exact_distribution_around_them(step: Fracti
     )
     vectors = np.array([mechanism.release(np.full(20, 0.3)) for _ in range(1000)])
     assert misfit(np.round(vectors / float(step)) - middle, gaussian_law((2 / step + 5 * factor) ** 2)) > ALARM
+
+
+def test_the_spread_is_sigma_in_units_of_the_values() -> None:
+    assert float(Gaussian(rho=0.02, sensitivity=3).spread) == pytest.approx(15, rel=1e-15)
+    assert float(Gaussian(rho=2, sensitivity=0.1).spread) == pytest.approx(0.05, rel=1e-15)
+
+
+def test_rounding_lengthens_a_vector_by_the_root_of_its_length() -> None:
+    mechanism = Gaussian(rho=1, sensitivity=1)
+    assert [mechanism.slack(length) for length in (1, 2, 4, 5, 9, 10, 10**6)] == [1, 2, 2, 3, 3, 4, 1000]

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from discreet.curator.calls import Call
 from discreet.curator.door import Curator
 from discreet.curator.draw import Door, Select, select
 from discreet.curator.kept import Cell
-from discreet.curator.calls import Call
 from discreet.curator.question import Question
 from discreet.engines.memory import Memory
 from discreet.mechanisms import KeySelection

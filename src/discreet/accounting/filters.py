@@ -57,7 +57,7 @@ class PureFilter:
             )
         spent = self.spent + charged(loss.epsilon)
         if spent > self.total:
-            left = self.total - self.spent
+            left = self.left
             raise BudgetExhausted(
                 f"the price is epsilon {float_up(loss.epsilon):g} and {_shown(left)} is left",
                 _offer(left, f"ask for epsilon {_shown(left)} or less"),
@@ -68,6 +68,10 @@ class PureFilter:
     def units(self) -> tuple[int, ...]:
         """What is spent, as the ledger writes it down."""
         return (self.spent,)
+
+    @property
+    def left(self) -> int:
+        return self.total - self.spent
 
     @property
     def remaining(self) -> Pure:
@@ -95,7 +99,7 @@ class ConcentratedFilter:
         rho = self.spent_rho + charged(part.rho)
         delta = self.spent_delta + charged(part.delta)
         if rho > self.rho:
-            left = self.rho - self.spent_rho
+            left = self.left
             most = math.isqrt(2 * left * UNITS)
             raise BudgetExhausted(
                 f"the price is rho {float_up(part.rho):g} and {_shown(left)} is left",
@@ -113,6 +117,10 @@ class ConcentratedFilter:
     def units(self) -> tuple[int, ...]:
         """What is spent, as the ledger writes it down."""
         return (self.spent_rho, self.spent_delta)
+
+    @property
+    def left(self) -> int:
+        return self.rho - self.spent_rho
 
     @property
     def remaining(self) -> Concentrated:

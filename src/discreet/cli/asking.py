@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from discreet.cli.output import is_address, place_argument
+
 if TYPE_CHECKING:
+    from discreet.client import Remote
     from discreet.curator.door import Curator
 
 _NUMBER: Final = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?|-?\.\d+([eE][+-]?\d+)?")
@@ -97,7 +100,7 @@ def parameter(text: str) -> Any:
 
 
 OPTIONS: Final = (
-    click.argument("policy", type=click.Path(path_type=Path)),
+    place_argument,
     click.argument("sql", type=Sql()),
     click.option("-e", "--epsilon", type=float, help="The price: ε, or in a budget with δ what ε would cost there."),
     click.option("--rho", type=float, help="The price as ρ, in a budget with δ."),
@@ -124,6 +127,14 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def reached(place: Path | str, *, dummy: bool = False, **settings: Any) -> Curator | Remote:
+    """Whom to ask: the curator of a policy, or a server."""
+    if not is_address(place):
+        return opened(Path(place), dummy=dummy, **settings)
+    remote = connected(place)
+    return remote.dummy() if dummy else remote
+
+
 def opened(policy: Path, *, dummy: bool, time_limit: float | None = None, **settings: Any) -> Curator:
     """The curator to ask: the policy's own, or one over made-up rows that leaves sources and ledger alone."""
     if dummy:
@@ -133,6 +144,15 @@ def opened(policy: Path, *, dummy: bool, time_limit: float | None = None, **sett
     from discreet.curator.door import open as open_curator
 
     return open_curator(policy, time_limit=time_limit, **settings)
+
+
+def connected(url: str) -> Remote:
+    """A dataset on a server, with the token of the environment."""
+    try:
+        from discreet.client import connect
+    except ImportError as missing:
+        raise click.UsageError(f"{missing.name} is not installed: pip install 'discreet[client]'") from None
+    return connect(url)
 
 
 def named(params: Iterable[tuple[str, Any]]) -> dict[str, Any] | None:

@@ -15,7 +15,9 @@ from discreet.cli.output import (
     at_most,
     bar,
     draw,
+    is_address,
     json_option,
+    place_argument,
     policy_argument,
     printable,
     reason_option,
@@ -45,24 +47,43 @@ def budget() -> None:
 
 
 @budget.command()
-@policy_argument
+@place_argument
 @click.argument("analyst", required=False)
 @json_option
-def show(policy: Path, analyst: str | None, as_json: bool) -> None:
+def show(policy: Path | str, analyst: str | None, as_json: bool) -> None:
     """Show what POLICY's budget is, what is spent of it and what remains; of everybody, or of one ANALYST."""
     from discreet.curator.state import balances, recorded_grant
     from discreet.policy import read
 
+    if is_address(policy):
+        _show_remote(policy, analyst, as_json=as_json)
+        return
     asked = read(policy)
     found = balances(asked, analyst)
     if as_json:
-        told = {who: asdict(balance) for who, balance in found.items()}
-        whole = told.pop(None, None) or told[analyst]
-        tell_program({"policy": asked.name, "analyst": analyst, **whole, "analysts": {} if analyst else told})
+        _tell(asked.name, analyst, found)
         return
     recorded = recorded_grant(asked)
     draw_balances(found, recorded.delta)
     _explain(asked, recorded)
+
+
+def _show_remote(url: str, analyst: str | None, *, as_json: bool) -> None:
+    from discreet.cli.asking import connected
+
+    with connected(url) as remote:
+        found = {analyst: remote.budget(analyst)}
+    if as_json:
+        _tell(remote.name, analyst, found)
+        return
+    delta = found[analyst].total.delta
+    draw_balances(found, None if delta is None else Fraction(str(delta)))
+
+
+def _tell(name: str, analyst: str | None, found: Mapping[str | None, Balance]) -> None:
+    told = {who: asdict(balance) for who, balance in found.items()}
+    whole = told.pop(None, None) or told[analyst]
+    tell_program({"policy": name, "analyst": analyst, **whole, "analysts": {} if analyst else told})
 
 
 def draw_balances(found: Mapping[str | None, Balance], delta: Fraction | None) -> None:

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from discreet.cli.failures import FAILED
-from discreet.cli.output import at_least, draw, json_option, policy_argument, printable, table, tell_program, write_new
+from discreet.cli.output import (
+    at_least,
+    draw,
+    is_address,
+    json_option,
+    place_argument,
+    policy_argument,
+    printable,
+    table,
+    tell_program,
+    write_new,
+)
 from discreet.printing import csv_text
 
 if TYPE_CHECKING:
@@ -27,10 +38,10 @@ def ledger() -> None:
 
 
 @ledger.command()
-@policy_argument
+@place_argument
 @click.option("-n", "--last", type=click.IntRange(min=1), help="Only the last so many.")
 @json_option
-def show(policy: Path, last: int | None, as_json: bool) -> None:
+def show(policy: Path | str, last: int | None, as_json: bool) -> None:
     """Show the questions that were charged, oldest first."""
     found = _entries(policy)[-(last or 0) :]
     if as_json:
@@ -56,11 +67,11 @@ def verify(policy: Path, receipts: tuple[str, ...], as_json: bool) -> int:
 
 
 @ledger.command()
-@policy_argument
+@place_argument
 @click.option("--format", "form", type=click.Choice(["jsonl", "csv"]), default="jsonl", show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to write it; else it is printed.")
 @json_option
-def export(policy: Path, form: str, output: Path | None, as_json: bool) -> None:
+def export(policy: Path | str, form: str, output: Path | None, as_json: bool) -> None:
     """Export the questions that were charged, one per line."""
     found = _entries(policy)
     text = FORMATS[form](found)
@@ -120,11 +131,16 @@ def _tell(report: Report, *, as_json: bool) -> int:
     return 0 if report.sound else FAILED
 
 
-def _entries(path: Path) -> list[dict[str, Any]]:
+def _entries(path: Path | str) -> list[dict[str, Any]]:
     from discreet.curator.state import entries
     from discreet.curator.wire import entry_shown
     from discreet.policy import read
 
+    if is_address(path):
+        from discreet.cli.asking import connected
+
+        with connected(path) as remote:
+            return [entry_shown(entry) for entry in remote.entries()]
     return [entry_shown(entry) for entry in entries(read(path))]
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 import click
 
@@ -26,7 +26,24 @@ WIDTH: Final = 200
 """Of what is drawn into a file or a pipe."""
 
 json_option: Final = click.option("--json", "as_json", is_flag=True, help="Machine-readable on standard output.")
+
+
+class Place(click.Path):
+    """A policy file, or the address of a server."""
+
+    name = "policy"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if is_address(value) else Path(str(super().convert(value, param, ctx)))
+
+
+def is_address(place: object) -> TypeGuard[str]:
+    """Whether a policy is asked through a server."""
+    return isinstance(place, str) and place.startswith(("http://", "https://"))
+
+
 policy_argument: Final = click.argument("policy", type=click.Path(path_type=Path))
+place_argument: Final = click.argument("policy", type=Place(), metavar="POLICY|URL")
 reason_option: Final = click.option("--reason", default="", help="Why, for the record.")
 
 

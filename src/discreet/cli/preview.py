@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from discreet.cli.asking import asks, named, opened
+from discreet.cli.asking import asks, named, reached
 from discreet.cli.output import draw, json_option, plain, progress, tell_program
 
 
@@ -15,14 +15,14 @@ from discreet.cli.output import draw, json_option, plain, progress, tell_program
 @asks
 @json_option
 def preview(
-    policy: Path, sql: str, params: tuple[tuple[str, Any], ...], as_json: bool, dummy: bool, **settings: Any
+    policy: Path | str, sql: str, params: tuple[tuple[str, Any], ...], as_json: bool, dummy: bool, **settings: Any
 ) -> None:
     """Show what the question SQL (- reads standard input) would cost and how exact its answer would be.
 
     Free: no data is read for it.
     """
     given = named(params)
-    with progress(shown=not as_json) as tell, opened(policy, dummy=dummy, progress=tell) as curator:
+    with progress(shown=not as_json) as tell, reached(policy, dummy=dummy, progress=tell) as curator:
         found = curator.preview(sql, params=given, **settings)
     if as_json:
         tell_program(plain(found.to_dict()))

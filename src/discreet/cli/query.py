@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from discreet.cli.asking import asks, named, opened
+from discreet.cli.asking import asks, named, reached
 from discreet.cli.output import draw, json_option, plain, progress, tell_program
 
 
@@ -19,7 +19,7 @@ from discreet.cli.output import draw, json_option, plain, progress, tell_program
 )
 @json_option
 def query(
-    policy: Path,
+    policy: Path | str,
     sql: str,
     params: tuple[tuple[str, Any], ...],
     time_limit: float | None,
@@ -28,6 +28,8 @@ def query(
     **settings: Any,
 ) -> None:
     """Ask POLICY the question SQL (- reads standard input), and pay for it.
+
+    A server is asked by its address instead, with the token in DISCREET_TOKEN.
 
     The same question again at the same price or a lower one is answered as before, free. With --dummy it is asked of
     made-up rows, and nothing is paid.
@@ -41,7 +43,7 @@ def query(
     given = named(params)
     with (
         progress(shown=not as_json) as tell,
-        opened(policy, dummy=dummy, time_limit=time_limit, progress=tell) as curator,
+        reached(policy, dummy=dummy, time_limit=time_limit, progress=tell) as curator,
     ):
         answer = curator.query(sql, params=given, **settings)
     if as_json:

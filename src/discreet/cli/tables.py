@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from discreet.cli.output import draw, json_option, policy_argument, printable, table, tell_program
+from discreet.cli.output import draw, json_option, place_argument, printable, table, tell_program
 from discreet.curator.facts import column_words, limits_words
 
 if TYPE_CHECKING:
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Show the tables and columns that may be asked about.")
-@policy_argument
+@place_argument
 @json_option
-def tables(policy: Path, as_json: bool) -> None:
+def tables(policy: Path | str, as_json: bool) -> None:
     """Show what POLICY tells analysts: tables, columns, types, bounds, keys and limits. No data is read."""
-    from discreet.curator.door import open as open_curator
+    from discreet.cli.asking import reached
     from discreet.curator.wire import facts_written
 
-    with open_curator(policy) as curator:
+    with reached(policy) as curator:
         found = curator.tables()
     if as_json:
         tell_program({"tables": {name: facts_written(facts) for name, facts in found.items()}})

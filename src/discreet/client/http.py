@@ -20,6 +20,8 @@ AGAIN: Final = frozenset({429, 502, 503, 504})
 LONGEST: Final = 30.0
 """Seconds that a server may ask us to wait."""
 TIMEOUT: Final = httpx.Timeout(90.0, connect=10.0)
+Reply = tuple[httpx.Response, Any]
+"""A response and its document."""
 
 
 class Connection:
@@ -35,7 +37,7 @@ class Connection:
     def get(self, path: str, **params: Any) -> Any:
         return self.send("GET", path, params={name: value for name, value in params.items() if value is not None})[1]
 
-    def send(self, method: str, path: str, **settings: Any) -> tuple[httpx.Response, Any]:
+    def send(self, method: str, path: str, **settings: Any) -> Reply:
         """The response and its document; a refusal is raised as itself."""
         pause = FIRST_PAUSE
         for left in reversed(range(TRIES)):

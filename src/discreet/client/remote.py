@@ -7,10 +7,11 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, Self
 from urllib.parse import quote, urlsplit
 
-from discreet.client.http import Connection, demand_safe
+from discreet.client.http import Connection, Reply, demand_safe
 from discreet.curator.answers import Answer, Preview
 from discreet.curator.calls import Call, written
 from discreet.curator.facts import Facts
@@ -77,13 +78,14 @@ class Remote:
         """The answer to what a caller says."""
         body = {**self._body(call), "fresh": call.fresh}
         headers = {"idempotency-key": SYSTEM.bytes(16).hex(), "prefer": f"respond-async, wait={SOON}"}
-        response, told = self._connection.send("POST", self._path("query"), json=body, headers=headers)
+        ask = partial(self._connection.send, "POST", self._path("query"), json=body, headers=headers)
+        response, told = ask()
         waited = False
         try:
             while response.status_code == 202:
                 waited = True
                 self._progress(Waiting(told["position"]))
-                response, told = self._connection.send("GET", self._path(f"jobs/{told['job']}"), params={"wait": SOON})
+                response, told = self._look(told["job"], ask)
         except KeyboardInterrupt:
             with suppress(Exception):
                 self._connection.send("DELETE", self._path(f"jobs/{told['job']}"))
@@ -92,6 +94,15 @@ class Remote:
             if waited:
                 self._progress(None)
         return answer_read(told)
+
+    def _look(self, job: str, ask: Callable[[], Reply]) -> Reply:
+        """How far a question is; a server that was started anew knows the question by its key only."""
+        try:
+            return self._connection.send("GET", self._path(f"jobs/{job}"), params={"wait": SOON})
+        except Refused as refused:
+            if refused.code != "unknown-job":
+                raise
+        return ask()
 
     def preview(
         self,

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Final, NoReturn, Self
 
 from discreet.accounting import Concentrated, Loss, Pure
+from discreet.accounting.filters import Filter
 from discreet.errors import Refused
 from discreet.ledger.codec import GENESIS, Amounts, Record, decode, encode, link, written
 from discreet.ledger.entries import Entry, Kept, entries, entry, kept, loss_of
@@ -24,7 +25,7 @@ from discreet.ledger.grant import Amount, Balance, Grant
 from discreet.ledger.keys import Key, Keys
 from discreet.ledger.portions import Portion
 from discreet.ledger.problems import LedgerDamaged, LedgerError
-from discreet.ledger.state import State, granted_fields
+from discreet.ledger.state import State, granted_fields, plus
 from discreet.ledger.store import Row, Store
 from discreet.noise import SYSTEM, Bits
 
@@ -148,10 +149,8 @@ class Ledger:
             price = state.grant.unlimited.admit(charge.loss).units
             loss = state.cost(charge.portion, price)
             cost = loss_of(loss)
-            spent = state.grant.filter(state.spent).admit(cost).units
-            if charge.analyst in self._shares:
-                limit = self._shares[charge.analyst]
-                state.grant.share(limit, state.share(charge.analyst)).admit(cost)
+            for filter_ in self._filters(charge.analyst):
+                filter_.admit(cost)
         except Refused as refusal:
             charge.refusal = refusal
             return
@@ -163,7 +162,7 @@ class Ledger:
             "plan": charge.plan,
             "data": state.data if charge.data is None else charge.data,
             "loss": written(loss),
-            "spent": written(spent),
+            "spent": written(plus(state.spent, loss)),
             "salt": SYSTEM.bytes(8).hex(),
         }
         if charge.portion is not None:
@@ -173,6 +172,14 @@ class Ledger:
         if charge.key is not None:
             fields |= charge.key.fields()
         charge.number, _, charge.digest = self._append("charge", fields)
+
+    def _filters(self, analyst: str) -> list[Filter]:
+        """What a charge must pass: the budget, and an analyst's share. The tighter one speaks first."""
+        state = self._state
+        filters = [state.grant.filter(state.spent)]
+        if analyst in self._shares:
+            filters.append(state.grant.share(self._shares[analyst], state.share(analyst)))
+        return sorted(filters, key=lambda each: each.left)
 
     def _keep(self, charge: Charge, answer: bytes) -> None:
         fields = {"charge": charge.number, "digest": hashlib.sha256(answer).hexdigest()}

@@ -52,8 +52,7 @@ def callers(request: Request, token: Annotated[Any, Depends(bearer)]) -> dict[st
     caller = next(iter(found.values()))
     tell(request.scope, token=caller.token)
     per_minute = max(house(request).datasets[name].curator.policy.serving.requests_per_minute for name in found)
-    if not house(request).rates.admits(caller.token, per_minute):
-        raise Refused("rate-limited", f"a token may send {per_minute} requests a minute", "ask again in a moment")
+    house(request).rates.admit(caller.token, per_minute)
     return found
 
 

@@ -71,8 +71,9 @@ def told(document: object, status: int = 200, **headers: str) -> Response:
 @router.post("/datasets/{dataset}/preview", response_model=schemas.Preview, tags=["asking"])
 async def preview(request: Request, visit: Asking, question: schemas.Question) -> Response:
     """What a question would cost and how exact its answer would be. Free: no data is read."""
-    asked = Asked.of(visit.dataset, visit.caller, question)
-    return told(preview_written(await house(request).desk.light(asked.curator.foresee, asked.call)))
+    desk = house(request).desk
+    asked = await desk.light(Asked.of, visit.dataset, visit.caller, question)
+    return told(preview_written(await desk.light(asked.curator.foresee, asked.call)))
 
 
 @router.post("/datasets/{dataset}/query", responses=ANSWERS, tags=["asking"])
@@ -85,7 +86,8 @@ async def query(
 ) -> Response:
     """The answer to a question: charged before data is touched, or free if it is kept already."""
     desk = house(request).desk
-    found = await desk.ask(Asked.of(visit.dataset, visit.caller, question, idempotency_key))
+    asked = await desk.light(Asked.of, visit.dataset, visit.caller, question, idempotency_key)
+    found = await desk.ask(asked)
     if isinstance(found, Answer):
         return told(answer_written(found))
     wanted = PREFERENCE.match(prefer or "")
@@ -93,7 +95,7 @@ async def query(
         await desk.wait(found, min(float(wanted[1] or 0), LONGEST_WAIT))
         return _standing(request, visit, found)
     while not await desk.wait(found, 1.0):
-        if await request.is_disconnected():
+        if asked.call.key is None and await request.is_disconnected():  # with a key, it will be asked for again
             desk.leave(found)
             return told(None)  # nobody reads it
     return _ended(found)
@@ -182,13 +184,7 @@ async def budget(
     return told(balance_written(await house(request).desk.light(visit.dataset.curator.budget, analyst)))
 
 
-@router.get("/datasets/{dataset}/answers/{number}", response_model=schemas.Answer, tags=["looking"])
-@router.get("/datasets/{dataset}/answers/{number}.json", response_model=schemas.Answer, tags=["looking"])
-async def answer(request: Request, visit: Anybody, number: Number) -> Response:
-    """An answer that was given before, by the number of its charge. Analysts see their own."""
-    return told(answer_written(await house(request).desk.light(_recalled, visit, number)))
-
-
+# a number alone matches anything: the other two forms come before it
 @router.get(
     "/datasets/{dataset}/answers/{number}.csv",
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
@@ -196,9 +192,16 @@ async def answer(request: Request, visit: Anybody, number: Number) -> Response:
     tags=["looking"],
 )
 async def answer_csv(request: Request, visit: Anybody, number: Number) -> Response:
-    """The same as a table for spreadsheets; each noisy column is followed by the ends of its interval."""
+    """An answer as a table for spreadsheets; each noisy column is followed by the ends of its interval."""
     found = await house(request).desk.light(_recalled, visit, number)
     return Response(csv_of(found), media_type=CSV)
+
+
+@router.get("/datasets/{dataset}/answers/{number}", response_model=schemas.Answer, tags=["looking"])
+@router.get("/datasets/{dataset}/answers/{number}.json", response_model=schemas.Answer, tags=["looking"])
+async def answer(request: Request, visit: Anybody, number: Number) -> Response:
+    """An answer that was given before, by the number of its charge. Analysts see their own."""
+    return told(answer_written(await house(request).desk.light(_recalled, visit, number)))
 
 
 def _recalled(visit: Visit, number: int) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -10,9 +11,9 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 
 from discreet import __version__
 from discreet.errors import QueryFailed, Refused
@@ -23,6 +24,7 @@ from discreet.server.api import metrics_router, router
 from discreet.server.asking import Desk
 from discreet.server.datasets import Datasets
 from discreet.server.front import Front
+from discreet.server.hosts import Hosts
 from discreet.server.limits import Rates
 from discreet.server.metrics import Metrics
 from discreet.server.problems import MEDIA, Problem, respond
@@ -34,9 +36,11 @@ PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
     "default": {"description": "Why not, and the smallest change that works.", "model": schemas.Problem}
 }
 HTTP: Final = {
+    400: ("body-invalid", "the body cannot be read as JSON", "see /api/v1/openapi.json for what is expected"),
     404: ("unknown-route", "there is nothing here", "see /api/v1/openapi.json for what there is"),
     405: ("method-not-allowed", "this cannot be done here", "see /api/v1/openapi.json for what can"),
 }
+JSON: Final = re.compile(r"application/(?:[\w.-]+\+)?json\s*(?:;|$)", re.IGNORECASE)
 LONGEST_REASON: Final = 300
 
 
@@ -61,7 +65,7 @@ def application(datasets: Datasets, *, workers: int, hosts: Sequence[str] = ("*"
         lifespan=lifespan,
         responses=PROBLEMS,
         redirect_slashes=False,
-        middleware=[Middleware(Front, metrics=metrics), Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))],
+        middleware=[Middleware(Front, metrics=metrics), Middleware(Hosts, names=hosts)],
         exception_handlers={
             Refused: respond,
             QueryFailed: respond,
@@ -77,15 +81,21 @@ def application(datasets: Datasets, *, workers: int, hosts: Sequence[str] = ("*"
     return app
 
 
-async def _plain_http(_: Request, error: Exception) -> Response:
+async def _plain_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    code, reason, fix = HTTP.get(error.status_code, ("http", str(error.detail), ""))
-    return Problem(error.status_code, code, reason, fix, headers=dict(error.headers or {})).response()
+    code, reason, fix = HTTP.get(error.status_code, ("http", str(error.detail), "see /api/v1/openapi.json"))
+    headers = dict(error.headers or {})
+    if "Allow" in headers:  # Starlette names the methods of the first route only
+        routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+        headers["Allow"] = ", ".join(sorted({method for route in routes for method in route.methods}))
+    return Problem(error.status_code, code, reason, fix, headers=headers).response()
 
 
-async def _invalid(_: Request, error: Exception) -> Response:
-    """What is wrong with the form of a request: where, and what. Nothing of what was sent is repeated."""
+async def _invalid(request: Request, error: Exception) -> Response:
+    """What is wrong with the form of a request: where, and what."""
     assert isinstance(error, RequestValidationError)
+    if request.method == "POST" and not JSON.match(request.headers.get("content-type", "")):
+        return Problem(415, "not-json", "a question is sent as JSON", "set content-type: application/json").response()
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
     reason = f"{where}: {first['msg']}"[:LONGEST_REASON]

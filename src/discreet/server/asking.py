@@ -8,6 +8,7 @@ import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -105,12 +106,17 @@ class Desk:
     @staticmethod
     async def wait(job: Job, seconds: float) -> bool:
         """Whether the job ended within so many seconds."""
-        future = asyncio.wrap_future(job.result)
-        await asyncio.wait([future], timeout=seconds)
-        if future.done():
-            future.cancelled() or future.exception()  # seen: whoever fetches it is told
-            return True
-        return False
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell(_: object) -> None:
+            with suppress(RuntimeError):  # the server stopped before the job did
+                loop.call_soon_threadsafe(ended.set)
+
+        if seconds and not job.result.done():
+            job.result.add_done_callback(tell)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), seconds)
+        return job.result.done()
 
     def leave(self, job: Job) -> None:
         """Whoever asked is gone: what waits need not be answered, what runs is kept for the next time."""

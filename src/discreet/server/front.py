@@ -37,6 +37,8 @@ HEADERS: Final = {
 }
 """Set unless a page says otherwise."""
 NOWHERE: Final = "unmatched"
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
+"""Others are counted as one: callers make them up."""
 
 access: Final = logging.getLogger("discreet.access")
 
@@ -70,11 +72,12 @@ class Front:
     def _record(self, scope: Scope, seen: Seen) -> None:
         route = getattr(scope.get("route"), "path", NOWHERE)
         told = scope.get("state", {}).get("told", {})
-        self._metrics.count(scope["method"], route, seen.status, seen.code)
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        self._metrics.count(method, route, seen.status, seen.code)
         line = {
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "request": seen.request,
-            "method": scope["method"],
+            "method": method,
             "route": route,
             "status": seen.status,
             "code": seen.code,

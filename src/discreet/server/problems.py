@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from discreet.errors import QueryFailed, Refused
 from discreet.ledger import LedgerError
+from discreet.server.limits import TooMany
 
 MEDIA: Final = "application/problem+json"
 STATUSES: Final = {
@@ -25,6 +26,7 @@ STATUSES: Final = {
     "unknown-answer": 404,
     "unknown-job": 404,
     "method-not-allowed": 405,
+    "not-json": 415,
     "too-slow": 408,
     "answer-gone": 410,
     "too-large": 413,
@@ -34,8 +36,8 @@ STATUSES: Final = {
 }
 """The status of each code; refusals of a question are 422."""
 REFUSED: Final = 422
-AGAIN: Final = {429: "1", 503: "1"}
-"""After how many seconds it is worth asking again."""
+HEADERS: Final = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "1"}}
+"""What a status says beside its document."""
 
 log = logging.getLogger("discreet.server")
 
@@ -64,19 +66,19 @@ class Problem:
         }
 
     def response(self) -> Response:
-        again = {"retry-after": AGAIN[self.status]} if self.status in AGAIN else {}
         return Response(
             msgspec.json.encode(self.document()),
             self.status,
             media_type=MEDIA,
-            headers={**again, **self.headers, "discreet-code": self.code},
+            headers={**HEADERS.get(self.status, {}), **self.headers, "discreet-code": self.code},
         )
 
 
 def problem_of(error: BaseException) -> Problem:
     """How an error is told to whoever asked. What is not foreseen is told in one fixed text, and logged."""
     if isinstance(error, Refused):
-        return Problem(STATUSES.get(error.code, REFUSED), error.code, error.reason, error.fix)
+        after = {"retry-after": str(error.seconds)} if isinstance(error, TooMany) else {}
+        return Problem(STATUSES.get(error.code, REFUSED), error.code, error.reason, error.fix, headers=after)
     if isinstance(error, QueryFailed):
         return Problem(500, "failed", error.reason, error.fix, spent=None)
     if isinstance(error, CancelledError):

@@ -57,7 +57,7 @@ class Job:
             failure = error
         if self.pad:
             passed = time.monotonic() - began
-            time.sleep(math.ceil(passed / self.pad) * self.pad - passed)
+            time.sleep(max(0.0, math.ceil(passed / self.pad) * self.pad - passed))
         self.end(value, failure)
 
     def end(self, value: Any = None, failure: BaseException | None = None) -> None:
@@ -136,7 +136,8 @@ class Queue:
 
     @property
     def waiting(self) -> int:
-        return sum(map(len, self._lines.values()))
+        with self._changed:
+            return sum(map(len, self._lines.values()))
 
     @property
     def running(self) -> int:

@@ -1,0 +1,50 @@
+"""A query ends soon after somebody else says so."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import duckdb
+import pytest
+
+from discreet.engines.duckdb import rows
+from discreet.engines.stopping import CURRENT, Stop, Stopped
+
+ENDLESS = "SELECT sum(a.range * b.range) FROM range(100000000) a, range(1000000) b"
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.001, 0.2])
+def test_a_running_query_is_interrupted(delay: float) -> None:
+    stop, failures = Stop(), list[BaseException]()
+
+    def ask() -> None:
+        try:
+            with stop:
+                rows(duckdb.connect(), ENDLESS, None)
+        except Exception as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    time.sleep(delay)
+    stop.now()
+    thread.join(timeout=30)
+    assert not thread.is_alive()
+    assert [type(error) for error in failures] in ([duckdb.InterruptException], [Stopped])
+
+
+def test_no_query_begins_after_it() -> None:
+    stop = Stop()
+    stop.now()
+    with stop, pytest.raises(Stopped):
+        rows(duckdb.connect(), "SELECT 1", None)
+
+
+def test_others_are_left_alone() -> None:
+    stop, connection = Stop(), duckdb.connect()
+    with stop:
+        assert rows(connection, "SELECT 1", None) == [(1,)]
+    stop.now()
+    assert CURRENT.get() is None
+    assert rows(connection, "SELECT 2", None) == [(2,)]
