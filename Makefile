@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := learn,audit,plot,server,postgres,dev
+EXTRAS := learn,audit,plot,server,client,postgres,dev
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+TRUSTED := */noise/*,*/accounting/*,*/mechanisms/*,*/ledger/*,*/curator/door.py,*/curator/price.py,*/curator/question.py,*/curator/draw.py,*/curator/kept.py
 
 .PHONY: venv demo test check lint bench test-slow coverage clean
 
@@ -42,11 +43,14 @@ test-slow: venv
 
 coverage: venv
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -q -m 'not slow'
+	@$(BIN)/coverage run -m pytest -n $(WORKERS) -q -m 'not slow'
+	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --skip-covered --show-missing
+	@echo "the trusted base, which must be covered whole:"
+	@$(BIN)/coverage report --skip-covered --show-missing --include='$(TRUSTED)' --fail-under=100
 
 bench: $(VENV)/.bench
 	@$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*

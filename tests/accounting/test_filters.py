@@ -54,7 +54,7 @@ def test_ten_thousand_small_charges_fill_a_budget_exactly() -> None:
     fill(10_000)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_million_charges_of_a_millionth_fill_a_budget_exactly() -> None:
     fill(10**6)
 

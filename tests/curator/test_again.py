@@ -179,7 +179,7 @@ def test_state_may_lie_elsewhere(tmp_path: Path) -> None:
 def test_plans_are_forgotten_when_there_are_too_many(curator: Curator) -> None:
     first = curator.preview(COUNT, epsilon=0.1)
     kept = next(iter(curator._plans.values()))
-    curator._plans.update({place: kept for place in range(1000)})
+    curator._plans.update(dict.fromkeys(range(1000), kept))
     curator.preview(BY_SEX, epsilon=0.1)
     assert len(curator._plans) == 1
     assert curator.preview(COUNT, epsilon=0.1).loss == first.loss
@@ -188,7 +188,9 @@ def test_plans_are_forgotten_when_there_are_too_many(curator: Curator) -> None:
 class Broken:
     """What runs nothing, and tells all about it."""
 
-    copy = property(lambda self: 1 / 0)
+    @property
+    def copy(self) -> str:
+        raise RuntimeError
 
     def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
         raise RuntimeError(query, seconds)

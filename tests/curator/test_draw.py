@@ -10,7 +10,7 @@ import pytest
 
 from discreet.accounting.losses import Reach
 from discreet.curator.draw import Door, blur, choose, counted, draw, select
-from discreet.curator.price import Choices, Price, buy
+from discreet.curator.price import Bought, Choices, Price, buy
 from discreet.mechanisms import Exponential, KeySelection, Laplace
 from discreet.noise import SYSTEM, Bits
 from discreet.sql.vectors import Chosen
@@ -135,3 +135,10 @@ def test_the_real_door_draws_from_the_bits_of_the_charge() -> None:
     assert bits.taken == 8 * 3
     assert select(keys, {("a",): 10**6, ("b",): 10**6}, SYSTEM) == [("a",), ("b",)]
     assert choose(Choices(Exponential(1, sensitivity=1), 2), [[0, 10**6], [10**6, 0]], SYSTEM) == [1, 0]
+
+
+def test_nothing_leaves_without_noise_that_was_bought_for_it() -> None:
+    found = planned(BOTH, "SELECT g, COUNT(*) AS n FROM t GROUP BY g")
+    for bought in ([], [Bought(())]):
+        with pytest.raises(ValueError, match="zip"):
+            draw(found, bought, Answers([("a", 1)]), SYSTEM, Door(), None)

@@ -174,3 +174,11 @@ def test_fractions_are_rounded_half_up_without_any_float() -> None:
 def test_a_step_that_cannot_be_is_refused(step: float) -> None:
     with pytest.raises(ValueError, match="step"):
         Grid.of(step)
+
+
+def test_the_largest_power_of_two_is_found_where_logarithms_cannot_tell() -> None:
+    """Just beside 8, float64 sees now 2.999…, now 3: both are put right."""
+    for size in range(1, 200):
+        assert Grid.at_most(Fraction(8 * 3**size + 1, 3**size)) == Grid(Fraction(8))
+        assert Grid.at_most(Fraction(8 * 3**size - 1, 3**size)) == Grid(Fraction(4))
+    assert Grid.at_most(Fraction(1, 8)) == Grid(Fraction(1, 8))

@@ -175,3 +175,15 @@ def test_edges_are_numbers(edges: Any) -> None:
 def test_labels_come_in_a_list(values: Any) -> None:
     with pytest.raises(TypeError, match="values must be a list or array of labels"):
         Histogram(keys=["a"], epsilon=1).release(values)
+
+
+@pytest.mark.parametrize("edges", [(0, 2, 1), (0, 2, 2, 3), (1, 0, 5)])
+def test_edges_ascend_everywhere(edges: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="ascending order"):
+        Histogram(edges=edges, epsilon=1)
+
+
+@pytest.mark.parametrize("edges", [(0, 1, 10**101), (-(10**101), 0, 1)])
+def test_edges_are_numbers_that_floats_can_divide(edges: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="use another unit"):
+        Histogram(edges=edges, epsilon=1)

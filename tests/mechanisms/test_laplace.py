@@ -14,6 +14,7 @@ from discreet.accounting import DiscreteLaplace, Pure, Reach
 from discreet.mechanisms import Laplace
 from discreet.mechanisms.grid import FARTHEST
 from tests.mechanisms.helpers import STEADY, cost, farthest, noiseless, probability_of, recorded, released_with
+from tests.rigged import Rigged
 from tests.statistics import ALARM, laplace_law, misfit
 
 EPSILONS = [Fraction(1, 10), Fraction(1, 2), Fraction(1), Fraction(3), Fraction(8)]
@@ -336,3 +337,9 @@ def test_reals_are_released_with_the_exact_distribution_around_them(step: Fracti
     assert misfit(np.round(single / float(step)) - middle, laplace_law(math.ceil(2 / step) + slack - 1)) > ALARM
     vectors = np.array([mechanism.release(np.full(20, 0.3)) for _ in range(2000)])
     assert misfit(np.round(vectors / float(step)) - middle, laplace_law(2 / step + 20 * slack)) > ALARM
+
+
+def test_a_single_number_takes_a_single_word() -> None:
+    bits = Rigged([2**63 + 2**62] * 4)
+    assert isinstance(Laplace(1, sensitivity=1).release(5, bits), int)
+    assert bits.taken == 8

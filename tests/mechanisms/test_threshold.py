@@ -308,3 +308,12 @@ def test_more_questions_have_a_larger_error() -> None:
     mechanism = AboveThreshold(1, sensitivity=1, threshold=0)
     errors = [mechanism.error(questions=questions) for questions in (1, 10, 1000)]
     assert errors == sorted(set(errors))
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 2, 30])
+def test_real_numbers_live_on_a_grid_as_fine_as_they_need(epsilon: float) -> None:
+    """A hundredth of the sensitivity and a fiftieth of the noise, or up to half of that: the step is a power of two."""
+    sensitivity = Fraction(7, 3)
+    step = AboveThreshold(epsilon, sensitivity=sensitivity, threshold=1).grid.step
+    finest = min(sensitivity / 100, sensitivity / Fraction(repr(epsilon)) / 50)
+    assert finest / 2 < step <= finest

@@ -14,7 +14,8 @@ from discreet.noise.uniform import Integers
 from tests.rigged import Rigged
 from tests.statistics import ALARM, bernoulli_law, gaussian_law, geometric_law, laplace_law, misfit
 
-DRAWS = 10**6
+DRAWS = 300_000
+MORE = pytest.mark.parametrize("draws", [DRAWS, pytest.param(10 * DRAWS, marks=pytest.mark.slow)])
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(333, 10), Fraction(1000)]
 
 
@@ -86,26 +87,26 @@ def test_the_integer_construction_agrees_with_the_laws() -> None:
     assert misfit(integer.geometric(SYSTEM, draws, scale), geometric_law(scale)) > ALARM
 
 
-@pytest.mark.long
+@MORE
 @pytest.mark.parametrize("scale", SCALES)
-def test_integer_laplace_has_its_distribution(scale: Fraction) -> None:
-    drawn = integer.laplace(SYSTEM, DRAWS, scale)
+def test_integer_laplace_has_its_distribution(scale: Fraction, draws: int) -> None:
+    drawn = integer.laplace(SYSTEM, draws, scale)
     assert misfit(drawn, laplace_law(scale)) > ALARM
     assert misfit(drawn % 64, laplace_law(scale).wrapped(64)) > ALARM
 
 
-@pytest.mark.long
+@MORE
 @pytest.mark.parametrize("sigma", SCALES)
-def test_integer_gaussian_has_its_distribution(sigma: Fraction) -> None:
-    drawn = integer.gaussian(SYSTEM, DRAWS // 2, sigma**2)
+def test_integer_gaussian_has_its_distribution(sigma: Fraction, draws: int) -> None:
+    drawn = integer.gaussian(SYSTEM, draws // 2, sigma**2)
     assert misfit(drawn, gaussian_law(sigma**2)) > ALARM
     assert misfit(drawn % 64, gaussian_law(sigma**2).wrapped(64)) > ALARM
 
 
-@pytest.mark.long
+@MORE
 @pytest.mark.parametrize("scale", SCALES)
-def test_integer_geometric_has_its_distribution(scale: Fraction) -> None:
-    drawn = integer.geometric(SYSTEM, 2 * DRAWS, scale)
+def test_integer_geometric_has_its_distribution(scale: Fraction, draws: int) -> None:
+    drawn = integer.geometric(SYSTEM, 2 * draws, scale)
     assert misfit(drawn, geometric_law(scale)) > ALARM
 
 

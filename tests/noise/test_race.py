@@ -72,11 +72,11 @@ def test_the_gumbel_race_is_won_with_softmax_probabilities(unit: Fraction) -> No
     assert misfit(winners_of(gumbel_race, exponents(SCORES, unit), RACES), law(softmax(SCORES, unit))) > ALARM
 
 
-@pytest.mark.long
+@pytest.mark.parametrize("races", [RACES, pytest.param(MANY_RACES, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("copies", [None, (1, 20, 1, 2, 7)])
 @pytest.mark.parametrize("unit", [Fraction(1, 10), Fraction(2, 7), Fraction(1)])
-def test_the_gumbel_race_counts_copies(unit: Fraction, copies: tuple[int, ...] | None) -> None:
-    won = winners_of(gumbel_race, exponents(SCORES, unit, copies), MANY_RACES)
+def test_the_gumbel_race_counts_copies(unit: Fraction, copies: tuple[int, ...] | None, races: int) -> None:
+    won = winners_of(gumbel_race, exponents(SCORES, unit, copies), races)
     assert misfit(won, law(softmax(SCORES, unit, copies))) > ALARM
 
 
@@ -89,7 +89,11 @@ def test_a_candidate_with_copies_wins_like_all_of_them_together() -> None:
 
 @pytest.mark.parametrize(
     ("winners", "races"),
-    [(2, RACES), *(pytest.param(winners, MANY_RACES, marks=pytest.mark.long) for winners in (2, 3, 4))],
+    [
+        (2, RACES),
+        pytest.param(4, MANY_RACES, marks=pytest.mark.long),
+        *(pytest.param(winners, MANY_RACES, marks=pytest.mark.slow) for winners in (2, 3)),
+    ],
 )
 def test_the_first_winners_come_in_the_order_of_plackett_and_luce(winners: int, races: int) -> None:
     scores, unit, copies = (3, 0, 5, 4), Fraction(1, 5), (1, 3, 1, 1)

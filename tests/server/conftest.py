@@ -1,4 +1,4 @@
-"""One server for all tests that leave it as it was."""
+"""One server for all tests that leave it as it was, and a rigged one whose questions last."""
 
 from __future__ import annotations
 
@@ -7,10 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.running import Running, build, serving
+from tests.server.running import RIGGED, Running, build, serving
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with serving(build(Path(tmp_path_factory.mktemp("server")))) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with serving(build(Path(tmp_path_factory.mktemp("rigged"))), program=RIGGED) as running:
+        yield running
+
+
+@pytest.fixture
+def rigged(lasting: Running) -> Running:
+    """Questions of earlier tests are forgotten, and new ones are held again."""
+    for mark in (*lasting.policy.parent.glob("begun-*"), lasting.policy.parent / "go"):
+        mark.unlink(missing_ok=True)
+    return lasting

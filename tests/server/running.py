@@ -7,16 +7,24 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import httpx
 
 from discreet.policy import read
 from discreet.server.datasets import name_of
 from discreet.server.tokens import Made, Role, Tokens
+
+T = TypeVar("T")
+MARKS = "DISCREET_TEST_MARKS"
+RIGGED = "tests.server.rigged"
+HELD = "SELECT COUNT(*) FROM patients WHERE zip = 'held'"
+ENDLESS = "SELECT COUNT(*) FROM patients WHERE zip = 'endless'"
+"""Questions that last on a rigged server: until they are released, or until they are interrupted."""
 
 POLICY = """\
 name = "hospital"
@@ -43,7 +51,12 @@ beds = { type = "integer" }
 epsilon = 10.0
 [analysts.finance]
 epsilon = 5.0
+[server]
+requests_per_minute = 60000
 """
+ROOT = Path(__file__).parents[2]
+PATIENCE = 0.5
+"""Seconds that a rigged server waits for a slow request."""
 
 
 def build(folder: Path, *, patients: int = 2000, text: str = POLICY) -> Path:
@@ -86,6 +99,14 @@ class Running:
         headers = {"authorization": f"Bearer {self.tokens[who]}"} if who else {}
         return httpx.Client(base_url=f"{self.url}/api/v1/", headers=headers, timeout=60, trust_env=False)
 
+    def begun(self, many: int = 1) -> None:
+        """Wait until so many questions that last are being answered (by a rigged server)."""
+        until(lambda: len(list(self.policy.parent.glob("begun-*"))) >= many)
+
+    def release(self) -> None:
+        """Let questions that are held go on, those of later on too."""
+        (self.policy.parent / "go").touch()
+
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
@@ -95,20 +116,31 @@ class Running:
         return self.process.wait(timeout=30)
 
 
+def until(condition: Callable[[], T], seconds: float = 60) -> T:
+    """What the condition gives once it holds; an error if it does not in time."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+    return found
+
+
 @contextmanager
-def serving(policy: Path, *options: str, tokens: dict[str, str] | None = None) -> Iterator[Running]:
-    """`discreet serve POLICY --port 0 …` until the block ends."""
+def serving(
+    policy: Path, *options: str, tokens: dict[str, str] | None = None, program: str = "discreet.cli"
+) -> Iterator[Running]:
+    """`discreet serve POLICY --port 0 …` until the block ends; `program` may be one that is rigged."""
     if tokens is None:
         analysts = read(policy).analysts
         tokens = {role: token(policy, role) for role in ("owner", "auditor")}
         tokens |= {name: token(policy, "analyst", name) for name in analysts}
     log = policy.parent / f"access-{time.monotonic_ns()}.log"
     process = subprocess.Popen(
-        [sys.executable, "-m", "discreet.cli", "serve", str(policy), "--port", "0", "--log", str(log), *options],
+        [sys.executable, "-m", program, "serve", str(policy), "--port", "0", "--log", str(log), *options],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "PYTHONWARNINGS": "default"},
+        env={**os.environ, "PYTHONWARNINGS": "default", "PYTHONPATH": str(ROOT), MARKS: str(policy.parent)},
     )
     running = Running(process, "", policy, log, tokens)
     try:

@@ -210,7 +210,9 @@ def test_answers_equal_duckdbs(seed: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(100, 112))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.slow if seed > 101 else ()) for seed in range(100, 112)]
+)
 def test_more_answers_equal_duckdbs(seed: int) -> None:
     compare_many(seed, worlds=4, questions=30)
 

@@ -276,7 +276,7 @@ class Curator:
 
     def recall(self, number: int, *, analyst: str | None = None, confidence: Any = None) -> Answer:
         """The answer to the charge of this number, as it was given then. Free: it was paid for."""
-        entry = self._ledger.entry(number) if type(number) is int and 0 < number < 2**63 else None
+        entry = self.entry(number)
         if entry is None or not entry.answered:
             what = "no charge has this number" if entry is None else "this charge was not answered"
             raise Refused("unknown-answer", what, "see the ledger for the charges that were")
@@ -299,6 +299,10 @@ class Curator:
     def entries(self) -> list[Entry]:
         """The ledger: one entry for each charge, newest last."""
         return self._ledger.entries()
+
+    def entry(self, number: int) -> Entry | None:
+        """The charge of this number; None if there is none."""
+        return self._ledger.entry(number) if type(number) is int and 0 < number < 2**63 else None
 
     def plot(self, theme: str = "light") -> ChartType:
         """An altair chart of what remained of the budget after each charge; `theme` is "light" or "dark"."""

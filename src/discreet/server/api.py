@@ -12,7 +12,6 @@ from starlette.responses import Response
 from discreet.accounting.rounding import float_up
 from discreet.curator.answers import Answer
 from discreet.curator.answers.saving import csv_of
-from discreet.curator.door import Curator
 from discreet.curator.state import ledger_path
 from discreet.curator.wire import (
     ENTRY,
@@ -193,7 +192,7 @@ async def budget(
 )
 async def answer_csv(request: Request, visit: Anybody, number: Number) -> Response:
     """An answer as a table for spreadsheets; each noisy column is followed by the ends of its interval."""
-    found = await house(request).desk.light(_recalled, visit, number)
+    found = await house(request).desk.light(recalled, visit, number)
     return Response(csv_of(found), media_type=CSV)
 
 
@@ -201,14 +200,20 @@ async def answer_csv(request: Request, visit: Anybody, number: Number) -> Respon
 @router.get("/datasets/{dataset}/answers/{number}.json", response_model=schemas.Answer, tags=["looking"])
 async def answer(request: Request, visit: Anybody, number: Number) -> Response:
     """An answer that was given before, by the number of its charge. Analysts see their own."""
-    return told(answer_written(await house(request).desk.light(_recalled, visit, number)))
+    return told(answer_written(await house(request).desk.light(recalled, visit, number)))
 
 
-def _recalled(visit: Visit, number: int) -> Answer:
-    curator, caller = visit.dataset.curator, visit.caller
-    if not caller.role.sees_everybody and not any(entry.number == number for entry in _own(curator, visit)):
+def recalled(visit: Visit, number: int) -> Answer:
+    entry_of(visit, number)
+    return visit.dataset.curator.recall(number, analyst=visit.caller.analyst)
+
+
+def entry_of(visit: Visit, number: int) -> Entry:
+    """A charge that the caller may see."""
+    found = visit.dataset.curator.entry(number)
+    if found is None or not _is_open(visit, found):
         raise Refused("unknown-answer", "no charge of yours has this number", "see the ledger for the charges that do")
-    return curator.recall(number, analyst=caller.analyst)
+    return found
 
 
 # the ledger
@@ -222,7 +227,7 @@ async def ledger(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 10_000,
 ) -> Response:
     """The charges, oldest first. Owners and auditors see all of them, analysts their own."""
-    found = await house(request).desk.light(_own, visit.dataset.curator, visit)
+    found = await house(request).desk.light(own_entries, visit)
     return told({"entries": [entry_written(entry) for entry in found if entry.number > after][:limit]})
 
 
@@ -234,7 +239,7 @@ async def ledger(
 )
 async def ledger_csv(request: Request, visit: Anybody) -> Response:
     """The same as a table for spreadsheets."""
-    found = await house(request).desk.light(_own, visit.dataset.curator, visit)
+    found = await house(request).desk.light(own_entries, visit)
     return Response(csv_text(ENTRY, [entry_shown(entry) for entry in found]), media_type=CSV)
 
 
@@ -257,11 +262,14 @@ async def ledger_verify(
     )
 
 
-def _own(curator: Curator, visit: Visit) -> list[Entry]:
-    """The entries that a caller may see."""
-    caller = visit.caller
-    who = caller.analyst or OWNER
-    return [entry for entry in curator.entries() if caller.role.sees_everybody or entry.analyst == who]
+def own_entries(visit: Visit) -> list[Entry]:
+    """The charges that a caller may see."""
+    return [entry for entry in visit.dataset.curator.entries() if _is_open(visit, entry)]
+
+
+def _is_open(visit: Visit, entry: Entry) -> bool:
+    """Owners and auditors see everything, analysts their own charges."""
+    return visit.caller.role.sees_everybody or entry.analyst == (visit.caller.analyst or OWNER)
 
 
 metrics_router: Final = APIRouter()

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import Route
 
 from discreet import __version__
 from discreet.errors import QueryFailed, Refused
@@ -27,6 +27,7 @@ from discreet.server.front import Front
 from discreet.server.hosts import Hosts
 from discreet.server.limits import Rates
 from discreet.server.metrics import Metrics
+from discreet.server.pages.site import install
 from discreet.server.problems import MEDIA, Problem, respond
 from discreet.server.queue import Queue
 
@@ -41,6 +42,7 @@ HTTP: Final = {
     405: ("method-not-allowed", "this cannot be done here", "see /api/v1/openapi.json for what can"),
 }
 JSON: Final = re.compile(r"application/(?:[\w.-]+\+)?json\s*(?:;|$)", re.IGNORECASE)
+ROUTERS: Final = (router, metrics_router)
 LONGEST_REASON: Final = 300
 
 
@@ -75,8 +77,9 @@ def application(datasets: Datasets, *, workers: int, hosts: Sequence[str] = ("*"
         },
     )
     app.state.house = House(datasets, desk, Rates(), metrics)
-    app.include_router(router)
-    app.include_router(metrics_router)
+    for each in ROUTERS:
+        app.include_router(each)
+    install(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to extend the document
     return app
 
@@ -86,9 +89,14 @@ async def _plain_http(request: Request, error: Exception) -> Response:
     code, reason, fix = HTTP.get(error.status_code, ("http", str(error.detail), "see /api/v1/openapi.json"))
     headers = dict(error.headers or {})
     if "Allow" in headers:  # Starlette names the methods of the first route only
-        routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
-        headers["Allow"] = ", ".join(sorted({method for route in routes for method in route.methods}))
+        headers["Allow"] = ", ".join(sorted(_methods(request.url.path))) or headers["Allow"]
     return Problem(error.status_code, code, reason, fix, headers=headers).response()
+
+
+def _methods(path: str) -> set[str]:
+    """What can be done at an address."""
+    routes = [route for each in ROUTERS for route in each.routes if isinstance(route, Route)]
+    return {method for route in routes if route.path_regex.match(path) for method in route.methods or ()}
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

@@ -62,12 +62,16 @@ class Dataset:
                 self._look()
         return self._curator
 
+    def reload(self) -> None:
+        """Look at the policy file now."""
+        with self._lock:
+            self._look()
+
     def _look(self) -> None:
         """Open the policy anew if its file changed. One that cannot be used is left alone: the old one holds."""
         written = _written(self._curator.policy.path)
         if written in (None, self._written):
             return
-        self._written = written
         try:
             found = read(self._curator.policy.path)
             if name_of(found) != self.name or found.state != self._curator.policy.state:
@@ -75,7 +79,7 @@ class Dataset:
             self._curator = _curator(found, None)  # the old one is not closed: it may be answering
         except (PolicyError, LedgerError):
             return
-        self._dummy = None
+        self._written, self._dummy = written, None
 
     @property
     def dummy(self) -> Curator:

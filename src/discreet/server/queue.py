@@ -77,6 +77,7 @@ class Queue:
         self._changed = threading.Condition()
         self._lines: OrderedDict[str, deque[Job]] = OrderedDict()
         self._jobs: dict[str, Job] = {}
+        self._ended: dict[str, Job] = {}
         self._running = 0
         self._closed = False
         self._workers = [
@@ -103,7 +104,7 @@ class Queue:
         """A caller's own question, also for a while after its end."""
         with self._changed:
             self._forget()
-            job = self._jobs.get(name)
+            job = self._jobs.get(name) or self._ended.get(name)
         return job if job is not None and job.caller == caller else None
 
     def position(self, job: Job) -> int | None:
@@ -133,6 +134,7 @@ class Queue:
         job.stop.now()
         if waited:
             job.end(failure=CancelledError())
+            self._remember(job)
 
     @property
     def waiting(self) -> int:
@@ -168,6 +170,7 @@ class Queue:
             finally:
                 with self._changed:
                     self._running -= 1
+                    self._remember(job)
 
     def _next(self) -> Job:
         """The first of the first line, which then goes to the end."""
@@ -178,11 +181,16 @@ class Queue:
         job.state = State.RUNNING
         return job
 
+    def _remember(self, job: Job) -> None:
+        """Apart from those that wait or run, so that what ended is in the order of its end."""
+        with self._changed:
+            self._ended[job.id] = self._jobs.pop(job.id)
+
     def _forget(self) -> None:
         """Drop the oldest that ended, once it is long ago or there are many."""
         long_ago = time.monotonic() - REMEMBERED
-        while self._jobs:
-            oldest = next(iter(self._jobs.values()))
-            if not (oldest.ended < long_ago or (oldest.result.done() and len(self._jobs) > MOST_KEPT)):
+        while self._ended:
+            oldest = next(iter(self._ended.values()))
+            if oldest.ended >= long_ago and len(self._ended) <= MOST_KEPT:
                 return
-            del self._jobs[oldest.id]
+            del self._ended[oldest.id]

@@ -1,0 +1,325 @@
+"""PEP 249 over HTTP: for programs that know databases and nothing of privacy.
+
+A noisy value is just its value here; `cursor.answer` has its interval, its price and its receipt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import date
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Final, Self
+
+import numpy as np
+
+from discreet.client.pep249 import (
+    BINARY,
+    BOOLEAN,
+    DATETIME,
+    LIST,
+    NUMBER,
+    ROWID,
+    STRING,
+    Binary,
+    BudgetExhausted,
+    DatabaseError,
+    DataError,
+    Date,
+    DateFromTicks,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+    Time,
+    TimeFromTicks,
+    Timestamp,
+    TimestampFromTicks,
+    Warning,  # noqa: A004  (PEP 249 names it)
+    told,
+)
+from discreet.client.remote import Remote
+from discreet.client.remote import connect as reach
+from discreet.curator.answers import Answer
+from discreet.curator.answers.frames import columns_of
+from discreet.curator.facts import Facts
+from discreet.errors import Refused
+from discreet.sql.clause import has_clause
+from discreet.sql.read import statement
+
+__all__ = [
+    "BINARY", "BOOLEAN", "DATETIME", "LIST", "NUMBER", "ROWID", "STRING", "Binary", "BudgetExhausted", "Connection",
+    "Cursor", "DataError", "DatabaseError", "Date", "DateFromTicks", "Error", "IntegrityError", "InterfaceError",
+    "InternalError", "NotSupportedError", "OperationalError", "ProgrammingError", "Terms", "Time", "TimeFromTicks",
+    "Timestamp", "TimestampFromTicks", "Warning", "apilevel", "connect", "paramstyle", "threadsafety",
+]  # fmt: skip
+
+apilevel: Final = "2.0"
+threadsafety: Final = 2
+"""Threads may share the module and connections, not cursors."""
+paramstyle: Final = "named"
+
+
+# the price
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """On what terms questions are asked; None leaves it to others."""
+
+    epsilon: Any = None
+    rho: Any = None
+    error: Any = None
+    confidence: Any = None
+    analyst: str | None = None
+
+    @property
+    def has_price(self) -> bool:
+        return (self.epsilon, self.rho, self.error) != (None, None, None)
+
+    def over(self, other: Terms) -> Terms:
+        """These, and the other's where these say nothing. A price replaces a price whole: two would be refused."""
+        price = self if self.has_price else other
+        return replace(
+            price,
+            confidence=other.confidence if self.confidence is None else self.confidence,
+            analyst=other.analyst if self.analyst is None else self.analyst,
+        )
+
+    def without_price(self) -> Terms:
+        return Terms(confidence=self.confidence, analyst=self.analyst)
+
+    def given(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def connect(
+    url: str,
+    *,
+    token: str | None = None,
+    dataset: str | None = None,
+    insecure: bool = False,
+    dummy: bool = False,
+    intervals: bool = False,
+    epsilon: Any = None,
+    rho: Any = None,
+    error: Any = None,
+    confidence: Any = None,
+    analyst: str | None = None,
+) -> Connection:
+    """A connection to a dataset: `connect("https://host:8000/hospital", token="discreet_…", epsilon=0.1)`.
+
+    Each question costs `epsilon`, `rho`, or what it takes to reach `error`, unless its cursor or its text says
+    otherwise. `intervals` adds `<column>_low` and `<column>_high` after each noisy column. With `dummy` the rows are
+    made up and free.
+    """
+    terms = Terms(epsilon=epsilon, rho=rho, error=error, confidence=confidence, analyst=analyst)
+    with told():
+        remote = reach(url, token=token, dataset=dataset, insecure=insecure)
+    return Connection(remote.dummy() if dummy else remote, terms, intervals=intervals)
+
+
+class Connection:
+    """A dataset on a server. `remote` is the client below: previews, budget, ledger."""
+
+    Warning = Warning
+    Error = Error
+    InterfaceError = InterfaceError
+    DatabaseError = DatabaseError
+    DataError = DataError
+    OperationalError = OperationalError
+    IntegrityError = IntegrityError
+    InternalError = InternalError
+    ProgrammingError = ProgrammingError
+    NotSupportedError = NotSupportedError
+
+    def __init__(self, remote: Remote, terms: Terms, *, intervals: bool = False) -> None:
+        self.remote = remote
+        self.terms = terms
+        self.intervals = intervals
+        self._is_closed = False
+
+    def cursor(self) -> Cursor:
+        self.demand_open()
+        return Cursor(self)
+
+    def commit(self) -> None:
+        """Nothing to do: a question is charged, for good, when it is asked."""
+        self.demand_open()
+
+    def rollback(self) -> None:
+        """Nothing can be undone. It raises nothing: pandas calls it after a refusal, and would tell of that instead."""
+        self.demand_open()
+
+    def tables(self) -> dict[str, Facts]:
+        """What an analyst may know about each table."""
+        self.demand_open()
+        with told():
+            return self.remote.tables()
+
+    def close(self) -> None:
+        self._is_closed = True
+        self.remote.close()
+
+    def demand_open(self) -> None:
+        if self._is_closed:
+            raise InterfaceError("the connection is closed → open another with connect(…)")
+
+    def __enter__(self) -> Self:
+        self.demand_open()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+
+class Cursor:
+    """Asks questions, one after the other. Its terms, where they are not None, count instead of the connection's."""
+
+    __slots__ = (
+        "_is_closed", "_place", "_rows", "analyst", "answer", "arraysize", "confidence", "connection", "description",
+        "epsilon", "error", "rho", "rowcount",
+    )  # fmt: skip
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.arraysize = 1
+        self.epsilon: Any = None
+        self.rho: Any = None
+        self.error: Any = None
+        self.confidence: Any = None
+        self.analyst: str | None = None
+        self._is_closed = False
+        self._forget()
+
+    def _forget(self) -> None:
+        self.answer: Answer | None = None
+        """What the last question was answered, with intervals, price and receipt."""
+        self.description: list[tuple[Any, ...]] | None = None
+        self.rowcount = -1
+        self._rows: list[tuple[Any, ...]] | None = None
+        self._place = 0
+
+    # asking
+
+    def execute(self, operation: str, parameters: Mapping[str, object] | None = None) -> Self:
+        """Ask one SELECT; `parameters` are the values of :name in its text."""
+        self._demand_open()
+        self._forget()
+        values = _checked(parameters)
+        terms = self._terms(operation, values)
+        try:
+            with told():
+                answer = self.connection.remote.query(operation, params=values, **terms.given())
+        except ValueError as wrong:  # what JSON cannot say: NaN, halves of surrogate pairs, numbers without end
+            raise DataError(f"the question cannot be sent: {wrong} → use finite numbers and valid Unicode") from wrong
+        self.answer = answer
+        self.description, self._rows = _table(answer, with_intervals=self.connection.intervals)
+        self.rowcount = len(self._rows)
+        return self
+
+    def _terms(self, operation: object, values: Mapping[str, object] | None) -> Terms:
+        own = Terms(**{name: getattr(self, name) for name in Terms.__slots__})
+        terms = own.over(self.connection.terms)
+        return terms.without_price() if _says_its_price(operation, values) else terms
+
+    def executemany(self, operation: str, seq_of_parameters: Sequence[Mapping[str, object]]) -> None:  # noqa: ARG002
+        self._demand_open()
+        raise NotSupportedError("executemany is for what changes data → ask each question with execute")
+
+    # fetching
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        return next(iter(self.fetchmany(1)), None)
+
+    def fetchmany(self, size: Any = None) -> list[tuple[Any, ...]]:
+        size = self.arraysize if size is None else size
+        if not isinstance(size, int) or size < 0:
+            raise ProgrammingError(f"{size!r} is no number of rows → pass a whole number, 0 or more")
+        found = self._fetchable()[self._place : self._place + size]
+        self._place += len(found)
+        return found
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        return self.fetchmany(len(self._fetchable()))
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.fetchone, None)
+
+    def _fetchable(self) -> list[tuple[Any, ...]]:
+        self._demand_open()
+        if self._rows is None:
+            raise ProgrammingError("there is no answer to fetch from → call execute first")
+        return self._rows
+
+    # the rest
+
+    def setinputsizes(self, sizes: object) -> None:
+        """PEP 249 lets it do nothing."""
+
+    def setoutputsize(self, size: object, column: object = None) -> None:
+        """PEP 249 lets it do nothing."""
+
+    def close(self) -> None:
+        """The last answer stays readable."""
+        self._is_closed = True
+
+    def _demand_open(self) -> None:
+        self.connection.demand_open()
+        if self._is_closed:
+            raise InterfaceError("the cursor is closed → make another with connection.cursor()")
+
+    def __enter__(self) -> Self:
+        self._demand_open()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+
+def _checked(parameters: object) -> dict[str, object] | None:
+    """Values by name, of types that a question can hold."""
+    if not parameters and isinstance(parameters, Sequence | Mapping | None):
+        return None
+    if not isinstance(parameters, Mapping) or not all(isinstance(name, str) for name in parameters):
+        raise ProgrammingError('values go by name → write :name in the text and pass {"name": value}')
+    return {name: _value(name, value) for name, value in parameters.items()}
+
+
+def _value(name: str, value: object) -> object:
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if value is None or isinstance(value, bool | str | date | Real | Decimal):
+        return value
+    known = "numbers, texts, dates, datetimes, True, False, None"
+    raise ProgrammingError(f"the value of {name} is of type {type(value).__name__} → pass one of: {known}")
+
+
+def _says_its_price(text: object, values: Mapping[str, object] | None) -> bool:
+    """Whether the privacy clause of a text has a price. That one counts; a second one would be refused."""
+    if not isinstance(text, str) or not has_clause(text):
+        return False
+    try:
+        options = statement(text, params=values).options
+    except Refused:  # the server says why
+        return False
+    return Terms(epsilon=options.epsilon, rho=options.rho, error=options.error).has_price
+
+
+def _table(answer: Answer, *, with_intervals: bool) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    """The description of the columns, and the rows."""
+    noisy = answer.noisy if with_intervals else []
+    columns = columns_of(answer.columns, answer.rows, answer.intervals, answer.kinds, noisy)
+    codes = ["list" if column.fields else column.kind and str(column.kind) for column in columns]
+    described = [(column.name, code, *[None] * 5) for column, code in zip(columns, codes, strict=True)]
+    if not with_intervals:
+        return described, list(answer.rows)
+    values = [
+        column.regrouped([field.values for field in column.fields]) if column.fields else column.values
+        for column in columns
+    ]
+    return described, list(zip(*values, strict=True))

@@ -1,0 +1,68 @@
+"""A larger budget, written into the policy file and onto the record in one go."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from discreet.curator.state import raise_budget
+from discreet.errors import Refused
+from discreet.exact import epsilon as price
+from discreet.ledger import Grant
+from discreet.policy import Policy, PolicyError, parse
+
+_BUDGET: Final = re.compile(r"(?ms)^[ \t]*\[[ \t]*budget[ \t]*\][^\n]*\n(.*?)(?=^[ \t]*\[|\Z)")
+_EPSILON: Final = re.compile(r"(?m)^([ \t]*epsilon[ \t]*=[ \t]*)([-+.\w]+)")
+BY_HAND: Final = "write it into the policy file yourself, then run `discreet budget raise`"
+
+
+def grant_more(policy: Policy, epsilon: float, reason: str) -> Grant:
+    """Grant so much in all. Only the one number in the file changes; if it cannot be found, nothing does."""
+    try:
+        wanted = price(epsilon)
+    except (TypeError, ValueError) as wrong:
+        raise Refused("price-invalid", str(wrong), "write a number such as 5") from None
+    if wanted <= policy.budget.epsilon:
+        raise Refused("not-a-raise", f"the budget is {float(policy.budget.epsilon):g} already", "write a larger one")
+    before = policy.path.read_bytes()
+    changed = _changed(before.decode("utf-8-sig"), epsilon)
+    try:
+        raised = parse(changed.encode(), policy.path)
+    except PolicyError:
+        raise Refused("policy", "the policy file cannot be changed here", BY_HAND) from None
+    if replace(raised, budget=policy.budget) != policy or raised.budget.epsilon != wanted:
+        raise Refused("policy", "the policy file is not what is served", "restart the server, and raise it then")
+    _write(policy.path, changed.encode())
+    try:
+        return raise_budget(raised, reason)
+    except BaseException:
+        _write(policy.path, before)
+        raise
+
+
+def _changed(text: str, epsilon: float) -> str:
+    section = _BUDGET.search(text)
+    number = _EPSILON.search(text, section.start(1), section.end(1)) if section else None
+    if number is None:
+        raise Refused("policy", "the budget is not written in a form that can be changed here", BY_HAND)
+    return f"{text[: number.start(2)]}{float(epsilon)!r}{text[number.end(2) :]}"
+
+
+def _write(path: Path, content: bytes) -> None:
+    """All of it or nothing, with the rights that the file had."""
+    mode = path.stat().st_mode
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, mode & 0o777)
+        os.replace(name, path.resolve())
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

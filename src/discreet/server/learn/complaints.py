@@ -1,0 +1,153 @@
+"""Complaints: whoever may count five times needs five times the noise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from discreet.mechanisms import Laplace
+from discreet.server.learn.drawing import NEUTRAL, OPEN, OTHER, PRIVATE, WIDTH, altair, chart_of, finished, palette
+from discreet.server.learn.fields import Slider, Values, epsilon
+from discreet.server.learn.lesson import Body, Figure, Figures, Heading, Lesson, Picture, Sketch, Words, compared
+from discreet.server.learn.writing import count, digits
+
+SENT: Final = {1: 412, 2: 131, 3: 48, 4: 22, 5: 17, 6: 5, 8: 3, 12: 2, 20: 1}
+"""How many people sent how many complaints on a made-up day."""
+TRUE: Final = sum(many * people for many, people in SENT.items())
+MOST: Final = max(SENT)
+LECTURE: Final = 5
+
+
+def kept(limit: int) -> int:
+    """The complaints that are counted if nobody's count for more than the limit."""
+    return sum(min(many, limit) * people for many, people in SENT.items())
+
+
+def _body(values: Values) -> Body:
+    limit, epsilon_ = values["limit"], values["epsilon"]
+    one, many, lecture = (Laplace(epsilon=epsilon_, sensitivity=reach) for reach in (1, limit, LECTURE))
+    released = many.release(kept(limit))
+    glance = (
+        Picture(
+            lambda: _noises(one, many, limit),
+            f"Two peaks over the error of the count. With one complaint per person the noise is narrow, with a scale of "
+            f"{digits(float(one.scale))}; with {limit} it is {limit} times as wide, with a scale of "
+            f"{digits(float(many.scale))}.",
+        ),
+        Figures(
+            (
+                Figure(count(released), f"released, at most {limit} per person"),
+                Figure(count(TRUE), "complaints in truth"),
+                Figure(f"± {count(many.error(0.95))}", "noise, 95 %"),
+                Figure(count(TRUE - kept(limit)), "complaints not counted"),
+            )
+        ),
+    )
+    more = (
+        compared(
+            "004",
+            ("a person counts at most", "1", "1"),
+            ("noise", "Lap(1/ε)", f"Lap({digits(float(one.scale))})"),
+            ("someone very unhappy counts", str(LECTURE), str(limit)),
+            ("noise", "Lap(5/ε)", f"Lap({digits(float(many.scale))})"),
+            ("Lap(5/ε) at your ε", f"Lap({digits(float(lecture.scale))})", f"± {count(lecture.error(0.95))}"),
+            ("mean squared error, 2·Δ²/ε² (lecture 001)", "50/ε²", digits(many.variance(), 4)),
+        ),
+        Heading("Which limit is best?"),
+        Picture(
+            lambda: _limits(epsilon_, limit),
+            f"For each limit from 1 to {MOST} two stacked bars: complaints left out, which fall, and noise, which grows "
+            f"with the limit. At your ε the sum is smallest at {best(epsilon_)}.",
+        ),
+        Words(
+            "A low limit leaves complaints out, a high one needs more noise. Leaving some out is not private by itself: "
+            "it is what makes the sensitivity finite."
+        ),
+        Words(
+            f"At ε = {digits(epsilon_)} a limit of {best(epsilon_)} is best for this day. On real data choose it "
+            "from what you know beforehand, never by looking: the best limit is itself a secret of the data."
+        ),
+    )
+    return Body(glance, more)
+
+
+def best(epsilon_: float) -> int:
+    """The limit with the least left out and noise together."""
+    return min(range(1, MOST + 1), key=lambda limit: TRUE - kept(limit) + _half(epsilon_, limit))
+
+
+def _half(epsilon_: float, limit: int) -> float:
+    return Laplace(epsilon=epsilon_, sensitivity=limit).error(0.95)
+
+
+def _noises(one: Laplace, many: Laplace, limit: int) -> Any:
+    alt = altair()
+    names = {"1 per person": (one, OTHER), f"{limit} per person": (many, PRIVATE)}
+    reach = max(3, math.ceil(4 * float(many.scale)))
+    places = sorted({round(reach * step / 150) for step in range(-150, 151)})
+    records = [
+        {"error": z, "chance": _chance(mechanism, z), "kind": name}
+        for name, (mechanism, _) in names.items()
+        for z in places
+    ]
+    line = (
+        chart_of(records)
+        .mark_area(opacity=0.35, line=True, interpolate="step")
+        .encode(
+            x=alt.X("error:Q", title="error of the count"),
+            y=alt.Y("chance:Q", stack=None, title="probability", axis=alt.Axis(format=".1%", tickCount=4)),
+            color=palette("kind", {name: colour for name, (_, colour) in names.items()}),
+        )
+    )
+    return finished(line.properties(width=WIDTH - 40, height=190), "Five times the reach, five times the noise")
+
+
+def _chance(mechanism: Laplace, z: int) -> float:
+    """P(Z = z) of the discrete noise."""
+    ratio = math.exp(-1 / float(mechanism.scale))
+    return (1 - ratio) / (1 + ratio) * ratio ** abs(z)
+
+
+def _limits(epsilon_: float, limit: int) -> Any:
+    alt = altair()
+    parts = {"left out": OPEN, "noise, 95 %": PRIVATE}
+    records = [
+        {"limit": each, "kind": kind, "size": size}
+        for each in range(1, MOST + 1)
+        for kind, size in zip(parts, (TRUE - kept(each), _half(epsilon_, each)), strict=True)
+    ]
+    bars = (
+        chart_of(records)
+        .mark_bar()
+        .encode(
+            x=alt.X("limit:O", title="most complaints of one person", axis=alt.Axis(labelAngle=0)),
+            y=alt.Y("size:Q", title="complaints", axis=alt.Axis(tickCount=5)),
+            color=palette("kind", parts),
+            opacity=alt.condition(f"datum.limit == {limit}", alt.value(1), alt.value(0.55)),
+        )
+    )
+    mark = chart_of([{"limit": limit}]).mark_text(text="yours", dy=-6, color=NEUTRAL, fontSize=12)
+    named = mark.encode(x="limit:O", y=alt.value(0))
+    return finished(alt.layer(bars, named).properties(width=WIDTH - 20, height=190), "Left out, or drowned in noise")
+
+
+LESSON: Final = Lesson(
+    slug="complaints",
+    title="Complaints: one or five per person",
+    lectures=("004", "001"),
+    teaser="Somebody very unhappy sends five complaints: then the noise must hide five.",
+    shows="The noise must hide all that one person can change, so it grows with the complaints that a person may send.",
+    fields=(
+        Slider("limit", "Most complaints of one person", "1", str(MOST), "1", str(LECTURE)),
+        epsilon("1"),
+    ),
+    body=_body,
+    sketch=Sketch(
+        "A narrow and a wide peak.",
+        lines=(
+            tuple((x / 40, 0.9 * math.exp(-abs(x - 20) / 2)) for x in range(41)),
+            tuple((x / 40, 0.3 * math.exp(-abs(x - 20) / 10)) for x in range(41)),
+        ),
+    ),
+    figure=Figure("Lap(5/ε)", "instead of Lap(1/ε)"),
+)

@@ -1,0 +1,115 @@
+"""The most common nationality: an answer that is no number, chosen by the exponential mechanism."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from discreet.mechanisms import Exponential
+from discreet.server.learn.drawing import INK, NEUTRAL, PRIVATE, WIDTH, altair, chart_of, finished
+from discreet.server.learn.fields import Choice, Values, epsilon
+from discreet.server.learn.lesson import Body, Figure, Figures, Heading, Lesson, Picture, Sketch, Table, Words, compared
+from discreet.server.learn.writing import count, digits, percent
+
+ROOM: Final = {"Indian": 9, "Brazilian": 8, "Dutch": 5, "Korean": 4, "Kenyan": 3, "Canadian": 1}
+"""A made-up room of thirty people."""
+ROOMS: Final = {1: "a class of 30", 10: "a hall of 300", 100: "a stadium block of 3,000"}
+METHODS: Final = {"lecture": "ε·u/(2Δu), the lecture's", "counts": "ε·u/Δu, enough for counts"}
+
+
+def _body(values: Values) -> Body:
+    times = int(values["room"])
+    mechanism = Exponential(epsilon=values["epsilon"], sensitivity=1, monotone=values["method"] == "counts")
+    scores = [people * times for people in ROOM.values()]
+    names = list(ROOM)
+    chances = mechanism.probabilities(scores)
+    chosen = names[mechanism.choose(scores)]
+    without = [score - (place == 0) for place, score in enumerate(scores)]
+    others = mechanism.probabilities(without)
+    short = mechanism.error(0.95, candidates=len(names))
+    glance = (
+        Picture(
+            lambda: _chart(scores, chances.tolist(), chosen),
+            f"A bar for each nationality: how likely it is to be the answer. {names[0]} has {percent(chances[0])}, "
+            f"{names[-1]} {percent(chances[-1])}. This time {chosen} was chosen.",
+        ),
+        Figures(
+            (
+                Figure(chosen, "chosen this time"),
+                Figure(names[0], "most common in truth"),
+                Figure(percent(chances[0]), "chance of the true answer"),
+                Figure(digits(max(short, 0.0)), "people short of the best at most, 95 %"),
+            )
+        ),
+    )
+    weight = 1 if mechanism.monotone else 2
+    ratios = [max(a / b, b / a) for a, b in zip(chances.tolist(), others.tolist(), strict=True) if a > 0 < b]
+    more = (
+        compared(
+            "001",
+            ("score u", "people of that nationality", "people of that nationality"),
+            ("Δu", "1", digits(float(mechanism.sensitivity))),
+            ("Pr ∝", "exp(ε·u/(2Δu))", f"exp({digits(values['epsilon'] / weight)}·u)"),
+            ("one person changes a probability at most", "e^ε", f"{digits(math.exp(values['epsilon']))}-fold"),
+            (
+                "short of the best by R with Pr ≤ (003)",
+                "|Y|·e^(−εR/2Δ)",
+                f"6·e^(−{digits(values['epsilon'] / weight)}·R)",
+            ),
+        ),
+        Heading("One person leaves the room"),
+        Table(
+            f"Probabilities with everybody, and without one of the {names[0]} people",
+            ("", "people", "with everybody", "without one", "ratio"),
+            tuple(
+                (name, count(score), percent(with_), percent(less), digits(with_ / less if less else 1.0))
+                for name, score, with_, less in zip(names, scores, chances.tolist(), others.tolist(), strict=True)
+            ),
+        ),
+        Words(
+            f"No ratio is beyond e^ε = {digits(math.exp(values['epsilon']))}; here the largest is "
+            f"{digits(max(ratios, default=1.0))}. So the choice hardly tells whether one person was in the room."
+        ),
+        Words(
+            "Noise on a name makes no sense, so the name itself is drawn at random: good answers often, bad ones "
+            "exponentially rarely. In a larger room the same ε finds the truth almost always."
+        ),
+    )
+    return Body(glance, more)
+
+
+def _chart(scores: list[int], chances: list[float], chosen: str) -> Any:
+    alt = altair()
+    records = [
+        {"name": name, "label": f"{name} ({count(score)})", "chance": chance, "shown": percent(chance)}
+        for name, score, chance in zip(ROOM, scores, chances, strict=True)
+    ]
+    labels = [record["label"] for record in records]
+    base = chart_of(records).encode(y=alt.Y("label:N", sort=labels, title=None))
+    x = alt.X("chance:Q", title="probability of being chosen", scale=alt.Scale(domain=[0, 1.18]))
+    x = x.axis(format="%", values=[0, 0.25, 0.5, 0.75, 1])
+    colour = alt.condition(f"datum.name == '{chosen}'", alt.value(PRIVATE), alt.value(NEUTRAL))
+    bars = base.mark_bar(height={"band": 0.65}).encode(x=x, color=colour)
+    words = base.mark_text(align="left", dx=4, color=INK, fontSize=12).encode(x=x, text="shown:N")
+    drawn = alt.layer(bars, words).properties(width=WIDTH - 80, height=alt.Step(30))
+    return finished(drawn, "How likely each answer is", f"blue: {chosen}, chosen this time; people in brackets")
+
+
+LESSON: Final = Lesson(
+    slug="nationality",
+    title="The most common nationality",
+    lectures=("001", "003"),
+    teaser="No noise fits on a name: draw the name itself, good answers more often.",
+    shows="The exponential mechanism answers with a name: the more people it stands for, the likelier it is.",
+    fields=(
+        Choice("room", "The room", {str(times): label for times, label in ROOMS.items()}, "1"),
+        epsilon("1"),
+        Choice("method", "Exponent", METHODS, "lecture"),
+    ),
+    body=_body,
+    sketch=Sketch(
+        "Bars that fall exponentially.",
+        bars=((0.9, 0.0), (0.62, 0.0), (0.22, 0.0), (0.13, 0.0), (0.08, 0.0), (0.03, 0.0)),
+    ),
+    figure=Figure("e^(ε·u/2)", "the weight of a name that u people share"),
+)

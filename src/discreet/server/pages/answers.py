@@ -1,0 +1,80 @@
+"""An answer for good: its table, its picture, its price, and how to ask it again."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from discreet.curator.answers import Answer
+from discreet.curator.answers.saving import csv_of
+from discreet.curator.answers.showing import answer_parts, price_words
+from discreet.curator.wire import answer_written
+from discreet.errors import Refused
+from discreet.server.api import CSV, Number, entry_of, recalled, told
+from discreet.server.pages.rendering import picture
+from discreet.server.pages.repeating import curl, python_code
+from discreet.server.pages.visiting import Anybody, Stay
+
+router: Final = APIRouter(prefix="/data/{dataset}/answers", include_in_schema=False)
+MOST_DRAWN: Final = 60
+"""Rows beyond which a picture says less than the table."""
+
+
+@router.get("/{number}")
+async def answer_page(stay: Anybody, number: Number) -> Response:
+    return stay.show("answer.html", here="answer", **await stay.guest.house.desk.light(_context, stay, number))
+
+
+def _context(stay: Stay, number: int) -> dict[str, Any]:
+    answer, entry = recalled(stay.visit, number), entry_of(stay.visit, number)
+    url = str(stay.guest.request.base_url).rstrip("/")
+    return {
+        "number": number,
+        "answer": answer,
+        "entry": entry,
+        "parts": answer_parts(answer),
+        "price": price_words(answer.price, answer.guarantee),
+        "chart": _drawn(answer),
+        "python": python_code(url, stay.name, entry.question, entry.call),
+        "curl": curl(url, stay.name, entry.question, entry.call),
+    }
+
+
+def _drawn(answer: Answer) -> str | None:
+    if not answer.rows or not answer.noisy or len(answer.rows) > MOST_DRAWN:
+        return ""
+    names = ", ".join(answer.noisy)
+    alt = f"Dots with error bars: {names} for each of {len(answer.rows)} rows; the table below has the same numbers"
+    return picture(partial(answer.plot, "light"), alt)
+
+
+@router.get("/{number}.json")
+async def answer_json(stay: Anybody, number: Number) -> Response:
+    return told(answer_written(await stay.guest.house.desk.light(recalled, stay.visit, number)))
+
+
+@router.get("/{number}.csv")
+async def answer_csv(stay: Anybody, number: Number) -> Response:
+    found = await stay.guest.house.desk.light(recalled, stay.visit, number)
+    return Response(csv_of(found), media_type=CSV, headers=_named(f"{stay.name}-{number}.csv"))
+
+
+@router.get("/{number}/chart.json")
+async def chart_json(stay: Anybody, number: Number) -> Response:
+    """The Vega-Lite specification of the picture."""
+
+    def specified() -> Any:
+        return recalled(stay.visit, number).plot("light").to_dict()
+
+    try:
+        spec = await stay.guest.house.desk.light(specified)
+    except ImportError:
+        raise Refused("no-pictures", "altair is not installed here", "pip install 'discreet[plot]'") from None
+    return told(spec, 200, **_named(f"{stay.name}-{number}.vl.json"))
+
+
+def _named(name: str) -> dict[str, str]:
+    return {"content-disposition": f'attachment; filename="{name}"'}

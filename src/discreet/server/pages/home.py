@@ -1,0 +1,139 @@
+"""Signing in and out, and the first page: datasets, what is spent, the latest answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from discreet.curator.door import Curator
+from discreet.errors import Refused
+from discreet.ledger import Balance, Entry
+from discreet.server.access import LONGEST, Visit, house
+from discreet.server.api import own_entries
+from discreet.server.datasets import Caller
+from discreet.server.pages.rendering import STATIC, page, static_file, static_path
+from discreet.server.pages.visiting import Guest, Guests, form_of, sessions
+from discreet.server.problems import problem_of
+
+LATEST: Final = 8
+router: Final = APIRouter(include_in_schema=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """How much of a budget is gone, as shares of the whole."""
+
+    total: Balance
+    own: Balance | None
+
+    @property
+    def spent(self) -> float:
+        return _part(self.total, self.total)
+
+    @property
+    def mine(self) -> float | None:
+        return None if self.own is None else _part(self.own, self.total)
+
+    @property
+    def words(self) -> str:
+        """For those who do not see it."""
+        mine = "" if self.mine is None else f", {100 * self.mine:.0f} % by you"
+        return f"{100 * self.spent:.0f} % of the budget is spent{mine}"
+
+    @classmethod
+    def of(cls, curator: Curator, caller: Caller) -> Gauge:
+        own = None if caller.analyst is None else curator.budget(caller.analyst)
+        return cls(curator.budget(), own)
+
+
+def _part(spent: Balance, whole: Balance) -> float:
+    """In ρ where there is one: that is what adds up."""
+    if spent.spent.rho is not None and whole.total.rho:
+        return min(1.0, spent.spent.rho / whole.total.rho)
+    return min(1.0, spent.spent.epsilon / whole.total.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A dataset on the first page."""
+
+    name: str
+    caller: Caller
+    tables: int
+    unit: str
+    gauge: Gauge
+    latest: list[Entry]
+
+
+@router.get("/")
+async def home(here: Guests) -> Response:
+    found = await here.house.desk.light(_datasets, here)
+    return here.show("home.html", here="home", datasets=found)
+
+
+def _datasets(here: Guest) -> list[Shown]:
+    shown = []
+    for name, caller in here.callers.items():
+        dataset = here.house.datasets[name]
+        curator = dataset.curator
+        entries = [entry for entry in own_entries(Visit(dataset, caller)) if entry.answered]
+        latest = entries[: -LATEST - 1 : -1]
+        shown.append(
+            Shown(name, caller, len(curator.policy.tables), curator.policy.unit, Gauge.of(curator, caller), latest)
+        )
+    return shown
+
+
+@router.get("/sign-in")
+async def sign_in_page(back: str = "/") -> Response:
+    return _sign_in(_inside(back))
+
+
+@router.post("/sign-in")
+async def sign_in(request: Request) -> Response:
+    form = await form_of(request)
+    back, token = _inside(form.get("back", "/")), form.get("token", "").strip()
+    _demand_same_origin(request)
+    if not house(request).datasets.callers(token[:LONGEST]):
+        refusal = Refused("unauthorized", "the token is unknown, expired or revoked", "ask the owner for another")
+        return _sign_in(back, problem_of(refusal).document(), 401)
+    response = RedirectResponse(back, 303)
+    sessions(request).begin(token, response, secure=request.url.scheme == "https")
+    return response
+
+
+@router.post("/sign-out")
+async def sign_out(here: Guests) -> Response:
+    await here.form()
+    response = RedirectResponse("/sign-in", 303)
+    here.sessions.end(here.request, response)
+    return response
+
+
+@router.get("/static/{digest}/{name}")
+async def static(digest: str, name: str) -> Response:
+    if name not in STATIC or static_path(name) != f"/static/{digest}/{name}":
+        raise Refused("unknown-route", "there is nothing here", "load the page again")
+    headers = {"cache-control": "public, max-age=31536000, immutable"}
+    return Response(static_file(name), media_type=STATIC[name], headers=headers)
+
+
+def _sign_in(back: str, problem: object = None, status: int = 200) -> Response:
+    context = {"here": "", "dataset": None, "caller": None, "signed_in": False, "back": back, "problem": problem}
+    return page("sign-in.html", context, status)
+
+
+def _inside(back: str) -> str:
+    """A place on this server: no other host, whatever the address says."""
+    plain = back.startswith("/") and not back.startswith(("//", "/\\")) and back.isprintable() and "\\" not in back
+    return back if plain else "/"
+
+
+def _demand_same_origin(request: Request) -> None:
+    """Others must not sign people in with a token of theirs."""
+    origin = request.headers.get("origin")
+    if origin not in (None, "null") and origin != f"{request.url.scheme}://{request.headers.get('host')}":
+        raise Refused("forged-form", "this form does not come from our own page", "open the page again and repeat it")

@@ -1,0 +1,118 @@
+"""The ledger: who asked what, when, for how much; and whether the record is sound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from discreet.accounting import Pure
+from discreet.accounting.rounding import float_up
+from discreet.curator.answers.plots import budget_chart
+from discreet.curator.state import ledger_path
+from discreet.curator.wire import ENTRY, entry_shown, entry_written
+from discreet.ledger import Entry, verify
+from discreet.printing import at_least, csv_text
+from discreet.server.api import CSV, own_entries, told
+from discreet.server.pages.home import Gauge
+from discreet.server.pages.rendering import picture
+from discreet.server.pages.visiting import Anybody, Stay, Watching
+
+router: Final = APIRouter(prefix="/data/{dataset}", include_in_schema=False)
+PAGE: Final = 100
+"""Entries on one page."""
+
+Text = Annotated[str, Query(max_length=200)]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which entries are wanted."""
+
+    analyst: str = ""
+    text: str = ""
+    answered: str = ""
+
+    def admits(self, entry: Entry) -> bool:
+        return (
+            (not self.analyst or entry.analyst == self.analyst)
+            and self.text.casefold() in entry.question.casefold()
+            and (not self.answered or entry.answered is (self.answered == "yes"))
+        )
+
+
+@router.get("/ledger")
+async def ledger_page(
+    stay: Anybody,
+    analyst: Text = "",
+    text: Text = "",
+    answered: Text = "",
+    page: Annotated[int, Query(ge=1, le=10**6)] = 1,
+) -> Response:
+    wanted = Filter(analyst, text, answered)
+    return stay.show("ledger.html", here="/ledger", **await stay.guest.house.desk.light(_context, stay, wanted, page))
+
+
+def _context(stay: Stay, wanted: Filter, page: int, **more: Any) -> dict[str, Any]:
+    curator, caller = stay.visit.dataset.curator, stay.visit.caller
+    every = own_entries(stay.visit)
+    found = [entry for entry in reversed(every) if wanted.admits(entry)]
+    return {
+        "wanted": wanted,
+        "page": page,
+        "pages": max(1, -(-len(found) // PAGE)),
+        "count": len(found),
+        "entries": [(entry, _cost(entry)) for entry in found[(page - 1) * PAGE :][:PAGE]],
+        "analysts": sorted({entry.analyst for entry in every}),
+        "gauge": Gauge.of(curator, caller),
+        "chart": _burn_down(stay, every) if every else "",
+        "report": None,
+        **more,
+    }
+
+
+def _cost(entry: Entry) -> str:
+    """What a charge cost, in few digits."""
+    name, amount = ("ε", entry.loss.epsilon) if isinstance(entry.loss, Pure) else ("ρ", entry.loss.rho)
+    return f"{name} {at_least(float_up(amount))}"
+
+
+def _burn_down(stay: Stay, entries: list[Entry]) -> str | None:
+    """What remained after each charge: for analysts, of their own share."""
+    curator, caller = stay.visit.dataset.curator, stay.visit.caller
+    balance = curator.budget(caller.analyst)
+    shares = {} if caller.analyst else {name: curator.budget(name) for name in curator.policy.analysts}
+    alt = f"What remained of the budget after each of {len(entries)} charges; the table below has the same numbers"
+    return picture(partial(budget_chart, entries, balance, shares, "light"), alt)
+
+
+@router.post("/ledger/verify")
+async def verify_page(stay: Watching) -> Response:
+    form = await stay.guest.form()
+    receipts = form.get("receipt", "").split()[:100]
+
+    def verified() -> dict[str, Any]:
+        report = verify(ledger_path(stay.visit.dataset.curator.policy), receipts)
+        return _context(stay, Filter(), 1, report=report, receipts=len(receipts))
+
+    return stay.show("ledger.html", here="/ledger", **await stay.guest.house.desk.light(verified))
+
+
+@router.get("/ledger.csv")
+async def ledger_csv(stay: Anybody) -> Response:
+    found = await stay.guest.house.desk.light(own_entries, stay.visit)
+    text = csv_text(ENTRY, [entry_shown(entry) for entry in found])
+    return Response(text, media_type=CSV, headers=_named(stay, "csv"))
+
+
+@router.get("/ledger.json")
+async def ledger_json(stay: Anybody) -> Response:
+    found = await stay.guest.house.desk.light(own_entries, stay.visit)
+    return told({"entries": [entry_written(entry) for entry in found]}, 200, **_named(stay, "json"))
+
+
+def _named(stay: Stay, ending: str) -> dict[str, str]:
+    return {"content-disposition": f'attachment; filename="{stay.name}-ledger.{ending}"'}

@@ -1,0 +1,273 @@
+"""Asking: the editor, the live preview, the fix that a click takes, and what waits for its turn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
+
+from fastapi import APIRouter
+from pydantic import ValidationError
+from starlette.responses import RedirectResponse, Response
+
+from discreet.curator.answers import Answer, Preview
+from discreet.curator.answers.showing import answer_parts, preview_parts
+from discreet.curator.facts import Facts, column_words, limits_words
+from discreet.curator.mending import mended
+from discreet.errors import BudgetExhausted, QueryFailed, Refused
+from discreet.noise import SYSTEM
+from discreet.policy import Kind
+from discreet.server import schemas
+from discreet.server.asking import Asked
+from discreet.server.pages.home import Gauge
+from discreet.server.pages.visiting import Asking, Stay
+from discreet.server.problems import cancelled, problem_of
+from discreet.server.queue import Job, State
+
+router: Final = APIRouter(prefix="/data/{dataset}", include_in_schema=False)
+SOON: Final = 2.0
+"""Seconds that a page waits for an answer before it says that it waits."""
+ANSWERABLE: Final = (Refused, QueryFailed)
+_PRICE: Final = re.compile(r"epsilon ([0-9.e-]+)\)? or less")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What stands in the form."""
+
+    sql: str = ""
+    by: str = "epsilon"
+    epsilon: str = "0.1"
+    error: str = ""
+    key: str = ""
+
+    @classmethod
+    def of(cls, form: Mapping[str, str]) -> Self:
+        known = {name: form[name].strip() for name in ("sql", "by", "epsilon", "error", "key") if name in form}
+        return cls(**known)
+
+    def question(self, *, dummy: bool = False) -> schemas.Query:
+        """The question as the interface has it."""
+        price: dict[str, Any] = {"error": self._errors()} if self.by == "error" else {"epsilon": self._epsilon()}
+        try:
+            return schemas.Query(sql=self.sql, dummy=dummy, **price)
+        except ValidationError as wrong:
+            raise Refused("body-invalid", wrong.errors()[0]["msg"], "ask a shorter question") from None
+
+    def _epsilon(self) -> float | None:
+        return _number(self.epsilon, "the price ε") if self.epsilon else None
+
+    def _errors(self) -> float | dict[str, float] | None:
+        """`10`, or `n=10, cost=500`."""
+        if not self.error:
+            return None
+        if "=" not in self.error:
+            return _number(self.error, "the wanted error")
+        pairs = (part.rpartition("=") for part in self.error.split(","))
+        return {name.strip(): _number(text.strip(), "the wanted error") for name, _, text in pairs}
+
+
+def _number(text: str, what: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise Refused("price-invalid", f"{what} is no number", "write a number such as 0.1") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What the box below the editor shows: a preview, or why not and the edit that would do."""
+
+    preview: Preview | None = None
+    problem: Mapping[str, Any] | None = None
+    edit: Written | None = None
+
+    @property
+    def parts(self) -> Any:
+        return None if self.preview is None else preview_parts(self.preview)
+
+    @property
+    def more(self) -> str:
+        """How many such questions the budget carries."""
+        preview = self.preview
+        if preview is None or preview.more is None:
+            return ""
+        many = "one such question" if preview.more == 1 else f"{preview.more:,} such questions"
+        return f"the budget carries {many}" if preview.more else "the budget does not carry it"
+
+
+def _foreseen(stay: Stay, written: Written) -> Foreseen:
+    if not written.sql:
+        return Foreseen()
+    try:
+        return Foreseen(_previewed(stay, written))
+    except ANSWERABLE as refused:
+        return Foreseen(problem=problem_of(refused).document(), edit=_edit(stay, written, refused))
+
+
+def _previewed(stay: Stay, written: Written) -> Preview:
+    asked = Asked.of(stay.visit.dataset, stay.visit.caller, written.question())
+    return asked.curator.foresee(asked.call)
+
+
+def _edit(stay: Stay, written: Written, refused: Exception) -> Written | None:
+    """The form with the fix in it, if that would be answered."""
+    fix = getattr(refused, "fix", "")
+    if isinstance(refused, BudgetExhausted):
+        found = _PRICE.search(fix)
+        return replace(written, by="epsilon", epsilon=found[1]) if found else None
+    proposal = mended(written.sql, fix, lambda sql: _previewed(stay, replace(written, sql=sql)))
+    return None if proposal is None else replace(written, sql=proposal)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A table beside the editor."""
+
+    name: str
+    limits: str
+    columns: list[tuple[str, str, str]]
+
+    @classmethod
+    def of(cls, facts: Facts) -> Self:
+        columns = [(column.name, str(column.kind), column_words(column, facts)) for column in facts.columns.values()]
+        return cls(facts.name, limits_words(facts), columns)
+
+
+def examples(tables: Mapping[str, Facts]) -> list[str]:
+    """Questions about these tables that are answered."""
+    found = []
+    for name, facts in tables.items():
+        if facts.public:
+            continue
+        keys = [column.name for column in facts.columns.values() if column.values is not None]
+        numbers = [
+            column.name
+            for column in facts.columns.values()
+            if column.bounds is not None and column.values is None and column.kind in (Kind.INTEGER, Kind.NUMBER)
+        ]
+        table = _quoted(name)
+        found.append(f"SELECT COUNT(*) AS n FROM {table}")
+        if keys:
+            key = _quoted(keys[0])
+            found.append(f"SELECT {key}, COUNT(*) AS n\nFROM {table}\nGROUP BY {key}")
+        if keys and numbers:
+            key, number = _quoted(keys[0]), _quoted(numbers[0])
+            found.append(f"SELECT {key}, AVG({number}) AS average\nFROM {table}\nGROUP BY {key}")
+        elif numbers:
+            found.append(f"SELECT AVG({_quoted(numbers[0])}) AS average FROM {table}")
+    return found[:6]
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
+
+
+@router.get("")
+async def editor(stay: Asking, sql: str = "", epsilon: str = "0.1", error: str = "", by: str = "epsilon") -> Response:
+    written = Written(sql.strip(), by, epsilon.strip(), error.strip())
+    return await _shown(stay, written)
+
+
+@router.post("/preview")
+async def preview(stay: Asking) -> Response:
+    """The preview: as a part of the page for its script, as the whole page for everybody else."""
+    form = await stay.guest.form()
+    written = Written.of(form)
+    if not form.get("fragment"):
+        return await _shown(stay, written)
+    foreseen = await stay.guest.house.desk.light(_foreseen, stay, written)
+    return stay.show("preview.html", here="", written=written, foreseen=foreseen)
+
+
+@router.post("/try")
+async def try_(stay: Asking) -> Response:
+    """The answer over made-up rows: free."""
+    written = Written.of(await stay.guest.form())
+    try:
+        asked = Asked.of(stay.visit.dataset, stay.visit.caller, written.question(dummy=True))
+        answer = await stay.guest.house.desk.light(asked.curator.answer, asked.call)
+    except ANSWERABLE as refused:
+        return await _refused(stay, written, refused)
+    return await _shown(stay, written, tried=answer)
+
+
+@router.post("/ask")
+async def ask(stay: Asking) -> Response:
+    """The answer, charged: a page of its own. A form that is sent twice is charged once."""
+    written = Written.of(await stay.guest.form())
+    desk = stay.guest.house.desk
+    try:
+        key = written.key[:100] or None
+        found = await desk.ask(Asked.of(stay.visit.dataset, stay.visit.caller, written.question(), key))
+    except ANSWERABLE as refused:
+        return await _refused(stay, written, refused)
+    if isinstance(found, Answer):
+        return await _arrived(stay, written, found)
+    await desk.wait(found, SOON)
+    return RedirectResponse(f"{stay.path}/jobs/{found.id}", 303)
+
+
+async def _arrived(stay: Stay, written: Written, answer: Answer) -> Response:
+    """To the answer's own page; one that read nothing private has none, and stands below its question."""
+    if answer.receipt:
+        return RedirectResponse(f"{stay.path}/answers/{answer.receipt.partition(':')[0]}", 303)
+    return await _shown(stay, written, tried=answer)
+
+
+@router.get("/jobs/{job}")
+async def job_page(stay: Asking, job: str) -> Response:
+    found = _job(stay, job)
+    if not found.result.done():
+        position = stay.guest.house.desk.queue.position(found)
+        return stay.show("waiting.html", here="", job=found.id, position=position)
+    failure = found.result.exception()
+    if failure is None:
+        return await _arrived(stay, Written(), found.result.result())
+    stopped = found.state is State.CANCELLED and isinstance(failure, QueryFailed)
+    problem = cancelled() if stopped else problem_of(failure)
+    return stay.show("problem.html", problem.status, here="", problem=problem.document())
+
+
+@router.post("/jobs/{job}/cancel")
+async def cancel(stay: Asking, job: str) -> Response:
+    await stay.guest.form()
+    found = _job(stay, job)
+    stay.guest.house.desk.queue.cancel(found)
+    await stay.guest.house.desk.wait(found, SOON)
+    return RedirectResponse(f"{stay.path}/jobs/{found.id}", 303)
+
+
+def _job(stay: Stay, name: str) -> Job:
+    found = stay.guest.house.desk.queue.find(name, f"{stay.name}/{stay.visit.caller.token}")
+    if found is None:
+        raise Refused("unknown-job", "there is no such question of yours", "see the ledger for what was answered")
+    return found
+
+
+async def _refused(stay: Stay, written: Written, refused: Exception) -> Response:
+    edit = await stay.guest.house.desk.light(_edit, stay, written, refused)
+    problem = problem_of(refused)
+    return await _shown(stay, written, Foreseen(problem=problem.document(), edit=edit), status=problem.status)
+
+
+async def _shown(
+    stay: Stay, written: Written, foreseen: Foreseen | None = None, tried: Answer | None = None, status: int = 200
+) -> Response:
+    desk, dataset = stay.guest.house.desk, stay.visit.dataset
+    tables = dataset.curator.tables()
+    if foreseen is None:
+        foreseen = await desk.light(_foreseen, stay, written)
+    return stay.show(
+        "ask.html",
+        status,
+        here="",
+        written=replace(written, key=SYSTEM.bytes(16).hex()),
+        foreseen=foreseen,
+        tried=None if tried is None else answer_parts(tried),
+        is_dummy=tried is not None and any("made-up rows" in note for note in tried.notes),
+        tables=[Listed.of(facts) for facts in tables.values()],
+        examples=examples(tables),
+        gauge=await desk.light(Gauge.of, dataset.curator, stay.visit.caller),
+    )

@@ -1,0 +1,86 @@
+"""Templates, pictures and headers of pages."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from html import escape
+from importlib import resources
+from typing import Any, Final
+
+import jinja2
+from starlette.responses import HTMLResponse
+
+from discreet.curator.answers.plots.theme import THEMES
+from discreet.printing import at_least, at_most, printable
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+STATIC: Final = {"style.css": "text/css; charset=utf-8", "script.js": "text/javascript; charset=utf-8"}
+"""The files that pages load, and nothing else is served."""
+_LIGHT: Final = THEMES["light"]
+_INKS: Final = {
+    _LIGHT.text: ("currentColor", "1"),
+    _LIGHT.faint: ("currentColor", "0.75"),
+    _LIGHT.grid: ("currentColor", "0.12"),
+}
+"""What a chart draws in the theme's inks is drawn in the page's, so that one picture does for light and dark."""
+
+
+def environment() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("discreet.server.pages"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals |= {"static": static_path, "at_least": at_least, "at_most": at_most, "printable": printable}
+    return made
+
+
+_ENVIRONMENT: Final = environment()
+
+
+def page(template: str, context: Mapping[str, Any], status: int = 200) -> HTMLResponse:
+    """A page, which may load our own files only."""
+    text = _ENVIRONMENT.get_template(template).render(context)
+    return HTMLResponse(text, status, {"content-security-policy": POLICY})
+
+
+@cache
+def static_file(name: str) -> bytes:
+    return resources.files("discreet.server.pages").joinpath("static", name).read_bytes()
+
+
+@cache
+def static_path(name: str) -> str:
+    """The address of a file; it changes with the file, so that browsers may keep it for ever."""
+    return f"/static/{hashlib.sha256(static_file(name)).hexdigest()[:12]}/{name}"
+
+
+def picture(chart: Callable[[], Any], alt: str) -> str | None:
+    """A chart as SVG that stands in the page itself, in the page's own ink; None where altair is not installed."""
+    try:
+        import vl_convert
+
+        drawn = vl_convert.vegalite_to_svg(chart().to_dict())
+    except ImportError:
+        return None
+    return inked(drawn, alt)
+
+
+def inked(svg: str, alt: str) -> str:
+    """An SVG in the page's ink, for everybody: it says what it shows."""
+    svg = re.sub(r'<rect width="[^"]*" height="[^"]*" fill="[^"]*"/>', "", svg, count=1)
+    for colour, (ink, opacity) in _INKS.items():
+        for what in ("fill", "stroke"):
+            more = "" if opacity == "1" else f' {what}-opacity="{opacity}"'
+            svg = svg.replace(f'{what}="{colour}"', f'{what}="{ink}"{more}')
+    label = escape(alt)
+    svg = re.sub(r' (?:aria-label|aria-roledescription|role)="[^"]*"', "", svg)
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)

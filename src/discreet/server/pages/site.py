@@ -1,0 +1,59 @@
+"""The pages as a whole: their routes, and problems as pages for those who look at pages."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from discreet.errors import Refused
+from discreet.server.learn.routes import router as learn
+from discreet.server.pages import answers, home, ledger, owner, questions
+from discreet.server.pages.rendering import page
+from discreet.server.pages.sessions import Sessions
+from discreet.server.pages.visiting import SignIn, guest
+from discreet.server.problems import MEDIA
+
+ROUTERS: Final = (home.router, learn, answers.router, ledger.router, owner.router, questions.router)
+NOT_PAGES: Final = ("/api/", "/metrics", "/static/")
+
+Handler = Callable[[Request, Any], Awaitable[Response]]
+
+
+def install(app: FastAPI) -> None:
+    """Add the pages to an application whose own handlers of exceptions are in place."""
+    app.state.sessions, app.state.audits = Sessions(), owner.Audits()
+    for router in ROUTERS:
+        app.include_router(router)
+    for kind, handler in list(app.exception_handlers.items()):
+        app.add_exception_handler(kind, _as_page(handler))  # type: ignore[arg-type]  # all of them are awaited
+    app.add_exception_handler(SignIn, _sign_in_first)
+
+
+async def _sign_in_first(_: Request, error: Exception) -> Response:
+    assert isinstance(error, SignIn)
+    return RedirectResponse(error.url, 303)
+
+
+def _as_page(handler: Handler) -> Handler:
+    """The same problem as a page, for browsers that are at a page."""
+
+    async def handle(request: Request, error: Exception) -> Response:
+        told = await handler(request, error)
+        wanted = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(NOT_PAGES)
+        if not wanted or told.media_type != MEDIA:
+            return told
+        problem = msgspec.json.decode(bytes(told.body))
+        context = {"here": "", "dataset": None, "caller": None, "signed_in": False, "problem": problem}
+        try:
+            shown: Response = guest(request).show("problem.html", told.status_code, here="", problem=problem)
+        except (SignIn, Refused):
+            shown = page("problem.html", context, told.status_code)
+        shown.headers["discreet-code"] = problem["code"]
+        return shown
+
+    return handle

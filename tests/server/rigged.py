@@ -1,0 +1,32 @@
+"""`discreet` with questions that last, and with little patience: for tests that need to be there in the middle."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from discreet.cli import main
+from discreet.engines import duckdb
+from discreet.server import front, run
+from tests.server.running import MARKS, PATIENCE
+
+HEAVY = "SELECT COUNT(*) FROM range(1000000000000) WHERE hash(range) = 42"
+real = duckdb.rows
+
+
+def rows(connection: Any, query: str, seconds: float | None) -> list[tuple[Any, ...]]:
+    folder = Path(os.environ[MARKS])
+    if "'held" in query or "'endless" in query:
+        (folder / f"begun-{time.monotonic_ns()}").touch()
+    while "'held" in query and not (folder / "go").exists():
+        time.sleep(0.005)
+    return real(connection, HEAVY if "'endless" in query else query, seconds)
+
+
+if __name__ == "__main__":
+    duckdb.rows = rows
+    for module in (front, run):
+        module.PATIENCE = PATIENCE  # type: ignore[misc, attr-defined]
+    main()

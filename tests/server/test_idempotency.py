@@ -1,0 +1,162 @@
+"""A request that is sent twice is charged once: at once, later, and after the server was killed."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+
+from discreet.curator.state import ledger_path
+from discreet.ledger import verify
+from discreet.policy import read
+from tests.server.running import HELD, RIGGED, Running, build, serving, until
+
+QUESTION = {"sql": "SELECT COUNT(*) FROM patients", "epsilon": 0.1, "fresh": True}
+
+
+def ask(client: httpx.Client, key: str | None, **more: Any) -> httpx.Response:
+    headers = {} if key is None else {"idempotency-key": key}
+    return client.post("datasets/hospital/query", json={**QUESTION, **more}, headers=headers)
+
+
+def charges(client: httpx.Client) -> int:
+    return len(client.get("datasets/hospital/ledger").json()["entries"])
+
+
+def test_one_after_the_other(server: Running) -> None:
+    with server.client() as client:
+        before = charges(client)
+        first, second = (ask(client, "one after the other").json() for _ in range(2))
+        assert charges(client) == before + 1
+        assert (first["cached"], second["cached"]) == (False, True)
+        assert first["rows"] == second["rows"]
+        assert first["receipt"] == second["receipt"]
+        assert second["loss"] == {"rho": 0.0, "delta": 0.0}
+        assert ask(client, "another key").json()["receipt"] != first["receipt"]
+        assert ask(client, None).json()["cached"] is False
+        assert charges(client) == before + 3
+
+
+@pytest.mark.parametrize("more", [{"epsilon": 0.2}, {"fresh": False}, {"sql": "SELECT AVG(age) FROM patients"}])
+def test_a_key_is_for_one_request(server: Running, more: dict[str, Any]) -> None:
+    with server.client() as client:
+        assert ask(client, "for one request").status_code == 200
+        before = charges(client)
+        refused = ask(client, "for one request", **more)
+        assert (refused.status_code, refused.json()["code"], refused.json()["spent"]) == (422, "key-reused", 0)
+        assert charges(client) == before
+
+
+def test_keys_of_two_callers_are_two(server: Running) -> None:
+    with server.client("epidemiology") as one, server.client("finance") as two:
+        assert ask(one, "the same").json()["cached"] is False
+        assert ask(two, "the same").json()["cached"] is False
+
+
+def test_a_refused_request_may_be_sent_again(server: Running) -> None:
+    with server.client() as client:
+        refused = ask(client, "too dear", epsilon=1000)
+        assert refused.status_code == 402
+        assert ask(client, "too dear", epsilon=0.1).status_code == 200
+
+
+@pytest.mark.parametrize("key", ["", "k" * 201])
+def test_keys_have_a_length(server: Running, key: str) -> None:
+    with server.client() as client:
+        found = ask(client, key)
+        assert (found.status_code, found.json()["code"]) == (422, "body-invalid")
+
+
+@pytest.mark.parametrize("key", ["k" * 200, "schlüssel".encode(), b"\xff\xfe", '";--', "0"])
+def test_keys_may_look_like_anything(server: Running, key: str | bytes) -> None:
+    with server.client() as client:
+        first, second = (ask(client, key).json() for _ in range(2))  # type: ignore[arg-type]
+        assert first["receipt"] == second["receipt"]
+
+
+def test_dummies_take_keys_and_cost_nothing(server: Running) -> None:
+    with server.client() as client:
+        before = charges(client)
+        assert ask(client, "dummy", dummy=True).status_code == 200
+        assert ask(client, "dummy", dummy=True, epsilon=0.2).status_code == 200
+        assert charges(client) == before
+
+
+def test_twice_at_once(rigged: Running) -> None:
+    with rigged.client() as client, ThreadPoolExecutor(8) as pool:
+        before = charges(client)
+        sent = [pool.submit(ask, client, "at once", sql=HELD) for _ in range(8)]
+        rigged.begun()
+        until(lambda: client.get("health").json()["waiting"] == 0)
+        other = ask(client, "at once", sql=HELD, epsilon=0.2)
+        assert (other.status_code, other.json()["code"]) == (422, "key-reused")
+        rigged.release()
+        answers = [each.result(60).json() for each in sent]
+        assert len({answer["receipt"] for answer in answers}) == 1
+        assert len({str(answer["rows"]) for answer in answers}) == 1
+        assert charges(client) == before + 1
+        assert len(list(rigged.policy.parent.glob("begun-*"))) == 1  # the data were read once
+
+
+def test_the_other_one_is_answered_if_the_first_goes_away(rigged: Running) -> None:
+    """A client whose connection broke sends its request again; that the first is gone must not end the second."""
+    with rigged.client() as client, ThreadPoolExecutor(4) as pool:
+        busy = [pool.submit(ask, client, None, sql=HELD) for _ in range(2)]  # both workers
+        until(lambda: client.get("health").json()["running"] == 2)
+        before = charges(client)
+        with pytest.raises(httpx.ReadTimeout):
+            client.post(
+                "datasets/hospital/query",
+                json={**QUESTION, "sql": "SELECT AVG(age) FROM patients"},
+                headers={"idempotency-key": "again"},
+                timeout=0.3,
+            )
+        second = pool.submit(ask, client, "again", sql="SELECT AVG(age) FROM patients")
+        until(lambda: client.get("health").json()["waiting"] == 1)
+        with pytest.raises(TimeoutError):
+            second.result(2.5)  # longer than a server takes to notice who is gone
+        rigged.release()
+        assert second.result(60).status_code == 200
+        assert [each.result(60).status_code for each in busy] == [200, 200]
+        assert charges(client) == before + 1
+
+
+def test_whoever_goes_away_without_a_key_pays_nothing_while_it_waits(rigged: Running) -> None:
+    with rigged.client() as client, ThreadPoolExecutor(2) as pool:
+        busy = [pool.submit(ask, client, None, sql=HELD) for _ in range(2)]
+        until(lambda: client.get("health").json()["running"] == 2)
+        before = charges(client)
+        with pytest.raises(httpx.ReadTimeout):
+            client.post("datasets/hospital/query", json=QUESTION, timeout=0.3)
+        until(lambda: client.get("health").json()["waiting"] == 0, 10)
+        rigged.release()
+        assert [each.result(60).status_code for each in busy] == [200, 200]
+        assert charges(client) == before
+
+
+@pytest.mark.long
+def test_after_kill_9_nothing_is_charged_again(tmp_path_factory: pytest.TempPathFactory) -> None:
+    policy = build(tmp_path_factory.mktemp("killed"))
+    with serving(policy, program=RIGGED) as first, first.client() as client, ThreadPoolExecutor(1) as pool:
+        answered = ask(client, "answered").json()
+        cut = pool.submit(ask, client, "cut off", sql=HELD)
+        first.begun()
+        first.kill()
+        with pytest.raises(httpx.TransportError):
+            cut.result(60)
+    assert verify(ledger_path(read(policy))).sound
+    with serving(policy, tokens=first.tokens) as second, second.client() as client:
+        again = ask(client, "answered").json()
+        assert (again["receipt"], again["rows"], again["cached"]) == (answered["receipt"], answered["rows"], True)
+        failed = ask(client, "cut off", sql=HELD)
+        assert (failed.status_code, failed.json()["code"], failed.json()["spent"]) == (500, "failed", None)
+        assert "has no answer; what it cost stays spent" in failed.json()["reason"]
+        entries = client.get("datasets/hospital/ledger").json()["entries"]
+        assert [entry["answered"] for entry in entries] == [True, False]
+        lost = client.get(f"datasets/hospital/answers/{entries[1]['number']}")
+        assert (lost.status_code, lost.json()["code"]) == (404, "unknown-answer")
+        assert ask(client, "a new request").status_code == 200
+        report = verify(ledger_path(read(policy)), [answered["receipt"]])
+        assert (report.sound, report.charges) == (True, 3)

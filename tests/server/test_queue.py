@@ -1,0 +1,261 @@
+"""Fair turns, exact positions, cancelling, limits, the grid of times."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from discreet.engines.stopping import CURRENT
+from discreet.errors import Refused
+from discreet.server import queue as module
+from discreet.server.queue import Job, Queue, State
+from tests.server.running import until
+
+SOON = 30.0
+
+
+class Held:
+    """A queue of one worker that is busy until `go`; then it notes whom it serves, in order."""
+
+    def __init__(self, **settings: int) -> None:
+        self.go, self.served = threading.Event(), []  # type: ignore[var-annotated]
+        self.queue = Queue(1, **settings)
+        self.first = self.queue.submit("first", self.go.wait)
+        until(lambda: self.first.state is State.RUNNING)
+
+    def ask(self, caller: str, name: object = None) -> Job:
+        return self.queue.submit(caller, lambda: self.served.append(name))
+
+
+@contextmanager
+def held(**settings: int) -> Iterator[Held]:
+    made = Held(**settings)
+    try:
+        yield made
+    finally:
+        made.go.set()
+        made.queue.close()
+
+
+def test_lines_take_turns() -> None:
+    with held() as room:
+        jobs = [room.ask(name[0], name) for name in ("a1", "a2", "a3", "b1", "c1", "b2")]
+        room.go.set()
+        for job in jobs:
+            job.result.result(SOON)
+        assert room.served == ["a1", "b1", "c1", "a2", "b2", "a3"]
+
+
+ORDERS = sorted({order for size in range(1, 6) for order in itertools.product("abc", repeat=size)})
+"""All ways in which up to five questions of three callers can arrive: 363."""
+
+
+def test_positions_are_exact_in_every_small_case() -> None:
+    """Each question is served at the place that it was told, whoever else asks, and whatever was taken out."""
+    with held() as room:
+        for removed in (None, 0, 2):
+            for order in ORDERS:
+                jobs = [room.ask(caller) for caller in order]
+                if removed is not None and removed < len(jobs):
+                    room.queue.cancel(jobs.pop(removed))
+                told = {job: room.queue.position(job) for job in jobs}
+                with room.queue._changed:
+                    turns = [room.queue._next() for _ in jobs]
+                assert [told[job] for job in turns] == list(range(1, len(jobs) + 1)), (order, removed)
+                assert all(room.queue.position(job) is None for job in turns)
+
+
+def test_a_flood_of_one_caller_delays_another_by_one_turn() -> None:
+    with held() as room:
+        flood = [room.ask("loud") for _ in range(50)]
+        quiet = room.ask("quiet")
+        assert room.queue.position(quiet) == 2
+        assert [room.queue.position(job) for job in flood[:3]] == [1, 3, 4]
+
+
+def test_what_waits_is_cancelled_without_being_begun() -> None:
+    with held() as room:
+        waits, other = room.ask("a", "cancelled"), room.ask("b", "other")
+        room.queue.cancel(waits)
+        assert waits.state is State.CANCELLED
+        assert isinstance(waits.result.exception(0), CancelledError)
+        assert room.queue.position(other) == 1
+        room.queue.cancel(waits)  # a second time does nothing
+        room.go.set()
+        other.result.result(SOON)
+        assert room.served == ["other"]
+
+
+def test_what_runs_is_interrupted_and_its_worker_is_free() -> None:
+    interrupted, begun = threading.Event(), threading.Event()
+
+    def work() -> None:
+        stop = CURRENT.get()
+        assert stop is not None
+        with stop.over(interrupted.set):
+            begun.set()
+            assert interrupted.wait(SOON)
+            raise RuntimeError("interrupted")
+
+    queue = Queue(1)
+    job, after = queue.submit("a", work), queue.submit("a", lambda: 42)
+    assert begun.wait(SOON)
+    queue.cancel(job)
+    assert isinstance(job.result.exception(SOON), RuntimeError)
+    assert job.state is State.CANCELLED
+    assert after.result.result(SOON) == 42
+    queue.close()
+
+
+def test_cancelling_what_is_done_changes_nothing() -> None:
+    queue = Queue(1)
+    job = queue.submit("a", lambda: 42)
+    assert job.result.result(SOON) == 42
+    queue.cancel(job)
+    assert (job.state, job.result.result(0)) == (State.DONE, 42)
+    queue.close()
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt, SystemExit, MemoryError])
+def test_workers_survive(failure: type[BaseException]) -> None:
+    def fail() -> None:
+        raise failure
+
+    queue = Queue(1)
+    job = queue.submit("a", fail)
+    assert isinstance(job.result.exception(SOON), failure)
+    assert job.state is State.DONE
+    assert queue.submit("a", lambda: 42).result.result(SOON) == 42
+    until(lambda: queue.running == 0)
+    queue.close()
+
+
+def test_so_many_may_wait_and_no_more() -> None:
+    with held(most=4, most_of_one=2) as room:
+        for caller in "aabb":
+            room.ask(caller)
+        for caller in "ac":
+            with pytest.raises(Refused) as refused:
+                room.ask(caller)
+            assert refused.value.code == "busy"
+        assert room.queue.waiting == 4
+    with held(most=4, most_of_one=2) as room:
+        job, _ = room.ask("a"), room.ask("a")
+        with pytest.raises(Refused, match="busy"):
+            room.ask("a")
+        room.queue.cancel(job)
+        room.ask("a")
+
+
+def test_a_job_is_found_by_its_caller_only() -> None:
+    with held() as room:
+        job = room.ask("a")
+        assert room.queue.find(job.id, "a") is job
+        assert room.queue.find(job.id, "b") is None
+        assert room.queue.find("", "a") is None
+
+
+def test_what_ended_is_remembered_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = Queue(1)
+    job = queue.submit("a", lambda: 42)
+    job.result.result(SOON)
+    assert queue.find(job.id, "a") is job
+    monkeypatch.setattr(module, "REMEMBERED", -1.0)
+    assert queue.find(job.id, "a") is None
+    queue.close()
+
+
+def test_of_many_that_ended_only_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_KEPT", 5)
+    with held() as room:  # the first one runs all the time: those behind it are dropped nevertheless
+        room.queue._workers.append(threading.Thread(target=room.queue._serve, daemon=True))
+        room.queue._workers[-1].start()
+        for _ in range(20):
+            room.ask("a").result.result(SOON)
+        assert len(room.queue._jobs) + len(room.queue._ended) <= 7
+
+
+def test_closing_ends_everything() -> None:
+    with held() as room:
+        waits = room.ask("a")
+        threading.Timer(0.05, room.go.set).start()
+        room.queue.close()
+        assert isinstance(waits.result.exception(0), CancelledError)
+        with pytest.raises(Refused, match="busy"):
+            room.ask("a")
+        assert not any(worker.is_alive() for worker in room.queue._workers)
+
+
+class Clock:
+    """Time that passes only when somebody works or sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        if seconds < 0:
+            raise ValueError("sleep length must be non-negative")
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(module, "time", made)
+    return made
+
+
+@pytest.mark.parametrize("pad", [0.1, 0.25, 1.0, 0.003])
+@pytest.mark.parametrize("fails", [False, True])
+def test_ends_lie_on_the_grid(clock: Clock, pad: float, fails: bool) -> None:
+    for took in (0.0001, 0.05, 0.1, 0.1000001, 0.3, 0.7, 2.999, 3.0):
+
+        def work(took: float = took) -> None:
+            clock.now += took
+            if fails:
+                raise ValueError
+
+        clock.now = 0.0
+        job = Job("a", work, pad)
+        job.run()
+        steps = clock.now / pad
+        assert steps == pytest.approx(round(steps), abs=1e-6)
+        assert took <= clock.now + 1e-9
+        assert clock.now < took + pad + 1e-9
+        assert job.result.done()
+
+
+def test_no_length_of_time_kills_a_worker(clock: Clock) -> None:
+    """Where the division rounds down, the rest to sleep is a hair less than nothing."""
+
+    def lasting(took: float) -> Callable[[], Any]:
+        return lambda: clock.sleep(took)
+
+    for steps in range(1, 200):
+        for pad in (0.001, 0.007, 0.1):
+            clock.now = 0.0
+            Job("a", lasting(math.nextafter(steps * pad, math.inf)), pad).run()
+
+
+def test_without_a_grid_nobody_waits(clock: Clock) -> None:
+    Job("a", lambda: None).run()
+    assert clock.now == 0.0
+
+
+def test_the_grid_holds_in_real_time() -> None:
+    queue = Queue(1)
+    began = time.monotonic()
+    queue.submit("a", lambda: None, pad=0.2).result.result(SOON)
+    assert time.monotonic() - began >= 0.2
+    queue.close()

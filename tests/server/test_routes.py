@@ -1,0 +1,549 @@
+"""Every route: what it tells, to whom, in which form, and what it says when the answer is no."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from discreet.ledger import verify
+from discreet.policy import read
+from discreet.server.problems import MEDIA
+from discreet.server.tokens import Made, Tokens
+from tests.cli.runs import run
+from tests.server.running import POLICY, Running, build, serving
+
+HOME = "datasets/hospital/"
+WARDS = {"sql": "SELECT ward, COUNT(*) AS n FROM patients GROUP BY ward", "epsilon": 0.01}
+JSON = {"content-type": "application/json"}
+EVERYBODY = ("owner", "auditor", "epidemiology")
+
+
+def refused(found: httpx.Response, status: int, code: str) -> dict[str, Any]:
+    """The problem of a response; it must have all that problems have."""
+    assert (found.status_code, found.json().get("code")) == (status, code), found.text
+    assert found.headers["content-type"] == MEDIA
+    assert found.headers["discreet-code"] == code
+    told: dict[str, Any] = found.json()
+    assert set(told) == {"type", "title", "status", "detail", "code", "reason", "fix", "spent"}
+    assert told["status"] == status
+    assert told["reason"]
+    assert told["fix"]
+    assert told["detail"] == f"{told['reason']} → {told['fix']}"
+    return told
+
+
+def bought(client: httpx.Client, **more: Any) -> tuple[int, dict[str, Any]]:
+    """A new answer and the number of its charge."""
+    found = client.post(f"{HOME}query", json={**WARDS, "fresh": True, **more})
+    assert found.status_code == 200, found.text
+    return int(found.json()["receipt"].split(":")[0]), found.json()
+
+
+# what is told
+
+
+def test_health_needs_no_token(server: Running) -> None:
+    with server.client("") as client:
+        assert client.get("health").json() == {"status": "ok", "waiting": 0, "running": 0}
+
+
+def test_datasets_say_who_one_is(server: Running) -> None:
+    for who, role, analyst in (
+        ("owner", "owner", None),
+        ("auditor", "auditor", None),
+        ("finance", "analyst", "finance"),
+    ):
+        with server.client(who) as client:
+            (found,) = client.get("datasets").json()["datasets"]
+            assert (found["name"], found["unit"], found["role"], found["analyst"]) == (
+                "hospital",
+                "patient",
+                role,
+                analyst,
+            )
+            assert found["guarantee"] == {"epsilon": 30.0, "delta": 1e-6}
+
+
+def test_tables_have_public_facts_only(server: Running) -> None:
+    for who in EVERYBODY:
+        with server.client(who) as client:
+            tables = client.get(f"{HOME}tables").json()["tables"]
+            assert set(tables) == {"patients", "wards"}
+            assert (tables["patients"]["unit"], tables["patients"]["max_rows"]) == ("id", 1)
+            assert tables["patients"]["columns"]["zip"]["values"] is None
+            assert tables["patients"]["columns"]["born"]["min"] == "1900-01-01"
+            assert tables["wards"]["public"] is True
+
+
+def test_a_preview_costs_nothing_and_the_query_what_it_said(server: Running) -> None:
+    with server.client() as client:
+        before = client.get(f"{HOME}budget").json()
+        told = client.post(f"{HOME}preview", json=WARDS).json()
+        assert client.get(f"{HOME}budget").json() == before
+        _, answer = bought(client)
+        assert told["loss"] == answer["loss"] == answer["price"]
+        assert client.get(f"{HOME}budget").json() != before
+        assert [row[0] for row in answer["rows"]] == ["A", "B", "C"]
+        assert answer["types"] == ["text", "integer"]
+        for row, interval in zip(answer["rows"], answer["intervals"], strict=True):
+            low, high = interval["n"]
+            assert low <= row[1] <= high
+
+
+def test_the_same_question_again_is_free(server: Running) -> None:
+    with server.client() as client, server.client("finance") as other:
+        first = client.post(f"{HOME}query", json=WARDS).json()
+        again = other.post(f"{HOME}query", json=WARDS).json()
+        assert again["cached"]
+        assert again["rows"] == first["rows"]
+        assert again["loss"] == {"rho": 0.0, "delta": 0.0}
+
+
+def test_every_answer_has_an_address_in_three_forms(server: Running) -> None:
+    with server.client() as client:
+        number, answer = bought(client)
+        for form in ("", ".json"):
+            again = client.get(f"{HOME}answers/{number}{form}")
+            assert again.headers["content-type"] == "application/json"
+            assert {name: again.json()[name] for name in ("rows", "intervals", "receipt", "price")} == {
+                name: answer[name] for name in ("rows", "intervals", "receipt", "price")
+            }
+        table = client.get(f"{HOME}answers/{number}.csv")
+        assert table.headers["content-type"] == "text/csv; charset=utf-8"
+        rows = list(csv.reader(io.StringIO(table.text)))
+        assert rows[0] == ["ward", "n", "n_low", "n_high"]
+        assert rows[1:] == [
+            [row[0], str(row[1]), *map(str, interval["n"])]
+            for row, interval in zip(answer["rows"], answer["intervals"], strict=True)
+        ]
+
+
+def test_spreadsheets_are_given_no_formulas(server: Running) -> None:
+    sql = """-- =1+1
+    SELECT CASE WHEN ward = 'A' THEN '=HYPERLINK(1)' ELSE '@x' END AS "+w", COUNT(*) AS "=n" FROM patients GROUP BY 1"""
+    with server.client() as client:
+        number, answer = bought(client, sql=sql)
+        assert answer["columns"] == ["+w", "=n"]
+        tables = [client.get(f"{HOME}{each}").text for each in (f"answers/{number}.csv", "ledger.csv")]
+        cells = [cell for table in tables for row in csv.reader(io.StringIO(table)) for cell in row]
+        assert "'=HYPERLINK(1)" in cells
+        assert any(cell.startswith("'-- =1+1") for cell in cells)
+        assert not [cell for cell in cells if cell[:1] in ("=", "+", "-", "@", "\t", "\r")]
+
+
+def test_analysts_see_their_own_part_of_the_ledger(server: Running) -> None:
+    with (
+        server.client("epidemiology") as one,
+        server.client("finance") as two,
+        server.client("owner") as owner,
+        server.client("auditor") as auditor,
+    ):
+        mine, _ = bought(one)
+        theirs, _ = bought(two)
+        owners, _ = bought(owner)
+        for client, sees in ((one, {mine}), (two, {theirs}), (owner, {mine, theirs, owners})):
+            numbers = {entry["number"] for entry in client.get(f"{HOME}ledger").json()["entries"]}
+            assert numbers & {mine, theirs, owners} == sees
+            for number in (mine, theirs, owners):
+                found = client.get(f"{HOME}answers/{number}.csv")
+                if number in sees:
+                    assert found.status_code == 200
+                else:
+                    assert refused(found, 404, "unknown-answer")["spent"] == 0
+        assert owner.get(f"{HOME}ledger").json() == auditor.get(f"{HOME}ledger").json()
+        assert owner.get(f"{HOME}ledger.csv").text == auditor.get(f"{HOME}ledger.csv").text
+        assert auditor.get(f"{HOME}answers/{mine}").status_code == 200
+
+
+def test_the_ledger_is_read_in_pages(server: Running) -> None:
+    with server.client("auditor") as client, server.client("owner") as owner:
+        bought(owner)
+        bought(owner)
+        everything = client.get(f"{HOME}ledger").json()["entries"]
+        paged: list[Any] = []
+        while page := client.get(
+            f"{HOME}ledger", params={"after": paged[-1]["number"] if paged else 0, "limit": 1}
+        ).json()["entries"]:
+            assert len(page) == 1
+            paged += page
+        assert paged == everything
+
+
+def test_the_ledger_verifies_and_a_forged_receipt_does_not(server: Running) -> None:
+    with server.client("auditor") as client, server.client() as analyst:
+        _, answer = bought(analyst)
+        found = client.get(f"{HOME}ledger/verify", params={"receipt": answer["receipt"]}).json()
+        assert (found["sound"], found["problems"]) == (True, [])
+        forged = client.get(f"{HOME}ledger/verify", params={"receipt": "1:" + "0" * 64}).json()
+        assert forged["sound"] is False
+        assert forged["problems"]
+        refused(analyst.get(f"{HOME}ledger/verify"), 403, "forbidden")
+
+
+def test_shares_of_others_are_not_shown_to_analysts(server: Running) -> None:
+    with server.client("finance") as client, server.client("owner") as owner, server.client("auditor") as auditor:
+        own = client.get(f"{HOME}budget", params={"analyst": "finance"}).json()
+        assert own["total"]["epsilon"] == pytest.approx(5.0)
+        for watcher in (owner, auditor):
+            assert watcher.get(f"{HOME}budget", params={"analyst": "finance"}).json() == own
+        refused(client.get(f"{HOME}budget", params={"analyst": "epidemiology"}), 403, "forbidden")
+        refused(owner.get(f"{HOME}budget", params={"analyst": "nobody"}), 422, "unknown-analyst")
+
+
+def test_the_owner_may_charge_an_analyst_and_nobody_else_may(server: Running) -> None:
+    with server.client("owner") as owner, server.client("finance") as client:
+        number, _ = bought(owner, analyst="finance")
+        assert client.get(f"{HOME}answers/{number}").status_code == 200
+        body = {**WARDS, "analyst": "epidemiology"}
+        refused(client.post(f"{HOME}query", json=body), 403, "forbidden")
+        refused(client.post(f"{HOME}preview", json=body), 403, "forbidden")
+        refused(owner.post(f"{HOME}query", json={**WARDS, "analyst": "nobody"}), 422, "unknown-analyst")
+
+
+def test_auditors_ask_nothing(server: Running) -> None:
+    with server.client("auditor") as client:
+        for method, path in (
+            ("POST", "query"),
+            ("POST", "preview"),
+            ("GET", "jobs/x"),
+            ("DELETE", "jobs/x"),
+        ):
+            refused(client.request(method, HOME + path, json=WARDS), 403, "forbidden")
+
+
+def test_metrics_are_for_those_who_see_everybody(server: Running) -> None:
+    for who, status in (("owner", 200), ("auditor", 200), ("finance", 403), ("", 401)):
+        with server.client(who) as client:
+            assert client.get(f"{server.url}/metrics").status_code == status
+
+
+def test_a_dummy_is_free_and_says_so(server: Running) -> None:
+    with server.client() as client:
+        before = client.get(f"{HOME}ledger").json()
+        found = client.post(f"{HOME}query", json={**WARDS, "dummy": True}).json()
+        assert found["receipt"] == ""
+        assert any("made-up" in note for note in found["notes"])
+        assert client.get(f"{HOME}ledger").json() == before
+
+
+# jobs
+
+
+def test_a_question_may_be_fetched_later(server: Running) -> None:
+    with server.client() as client:
+        body = {**WARDS, "fresh": True}
+        found = client.post(f"{HOME}query", json=body, headers={"prefer": "respond-async, wait=0"})
+        if found.status_code == 202:  # else it was too quick
+            assert found.headers["location"] == f"/api/v1/{HOME}jobs/{found.json()['job']}"
+            assert found.json()["state"] in ("queued", "running")
+            found = client.get(server.url + found.headers["location"], params={"wait": 60})
+        assert found.status_code == 200
+        assert len(found.json()["rows"]) == 3
+
+
+@pytest.mark.parametrize(
+    "preference", ["", "wait=5", "respond-async, wait=x", "return=minimal", "respond-async;wait=9"]
+)
+def test_preferences_that_are_not_known_do_no_harm(server: Running, preference: str) -> None:
+    with server.client() as client:
+        found = client.post(f"{HOME}query", json=WARDS, headers={"prefer": preference})
+        assert found.status_code in (200, 202)
+
+
+def test_jobs_of_nobody(server: Running) -> None:
+    with server.client() as client:
+        for method in ("GET", "DELETE"):
+            refused(client.request(method, f"{HOME}jobs/{'0' * 32}"), 404, "unknown-job")
+            refused(client.request(method, f"{HOME}jobs/{'0' * 65}"), 422, "body-invalid")
+        refused(client.get(f"{HOME}jobs/x", params={"wait": 61}), 422, "body-invalid")
+        refused(client.get(f"{HOME}jobs/x", params={"wait": "nan"}), 422, "body-invalid")
+
+
+# who may not
+
+
+def wrong_tokens(server: Running) -> list[str]:
+    good = server.tokens["owner"]
+    return [
+        "",
+        "Bearer",
+        "Bearer ",
+        f"Basic {good}",
+        f"Bearer {good[:-1]}",
+        f"Bearer {good}0",
+        f"Bearer {good}{'0' * 5000}",
+        f"Bearer {Made.new().text}",
+        f"Bearer {good[:18]}{Made.new().text[18:]}",
+        "Bearer ' OR 1=1 --",
+        "Bearer %s%n",
+    ]
+
+
+def test_without_a_valid_token_there_is_nothing(server: Running) -> None:
+    ways = [
+        ("GET", f"{server.url}/metrics"),
+        ("GET", "datasets"),
+        *(("GET", HOME + path) for path in ("tables", "budget", "answers/1", "answers/1.csv", "ledger", "ledger.csv")),
+        *(("GET", HOME + path) for path in ("ledger/verify", "jobs/x")),
+        ("DELETE", f"{HOME}jobs/x"),
+        ("POST", f"{HOME}preview"),
+        ("POST", f"{HOME}query"),
+    ]
+    with server.client("") as client:
+        for method, path in ways:
+            told = refused(client.request(method, path, json=WARDS), 401, "unauthorized")
+            assert told["spent"] == 0
+        for token in wrong_tokens(server):
+            found = client.get("datasets", headers={"authorization": token})
+            refused(found, 401, "unauthorized")
+            assert found.headers["www-authenticate"] == "Bearer"
+        found = client.get("datasets", headers={"authorization": b"Bearer \xff\xfe"})  # type: ignore[dict-item]
+        refused(found, 401, "unauthorized")
+
+
+def test_a_token_that_ends_ends_at_once(server: Running) -> None:
+    text = run("token", "create", server.policy, "--role", "owner", "--expires", "1h").stdout.split()[0]
+    headers = {"authorization": f"Bearer {text}"}
+    with server.client("") as client:
+        assert client.get(f"{HOME}budget", headers=headers).status_code == 200
+        run("token", "revoke", text, server.policy)
+        refused(client.get(f"{HOME}budget", headers=headers), 401, "unauthorized")
+        expired = run("token", "create", server.policy, "--role", "owner", "--expires", "1h").stdout.split()[0]
+        tokens = Tokens.of(read(server.policy))
+        tokens._run("UPDATE tokens SET expires = '2020-01-01T00:00:00+00:00' WHERE id = ?", expired.split("_")[1])
+        tokens.close()
+        refused(client.get("datasets", headers={"authorization": f"Bearer {expired}"}), 401, "unauthorized")
+
+
+def test_an_analyst_that_the_policy_forgot_is_nobody(server: Running) -> None:
+    made, tokens = Made.new(), Tokens.of(read(server.policy))
+    from discreet.server.tokens import Role
+
+    tokens.add(made, Role.ANALYST, "somebody-else")
+    tokens.close()
+    with server.client("") as client:
+        refused(client.get("datasets", headers={"authorization": f"Bearer {made.text}"}), 401, "unauthorized")
+
+
+# what is not understood
+
+
+def test_every_response_has_the_headers_that_browsers_obey(server: Running) -> None:
+    with server.client() as client:
+        for found in (
+            client.get("health"),
+            client.get("nowhere"),
+            client.put("health"),
+            client.get("datasets", headers={"authorization": "x"}),
+            client.post(f"{HOME}preview", json=WARDS),
+            client.get("health", headers={"host": "evil.example"}),
+        ):
+            assert found.headers["cache-control"] == "no-store"
+            assert found.headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
+            assert found.headers["x-content-type-options"] == "nosniff"
+            assert found.headers["x-frame-options"] == "DENY"
+            assert found.headers["referrer-policy"] == "no-referrer"
+            assert len(found.headers["x-request-id"]) == 16
+            assert not {"server", "access-control-allow-origin", "set-cookie"} & set(found.headers)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("HEAD", "health", "GET"),
+        ("OPTIONS", f"{HOME}query", "POST"),
+        ("TRACE", f"{HOME}query", "POST"),
+        ("PUT", f"{HOME}jobs/x", "DELETE, GET"),
+        ("DELETE", f"{HOME}answers/1", "GET"),
+        ("PATCH", f"{HOME}ledger", "GET"),
+        ("BREW", "health", "GET"),
+    ],
+)
+def test_other_methods_are_told_which_do(server: Running, method: str, path: str, allowed: str) -> None:
+    with server.client("owner") as client:
+        found = client.request(method, path)
+        assert found.headers["allow"] == allowed
+        assert found.headers["discreet-code"] == "method-not-allowed"
+        if method != "HEAD":
+            refused(found, 405, "method-not-allowed")
+
+
+BODIES: dict[str, tuple[bytes, int, str]] = {
+    "nothing": (b"", 422, "body-invalid"),
+    "half": (b"{", 422, "body-invalid"),
+    "null": (b"null", 422, "body-invalid"),
+    "a list": (b"[]", 422, "body-invalid"),
+    "a text": (b'"SELECT 1"', 422, "body-invalid"),
+    "no utf-8": (b"\xff\xfe", 422, "body-invalid"),
+    "deep lists": (b"[" * 200_000, 400, "body-invalid"),
+    "deep objects": (b'{"a":' * 100_000, 400, "body-invalid"),
+    "deep in place": (b'{"sql":"x","params":{"a":' + b"[" * 500 + b"]" * 500 + b"}}", 422, "body-invalid"),
+    "unknown field": (b'{"sql":"x","epsilom":1}', 422, "body-invalid"),
+    "no sql": (b"{}", 422, "body-invalid"),
+    "sql is a number": (b'{"sql":1}', 422, "body-invalid"),
+    "sql is NaN": (b'{"sql":NaN}', 422, "body-invalid"),
+    "lone surrogate": (b'{"sql":"\\ud800"}', 422, "body-invalid"),
+    "lone surrogate as a field": (b'{"\\ud800":1}', 422, "body-invalid"),
+    "lone surrogate as a parameter": (b'{"sql":"x","params":{"\\ud800":1}}', 422, "body-invalid"),
+    "NUL": (b'{"sql":"SELECT COUNT(*) FROM patients\\u0000"}', 422, "syntax"),
+    "long text": (b'{"sql":"' + b"x" * 500_000 + b'"}', 422, "body-invalid"),
+    "no price": (b'{"sql":"SELECT COUNT(*) FROM patients"}', 422, "price-missing"),
+    "NaN": (b'{"sql":"SELECT COUNT(*) FROM patients","epsilon":NaN}', 422, "price-invalid"),
+    "1e999": (b'{"sql":"SELECT COUNT(*) FROM patients","epsilon":1e999}', 422, "price-invalid"),
+    "-Infinity": (b'{"sql":"SELECT COUNT(*) FROM patients","epsilon":-Infinity}', 422, "price-invalid"),
+    "negative": (b'{"sql":"SELECT COUNT(*) FROM patients","epsilon":-1}', 422, "price-invalid"),
+    "zero": (b'{"sql":"SELECT COUNT(*) FROM patients","epsilon":0}', 422, "price-invalid"),
+    "true": (b'{"sql":"SELECT COUNT(*) FROM patients","epsilon":true}', 422, "body-invalid"),
+    "text": (b'{"sql":"SELECT COUNT(*) FROM patients","epsilon":"1"}', 422, "body-invalid"),
+    "4000 digits": (b'{"sql":"SELECT COUNT(*) FROM patients","epsilon":' + b"9" * 4000 + b"}", 422, "price-invalid"),
+    "5000 digits": (b'{"sql":"SELECT COUNT(*) FROM patients","epsilon":' + b"9" * 5000 + b"}", 400, "body-invalid"),
+    "exponent": (b'{"sql":"SELECT COUNT(*) FROM patients","epsilon":{"number":"1e999999999"}}', 422, "syntax"),
+    "by nothing": (b'{"sql":"SELECT COUNT(*) FROM patients","epsilon":{"number":"1/0"}}', 422, "syntax"),
+    "two prices": (b'{"sql":"SELECT COUNT(*) FROM patients","epsilon":0.1,"rho":0.1}', 422, "price-invalid"),
+    "no dialect": (b'{"sql":"SELECT COUNT(*) FROM patients","epsilon":0.1,"dialect":"klingon"}', 422, "syntax"),
+    "no day": (
+        b'{"sql":"SELECT COUNT(*) FROM patients WHERE born < $day","epsilon":0.1,"params":{"day":{"date":"x"}}}',
+        422,
+        "syntax",
+    ),
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("route", ["preview", "query"])
+def test_what_is_not_understood_is_refused_in_words(server: Running, body: str, route: str) -> None:
+    content, status, code = BODIES[body]
+    with server.client() as client:
+        before = client.get(f"{HOME}ledger").json()
+        found = client.post(HOME + route, content=content, headers=JSON)
+        assert refused(found, status, code)["spent"] == 0
+        assert client.get(f"{HOME}ledger").json() == before
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "json"])
+def test_a_question_is_sent_as_json(server: Running, kind: str) -> None:
+    """Forms of other sites can send those without asking; what says JSON they cannot."""
+    with server.client() as client:
+        found = client.post(f"{HOME}query", content=json.dumps(WARDS), headers={"content-type": kind})
+        refused(found, 415, "not-json")
+
+
+@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "application/vnd.api+json", "APPLICATION/JSON"])
+def test_json_has_several_names(server: Running, kind: str) -> None:
+    with server.client() as client:
+        found = client.post(f"{HOME}preview", content=json.dumps(WARDS), headers={"content-type": kind})
+        assert found.status_code == 200
+
+
+# addresses
+
+
+def raw(server: Running, target: str) -> tuple[int, bytes]:
+    """Status and body of a GET for exactly this target, by the owner."""
+    host, port = server.url.removeprefix("http://").split(":")
+    head = f"GET {target} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {server.tokens['owner']}\r\n"
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
+        connection.sendall(f"{head}connection: close\r\n\r\n".encode())
+        said = b""
+        while more := connection.recv(65536):
+            said += more
+    return int(said.split()[1]), said.split(b"\r\n\r\n", 1)[1]
+
+
+TRICKS = [
+    ("/api/v1/datasets/%2e%2e/tables", 404),
+    ("/api/v1/datasets/../../../etc/passwd", 404),
+    ("/api/v1/datasets/..%2f..%2fetc%2fpasswd/tables", 404),
+    ("/api/v1/datasets/%2e%2e%5c%2e%2e/tables", 404),
+    ("/api/v1/datasets/hospital/../hospital/tables", 404),
+    ("//api/v1/health", 404),
+    ("/api//v1/health", 404),
+    ("/api/v1/health/", 404),
+    ("/api/v1/datasets/hospital%00/tables", 404),
+    ("/api/v1/datasets/HOSPITAL/tables", 404),
+    ("/api/v1/datasets/hospital%20/tables", 404),
+    ("/api/v1/datasets/%ff%fe/tables", 404),
+    ("/api/v1/datasets/%E2%80%AEhospital/tables", 404),
+    ("/api/v1/datasets/%25%32%65/tables", 404),
+    ("/api/v1/datasets/*/tables", 404),
+    (f"/api/v1/datasets/{'a' * 300}/tables", 422),
+    (f"/api/v1/{'a' * 60_000}", 404),
+    ("/api/v1/datasets/hospital/answers/0", 422),
+    ("/api/v1/datasets/hospital/answers/-1", 422),
+    ("/api/v1/datasets/hospital/answers/1e3", 422),
+    ("/api/v1/datasets/hospital/answers/99999999999999999999", 422),
+    ("/api/v1/datasets/hospital/answers/9223372036854775807", 404),
+    ("/api/v1/datasets/hospital/answers/1.csv%00", 422),
+    ("/api/v1/datasets/hospital/answers/1.xml", 422),
+    ("/api/v1/datasets/hospital/answers/%D9%A3", 404),
+    ("/api/v1/datasets/hospital/ledger?after=-1", 422),
+    ("/api/v1/datasets/hospital/ledger?limit=0", 422),
+    ("/api/v1/datasets/hospital/ledger?after=1e99", 422),
+    ("/api/v1/datasets/hospital/budget?analyst=%00", 422),
+    ("/api/v1/datasets/hospital/budget?analyst=%ff", 422),
+    ("/api/v1/datasets/hospital/budget?analyst=", 422),
+    ("/docs", 404),
+    ("/redoc", 404),
+    ("/openapi.json", 404),
+    ("/", 404),
+    ("*", 404),
+    ("http://evil.example/api/v1/datasets", 404),
+    ("/api/v1/datasets/hospital/tables\x01", 400),
+    ("/api/v1/datasets/hospitäl/tables", 400),
+]
+
+
+@pytest.mark.parametrize(("target", "status"), TRICKS)
+def test_tricks_with_addresses_lead_nowhere(server: Running, target: str, status: int) -> None:
+    found, body = raw(server, target)
+    assert found == status
+    if status != 400:  # then it is no HTTP
+        assert json.loads(body)["fix"]
+    assert b"root:" not in body
+
+
+def test_an_encoded_slash_is_a_slash(server: Running) -> None:
+    """It leads where the plain one leads, past the same doors."""
+    assert raw(server, "/api/v1/datasets/hospital%2ftables")[0] == 200
+    with server.client("") as client:
+        refused(client.get("datasets/hospital%2ftables"), 401, "unauthorized")
+
+
+# several datasets, and policies that change
+
+
+@pytest.mark.long
+def test_two_datasets_and_a_policy_that_changes(tmp_path_factory: pytest.TempPathFactory) -> None:
+    one = build(tmp_path_factory.mktemp("one"), patients=50)
+    two = build(tmp_path_factory.mktemp("two"), patients=50, text=POLICY.replace('"hospital"', '"St. Mary / east"', 1))
+    both = run("token", "create", one, two, "--role", "auditor").stdout.split()[0]
+    run("token", "create", two, "--role", "owner")
+    with serving(one, str(two)) as running, running.client("owner") as owner, running.client("") as client:
+        headers = {"authorization": f"Bearer {both}"}
+        names = [each["name"] for each in client.get("datasets", headers=headers).json()["datasets"]]
+        assert names == ["hospital", "St.-Mary-east"]
+        assert client.get("datasets/St.-Mary-east/tables", headers=headers).status_code == 200
+        assert client.get(f"{running.url}/metrics", headers=headers).status_code == 200
+        assert [each["name"] for each in owner.get("datasets").json()["datasets"]] == ["hospital"]
+        told = refused(owner.get("datasets/St.-Mary-east/tables"), 404, "unknown-dataset")
+        assert "Mary" not in told["detail"]  # others' names are not told
+        refused(owner.get(f"{running.url}/metrics"), 403, "forbidden")
+        _see_change(one, owner)
+    assert verify(read(one).state / "ledger.sqlite").sound
+
+
+def _see_change(policy: Path, owner: httpx.Client) -> None:
+    from tests.server.running import until
+
+    text = policy.read_text(encoding="utf-8")
+    policy.write_text(text.replace("[analysts.finance]", "[analysts.marketing]"), encoding="utf-8")
+    until(lambda: owner.get(f"{HOME}budget", params={"analyst": "marketing"}).status_code == 200)
+    policy.write_text("this is no policy", encoding="utf-8")
+    assert owner.get(f"{HOME}budget", params={"analyst": "marketing"}).status_code == 200
