@@ -7,7 +7,7 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 TRUSTED := */noise/*,*/accounting/*,*/mechanisms/*,*/ledger/*,*/curator/door.py,*/curator/price.py,*/curator/question.py,*/curator/draw.py,*/curator/kept.py
 
-.PHONY: venv demo test check lint bench test-slow coverage clean
+.PHONY: venv demo serve test check lint bench test-slow coverage clean
 
 venv: $(VENV)/.ready
 
@@ -26,6 +26,9 @@ $(VENV)/.bench: $(VENV)/.ready
 demo: venv
 	@$(BIN)/discreet demo
 
+serve: venv
+	@$(BIN)/discreet serve --demo
+
 lint: venv
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -43,7 +46,7 @@ test-slow: venv
 
 coverage: venv
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -n $(WORKERS) -q -m 'not slow'
+	@$(BIN)/coverage run -m pytest -q -m 'not slow'
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --skip-covered --show-missing
 	@echo "the trusted base, which must be covered whole:"

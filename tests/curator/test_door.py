@@ -31,7 +31,7 @@ import pytest
 import discreet
 from discreet.accounting import Concentrated, Pure, rho_for
 from discreet.accounting.conversion import rho_of_pure
-from discreet.curator.door import Curator
+from discreet.curator.door import Curator, _portion
 from discreet.curator.draw import Door, blur
 from discreet.curator.state import LEDGER, open_ledger, refresh
 from discreet.engines.copy import private_copy
@@ -39,6 +39,7 @@ from discreet.engines.memory import Memory
 from discreet.errors import FAILED, RETRY
 from discreet.ledger import LedgerError
 from discreet.policy import Policy, read
+from discreet.sql.part import Part
 from tests.curator.children import heard, start
 from tests.curator.worlds import hospital
 
@@ -877,3 +878,13 @@ def test_a_budget_that_is_exhausted_says_what_the_rest_would_buy(pure: Curator) 
     assert refused.value.fix.endswith(f"which buys n ± {error:.4g}")
     assert refused.value.__context__ is None
     assert pure.entries() == []
+
+
+def test_a_part_of_a_copy_that_cannot_be_read_is_not_charged_as_something_else() -> None:
+    class Broken:
+        @property
+        def copy(self) -> str:
+            raise OSError("no such file")
+
+    with pytest.raises(discreet.QueryFailed, match="nothing was charged"):
+        _portion(Part("t", "g", "a"), Broken())  # type: ignore[arg-type]

@@ -24,6 +24,7 @@ from discreet.accounting.losses import Reach
 from discreet.curator.answers import Answer
 from discreet.curator.door import Curator
 from discreet.curator.draw import Door, blur
+from discreet.curator.intervals import missing
 from discreet.curator.price import Additive
 from discreet.engines.memory import Memory
 from discreet.errors import Refused
@@ -423,3 +424,7 @@ def test_higher_confidence_is_never_narrower() -> None:
         for column in ("a", "n", "d"):
             assert wide.intervals[0][column][0] <= narrow.intervals[0][column][0]
             assert narrow.intervals[0][column][1] <= wide.intervals[0][column][1]
+
+
+def test_an_interval_of_nothing_noisy_may_miss_as_often_as_it_was_asked_to() -> None:
+    assert missing([], Fraction(19, 20)) == Fraction(1, 20)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
 from discreet.accounting import Concentrated, Pure
 from discreet.ledger import LedgerDamaged, LedgerError, verify
-from discreet.ledger.codec import Record
+from discreet.ledger.codec import Record, encode
 from tests.ledger.helpers import BOTH, CENT, change, child, forge, hurried, opened, spend
 
 
@@ -109,3 +110,13 @@ def test_an_answer_to_what_is_no_charge(path: Path) -> None:
         ledger.kept("p")
     change(path, "UPDATE journal SET plan = NULL")
     assert any("filed under another question" in problem for problem in verify(path).problems)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
+def test_what_is_no_json_is_never_written(wrong: float) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        encode("charge", {"call": {"epsilon": wrong}})
+
+
+def test_a_record_is_written_in_one_way_only() -> None:
+    assert encode("charge", {"z": "ä", "a": [1]}) == '{"a":[1],"kind":"charge","v":1,"z":"ä"}'

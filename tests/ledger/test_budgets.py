@@ -12,7 +12,7 @@ from discreet.accounting import Concentrated, Pure, epsilon_of
 from discreet.accounting.conversion import rho_of_pure
 from discreet.accounting.filters import UNITS, charged
 from discreet.errors import BudgetExhausted
-from discreet.ledger import Grant, LedgerError, verify
+from discreet.ledger import Grant, LedgerError, Portion, verify
 from tests.ledger.helpers import BOTH, CENT, PURE, hurried, opened, rows, spend
 
 
@@ -211,3 +211,25 @@ def test_a_balance_rounds_what_is_spent_up_and_what_is_granted_and_left_down() -
     for shown, exact in [(balance.total.rho, whole), (balance.remaining.rho, left)]:
         assert shown is not None
         assert exact * (1 - Fraction(1, 10**13)) < Fraction(shown) <= exact
+
+
+def test_how_many_more_charges_fit(path: Path) -> None:
+    with hurried(path, Grant.of(Fraction(3, 2), None)) as ledger:
+        assert ledger.carries(CENT) == 150
+        assert (ledger.carries(CENT, "ann"), ledger.carries(CENT, "bob")) == (100, 150)
+        spend(ledger, Pure(0.7), analyst="ann")
+        assert (ledger.carries(CENT), ledger.carries(CENT, "ann"), ledger.carries(CENT, "bob")) == (80, 30, 80)
+        assert ledger.carries(Pure(2)) == 0
+        assert ledger.carries(Pure(0)) is None
+        assert ledger.carries(Concentrated(0.001)) == 0, "of another currency"
+
+
+def test_what_a_question_about_a_part_would_cost_now(path: Path) -> None:
+    one, other = (Portion("a partition", part, 1) for part in ("F", "M"))
+    with hurried(path) as ledger:
+        assert ledger.cost(Pure(0.5), one) == Pure(0.5)
+        spend(ledger, Pure(0.5), portion=one)
+        assert ledger.cost(Pure(0.5), one) == Pure(0.5)
+        assert ledger.cost(Pure(0.5), other) == Pure(0)
+        assert ledger.cost(Pure(0.75), other) == Pure(0.25)
+        assert ledger.balance().spent.epsilon == 0.5

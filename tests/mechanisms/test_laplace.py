@@ -343,3 +343,15 @@ def test_a_single_number_takes_a_single_word() -> None:
     bits = Rigged([2**63 + 2**62] * 4)
     assert isinstance(Laplace(1, sensitivity=1).release(5, bits), int)
     assert bits.taken == 8
+
+
+@pytest.mark.parametrize(("step", "each"), [(Fraction(1, 4), 1), (Fraction(1, 10), 2)])
+def test_rounding_costs_each_number_a_step_and_one_more_where_division_is_not_exact(step: Fraction, each: int) -> None:
+    mechanism = Laplace(1, sensitivity=2, step=step)
+    assert mechanism._moved(mechanism.grid(5), 5) == 2 / step + each * mechanism.slack(5)
+    assert mechanism._moved(mechanism.grid(1), 1) == 2 / step + each - 1
+
+
+def test_the_grid_of_a_single_number_is_no_finer_than_it_needs() -> None:
+    mechanism = Laplace(0.1, sensitivity=0.5)
+    assert mechanism._own_grid == mechanism.grid(1) != mechanism.grid(2)

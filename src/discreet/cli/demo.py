@@ -352,7 +352,9 @@ def farewell(policy: Path, teller: Teller) -> None:
         f'{program} query {shown} "{NEXT}" --epsilon 0.2',
         f"{program} budget {shown}",
         f"{program} ledger show {shown} --last 5",
+        f"{program} serve {shown} --demo",
     )
+    teller.say("The last one opens it to a browser: `make serve` does the same with a fresh hospital.")
 
 
 def _program() -> str:

@@ -53,8 +53,10 @@ def serve(policies: tuple[Path, ...], demo: bool, names: tuple[str, ...], **wher
         click.echo(f"serving {', '.join(datasets)} at {url}", err=True)
         if not (listening.is_loopback or listening.certificate):
             click.echo("not encrypted: put it behind a proxy that is, or give --certificate and --key", err=True)
-        for line in made:
-            click.echo(line)
+        if made:
+            click.echo("sign in with one of these links; the token is what stands behind #", err=True)
+        for who, token in made:
+            click.echo(f"{printable(who):<24} {url}/sign-in#{token}")
 
     run(datasets, listening, tell)
 
@@ -83,8 +85,8 @@ def _dataset(path: Path, *, demo: bool) -> Dataset:
     return dataset
 
 
-def _demo_tokens(dataset: Dataset) -> list[str]:
-    """A token for each role, as lines to copy."""
+def _demo_tokens(dataset: Dataset) -> list[tuple[str, str]]:
+    """A token for each role, and whose it is."""
     from discreet.server.tokens import Made, Role
 
     analysts = list(dataset.curator.policy.analysts)
@@ -93,5 +95,5 @@ def _demo_tokens(dataset: Dataset) -> list[str]:
     for role, analyst in holders:
         made = Made.new()
         dataset.tokens.add(made, role, analyst)
-        lines.append(f"{printable(f'{dataset.name} {analyst or role}'):<30} {made.text}")
+        lines.append((f"{dataset.name} {analyst or role}", made.text))
     return lines

@@ -152,7 +152,7 @@ class Connection:
         self.demand_open()
 
     def rollback(self) -> None:
-        """Nothing can be undone. It raises nothing: pandas calls it after a refusal, and would tell of that instead."""
+        """Nothing can be undone. It raises nothing, since pools call it whenever a connection comes back."""
         self.demand_open()
 
     def tables(self) -> dict[str, Facts]:

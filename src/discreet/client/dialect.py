@@ -1,5 +1,6 @@
 """The SQLAlchemy dialect: `create_engine("discreet://token@host:8000/hospital?epsilon=0.1")`.
 
+The token may also be the password, `discreet://:token@host`: SQLAlchemy then leaves it out where it shows an address.
 Nothing is asked on its own account: no version, no transaction, no ping. What is reflected is what the policy tells.
 """
 
@@ -65,14 +66,15 @@ class Compiler(compiler.SQLCompiler):
     def limit_clause(self, select: Any, **kw: Any) -> str:
         """Numbers, not parameters: LIMIT is part of what a question is. OFFSET needs no LIMIT."""
         clauses = (("LIMIT", select._limit_clause), ("OFFSET", select._offset_clause))
-        return "".join(
-            f"\n {word} {self.process(clause.render_literal_execute(), **kw)}"
+        plain = [
+            (word, clause.render_literal_execute() if select._simple_int_clause(clause) else clause)
             for word, clause in clauses
             if clause is not None
-        )
+        ]
+        return "".join(f"\n {word} {self.process(clause, **kw)}" for word, clause in plain)
 
     def _like(self, word: str, binary: Any, kw: dict[str, Any]) -> str:
-        """What SQLAlchemy has for all databases is LIKE with a pattern that is no constant, and NOT LIKE."""
+        """What SQLAlchemy writes for all databases is not answered: lower(x) LIKE lower(y), and x NOT LIKE y."""
         if binary.modifiers.get("escape"):
             raise exc.CompileError("discreet knows no ESCAPE → write the pattern without one")
         return f"{self.process(binary.left, **kw)} {word} {self.process(binary.right, **kw)}"

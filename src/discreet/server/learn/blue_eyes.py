@@ -36,28 +36,28 @@ def _body(values: Values) -> Body:
             )
         ),
     )
+    figures = compared(
+        "003",
+        ("ε", "0.1", digits(values["epsilon"])),
+        ("scale of the noise, Δf/ε", digits(float(LECTURE.scale)), digits(float(mechanism.scale))),
+        ("people", "all of Canada", count(people)),
+    )
     more = (
-        compared(
-            "003",
-            ("ε", "0.1", digits(values["epsilon"])),
-            ("scale of the noise, Δf/ε", digits(float(LECTURE.scale)), digits(float(mechanism.scale))),
-            ("people", "all of Canada", count(people)),
-        ),
         Table(
             "What is released: two counts",
             ("", "truth (made up)", "released"),
             (("blue eyes", count(exact[0]), count(noisy[0])), ("other eyes", count(exact[1]), count(noisy[1]))),
         ),
         Words(
-            "One person more or less moves one of the two counts by one, in a village and in Canada. So the noise needs "
-            "to hide one person only, and its scale is 1/ε whatever the population."
+            "One person more or less moves one of the two counts by one, in a village and in Canada. So the noise "
+            "needs to hide one person only, and its scale is 1/ε whatever the population."
         ),
         Words(
             "For a hundred people that noise drowns the answer. For millions nobody notices it: privacy is cheap where "
             "there are many."
         ),
     )
-    return Body(glance, more)
+    return Body(glance, figures, more)
 
 
 def _chart(mechanism: Laplace, people: int) -> Any:

@@ -45,6 +45,11 @@ def posterior(prior: float, said: str, mechanism: RandomizedResponse) -> float:
     return prior * if_yes / (prior * if_yes + (1 - prior) * if_no)
 
 
+def _after_yes(mechanism: RandomizedResponse) -> str:
+    """The lecture's question: Tammy believed 0.02, and Bob said Yes."""
+    return f"{posterior(PRIOR, 'yes', mechanism):.3f}"
+
+
 def _flipped(side: str) -> str:
     return ("heads", "tails")[noise.below(2)] if side == "flip" else side
 
@@ -59,9 +64,9 @@ def _body(values: Values) -> Body:
         Note(f"First coin: {first}, {how}. You send “{ANSWERS[said]}”. The truth was “{ANSWERS[values['truth']]}”."),
         Picture(
             lambda: _beliefs(prior, said, own),
-            f"Belief after the answer against belief before. The two coins and your ε bend away from the dashed diagonal, "
-            f"on which nothing is learnt. A prior of {percent(prior)} becomes {percent(beliefs[0])} with the two coins "
-            f"and {percent(beliefs[1])} with your ε.",
+            "Belief after the answer against belief before. The two coins and your ε bend away from the dashed "
+            f"diagonal, on which nothing is learnt. A prior of {percent(prior)} becomes {percent(beliefs[0])} with "
+            f"the two coins and {percent(beliefs[1])} with your ε.",
         ),
         Figures(
             (
@@ -72,16 +77,16 @@ def _body(values: Values) -> Body:
         ),
     )
     bound = math.exp(values["epsilon"])
+    figures = compared(
+        "003",
+        ("probability of the true answer", "3/4", digits(own.truth)),
+        ("of the other one", "1/4", digits(own.lie)),
+        ("ε", f"ln 3 ≈ {digits(math.log(3), 4)}", digits(values["epsilon"])),
+        ("prior 0.02 and a Yes: posterior", _after_yes(COINS), _after_yes(own)),
+        ("prior 0.4: posterior at least", "0.4·e^−ε", digits(0.4 / bound)),
+        ("prior 0.4: posterior at most", "0.4·e^ε", digits(min(0.4 * bound, 1.0))),
+    )
     more = (
-        compared(
-            "003",
-            ("probability of the true answer", "3/4", digits(own.truth)),
-            ("of the other one", "1/4", digits(own.lie)),
-            ("ε", f"ln 3 ≈ {digits(math.log(3), 4)}", digits(values["epsilon"])),
-            ("prior 0.02 and a Yes: posterior", *(f"{posterior(PRIOR, 'yes', each):.3f}" for each in (COINS, own))),
-            ("prior 0.4: posterior at least", "0.4·e^−ε", digits(0.4 / bound)),
-            ("prior 0.4: posterior at most", "0.4·e^ε", digits(min(0.4 * bound, 1.0))),
-        ),
         Heading("And yet the crowd can be counted"),
         *_crowd(int(values["people"]), values["share"] / 100, own),
         Words(
@@ -94,7 +99,7 @@ def _body(values: Values) -> Body:
             "instead of 1/N."
         ),
     )
-    return Body(glance, more)
+    return Body(glance, figures, more)
 
 
 def _crowd(people: int, share: float, own: RandomizedResponse) -> tuple[Picture, Figures]:
@@ -114,8 +119,8 @@ def _crowd(people: int, share: float, own: RandomizedResponse) -> tuple[Picture,
     return (
         Picture(
             lambda: _estimates(records, true / people, people),
-            f"Estimates of the share with 95 % intervals about the true {percent(true / people)}. {told}. The curator's "
-            "interval is by far the shortest.",
+            f"Estimates of the share with 95 % intervals about the true {percent(true / people)}. {told}. The "
+            "curator's interval is by far the shortest.",
         ),
         Figures(
             (
@@ -184,7 +189,7 @@ LESSON: Final = Lesson(
         Slider("prior", "What an observer believed before", "0", "100", "1", "2", "%"),
         epsilon("0.5", label="Another ε"),
         Choice("people", "People asked", {str(size): count(size) for size in PEOPLE}, "1000"),
-        Slider("share", "Who would truly say Yes", "0", "100", "1", "20", "%"),
+        Slider("share", "Who would truly say Yes", "1", "99", "1", "20", "%"),
     ),
     body=_body,
     sketch=Sketch(

@@ -25,13 +25,13 @@ def kept(limit: int) -> int:
 
 def _body(values: Values) -> Body:
     limit, epsilon_ = values["limit"], values["epsilon"]
-    one, many, lecture = (Laplace(epsilon=epsilon_, sensitivity=reach) for reach in (1, limit, LECTURE))
+    one, many = (Laplace(epsilon=epsilon_, sensitivity=reach) for reach in (1, limit))
     released = many.release(kept(limit))
     glance = (
         Picture(
             lambda: _noises(one, many, limit),
-            f"Two peaks over the error of the count. With one complaint per person the noise is narrow, with a scale of "
-            f"{digits(float(one.scale))}; with {limit} it is {limit} times as wide, with a scale of "
+            "Two peaks over the error of the count. With one complaint per person the noise is narrow, with a scale "
+            f"of {digits(float(one.scale))}; with {limit} it is {limit} times as wide, with a scale of "
             f"{digits(float(many.scale))}.",
         ),
         Figures(
@@ -43,32 +43,31 @@ def _body(values: Values) -> Body:
             )
         ),
     )
+    figures = compared(
+        "004",
+        ("a person counts at most", "1", "1"),
+        ("noise", "Lap(1/ε)", f"Lap({digits(float(one.scale))})"),
+        ("someone very unhappy counts", str(LECTURE), str(limit)),
+        ("noise", "Lap(5/ε)", f"Lap({digits(float(many.scale))})"),
+        ("mean squared error, 2·Δ²/ε² (lecture 001)", "50/ε²", digits(many.variance(), 4)),
+    )
     more = (
-        compared(
-            "004",
-            ("a person counts at most", "1", "1"),
-            ("noise", "Lap(1/ε)", f"Lap({digits(float(one.scale))})"),
-            ("someone very unhappy counts", str(LECTURE), str(limit)),
-            ("noise", "Lap(5/ε)", f"Lap({digits(float(many.scale))})"),
-            ("Lap(5/ε) at your ε", f"Lap({digits(float(lecture.scale))})", f"± {count(lecture.error(0.95))}"),
-            ("mean squared error, 2·Δ²/ε² (lecture 001)", "50/ε²", digits(many.variance(), 4)),
-        ),
         Heading("Which limit is best?"),
         Picture(
             lambda: _limits(epsilon_, limit),
-            f"For each limit from 1 to {MOST} two stacked bars: complaints left out, which fall, and noise, which grows "
-            f"with the limit. At your ε the sum is smallest at {best(epsilon_)}.",
+            f"For each limit from 1 to {MOST} two stacked bars: complaints left out, which fall, and noise, which "
+            f"grows with the limit. At your ε the sum is smallest at {best(epsilon_)}.",
         ),
         Words(
-            "A low limit leaves complaints out, a high one needs more noise. Leaving some out is not private by itself: "
-            "it is what makes the sensitivity finite."
+            "A low limit leaves complaints out, a high one needs more noise. Leaving some out is not private by "
+            "itself: it is what makes the sensitivity finite."
         ),
         Words(
             f"At ε = {digits(epsilon_)} a limit of {best(epsilon_)} is best for this day. On real data choose it "
             "from what you know beforehand, never by looking: the best limit is itself a secret of the data."
         ),
     )
-    return Body(glance, more)
+    return Body(glance, figures, more)
 
 
 def best(epsilon_: float) -> int:
@@ -82,6 +81,7 @@ def _half(epsilon_: float, limit: int) -> float:
 
 def _noises(one: Laplace, many: Laplace, limit: int) -> Any:
     alt = altair()
+    title = f"{limit} times the reach, {limit} times the noise"
     names = {"1 per person": (one, OTHER), f"{limit} per person": (many, PRIVATE)}
     reach = max(3, math.ceil(4 * float(many.scale)))
     places = sorted({round(reach * step / 150) for step in range(-150, 151)})
@@ -94,12 +94,12 @@ def _noises(one: Laplace, many: Laplace, limit: int) -> Any:
         chart_of(records)
         .mark_area(opacity=0.35, line=True, interpolate="step")
         .encode(
-            x=alt.X("error:Q", title="error of the count"),
-            y=alt.Y("chance:Q", stack=None, title="probability", axis=alt.Axis(format=".1%", tickCount=4)),
+            x=alt.X("error:Q", title="error of the count", axis=alt.Axis(tickCount=5)),
+            y=alt.Y("chance:Q", stack=None, title="probability", axis=alt.Axis(format="~%", tickCount=4)),
             color=palette("kind", {name: colour for name, (_, colour) in names.items()}),
         )
     )
-    return finished(line.properties(width=WIDTH - 40, height=190), "Five times the reach, five times the noise")
+    return finished(line.properties(width=WIDTH - 40, height=190), title)
 
 
 def _chance(mechanism: Laplace, z: int) -> float:

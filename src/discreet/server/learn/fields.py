@@ -11,7 +11,7 @@ LONGEST: Final = 40
 """Letters of a number that are looked at."""
 
 
-class Unusable(ValueError):
+class Unusable(ValueError):  # noqa: N818  (an answer to the reader)
     """What was sent cannot be used; the text says what can."""
 
 

@@ -94,6 +94,8 @@ class Body:
 
     glance: tuple[Block, ...]
     """Beside the form: what answers the question at a glance."""
+    figures: Table
+    """The lecture's figures beside the reader's."""
     more: tuple[Block, ...]
 
 

@@ -44,19 +44,19 @@ def _body(values: Values) -> Body:
     )
     weight = 1 if mechanism.monotone else 2
     ratios = [max(a / b, b / a) for a, b in zip(chances.tolist(), others.tolist(), strict=True) if a > 0 < b]
-    more = (
-        compared(
-            "001",
-            ("score u", "people of that nationality", "people of that nationality"),
-            ("Δu", "1", digits(float(mechanism.sensitivity))),
-            ("Pr ∝", "exp(ε·u/(2Δu))", f"exp({digits(values['epsilon'] / weight)}·u)"),
-            ("one person changes a probability at most", "e^ε", f"{digits(math.exp(values['epsilon']))}-fold"),
-            (
-                "short of the best by R with Pr ≤ (003)",
-                "|Y|·e^(−εR/2Δ)",
-                f"6·e^(−{digits(values['epsilon'] / weight)}·R)",
-            ),
+    figures = compared(
+        "001",
+        ("score u", "people of that nationality", "people of that nationality"),
+        ("Δu", "1", digits(float(mechanism.sensitivity))),
+        ("Pr ∝", "exp(ε·u/(2Δu))", f"exp({digits(values['epsilon'] / weight)}·u)"),
+        ("one person changes a probability at most", "e^ε", f"{digits(math.exp(values['epsilon']))}-fold"),
+        (
+            "short of the best by R with Pr ≤ (003)",
+            "|Y|·e^(−εR/2Δ)",
+            f"6·e^(−{digits(values['epsilon'] / weight)}·R)",
         ),
+    )
+    more = (
         Heading("One person leaves the room"),
         Table(
             f"Probabilities with everybody, and without one of the {names[0]} people",
@@ -75,7 +75,7 @@ def _body(values: Values) -> Body:
             "exponentially rarely. In a larger room the same ε finds the truth almost always."
         ),
     )
-    return Body(glance, more)
+    return Body(glance, figures, more)
 
 
 def _chart(scores: list[int], chances: list[float], chosen: str) -> Any:

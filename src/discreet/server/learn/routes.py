@@ -1,9 +1,86 @@
-"""The routes of the lessons."""
+"""The Learn pages: an overview, and a page for each lesson. Everybody may read them, signed in or not."""
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
+from starlette.responses import HTMLResponse, Response
 
+from discreet.errors import Refused
+from discreet.server.access import house
+from discreet.server.learn.fields import Reading, read
+from discreet.server.learn.lesson import LECTURES, Block, Lesson
+from discreet.server.learn.lesson import Picture as Drawing
+from discreet.server.learn.lessons import LESSONS, after
+from discreet.server.limits import TooMany
+from discreet.server.pages.rendering import page, picture
+from discreet.server.pages.visiting import sessions
+
+PER_MINUTE: Final = 240
+"""Requests in all: whoever reads needs no token that could be counted."""
 router: Final = APIRouter(include_in_schema=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A block as the template takes it; pictures are drawn."""
+
+    block: Block
+    svg: str | None = None
+
+
+@router.get("/learn")
+async def overview(request: Request) -> Response:
+    _admit(request)
+    return await house(request).desk.light(_page, "learn.html", {**_visitor(request), "lessons": LESSONS.values()})
+
+
+@router.get("/learn/{slug}")
+async def lesson(request: Request, slug: str) -> Response:
+    _admit(request)
+    if slug not in LESSONS:
+        raise Refused("unknown-route", "there is no such lesson", "see /learn for all lessons")
+    return await house(request).desk.light(_lesson, LESSONS[slug], dict(request.query_params), _visitor(request))
+
+
+def _admit(request: Request) -> None:
+    try:
+        house(request).rates.admit("learn", PER_MINUTE)
+    except TooMany as many:
+        reason = f"the Learn pages answer {PER_MINUTE} requests a minute in all"
+        raise Refused("rate-limited", reason, f"open it again in {many.seconds} s") from None
+
+
+def _visitor(request: Request) -> dict[str, Any]:
+    """What the frame of a page shows of whoever reads it."""
+    known = {"dataset": None, "caller": None, "here": "learn", "path": ""}
+    session = sessions(request).of(request)
+    if session is None or not house(request).datasets.callers(session.token):
+        return {**known, "signed_in": False}
+    return {**known, "signed_in": True, "proof": sessions(request).proof(session)}
+
+
+def _lesson(found: Lesson, sent: dict[str, str], visitor: dict[str, Any]) -> HTMLResponse:
+    reading: Reading = read(found.fields, sent)
+    body = found.body(reading.values)
+    context = {
+        "lesson": found,
+        "lectures": [(number, LECTURES[number]) for number in found.lectures],
+        "fields": [(field, field.shown(reading.values[field.name])) for field in found.fields],
+        "notes": reading.notes,
+        "glance": [_shown(block) for block in body.glance],
+        "figures": Shown(body.figures),
+        "more": [_shown(block) for block in body.more],
+        "next": after(found.slug),
+    }
+    return _page("lesson.html", {**visitor, **context})
+
+
+def _shown(block: Block) -> Shown:
+    return Shown(block, picture(block.chart, block.alt)) if isinstance(block, Drawing) else Shown(block)
+
+
+def _page(template: str, context: dict[str, Any]) -> HTMLResponse:
+    return page(template, context)

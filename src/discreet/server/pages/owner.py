@@ -66,7 +66,8 @@ async def owner_page(stay: Owning) -> Response:
 
 
 async def _shown(stay: Stay, status: int = 200, **more: Any) -> Response:
-    return stay.show("owner.html", status, here="/owner", **await stay.guest.house.desk.light(_context, stay), **more)
+    known = await stay.guest.house.desk.light(_context, stay)
+    return stay.show("owner.html", status, here="/owner", **{**known, **more})
 
 
 def _context(stay: Stay) -> dict[str, Any]:

@@ -31,24 +31,9 @@ _INKS: Final = {
 """What a chart draws in the theme's inks is drawn in the page's, so that one picture does for light and dark."""
 
 
-def environment() -> jinja2.Environment:
-    made = jinja2.Environment(
-        loader=jinja2.PackageLoader("discreet.server.pages"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.globals |= {"static": static_path, "at_least": at_least, "at_most": at_most, "printable": printable}
-    return made
-
-
-_ENVIRONMENT: Final = environment()
-
-
 def page(template: str, context: Mapping[str, Any], status: int = 200) -> HTMLResponse:
     """A page, which may load our own files only."""
-    text = _ENVIRONMENT.get_template(template).render(context)
+    text = environment().get_template(template).render(context)
     return HTMLResponse(text, status, {"content-security-policy": POLICY})
 
 
@@ -61,6 +46,19 @@ def static_file(name: str) -> bytes:
 def static_path(name: str) -> str:
     """The address of a file; it changes with the file, so that browsers may keep it for ever."""
     return f"/static/{hashlib.sha256(static_file(name)).hexdigest()[:12]}/{name}"
+
+
+@cache
+def environment() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("discreet.server.pages"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals |= {"static": static_path, "at_least": at_least, "at_most": at_most, "printable": printable}
+    return made
 
 
 def picture(chart: Callable[[], Any], alt: str) -> str | None:

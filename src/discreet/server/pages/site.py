@@ -7,8 +7,10 @@ from typing import Any, Final
 
 import msgspec
 from fastapi import FastAPI
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet.errors import Refused
 from discreet.server.learn.routes import router as learn
@@ -16,10 +18,12 @@ from discreet.server.pages import answers, home, ledger, owner, questions
 from discreet.server.pages.rendering import page
 from discreet.server.pages.sessions import Sessions
 from discreet.server.pages.visiting import SignIn, guest
-from discreet.server.problems import MEDIA
+from discreet.server.problems import MEDIA, problem_of
 
 ROUTERS: Final = (home.router, learn, answers.router, ledger.router, owner.router, questions.router)
 NOT_PAGES: Final = ("/api/", "/metrics", "/static/")
+NOBODY: Final = {"here": "", "dataset": None, "caller": None, "signed_in": False}
+"""What pages know of somebody who is not signed in."""
 
 Handler = Callable[[Request, Any], Awaitable[Response]]
 
@@ -32,6 +36,28 @@ def install(app: FastAPI) -> None:
     for kind, handler in list(app.exception_handlers.items()):
         app.add_exception_handler(kind, _as_page(handler))  # type: ignore[arg-type]  # all of them are awaited
     app.add_exception_handler(SignIn, _sign_in_first)
+    app.user_middleware.append(Middleware(Unforeseen))
+
+
+class Unforeseen:
+    """What nobody foresaw, as a page; the cause is in the log only."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not _wants_page(Request(scope)):
+            await self._app(scope, receive, send)
+            return
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:
+            problem = problem_of(error)
+            await page("problem.html", {**NOBODY, "problem": problem.document()}, problem.status)(scope, receive, send)
+
+
+def _wants_page(request: Request) -> bool:
+    return "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(NOT_PAGES)
 
 
 async def _sign_in_first(_: Request, error: Exception) -> Response:
@@ -44,15 +70,13 @@ def _as_page(handler: Handler) -> Handler:
 
     async def handle(request: Request, error: Exception) -> Response:
         told = await handler(request, error)
-        wanted = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(NOT_PAGES)
-        if not wanted or told.media_type != MEDIA:
+        if not _wants_page(request) or told.media_type != MEDIA:
             return told
         problem = msgspec.json.decode(bytes(told.body))
-        context = {"here": "", "dataset": None, "caller": None, "signed_in": False, "problem": problem}
         try:
             shown: Response = guest(request).show("problem.html", told.status_code, here="", problem=problem)
         except (SignIn, Refused):
-            shown = page("problem.html", context, told.status_code)
+            shown = page("problem.html", {**NOBODY, "problem": problem}, told.status_code)
         shown.headers["discreet-code"] = problem["code"]
         return shown
 

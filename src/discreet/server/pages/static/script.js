@@ -79,8 +79,28 @@ if (form) {
 
 // A link that ends in #discreet_… signs in: what stands behind # is not sent with the address.
 const entrance = document.querySelector("form[data-sign-in]");
-if (entrance && location.hash.startsWith("#discreet_")) {
+const enter = () => {
+  if (!entrance || !location.hash.startsWith("#discreet_")) return;
   entrance.elements.token.value = location.hash.slice(1);
   history.replaceState(null, "", location.pathname + location.search);
   entrance.submit();
+};
+enter();
+addEventListener("hashchange", enter);
+
+/* learn: sliders show their number, and a form sends itself when a slider is released. */
+const lesson = document.querySelector("form[data-live]");
+if (lesson) {
+  let due;
+  lesson.addEventListener("input", (event) => {
+    const output = lesson.querySelector(`output[for="${event.target.id}"]`);
+    if (output) output.textContent = event.target.value;
+  });
+  lesson.addEventListener("change", () => {
+    clearTimeout(due);
+    due = setTimeout(() => lesson.requestSubmit(), 400);
+  });
+  lesson.addEventListener("submit", () => lesson.closest(".lesson").classList.add("waiting"));
+  addEventListener("pageshow", () => lesson.closest(".lesson").classList.remove("waiting"));
 }
+/* end of learn */

@@ -1,0 +1,175 @@
+"""The averaging attack: ask again and again. A ledger ends it; without one the truth comes out."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from discreet.curator.door import Curator
+from discreet.curator.state import open_ledger
+from discreet.engines.memory import Memory
+from discreet.errors import BudgetExhausted
+from discreet.mechanisms import Laplace
+from discreet.policy.read import parse
+from discreet.server.learn.drawing import OPEN, OTHER, PRIVATE, WIDTH, altair, chart_of, finished, palette, truth_rule
+from discreet.server.learn.fields import Slider, Values, epsilon
+from discreet.server.learn.lesson import Body, Figure, Figures, Lesson, Note, Picture, Sketch, Words, compared
+from discreet.server.learn.writing import count, digits
+
+PEOPLE, SMOKERS = 500, 137
+QUESTION: Final = "SELECT COUNT(*) AS n FROM people WHERE smokes = 'yes'"
+POLICY: Final = """\
+name = "made-up people"
+[budget]
+epsilon = {budget}
+[unit]
+name = "person"
+[tables.people]
+source = "people.csv"
+unit = "person"
+[tables.people.columns]
+smokes = {{ values = ["yes", "no"] }}
+"""
+OPENLY, FRESH, KEPT = "no ledger", "ledger, fresh draws", "ledger, asked again"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a real curator said to the same question, asked until its budget was gone and twice more for nothing."""
+
+    fresh: tuple[int, ...]
+    refusal: str
+    kept: int
+    kept_again: int
+
+
+def asked(price: float, budget: float) -> Asked:
+    """Ask a curator over made-up people, with a ledger of its own that goes when it has answered."""
+    with tempfile.TemporaryDirectory(prefix="discreet-learn-") as folder:
+        read = parse(POLICY.format(budget=budget).encode(), Path(folder) / "people.toml")
+        policy = replace(read, state=Path(folder) / "state")
+        rows = [{"person": number, "smokes": "yes" if number < SMOKERS else "no"} for number in range(PEOPLE)]
+        with (
+            closing(Memory(policy, {"people": rows})) as engine,
+            closing(Curator(policy, open_ledger(policy), engine=engine)) as curator,
+        ):
+            return _until_refused(curator, price)
+
+
+def _until_refused(curator: Curator, price: float) -> Asked:
+    found: list[int] = []
+    while True:
+        try:
+            found.append(curator.query(QUESTION, epsilon=price, fresh=True).rows[0][0])
+        except BudgetExhausted as refused:
+            again = [curator.query(QUESTION, epsilon=price).rows[0][0] for _ in range(2)]
+            return Asked(tuple(found), str(refused), *again)
+
+
+def _body(values: Values) -> Body:
+    price, many = values["epsilon"], values["times"]
+    budget = max(values["budget"], price)  # below one price nothing at all could be asked
+    mechanism = Laplace(epsilon=price, sensitivity=1)
+    open_means = _means([mechanism.release(SMOKERS) for _ in range(many)])
+    told = asked(price, budget)
+    fresh_means = _means(told.fresh)
+    glance = (
+        Picture(
+            lambda: _chart(open_means, fresh_means, told.kept, many),
+            f"The average of all answers so far against the number of questions. Without a ledger it closes in on the "
+            f"true {SMOKERS} and ends at {digits(open_means[-1], 4)}. With one it stops after {len(told.fresh)} "
+            f"answers at {digits(fresh_means[-1], 4)}, and the kept answer stays at {told.kept} for ever.",
+        ),
+        Figures(
+            (
+                Figure(digits(open_means[-1], 4), f"average of {count(many)} answers, no ledger"),
+                Figure(str(SMOKERS), "the truth"),
+                Figure(digits(fresh_means[-1], 4), f"average of {len(told.fresh)}, then the ledger refuses"),
+                Figure(str(told.kept), "kept answer, again and again, free"),
+            )
+        ),
+        Note(f"The curator's own words after {len(told.fresh)} answers: {told.refusal}"),
+    )
+    figures = compared(
+        "003",
+        ("asking K times costs", "Kε", f"{count(many)} · {digits(price)} = {digits(many * price, 4)}"),
+        ("noise of one answer", "Laplace(1/ε)", f"scale {digits(float(mechanism.scale))}"),
+        ("typical error of the average", "arbitrarily small", digits((mechanism.variance() / many) ** 0.5)),
+        ("answers within the budget", "prices sum to ε at most", f"{len(told.fresh)} (budget {digits(budget)})"),
+    )
+    more = (
+        Words(
+            "Independent noise averages out: four times the questions, half the error. Each answer alone is private, "
+            "all together are not."
+        ),
+        Words(
+            "The ledger adds the prices up and refuses when the budget is gone. The same question again gets the same "
+            "answer for nothing, because telling the same lie twice tells nothing new."
+        ),
+        Words(
+            "Both lines “with ledger” come from a real curator that was opened for this page, on 500 made-up people."
+        ),
+    )
+    return Body(glance, figures, more)
+
+
+def _means(answers: Any) -> list[float]:
+    totals = np.cumsum(np.asarray(answers, dtype=np.float64))
+    return [float(mean) for mean in totals / np.arange(1, len(totals) + 1)]
+
+
+def _chart(open_means: list[float], fresh_means: list[float], kept: int, many: int) -> Any:
+    alt = altair()
+    records = [{"question": n, "mean": mean, "kind": OPENLY} for n, mean in _thinned(open_means)]
+    records += [{"question": n, "mean": mean, "kind": FRESH} for n, mean in _thinned(fresh_means)]
+    records += [{"question": n, "mean": kept, "kind": KEPT} for n in (1, max(many, 2))]
+    x = alt.X("question:Q", title="questions asked", scale=alt.Scale(type="log", nice=False))
+    x = x.axis(values=[1, 10, 100, 1000], format="~s")
+    y = alt.Y("mean:Q", title="average of the answers so far", scale=alt.Scale(zero=False))
+    colours = {OPENLY: OPEN, FRESH: PRIVATE, KEPT: OTHER}
+    base = chart_of(records).encode(x=x, y=y, color=palette("kind", colours))
+    stop = chart_of([{"question": len(fresh_means), "mean": fresh_means[-1]}])
+    drawn = alt.layer(
+        truth_rule(SMOKERS, "y"),
+        base.mark_line(strokeWidth=2.5),
+        stop.mark_point(shape="cross", angle=45, size=160, filled=True, opacity=1, color=PRIVATE).encode(x=x, y=y),
+    )
+    return finished(
+        drawn.properties(width=WIDTH, height=240),
+        "Asking the same question again",
+        "cross: the ledger refuses; question axis logarithmic",
+    )
+
+
+def _thinned(means: list[float]) -> list[tuple[int, float]]:
+    """Points that are evenly apart on a logarithmic axis, and the last."""
+    places = {round(len(means) ** (step / 200)) for step in range(201)} | {len(means)}
+    return [(n, means[n - 1]) for n in sorted(places)]
+
+
+LESSON: Final = Lesson(
+    slug="averaging",
+    title="Asking again and again",
+    lectures=("003",),
+    teaser="A thousand noisy answers average to the truth, unless somebody keeps the books.",
+    shows="Repeated fresh answers average to the truth; a ledger stops them, and a kept answer gives nothing away.",
+    fields=(
+        Slider("times", "Questions without a ledger", "10", "2000", "10", "1000"),
+        epsilon("0.1", low="0.1", high="1", step="0.05", label="ε of each question"),
+        Slider("budget", "Budget ε of the ledger", "0.5", "4", "0.5", "1"),
+    ),
+    body=_body,
+    sketch=Sketch(
+        "A line that closes in on the truth, and one that stops.",
+        lines=(
+            tuple((x / 40, 0.5 + 0.4 * (-0.85) ** x / (1 + x / 8)) for x in range(41)),
+            ((0.0, 0.8), (0.12, 0.68), (0.25, 0.74)),
+        ),
+    ),
+    figure=Figure("Kε", "is what K questions cost"),
+)

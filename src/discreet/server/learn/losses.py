@@ -1,0 +1,181 @@
+"""Laplace against Gaussian: a loss that is never above ε, and one that sometimes is."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from discreet.accounting.curves import delta_of
+from discreet.accounting.distributions import DiscreteLaplace
+from discreet.curator.answers.plots.losses import Curve, privacy_loss
+from discreet.mechanisms import Gaussian, Laplace
+from discreet.server.learn.drawing import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
+from discreet.server.learn.fields import Choice, Slider, Values, epsilon
+from discreet.server.learn.lesson import Body, Figure, Figures, Heading, Lesson, Picture, Sketch, Words, compared
+from discreet.server.learn.writing import count, digits
+
+REACH: Final = 20
+"""How far one person moves the number: far enough that its steps look smooth."""
+DELTAS: Final = {"0.05": "0.05", "0.01": "0.01", "0.001": "0.001", "0.00001": "10⁻⁵", "0.000001": "10⁻⁶"}
+POINTS: Final = 240
+MOST_NUMBERS: Final = 256
+NAMES: Final = {"Laplace": PRIVATE, "Gaussian": OPEN}
+
+
+def beyond(curve: Curve, epsilon_: float) -> float:
+    """P(loss > ε), from the exact tail."""
+    if isinstance(curve.noise, DiscreteLaplace):
+        return 0.0
+    least = math.floor((2 * curve.noise.spread * _exact(epsilon_) - curve.shift**2) / (2 * curve.shift)) + 1
+    return float(curve.noise.tail(least)[1])
+
+
+def _exact(epsilon_: float) -> Any:
+    return Laplace(epsilon=epsilon_, sensitivity=1).epsilon
+
+
+def errors(epsilon_: float, delta: float, numbers: int) -> tuple[float, float]:
+    """Half-widths of one of so many numbers that one person moves by one each: Laplace's and Gaussian's."""
+    laplace = Laplace(epsilon=epsilon_, sensitivity=numbers)
+    length = (
+        math.nextafter(math.sqrt(numbers), math.inf) if math.isqrt(numbers) ** 2 != numbers else math.isqrt(numbers)
+    )
+    gaussian = Gaussian(epsilon=epsilon_, delta=delta, sensitivity=length)
+    return laplace.error(0.95), gaussian.error(0.95, like=[0] * numbers)
+
+
+def _body(values: Values) -> Body:
+    epsilon_, delta, numbers = values["epsilon"], float(values["delta"]), values["numbers"]
+    laplace = Laplace(epsilon=epsilon_, sensitivity=REACH)
+    gaussian = Gaussian(epsilon=epsilon_, delta=delta, sensitivity=REACH)
+    curves = {"Laplace": Curve.of(laplace), "Gaussian": Curve.of(gaussian)}
+    chance = beyond(curves["Gaussian"], epsilon_)
+    spent = delta_of(curves["Gaussian"].noise, curves["Gaussian"].shift, epsilon_)
+    widths = errors(epsilon_, delta, numbers)
+    glance = (
+        Picture(
+            lambda: _events(curves, epsilon_),
+            f"All events in order of their loss against e to the loss. Laplace rises and then stays at e^ε = "
+            f"{digits(math.exp(epsilon_))}. Gaussian crosses that line for the last {digits(100 * chance)} per cent of "
+            "events.",
+        ),
+        Figures(
+            (
+                Figure("0", "Laplace: chance of a loss above ε"),
+                Figure(digits(chance), "Gaussian: chance of a loss above ε"),
+                Figure(digits(spent), "δ, what those events weigh"),
+                Figure(digits(gaussian.sigma / REACH), "σ for a count (Laplace: scale " + digits(1 / epsilon_) + ")"),
+            )
+        ),
+    )
+    figures = compared(
+        "004",
+        ("Laplace: the loss is", "always within ε", f"at most {digits(epsilon_)}, always"),
+        ("Gaussian: the loss is", "sometimes above ε", f"above {digits(epsilon_)} with {digits(chance)}"),
+        ("δ should be", "below 1/n", f"enough for fewer than {count(1 / delta)} people"),
+        (
+            "noise for k numbers grows like",
+            "k, and √k",
+            f"k = {numbers}: ± {count(widths[0])}, ± {count(widths[1])}",
+        ),
+    )
+    more = (
+        Picture(
+            lambda: privacy_loss(laplace, gaussian),
+            "How likely the loss exceeds each ε, on a logarithmic axis: Laplace's line falls to nothing at its ε, "
+            "Gaussian's goes on, ever lower.",
+        ),
+        Heading("Why use Gaussian noise at all?"),
+        Picture(
+            lambda: _numbers(epsilon_, delta, numbers),
+            "Error of each of k numbers that one person changes: Laplace's grows in proportion, Gaussian's with the "
+            f"root. At k = {numbers}: {count(widths[0])} against {count(widths[1])}.",
+        ),
+        Words(
+            "δ is not simply the chance of a bad event: each bad event counts by how far its loss is beyond ε. So a "
+            "Gaussian that is just (ε, δ)-private exceeds ε a little more often than δ, mostly by very little."
+        ),
+        Words(
+            "For one number Laplace noise is smaller and never fails. As soon as a person changes many numbers, "
+            "Gaussian noise is far smaller; that is why budgets with a δ use it."
+        ),
+    )
+    return Body(glance, figures, more)
+
+
+def _events(curves: dict[str, Curve], epsilon_: float) -> Any:
+    alt = altair()
+    records = [record for name, curve in curves.items() for record in _ordered(name, curve)]
+    limit = math.exp(epsilon_)
+    x = alt.X("place:Q", title="all events, by probability", axis=alt.Axis(format="%", tickCount=5))
+    top = alt.Scale(domain=[0, max(record["ratio"] for record in records) * 1.05])
+    y = alt.Y("ratio:Q", title="e^loss", scale=top)
+    lines = chart_of(records).mark_line(strokeWidth=2.5).encode(x=x, y=y, color=palette("kind", NAMES))
+    bad = [record for record in records if record["ratio"] > limit * (1 + 1e-9) and record["kind"] == "Gaussian"]
+    edge = chart_of([{"ratio": limit, "text": "e^ε"}])
+    drawn = alt.layer(
+        chart_of([{**record, "limit": limit} for record in bad])
+        .mark_area(color=OPEN, opacity=0.3)
+        .encode(x=x, y=alt.Y("limit:Q"), y2="ratio:Q"),
+        lines,
+        edge.mark_rule(color=INK, strokeDash=[4, 3]).encode(y=y),
+        edge.mark_text(color=INK, dy=-8, fontSize=12, align="left", dx=4).encode(y=y, x=alt.value(0), text="text:N"),
+    )
+    return finished(
+        drawn.properties(width=WIDTH - 30, height=220),
+        "The lecture's picture, exactly computed",
+        "shaded: the bad events, which Laplace does not have",
+    )
+
+
+def _ordered(name: str, curve: Curve) -> list[dict[str, Any]]:
+    """The outcomes in order of their loss, each at the probability up to it."""
+    noise = curve.noise
+    size = float(noise.scale) if isinstance(noise, DiscreteLaplace) else math.sqrt(noise.spread)
+    reach = max(2 * curve.shift, math.ceil((8 if isinstance(noise, DiscreteLaplace) else 4) * size))
+    places = sorted({round(reach * step / POINTS) for step in range(-POINTS, POINTS + 1)})
+    return [
+        {"kind": name, "place": 1 - float(noise.tail(z + 1)[1]), "ratio": math.exp(float(curve.loss(z)))}
+        for z in places
+    ]
+
+
+def _numbers(epsilon_: float, delta: float, numbers: int) -> Any:
+    alt = altair()
+    sizes = sorted({2**power for power in range(MOST_NUMBERS.bit_length())} | {numbers})
+    records = [
+        {"numbers": size, "kind": name, "error": error}
+        for size in sizes
+        for name, error in zip(NAMES, errors(epsilon_, delta, size), strict=True)
+    ]
+    ticks = alt.Axis(values=[1, 4, 16, 64, 256])
+    x = alt.X("numbers:Q", title="numbers that one person changes, k", scale=alt.Scale(type="log"), axis=ticks)
+    y = alt.Y("error:Q", title="error of each, 95 %", scale=alt.Scale(type="log"), axis=alt.Axis(tickCount=4))
+    base = chart_of(records).encode(x=x, y=y, color=palette("kind", NAMES))
+    own = base.transform_filter(f"datum.numbers == {numbers}").mark_point(filled=True, size=90, opacity=1)
+    drawn = alt.layer(base.mark_line(strokeWidth=2.5), own).properties(width=WIDTH - 30, height=200)
+    return finished(drawn, "k against √k", "both axes logarithmic; dots: yours")
+
+
+LESSON: Final = Lesson(
+    slug="privacy-loss",
+    title="Laplace against Gaussian",
+    lectures=("004", "003"),
+    teaser="One never loses more than ε. The other sometimes does, and is often better all the same.",
+    shows="Laplace noise never gives away more than ε; Gaussian noise may, with a small probability that δ bounds.",
+    fields=(
+        epsilon("1", low="0.1"),
+        Choice("delta", "δ", DELTAS, "0.01"),
+        Slider("numbers", "Numbers that one person changes", "1", str(MOST_NUMBERS), "1", "64"),
+    ),
+    body=_body,
+    sketch=Sketch(
+        "One line that levels off, one that goes on rising.",
+        lines=(
+            ((0.0, 0.2), (0.3, 0.2), (0.7, 0.6), (1.0, 0.6)),
+            tuple((x / 20, 0.15 * math.exp(x / 11)) for x in range(21)),
+        ),
+    ),
+    figure=Figure("never > ε", "for Laplace noise; for Gaussian only mostly"),
+    made_up="no data at all: exact probabilities",
+)
