@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -33,6 +35,7 @@ LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 REFUSAL = re.compile(r"^\| `([^`]+)` \| `([a-z-]+)` \| `([^`]+)` \|$", re.MULTILINE)
 MODULES = {"smartnoise": "snsql", "opendp": "opendp", "tumult": "tmlt"}
 """What the snippets of others import."""
+EXPORT = re.compile(r"export (\w+)=\$\((.*)\)")
 SCREEN = 50
 """Lines of a page of the guide; empty ones, fences and pictures do not count."""
 
@@ -51,17 +54,25 @@ def named(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
 @dataclass(slots=True)
 class Reading:
     """A page that is read from its beginning, in a folder of its own: the names that it gave, what it printed last."""
 
     names: dict[str, Any] = field(default_factory=dict)
     printed: str = ""
+    port: int = field(default_factory=free_port)
+    """The port that stands for 8000 here."""
+    servers: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def python(self, code: str) -> None:
         output = io.StringIO()
         with redirect_stdout(output):
-            exec(compile(code, "snippet", "exec"), self.names)
+            exec(compile(self.local(code), "snippet", "exec"), self.names)
         self.printed = output.getvalue()
 
     def text(self, shown: str) -> None:
@@ -69,16 +80,41 @@ class Reading:
 
     def console(self, shown: str) -> None:
         """Each `$ discreet …` with what it prints; where nothing is shown, it has to succeed."""
-        for said in re.split(r"^\$ ", shown, flags=re.MULTILINE)[1:]:
+        for said in re.split(r"^\$ ", self.local(shown), flags=re.MULTILINE)[1:]:
             line, _, output = said.partition("\n")
-            program, *arguments = shlex.split(line)
+            variable = EXPORT.fullmatch(line)
+            program, *arguments = shlex.split(variable[2] if variable else line)
             assert program == "discreet"
+            if arguments[-1] == "&":
+                self.serve(arguments[:-1])
+                continue
             result = CliRunner().invoke(command, arguments)
+            if variable:
+                os.environ[variable[1]] = result.stdout.strip()
             assert "Traceback" not in result.output
             if output.strip():
                 assert shape(result.output) == shape(output)
             else:
                 assert result.exit_code == 0, result.output
+
+    def local(self, text: str) -> str:
+        return text.replace(":8000", f":{self.port}").replace("--port 8000", f"--port {self.port}")
+
+    def serve(self, arguments: list[str]) -> None:
+        """A server in the background, until the page has been read."""
+        started = subprocess.Popen(
+            [sys.executable, "-m", "discreet.cli", *arguments], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        )
+        self.servers.append(started)
+        assert started.stderr is not None
+        assert any(line.startswith("serving ") for line in started.stderr), "the server did not start"
+
+    def close(self) -> None:
+        for server in self.servers:
+            server.kill()
+            server.wait()
+            assert server.stderr is not None
+            server.stderr.close()
 
     def toml(self, text: str) -> None:
         """A policy: it can be read, and lies in the folder under its name from here on."""
@@ -109,11 +145,16 @@ def folder(hospital: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("page", PAGES, ids=named)
-def test_snippets_run_and_print_what_the_page_shows(page: Path) -> None:
+def test_snippets_run_and_print_what_the_page_shows(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DISCREET_TOKEN", raising=False)
+    monkeypatch.setenv("DISCREET_TOKEN", "")  # so that it is put back
     reading = Reading()
-    for language, code in blocks(page):
-        if language in READERS:
-            READERS[language](reading, code)
+    try:
+        for language, code in blocks(page):
+            if language in READERS:
+                READERS[language](reading, code)
+    finally:
+        reading.close()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)

@@ -354,7 +354,11 @@ def test_refusals_are_errors_of_sqlalchemy_with_their_text(engine: sa.Engine, pa
         (select(patients), sa.exc.ProgrammingError, "not-an-aggregate: .* → ask for a statistic"),
         (sa.text("SELECT COUNT(*) FROM nothing"), sa.exc.ProgrammingError, "unknown-table: .* → tables: patients"),
         (sa.insert(patients).values(age=3), sa.exc.NotSupportedError, "only SELECT is answered → write one SELECT"),
-        (select(func.count()).select_from(patients).limit(sa.text("1 + 1")), sa.exc.ProgrammingError, "LIMIT takes"),
+        (
+            select(func.count()).select_from(patients).limit(sa.literal_column("1 + 1")),
+            sa.exc.ProgrammingError,
+            "LIMIT takes",
+        ),
         (sa.delete(patients), sa.exc.NotSupportedError, "only SELECT is answered"),
         (
             sa.schema.CreateTable(sa.Table("t", sa.MetaData(), sa.Column("x", sa.Integer))),
