@@ -13,10 +13,10 @@ from importlib.util import find_spec
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import auditor, audits, ledger, noise, private_copy, quantiles, query, start
+from benchmarks import auditor, audits, ledger, noise, private_copy, quantiles, query, server, start
 
 MODULES = {"noise": noise, "start": start, "ledger": ledger, "private_copy": private_copy, "query": query,
-           "quantiles": quantiles, "auditor": auditor}  # fmt: skip
+           "quantiles": quantiles, "auditor": auditor, "server": server}  # fmt: skip
 PEERS = ("opendp",)
 
 

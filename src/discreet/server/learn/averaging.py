@@ -16,7 +16,7 @@ from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted
 from discreet.mechanisms import Laplace
 from discreet.policy.read import parse
-from discreet.server.learn.drawing import OPEN, OTHER, PRIVATE, WIDTH, altair, chart_of, finished, palette, truth_rule
+from discreet.server.learn.drawing import OPEN, OTHER, PRIVATE, WIDTH, altair, chart_of, finished, palette, truth_level
 from discreet.server.learn.fields import Slider, Values, epsilon
 from discreet.server.learn.lesson import Body, Figure, Figures, Lesson, Note, Picture, Sketch, Words, compared
 from discreet.server.learn.writing import count, digits
@@ -75,7 +75,8 @@ def _body(values: Values) -> Body:
     price, many = values["epsilon"], values["times"]
     budget = max(values["budget"], price)  # below one price nothing at all could be asked
     mechanism = Laplace(epsilon=price, sensitivity=1)
-    open_means = _means([mechanism.release(SMOKERS) for _ in range(many)])
+    # a vector is not what this is charged as: each number of it has the noise of one answer, which is what counts here
+    open_means = _means(mechanism.release(np.full(many, SMOKERS)))
     told = asked(price, budget)
     fresh_means = _means(told.fresh)
     glance = (
@@ -90,7 +91,7 @@ def _body(values: Values) -> Body:
                 Figure(digits(open_means[-1], 4), f"average of {count(many)} answers, no ledger"),
                 Figure(str(SMOKERS), "the truth"),
                 Figure(digits(fresh_means[-1], 4), f"average of {len(told.fresh)}, then the ledger refuses"),
-                Figure(str(told.kept), "kept answer, again and again, free"),
+                Figure(f"{told.kept}, {told.kept_again}", "the same question twice more: kept, free"),
             )
         ),
         Note(f"The curator's own words after {len(told.fresh)} answers: {told.refusal}"),
@@ -135,7 +136,7 @@ def _chart(open_means: list[float], fresh_means: list[float], kept: int, many: i
     base = chart_of(records).encode(x=x, y=y, color=palette("kind", colours))
     stop = chart_of([{"question": len(fresh_means), "mean": fresh_means[-1]}])
     drawn = alt.layer(
-        truth_rule(SMOKERS, "y"),
+        truth_level(SMOKERS, below=kept >= SMOKERS),
         base.mark_line(strokeWidth=2.5),
         stop.mark_point(shape="cross", angle=45, size=160, filled=True, opacity=1, color=PRIVATE).encode(x=x, y=y),
     )
@@ -148,7 +149,7 @@ def _chart(open_means: list[float], fresh_means: list[float], kept: int, many: i
 
 def _thinned(means: list[float]) -> list[tuple[int, float]]:
     """Points that are evenly apart on a logarithmic axis, and the last."""
-    places = {round(len(means) ** (step / 200)) for step in range(201)} | {len(means)}
+    places = {round(len(means) ** (step / 100)) for step in range(101)} | {len(means)}
     return [(n, means[n - 1]) for n in sorted(places)]
 
 

@@ -19,7 +19,7 @@ from discreet.server.learn.drawing import (
     chart_of,
     finished,
     palette,
-    truth_rule,
+    truth_line,
     whiskers,
 )
 from discreet.server.learn.fields import Choice, Slider, Values, epsilon
@@ -142,7 +142,7 @@ def _estimates(records: list[dict[str, Any]], true: float, people: int) -> Any:
         "low:Q", title="estimated share of Yes", axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(zero=False)
     )
     drawn = whiskers(records, x=x, colours={"everybody flips": OPEN, "Laplace noise on the count": PRIVATE})
-    drawn = alt.layer(drawn, truth_rule(true)).properties(width=WIDTH - 90)
+    drawn = alt.layer(drawn, truth_line(true)).properties(width=WIDTH - 90)
     return finished(drawn, f"What {count(people)} answers tell", "bars hold the truth with 95 %")
 
 
@@ -150,9 +150,9 @@ def _beliefs(prior: float, said: str, own: RandomizedResponse) -> Any:
     alt = altair()
     names = {"two coins, ε = ln 3": (COINS, OPEN), f"your ε = {digits(float(own.epsilon))}": (own, PRIVATE)}
     records = [
-        {"prior": place / 100, "posterior": posterior(place / 100, said, mechanism), "kind": name}
+        {"prior": place / 50, "posterior": posterior(place / 50, said, mechanism), "kind": name}
         for name, (mechanism, _) in names.items()
-        for place in range(101)
+        for place in range(51)
     ]
     dots = [
         {"prior": prior, "posterior": posterior(prior, said, mechanism), "kind": name}

@@ -6,7 +6,18 @@ import math
 from typing import Any, Final
 
 from discreet.mechanisms import Laplace
-from discreet.server.learn.drawing import NEUTRAL, OPEN, OTHER, PRIVATE, WIDTH, altair, chart_of, finished, palette
+from discreet.server.learn.drawing import (
+    NEUTRAL,
+    OPEN,
+    OTHER,
+    PRIVATE,
+    WIDTH,
+    altair,
+    chart_of,
+    finished,
+    heaps,
+    palette,
+)
 from discreet.server.learn.fields import Slider, Values, epsilon
 from discreet.server.learn.lesson import Body, Figure, Figures, Heading, Lesson, Picture, Sketch, Words, compared
 from discreet.server.learn.writing import count, digits
@@ -80,32 +91,11 @@ def _half(epsilon_: float, limit: int) -> float:
 
 
 def _noises(one: Laplace, many: Laplace, limit: int) -> Any:
-    alt = altair()
-    title = f"{limit} times the reach, {limit} times the noise"
-    names = {"1 per person": (one, OTHER), f"{limit} per person": (many, PRIVATE)}
+    names = {"1 per person": OTHER, f"{limit} per person": PRIVATE}
+    noises = {name: (0, mechanism) for name, mechanism in zip(names, (one, many), strict=False)}
     reach = max(3, math.ceil(4 * float(many.scale)))
-    places = sorted({round(reach * step / 150) for step in range(-150, 151)})
-    records = [
-        {"error": z, "chance": _chance(mechanism, z), "kind": name}
-        for name, (mechanism, _) in names.items()
-        for z in places
-    ]
-    line = (
-        chart_of(records)
-        .mark_area(opacity=0.35, line=True, interpolate="step")
-        .encode(
-            x=alt.X("error:Q", title="error of the count", axis=alt.Axis(tickCount=5)),
-            y=alt.Y("chance:Q", stack=None, title="probability", axis=alt.Axis(format="~%", tickCount=4)),
-            color=palette("kind", {name: colour for name, (_, colour) in names.items()}),
-        )
-    )
-    return finished(line.properties(width=WIDTH - 40, height=190), title)
-
-
-def _chance(mechanism: Laplace, z: int) -> float:
-    """P(Z = z) of the discrete noise."""
-    ratio = math.exp(-1 / float(mechanism.scale))
-    return (1 - ratio) / (1 + ratio) * ratio ** abs(z)
+    drawn = heaps(noises, reach, names, title="error of the count").properties(width=WIDTH - 40, height=190)
+    return finished(drawn, f"{limit} times the reach, {limit} times the noise")
 
 
 def _limits(epsilon_: float, limit: int) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.mechanisms import Laplace
-from discreet.server.learn.drawing import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
+from discreet.server.learn.drawing import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, heaps
 from discreet.server.learn.fields import Choice, Values, epsilon
 from discreet.server.learn.lesson import (
     Body,
@@ -37,10 +37,12 @@ GOVERNOR: Final = 0
 BORN: Final = date(1945, 5, 17)
 SHARING: Final = ((0, 1, 3), (1, 1, 0), (2, 1, 5), (3, 0, 3), (4, 0, 1), (5, 0, 6))
 """Who shares the governor's birth date: resident, man, ZIP code. Three men, and nobody else of his ZIP code is one."""
+NAMES: Final = ("The governor", "Edgar Bloom", "Ivo Castellan", "Mira Dunmore", "Tess Farrow", "Una Gale")
 DIAGNOSES: Final = ("asthma", "back pain", "depression", "diabetes", "fracture", "hypertension", "migraine", "ulcer")
 ILLNESS: Final = "depression"
 BIRTHS: Final = {"day": "day, month, year", "month": "month and year", "year": "year", "decade": "decade"}
 KEPT: Final = {"yes": "published", "no": "left out"}
+LECTURE: Final = {"born like him": "6", "and a man": "3", "and his ZIP code": "1"}
 SIZES: Final = {"1": 1, "2–4": 4, "5–9": 9, "10–99": 99, "100 or more": RESIDENTS}
 
 
@@ -141,19 +143,22 @@ def _body(values: Values) -> Body:
                 Figure(count(int(sizes.min())), "k: the smallest group"),
             )
         ),
+        _verdict(steps[-1][1], left),
     )
-    named = dict(zip(("born like him", "and a man", "and his ZIP code"), ("6", "3", "1"), strict=True))
     found = dict(steps)
     figures = compared(
         "000",
         ("residents", "54,000", count(RESIDENTS)),
         ("ZIP codes", "7", str(ZIPS)),
-        *((name, lecture, count(found[name]) if name in found else "not published") for name, lecture in named.items()),
+        *(
+            (name, lecture, count(found[name]) if name in found else "not published")
+            for name, lecture in LECTURE.items()
+        ),
         ("unique by ZIP code, birth date, sex (003)", "87 % of Americans", percent(unique / RESIDENTS)),
         ("diagnoses left (003: Rebecca, 55)", "2", str(len(left))),
     )
     more = (
-        _verdict(steps[-1][1], left),
+        _linked(people, sizes[group]),
         Picture(
             lambda: _crowds(group, sizes),
             f"Share of residents by how many look like them in the published table. {percent(unique / RESIDENTS)} are "
@@ -172,6 +177,19 @@ def _body(values: Values) -> Body:
         ),
     )
     return Body(glance, figures, more)
+
+
+def _linked(people: City, fitting: Integers) -> Table:
+    """The join, for the voters who share the governor's birth date: which records carry the same public columns."""
+    rows = []
+    for (resident, is_man, zip_), name in zip(SHARING, NAMES, strict=True):
+        fits = int(fitting[resident])
+        illness = DIAGNOSES[int(people.diagnosis[resident])] if fits == 1 else "one of them"
+        rows.append((name, BORN.isoformat(), "M" if is_man else "F", f"0010{1 + zip_}", count(fits), illness))
+    columns = ("voter", "born", "sex", "ZIP", "hospital records that fit", "diagnosis")
+    return Table(
+        "The voter roll joined with the hospital's table, for six voters", columns, tuple(rows), frozenset({0})
+    )
 
 
 def _verdict(many: int, left: list[str]) -> Note:
@@ -241,25 +259,14 @@ def _crowds(group: Integers, sizes: Integers) -> Any:
 
 def _two_worlds(mechanism: Laplace, released: int) -> Any:
     alt = altair()
-    worlds = {"with the governor": (1, OPEN), "without him": (0, PRIVATE)}
+    worlds = {"with the governor": OPEN, "without him": PRIVATE}
+    noises = {name: (exact, mechanism) for name, exact in zip(worlds, (1, 0), strict=True)}
     reach = max(6, int(4 * float(mechanism.scale)), abs(released) + 1)
-    ratio = float(np.exp(-1 / float(mechanism.scale)))
-    records = [
-        {"answer": z, "kind": name, "chance": (1 - ratio) / (1 + ratio) * ratio ** abs(z - true)}
-        for name, (true, _) in worlds.items()
-        for z in range(-reach, reach + 1)
-    ]
-    x = alt.X("answer:Q", title="answer")
-    base = chart_of(records).encode(
-        x=x,
-        y=alt.Y("chance:Q", stack=None, title="probability", axis=alt.Axis(format=".0%", tickCount=4)),
-        color=palette("kind", {name: colour for name, (_, colour) in worlds.items()}),
-    )
     mark = chart_of([{"answer": released, "text": f"released: {count(released)}"}])
     drawn = alt.layer(
-        base.mark_area(opacity=0.3, line=True, interpolate="step"),
-        mark.mark_rule(color=INK, strokeDash=[4, 3]).encode(x=x),
-        mark.mark_text(color=INK, fontSize=12).encode(x=x, y=alt.value(-6), text="text:N"),
+        heaps(noises, reach, worlds, title="answer"),
+        mark.mark_rule(color=INK, strokeDash=[4, 3]).encode(x="answer:Q"),
+        mark.mark_text(color=INK, fontSize=12).encode(x="answer:Q", y=alt.value(-6), text="text:N"),
     )
     return finished(drawn.properties(width=WIDTH - 30, height=160), "Is he in the table?")
 

@@ -17,7 +17,7 @@ from discreet.server.learn.writing import count, digits
 REACH: Final = 20
 """How far one person moves the number: far enough that its steps look smooth."""
 DELTAS: Final = {"0.05": "0.05", "0.01": "0.01", "0.001": "0.001", "0.00001": "10⁻⁵", "0.000001": "10⁻⁶"}
-POINTS: Final = 240
+POINTS: Final = 60
 MOST_NUMBERS: Final = 256
 NAMES: Final = {"Laplace": PRIVATE, "Gaussian": OPEN}
 
@@ -92,8 +92,8 @@ def _body(values: Values) -> Body:
             f"root. At k = {numbers}: {count(widths[0])} against {count(widths[1])}.",
         ),
         Words(
-            "δ is not simply the chance of a bad event: each bad event counts by how far its loss is beyond ε. So a "
-            "Gaussian that is just (ε, δ)-private exceeds ε a little more often than δ, mostly by very little."
+            "δ is not simply the chance of a bad event: each counts by how far its loss is beyond ε. So a Gaussian "
+            "that is just (ε, δ)-private exceeds ε more often than δ says, mostly by very little."
         ),
         Words(
             "For one number Laplace noise is smaller and never fails. As soon as a person changes many numbers, "
@@ -162,7 +162,7 @@ LESSON: Final = Lesson(
     title="Laplace against Gaussian",
     lectures=("004", "003"),
     teaser="One never loses more than ε. The other sometimes does, and is often better all the same.",
-    shows="Laplace noise never gives away more than ε; Gaussian noise may, with a small probability that δ bounds.",
+    shows="Laplace noise never gives away more than ε; Gaussian noise sometimes does: δ weighs how often, and how far.",
     fields=(
         epsilon("1", low="0.1"),
         Choice("delta", "δ", DELTAS, "0.01"),
@@ -171,10 +171,7 @@ LESSON: Final = Lesson(
     body=_body,
     sketch=Sketch(
         "One line that levels off, one that goes on rising.",
-        lines=(
-            ((0.0, 0.2), (0.3, 0.2), (0.7, 0.6), (1.0, 0.6)),
-            tuple((x / 20, 0.15 * math.exp(x / 11)) for x in range(21)),
-        ),
+        lines=(tuple((x / 20, 0.15 * math.exp(x / 11)) for x in range(21)),),
     ),
     figure=Figure("never > ε", "for Laplace noise; for Gaussian only mostly"),
     made_up="no data at all: exact probabilities",

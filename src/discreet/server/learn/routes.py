@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ from discreet.server.pages.visiting import sessions
 
 PER_MINUTE: Final = 240
 """Requests in all: whoever reads needs no token that could be counted."""
+AT_ONCE: Final = 2
+"""Of the threads for what reads no private data."""
 router: Final = APIRouter(include_in_schema=False)
 
 
@@ -34,7 +37,7 @@ class Shown:
 @router.get("/learn")
 async def overview(request: Request) -> Response:
     _admit(request)
-    return await house(request).desk.light(_page, "learn.html", {**_visitor(request), "lessons": LESSONS.values()})
+    return page("learn.html", {**_visitor(request), "lessons": LESSONS.values()})
 
 
 @router.get("/learn/{slug}")
@@ -42,7 +45,8 @@ async def lesson(request: Request, slug: str) -> Response:
     _admit(request)
     if slug not in LESSONS:
         raise Refused("unknown-route", "there is no such lesson", "see /learn for all lessons")
-    return await house(request).desk.light(_lesson, LESSONS[slug], dict(request.query_params), _visitor(request))
+    async with _turn(request):
+        return await house(request).desk.light(_lesson, LESSONS[slug], dict(request.query_params), _visitor(request))
 
 
 def _admit(request: Request) -> None:
@@ -51,6 +55,15 @@ def _admit(request: Request) -> None:
     except TooMany as many:
         reason = f"the Learn pages answer {PER_MINUTE} requests a minute in all"
         raise Refused("rate-limited", reason, f"open it again in {many.seconds} s") from None
+
+
+def _turn(request: Request) -> asyncio.Semaphore:
+    """Lessons take turns, so that previews and kept answers always find a thread."""
+    state = request.app.state
+    if not hasattr(state, "lessons"):
+        state.lessons = asyncio.Semaphore(AT_ONCE)
+    found: asyncio.Semaphore = state.lessons
+    return found
 
 
 def _visitor(request: Request) -> dict[str, Any]:
@@ -75,12 +88,8 @@ def _lesson(found: Lesson, sent: dict[str, str], visitor: dict[str, Any]) -> HTM
         "more": [_shown(block) for block in body.more],
         "next": after(found.slug),
     }
-    return _page("lesson.html", {**visitor, **context})
+    return page("lesson.html", {**visitor, **context})
 
 
 def _shown(block: Block) -> Shown:
     return Shown(block, picture(block.chart, block.alt)) if isinstance(block, Drawing) else Shown(block)
-
-
-def _page(template: str, context: dict[str, Any]) -> HTMLResponse:
-    return page(template, context)

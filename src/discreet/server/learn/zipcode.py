@@ -152,7 +152,7 @@ LESSON: Final = Lesson(
     title="ZIP code 82414",
     lectures=("000",),
     teaser="Wyoming, 6,898 households, mean 79,083 dollars, and one house worth finding.",
-    shows="One very rich household moves the mean of its ZIP code so far that anybody can find it, unless it is private.",
+    shows="One very rich household moves the mean of its ZIP code so far that anybody can find it.",
     fields=(
         Slider("income", "Income of the house, million dollars", "1", "200", "1", "150"),
         Choice("place", "Where it stands", LABELS, HOME),
