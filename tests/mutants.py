@@ -94,7 +94,7 @@ TESTS: dict[str, list[str]] = {
     "ledger/ledger.py": [*OPENED, "tests/ledger/test_portions.py"],
     "ledger/problems.py": OPENED,
     "ledger/store.py": [*OPENED, "tests/ledger/test_backups.py", "tests/ledger/test_torn.py"],
-    "ledger/verify.py": [*LEDGER, "tests/ledger/test_portions.py"],
+    "ledger/verify.py": ["tests/ledger/test_backups.py", *LEDGER, "tests/ledger/test_opening.py"],
     "curator/door.py": [*DOOR, "tests/curator/test_state.py", "tests/curator/test_fluent.py"],
     "curator/price.py": ["tests/curator/test_price.py", *DOOR, "tests/curator/test_accuracy.py"],
     "curator/question.py": ["tests/curator/test_question.py", *DOOR, "tests/curator/test_accuracy.py"],

@@ -76,6 +76,7 @@ def test_a_file_that_is_no_database(path: Path, content: bytes) -> None:
     with pytest.raises(LedgerDamaged, match=r"could not open .* → restore a backup"):
         opened(path)
     assert verify(path).problems
+    assert not verify(path).sealed
     assert path.read_bytes() == content
 
 

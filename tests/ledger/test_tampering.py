@@ -616,3 +616,13 @@ def test_verify_takes_one_moment_while_others_write(path: Path, monkeypatch: pyt
     assert report.charges == 1
     ledger.close()
     assert verify(path).charges == 2
+
+
+@pytest.mark.parametrize("number", [-(2**63), -(10**6), 0])
+def test_records_before_the_first_are_found(path: Path, number: int) -> None:
+    with opened(path):
+        pass
+    assert verify(path).sound
+    change(path, "INSERT INTO journal SELECT ?, line, hash, plan, kept FROM journal WHERE number = 1", (number,))
+    beside(path, ".seal").unlink()
+    assert not verify(path).sound

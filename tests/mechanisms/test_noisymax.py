@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from discreet import noise
 from discreet.accounting import Pure
 from discreet.mechanisms import NoisyMax
 from tests.mechanisms.test_selection import neighbours
@@ -153,3 +155,17 @@ def test_scores_too_large_for_their_noise_are_refused() -> None:
 
 def test_release_is_choose() -> None:
     assert NoisyMax(50, sensitivity=1).release([0, 1000]) == 1
+
+
+@pytest.mark.parametrize(("monotone", "scale"), [(False, 3), (True, Fraction(3, 2))])
+def test_the_noise_grows_with_the_sensitivity(monkeypatch: pytest.MonkeyPatch, monotone: bool, scale: Fraction) -> None:
+    scales: list[Fraction] = []
+    drawn = noise.laplace
+
+    def noted(given: Fraction, size: int, *, bits: noise.Bits | None = None) -> object:
+        scales.append(given)
+        return drawn(given, size, bits=bits)
+
+    monkeypatch.setattr(noise, "laplace", noted)
+    NoisyMax(2, sensitivity=3, monotone=monotone).choose([1, 2, 3])
+    assert scales == [scale]

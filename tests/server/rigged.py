@@ -28,5 +28,5 @@ def rows(connection: Any, query: str, seconds: float | None) -> list[tuple[Any, 
 if __name__ == "__main__":
     duckdb.rows = rows
     for module in (front, run):
-        module.PATIENCE = PATIENCE  # type: ignore[misc, attr-defined]
+        module.PATIENCE = PATIENCE  # type: ignore[attr-defined]
     main()

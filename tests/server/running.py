@@ -72,6 +72,12 @@ def build(folder: Path, *, patients: int = 2000, text: str = POLICY) -> Path:
     return policy
 
 
+def environment() -> dict[str, str]:
+    """For processes that find these tests, and the same discreet as they do."""
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONWARNINGS": "default"}
+
+
 def token(policy: Path, role: str, analyst: str | None = None) -> str:
     """A new token, made in the policy's own store."""
     made, tokens = Made.new(), Tokens.of(read(policy))
@@ -140,7 +146,7 @@ def serving(
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "PYTHONWARNINGS": "default", "PYTHONPATH": str(ROOT), MARKS: str(policy.parent)},
+        env={**environment(), MARKS: str(policy.parent)},
     )
     running = Running(process, "", policy, log, tokens)
     try:

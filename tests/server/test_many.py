@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from discreet.curator.state import entries, ledger_path
 from discreet.ledger import verify
 from discreet.policy import read
 from tests.cli.runs import run
-from tests.server.running import ROOT, Running, build, serving, until
+from tests.server.running import Running, build, environment, serving, until
 
 pytestmark = pytest.mark.long
 
@@ -54,7 +53,7 @@ class Crowd:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                env=environment(),
             )
             for _ in range(processes)
         ]
@@ -109,7 +108,7 @@ def test_a_hundred_analysts_spend_the_budget_to_the_last_bit(tmp_path: Path) -> 
     policy = hospital(tmp_path, answers=250, analysts=100, share=3)
     with serving(policy) as running:
         tokens = [running.tokens[f"a{number}"] for number in range(100)]
-        with Crowd([running.url], tokens, 10) as crowd:
+        with Crowd([running.url], tokens, 5) as crowd:
             crowd.go()
             results = crowd.results()
         with running.client("owner") as owner:

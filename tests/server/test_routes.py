@@ -304,7 +304,7 @@ def test_without_a_valid_token_there_is_nothing(server: Running) -> None:
             found = client.get("datasets", headers={"authorization": token})
             refused(found, 401, "unauthorized")
             assert found.headers["www-authenticate"] == "Bearer"
-        found = client.get("datasets", headers={"authorization": b"Bearer \xff\xfe"})  # type: ignore[dict-item]
+        found = client.get("datasets", headers={b"authorization": b"Bearer \xff\xfe"})
         refused(found, 401, "unauthorized")
 
 

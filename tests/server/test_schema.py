@@ -86,7 +86,7 @@ def test_requests_made_up_from_the_document(
         phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    def check(case: Case) -> None:
+    def check(case: Case[Any]) -> None:
         if mode is GenerationMode.POSITIVE and "dataset" in case.path_parameters:
             case.path_parameters["dataset"] = "hospital"  # else hardly any request would come so far
         case.call_and_validate(checks=CHECKS, headers=owner)

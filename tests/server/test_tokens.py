@@ -238,9 +238,11 @@ def test_a_token_may_last_long(policy: Path, far: str) -> None:
 
 
 def test_a_server_does_not_start_where_nobody_could_ask(policy: Path) -> None:
-    found = run("serve", policy, "--port", "0", code=3)
-    assert "nobody could ask" in found.output
-    assert "discreet token create hospital.toml --role owner" in found.output
+    for _ in range(2):
+        found = run("serve", policy, "--port", "0", code=3)
+        assert "nobody could ask" in found.output
+        assert "discreet token create hospital.toml --role owner" in found.output
+        run("token", "revoke", run("token", "create", policy, "--role", "owner").stdout.split()[0], policy)
 
 
 def test_the_demo_is_for_this_machine_only(policy: Path) -> None:

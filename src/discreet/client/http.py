@@ -16,6 +16,7 @@ from discreet.errors import Refused
 TRIES: Final = 5
 FIRST_PAUSE: Final = 0.2
 """Seconds before the first repetition; each further pause is twice as long."""
+NOTHING: Final = 204
 AGAIN: Final = frozenset({429, 502, 503, 504})
 LONGEST: Final = 30.0
 """Seconds that a server may ask us to wait."""
@@ -89,7 +90,7 @@ def _document(response: httpx.Response) -> Any:
         found = response.json() if response.content else None
     except ValueError:
         found = None
-    if response.status_code >= 400:
+    if response.status_code >= 400 or (response.status_code != NOTHING and not isinstance(found, dict)):
         raise error_of(response.status_code, found)
     return found
 

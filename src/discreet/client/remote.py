@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 from urllib.parse import quote, urlsplit
 
 from discreet.client.http import Connection, Reply, demand_safe
+from discreet.client.problems import Unreachable
 from discreet.curator.answers import Answer, Preview
 from discreet.curator.calls import Call, written
 from discreet.curator.facts import Facts
@@ -210,11 +211,19 @@ def connect(
         raise Refused("unauthorized", "that is no token", "ask the owner for one")
     connection = Connection(base, token)
     try:
-        opened = [each["name"] for each in connection.get("datasets")["datasets"]]
-        return Remote(connection, _chosen(opened, dataset or named), progress=progress)
+        return Remote(connection, _chosen(_opened(connection), dataset or named), progress=progress)
     except BaseException:
         connection.close()
         raise
+
+
+def _opened(connection: Connection) -> list[str]:
+    """The datasets that the token opens."""
+    told = connection.get("datasets")
+    try:
+        return [str(each["name"]) for each in told["datasets"]]
+    except (KeyError, TypeError):
+        raise Unreachable(f"{connection.url} is no server of discreet", "check the address") from None
 
 
 def _split(url: str) -> tuple[str, str | None]:

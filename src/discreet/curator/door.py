@@ -285,7 +285,7 @@ class Curator:
             asked = self._ask(recorded(entry, analyst, **more))
             if asked.plan.fingerprint == entry.plan:
                 return self._again(asked, number, analyst)
-        raise Refused("answer-gone", "the policy or the data are not what they were for this answer", "ask again")
+        raise Refused("answer-gone", "the policy means something else now than for this answer", "ask again")
 
     def prepare(self) -> None:
         """Make the private copy now if there is none, so that the first question need not wait for it."""

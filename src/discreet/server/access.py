@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -44,7 +44,7 @@ def house(request: Request) -> House:
     return found
 
 
-def callers(request: Request, token: Annotated[Any, Depends(bearer)]) -> dict[str, Caller]:
+async def callers(request: Request, token: Annotated[Any, Depends(bearer)]) -> dict[str, Caller]:
     """For each dataset that the request's token opens, who its holder is there."""
     found = house(request).datasets.callers(token.credentials[:LONGEST]) if token else {}
     if not found:
@@ -59,10 +59,10 @@ def callers(request: Request, token: Annotated[Any, Depends(bearer)]) -> dict[st
 Callers = Annotated[dict[str, Caller], Depends(callers)]
 
 
-def _visit(*roles: Role) -> Callable[..., Visit]:
+def _visit(*roles: Role) -> Callable[..., Awaitable[Visit]]:
     """The dataset that a request is for, if its token opens it and has one of these roles there."""
 
-    def visit(request: Request, known: Callers, dataset: Annotated[str, Path(max_length=LONGEST)]) -> Visit:
+    async def visit(request: Request, known: Callers, dataset: Annotated[str, Path(max_length=LONGEST)]) -> Visit:
         if dataset not in known:
             raise Refused("unknown-dataset", "this token opens no such dataset", f"it opens: {', '.join(known)}")
         caller = known[dataset]
@@ -79,7 +79,7 @@ Asking = Annotated[Visit, Depends(_visit(Role.OWNER, Role.ANALYST))]
 Watching = Annotated[Visit, Depends(_visit(Role.OWNER, Role.AUDITOR))]
 
 
-def watcher(request: Request, known: Callers) -> None:
+async def watcher(request: Request, known: Callers) -> None:
     """Somebody who sees everything of every dataset that the server has."""
     if len(known) < len(house(request).datasets) or not all(caller.role.sees_everybody for caller in known.values()):
         raise Refused("forbidden", "metrics are about all datasets", "use a token of an owner or an auditor of all")

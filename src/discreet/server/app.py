@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -44,6 +45,8 @@ HTTP: Final = {
 JSON: Final = re.compile(r"application/(?:[\w.-]+\+)?json\s*(?:;|$)", re.IGNORECASE)
 ROUTERS: Final = (router, metrics_router)
 LONGEST_REASON: Final = 300
+LOOK_EVERY: Final = 1.0
+"""Seconds between looks at the policy files."""
 
 
 def application(datasets: Datasets, *, workers: int, hosts: Sequence[str] = ("*",)) -> FastAPI:
@@ -53,7 +56,9 @@ def application(datasets: Datasets, *, workers: int, hosts: Sequence[str] = ("*"
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        looking = asyncio.create_task(_look_now_and_then(datasets))
         yield
+        looking.cancel()
         desk.close()
         datasets.close()
 
@@ -82,6 +87,12 @@ def application(datasets: Datasets, *, workers: int, hosts: Sequence[str] = ("*"
     install(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to extend the document
     return app
+
+
+async def _look_now_and_then(datasets: Datasets) -> None:
+    while True:
+        await asyncio.sleep(LOOK_EVERY)
+        await asyncio.to_thread(datasets.reload)
 
 
 async def _plain_http(request: Request, error: Exception) -> Response:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from discreet.curator.door import Curator
 from discreet.curator.state import open_ledger
@@ -17,9 +15,6 @@ from discreet.errors import Refused
 from discreet.ledger import LedgerError
 from discreet.policy import Policy, PolicyError, read
 from discreet.server.tokens import Role, Token, Tokens
-
-LOOK_EVERY: Final = 1.0
-"""Seconds between looks at the policy file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +34,11 @@ class Caller:
 
 
 class Dataset:
-    """One policy. Its file is looked at now and then: what the owner changed there holds without a restart."""
+    """One policy. `reload` looks at its file: what the owner changed there holds without a restart."""
 
     def __init__(self, policy: Policy, tokens: Tokens | None = None, progress: Progress | None = None) -> None:
         self.tokens = tokens or Tokens.of(policy)
         self._lock = threading.Lock()
-        self._looked = time.monotonic()
         self._written = _written(policy.path)
         self._curator = _curator(policy, progress)
         self._dummy: Curator | None = None
@@ -55,11 +49,6 @@ class Dataset:
 
     @property
     def curator(self) -> Curator:
-        now = time.monotonic()
-        if now - self._looked > LOOK_EVERY:
-            with self._lock:
-                self._looked = now
-                self._look()
         return self._curator
 
     def reload(self) -> None:
@@ -131,6 +120,11 @@ class Datasets(Mapping[str, Dataset]):
             if caller is not None:
                 found[name] = caller
         return found
+
+    def reload(self) -> None:
+        """Look at all policy files."""
+        for dataset in self._datasets.values():
+            dataset.reload()
 
     def close(self) -> None:
         for dataset in self._datasets.values():

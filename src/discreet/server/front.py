@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import MutableMapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -150,6 +150,6 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def tell(scope: Mapping[str, Any], **facts: str | None) -> None:
+def tell(scope: MutableMapping[str, Any], **facts: str | None) -> None:
     """Add to the line of a request in the access log."""
-    scope["state"].setdefault("told", {}).update(facts)
+    scope.setdefault("state", {}).setdefault("told", {}).update(facts)

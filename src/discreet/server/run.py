@@ -6,9 +6,11 @@ import asyncio
 import ipaddress
 import logging
 import socket
+import ssl
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -58,11 +60,12 @@ class Listening:
 
 def demand_tokens(datasets: Datasets) -> None:
     """Raise if nobody could ask anything of a dataset."""
+    now = datetime.now(UTC)
     for name, dataset in datasets.items():
-        if not dataset.tokens.all():
+        if not any(token.is_valid(now) for token in dataset.tokens.all()):
             raise Refused(
                 "no-tokens",
-                f"there is no token for {name}: nobody could ask",
+                f"there is no valid token for {name}: nobody could ask",
                 f"make one: discreet token create {dataset.curator.policy.path.name} --role owner",
             )
 
@@ -114,6 +117,7 @@ class Server(uvicorn.Server):
 
 def serve(datasets: Datasets, where: Listening, tell: Any) -> None:
     """Serve until it is told to stop. `tell` is called with the address once it listens."""
+    _demand_certificate(where)
     _log_to(where.log)
     listening = _socket(where)
     port = listening.getsockname()[1]
@@ -133,6 +137,21 @@ def serve(datasets: Datasets, where: Listening, tell: Any) -> None:
         ssl_keyfile=where.key,
     )
     Server(config, lambda: tell(where.url(port))).run([listening])
+
+
+def _demand_certificate(where: Listening) -> None:
+    """Raise unless certificate and key can be used, where there are any."""
+    if where.certificate is None:
+        return
+    try:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(where.certificate, where.key, password="")  # a locked key would ask at the terminal
+    except OSError:
+        raise Refused(
+            "certificate",
+            f"{where.certificate} and {where.key} cannot be used",
+            "give a certificate and its private key without a password, both in PEM",
+        ) from None
 
 
 def _socket(where: Listening) -> socket.socket:

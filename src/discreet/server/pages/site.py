@@ -74,7 +74,7 @@ def _as_page(handler: Handler) -> Handler:
             return told
         problem = msgspec.json.decode(bytes(told.body))
         try:
-            shown: Response = guest(request).show("problem.html", told.status_code, here="", problem=problem)
+            shown: Response = (await guest(request)).show("problem.html", told.status_code, here="", problem=problem)
         except (SignIn, Refused):
             shown = page("problem.html", {**NOBODY, "problem": problem}, told.status_code)
         shown.headers["discreet-code"] = problem["code"]

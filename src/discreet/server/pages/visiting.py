@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 from urllib.parse import parse_qsl, quote
@@ -93,7 +93,7 @@ def sessions(request: Request) -> Sessions:
     return found
 
 
-def guest(request: Request) -> Guest:
+async def guest(request: Request) -> Guest:
     """Whoever is signed in, with a token that is still accepted."""
     session = sessions(request).of(request)
     callers = house(request).datasets.callers(session.token) if session else {}
@@ -110,8 +110,8 @@ def guest(request: Request) -> Guest:
 Guests = Annotated[Guest, Depends(guest)]
 
 
-def _stay(*roles: Role) -> Callable[..., Stay]:
-    def stay(here: Guests, dataset: Annotated[str, Path(max_length=LONGEST)]) -> Stay:
+def _stay(*roles: Role) -> Callable[..., Awaitable[Stay]]:
+    async def stay(here: Guests, dataset: Annotated[str, Path(max_length=LONGEST)]) -> Stay:
         if dataset not in here.callers:
             raise Refused("unknown-dataset", "your token opens no such dataset", f"it opens: {', '.join(here.callers)}")
         caller = here.callers[dataset]
