@@ -224,6 +224,8 @@ def main() -> None:
         if tests is None:
             parser.error(f"no tests belong to {path}: name them with --tests, or add a line to TESTS")
         every = mutants((ROOT / path).read_text(encoding="utf-8"))
+        if any(not 0 <= number < len(every) for number in given.only or ()):
+            parser.error(f"{path} has the mutants 0 to {len(every) - 1}: numbers change with the file")
         sample = random.Random(given.seed).sample(every, min(given.sample, len(every)))
         chosen = [every[number] for number in given.only] if given.only else sample
         counts = Counter[End]()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from discreet.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from discreet import accounting as accounting
     from discreet import mechanisms as mechanisms
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from discreet.errors import QueryFailed as QueryFailed
     from discreet.errors import Refused as Refused
 
-__version__ = "0.1.0"
 __all__ = [
     "Answer",
     "BudgetExhausted",

@@ -888,3 +888,14 @@ def test_a_part_of_a_copy_that_cannot_be_read_is_not_charged_as_something_else()
 
     with pytest.raises(discreet.QueryFailed, match="nothing was charged"):
         _portion(Part("t", "g", "a"), Broken())  # type: ignore[arg-type]
+
+
+def test_partitions_are_named_by_128_bits() -> None:
+    """Names are in the journal: others would begin new lines for old partitions."""
+
+    class Copied:
+        copy = "1"
+
+    found = _portion(Part("t", "g", "a"), Copied())  # type: ignore[arg-type]
+    assert len(found.partition) == 32
+    assert (found.part, found.most) == ("g = 'a'", 1)

@@ -120,3 +120,18 @@ def test_what_is_no_json_is_never_written(wrong: float) -> None:
 
 def test_a_record_is_written_in_one_way_only() -> None:
     assert encode("charge", {"z": "ä", "a": [1]}) == '{"a":[1],"kind":"charge","v":1,"z":"ä"}'
+
+
+def test_each_entry_alone_is_the_one_of_the_list(path: Path) -> None:
+    with hurried(path) as ledger:
+        spend(ledger, plan="p", answer=b"41")
+        spend(ledger, plan="p", answer=b"42")
+        spend(ledger, plan="p")
+        spend(ledger)
+        listed = ledger.entries()
+        assert [entry.answered for entry in listed] == [True, True, False, False]
+        assert [ledger.entry(entry.number) for entry in listed] == listed
+        # the budget, the answer, and what is not there yet
+        others = {1, listed[0].number + 1, 10**6} - {entry.number for entry in listed}
+        assert len(others) == 3
+        assert [ledger.entry(number) for number in others] == [None] * 3

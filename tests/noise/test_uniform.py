@@ -112,3 +112,10 @@ def test_a_shuffle_moves_every_index_once(count: int) -> None:
     order = uniform.permutation(SYSTEM, count)
     assert order.dtype == np.int64
     assert sorted(order.tolist()) == list(range(count))
+
+
+def test_masks_have_no_holes() -> None:
+    for width in range(64):
+        top = np.array([2**width, 2**width + (width > 0)], dtype=np.uint64)
+        assert uniform._masks(top).tolist() == [2 ** (width + 1) - 1] * 2
+    assert uniform._masks(np.zeros(1, dtype=np.uint64)).tolist() == [0]

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import httpx
 
 from discreet.policy import read
 from discreet.server.datasets import name_of
+from discreet.server.problems import MEDIA
 from discreet.server.tokens import Made, Role, Tokens
 
 T = TypeVar("T")
@@ -164,3 +165,17 @@ def serving(
             process.wait()
         assert process.stderr is not None
         process.stderr.close()
+
+
+def refused(found: httpx.Response, status: int, code: str) -> dict[str, Any]:
+    """The problem of a response; it must have all that problems have."""
+    assert (found.status_code, found.json().get("code")) == (status, code), found.text
+    assert found.headers["content-type"] == MEDIA
+    assert found.headers["discreet-code"] == code
+    told: dict[str, Any] = found.json()
+    assert set(told) == {"type", "title", "status", "detail", "code", "reason", "fix", "spent"}
+    assert told["status"] == status
+    assert told["reason"]
+    assert told["fix"]
+    assert told["detail"] == f"{told['reason']} → {told['fix']}"
+    return told

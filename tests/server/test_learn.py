@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from html.parser import HTMLParser
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +23,7 @@ from starlette.responses import Response
 from discreet import noise
 from discreet.errors import Refused
 from discreet.mechanisms import Gaussian
-from discreet.server.asking import Desk
+from discreet.server.asking import LIGHT, Desk
 from discreet.server.learn import averaging, coins, complaints, linkage, losses, routes, zipcode
 from discreet.server.learn.fields import Choice, Slider, Unusable, read
 from discreet.server.learn.lesson import Block, Picture, Table
@@ -95,7 +98,6 @@ Get = Callable[..., httpx.Response]
 def get(app: FastAPI) -> Get:
     def fetch(path: str, params: Mapping[str, str] | None = None, cookie: str = "") -> httpx.Response:
         async def ask() -> httpx.Response:
-            app.state.__dict__["_state"].pop("lessons", None)  # of an event loop that is gone
             transport = httpx.ASGITransport(app=app)
             cookies = {COOKIE: cookie} if cookie else None
             async with httpx.AsyncClient(transport=transport, base_url="http://test", cookies=cookies) as client:
@@ -109,7 +111,7 @@ def get(app: FastAPI) -> Get:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages without their pictures, as where altair is not installed."""
-    monkeypatch.setattr(routes, "picture", lambda chart, alt: None)
+    monkeypatch.setattr(routes, "picture", lambda *_: None)
 
 
 def body_of(slug: str, **sent: str) -> list[Block]:
@@ -184,7 +186,7 @@ def demand_order(seen: Seen) -> None:
     levels = [int(tag[1]) for tag, _ in seen.tags if tag in ("h1", "h2", "h3", "h4")]
     assert levels[0] == 1
     assert levels.count(1) == 1
-    assert all(deeper <= level + 1 for level, deeper in zip(levels, levels[1:], strict=False))
+    assert all(deeper <= level + 1 for level, deeper in pairwise(levels))
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -197,7 +199,7 @@ def test_whatever_is_sent_a_page_opens_and_says_what_it_shows_instead(get: Get, 
     assert "<script>alert" not in response.text
     for field in fields:
         assert field.label in seen.text
-        assert f"Shown is {field.shown(field.read(field.default))}." in seen.text
+        assert f"Shown is {field.named(field.read(field.default))}." in seen.text
     demand_quiet(seen)
 
 
@@ -228,6 +230,26 @@ def test_all_readers_together_are_limited(get: Get) -> None:
     assert refused
     assert refused[0].json()["code"] == "rate-limited"
     assert "token" not in refused[0].json()["reason"]
+
+
+def test_lessons_leave_threads_for_others(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock, at_once = threading.Lock(), [0, 0]
+
+    def slow(*_: Any) -> None:
+        with lock:
+            at_once[0] += 1
+            at_once[1] = max(at_once)
+        time.sleep(0.05)
+        with lock:
+            at_once[0] -= 1
+
+    async def ask() -> list[httpx.Response]:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://test") as client:
+            return await asyncio.gather(*(client.get("/learn/nationality", timeout=120) for _ in range(6)))
+
+    monkeypatch.setattr(routes, "picture", slow)
+    assert {response.status_code for response in asyncio.run(ask())} == {200}
+    assert at_once[1] == routes.AT_ONCE < LIGHT
 
 
 def test_whoever_is_signed_in_sees_it(app: FastAPI, get: Get) -> None:
@@ -279,8 +301,9 @@ TWO_PERCENT = 0.02 * 0.75 / (0.02 * 0.75 + 0.98 * 0.25)
 LECTURES = [
     ("blue-eyes", {}, "scale of the noise, Δf/ε", (f"{1 / 0.1:g}", f"{1 / 0.1:g}")),
     ("blue-eyes", {"epsilon": "0.25", "people": "100"}, "scale of the noise, Δf/ε", ("10", "4")),
-    ("complaints", {"epsilon": "0.5"}, "noise", ("Lap(5/ε)", f"Lap({5 / 0.5:g})")),
-    ("complaints", {"epsilon": "0.5", "limit": "7"}, "noise", ("Lap(5/ε)", f"Lap({7 / 0.5:g})")),
+    ("complaints", {"epsilon": "0.5"}, "noise if everybody counts once", ("Lap(1/ε)", f"Lap({1 / 0.5:g})")),
+    ("complaints", {"epsilon": "0.5"}, "noise then", ("Lap(5/ε)", f"Lap({5 / 0.5:g})")),
+    ("complaints", {"epsilon": "0.5", "limit": "7"}, "noise then", ("Lap(5/ε)", f"Lap({7 / 0.5:g})")),
     (
         "randomised-response",
         {},
@@ -361,6 +384,23 @@ def test_the_chance_of_each_nationality() -> None:
         assert f"{100 * weight / sum(weights):#.3g}".rstrip("0").rstrip(".") + " %" in told
 
 
+@pytest.mark.parametrize("room", [1, 10, 100])
+def test_one_person_moves_no_probability_beyond_the_theorem(room: int) -> None:
+    """The ratios from the weights alone, in logarithms: at the largest room some probabilities are below a float's."""
+    scores = [room * each for each in (9, 8, 5, 4, 3, 1)]
+    with_, without = (_log_sum([each / 2 for each in those]) for those in (scores, [scores[0] - 1, *scores[1:]]))
+    expected = [math.exp(without - with_ + (0.5 if place == 0 else 0.0)) for place in range(len(scores))]
+    blocks = body_of("nationality", epsilon="1", room=str(room))
+    table = next(block for block in blocks if isinstance(block, Table) and block.columns[-1] == "ratio")
+    assert [float(row[-1]) for row in table.rows] == pytest.approx(expected, rel=5e-3)
+    assert all(math.exp(-1) <= ratio <= math.e for ratio in expected)
+
+
+def _log_sum(exponents: list[float]) -> float:
+    most = max(exponents)
+    return most + math.log(sum(math.exp(each - most) for each in exponents))
+
+
 def test_how_often_gaussian_noise_loses_more_than_epsilon() -> None:
     spread = float(Gaussian(epsilon=1, delta=0.01, sensitivity=losses.REACH).noise(Fraction(losses.REACH), 1).spread)
     z = np.arange(-2000, 2001)
@@ -392,7 +432,7 @@ def test_the_made_up_city_is_the_lectures() -> None:
     alone = sum(1 for count in _tallied(rows).values() if count == 1)
     assert figures_of("linkage")["unique by ZIP code, birth date, sex (003)"] == (
         "87 % of Americans",
-        f"{100 * alone / 54_000:.3g} %",
+        f"{100 * (alone / 54_000):.3g} %",
     )
 
 
@@ -460,7 +500,7 @@ LAPLACE = [
     ("hiv-histogram", {"epsilon": "0.2"}, {1 / Fraction("0.2")}),
     # half of ε for the sum about the middle, which a household moves by half the bound, half for the count
     ("zip-82414", {"epsilon": "0.5", "bound": "200000"}, {Fraction(100_000) / Fraction("0.25"), 1 / Fraction("0.25")}),
-    ("averaging", {"epsilon": "0.2", "budget": "0.5"}, {1 / Fraction("0.2")}),
+    ("averaging", {"epsilon": "0.2", "budget": "1"}, {1 / Fraction("0.2")}),
 ]
 
 

@@ -91,7 +91,7 @@ def test_the_demo_makes_tokens_that_end_with_it(tmp_path: Path) -> None:
         tokens = dict(process.stdout.readline().decode().split()[1:] for _ in range(4))
         assert list(tokens) == ["owner", "epidemiology", "finance", "auditor"]
         for who, token in tokens.items():
-            headers = {"authorization": f"Bearer {token}"}
+            headers = {"authorization": f"Bearer {token.rpartition('#')[2]}"}  # they are links to sign in with
             found = httpx.get(f"{url}/api/v1/datasets", headers=headers, trust_env=False).json()["datasets"]
             assert who in (found[0]["role"], found[0]["analyst"])
         assert not (tmp_path / "hospital.discreet" / "tokens.sqlite").exists()

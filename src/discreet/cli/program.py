@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import click
 
-from discreet import __version__
 from discreet.cli.failures import NobodyReads, ending
+from discreet.version import __version__
 
 COMMANDS: Final = {
     "demo": "discreet.cli.demo:demo",

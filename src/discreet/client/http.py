@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from discreet import __version__
 from discreet.client.problems import Unreachable, error_of
 from discreet.errors import Refused
+from discreet.version import __version__
 
 TRIES: Final = 5
 FIRST_PAUSE: Final = 0.2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 from discreet.client.http import Connection, Reply, demand_safe
 from discreet.client.problems import Unreachable
 from discreet.curator.answers import Answer, Preview
+from discreet.curator.asking import Asks
 from discreet.curator.calls import Call, written
 from discreet.curator.facts import Facts
 from discreet.curator.ibis_tables import is_expression, text_of
@@ -39,7 +40,7 @@ Progress = Callable[[Waiting | None], object]
 """Told while a question waits, and None when it does no longer."""
 
 
-class Remote:
+class Remote(Asks):
     """Asks one dataset of a server."""
 
     def __init__(self, connection: Connection, dataset: str, *, progress: Progress | None = None) -> None:
@@ -50,33 +51,11 @@ class Remote:
 
     # asking
 
-    def query(
-        self,
-        sql: Any,
-        *,
-        epsilon: Any = None,
-        rho: Any = None,
-        delta: Any = None,
-        error: Any = None,
-        confidence: Any = 0.95,
-        params: Mapping[str, object] | None = None,
-        analyst: str | None = None,
-        fresh: bool = False,
-        dialect: str | None = None,
-    ) -> Answer:
-        """Answer a question: noisy, with intervals, charged. Sent again after a broken connection, it is charged once.
+    def answer(self, call: Call) -> Answer:
+        """The answer to what a caller says. Sent again after a broken connection, it is charged once.
 
         Ctrl-C cancels it: what waits is not charged, what runs stays charged.
         """
-        return self.answer(
-            Call(
-                sql=sql, epsilon=epsilon, rho=rho, delta=delta, error=error, confidence=confidence,
-                params=params, analyst=analyst, fresh=fresh, dialect=dialect,
-            )
-        )  # fmt: skip
-
-    def answer(self, call: Call) -> Answer:
-        """The answer to what a caller says."""
         body = {**self._body(call), "fresh": call.fresh}
         headers = {"idempotency-key": SYSTEM.bytes(16).hex(), "prefer": f"respond-async, wait={SOON}"}
         ask = partial(self._connection.send, "POST", self._path("query"), json=body, headers=headers)
@@ -104,27 +83,6 @@ class Remote:
             if refused.code != "unknown-job":
                 raise
         return ask()
-
-    def preview(
-        self,
-        sql: Any,
-        *,
-        epsilon: Any = None,
-        rho: Any = None,
-        delta: Any = None,
-        error: Any = None,
-        confidence: Any = 0.95,
-        params: Mapping[str, object] | None = None,
-        analyst: str | None = None,
-        dialect: str | None = None,
-    ) -> Preview:
-        """What a question would cost and how exact its answer would be. Free: no data is read."""
-        return self.foresee(
-            Call(
-                sql=sql, epsilon=epsilon, rho=rho, delta=delta, error=error, confidence=confidence,
-                params=params, analyst=analyst, dialect=dialect,
-            )
-        )  # fmt: skip
 
     def foresee(self, call: Call) -> Preview:
         """The preview of what a caller says."""

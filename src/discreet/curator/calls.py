@@ -81,7 +81,9 @@ def _value(value: Any) -> Any:
         return int(value)
     if isinstance(value, Rational | Decimal):
         return {"number": str(value)}
-    return float(value) if isinstance(value, Real) else str(value)
+    if isinstance(value, Real):
+        return float(value)
+    raise Refused("syntax", "a value cannot be used", "pass numbers, texts, dates, True, False, None")
 
 
 def _number(text: str) -> Fraction:

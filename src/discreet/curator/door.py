@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
@@ -18,10 +17,11 @@ from discreet.accounting import Concentrated, Pure
 from discreet.accounting.rounding import float_up
 from discreet.curator.answers import Answer, Preview
 from discreet.curator.answers.showing import price_words
+from discreet.curator.asking import Asks
 from discreet.curator.calls import Call, recorded
 from discreet.curator.draw import OPEN, Door, Engine, draw
 from discreet.curator.facts import Facts
-from discreet.curator.foretold import averages, errors, words
+from discreet.curator.foretold import averages, errors, explained, words
 from discreet.curator.ibis_tables import is_expression, text_of
 from discreet.curator.kept import Drawn
 from discreet.curator.price import Price, buy
@@ -34,7 +34,7 @@ from discreet.engines.duckdb import DuckDB, Scratch
 from discreet.engines.problems import SourceError
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
 from discreet.ledger import Balance, Charge, Entry, Ledger, Portion, Repeated
-from discreet.policy import Kind, Policy, fingerprint, read
+from discreet.policy import Policy, fingerprint, read
 from discreet.sql.part import Part
 from discreet.sql.plan import Plan, plan
 
@@ -47,7 +47,7 @@ UNANSWERED: Final = "if it is still being answered, ask again later; else ask it
 UNREADABLE: Final = "the tables cannot be read; nothing was charged"
 
 
-class Curator:
+class Curator(Asks):
     """Answers questions about the tables of one policy. Many threads may share it; processes open their own."""
 
     def __init__(
@@ -74,33 +74,6 @@ class Curator:
 
     # asking
 
-    def query(
-        self,
-        sql: Any,
-        *,
-        epsilon: Any = None,
-        rho: Any = None,
-        delta: Any = None,
-        error: Any = None,
-        confidence: Any = 0.95,
-        params: Mapping[str, object] | None = None,
-        analyst: str | None = None,
-        fresh: bool = False,
-        dialect: str | None = None,
-    ) -> Answer:
-        """Answer a question, in SQL or as an ibis expression: noisy, with intervals, charged.
-
-        A kept answer of the same price or more is free.
-
-        `EXPLAIN PRIVACY SELECT …` gives its preview as a table, free.
-        """
-        return self.answer(
-            Call(
-                sql=sql, epsilon=epsilon, rho=rho, delta=delta, error=error, confidence=confidence,
-                params=params, analyst=analyst, fresh=fresh, dialect=dialect,
-            )
-        )  # fmt: skip
-
     def answer(self, call: Call) -> Answer:
         """The answer to what a caller says."""
         asked = self._ask(call)
@@ -121,7 +94,7 @@ class Curator:
     def _known(self, asked: Question, call: Call) -> Answer | None:
         analyst = call.analyst
         if asked.plan.explain:
-            return self._explained(asked, analyst)
+            return explained(self._preview(asked, analyst), self._nothing)
         if not isinstance(call.fresh, bool):
             raise Refused("price-invalid", "fresh is True or False", "leave it out to get a kept answer for nothing")
         if not asked.plan.releases:
@@ -184,27 +157,6 @@ class Curator:
         shown = ", ".join(f"{label} ± {half:.4g}" for label, half in found.items())
         return f", which buys {shown}" if shown else ""
 
-    def preview(
-        self,
-        sql: Any,
-        *,
-        epsilon: Any = None,
-        rho: Any = None,
-        delta: Any = None,
-        error: Any = None,
-        confidence: Any = 0.95,
-        params: Mapping[str, object] | None = None,
-        analyst: str | None = None,
-        dialect: str | None = None,
-    ) -> Preview:
-        """What a question would cost and how exact its answer would be. Free: no data is read."""
-        return self.foresee(
-            Call(
-                sql=sql, epsilon=epsilon, rho=rho, delta=delta, error=error, confidence=confidence,
-                params=params, analyst=analyst, dialect=dialect,
-            )
-        )  # fmt: skip
-
     def foresee(self, call: Call) -> Preview:
         """The preview of what a caller says."""
         asked = self._ask(call)
@@ -237,25 +189,6 @@ class Curator:
             remaining=self._ledger.remaining(analyst),
             guarantee=self._guarantee,
             more=self._ledger.carries(asked.loss, analyst, portion),
-        )
-
-    def _explained(self, asked: Question, analyst: str | None) -> Answer:
-        found = self._preview(asked, analyst)
-        return Answer(
-            question=found.question,
-            columns=["column", "error", "noise"],
-            rows=[(label, found.error.get(label), found.noise.get(label)) for label in found.columns],
-            intervals=[{} for _ in found.columns],
-            confidence=found.confidence,
-            loss=self._nothing,
-            price=found.loss,
-            cached=False,
-            receipt="",
-            remaining=found.remaining,
-            noise={},
-            notes=(*found.notes, "nothing was asked: this is what the answer would be like"),
-            guarantee=found.guarantee,
-            kinds={"column": Kind.TEXT, "error": Kind.NUMBER, "noise": Kind.TEXT},
         )
 
     # other ways to ask

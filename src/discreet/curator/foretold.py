@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
+from discreet.accounting import Concentrated, Pure
 from discreet.accounting.distributions import DiscreteLaplace, Noise
+from discreet.curator.answers import Answer, Preview
 from discreet.curator.intervals import Intervals, Noises, aggregates_in, missing
 from discreet.curator.results import aggregate_of, is_list, noisy_items
+from discreet.policy import Kind
 from discreet.sql.aggregates import Aggregate
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import Both, Mean, Recentred, Total, width
@@ -180,3 +183,23 @@ def _word(noise: Noise | None, step: Fraction, measure: str) -> str:
         return f"discrete Laplace noise of scale {float(noise.scale * step):.4g} on {measure}"
     sigma = float(noise.spread) ** 0.5 * float(step)
     return f"discrete Gaussian noise of σ {sigma:.4g} on {measure}"
+
+
+def explained(found: Preview, nothing: Pure | Concentrated) -> Answer:
+    """A preview as a table: what EXPLAIN PRIVACY gives."""
+    return Answer(
+        question=found.question,
+        columns=["column", "error", "noise"],
+        rows=[(label, found.error.get(label), found.noise.get(label)) for label in found.columns],
+        intervals=[{} for _ in found.columns],
+        confidence=found.confidence,
+        loss=nothing,
+        price=found.loss,
+        cached=False,
+        receipt="",
+        remaining=found.remaining,
+        noise={},
+        notes=(*found.notes, "nothing was asked: this is what the answer would be like"),
+        guarantee=found.guarantee,
+        kinds={"column": Kind.TEXT, "error": Kind.NUMBER, "noise": Kind.TEXT},
+    )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from discreet.ledger.charge import Charge
 from discreet.ledger.entries import Entry, Kept
 from discreet.ledger.grant import Amount, Balance, Grant
 from discreet.ledger.keys import Key, Repeated
-from discreet.ledger.ledger import OWNER, Charge, Ledger
+from discreet.ledger.ledger import OWNER, Ledger
 from discreet.ledger.portions import Portion
 from discreet.ledger.problems import LedgerDamaged, LedgerError
 from discreet.ledger.verify import Report, back_up, restore, verify

@@ -8,16 +8,15 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
 from typing import Final, NoReturn, Self
 
 from discreet.accounting import Concentrated, Loss, Pure
 from discreet.accounting.filters import Filter
 from discreet.errors import Refused
+from discreet.ledger.charge import Charge
 from discreet.ledger.codec import GENESIS, Amounts, Record, decode, encode, link, written
 from discreet.ledger.entries import Entry, Kept, entries, entry, kept, loss_of
 from discreet.ledger.files import Seal
@@ -27,7 +26,7 @@ from discreet.ledger.portions import Portion
 from discreet.ledger.problems import LedgerDamaged, LedgerError
 from discreet.ledger.state import State, granted_fields, plus
 from discreet.ledger.store import Row, Store
-from discreet.noise import SYSTEM, Bits
+from discreet.noise import SYSTEM
 
 OWNER: Final = "owner"
 """Who is written down where no analyst is named."""
@@ -375,55 +374,6 @@ class Ledger:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("an open ledger cannot be copied or pickled: open it again")
-
-
-@dataclass(slots=True, eq=False)
-class Charge:
-    """One charge. Entering it spends; it yields the bits to draw noise from; nothing gives it back."""
-
-    ledger: Ledger = field(repr=False)
-    loss: Loss
-    analyst: str
-    why: str
-    plan: str | None
-    data: int | None
-    portion: Portion | None = None
-    call: Record | None = None
-    key: Key | None = None
-    cost: Pure | Concentrated = field(default_factory=lambda: Pure(0))
-    """What was spent; nothing until it is."""
-    number: int = 0
-    digest: str = ""
-    settled: bool = False
-    paid: bool = False
-    refusal: BaseException | None = None
-    unused: threading.Lock = field(default_factory=threading.Lock, repr=False)
-
-    def __enter__(self) -> Bits:
-        if not self.unused.acquire(blocking=False):
-            raise LedgerError("this charge was used already", "charge again: every release has a price")
-        self.ledger._spend(self)
-        return SYSTEM
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """No refund, whatever happened."""
-
-    @property
-    def receipt(self) -> str:
-        """Proof that the ledger once held this charge: a rolled-back ledger does not match it."""
-        self._demand_paid()
-        return f"{self.number}:{self.digest}"
-
-    def keep(self, answer: bytes) -> None:
-        """Put the answer beside its charge, so that the same question can be answered again for nothing."""
-        self._demand_paid()
-        self.ledger._keep(self, answer)
-
-    def _demand_paid(self) -> None:
-        if not self.paid:
-            raise LedgerError("nothing was charged here", "enter the charge first")
 
 
 def _largest(fits: Callable[[int], bool]) -> int | None:

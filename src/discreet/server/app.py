@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from discreet import __version__
 from discreet.errors import QueryFailed, Refused
 from discreet.ledger import LedgerError
 from discreet.server import schemas
@@ -31,6 +30,7 @@ from discreet.server.metrics import Metrics
 from discreet.server.pages.site import install
 from discreet.server.problems import MEDIA, Problem, respond
 from discreet.server.queue import Queue
+from discreet.version import __version__
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]", "::1")
 TOLD: Final = "Ask questions of private data; get answers that provably say almost nothing about any one person."

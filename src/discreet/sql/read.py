@@ -55,7 +55,7 @@ def statement(text: object, dialect: str | None = None, params: Mapping[str, obj
     tokens, options = without_clause(_tokens(asked, language))
     tree = _parsed(with_bounds_outside(tokens), asked, language)
     _measure(tree)
-    return Statement(_filled(tree, params), options, explain is not None)
+    return Statement(_filled(_positive(tree), params), options, explain is not None)
 
 
 def _parsed(tokens: list[Token], text: str, language: str) -> exp.Query:
@@ -73,6 +73,15 @@ def _parsed(tokens: list[Token], text: str, language: str) -> exp.Query:
     tree = statements[0]
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Table):
         raise Refused("statement-not-allowed", "only SELECT is answered", "write one SELECT")
+    return tree
+
+
+def _positive(tree: exp.Query) -> exp.Query:
+    """NOT LIKE as NOT (… LIKE …): sqlglot writes it as a mark on LIKE, which is easily overlooked."""
+    for node in list(tree.find_all(exp.Like, exp.ILike)):
+        if node.args.get("negate"):
+            node.set("negate", None)
+            node.replace(exp.Not(this=exp.Paren(this=node.copy())))
     return tree
 
 
@@ -102,10 +111,9 @@ def _literal(value: object) -> Any:
         exact = number(value, "a parameter")
     except (TypeError, ValueError):
         raise Refused("syntax", "a parameter cannot be used", "pass numbers, texts, dates, True, False, None") from None
-    sign = exp.Neg if exact < 0 else exp.Paren
     whole = exact.denominator == 1 and not isinstance(value, float)
-    written = str(abs(int(exact))) if whole else repr(float(abs(exact)))
-    return sign(this=exp.Literal.number(written))
+    written = exp.Literal.number(str(abs(int(exact))) if whole else repr(float(abs(exact))))
+    return exp.Neg(this=written) if exact < 0 else written
 
 
 def _check_letters(text: str) -> None:

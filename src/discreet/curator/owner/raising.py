@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -36,7 +37,10 @@ def grant_more(policy: Policy, epsilon: float, reason: str) -> Grant:
         raise Refused("policy", "the policy file cannot be changed here", BY_HAND) from None
     if replace(raised, budget=policy.budget) != policy or raised.budget.epsilon != wanted:
         raise Refused("policy", "the policy file is not what is served", "restart the server, and raise it then")
-    _write(policy.path, changed.encode())
+    try:
+        _write(policy.path, changed.encode())
+    except OSError as wrong:
+        raise Refused("policy", f"the policy file cannot be written here: {wrong.strerror}", BY_HAND) from None
     try:
         return raise_budget(raised, reason)
     except BaseException:
@@ -54,15 +58,19 @@ def _changed(text: str, epsilon: float) -> str:
 
 def _write(path: Path, content: bytes) -> None:
     """All of it or nothing, with the rights that the file had."""
-    mode = path.stat().st_mode
+    path = path.resolve()
+    known = path.stat()
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, mode & 0o777)
-        os.replace(name, path.resolve())
+        if (known.st_uid, known.st_gid) != (os.geteuid(), os.getegid()):
+            with suppress(PermissionError):
+                os.chown(name, known.st_uid, known.st_gid)
+        os.chmod(name, known.st_mode & 0o777)
+        os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

@@ -19,7 +19,7 @@ from discreet.policy.read import parse
 from discreet.server.learn.drawing import OPEN, OTHER, PRIVATE, WIDTH, altair, chart_of, finished, palette, truth_level
 from discreet.server.learn.fields import Slider, Values, epsilon
 from discreet.server.learn.lesson import Body, Figure, Figures, Lesson, Note, Picture, Sketch, Words, compared
-from discreet.server.learn.writing import count, digits
+from discreet.server.learn.writing import count, digits, numbered
 
 PEOPLE, SMOKERS = 500, 137
 QUESTION: Final = "SELECT COUNT(*) AS n FROM people WHERE smokes = 'yes'"
@@ -72,8 +72,7 @@ def _until_refused(curator: Curator, price: float) -> Asked:
 
 
 def _body(values: Values) -> Body:
-    price, many = values["epsilon"], values["times"]
-    budget = max(values["budget"], price)  # below one price nothing at all could be asked
+    price, many, budget = values["epsilon"], values["times"], values["budget"]
     mechanism = Laplace(epsilon=price, sensitivity=1)
     # a vector is not what this is charged as: each number of it has the noise of one answer, which is what counts here
     open_means = _means(mechanism.release(np.full(many, SMOKERS)))
@@ -83,8 +82,9 @@ def _body(values: Values) -> Body:
         Picture(
             lambda: _chart(open_means, fresh_means, told.kept, many),
             f"The average of all answers so far against the number of questions. Without a ledger it closes in on the "
-            f"true {SMOKERS} and ends at {digits(open_means[-1], 4)}. With one it stops after {len(told.fresh)} "
-            f"answers at {digits(fresh_means[-1], 4)}, and the kept answer stays at {told.kept} for ever.",
+            f"true {SMOKERS} and ends at {digits(open_means[-1], 4)}. With one it stops after "
+            f"{numbered(len(told.fresh), 'answer')} at {digits(fresh_means[-1], 4)}, and the kept answer stays at "
+            f"{told.kept} for ever.",
         ),
         Figures(
             (
@@ -94,7 +94,7 @@ def _body(values: Values) -> Body:
                 Figure(f"{told.kept}, {told.kept_again}", "the same question twice more: kept, free"),
             )
         ),
-        Note(f"The curator's own words after {len(told.fresh)} answers: {told.refusal}"),
+        Note(f"The curator's own words after {numbered(len(told.fresh), 'answer')}: {told.refusal}"),
     )
     figures = compared(
         "003",
@@ -131,7 +131,7 @@ def _chart(open_means: list[float], fresh_means: list[float], kept: int, many: i
     records += [{"question": n, "mean": kept, "kind": KEPT} for n in (1, max(many, 2))]
     x = alt.X("question:Q", title="questions asked", scale=alt.Scale(type="log", nice=False))
     x = x.axis(values=[1, 10, 100, 1000], format="~s")
-    y = alt.Y("mean:Q", title="average of the answers so far", scale=alt.Scale(zero=False))
+    y = alt.Y("mean:Q", title="average of the answers so far", scale=alt.Scale(zero=False, padding=14))
     colours = {OPENLY: OPEN, FRESH: PRIVATE, KEPT: OTHER}
     base = chart_of(records).encode(x=x, y=y, color=palette("kind", colours))
     stop = chart_of([{"question": len(fresh_means), "mean": fresh_means[-1]}])
@@ -162,7 +162,7 @@ LESSON: Final = Lesson(
     fields=(
         Slider("times", "Questions without a ledger", "10", "2000", "10", "1000"),
         epsilon("0.1", low="0.1", high="1", step="0.05", label="ε of each question"),
-        Slider("budget", "Budget ε of the ledger", "0.5", "4", "0.5", "1"),
+        Slider("budget", "Budget ε of the ledger", "1", "4", "0.5", "1"),
     ),
     body=_body,
     sketch=Sketch(

@@ -181,7 +181,7 @@ LESSON: Final = Lesson(
     title="Your own two coins",
     lectures=("003", "002"),
     teaser="Flip twice, answer, and see how little your answer gives away.",
-    shows="With two coins you can answer an awkward question, and whoever reads your answer learns next to nothing.",
+    shows="With two coins you can answer an awkward question, and whoever reads your answer learns little.",
     fields=(
         Choice("truth", "Did you dodge your taxes?", ANSWERS, "no"),
         Choice("first", "Your first coin", SIDES, "tails"),

@@ -56,10 +56,9 @@ def _body(values: Values) -> Body:
     )
     figures = compared(
         "004",
-        ("a person counts at most", "1", "1"),
-        ("noise", "Lap(1/ε)", f"Lap({digits(float(one.scale))})"),
+        ("noise if everybody counts once", "Lap(1/ε)", f"Lap({digits(float(one.scale))})"),
         ("someone very unhappy counts", str(LECTURE), str(limit)),
-        ("noise", "Lap(5/ε)", f"Lap({digits(float(many.scale))})"),
+        ("noise then", "Lap(5/ε)", f"Lap({digits(float(many.scale))})"),
         ("mean squared error, 2·Δ²/ε² (lecture 001)", "50/ε²", digits(many.variance(), 4)),
     )
     more = (
@@ -95,7 +94,8 @@ def _noises(one: Laplace, many: Laplace, limit: int) -> Any:
     noises = {name: (0, mechanism) for name, mechanism in zip(names, (one, many), strict=False)}
     reach = max(3, math.ceil(4 * float(many.scale)))
     drawn = heaps(noises, reach, names, title="error of the count").properties(width=WIDTH - 40, height=190)
-    return finished(drawn, f"{limit} times the reach, {limit} times the noise")
+    title = "Everybody counts once" if limit == 1 else f"{limit} times the reach, {limit} times the noise"
+    return finished(drawn, title)
 
 
 def _limits(epsilon_: float, limit: int) -> Any:

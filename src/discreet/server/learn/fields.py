@@ -45,6 +45,8 @@ class Slider:
         """The number as the form holds it."""
         return f"{value:.10g}"
 
+    named = shown
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -64,6 +66,10 @@ class Choice:
 
     def shown(self, value: Any) -> str:
         return str(value)
+
+    def named(self, value: Any) -> str:
+        """The answer as readers see it."""
+        return self.options[value]
 
 
 Field = Slider | Choice
@@ -87,7 +93,7 @@ def read(fields: tuple[Field, ...], sent: Mapping[str, str]) -> Reading:
             values[field.name] = field.read(sent.get(field.name, field.default))
         except Unusable as wrong:
             values[field.name] = field.read(field.default)
-            notes.append(f"{wrong}. Shown is {field.shown(values[field.name])}.")
+            notes.append(f"{wrong}. Shown is {field.named(values[field.name])}.")
     return Reading(values, tuple(notes))
 
 

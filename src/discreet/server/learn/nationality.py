@@ -22,14 +22,14 @@ def _body(values: Values) -> Body:
     mechanism = Exponential(epsilon=values["epsilon"], sensitivity=1, monotone=values["method"] == "counts")
     scores = [people * times for people in ROOM.values()]
     names = list(ROOM)
-    chances = mechanism.probabilities(scores)
+    chances = mechanism.probabilities(scores).tolist()
     chosen = names[mechanism.choose(scores)]
     without = [score - (place == 0) for place, score in enumerate(scores)]
-    others = mechanism.probabilities(without)
+    others = mechanism.probabilities(without).tolist()
     short = mechanism.error(0.95, candidates=len(names))
     glance = (
         Picture(
-            lambda: _chart(scores, chances.tolist(), chosen),
+            lambda: _chart(scores, chances, chosen),
             f"A bar for each nationality: how likely it is to be the answer. {names[0]} has {percent(chances[0])}, "
             f"{names[-1]} {percent(chances[-1])}. This time {chosen} was chosen.",
         ),
@@ -43,7 +43,8 @@ def _body(values: Values) -> Body:
         ),
     )
     weight = 1 if mechanism.monotone else 2
-    ratios = [max(a / b, b / a) for a, b in zip(chances.tolist(), others.tolist(), strict=True) if a > 0 < b]
+    # whoever keeps all their people moves by the sum of all weights alone: the same ratio for all of them
+    ratios = [chances[0] / others[0], *[chances[1] / others[1]] * (len(names) - 1)]
     figures = compared(
         "001",
         ("score u", "people of that nationality", "people of that nationality"),
@@ -62,13 +63,14 @@ def _body(values: Values) -> Body:
             f"Probabilities with everybody, and without one of the {names[0]} people",
             ("", "people", "with everybody", "without one", "ratio"),
             tuple(
-                (name, count(score), percent(with_), percent(less), digits(with_ / less if less else 1.0))
-                for name, score, with_, less in zip(names, scores, chances.tolist(), others.tolist(), strict=True)
+                (name, count(score), _shown(with_), _shown(less), digits(ratio))
+                for name, score, with_, less, ratio in zip(names, scores, chances, others, ratios, strict=True)
             ),
         ),
         Words(
-            f"No ratio is beyond e^ε = {digits(math.exp(values['epsilon']))}; here the largest is "
-            f"{digits(max(ratios, default=1.0))}. So the choice hardly tells whether one person was in the room."
+            f"No ratio is beyond e^ε = {digits(math.exp(values['epsilon']))}, up or down; the farthest here is "
+            f"{digits(max(ratios[0], 1 / ratios[1]))}-fold. The smaller ε is, the less a choice tells whether one "
+            "person was in the room."
         ),
         Words(
             "Noise on a name makes no sense, so the name itself is drawn at random: good answers often, bad ones "
@@ -78,10 +80,15 @@ def _body(values: Values) -> Body:
     return Body(glance, figures, more)
 
 
+def _shown(chance: float) -> str:
+    """A probability; the smallest are beyond what a float holds, and yet not nothing."""
+    return percent(chance) if chance else "below 10⁻³⁰⁰ %"
+
+
 def _chart(scores: list[int], chances: list[float], chosen: str) -> Any:
     alt = altair()
     records = [
-        {"name": name, "label": f"{name} ({count(score)})", "chance": chance, "shown": percent(chance)}
+        {"name": name, "label": f"{name} ({count(score)})", "chance": chance, "shown": _shown(chance)}
         for name, score, chance in zip(ROOM, scores, chances, strict=True)
     ]
     labels = [record["label"] for record in records]

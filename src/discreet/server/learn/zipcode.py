@@ -66,8 +66,8 @@ def _body(values: Values) -> Body:
     glance = (
         Picture(
             lambda: _chart(seen),
-            f"Mean income of five places. Published exactly, {LABELS[where]} has {count(found.exact)} dollars and "
-            f"sticks out, {digits(found.exact / before)} times as much as without one house. Published privately it is "
+            f"Mean income of five places. Published exactly, {LABELS[where]} has {count(found.exact)} dollars, "
+            f"{digits(found.exact / before)} times as much as without one house. Published privately it is "
             f"{count(found.private.value)} dollars.",
         ),
         Figures(

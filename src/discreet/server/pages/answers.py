@@ -23,11 +23,6 @@ MOST_DRAWN: Final = 60
 """Rows beyond which a picture says less than the table."""
 
 
-@router.get("/{number}")
-async def answer_page(stay: Anybody, number: Number) -> Response:
-    return stay.show("answer.html", here="answer", **await stay.guest.house.desk.light(_context, stay, number))
-
-
 def _context(stay: Stay, number: int) -> dict[str, Any]:
     answer, entry = recalled(stay.visit, number), entry_of(stay.visit, number)
     url = str(stay.guest.request.base_url).rstrip("/")
@@ -74,6 +69,12 @@ async def chart_json(stay: Anybody, number: Number) -> Response:
     except ImportError:
         raise Refused("no-pictures", "altair is not installed here", "pip install 'discreet[plot]'") from None
     return told(spec, 200, **_named(f"{stay.name}-{number}.vl.json"))
+
+
+@router.get("/{number}")
+async def answer_page(stay: Anybody, number: Number) -> Response:
+    """Below the others: its address would match theirs."""
+    return stay.show("answer.html", here="answer", **await stay.guest.house.desk.light(_context, stay, number))
 
 
 def _named(name: str) -> dict[str, str]:

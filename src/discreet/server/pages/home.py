@@ -101,7 +101,8 @@ async def sign_in(request: Request) -> Response:
         refusal = Refused("unauthorized", "the token is unknown, expired or revoked", "ask the owner for another")
         return _sign_in(back, problem_of(refusal).document(), 401)
     response = RedirectResponse(back, 303)
-    sessions(request).begin(token, response, secure=request.url.scheme == "https")
+    is_encrypted = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
+    sessions(request).begin(token, response, secure=is_encrypted)
     return response
 
 
@@ -134,6 +135,6 @@ def _inside(back: str) -> str:
 
 def _demand_same_origin(request: Request) -> None:
     """Others must not sign people in with a token of theirs."""
-    origin = request.headers.get("origin")
-    if origin not in (None, "null") and origin != f"{request.url.scheme}://{request.headers.get('host')}":
+    origin = request.headers.get("origin")  # its scheme is not ours where a proxy encrypts
+    if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
         raise Refused("forged-form", "this form does not come from our own page", "open the page again and repeat it")

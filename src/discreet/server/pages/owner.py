@@ -108,7 +108,7 @@ def _wanted(stay: Stay, form: dict[str, str]) -> tuple[Role, str | None, datetim
     holder, days = form.get("holder", ""), form.get("days", "").strip()
     expires = None
     if days:
-        if not (days.isdecimal() and 0 < int(days[:6]) <= MOST_DAYS):
+        if not (days.isdecimal() and len(days) <= 6 and 0 < int(days) <= MOST_DAYS):
             raise Refused("body-invalid", "days are a whole number", f"write 1 to {MOST_DAYS}, or nothing")
         expires = datetime.now(UTC) + timedelta(days=int(days))
     kind, _, analyst = holder.partition(":")

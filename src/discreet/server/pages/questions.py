@@ -205,7 +205,8 @@ async def ask(stay: Asking) -> Response:
         return await _refused(stay, written, refused)
     if isinstance(found, Answer):
         return await _arrived(stay, written, found)
-    await desk.wait(found, SOON)
+    if await desk.wait(found, SOON) and isinstance(failure := found.result.exception(), ANSWERABLE):
+        return await _refused(stay, written, failure)
     return RedirectResponse(f"{stay.path}/jobs/{found.id}", 303)
 
 

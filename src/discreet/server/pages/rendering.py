@@ -20,7 +20,13 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
-STATIC: Final = {"style.css": "text/css; charset=utf-8", "script.js": "text/javascript; charset=utf-8"}
+HEADERS: Final = {"content-security-policy": POLICY, "referrer-policy": "same-origin"}
+"""Our own forms say where they come from: with `no-referrer` browsers would send `null` as their origin."""
+STATIC: Final = {
+    "style.css": "text/css; charset=utf-8",
+    "script.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
 """The files that pages load, and nothing else is served."""
 _LIGHT: Final = THEMES["light"]
 _INKS: Final = {
@@ -29,12 +35,15 @@ _INKS: Final = {
     _LIGHT.grid: ("currentColor", "0.12"),
 }
 """What a chart draws in the theme's inks is drawn in the page's, so that one picture does for light and dark."""
+_TAG: Final = re.compile(r'<[a-z](?:[^"<>]|"[^"]*")*>')
+_SPOKEN: Final = re.compile(r' (?:aria-label|aria-roledescription|role)="[^"]*"')
+"""What is said of each part: the alternative text says it all. Labels may look like it, so tags only."""
 
 
 def page(template: str, context: Mapping[str, Any], status: int = 200) -> HTMLResponse:
     """A page, which may load our own files only."""
     text = environment().get_template(template).render(context)
-    return HTMLResponse(text, status, {"content-security-policy": POLICY})
+    return HTMLResponse(text, status, HEADERS)
 
 
 @cache
@@ -80,5 +89,5 @@ def inked(svg: str, alt: str) -> str:
             more = "" if opacity == "1" else f' {what}-opacity="{opacity}"'
             svg = svg.replace(f'{what}="{colour}"', f'{what}="{ink}"{more}')
     label = escape(alt)
-    svg = re.sub(r' (?:aria-label|aria-roledescription|role)="[^"]*"', "", svg)
+    svg = _TAG.sub(lambda tag: _SPOKEN.sub("", tag[0]), svg)
     return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)

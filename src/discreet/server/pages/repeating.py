@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
+from keyword import iskeyword
 from typing import Any
 
 
@@ -22,7 +23,7 @@ def python_code(url: str, dataset: str, sql: str, call: Mapping[str, Any]) -> st
     imports = sorted(name for kind, name in kinds.items() if f'{{"{kind}": "' in written)
     exact = ["from fractions import Fraction"] if '{"number": "' in written else []
     dates = [f"from datetime import {', '.join(imports)}"] if imports else []
-    name = dataset if dataset.isidentifier() else "dataset"
+    name = dataset if dataset.isidentifier() and not iskeyword(dataset) else "dataset"
     is_plain = "\n" in sql and '"""' not in sql and "\\" not in sql and not sql.endswith('"')
     text = f'"""{sql}"""' if is_plain else json.dumps(sql, ensure_ascii=False)
     settings = "".join(f", {each}={_python(value)}" for each, value in call.items())

@@ -88,19 +88,55 @@ const enter = () => {
 enter();
 addEventListener("hashchange", enter);
 
-/* learn: sliders show their number, and a form sends itself when a slider is released. */
+// What is still going on is looked at again and again, and changes in its place.
+const lookAgain = (old) => setTimeout(async () => {
+  try {
+    const response = await fetch(old.dataset.at || location.href, { credentials: "same-origin" });
+    const found = new DOMParser().parseFromString(await response.text(), "text/html").getElementById(old.id);
+    if (!found) return location.replace(response.url);
+    if (found.innerHTML !== old.innerHTML) old.innerHTML = found.innerHTML;
+    if (!found.dataset.lookAgain) return;
+  } catch {
+    // the next time, perhaps
+  }
+  lookAgain(old);
+}, 1000 * Number(old.dataset.lookAgain));
+document.querySelectorAll("[data-look-again]").forEach(lookAgain);
+
+/* learn: sliders show their number, and a page redraws itself when something was changed; the form keeps the focus. */
 const lesson = document.querySelector("form[data-live]");
 if (lesson) {
-  let due;
+  const whole = lesson.closest(".lesson");
+  let due, latest = 0;
+  const redraw = async () => {
+    const turn = ++latest, url = `${lesson.action}?${new URLSearchParams(new FormData(lesson))}`;
+    whole.classList.add("waiting");
+    try {
+      const response = await fetch(url, { credentials: "same-origin" });
+      const text = await response.text();
+      if (turn !== latest) return;
+      const fresh = new DOMParser().parseFromString(text, "text/html").querySelectorAll("[data-part]");
+      const parts = document.querySelectorAll("[data-part]");
+      if (!response.ok || fresh.length !== parts.length) throw new Error("not the same page");
+      parts.forEach((part, place) => part.replaceWith(fresh[place]));
+      history.replaceState(null, "", url);
+      whole.classList.remove("waiting");
+    } catch {
+      if (turn === latest) lesson.submit();
+    }
+  };
   lesson.addEventListener("input", (event) => {
     const output = lesson.querySelector(`output[for="${event.target.id}"]`);
     if (output) output.textContent = event.target.value;
   });
   lesson.addEventListener("change", () => {
     clearTimeout(due);
-    due = setTimeout(() => lesson.requestSubmit(), 400);
+    due = setTimeout(redraw, 300);
   });
-  lesson.addEventListener("submit", () => lesson.closest(".lesson").classList.add("waiting"));
-  addEventListener("pageshow", () => lesson.closest(".lesson").classList.remove("waiting"));
+  lesson.addEventListener("submit", (event) => {
+    event.preventDefault();
+    clearTimeout(due);
+    redraw();
+  });
 }
 /* end of learn */

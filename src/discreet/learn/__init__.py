@@ -1,0 +1,18 @@
+"""Private estimators with scikit-learn's interface: `fit` is charged first, and what it learned may be published.
+
+>>> from discreet.learn import KMeans
+>>> KMeans(3, bounds=([0, 0], [110, 5000]), epsilon=0.5).loss_for(2)
+Pure(epsilon=0.5)
+"""
+
+try:
+    import sklearn as _
+except ModuleNotFoundError:
+    raise ModuleNotFoundError("discreet.learn needs scikit-learn: install discreet[learn]") from None
+
+from discreet.learn.bayes import CategoricalNB, GaussianNB
+from discreet.learn.core import Estimator
+from discreet.learn.kmeans import KMeans
+from discreet.learn.scalers import MinMaxScaler, StandardScaler
+
+__all__ = ["CategoricalNB", "Estimator", "GaussianNB", "KMeans", "MinMaxScaler", "StandardScaler"]

@@ -1,0 +1,269 @@
+"""Naïve Bayes: classes from counts (categories) or from means and variances (numbers)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from discreet.accounting.losses import Reach
+from discreet.errors import Refused
+from discreet.exact import Number, positive, whole
+from discreet.learn.box import Box, Floats
+from discreet.learn.core import Estimator
+from discreet.learn.labels import Array, Labels
+from discreet.learn.moments import moments
+from discreet.learn.price import Allowance
+from discreet.learn.simplex import projected
+from discreet.mechanisms.arrays import Integers
+
+
+class _Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
+    """Predicts by the logarithms of joint probabilities."""
+
+    classes_: Array
+    class_log_prior_: Floats
+
+    def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: N803
+        rows, labels = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(labels)
+        return rows, _same_kind(labels, Labels.read(self.classes, "classes"))
+
+    def predict(self, X: Any) -> Array:  # noqa: N803
+        """The likeliest class of each row."""
+        check_is_fitted(self)
+        found: Array = self.classes_[np.argmax(self._joint(self._again(X)), axis=1)]
+        return found
+
+    def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
+        """The logarithms of the probabilities of the classes, in the order of `classes_`."""
+        check_is_fitted(self)
+        joint = self._joint(self._again(X))
+        above = joint - joint.max(axis=1, keepdims=True)
+        found: Floats = above - np.log(np.exp(above).sum(axis=1, keepdims=True))
+        return found
+
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
+        """The probabilities of the classes, in the order of `classes_`."""
+        return np.exp(self.predict_log_proba(X))
+
+    def _joint(self, rows: Array) -> Floats:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class _NumberFacts:
+    classes: Labels
+    box: Box
+
+
+class GaussianNB(_Classifier):
+    """Features that are normal in each class, from one release of all counts, sums and sums of squares.
+
+    Theorem  The declared loss. Proof: one vector with the reach of `discreet.learn.moments.reach`; a row is in one
+             class at most, so the other classes do not move; the rest is post-processing.
+
+    Variances are pulled towards those of all classes together where the noise hides what tells them apart. Rows whose
+    label is not among `classes` are not counted.
+
+    >>> model = GaussianNB(bounds=([0, 0], [110, 5000]), classes=["no", "yes"], epsilon=1)
+    >>> model.loss_for(2)
+    Pure(epsilon=1)
+    """
+
+    def __init__(
+        self,
+        *,
+        bounds: Any = None,
+        classes: Any = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        var_smoothing: float = 1e-4,
+        ledger: Any = None,
+    ) -> None:
+        self.bounds = bounds
+        self.classes = classes
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.var_smoothing = var_smoothing
+        self.ledger = ledger
+
+    def _facts(self, width: int | None) -> _NumberFacts:
+        positive(self.var_smoothing, "var_smoothing")
+        return _NumberFacts(Labels.read(self.classes, "classes"), Box.read(self.bounds, width))
+
+    def _learn(self, exact: Array, labels: Array | None, facts: _NumberFacts, allowance: Allowance) -> None:
+        assert labels is not None
+        found = moments(exact, facts.classes.places(labels), facts.classes.count, facts.box, allowance)
+        self.classes_ = facts.classes.values
+        self.class_count_ = found.counts
+        self.class_log_prior_ = np.log(found.counts / found.counts.sum())
+        self.theta_ = facts.box.points(found.means)
+        self.low_, self.high_ = facts.box.low, facts.box.high
+        self.var_ = _steadied(found.counts, found.variances, found.blur, self.var_smoothing) * facts.box.half**2
+
+    def _joint(self, rows: Array) -> Floats:
+        held = np.clip(rows, self.low_, self.high_)[:, None, :]
+        logs = -0.5 * (np.log(2 * math.pi * self.var_) + (held - self.theta_) ** 2 / self.var_).sum(axis=2)
+        found: Floats = logs + self.class_log_prior_
+        return found
+
+
+def _steadied(counts: Floats, variances: Floats, blur: Floats, smoothing: float) -> Floats:
+    """Variances with less noise in them: each is mixed with that of all classes, the more so the noisier it is."""
+    shared = counts @ variances / counts.sum()
+    trust = shared**2 / (shared**2 + blur**2)
+    mixed = trust * variances + (1 - trust) * shared
+    found: Floats = np.maximum(mixed, np.maximum(smoothing, np.minimum(blur / 2, shared)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _CategoryFacts:
+    classes: Labels
+    categories: tuple[Labels, ...]
+
+    @property
+    def most(self) -> int:
+        return max((labels.count for labels in self.categories), default=1)
+
+
+class CategoricalNB(_Classifier):
+    """Features with few values, from one release of how often each occurs in each class.
+
+    Theorem  Laplace noise of scale D/ε on each count is ε-DP, Gaussian noise of variance D/(2ρ) is ρ-zCDP.
+    Proof    A row is in one cell of each of the D tables (class, value): adding it moves at most D counts by 1, so
+             l1 ≤ D and l2² ≤ D. The class prior is post-processing: each table's rows add up to the classes, and the
+             mean over the tables has 1/D of the variance.
+    Source   Vaidya, Shafiq, Basu & Hong 2013.
+
+    `categories` is a list with the values of each feature; a number m stands for the values 0 … m − 1, alone for those
+    of every feature. Values that are not among them are not counted, nor are rows with other labels.
+
+    >>> CategoricalNB(classes=[0, 1], categories=[["F", "M"], 4], epsilon=0.1).loss_for(2)
+    Pure(epsilon=0.1)
+    """
+
+    def __init__(
+        self,
+        *,
+        categories: Any = None,
+        classes: Any = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        alpha: float = 1.0,
+        ledger: Any = None,
+    ) -> None:
+        self.categories = categories
+        self.classes = classes
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.alpha = alpha
+        self.ledger = ledger
+
+    def _facts(self, width: int | None) -> _CategoryFacts:
+        positive(self.alpha, "alpha")
+        return _CategoryFacts(Labels.read(self.classes, "classes"), _categories(self.categories, width))
+
+    def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: N803
+        rows, labels = validate_data(self, X, y, dtype=self._dtype(), ensure_all_finite=True)
+        check_classification_targets(labels)
+        return rows, _same_kind(labels, Labels.read(self.classes, "classes"))
+
+    def _again(self, X: Any) -> Array:  # noqa: N803
+        found: Array = validate_data(self, X, dtype=self._dtype(), reset=False)
+        return found
+
+    def _dtype(self) -> Any:
+        """Numbers where all values are numbers; else as they come."""
+        known = getattr(self, "categories_", None)
+        tables = [Labels(values) for values in known] if known is not None else _categories(self.categories, None)
+        return np.float64 if all(labels.numeric for labels in tables) else object
+
+    def _learn(self, exact: Array, labels: Array | None, facts: _CategoryFacts, allowance: Allowance) -> None:
+        assert labels is not None
+        width = len(facts.categories)
+        counts = _counts(exact, facts.classes.places(labels), facts)
+        held = np.concatenate([np.full(labels.count, place) for place, labels in enumerate(facts.categories)])
+        noisy = allowance.release(counts, Reach(Fraction(width), Fraction(width))).astype(np.float64)
+        tables = [noisy[:, held == place] for place in range(width)]
+        prior = np.maximum(np.mean([table.sum(axis=1) for table in tables], axis=0), 1)
+        self.classes_ = facts.classes.values
+        self.categories_ = [labels.values for labels in facts.categories]
+        self.class_count_ = prior
+        self.class_log_prior_ = np.log(prior / prior.sum())
+        self.category_count_ = [projected(table, prior) for table in tables]
+        self.feature_log_prob_ = [_smoothed(table, self.alpha) for table in self.category_count_]
+
+    def _joint(self, rows: Array) -> Floats:
+        found = np.tile(self.class_log_prior_, (len(rows), 1))
+        for column, values, logs in zip(rows.T, self.categories_, self.feature_log_prob_, strict=True):
+            places = Labels(values).places(column)
+            # a value that nobody declared says nothing about the class
+            found += np.where((places >= 0)[:, None], logs.T[places], 0)
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _counts(exact: Array, classes: Integers, facts: _CategoryFacts) -> Integers:
+    """How often each value of each feature occurs in each class: a row for each class, the features side by side."""
+    tables = []
+    for column, labels in zip(exact.T, facts.categories, strict=True):
+        places = labels.places(column)
+        inside = (places >= 0) & (classes >= 0)
+        cells = np.where(inside, classes * labels.count + places, facts.classes.count * labels.count)
+        found = np.bincount(cells, minlength=facts.classes.count * labels.count + 1)[:-1]
+        tables.append(found.reshape(facts.classes.count, labels.count))
+    return np.hstack(tables).astype(np.int64)
+
+
+def _smoothed(table: Floats, alpha: float) -> Floats:
+    found: Floats = np.log((table + alpha) / (table + alpha).sum(axis=1, keepdims=True))
+    return found
+
+
+def _categories(given: object, width: int | None) -> tuple[Labels, ...]:
+    """The values of every feature."""
+    if given is None:
+        raise Refused(
+            "undeclared-categories",
+            "categories is missing, and the data must not say it",
+            "pass categories=[…] with the list of values of each feature, or with how many there are",
+        )
+    if isinstance(given, (int, np.integer)):
+        return (_values(given),) * (1 if width is None else width)
+    if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, np.ndarray)) or not len(given):
+        raise TypeError("categories must be a number, or a list with the values of each feature")
+    if width is not None and len(given) != width:
+        raise ValueError(f"categories must be given for each of the {width} features, not for {len(given)}")
+    return tuple(_values(each) for each in given)
+
+
+def _values(given: object) -> Labels:
+    if isinstance(given, (int, np.integer)):
+        return Labels(np.arange(whole(given, "categories")))
+    return Labels.read(given, "categories")
+
+
+def _same_kind(labels: Array, classes: Labels) -> Array:
+    """The labels, if they are of the kind that was declared: a type is public, and a mistake of it is common."""
+    if labels.dtype.kind in "biuf" and not classes.numeric:
+        raise ValueError("y holds numbers and classes does not: declare the classes as they are in y")
+    if labels.dtype.kind in "US" and classes.numeric:
+        raise ValueError("y holds texts and classes does not: declare the classes as they are in y")
+    return labels

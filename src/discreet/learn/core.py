@@ -1,0 +1,132 @@
+"""What all estimators of `discreet.learn` share: price first, then the charge, then the data, then noise.
+
+How to write one
+    The constructor takes public facts (`bounds=`, `classes=`, …), the price (`epsilon=`, `delta=`, `rho=`) and
+    `ledger=`, stores them as they are, and checks nothing. Two methods say the rest:
+
+    _facts(width)   reads the public facts, for so many features (None while nobody knows), into one frozen object.
+                    A missing fact is `Refused("undeclared-…")`, never looked up in the data; a wrong one is a
+                    ValueError or TypeError. It runs before anything is charged.
+    _learn(exact, labels, facts, allowance)
+                    learns. `exact` has one row for each unit, possibly none at all, `labels` is y or None. It must not
+                    raise whatever the rows are: an error that depends on rows is a leak. Numbers leave it through
+                    `allowance.release(integers, reach, share)` alone: one vector, a reach proven in the docstring
+                    beside it, a share of the price; shares add up to 1 at most. From there on everything is
+                    post-processing of released values; its random numbers come from `allowance.below` or
+                    `allowance.seed`. Fitted attributes end in `_`; `predict` and `transform` read only those.
+
+    What each row does must depend on that row alone, bit by bit: elementwise arithmetic does, a matrix product does
+    not (BLAS rounds a row by where it stands among others). Rows are summed as integers.
+
+    `_read(X, y)` is scikit-learn's validation of arrays; NaN and infinity are errors there, because whoever passes
+    arrays owns them. Rows of a curator come through `discreet.learn.tables`, which calls `learn_from` instead.
+
+What callers see
+    loss_for(n_features)  what `fit` will cost: known before it, from public facts alone.
+    loss_                 what it did cost. With `ledger=`, one charge of that, on disk before the data is touched, and
+                          its bits are the only randomness of the fit; without, the operating system's.
+
+The neighbouring relation is: add or remove one row. Where a person has k rows, `group(loss, k)` is the loss.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from discreet.errors import Refused
+from discreet.exact import Number, whole
+from discreet.learn.labels import Array
+from discreet.learn.price import Allowance, Loss, LostLedger, Price, charged
+from discreet.noise import Bits
+
+
+class Estimator(BaseEstimator):  # type: ignore[misc]
+    """A private estimator; the module says how to write one."""
+
+    epsilon: Number | None
+    delta: Number | None
+    rho: Number | None
+    ledger: Any
+    loss_: Loss
+
+    # to be written
+
+    def _facts(self, width: int | None) -> Any:
+        raise NotImplementedError
+
+    def _learn(self, exact: Array, labels: Array | None, facts: Any, allowance: Allowance) -> None:
+        raise NotImplementedError
+
+    def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: N803  (scikit-learn's name)
+        """The caller's arrays, checked as scikit-learn does."""
+        return validate_data(self, X, dtype=np.float64), None
+
+    # given
+
+    def loss_for(self, n_features: int | None = None) -> Loss:
+        """What `fit` will cost for so many features. No data is needed."""
+        self._facts(None if n_features is None else whole(n_features, "n_features"))
+        return self._price().loss
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803
+        """Learn from rows, one for each unit: charged first, then read, then blurred."""
+        price = self._price()
+        self._facts(_width(X))
+        if self.ledger is not None and not hasattr(self.ledger, "charge"):
+            raise TypeError(f"ledger must be a discreet ledger or None, not a {type(self.ledger).__name__}")
+        with charged(self.ledger, price.loss, f"{type(self).__name__}.fit") as bits:
+            exact, labels = self._read(X, y)
+            return self._learned(exact, labels, price, bits)
+
+    def learn_from(self, exact: Array, labels: Array | None, names: list[str], bits: Bits) -> Self:
+        """Learn from rows that are bounded already, in a charge that is made already."""
+        self.n_features_in_ = len(names)
+        self.feature_names_in_ = np.array(names, dtype=object)
+        return self._learned(exact, labels, self._price(), bits)
+
+    def _learned(self, exact: Array, labels: Array | None, price: Price, bits: Bits) -> Self:
+        self._learn(exact, labels, self._facts(self.n_features_in_), Allowance(price, bits))
+        self.loss_ = price.loss
+        return self
+
+    def _price(self) -> Price:
+        return Price.read(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+
+    def _again(self, X: Any) -> Array:  # noqa: N803
+        """Rows to predict or transform, checked against those of the fit."""
+        found: Array = validate_data(self, X, dtype=np.float64, reset=False)
+        return found
+
+    # copies
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A ledger is open in one process only."""
+        state: dict[str, Any] = super().__getstate__()
+        if state.get("ledger") is None:
+            return state
+        return {**state, "ledger": LostLedger()}
+
+    def __sklearn_clone__(self) -> Self:
+        """Clones pay from the same ledger, which cannot be copied."""
+        if getattr(self, "ledger", None) is None:
+            return super().__sklearn_clone__()  # type: ignore[no-any-return]
+        found: Self = BaseEstimator.__sklearn_clone__(copy(self))
+        found.ledger = self.ledger
+        return found
+
+
+def _width(rows: object) -> int | None:
+    """The number of features, if it can be told without looking at the rows."""
+    shape = getattr(rows, "shape", None)
+    return int(shape[1]) if isinstance(shape, tuple) and len(shape) == 2 and shape[1] else None
+
+
+def demand(condition: bool, code: str, reason: str, fix: str) -> None:
+    """Refuse unless it holds."""
+    if not condition:
+        raise Refused(code, reason, fix)

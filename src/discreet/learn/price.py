@@ -1,0 +1,135 @@
+"""What a fit costs, and the one place where exact numbers become private ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from discreet import noise
+from discreet.accounting import Concentrated, Pure, rho_for
+from discreet.accounting.losses import Reach
+from discreet.curator.price import most_accurate
+from discreet.errors import Refused
+from discreet.exact import Number
+from discreet.exact import epsilon as amount
+from discreet.mechanisms import Gaussian, Laplace
+from discreet.mechanisms.arrays import Integers
+from discreet.noise import SYSTEM, Bits
+
+Loss = Pure | Concentrated
+Additive = Laplace | Gaussian
+WHOLE: Final = Fraction(1)
+FINEST: Final = 20
+"""Coordinates are at most so many bits fine: 2³² rows of them still add up exactly in float64."""
+WIDEST: Final = 38
+"""Noise is at most so many bits wide, well within what the samplers draw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a fit is bought for: ε of Laplace noise, or ρ of whichever noise is more accurate."""
+
+    loss: Loss
+
+    @classmethod
+    def read(cls, *, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None) -> Price:
+        """ε alone is pure; ε with δ is the largest ρ that implies (ε, δ)-DP; or ρ itself."""
+        if epsilon is None and rho is None:
+            raise Refused("price-missing", "the fit has no price", "give epsilon, epsilon with delta, or rho")
+        if rho is not None and (epsilon is not None or delta is not None):
+            raise Refused("price-invalid", "rho is a price of its own", "give rho alone, or epsilon (with delta)")
+        if rho is not None:
+            return cls(Concentrated(amount(rho, "rho")))
+        if delta is None:
+            return cls(Pure(amount(epsilon)))
+        return cls(Concentrated(amount(rho_for(amount(epsilon), delta), "the rho of epsilon and delta")))
+
+    @property
+    def pure(self) -> bool:
+        return isinstance(self.loss, Pure)
+
+    def noise(self, reach: Reach, share: Fraction = WHOLE) -> Additive:
+        """The noise that a share of the price buys for a vector of this reach."""
+        if isinstance(self.loss, Pure):
+            return Laplace(self.loss.epsilon * share, sensitivity=reach.l1)
+        return most_accurate(reach, self.loss.rho * share)
+
+    def deviation(self, reach: Reach, share: Fraction = WHOLE) -> float:
+        """About the standard deviation of that noise, where the vector is in units."""
+        mechanism = self.noise(reach, share)
+        return float(mechanism.spread) * (math.sqrt(2) if isinstance(mechanism, Laplace) else 1)
+
+    def fineness(self, reach: Reach, share: Fraction = WHOLE) -> int:
+        """How many steps a unit has: so many that rounding disappears, yet not so many that the noise gets too wide.
+
+        `reach` is that of the vector in units.
+        """
+        width = math.ceil(math.log2(float(self.noise(reach, share).spread)))
+        if width >= WIDEST:
+            raise Refused("price-invalid", "the noise would be too large to draw", "pay more for the fit")
+        return int(2 ** min(FINEST, WIDEST - width))
+
+
+class Allowance:
+    """What one fit may spend, and the bits that its charge gave: nothing else in a fit is random.
+
+    Theorem  All releases of a fit together cost at most its price, whatever each of them does with earlier ones.
+    Proof    Shares of ε add up, and so do shares of ρ, adaptively (Rogers et al. 2016; Feldman & Zrnic 2021); what
+             would make their sum exceed 1 is not released.
+    """
+
+    def __init__(self, price: Price, bits: Bits) -> None:
+        self.price = price
+        self._bits = bits
+        self._left = WHOLE
+
+    def release(self, exact: Integers, reach: Reach, share: Fraction = WHOLE) -> Integers:
+        """The integers, as one vector that a row can move by `reach`, plus fresh noise."""
+        if share > self._left:
+            raise RuntimeError("the releases of this fit cost more than its price: their shares must add up to 1")
+        self._left -= share
+        values = blur(self.price.noise(reach, share), reach, exact.ravel(), self._bits)
+        return values.reshape(exact.shape)
+
+    def below(self, limit: int, size: int | tuple[int, ...]) -> Integers:
+        """Uniform integers, for what depends on released values only."""
+        return noise.below(limit, size, bits=self._bits)
+
+    def seed(self) -> int:
+        """A seed for libraries that post-process released values: nothing private may be drawn from it."""
+        return noise.below(2**32, bits=self._bits)
+
+
+def blur(mechanism: Additive, reach: Reach, exact: Integers, bits: Bits) -> Integers:  # noqa: ARG001
+    """The exact integers plus fresh noise, as one vector."""
+    return np.asarray(mechanism.release(exact, bits), dtype=np.int64)
+
+
+@contextmanager
+def charged(ledger: Any, loss: Loss, why: str) -> Iterator[Bits]:
+    """The bits of a charge that is on disk; without a ledger, the operating system's."""
+    if ledger is None or loss == type(loss)(0):
+        yield SYSTEM
+        return
+    with ledger.charge(loss, why=why) as bits:
+        yield bits
+
+
+class LostLedger:
+    """Stands for the ledger of an estimator that was pickled: fitting it again must not be free by accident."""
+
+    def charge(self, *_: object, **__: object) -> NoReturn:
+        raise Refused(
+            "ledger-lost",
+            "the estimator was pickled, and its ledger stayed behind",
+            "write set_params(ledger=…), or ledger=None if you account for it yourself",
+        )
+
+    def __repr__(self) -> str:
+        return "LostLedger()"

@@ -1,0 +1,107 @@
+"""Scalers: features to mean 0 and variance 1, or to a range."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.accounting import Pure
+from discreet.exact import Number, interval
+from discreet.learn.box import Box, Floats
+from discreet.learn.core import Estimator
+from discreet.learn.labels import Array
+from discreet.learn.moments import moments
+from discreet.learn.price import Allowance, Price
+
+
+class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type: ignore[misc]
+    """Subtracts private means and divides by private standard deviations.
+
+    Theorem  The declared loss. Proof: one release of count, sums and sums of squares with the reach of
+             `discreet.learn.moments.reach`; the rest is post-processing.
+
+    >>> StandardScaler(bounds=(0, 110), epsilon=0.1).loss_for(1)
+    Pure(epsilon=0.1)
+    """
+
+    def __init__(
+        self,
+        *,
+        bounds: Any = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        ledger: Any = None,
+    ) -> None:
+        self.bounds = bounds
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.ledger = ledger
+
+    def _facts(self, width: int | None) -> Box:
+        return Box.read(self.bounds, width)
+
+    def _learn(self, exact: Array, labels: Array | None, facts: Box, allowance: Allowance) -> None:  # noqa: ARG002
+        found = moments(exact, np.zeros(len(exact), dtype=np.int64), 1, facts, allowance)
+        least = np.maximum(found.blur[0], 1e-6) ** 2  # where noise hides the variance, dividing by it would blow it up
+        self.mean_ = facts.points(found.means[0])
+        self.var_ = np.maximum(found.variances[0], least) * facts.half**2
+        self.scale_ = np.sqrt(self.var_)
+        self.count_ = float(found.counts[0])
+
+    def transform(self, X: Any) -> Floats:  # noqa: N803
+        """The rows, scaled."""
+        check_is_fitted(self)
+        found: Floats = (self._again(X) - self.mean_) / self.scale_
+        return found
+
+    def inverse_transform(self, X: Any) -> Floats:  # noqa: N803
+        """Scaled rows, as they were."""
+        check_is_fitted(self)
+        found: Floats = self._again(X) * self.scale_ + self.mean_
+        return found
+
+
+class MinMaxScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type: ignore[misc]
+    """Moves the declared bounds to `feature_range`; values beyond them are clipped.
+
+    Nothing is learned from the rows but how many features they have, so it is free.
+
+    >>> float(MinMaxScaler(bounds=(0, 110)).fit([[30.0]]).transform([[55.0]])[0, 0])
+    0.5
+    """
+
+    epsilon = delta = rho = ledger = None
+
+    def __init__(self, *, bounds: Any = None, feature_range: tuple[float, float] = (0, 1)) -> None:
+        self.bounds = bounds
+        self.feature_range = feature_range
+
+    def _price(self) -> Price:
+        return Price(Pure(0))
+
+    def _facts(self, width: int | None) -> Box:
+        interval(self.feature_range, "feature_range")
+        return Box.read(self.bounds, width)
+
+    def _learn(self, exact: Array, labels: Array | None, facts: Box, allowance: Allowance) -> None:  # noqa: ARG002
+        low, high = (float(end) for end in self.feature_range)
+        self.data_min_, self.data_max_ = facts.low, facts.high
+        self.scale_ = (high - low) / 2 / facts.half
+        self.min_ = low - facts.low * self.scale_
+
+    def transform(self, X: Any) -> Floats:  # noqa: N803
+        """The rows, clipped and scaled."""
+        check_is_fitted(self)
+        found: Floats = np.clip(self._again(X), self.data_min_, self.data_max_) * self.scale_ + self.min_
+        return found
+
+    def inverse_transform(self, X: Any) -> Floats:  # noqa: N803
+        """Scaled rows, as they were."""
+        check_is_fitted(self)
+        found: Floats = (self._again(X) - self.min_) / self.scale_
+        return found

@@ -1,0 +1,21 @@
+"""Noisy counts made consistent: not negative, and adding up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.learn.box import Floats
+
+
+def projected(noisy: Floats, totals: Floats) -> Floats:
+    """Each row's nearest point (in Euclid's sense) that is not negative and adds up to its total.
+
+    Clipping negative counts instead would add, in expectation, to every empty cell.
+
+    Source   Duchi, Shalev-Shwartz, Singer & Chandra 2008: subtract a threshold from the largest ones.
+    """
+    falling = -np.sort(-noisy, axis=1)
+    excess = (np.cumsum(falling, axis=1) - totals[:, None]) / np.arange(1, noisy.shape[1] + 1)
+    kept = np.maximum((falling > excess).sum(axis=1), 1)
+    found: Floats = np.maximum(noisy - np.take_along_axis(excess, kept[:, None] - 1, axis=1), 0)
+    return found

@@ -1,0 +1,397 @@
+"""The pages without a browser: who sees what, and what each form does."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import httpx
+import pytest
+
+from discreet.policy import read
+from discreet.server.pages import questions
+from discreet.server.pages.home import _inside
+from tests.server.running import HELD, POLICY, Running, build, until
+from tests.server.visitor import BROWSER, Seen, Site, Visitor, shown, site
+
+HOME = "/data/hospital"
+WARDS = "SELECT ward, COUNT(*) AS n FROM patients GROUP BY ward"
+AUDITOR, ANALYST, OWNER = "auditor", "epidemiology", "owner"
+EVERYBODY = (OWNER, ANALYST, AUDITOR)
+ALLOWED = {
+    "/": EVERYBODY,
+    HOME: (OWNER, ANALYST),
+    f"{HOME}?sql=SELECT+COUNT(*)+FROM+patients&epsilon=0.1": (OWNER, ANALYST),
+    f"{HOME}?sql=nonsense&by=error&error=n%3Dmany": (OWNER, ANALYST),
+    f"{HOME}/ledger": EVERYBODY,
+    f"{HOME}/ledger?text=ward&answered=yes&page=1": EVERYBODY,
+    f"{HOME}/ledger.csv": EVERYBODY,
+    f"{HOME}/ledger.json": EVERYBODY,
+    f"{HOME}/owner": (OWNER,),
+    "/learn": EVERYBODY,
+    "/sign-in": EVERYBODY,
+}
+"""Pages, and those who may see them."""
+FORMS = {
+    "/sign-out": EVERYBODY,
+    f"{HOME}/preview": (OWNER, ANALYST),
+    f"{HOME}/try": (OWNER, ANALYST),
+    f"{HOME}/ask": (OWNER, ANALYST),
+    f"{HOME}/jobs/0/cancel": (OWNER, ANALYST),
+    f"{HOME}/ledger/verify": (OWNER, AUDITOR),
+    f"{HOME}/owner/tokens": (OWNER,),
+    f"{HOME}/owner/tokens/0/revoke": (OWNER,),
+    f"{HOME}/owner/budget": (OWNER,),
+    f"{HOME}/owner/check": (OWNER,),
+    f"{HOME}/owner/audit": (OWNER,),
+}
+OPEN = ("/learn", "/sign-in")
+
+
+@pytest.fixture(scope="module")
+def hospital(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with site(build(tmp_path_factory.mktemp("pages"))) as made:
+        yield made
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Site]:
+    """For tests that change it."""
+    with site(build(tmp_path, patients=50)) as made:
+        yield made
+
+
+@pytest.fixture
+def analyst(hospital: Site) -> Visitor:
+    return hospital.visitor(ANALYST)
+
+
+@pytest.mark.parametrize("who", EVERYBODY)
+@pytest.mark.parametrize("path", ALLOWED)
+def test_each_page_is_for_some(hospital: Site, path: str, who: str) -> None:
+    found = hospital.visitor(who).get(path)
+    assert found.status_code == (200 if who in ALLOWED[path] else 403)
+    if found.status_code == 403:
+        assert "may not do this" in found.text
+        assert "Nothing was charged" in found.text
+
+
+@pytest.mark.parametrize("path", ALLOWED)
+def test_others_sign_in_first_and_come_back(hospital: Site, path: str) -> None:
+    visitor = hospital.visitor()
+    found = visitor.get(path)
+    if path in OPEN:
+        assert found.status_code == 200
+        return
+    assert found.status_code == 303
+    page = visitor.get(found.headers["location"])
+    assert page.status_code == 200
+    fields = {"token": hospital.tokens[OWNER], "back": Seen.of(page.text).values("back")[0]}
+    assert httpx.URL(visitor.post("/sign-in", fields).headers["location"]) == httpx.URL(path)
+
+
+@pytest.mark.parametrize("who", EVERYBODY)
+@pytest.mark.parametrize("path", [path for path in FORMS if path != "/sign-out"])
+def test_each_form_is_for_some(hospital: Site, path: str, who: str) -> None:
+    visitor = hospital.visitor(who)
+    found = visitor.send(path)
+    assert (found.status_code == 403) == (who not in FORMS[path]), found.text
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_no_form_works_without_signing_in(hospital: Site, path: str) -> None:
+    found = hospital.visitor().post(path, {"proof": "0" * 64})
+    assert (found.status_code, found.headers["location"]) == (303, "/sign-in?back=%2F")
+
+
+def test_a_page_that_is_not_there_is_a_page(analyst: Visitor) -> None:
+    for path in ("/nope", f"{HOME}/answers/999999", f"{HOME}/jobs/abc", "/data/elsewhere"):
+        found = analyst.get(path)
+        assert found.status_code == 404, path
+        assert "<h1>Not Found</h1>" in found.text
+    for path in (f"{HOME}/answers/none", f"{HOME}/answers/{'9' * 40}", f"{HOME}/ledger?page=0"):
+        found = analyst.get(path)
+        assert (found.status_code, "<h1>" in found.text) == (422, True), path
+    assert analyst.get("/static/000000000000/style.css").status_code == 404
+
+
+def test_asking_gives_an_answer_for_good(analyst: Visitor) -> None:
+    place = analyst.ask(WARDS, "0.2")
+    page = analyst.get(place).text
+    rows = analyst.get(f"{place}.json").json()["rows"]
+    table = list(csv.reader(io.StringIO(analyst.get(f"{place}.csv").text)))
+    assert table[0][:2] == ["ward", "n"]
+    for ward, count in rows:
+        assert ward in page
+        assert f"{count:,}" in page
+        assert any(line[:2] == [ward, str(count)] for line in table[1:])
+    assert "± " in page
+    assert 'role="img"' in page
+    chart = analyst.get(f"{place}/chart.json")
+    assert chart.json()["$schema"]
+    assert "attachment" in chart.headers["content-disposition"]
+    assert analyst.ask(WARDS, "0.2") == place  # again, free
+    assert WARDS in shown(analyst.get("/").text)
+
+
+def test_a_form_that_is_sent_twice_is_charged_once(hospital: Site, analyst: Visitor) -> None:
+    before = len(analyst.get(f"{HOME}/ledger.json").json()["entries"])
+    page = Seen.of(analyst.get(HOME).text)
+    fields = {"proof": page.values("proof")[0], "key": page.values("key")[0], "sql": "SELECT AVG(age) AS a FROM patients"}
+    fields["epsilon"] = "0.031"
+    found = analyst.both(f"{HOME}/ask", fields)
+    found.append(analyst.post(f"{HOME}/ask", fields))
+    assert [each.status_code for each in found] == [303] * 3
+    assert len(analyst.get(f"{HOME}/ledger.json").json()["entries"]) == before + 1
+    assert len({each for each in analyst.get(HOME).text.split('"') if re.fullmatch("[0-9a-f]{32}", each)}) == 1
+    assert Seen.of(hospital.visitor(ANALYST).get(HOME).text).values("key") != [fields["key"]]
+
+
+def test_the_preview_is_free_and_says_what_the_answer_would_cost(analyst: Visitor) -> None:
+    before = analyst.get(f"{HOME}/ledger.json").json()
+    sql = WARDS.replace("GROUP", "WHERE age > 40 GROUP")
+    whole = analyst.send(f"{HOME}/preview", sql=sql, epsilon="0.1")
+    part = analyst.send(f"{HOME}/preview", sql=sql, epsilon="0.1", fragment="1")
+    for page in (whole.text, part.text):
+        assert "ρ 0.005" in shown(page)
+        assert "± 20" in shown(page)
+    assert "<html" in whole.text
+    assert "<html" not in part.text
+    tried = analyst.send(f"{HOME}/try", sql=WARDS, epsilon="0.1")
+    assert "not your data" in tried.text
+    assert analyst.get(f"{HOME}/ledger.json").json() == before
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"sql": "SELECT age FROM patients"}, "not-an-aggregate"),
+        ({"sql": WARDS, "epsilon": "much"}, "price-invalid"),
+        ({"sql": WARDS, "epsilon": "-1"}, "price-invalid"),
+        ({"sql": WARDS, "epsilon": "nan"}, "price-invalid"),
+        ({"sql": WARDS, "epsilon": ""}, "price-missing"),
+        ({"sql": WARDS, "by": "error", "error": ""}, "price-missing"),
+        ({"sql": WARDS, "by": "error", "error": "m=1"}, "price-invalid"),
+        ({"sql": ""}, ""),
+        ({"sql": "\0" * 50}, ""),
+        ({"sql": "SELECT " + "(" * 400}, ""),
+        ({"sql": "SELECT COUNT(*) FROM patients -- " + "x" * 250_000}, ""),
+        ({"sql": "SELECT 💥 FROM ٣"}, ""),
+    ],
+)
+def test_what_is_refused_stays_in_the_form(analyst: Visitor, fields: dict[str, str], code: str) -> None:
+    before = analyst.get(f"{HOME}/ledger.json").json()
+    for where in ("ask", "try", "preview"):
+        found = analyst.send(f"{HOME}/{where}", **{"epsilon": "0.1", **fields})
+        refused = 422 if where != "preview" else 200
+        assert found.status_code == refused, (where, found.text)
+        if where == "ask":
+            assert "Nothing was charged" in found.text
+            assert not code or code in found.text, shown(found.text)
+            assert fields["sql"][:30].strip("\0") in unescape(found.text)
+    assert analyst.get(f"{HOME}/ledger.json").json() == before
+
+
+def test_a_fix_is_offered_and_taken(analyst: Visitor) -> None:
+    page = analyst.send(f"{HOME}/preview", sql="SELECT wrd, COUNT(*) AS n FROM patients GROUP BY wrd", epsilon="0.1")
+    assert "Take this edit" in page.text
+    edited = [text for tag, given in Seen.of(page.text).tags if tag == "input" and (text := given.get("value")) == WARDS]
+    assert edited == [WARDS]
+    taken = analyst.send(f"{HOME}/preview", sql=WARDS, by="epsilon", epsilon="0.1", error="")
+    assert "Take this edit" not in taken.text
+
+
+def test_a_price_that_is_too_high_comes_with_one_that_is_left(fresh: Site) -> None:
+    visitor = fresh.visitor("finance")
+    found = visitor.send(f"{HOME}/ask", sql=WARDS, epsilon="100")
+    assert found.status_code == 402
+    assert "budget-exhausted" in found.text
+    offered = re.search(r"answered at ε ([0-9.e-]+)\.", found.text)
+    assert offered is not None
+    visitor.ask(WARDS, offered[1])
+    again = visitor.send(f"{HOME}/ask", sql="SELECT COUNT(*) FROM patients", epsilon="1")
+    assert again.status_code == 402
+
+
+def test_questions_over_public_tables_are_shown_below_the_form(analyst: Visitor) -> None:
+    found = analyst.send(f"{HOME}/ask", sql="SELECT SUM(beds) AS beds FROM wards", epsilon="0.1")
+    assert found.status_code == 200, found.headers
+    assert '<h2 id="tried">Answer</h2>' in found.text
+    assert ">60<" in found.text
+
+
+def test_the_ledger_is_filtered_and_paged(fresh: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.server.pages.ledger.PAGE", 2)
+    owner, analyst = fresh.visitor(OWNER), fresh.visitor(ANALYST)
+    owner.ask("SELECT AVG(age) AS a FROM patients")
+    for price in ("0.01", "0.02"):
+        analyst.ask(WARDS, price)
+    assert "3 charges" in (first := owner.get(f"{HOME}/ledger").text)
+    assert "Page 1 of 2" in first
+    assert "AVG(age)" not in first
+    assert "AVG(age)" in owner.get(f"{HOME}/ledger?page=2").text
+    assert "2 charges" in owner.get(f"{HOME}/ledger?analyst=epidemiology").text
+    assert "1 charge<" in owner.get(f"{HOME}/ledger?text=avg(").text
+    assert "Nothing is like that" in owner.get(f"{HOME}/ledger?answered=no").text
+    mine = analyst.get(f"{HOME}/ledger").text
+    assert "2 charges" in mine
+    assert "AVG(age)" not in mine + analyst.get(f"{HOME}/ledger.csv").text + analyst.get(f"{HOME}/ledger.json").text
+    assert analyst.get(f"{HOME}/answers/1").status_code == 404  # bought by the owner: not listed, not guessed
+    sound = owner.send(f"{HOME}/ledger/verify", receipt="")
+    assert "<strong>Sound</strong>" in sound.text
+    assert "Not sound" in owner.send(f"{HOME}/ledger/verify", receipt=f"1:{'0' * 64}").text
+
+
+def test_tokens_are_made_shown_once_and_revoked_at_once(fresh: Site) -> None:
+    owner = fresh.visitor(OWNER)
+    page = owner.send(f"{HOME}/owner/tokens", holder="analyst:finance", days="30").text
+    made = re.search(r"discreet_([0-9a-f]{8})_[0-9a-f]{64}", page)
+    assert made is not None
+    assert made[0] not in owner.get(f"{HOME}/owner").text
+    holder = fresh.visitor().sign_in(made[0])
+    assert holder.get(HOME).status_code == 200
+    assert owner.send(f"{HOME}/owner/tokens/{made[1]}/revoke").status_code == 303
+    assert holder.get(HOME).headers["location"].startswith("/sign-in")
+    assert holder.post(f"{HOME}/ask", {"sql": WARDS}).headers["location"].startswith("/sign-in")
+    assert fresh.visitor().post("/sign-in", {"token": made[0]}).status_code == 401
+    own = fresh.tokens[OWNER].split("_")[1]
+    assert owner.send(f"{HOME}/owner/tokens/{own}/revoke").status_code == 403
+    assert owner.get(f"{HOME}/owner").status_code == 200
+
+
+@pytest.mark.parametrize("days", ["0", "-1", "1.5", "many", "3651", "9" * 30, "000001999999999"])
+def test_days_that_make_no_sense_are_refused(fresh: Site, days: str) -> None:
+    found = fresh.visitor(OWNER).send(f"{HOME}/owner/tokens", holder="owner", days=days)
+    assert found.status_code == 422
+    assert "write 1 to 3650" in found.text
+
+
+@pytest.mark.parametrize("holder", ["", "analyst:", "analyst:nobody", "king", "analyst:owner"])
+def test_tokens_are_for_people_of_the_policy(fresh: Site, holder: str) -> None:
+    assert fresh.visitor(OWNER).send(f"{HOME}/owner/tokens", holder=holder).status_code == 422
+
+
+def test_the_owner_raises_the_budget_and_it_holds_at_once(fresh: Site) -> None:
+    owner = fresh.visitor(OWNER)
+    assert owner.send(f"{HOME}/owner/budget", epsilon="40", reason="a new study").status_code == 303
+    assert "ε 40" in owner.get(f"{HOME}/owner").text
+    assert fresh.policy.read_text(encoding="utf-8") == POLICY.replace("epsilon = 30.0", "epsilon = 40.0")
+    for wrong in ("40", "1", "many", "", "nan", "inf", "-5", "1e400"):
+        found = owner.send(f"{HOME}/owner/budget", epsilon=wrong)
+        assert found.status_code == 422, wrong
+    assert read(fresh.policy).budget.epsilon == 40
+
+
+def test_a_policy_file_that_cannot_be_written_is_said_to_the_owner(
+    fresh: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    owner = fresh.visitor(OWNER)
+    monkeypatch.setattr("discreet.curator.owner.raising.tempfile.mkstemp", full)
+    found = owner.send(f"{HOME}/owner/budget", epsilon="40")
+    assert found.status_code == 422
+    assert "cannot be written here: No space left on device" in found.text
+    assert "discreet budget raise" in found.text
+
+
+def test_the_policy_is_linted_and_audited(fresh: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.server.pages.owner.QUESTIONS", 1)
+    owner = fresh.visitor(OWNER)
+    assert 'id="lint"' in owner.send(f"{HOME}/owner/check").text
+    assert owner.get(f"{HOME}/owner/audit").headers["location"] == f"{HOME}/owner#audit"  # there is none yet
+    assert owner.send(f"{HOME}/owner/audit").status_code == 303
+    made = owner.send(f"{HOME}/owner/tokens", holder="auditor").text
+    assert "discreet_" in made
+    assert "http-equiv" not in made  # what is shown once is not loaded away
+    until(lambda: "See the report" in owner.get(f"{HOME}/owner").text)
+    report = owner.get(f"{HOME}/owner/audit")
+    assert report.status_code == 200
+    assert "unsafe-inline" not in report.headers["content-security-policy"]
+    assert fresh.visitor(ANALYST).get(f"{HOME}/owner/audit").status_code == 403
+
+
+def test_a_question_that_lasts_is_waited_for_and_cancelled(rigged: Running) -> None:
+    with httpx.Client(base_url=rigged.url, headers=BROWSER, trust_env=False, timeout=60) as client:
+        client.post("/sign-in", data={"token": rigged.tokens[ANALYST]})
+        page = Seen.of(client.get(HOME).text)
+        fields = {"proof": page.values("proof")[0], "sql": HELD, "epsilon": "0.01"}
+        places = []
+        for number in range(3):  # two are answered at a time
+            found = client.post(f"{HOME}/ask", data={**fields, "key": f"lasting-{number}"})
+            assert found.status_code == 303
+            places.append(found.headers["location"])
+        assert "Being answered" in client.get(places[0]).text
+        assert "Number 1 in the queue" in client.get(places[2]).text
+        with httpx.Client(base_url=rigged.url, headers=BROWSER, trust_env=False) as other:
+            other.post("/sign-in", data={"token": rigged.tokens["finance"]})
+            assert other.get(places[2]).status_code == 404
+        client.post(f"{places[2]}/cancel", data={"proof": fields["proof"]})
+        cancelled = client.get(places[2])
+        assert cancelled.status_code == 409
+        assert "while it waited" in cancelled.text
+        assert "Nothing was charged" in cancelled.text
+        rigged.release()
+        arrived = until(lambda: client.get(places[0]).headers.get("location"))
+        assert client.get(arrived).status_code == 200
+
+
+def test_python_and_curl_repeat_the_question_free(server: Running, tmp_path: Path) -> None:
+    with httpx.Client(base_url=server.url, headers=BROWSER, trust_env=False, timeout=60) as client:
+        client.post("/sign-in", data={"token": server.tokens[ANALYST]})
+        page = Seen.of(client.get(HOME).text)
+        sql = "SELECT ward, COUNT(*) AS \"it's\"\nFROM patients\nWHERE zip <> 'a''b\\'\nGROUP BY ward"
+        fields = {"proof": page.values("proof")[0], "sql": sql, "epsilon": "0.0123"}
+        arrived = client.post(f"{HOME}/ask", data=fields, follow_redirects=True)
+        rows = client.get(f"{arrived.url.path}.json").json()["rows"]
+        before = client.get(f"{HOME}/ledger.json").json()
+        codes = [unescape(text) for text in re.findall(r"</summary><pre>(.*?)</pre>", arrived.text, re.DOTALL)]
+        python, curl = codes
+        script = tmp_path / "again.py"
+        script.write_text(python.replace("\nhospital.query(", "\nanswer = hospital.query(") + REPEATED, encoding="utf-8")
+        environment = {**os.environ, "DISCREET_TOKEN": server.tokens[ANALYST]}
+        told = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=True)
+        assert json.loads(told.stdout) == [True, rows]
+        words = shlex.split(curl.replace("\\\n", " ").replace("$DISCREET_TOKEN", server.tokens[ANALYST]))
+        headers = dict(each.split(": ", 1) for flag, each in zip(words, words[1:], strict=False) if flag == "-H")
+        body = words[words.index("-d") + 1]
+        again = httpx.post(words[1], headers=headers, content=body, trust_env=False).json()
+        assert (again["cached"], again["rows"]) == (True, rows)
+        assert client.get(f"{HOME}/ledger.json").json() == before
+
+
+REPEATED = """
+import json
+print(json.dumps([answer.cached, [list(row) for row in answer.rows]]))
+"""
+
+
+@pytest.mark.parametrize(
+    "back",
+    ["//elsewhere.example", "https://elsewhere.example", "/\\elsewhere.example", "\\\\elsewhere.example", "/\t/x", "x"]
+    + ["javascript:alert(1)", "", "/\r\nset-cookie: a=b", "/a\\b", " //x", "/\u2028/x"],
+)
+def test_signing_in_leads_to_nobody_else(hospital: Site, back: str) -> None:
+    visitor = hospital.visitor()
+    assert _inside(back) == "/"
+    assert Seen.of(visitor.get("/sign-in", params={"back": back}).text).values("back") == ["/"]
+    found = visitor.post("/sign-in", {"token": hospital.tokens[OWNER], "back": back})
+    assert found.headers["location"] == "/"
+
+
+def test_examples_are_answered(hospital: Site, analyst: Visitor) -> None:
+    tables = hospital.app.state.house.datasets["hospital"].curator.tables()
+    found = questions.examples(tables)
+    assert len(found) >= 3
+    for sql in found:
+        analyst.ask(sql)
