@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
 
+from discreet.curator.calls import Call
 from discreet.curator.state import ledger_path
-from discreet.ledger import verify
+from discreet.errors import QueryFailed
+from discreet.ledger import Key, verify
 from discreet.policy import read
+from discreet.server.asking import Asked, Desk
+from discreet.server.queue import Queue
 from tests.server.running import HELD, RIGGED, Running, build, serving, until
 
 QUESTION = {"sql": "SELECT COUNT(*) FROM patients", "epsilon": 0.1, "fresh": True}
@@ -98,6 +104,43 @@ def test_twice_at_once(rigged: Running) -> None:
         assert len({str(answer["rows"]) for answer in answers}) == 1
         assert charges(client) == before + 1
         assert len(list(rigged.policy.parent.glob("begun-*"))) == 1  # the data were read once
+
+
+class Racing:
+    """A curator to whom the same request comes twice: the second looks just after the first was charged."""
+
+    def __init__(self) -> None:
+        self.charged, self.go, self.looks = threading.Event(), threading.Event(), iter([False, True])
+        self._lock = threading.Lock()
+
+    def known(self, _: Call) -> None:
+        with self._lock:
+            is_second = next(self.looks)
+        if is_second:
+            assert self.charged.wait(60)
+            raise QueryFailed
+
+    def answer(self, _: Call) -> int:
+        self.charged.set()
+        assert self.go.wait(60)
+        return 42
+
+
+@pytest.mark.parametrize("ends_first", [False, True])
+def test_the_second_gets_the_answer_of_the_first_however_close_they_are(ends_first: bool) -> None:
+    curator, desk = Racing(), Desk(Queue(1))
+    if ends_first:
+        curator.go.set()
+    asked = Asked(curator, Call(sql="q", key=Key("name", "request")), "line", 0.0)  # type: ignore[arg-type]
+
+    async def both() -> list[Any]:
+        return await asyncio.gather(desk.ask(asked), desk.ask(asked))
+
+    first, second = asyncio.run(both())
+    curator.go.set()
+    assert first is second
+    assert first.result.result(60) == 42
+    desk.close()
 
 
 def test_the_other_one_is_answered_if_the_first_goes_away(rigged: Running) -> None:

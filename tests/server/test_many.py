@@ -130,14 +130,13 @@ def test_two_servers_on_one_state_folder_and_one_is_killed(tmp_path: Path) -> No
         tokens = [one.tokens[f"a{number}"] for number in range(20)]
         with Crowd([one.url, two.url], tokens, 4) as crowd:
             crowd.go()
-            until(lambda: _charges(one) >= 20)
+            until(lambda: _charges(one) >= 20 and _answered_by(two) >= 5)
             two.kill()  # in the middle of whatever it does
             results = crowd.results()
         assert "budget-exhausted" in {each["code"] for each in results}
         assert {each["code"] for each in results} <= {"budget-exhausted"}
         with one.client("owner") as owner:
             assert owner.get("datasets/hospital/budget").json()["remaining"]["epsilon"] == 0
-        assert _answered_by(two) > 0  # it had its part
     demand_sound(policy, results, 120)
     assert len(entries(read(policy))) == 120
 

@@ -25,11 +25,14 @@ def sums(places: Integers, columns: Integers, groups: int) -> Integers:
     if len(places) >= MOST_ROWS:
         raise OverflowError("more than 2**32 rows cannot be summed: fit a part of them")
     found = [np.bincount(places + 1, weights=column, minlength=groups + 1) for column in columns.T]
-    return np.array(found, dtype=np.float64).reshape(columns.shape[1], groups + 1).T[:, :][1:].astype(np.int64)
+    return np.array(found, dtype=np.float64).reshape(columns.shape[1], groups + 1).T[1:].astype(np.int64)
 
 
 def weight(price: Price, width: int) -> int:
-    """How much dearer a count is than one sum: everything is divided by it, and it costs only a fifth of the price."""
+    """How many times a sum's accuracy a count gets: all means are divided by it, and it takes about a sixth of the price.
+
+    Laplace noise is shared by l1 and Gaussian noise by l2², hence D/4 and √D/2.
+    """
     return max(1, width // 4 if price.pure else math.isqrt(width) // 2)
 
 
@@ -37,10 +40,9 @@ def reach(count: int, width: int) -> Reach:
     """How far one row moves the vector (w·1, x₁ … x_D, x₁² − ½ … x_D² − ½) of its group, with |x| ≤ 1.
 
     Theorem  l1 ≤ w + 3D/2 and l2² ≤ w² + 5D/4; other groups do not move.
-    Proof    |x| + |x² − ½| and x² + (x² − ½)² = x⁴ + ¼ are largest at |x| = 1: 3/2 and 5/4. In steps of 1/m the square
-             is ⌊s²/m⌋ − m/2 with |s| ≤ m. Rounding down makes it longer by less than 1, and only where s² < m²/2:
-             there the two stay below m²/2 + (m/2 + 1)·1 ≤ 5m²/4 squared, and below 3m/2 added.
-    Source   One joint vector: Balle & Wang 2018 and others for the Gaussian; the offset ½ is the middle of x².
+    Proof    |x| + |x² − ½| and x² + (x² − ½)² = x⁴ + ¼ are largest at |x| = 1: 3/2 and 5/4. In m steps to the unit
+             the square is q = ⌊s²/m⌋ − m/2 with |s| ≤ m. Where q ≥ 0, rounding made it shorter. Where q < 0,
+             s² < m²/2 and |q| ≤ m/2: then s² + q² < 3m²/4 and |s| + |q| < 5m/4.
     """
     return Reach(count + Fraction(3, 2) * width, count**2 + Fraction(5, 4) * width)
 

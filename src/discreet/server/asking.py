@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 from discreet.curator.answers import Answer
 from discreet.curator.calls import Call, read
 from discreet.curator.door import Curator
-from discreet.errors import Refused
+from discreet.errors import QueryFailed, Refused
 from discreet.ledger import Key
 from discreet.server.datasets import Caller, Dataset
 from discreet.server.queue import Job, Queue, State
@@ -79,7 +79,13 @@ class Desk:
         running = None if key is None else self._running(key)
         if running is not None:
             return running
-        known = await self.light(asked.curator.known, asked.call)
+        try:
+            known = await self.light(asked.curator.known, asked.call)
+        except QueryFailed:  # charged and not answered: perhaps by the same request, which came a moment before
+            _, begun = ("", None) if key is None else self._keys.get(key.name, ("", None))
+            if begun is None:
+                raise
+            return begun
         if known is not None or key is None:
             return known or self._submit(asked)
         with self._lock:

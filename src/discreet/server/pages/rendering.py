@@ -75,7 +75,7 @@ def picture(chart: Callable[[], Any], alt: str) -> str | None:
     try:
         import vl_convert
 
-        drawn = vl_convert.vegalite_to_svg(chart().to_dict())
+        drawn = vl_convert.vegalite_to_svg(chart().to_dict(validate=False))
     except ImportError:
         return None
     return inked(drawn, alt)

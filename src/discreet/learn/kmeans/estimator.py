@@ -1,0 +1,124 @@
+"""The estimator."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from sklearn.base import ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.exact import Number, whole
+from discreet.learn.box import Box, Floats
+from discreet.learn.core import Estimator, demand
+from discreet.learn.kmeans.geometry import nearest, squared_distances
+from discreet.learn.kmeans.grid import MOST_CELLS, grid
+from discreet.learn.kmeans.lloyd import Setting, improved, lecture
+from discreet.learn.labels import Array
+from discreet.learn.price import Allowance
+from discreet.mechanisms.arrays import Integers
+
+METHODS: Final = {"grid": grid, "lloyd": lecture, "laplace-lloyd": improved, "gaussian-lloyd": improved}
+FLAT: Final = 8
+"""Features for which a grid has cells enough along every axis."""
+
+
+class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
+    """k centres in a public box, such that rows are near to one of them.
+
+    method  "grid": a noisy histogram, clustered as often as one likes; "lloyd": the lecture's algorithm, for teaching;
+            "gaussian-lloyd" (priced in rho, or epsilon with delta) and "laplace-lloyd" (priced in epsilon alone): a
+            better one of that kind, for many features; "auto" takes the grid for up to eight features.
+
+    Theorem  The declared loss: see the method's docstring in `discreet.learn.kmeans`.
+
+    There is no `labels_`: which cluster a row of the private data is in is not private. `predict` tells it of rows
+    that the caller has.
+
+    >>> KMeans(4, bounds=(-1, 1), rho=0.02).loss_for(n_features=2)
+    Concentrated(rho=0.02)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        bounds: Any = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        method: str = "auto",
+        max_iter: int | None = None,
+        expected_n: int | None = None,
+        n_init: int = 10,
+        ledger: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.bounds = bounds
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.method = method
+        self.max_iter = max_iter
+        self.expected_n = expected_n
+        self.n_init = n_init
+        self.ledger = ledger
+
+    def _facts(self, width: int | None) -> Setting:
+        self._method(width)
+        return Setting(
+            clusters=whole(self.n_clusters, "n_clusters"),
+            box=Box.read(self.bounds, width),
+            turns=None if self.max_iter is None else whole(self.max_iter, "max_iter"),
+            expected=None if self.expected_n is None else whole(self.expected_n, "expected_n"),
+            restarts=whole(self.n_init, "n_init"),
+        )
+
+    def _method(self, width: int | None) -> str:
+        """The name of the method, by public facts."""
+        pure = self._price().pure
+        if self.method == "auto":
+            return "grid" if width is None or width <= FLAT else "laplace-lloyd" if pure else "gaussian-lloyd"
+        if not isinstance(self.method, str) or self.method not in METHODS:
+            raise ValueError(f"method must be one of auto, {', '.join(METHODS)}, not {self.method!r}")
+        for name, kind, fix in (
+            ("gaussian-lloyd", False, "give delta with epsilon, or rho"),
+            ("laplace-lloyd", True, "give epsilon alone"),
+            ("lloyd", True, "give epsilon alone"),
+        ):
+            demand(self.method != name or pure is kind, "price-invalid", f"{name} cannot be paid so", fix)
+        fits = self.method != "grid" or width is None or 2**width <= MOST_CELLS
+        demand(fits, "too-complex", "a grid has too many cells for so many features", 'use method="auto"')
+        return self.method
+
+    def _learn(self, exact: Array, labels: Array | None, facts: Setting, allowance: Allowance) -> None:  # noqa: ARG002
+        self.method_ = self._method(facts.box.width)
+        found = METHODS[self.method_](exact, facts, allowance)
+        self.cluster_centers_ = found.centres
+        self.counts_ = found.counts
+        self.n_iter_ = found.turns
+
+    def predict(self, X: Any) -> Integers:  # noqa: N803
+        """The place of the nearest centre to each row."""
+        check_is_fitted(self)
+        return nearest(self._again(X), self.cluster_centers_)
+
+    def fit_predict(self, X: Any, y: Any = None) -> Integers:  # noqa: N803
+        """Fit, then tell the cluster of each of the caller's own rows: these are exact, and not private."""
+        found: Integers = self.fit(X, y).predict(X)
+        return found
+
+    def transform(self, X: Any) -> Floats:  # noqa: N803
+        """The distance from each row to every centre."""
+        check_is_fitted(self)
+        return np.sqrt(squared_distances(self._again(X), self.cluster_centers_))
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002, N803
+        """Minus the sum of squared distances to the nearest centre: exact, for rows that the caller may see."""
+        check_is_fitted(self)
+        return -float(squared_distances(self._again(X), self.cluster_centers_).min(axis=1).sum())
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
+        """kmeans0, kmeans1, …"""
+        check_is_fitted(self)
+        return np.array([f"kmeans{place}" for place in range(len(self.cluster_centers_))], dtype=object)

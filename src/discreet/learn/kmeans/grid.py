@@ -1,0 +1,97 @@
+"""k-means on a noisy histogram: one release, then as many restarts as one likes."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import sklearn.cluster
+
+from discreet.accounting.losses import Reach
+from discreet.learn.box import Box, Floats
+from discreet.learn.kmeans.geometry import nearest
+from discreet.learn.kmeans.lloyd import Found, Setting, about, turn, turn_reach
+from discreet.learn.price import Allowance, Price
+from discreet.learn.simplex import projected
+from discreet.mechanisms.arrays import Integers
+
+MOST_CELLS = 200_000
+ONE = Reach.cells(1, 1)
+
+
+def grid(exact: Floats, setting: Setting, allowance: Allowance) -> Found:
+    """Count rows in the cells of a grid, project the noisy counts, cluster the cells; if it pays, one round of Lloyd.
+
+    Theorem  The declared loss. Proof: a row is in one cell, so it moves the histogram by 1 in both norms; a fiftieth
+             pays for the number of rows (unless `expected_n` says it), which decides how many cells there are and
+             whether half of the rest is kept for one round with the reach of `turn`. All shares add up to 1.
+    Source   Su, Cao, Li, Bertino & Jin 2016 (EUGkM and the hybrid); the projection is that of `simplex.projected`.
+    """
+    size, left = about(exact, setting, allowance)
+    box, price = setting.box, allowance.price
+    half = left / 2
+    refined = _sides(size, setting, price, half)
+    again = _refines(size, setting, price, half, refined)
+    sides = refined if again else _sides(size, setting, price, left)
+    share = half if again else left
+    noisy = allowance.release(_histogram(exact, box, sides), ONE, share).astype(np.float64)
+    weights = projected(noisy[None, :], np.array([_total(noisy, size, setting)]))[0]
+    centres = _clustered(_centres(box, sides, weights, setting.clusters), setting, allowance)
+    if again:
+        return Found(*turn(exact, centres, box, allowance, half), 1)
+    return Found(centres, _weighed(box, sides, weights, centres), 0)
+
+
+def _sides(size: float, setting: Setting, price: Price, share: Fraction) -> int:
+    """Cells along each axis: (Nε/10)^(2/(2+D)), with ε read off the noise; enough for the clusters, and not too many."""
+    width = setting.box.width
+    epsilon = math.sqrt(2) / price.deviation(ONE, share)
+    wanted = round((size * epsilon / 10) ** (2 / (2 + width)))
+    least = math.ceil((2 * setting.clusters) ** (1 / width))
+    most = int(MOST_CELLS ** (1 / width))
+    return max(min(max(wanted, least, 2), most), 2)
+
+
+def _refines(size: float, setting: Setting, price: Price, share: Fraction, sides: int) -> bool:
+    """Whether noise moves the mean of an average cluster by less than a tenth of a cell."""
+    width = setting.box.width
+    moved = price.deviation(turn_reach(1, width), share) * setting.clusters / size
+    return moved < 0.1 * 2 / sides
+
+
+def _histogram(exact: Floats, box: Box, sides: int) -> Integers:
+    """How many rows are in each cell; which one depends on the row alone."""
+    places = np.zeros(len(exact), dtype=np.int64)
+    for column, low, high in zip(exact.T, box.low, box.high, strict=True):
+        shares = (np.clip(column, low, high) / 2 - low / 2) / (high / 2 - low / 2)
+        places = places * sides + np.clip((shares * sides).astype(np.int64), 0, sides - 1)
+    return np.bincount(places, minlength=sides**box.width).astype(np.int64)
+
+
+def _total(noisy: Floats, size: float, setting: Setting) -> float:
+    """The number of rows, by whichever is less noisy: the release of it, or the sum of all cells."""
+    return max(float(noisy.sum()) if setting.expected is not None or noisy.size < 2500 else size, 1.0)
+
+
+def _centres(box: Box, sides: int, weights: Floats, least: int) -> tuple[Floats, Floats]:
+    """The middles of the cells that have any weight, and at least so many of the heaviest."""
+    kept = np.flatnonzero(weights > 0)
+    if len(kept) < least:
+        kept = np.argsort(-weights, kind="stable")[:least]
+    shares = (np.stack(np.unravel_index(kept, (sides,) * box.width), axis=1) + 0.5) / sides * 2 - 1
+    return box.points(shares), np.maximum(weights[kept], 1e-9)
+
+
+def _clustered(cells: tuple[Floats, Floats], setting: Setting, allowance: Allowance) -> Floats:
+    """scikit-learn's k-means on released weights: it may draw from a seed of ours, since nothing here is private."""
+    points, weights = cells
+    half = setting.box.half.max()
+    model = sklearn.cluster.KMeans(setting.clusters, n_init=setting.restarts, random_state=allowance.seed())
+    found: Floats = model.fit(points / half, sample_weight=weights / weights.mean()).cluster_centers_ * half
+    return np.clip(found, setting.box.low, setting.box.high)
+
+
+def _weighed(box: Box, sides: int, weights: Floats, centres: Floats) -> Floats:
+    points, kept = _centres(box, sides, weights, 1)
+    return np.bincount(nearest(points, centres), weights=kept, minlength=len(centres))
