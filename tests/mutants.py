@@ -85,6 +85,7 @@ TESTS: dict[str, list[str]] = {
     ],
     "mechanisms/payment.py": ["tests/mechanisms/test_sums.py", "tests/mechanisms/test_means.py"],
     "ledger/portions.py": ["tests/ledger/test_portions.py"],
+    "ledger/keys.py": ["tests/ledger/test_keys.py"],
     "ledger/state.py": [*LEDGER, "tests/ledger/test_portions.py"],
     "ledger/grant.py": [*reversed(LEDGER), "tests/ledger/test_portions.py"],
     "ledger/codec.py": OPENED,

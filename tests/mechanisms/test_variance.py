@@ -212,3 +212,28 @@ def test_the_error_falls_with_the_number_of_units() -> None:
 def test_the_error_needs_at_least_one_unit(size: int) -> None:
     with pytest.raises(ValueError, match="size must be at least 1"):
         Variance(bounds=(0, 1), epsilon=1).error(0.95, size=size)
+
+
+# The bounds themselves
+
+
+@pytest.mark.parametrize("moments", [(100, 0, 0), (100, 40, -30), (50, -200, 100)])
+def test_without_slips_the_interval_is_the_variance(moments: tuple[int, int, int]) -> None:
+    mechanism = Variance(bounds=(-8, 8), step=1, epsilon=1)
+    low, high = mechanism._interval(moments, (0, 0, 0))
+    count, total, square = moments
+    expected = (square / count + mechanism.column.radius**2) / 2 - (total / count) ** 2
+    assert 0 < expected < mechanism.column.radius**2
+    assert (low, high) == (pytest.approx(mechanism._variance(*moments)), pytest.approx(low))
+
+
+@pytest.mark.parametrize("pay", PRICES)
+def test_the_error_adds_up_the_slips_of_count_sum_and_squares(pay: dict[str, Any]) -> None:
+    """|Δ(S/n)| ≤ (c + r²a)/(n − a), halved; |Δ(T/n)²| ≤ f(2r + f) with f = (b + ra)/(n − a)."""
+    mechanism = Variance(bounds=(-8, 8), step=1, **pay)
+    each, size, r = 1 - 0.05 / 3, 100_000, mechanism.column.radius
+    a, b, c = (round(part.error(each)) for part in (mechanism.count, mechanism.total, mechanism.square))
+    f = (b + r * a) / (size - a)
+    expected = (c + r**2 * a) / (2 * (size - a)) + f * (2 * r + f)
+    assert mechanism.error(0.95, size=size) == pytest.approx(mechanism._clamped(expected), rel=1e-9)
+    assert mechanism._clamped(expected) < mechanism._clamped(r**2)

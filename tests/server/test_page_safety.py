@@ -130,10 +130,10 @@ def test_signing_in_begins_a_session_of_its_own(hospital: Site) -> None:
     assert "0" * 64 not in found.headers["set-cookie"]
 
 
-@pytest.mark.parametrize("name", ["", "x", "0" * 64, "é".encode().decode("latin-1"), "a" * 5000])
+@pytest.mark.parametrize("name", ["", "x", "0" * 64, "é", "a" * 5000])
 def test_a_session_cannot_be_guessed(hospital: Site, name: str) -> None:
     visitor = hospital.visitor()
-    assert visitor.get("/", headers={"cookie": f"discreet={name}"}).status_code == 303
+    assert visitor.get("/", headers={"cookie": f"discreet={name}".encode()}).status_code == 303
 
 
 def test_sessions_grow_old_and_are_not_too_many(hospital: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +214,7 @@ def test_no_word_becomes_markup(hostile: Site) -> None:
         for path in ("preview", "try", "ask"):
             page = visitor.send(f"{HOME}/{path}", sql=sql, epsilon=HOSTILE[1], error=HOSTILE[0], by=HOSTILE[2]).text
             assert harmless(page) == [], sql
-            assert "49" not in page
+            assert sql != HOSTILE[-1] or sql in page  # no template of ours
     pages = ["/", HOME, *places, f"{HOME}/ledger"]
     for path in pages:
         assert harmless(visitor.get(path).text) == []
@@ -260,7 +260,7 @@ def test_pages_do_without_pictures(monkeypatch: pytest.MonkeyPatch, hospital: Si
     assert picture(partial(missing), "nothing") is None
     monkeypatch.setattr("discreet.server.pages.answers.picture", lambda *_: None)
     visitor = hospital.visitor(ANALYST)
-    assert "pip install &#39;discreet[plot]&#39;" in visitor.get(visitor.ask(WARDS)).text
+    assert "pip install &#39;discreet[plot]&#39;" in visitor.get(visitor.ask(WARDS, "0.02")).text
 
 
 def test_tables_of_the_policy_are_listed_as_they_are_written(hostile: Site) -> None:

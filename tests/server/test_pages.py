@@ -222,6 +222,23 @@ def test_a_price_that_is_too_high_comes_with_one_that_is_left(fresh: Site) -> No
     assert again.status_code == 402
 
 
+def test_what_others_bought_is_free_and_stands_below_the_question(fresh: Site) -> None:
+    fresh.visitor(OWNER).ask(WARDS)
+    visitor = fresh.visitor(ANALYST)
+    found = visitor.send(f"{HOME}/ask", sql=WARDS, epsilon="0.01")
+    assert found.status_code == 200
+    assert '<h2 id="tried">Answer</h2>' in found.text
+    assert visitor.get(f"{HOME}/ledger.json").json()["entries"] == []
+
+
+def test_a_long_answer_is_listed_in_part(fresh: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.server.pages.answers.MOST_LISTED", 2)
+    visitor = fresh.visitor(ANALYST)
+    place = visitor.ask(WARDS)
+    assert "… and 1 more rows, which the CSV has" in shown(visitor.get(place).text)
+    assert len(visitor.get(f"{place}.csv").text.splitlines()) == 4
+
+
 def test_questions_over_public_tables_are_shown_below_the_form(analyst: Visitor) -> None:
     found = analyst.send(f"{HOME}/ask", sql="SELECT SUM(beds) AS beds FROM wards", epsilon="0.1")
     assert found.status_code == 200, found.headers

@@ -18,7 +18,7 @@ from discreet.curator.price import most_accurate
 from discreet.errors import Refused
 from discreet.exact import Number
 from discreet.exact import epsilon as amount
-from discreet.mechanisms import Gaussian, Laplace
+from discreet.mechanisms import Exponential, Gaussian, Laplace, PermuteAndFlip
 from discreet.mechanisms.arrays import Integers
 from discreet.noise import SYSTEM, Bits
 
@@ -53,6 +53,12 @@ class Price:
     @property
     def pure(self) -> bool:
         return isinstance(self.loss, Pure)
+
+    def part(self, share: Fraction) -> Price:
+        """A share of it."""
+        if isinstance(self.loss, Pure):
+            return Price(Pure(self.loss.epsilon * share))
+        return Price(Concentrated(self.loss.rho * share))
 
     def noise(self, reach: Reach, share: Fraction = WHOLE) -> Additive:
         """The noise that a share of the price buys for a vector of this reach."""
@@ -91,11 +97,31 @@ class Allowance:
 
     def release(self, exact: Integers, reach: Reach, share: Fraction = WHOLE) -> Integers:
         """The integers, as one vector that a row can move by `reach`, plus fresh noise."""
+        self._pay(share)
+        values = blur(self.price.noise(reach, share), reach, exact.ravel(), self._bits)
+        return values.reshape(exact.shape)
+
+    def choose(self, exact: Integers, most: int, share: Fraction = WHOLE) -> int:
+        """The place of about the largest score; a row raises each of them by `most` at most, and lowers none."""
+        self._pay(share)
+        loss = self.price.loss
+        if isinstance(loss, Pure):
+            return pick(PermuteAndFlip(loss.epsilon * share, sensitivity=most, monotone=True), exact, self._bits)
+        return pick(Exponential(rho=loss.rho * share, sensitivity=most, monotone=True), exact, self._bits)
+
+    def part(self, share: Fraction) -> Allowance:
+        """A share of the price, for a fit within this one."""
+        self._pay(share)
+        return Allowance(self.price.part(share), self._bits)
+
+    def beside(self) -> Allowance:
+        """As much again, for rows that this allowance never sees: the larger of the two losses is that of both."""
+        return Allowance(self.price, self._bits)
+
+    def _pay(self, share: Fraction) -> None:
         if share > self._left:
             raise RuntimeError("the releases of this fit cost more than its price: their shares must add up to 1")
         self._left -= share
-        values = blur(self.price.noise(reach, share), reach, exact.ravel(), self._bits)
-        return values.reshape(exact.shape)
 
     def below(self, limit: int, size: int | tuple[int, ...]) -> Integers:
         """Uniform integers, for what depends on released values only."""
@@ -109,6 +135,11 @@ class Allowance:
 def blur(mechanism: Additive, reach: Reach, exact: Integers, bits: Bits) -> Integers:  # noqa: ARG001
     """The exact integers plus fresh noise, as one vector."""
     return np.asarray(mechanism.release(exact, bits), dtype=np.int64)
+
+
+def pick(mechanism: PermuteAndFlip | Exponential, exact: Integers, bits: Bits) -> int:
+    """The place of about the largest score."""
+    return mechanism.choose(exact, bits)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import sklearn.cluster
 from discreet.accounting.losses import Reach
 from discreet.learn.box import Box, Floats
 from discreet.learn.kmeans.geometry import nearest
-from discreet.learn.kmeans.lloyd import Found, Setting, about, turn, turn_reach
+from discreet.learn.kmeans.lloyd import SIZING, Found, Setting, about, turn, turn_reach
 from discreet.learn.price import Allowance, Price
 from discreet.learn.simplex import projected
 from discreet.mechanisms.arrays import Integers
@@ -36,7 +36,7 @@ def grid(exact: Floats, setting: Setting, allowance: Allowance) -> Found:
     sides = refined if again else _sides(size, setting, price, left)
     share = half if again else left
     noisy = allowance.release(_histogram(exact, box, sides), ONE, share).astype(np.float64)
-    weights = projected(noisy[None, :], np.array([_total(noisy, size, setting)]))[0]
+    weights = projected(noisy[None, :], np.array([_total(noisy, size, price, share) if left < 1 else max(noisy.sum(), 1)]))[0]
     centres = _clustered(_centres(box, sides, weights, setting.clusters), setting, allowance)
     if again:
         return Found(*turn(exact, centres, box, allowance, half), 1)
@@ -69,9 +69,11 @@ def _histogram(exact: Floats, box: Box, sides: int) -> Integers:
     return np.bincount(places, minlength=sides**box.width).astype(np.int64)
 
 
-def _total(noisy: Floats, size: float, setting: Setting) -> float:
+def _total(noisy: Floats, size: float, price: Price, share: Fraction) -> float:
     """The number of rows, by whichever is less noisy: the release of it, or the sum of all cells."""
-    return max(float(noisy.sum()) if setting.expected is not None or noisy.size < 2500 else size, 1.0)
+    apart = price.deviation(ONE, SIZING)
+    added = price.deviation(ONE, share) * math.sqrt(noisy.size)
+    return max(float(noisy.sum()) if added < apart else size, 1.0)
 
 
 def _centres(box: Box, sides: int, weights: Floats, least: int) -> tuple[Floats, Floats]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 
@@ -13,10 +14,13 @@ from discreet.learn.box import Box, Floats
 from discreet.learn.kmeans.geometry import anywhere, nearest, packed
 from discreet.learn.moments import sums
 from discreet.learn.price import WHOLE, Allowance, Price
+from discreet.mechanisms.arrays import Integers
 
-TURNS = 10
+TURNS: Final = 10
 """Of the lecture's algorithm, unless the caller says how many."""
-SPREAD = 0.225
+SIZING: Final = Fraction(1, 50)
+"""What the number of rows costs: methods choose their shape by it."""
+SPREAD: Final = 0.225
 """How far centres lie from the middle of the box, on average, in half-widths (Su et al. 2016)."""
 
 
@@ -89,9 +93,8 @@ def about(exact: Floats, setting: Setting, allowance: Allowance) -> tuple[float,
     """About how many rows there are, and what share of the price is left: a row moves their number by 1."""
     if setting.expected is not None:
         return float(setting.expected), WHOLE
-    share = Fraction(1, 50)
-    noisy = allowance.release(np.array([len(exact)], dtype=np.int64), Reach.cells(1, 1), share)
-    return max(float(noisy[0]), 1.0), WHOLE - share
+    noisy = allowance.release(np.array([len(exact)], dtype=np.int64), Reach.cells(1, 1), SIZING)
+    return max(float(noisy[0]), 1.0), WHOLE - SIZING
 
 
 def turn_reach(count: int, width: int) -> Reach:
@@ -102,10 +105,15 @@ def turn_reach(count: int, width: int) -> Reach:
     return Reach(Fraction(count + width), Fraction(count**2 + width))
 
 
-def turn(
-    exact: Floats, centres: Floats, box: Box, allowance: Allowance, share: Fraction
+def turn(exact: Floats, centres: Floats, box: Box, allowance: Allowance, share: Fraction) -> tuple[Floats, Floats]:
+    """One round: new centres and the noisy number of rows at each."""
+    return means(exact, nearest(exact, centres), centres, box, allowance, share)
+
+
+def means(
+    exact: Floats, places: Integers, before: Floats, box: Box, allowance: Allowance, share: Fraction
 ) -> tuple[Floats, Floats]:
-    """One round: new centres and the noisy number of rows at each, as one release with the reach of `turn_reach`."""
+    """The mean and the number of the rows in each place, as one release with the reach of `turn_reach`."""
     price = allowance.price
     # counts are worth less than sums; quarters keep the weight a whole number of steps
     quarters = max(1, round(4 * _count_weight(price, box.width)))
@@ -114,9 +122,9 @@ def turn(
     count = quarters * fine // 4
     moved = Reach(Fraction(count + box.width * fine), Fraction(count**2 + box.width * fine**2))
     columns = np.hstack([np.full((len(exact), 1), count, dtype=np.int64), box.steps(exact, fine)])
-    noisy = allowance.release(sums(nearest(exact, centres), columns, len(centres)), moved, share).astype(np.float64)
+    noisy = allowance.release(sums(places, columns, len(before)), moved, share).astype(np.float64)
     counts = noisy[:, 0] / count
-    return divided(noisy[:, 1:] / fine, counts, centres, box), counts
+    return divided(noisy[:, 1:] / fine, counts, before, box), counts
 
 
 def divided(totals: Floats, counts: Floats, before: Floats, box: Box) -> Floats:

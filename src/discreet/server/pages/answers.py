@@ -21,6 +21,8 @@ from discreet.server.pages.visiting import Anybody, Stay
 router: Final = APIRouter(prefix="/data/{dataset}/answers", include_in_schema=False)
 MOST_DRAWN: Final = 60
 """Rows beyond which a picture says less than the table."""
+MOST_LISTED: Final = 1000
+"""Rows of a page; the file has them all."""
 
 
 def _context(stay: Stay, number: int) -> dict[str, Any]:
@@ -30,7 +32,8 @@ def _context(stay: Stay, number: int) -> dict[str, Any]:
         "number": number,
         "answer": answer,
         "entry": entry,
-        "parts": answer_parts(answer),
+        "parts": answer_parts(answer, MOST_LISTED),
+        "hidden": max(0, len(answer.rows) - MOST_LISTED),
         "price": price_words(answer.price, answer.guarantee),
         "chart": _drawn(answer),
         "python": python_code(url, stay.name, entry.question, entry.call),

@@ -19,6 +19,7 @@ from discreet.errors import BudgetExhausted, QueryFailed, Refused
 from discreet.noise import SYSTEM
 from discreet.policy import Kind
 from discreet.server import schemas
+from discreet.server.api import entry_of
 from discreet.server.asking import Asked
 from discreet.server.pages.home import Gauge
 from discreet.server.pages.visiting import Asking, Stay
@@ -211,10 +212,19 @@ async def ask(stay: Asking) -> Response:
 
 
 async def _arrived(stay: Stay, written: Written, answer: Answer) -> Response:
-    """To the answer's own page; one that read nothing private has none, and stands below its question."""
-    if answer.receipt:
-        return RedirectResponse(f"{stay.path}/answers/{answer.receipt.partition(':')[0]}", 303)
+    """To the answer's own page. One that others bought, or that read nothing private, stands below its question."""
+    number = answer.receipt.partition(":")[0]
+    if number and await stay.guest.house.desk.light(_is_own, stay, int(number)):
+        return RedirectResponse(f"{stay.path}/answers/{number}", 303)
     return await _shown(stay, written, tried=answer)
+
+
+def _is_own(stay: Stay, number: int) -> bool:
+    try:
+        entry_of(stay.visit, number)
+    except Refused:
+        return False
+    return True
 
 
 @router.get("/jobs/{job}")
@@ -225,7 +235,8 @@ async def job_page(stay: Asking, job: str) -> Response:
         return stay.show("waiting.html", here="", job=found.id, position=position)
     failure = found.result.exception()
     if failure is None:
-        return await _arrived(stay, Written(), found.result.result())
+        answer = found.result.result()
+        return await _arrived(stay, Written(answer.question), answer)
     stopped = found.state is State.CANCELLED and isinstance(failure, QueryFailed)
     problem = cancelled() if stopped else problem_of(failure)
     return stay.show("problem.html", problem.status, here="", problem=problem.document())

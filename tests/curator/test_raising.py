@@ -1,0 +1,232 @@
+"""A larger budget: one number of the file changes, it is recorded, and what cannot be changed safely is left alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from discreet.curator.owner import raising
+from discreet.curator.owner.raising import grant_more
+from discreet.curator.state import ledger_path, open_ledger, raise_budget, recorded_grant
+from discreet.errors import Refused
+from discreet.ledger import LedgerError, verify
+from discreet.policy import Policy, parse, read
+from tests.curator.worlds import hospital
+
+BUDGET = "[budget]\nepsilon = 3.0\ndelta = 1e-6\n"
+ROOT = Path(__file__).parents[2]
+KILLED = """\
+import os, sys
+from pathlib import Path
+from discreet.curator.owner import raising
+from discreet.policy import read
+raising.raise_budget = lambda *_: os._exit(9)
+raising.grant_more(read(Path(sys.argv[1])), 5, "a new study")
+"""
+LAYOUTS = {
+    "plain": (BUDGET, "3.0"),
+    "spaces": ("  [ budget ]  # epsilon = 7\n\tepsilon\t=   3.0   # was 2.0, epsilon = 2.0\n  delta=1e-6\n", "3.0"),
+    "comment-first": ("# [budget]\n# epsilon = 3.0\n[budget]\n# epsilon = 3.0\nepsilon = 3.0\ndelta = 1e-6\n", "3.0"),
+    "integer": ("[budget]\nepsilon = 3\ndelta = 1e-6\n", "3"),
+    "exponent": ("[budget]\nepsilon = 0.3e+1\ndelta = 1e-6\n", "0.3e+1"),
+    "last": ("[budget]\ndelta = 1e-6\n\n\nepsilon = 3.0\n", "3.0"),
+    "unicode": ("# ε für alle 💥\n[budget]\nepsilon = 3.0 # ε\ndelta = 1e-6\n", "3.0"),
+}
+"""Ways to write a budget, and the number in it."""
+ODD = {
+    "inline": "budget = { epsilon = 3.0, delta = 1e-6 }\n",
+    "dotted": "budget.epsilon = 3.0\nbudget.delta = 1e-6\n",
+    "quoted": '[budget]\n"epsilon" = 3.0\ndelta = 1e-6\n',
+    "quoted-table": '["budget"]\nepsilon = 3.0\ndelta = 1e-6\n',
+}
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Policy:
+    return opened(hospital(tmp_path))
+
+
+def opened(policy: Policy) -> Policy:
+    open_ledger(policy).close()
+    return policy
+
+
+def written(tmp_path: Path, budget: str, *, newline: str = "\n") -> Policy:
+    """The hospital with its budget like this, its ledger begun."""
+    made = hospital(tmp_path)
+    text = made.path.read_text(encoding="utf-8")
+    assert text.count(BUDGET) == 1
+    head, tail = text.split(BUDGET)
+    inline = budget.startswith("budget")
+    changed = budget + head + tail if inline else head + budget + tail
+    made.path.write_bytes(changed.replace("\n", newline).encode())
+    return opened(read(made.path))
+
+
+def left(folder: Path) -> list[str]:
+    """Temporary files that somebody forgot."""
+    return [each.name for each in folder.iterdir() if each.name.startswith(".")]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_one_number_changes(tmp_path: Path, layout: str, newline: str) -> None:
+    budget, number = LAYOUTS[layout]
+    made = written(tmp_path, budget, newline=newline)
+    before = made.path.read_bytes()
+    granted = grant_more(made, 4.5, "a new study")
+    after = made.path.read_bytes()
+    assert len(after) == len(before) + len("4.5") - len(number)
+    head = os.path.commonprefix([before, after])
+    tail = os.path.commonprefix([before[::-1], after[::-1]])
+    assert len(head) + len(tail) >= len(after) - len("4.5")
+    raised = read(made.path)
+    assert raised.budget.epsilon == 4.5
+    assert raised.analysts == made.analysts
+    assert granted == recorded_grant(raised)
+    open_ledger(raised).close()
+
+
+def test_it_is_recorded_with_its_reason(policy: Policy) -> None:
+    before = verify(ledger_path(policy))
+    grant_more(policy, 5, "a new study")
+    report = verify(ledger_path(policy))
+    assert report.sound
+    assert report.records == before.records + 1
+
+
+@pytest.mark.parametrize("layout", ODD)
+def test_a_file_that_cannot_be_changed_safely_is_left_alone(tmp_path: Path, layout: str) -> None:
+    made = written(tmp_path, ODD[layout])
+    before = made.path.read_bytes()
+    with pytest.raises(Refused, match="discreet budget raise") as refused:
+        grant_more(made, 5, "")
+    assert refused.value.code == "policy"
+    assert made.path.read_bytes() == before
+    assert recorded_grant(made) == recorded_grant(read(made.path))
+
+
+def test_words_that_look_like_a_budget_are_not_changed(tmp_path: Path) -> None:
+    made = opened(hospital(tmp_path, {'["F", "M"]': '["F", "M", """\n[budget]\nepsilon = 9\n"""]'}))
+    grant_more(made, 5, "")
+    text = made.path.read_text(encoding="utf-8")
+    assert "epsilon = 9\n" in text
+    budget = BUDGET.replace("3.0", "5.0")
+    before = text.replace(budget, "") + budget
+    made.path.write_text(before, encoding="utf-8")
+    with pytest.raises(Refused) as refused:
+        grant_more(read(made.path), 6, "")
+    assert refused.value.code == "policy"
+    assert made.path.read_text(encoding="utf-8") == before
+
+
+@pytest.mark.parametrize("wrong", [3, 3.0, 2.9, 1e-9])
+def test_it_is_only_ever_more(policy: Policy, wrong: float) -> None:
+    before = policy.path.read_bytes()
+    with pytest.raises(Refused) as refused:
+        grant_more(policy, wrong, "")
+    assert refused.value.code == "not-a-raise"
+    assert policy.path.read_bytes() == before
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -1, 0, 1e10, "much", None, True])
+def test_a_number_that_is_none_is_refused(policy: Policy, wrong: float) -> None:
+    with pytest.raises(Refused, match="such as 5") as refused:
+        grant_more(policy, wrong, "")
+    assert refused.value.code == "price-invalid"
+
+
+def test_a_large_number_is_read_back_as_it_was_meant(policy: Policy) -> None:
+    grant_more(policy, 1e9, "")
+    assert read(policy.path).budget.epsilon == 10**9
+
+
+def test_a_file_that_changed_meanwhile_is_left_alone(policy: Policy) -> None:
+    changed = policy.path.read_bytes().replace(b"max = 110", b"max = 120")
+    policy.path.write_bytes(changed)
+    with pytest.raises(Refused, match="restart the server"):
+        grant_more(policy, 5, "")
+    assert policy.path.read_bytes() == changed
+
+
+def test_a_file_that_is_no_policy_any_more_is_left_alone(policy: Policy) -> None:
+    changed = policy.path.read_bytes() + b"[nonsense"
+    policy.path.write_bytes(changed)
+    with pytest.raises(Refused, match="discreet budget raise"):
+        grant_more(policy, 5, "")
+    assert policy.path.read_bytes() == changed
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_rights_and_links_are_kept(policy: Policy, mode: int) -> None:
+    kept = policy.path.parent / "kept"
+    kept.mkdir()
+    real = policy.path.rename(kept / "real.toml")
+    policy.path.symlink_to(real)
+    real.chmod(mode)
+    grant_more(policy, 5, "")
+    assert policy.path.is_symlink()
+    assert real.stat().st_mode & 0o777 == mode
+    assert read(policy.path).budget.epsilon == 5
+    assert left(policy.path.parent) == left(kept) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_the_file_stays_its_owners(policy: Policy) -> None:
+    os.chown(policy.path, 12345, 12346)
+    grant_more(policy, 5, "")
+    known = policy.path.stat()
+    assert (known.st_uid, known.st_gid) == (12345, 12346)
+
+
+def test_what_cannot_be_recorded_is_taken_back(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = policy.path.read_bytes()
+
+    def fails(*_: object) -> None:
+        assert policy.path.read_bytes() != before
+        raise LedgerError("it is full", "make room")
+
+    monkeypatch.setattr(raising, "raise_budget", fails)
+    with pytest.raises(LedgerError):
+        grant_more(policy, 5, "")
+    assert policy.path.read_bytes() == before
+    assert left(policy.path.parent) == []
+
+
+@pytest.mark.parametrize("call", ["mkstemp", "fsync", "replace"])
+def test_what_cannot_be_written_is_left_alone(policy: Policy, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    before = policy.path.read_bytes()
+    monkeypatch.setattr(raising.tempfile if call == "mkstemp" else raising.os, call, fails)
+    with pytest.raises(Refused, match="No space left on device"):
+        grant_more(policy, 5, "")
+    monkeypatch.undo()
+    assert policy.path.read_bytes() == before
+    assert left(policy.path.parent) == []
+    assert recorded_grant(policy) == recorded_grant(read(policy.path))
+
+
+def test_killed_before_it_is_recorded_the_next_start_says_what_to_do(policy: Policy) -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED, policy.path], cwd=ROOT, timeout=60, check=False)
+    assert killed.returncode == 9
+    raised = read(policy.path)
+    assert raised.budget.epsilon == 5
+    with pytest.raises(LedgerError, match="discreet budget raise"):
+        open_ledger(raised)
+    raise_budget(raised, "a new study")
+    open_ledger(raised).close()
+    assert verify(ledger_path(raised)).sound
+
+
+def test_two_owners_at_once_end_with_the_larger(policy: Policy) -> None:
+    grant_more(policy, 6, "the first")
+    with pytest.raises(Refused) as refused:
+        grant_more(policy, 5, "the second, who saw the old budget")
+    assert refused.value.code == "not-a-raise"
+    assert parse(policy.path.read_bytes(), policy.path).budget.epsilon == 6
