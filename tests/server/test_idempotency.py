@@ -133,7 +133,7 @@ def test_the_second_gets_the_answer_of_the_first_however_close_they_are(ends_fir
         curator.go.set()
     asked = Asked(curator, Call(sql="q", key=Key("name", "request")), "line", 0.0)  # type: ignore[arg-type]
 
-    async def both() -> list[Any]:
+    async def both() -> tuple[Any, Any]:
         return await asyncio.gather(desk.ask(asked), desk.ask(asked))
 
     first, second = asyncio.run(both())

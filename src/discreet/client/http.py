@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import time
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ TRIES: Final = 5
 FIRST_PAUSE: Final = 0.2
 """Seconds before the first repetition; each further pause is twice as long."""
 NOTHING: Final = 204
+EXAMPLE: Final = 'write "https://host:port/dataset"'
 AGAIN: Final = frozenset({429, 502, 503, 504})
 LONGEST: Final = 30.0
 """Seconds that a server may ask us to wait."""
@@ -30,9 +32,16 @@ class Connection:
 
     def __init__(self, url: str, token: str, *, transport: httpx.BaseTransport | None = None) -> None:
         headers = {"authorization": f"Bearer {token}", "user-agent": f"discreet/{__version__}"}
-        self._client = httpx.Client(
-            base_url=f"{url.rstrip('/')}/api/v1/", headers=headers, timeout=TIMEOUT, transport=transport
-        )
+        try:
+            self._client = httpx.Client(
+                base_url=f"{url.rstrip('/')}/api/v1/",
+                headers=headers,
+                timeout=TIMEOUT,
+                transport=transport,
+                trust_env=not is_loopback(urlsplit(url).hostname or ""),  # no proxy is between us and ourselves
+            )
+        except (httpx.InvalidURL, ValueError):
+            raise Refused("address", f"{url!r} is no address of a server", EXAMPLE) from None
         self.url = url
 
     def get(self, path: str, **params: Any) -> Any:
@@ -40,11 +49,14 @@ class Connection:
 
     def send(self, method: str, path: str, **settings: Any) -> Reply:
         """The response and its document; a refusal is raised as itself."""
+        if "json" in settings:  # numbers that are none and half characters are the server's to refuse
+            settings["content"] = json.dumps(settings.pop("json")).encode("ascii")
+            settings["headers"] = {**settings.get("headers", {}), "content-type": "application/json"}
         pause = FIRST_PAUSE
         for left in reversed(range(TRIES)):
             try:
                 response = self._client.request(method, path, **settings)
-            except httpx.TransportError as wrong:
+            except (httpx.TransportError, UnicodeError) as wrong:  # names that no resolver takes are UnicodeErrors
                 if not left:
                     raise self._unreachable(wrong) from None
             else:
@@ -55,7 +67,7 @@ class Connection:
             pause *= 2
         raise AssertionError("the last try returns or raises")
 
-    def _unreachable(self, wrong: httpx.TransportError) -> Unreachable:
+    def _unreachable(self, wrong: Exception) -> Unreachable:
         told = str(wrong) or type(wrong).__name__
         return Unreachable(f"{self.url} does not answer: {told}", "see that the server runs, and the address")
 
@@ -67,7 +79,7 @@ def demand_safe(url: str) -> None:
     """Raise unless a token may be sent there: encrypted, or to this very machine."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise Refused("address", f"{url!r} is no address of a server", 'write "https://host:port/dataset"')
+        raise Refused("address", f"{url!r} is no address of a server", EXAMPLE)
     if parts.scheme == "http" and not is_loopback(parts.hostname):
         raise Refused(
             "address",

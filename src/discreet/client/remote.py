@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final, Self
 from urllib.parse import quote, urlsplit
 
-from discreet.client.http import Connection, Reply, demand_safe
+from discreet.client.http import EXAMPLE, Connection, Reply, demand_safe
 from discreet.client.problems import Unreachable
 from discreet.curator.answers import Answer, Preview
 from discreet.curator.asking import Asks
@@ -162,12 +162,12 @@ def connect(
     base, named = _split(url)
     if not insecure:
         demand_safe(base)
-    token = token or os.environ.get(TOKEN)
-    if not token:
+    given: object = token or os.environ.get(TOKEN)
+    if not given:
         raise Refused("unauthorized", "there is no token", f"pass token=, or set {TOKEN}")
-    if not token.isascii() or not token.isprintable():
+    if not isinstance(given, str) or not given.isascii() or not given.isprintable():
         raise Refused("unauthorized", "that is no token", "ask the owner for one")
-    connection = Connection(base, token)
+    connection = Connection(base, given)
     try:
         return Remote(connection, _chosen(_opened(connection), dataset or named), progress=progress)
     except BaseException:
@@ -187,12 +187,12 @@ def _opened(connection: Connection) -> list[str]:
 def _split(url: str) -> tuple[str, str | None]:
     """The address of the server, and the dataset that is named after it."""
     if not isinstance(url, str):
-        raise Refused("address", "an address is a text", 'write "https://host:port/dataset"')
+        raise Refused("address", "an address is a text", EXAMPLE)
     try:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
-        raise Refused("address", f"{url!r} is no address", 'write "https://host:port/dataset"') from None
+        raise Refused("address", f"{url!r} is no address", EXAMPLE) from None
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", parts.path.strip("/") or None
 
 

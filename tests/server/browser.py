@@ -1,0 +1,110 @@
+"""A browser for tests: tabs that notice what a page loads from elsewhere, what goes wrong in it, and what axe finds."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from playwright.sync_api import Browser, Page, Request, sync_playwright
+
+from tests.server.running import Running
+
+CHROMIUM = shutil.which("chromium")
+MISSING = "these walk through the pages with chromium, which is not installed: run `make chromium` as root"
+PHONE = 360
+"""Pixels: narrower than most phones."""
+RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
+STATUS = re.compile(r"Failed to load resource: the server responded with a status of (\d+)")
+AXE = """async (tags) => {
+  const found = await axe.run(document, { runOnly: { type: "tag", values: tags } });
+  return found.violations.map((each) => `${each.id}: ${each.nodes.map((node) => node.html).join(" ; ")}`);
+}"""
+OVERFLOW = """() => {
+  const wide = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= wide) return [];
+  return [...document.querySelectorAll("body *")].filter((each) => each.getBoundingClientRect().right > wide + 1)
+    .map((each) => each.outerHTML.slice(0, 100));
+}"""
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Debian's chromium, until the block ends."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def tab(
+    browser: Browser,
+    running: Running,
+    *,
+    dark: bool = False,
+    width: int = 1100,
+    script: bool = True,
+    bypass: bool = False,
+    expected: tuple[int, ...] = (),
+    elsewhere: str = "",
+) -> Iterator[Page]:
+    """A new visitor. Nothing may come from another host, and nothing may go wrong, but for what is `expected`."""
+    context = browser.new_context(
+        base_url=running.url,
+        color_scheme="dark" if dark else "light",
+        viewport={"width": width, "height": 900},
+        java_script_enabled=script,
+        bypass_csp=bypass,
+    )
+    foreign: list[str] = []
+    wrong: list[str] = []
+
+    def requested(request: Request) -> None:
+        if not request.url.startswith((f"{running.url}/", *([elsewhere] if elsewhere else []))):
+            foreign.append(request.url)
+
+    def complained(text: str) -> None:
+        status = STATUS.match(text)
+        if status is None or int(status[1]) not in expected:
+            wrong.append(text)
+
+    context.on("request", requested)
+    page = context.new_page()
+    page.on("console", lambda message: complained(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.set_default_timeout(20_000)
+    yield page
+    context.close()
+    assert foreign == []
+    assert wrong == []
+
+
+def sign_in(page: Page, running: Running, who: str) -> None:
+    """As a person does: with a token, on the page that asks for it."""
+    page.goto("/sign-in")
+    page.get_by_label("Your token").fill(running.tokens[who])
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"{running.url}/")
+
+
+@cache
+def _axe() -> str:
+    return resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+
+
+def barriers(page: Page) -> list[str]:
+    """What keeps some people from using a page, by the rules of WCAG that a program can check."""
+    page.evaluate(_axe())
+    found: list[str] = page.evaluate(AXE, list(RULES))
+    return found
+
+
+def overflowing(page: Page) -> list[Any]:
+    """What makes a page wider than its window."""
+    found: list[Any] = page.evaluate(OVERFLOW)
+    return found

@@ -1,0 +1,277 @@
+"""Walks through the pages in a real browser: what people do, in light and dark, on phones, without scripts."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from discreet.server.learn.lessons import LESSONS
+from tests.server.browser import CHROMIUM, MISSING, PHONE, barriers, chromium, overflowing, sign_in, tab
+from tests.server.running import HELD, POLICY, Running, build, serving
+
+pytestmark = [pytest.mark.long, pytest.mark.skipif(CHROMIUM is None, reason=MISSING)]
+HOME = "/data/hospital"
+WARDS = "SELECT ward, COUNT(*) AS n FROM patients GROUP BY ward"
+WRONG = WARDS.replace("ward", "wrd")
+ELSEWHERE = "http://elsewhere.test/"
+SMALL = POLICY.replace("epsilon = 30.0", "epsilon = 2.0").replace("epsilon = 10.0", "epsilon = 2.0")
+SMALL = SMALL.replace("epsilon = 5.0", "epsilon = 2.0")
+"""All shares are as large as the budget: whoever comes first may spend it all."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with serving(build(tmp_path_factory.mktemp("browser"))) as served:
+        yield served
+
+
+def write(page: Page, sql: str) -> None:
+    page.get_by_label("Question, in SQL").fill(sql)
+
+
+def ask(page: Page) -> str:
+    """Ask what is written; where the answer is."""
+    page.get_by_role("button", name="Ask, and pay").click()
+    page.wait_for_url("**/answers/*")
+    return page.url
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_from_signing_in_to_the_ledger(browser: Browser, running: Running, dark: bool) -> None:
+    with tab(browser, running, dark=dark) as page:
+        page.goto(HOME)
+        assert "/sign-in" in page.url
+        page.get_by_label("Your token").fill(running.tokens["epidemiology"])
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url(f"**{HOME}")  # back where they wanted to be
+        preview = page.locator("#preview")
+        write(page, WRONG)
+        expect(preview).to_contain_text("did you mean ward?")
+        preview.get_by_role("button", name="Take this edit").click()
+        expect(page.get_by_label("Question, in SQL")).to_have_value(WARDS)
+        expect(preview).to_contain_text("± 20")
+        page.get_by_label("Price ε, from").fill("-0.5" if dark else "-0.7")
+        expect(page.locator("#epsilon")).to_have_value("0.32" if dark else "0.2")
+        expect(preview).to_contain_text("± 6" if dark else "± 10")
+        place = ask(page)
+        expect(page.get_by_role("img", name=re.compile("Dots with error bars: n"))).to_be_visible()
+        expect(page.get_by_role("row")).to_have_count(4)
+        expect(page.get_by_role("table")).to_contain_text("±")
+        page.get_by_text("Ask it again in Python").click()
+        expect(page.get_by_text("import discreet")).to_be_visible()
+        with page.expect_download() as chart:
+            page.get_by_role("link", name="Chart (Vega-Lite)").click()
+        assert chart.value.suggested_filename.endswith(".vl.json")
+        page.get_by_role("link", name="Change the question").click()
+        expect(page.get_by_label("Question, in SQL")).to_have_value(WARDS)
+        page.locator("#epsilon").fill("0.1")
+        expect(preview).to_contain_text("free")
+        page.keyboard.press("Control+Enter")
+        page.wait_for_url(place)  # the same answer
+        page.go_back()
+        write(page, f"SELECT AVG(age) AS {'d' if dark else 'l'} FROM patients")
+        assert ask(page) != place
+        page.get_by_role("link", name="Ledger", exact=True).click()
+        charges = page.get_by_role("region", name="Charges")
+        expect(charges).to_contain_text("AVG(age)")
+        with page.expect_download() as export:
+            page.get_by_role("link", name="Export CSV").click()
+        lines = list(csv.DictReader(Path(export.value.path()).read_text(encoding="utf-8").splitlines()))
+        assert {each["analyst"] for each in lines} == {"epidemiology"}
+        assert any(each["question"] == WARDS for each in lines)
+        page.get_by_role("button", name="Sign out").click()
+        page.wait_for_url("**/sign-in")
+
+
+def test_spending_it_all_and_more_from_the_owner(browser: Browser, tmp_path: Path) -> None:
+    with serving(build(tmp_path, text=SMALL)) as running:
+        with tab(browser, running, expected=(402,)) as page:
+            sign_in(page, running, "epidemiology")
+            page.goto(HOME)
+            write(page, WARDS)
+            page.locator("#epsilon").fill("50")
+            expect(page.locator("#preview")).to_contain_text("more than what remains")
+            page.get_by_role("button", name="Ask, and pay").click()
+            expect(page.locator("#preview")).to_contain_text("budget-exhausted")
+            page.get_by_role("button", name="Take this edit").click()
+            expect(page.locator("#preview")).to_contain_text("enough for this one")
+            ask(page)
+        with tab(browser, running, expected=(402,)) as analyst, tab(browser, running) as owner:
+            sign_in(analyst, running, "finance")
+            analyst.goto(HOME)
+            write(analyst, "SELECT COUNT(*) AS n FROM patients")
+            analyst.get_by_role("button", name="Ask, and pay").click()
+            expect(analyst.locator("#preview")).to_contain_text("budget-exhausted")
+            sign_in(owner, running, "owner")
+            owner.goto(f"{HOME}/owner")
+            owner.get_by_label("Raise the budget to ε").fill("4")
+            owner.get_by_label("Why, for the record").fill("a second study")
+            owner.get_by_role("button", name="Raise it").click()
+            expect(owner.get_by_role("region", name="Budget and shares").get_by_role("table")).to_contain_text("ε 4")
+            ask(analyst)
+        assert running.policy.read_text(encoding="utf-8") == SMALL.replace("epsilon = 2.0", "epsilon = 4.0", 1)
+
+
+def test_a_link_signs_in_and_leaves_no_token_behind(browser: Browser, running: Running) -> None:
+    with tab(browser, running) as page:
+        page.goto(f"/sign-in#{running.tokens['finance']}")
+        page.wait_for_url(f"{running.url}/")
+        expect(page.get_by_text("You are finance")).to_be_visible()
+        assert "discreet_" not in page.content()
+        (cookie,) = page.context.cookies()
+        assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Lax")
+        assert page.evaluate("document.cookie + JSON.stringify({...localStorage, ...sessionStorage})") == "{}"
+        page.go_back()
+        assert "discreet_" not in page.url
+
+
+def test_an_analyst_opens_no_page_of_the_owner(browser: Browser, running: Running) -> None:
+    with tab(browser, running, expected=(403,)) as page:
+        sign_in(page, running, "epidemiology")
+        page.goto(HOME)
+        assert page.get_by_role("link", name="Owner").count() == 0
+        page.goto(f"{HOME}/owner")
+        expect(page.get_by_role("alert")).to_contain_text("it is for: owner")
+        page.get_by_role("link", name="Go back").click()
+        page.wait_for_url(f"{running.url}/")
+
+
+@pytest.mark.parametrize("referrer", ["", "no-referrer"])
+@pytest.mark.parametrize("path", ["/sign-in", "/sign-out", f"{HOME}/ask", f"{HOME}/owner/tokens"])
+def test_pages_elsewhere_can_send_no_form(browser: Browser, running: Running, path: str, referrer: str) -> None:
+    forged = f"""<!doctype html><meta name="referrer" content="{referrer or "origin"}">
+        <form method="post" action="{running.url}{path}"><input name="sql" value="{WARDS}"><input name="epsilon" value="1">
+        <input name="holder" value="owner"><input name="token" value="{running.tokens["finance"]}"><button>Go</button>"""
+
+    def elsewhere(route: Route) -> None:
+        route.fulfill(body=forged, content_type="text/html")
+
+    with tab(browser, running, expected=(422,), elsewhere=ELSEWHERE) as page:
+        page.route(f"{ELSEWHERE}**", elsewhere)
+        sign_in(page, running, "owner")
+        page.goto(ELSEWHERE)
+        page.get_by_role("button").click()
+        page.wait_for_url(f"{running.url}/**")
+        assert "/answers/" not in page.url
+        page.goto("/")
+        expect(page.get_by_text("You are the owner")).to_be_visible()  # neither out nor somebody else
+        assert page.request.get(f"{HOME}/ledger.json").text().count('"analyst":"owner"') == 0
+
+
+def test_without_scripts_everything_still_works(browser: Browser, running: Running) -> None:
+    with tab(browser, running, script=False) as page:
+        sign_in(page, running, "finance")
+        page.get_by_role("link", name="Ask a question").click()
+        page.get_by_role("link", name=re.compile("AVG")).first.click()
+        expect(page.get_by_label("Question, in SQL")).to_have_value(re.compile("AVG"))
+        expect(page.locator("#preview")).to_contain_text("price")
+        write(page, WRONG)
+        page.get_by_role("button", name="Preview").click()
+        page.get_by_role("button", name="Take this edit").click()
+        expect(page.get_by_label("Question, in SQL")).to_have_value(WARDS)
+        page.get_by_role("button", name="Try on made-up rows").click()
+        expect(page.get_by_text("not your data")).to_be_visible()
+        write(page, "SELECT COUNT(*) AS plain FROM patients")
+        ask(page)
+        expect(page.get_by_role("table")).to_contain_text("plain")
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "plain"])
+def test_a_question_that_lasts_arrives_by_itself(browser: Browser, rigged: Running, script: bool) -> None:
+    sql = HELD.replace("held", "held with" if script else "held without")
+    with tab(browser, rigged, script=script, expected=(409,)) as page:
+        sign_in(page, rigged, "epidemiology")
+        for again in (False, True):
+            page.goto(HOME)
+            write(page, sql)
+            page.get_by_role("button", name="Ask, and pay").click()
+            expect(page.get_by_role("heading")).to_contain_text("Being answered")
+            if not again:
+                page.get_by_role("button", name="Cancel").click()
+                expect(page.get_by_role("alert").or_(page.get_by_role("heading"))).not_to_have_count(0)
+                rigged.release()
+                page.wait_for_function("document.title.includes('Conflict')") if script else None
+                (rigged.policy.parent / "go").unlink()
+        rigged.release()
+        page.wait_for_url("**/answers/*")
+        expect(page.get_by_role("heading", name=re.compile("Answer"))).to_be_visible()
+
+
+def pages(page: Page, running: Running) -> Iterator[str]:
+    """Every page, as those see it who see most of it; yields its name once it is there."""
+    for path in ("/sign-in", "/learn", *(f"/learn/{slug}" for slug in LESSONS)):
+        page.goto(path)
+        yield path
+    sign_in(page, running, "epidemiology")
+    page.goto(HOME)
+    write(page, WARDS)
+    ask(page)
+    yield "an answer"
+    for path in ("/", HOME, f"{HOME}?sql={WRONG}", f"{HOME}?sql={WARDS}&epsilon=0.05", f"{HOME}/owner"):
+        page.goto(path)
+        yield f"{path} of an analyst"
+    page.goto(f"{HOME}?sql={WARDS}")
+    page.get_by_role("button", name="Try on made-up rows").click()
+    expect(page.get_by_text("not your data")).to_be_visible()
+    yield "made-up rows"
+    page.get_by_role("button", name="Sign out").click()
+    sign_in(page, running, "owner")
+    for path in ("/", f"{HOME}/ledger", f"{HOME}/owner", "/nope"):
+        page.goto(path)
+        yield f"{path} of the owner"
+    page.goto(f"{HOME}/ledger")
+    page.get_by_role("button", name="Verify the ledger").click()
+    expect(page.get_by_role("status")).to_contain_text("Sound")
+    yield "a ledger that is sound"
+    page.goto(f"{HOME}/owner")
+    page.get_by_role("button", name="Make a token").click()
+    expect(page.get_by_role("status")).to_contain_text("discreet_")
+    page.get_by_role("button", name="Look for mistakes").click()
+    page.wait_for_url("**/owner/check*")
+    yield "a policy that was checked"
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_no_page_shuts_anybody_out(browser: Browser, running: Running, dark: bool) -> None:
+    with tab(browser, running, dark=dark, bypass=True, expected=(403, 404)) as page:
+        found = {name: each for name in pages(page, running) if (each := barriers(page))}
+    assert found == {}
+
+
+def test_the_checker_finds_barriers(browser: Browser, running: Running) -> None:
+    with tab(browser, running, bypass=True) as page:
+        page.goto("/sign-in")
+        page.evaluate("document.querySelector('label').remove()")
+        assert any(each.startswith("label:") for each in barriers(page))
+        page.evaluate("document.documentElement.style.setProperty('--faint', '#ccc')")
+        assert any(each.startswith("color-contrast:") for each in barriers(page))
+
+
+def test_every_page_fits_a_phone(browser: Browser, running: Running) -> None:
+    with tab(browser, running, width=PHONE, expected=(403, 404)) as page:
+        found = {name: each for name in pages(page, running) if (each := overflowing(page))}
+        assert found == {}
+        page.evaluate("document.querySelector('main').style.width = '500px'; document.body.style.minWidth = '500px'")
+        assert overflowing(page)  # it would be seen
+
+
+def test_keys_alone_are_enough(browser: Browser, running: Running) -> None:
+    with tab(browser, running) as page:
+        sign_in(page, running, "finance")
+        page.goto(HOME)
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        expect(page.get_by_label("Question, in SQL")).to_be_focused()
