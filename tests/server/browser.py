@@ -18,10 +18,12 @@ CHROMIUM = shutil.which("chromium")
 MISSING = "these walk through the pages with chromium, which is not installed: run `make chromium` as root"
 PHONE = 360
 """Pixels: narrower than most phones."""
-RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
+RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
+"""What axe looks for: everything, or what changes with the theme."""
 STATUS = re.compile(r"Failed to load resource: the server responded with a status of (\d+)")
-AXE = """async (tags) => {
-  const found = await axe.run(document, { runOnly: { type: "tag", values: tags } });
+AXE = """async (rules) => {
+  const found = await axe.run(document, { runOnly: rules, resultTypes: ["violations"] });
   return found.violations.map((each) => `${each.id}: ${each.nodes.map((node) => node.html).join(" ; ")}`);
 }"""
 OVERFLOW = """() => {
@@ -47,7 +49,6 @@ def tab(
     running: Running,
     *,
     dark: bool = False,
-    width: int = 1100,
     script: bool = True,
     bypass: bool = False,
     expected: tuple[int, ...] = (),
@@ -57,7 +58,7 @@ def tab(
     context = browser.new_context(
         base_url=running.url,
         color_scheme="dark" if dark else "light",
-        viewport={"width": width, "height": 900},
+        viewport={"width": 1100, "height": 900},
         java_script_enabled=script,
         bypass_csp=bypass,
     )
@@ -98,13 +99,20 @@ def _axe() -> str:
 
 
 def barriers(page: Page) -> list[str]:
-    """What keeps some people from using a page, by the rules of WCAG that a program can check."""
+    """What keeps some people from using a page, in light or dark, by the rules of WCAG that a program can check."""
     page.evaluate(_axe())
-    found: list[str] = page.evaluate(AXE, list(RULES))
+    found: list[str] = page.evaluate(AXE, RULES)
+    page.emulate_media(color_scheme="dark")
+    found += [f"dark {each}" for each in page.evaluate(AXE, COLOURS)]
+    page.emulate_media(color_scheme="light")
     return found
 
 
 def overflowing(page: Page) -> list[Any]:
-    """What makes a page wider than its window."""
+    """What makes a page wider than the window of a phone."""
+    before = page.viewport_size
+    page.set_viewport_size({"width": PHONE, "height": 800})
     found: list[Any] = page.evaluate(OVERFLOW)
+    if before is not None:
+        page.set_viewport_size(before)
     return found

@@ -36,18 +36,18 @@ class Intervals:
         self._noises = noises
         self._values = values
         self._confidence = confidence
+        self._used: dict[str, tuple[dict[str, Aggregate], Fraction]] = {}
 
     def known(self, expr: Expr, place: int) -> Known | None:
         """The interval of a number, or those of the counts of a list: each holds by itself."""
-        aggregate = aggregates_in(self._release, expr).get(expr.sql)
+        aggregate = self._within(expr)[0].get(expr.sql)
         if aggregate is None or not isinstance(aggregate.formula, Listing):
             return self.interval(expr, place)
         (part,) = self._parts(aggregate, place, 1 - self._confidence)
         return [(_plain(low), _plain(high)) for low, high in aggregate.formula.intervals(part)]
 
     def interval(self, expr: Expr, place: int) -> Ends | None:
-        used = aggregates_in(self._release, expr)
-        miss = missing(used.values(), self._confidence)
+        used, miss = self._within(expr)
         facts = {}
         for sql, aggregate in used.items():
             found = aggregate.formula.interval(self._parts(aggregate, place, miss))
@@ -58,6 +58,14 @@ class Intervals:
         if low is None or high is None:
             return None
         return _plain(low), _plain(high)
+
+    def _within(self, expr: Expr) -> tuple[dict[str, Aggregate], Fraction]:
+        """The aggregates of an expression and how often each measure may miss: the same in every row."""
+        found = self._used.get(expr.sql)
+        if found is None:
+            used = aggregates_in(self._release, expr)
+            found = self._used[expr.sql] = used, missing(used.values(), self._confidence)
+        return found
 
     def _parts(self, aggregate: Aggregate, place: int, miss: Fraction) -> list[Part]:
         noisy = numbers(aggregate, self._values, place)

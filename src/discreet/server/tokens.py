@@ -93,6 +93,7 @@ class Tokens:
             self._connection = sqlite3.connect(
                 path or ":memory:", timeout=30, isolation_level=None, check_same_thread=False
             )
+            self._connection.execute("PRAGMA journal_mode = WAL")  # whoever writes does not hold up those who look
             self._connection.execute(SCHEMA)
 
     @classmethod

@@ -1,0 +1,277 @@
+"""Trees whose splits are drawn from the bounds alone, so that only the leaves cost privacy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from discreet.accounting.losses import Reach
+from discreet.exact import Number, whole
+from discreet.learn.bayes import _Classifier
+from discreet.learn.box import Box, Floats
+from discreet.learn.labels import Array, Labels
+from discreet.learn.price import WHOLE, Allowance
+from discreet.mechanisms.arrays import Integers
+
+FINE: Final = 2**30
+"""Places along a node's range where it can be split."""
+DEPTHS: Final = (2, 8)
+"""The least and the greatest depth that is chosen without being told."""
+MOST_TREES: Final = {True: 10, False: 100}
+"""Trees that are chosen without being told: few if they share epsilon, for that noise grows faster than they help."""
+MOST_CELLS: Final = 2**24
+"""Leaves times classes that all trees may have together."""
+SIZE: Final = Fraction(1, 20)
+"""The share of the price that tells about how many rows there are."""
+CHOICE: Final = Fraction(1, 2)
+"""The share of what is left that chooses a tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trees:
+    """Complete binary trees: node i has the children 2i + 1 (up to the threshold) and 2i + 2 (above it)."""
+
+    features: Integers
+    thresholds: Floats
+    depth: int
+
+    @property
+    def count(self) -> int:
+        return len(self.features)
+
+    def leaf(self, rows: Floats, tree: int) -> Integers:
+        """Where each row ends in a tree; comparing is exact, so it depends on that row alone."""
+        node = np.zeros(len(rows), dtype=np.int64)
+        every = np.arange(len(rows))
+        for _ in range(self.depth):
+            above = rows[every, self.features[tree, node]] > self.thresholds[tree, node]
+            node = 2 * node + 1 + above
+        return node - (2**self.depth - 1)
+
+    def only(self, tree: int) -> Trees:
+        return Trees(self.features[[tree]], self.thresholds[[tree]], self.depth)
+
+
+def grown(count: int, depth: int, box: Box, allowance: Allowance) -> Trees:
+    """Random trees: each node takes any feature, and splits what its ancestors left of its range anywhere.
+
+    Nothing of it depends on rows, so it is free (Geurts, Ernst & Wehenkel 2006: totally randomised trees).
+    """
+    nodes = 2**depth - 1
+    features = allowance.below(box.width, (count, nodes))
+    places = (allowance.below(FINE, (count, nodes)) + 0.5) / FINE
+    shares = np.zeros((count, nodes))
+    for level in range(depth):
+        node = np.arange(2**level - 1, 2 ** (level + 1) - 1)
+        low, high = _range(node, features, shares)
+        shares[:, node] = low + (high - low) * places[:, node]
+    return Trees(features, box.middle[features] + (2 * shares - 1) * box.half[features], depth)
+
+
+def _range(node: Integers, features: Integers, shares: Floats) -> tuple[Floats, Floats]:
+    """What the ancestors of nodes on one level leave of the range of each one's feature."""
+    own = features[:, node]
+    low, high = np.zeros(own.shape), np.ones(own.shape)
+    child = node
+    while child[0] > 0:
+        parent = (child - 1) // 2
+        same = features[:, parent] == own
+        right = child % 2 == 0
+        low = np.where(same & right, np.maximum(low, shares[:, parent]), low)
+        high = np.where(same & ~right, np.minimum(high, shares[:, parent]), high)
+        child = parent
+    return low, high
+
+
+def counts_of(trees: Trees, exact: Floats, places: Integers, classes: int) -> Integers:
+    """How many rows of each class end in each leaf of each tree; rows of no class are in none."""
+    known = places >= 0
+    rows, held = exact[known], places[known]
+    cells = 2**trees.depth * classes
+    found = [
+        np.bincount(trees.leaf(rows, tree) * classes + held, minlength=cells).reshape(-1, classes)
+        for tree in range(trees.count)
+    ]
+    return np.array(found, dtype=np.int64)
+
+
+def reach(count: int) -> Reach:
+    """How far one row moves the counts of all leaves of `count` trees.
+
+    Theorem  l1 ≤ T and l2² ≤ T. Proof: a row has one class and ends in one leaf of each tree; that count moves by 1.
+    """
+    return Reach(Fraction(count), Fraction(count))
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    classes: Labels
+    box: Box
+    trees: int | None
+    depth: int | None
+
+
+class _Forest(_Classifier):
+    """Predicts by what the leaves of all trees say together."""
+
+    bounds: Any
+    classes: Any
+    max_depth: int | None
+
+    def _many(self) -> int | None:
+        raise NotImplementedError
+
+    def _facts(self, width: int | None) -> _Facts:
+        depth = None if self.max_depth is None else whole(self.max_depth, "max_depth")
+        facts = _Facts(Labels.read(self.classes, "classes"), Box.read(self.bounds, width), self._many(), depth)
+        if (facts.trees or MOST_TREES[False]) * 2 ** (depth or DEPTHS[1]) * facts.classes.count > MOST_CELLS:
+            raise ValueError("the trees would have more than 2**24 leaves times classes: use fewer trees or less depth")
+        return facts
+
+    def _keep(self, trees: Trees, counts: Integers, facts: _Facts, allowance: Allowance, share: Fraction) -> None:
+        """Release the leaves for a share of the price; what they say is post-processing.
+
+        A leaf's shares are pulled towards those of all rows by as many imagined rows as its noise is wide.
+        """
+        moved = reach(trees.count)
+        noisy = allowance.release(counts, moved, share)
+        self.classes_ = facts.classes.values
+        self.features_, self.thresholds_, self.max_depth_ = trees.features, trees.thresholds, trees.depth
+        self.counts_ = noisy
+        prior = np.maximum(noisy.sum(axis=1).mean(axis=0), 1)
+        self.class_count_ = prior
+        self.class_log_prior_ = np.log(prior / prior.sum())
+        pull = max(1.0, allowance.price.deviation(moved, share))
+        held = np.maximum(noisy, 0) + pull * prior / prior.sum()
+        self.leaf_log_odds_ = np.log(held / held.sum(axis=2, keepdims=True)) - self.class_log_prior_
+
+    def _joint(self, rows: Array) -> Floats:
+        trees = Trees(self.features_, self.thresholds_, self.max_depth_)
+        found = np.tile(self.class_log_prior_, (len(rows), 1))
+        for tree in range(trees.count):
+            found += self.leaf_log_odds_[tree, trees.leaf(rows, tree)]
+        return found
+
+
+class RandomForestClassifier(_Forest):
+    """Many random trees, and one release of how many rows of each class end in each leaf of them all.
+
+    Theorem  The declared loss. Proof: a count of rows with reach 1 for 1/20 of the price (unless the shape is given), and
+             all leaves as one vector with the reach of `reach` for the rest; splits depend on the bounds only.
+    Source   Jagannathan, Pillaipakkamnatt & Wright 2009 (random trees with noisy leaves).
+
+    `n_estimators` (10 at most if priced in epsilon alone, else 100) and `max_depth` come from the noisy number of rows
+    if they are not given.
+
+    >>> RandomForestClassifier(bounds=([0, 0], [110, 5000]), classes=["no", "yes"], epsilon=1).loss_for(2)
+    Pure(epsilon=1)
+    """
+
+    def __init__(
+        self,
+        n_estimators: int | None = None,
+        *,
+        bounds: Any = None,
+        classes: Any = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        max_depth: int | None = None,
+        ledger: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.bounds = bounds
+        self.classes = classes
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.max_depth = max_depth
+        self.ledger = ledger
+
+    def _many(self) -> int | None:
+        return None if self.n_estimators is None else whole(self.n_estimators, "n_estimators")
+
+    def _learn(self, exact: Array, labels: Array | None, facts: _Facts, allowance: Allowance) -> None:
+        assert labels is not None
+        places = facts.classes.places(labels)
+        shape = _shape(places, facts, None, allowance)
+        trees = grown(shape.trees, shape.depth, facts.box, allowance)
+        self._keep(trees, counts_of(trees, exact, places, facts.classes.count), facts, allowance, shape.left)
+
+
+class DecisionTreeClassifier(_Forest):
+    """One tree that can be read: of many random ones, about the best.
+
+    Theorem  The declared loss. Proof: a count of rows with reach 1 for 1/20 of the price (unless the shape is given); a
+             choice for half of the rest by how many rows the majorities of a tree's leaves get right, which a new row
+             raises by 0 or 1; the leaves of that tree, with the reach of `reach`, for the other half.
+    Source   McSherry & Talwar 2007 (the choice); Jagannathan, Pillaipakkamnatt & Wright 2009 (the leaves).
+
+    `candidates` is how many trees to choose from; `max_depth` comes from the noisy number of rows if it is not given.
+
+    >>> DecisionTreeClassifier(bounds=(0, 1), classes=[0, 1], rho=0.1).loss_for(4)
+    Concentrated(rho=0.1)
+    """
+
+    def __init__(
+        self,
+        *,
+        bounds: Any = None,
+        classes: Any = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        max_depth: int | None = None,
+        candidates: int = 200,
+        ledger: Any = None,
+    ) -> None:
+        self.bounds = bounds
+        self.classes = classes
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.max_depth = max_depth
+        self.candidates = candidates
+        self.ledger = ledger
+
+    def _many(self) -> int:
+        return whole(self.candidates, "candidates", least=2)
+
+    def _learn(self, exact: Array, labels: Array | None, facts: _Facts, allowance: Allowance) -> None:
+        assert labels is not None
+        places = facts.classes.places(labels)
+        shape = _shape(places, facts, 1, allowance)
+        trees = grown(shape.trees, shape.depth, facts.box, allowance)
+        counts = counts_of(trees, exact, places, facts.classes.count)
+        chosen = allowance.choose(counts.max(axis=2).sum(axis=1), 1, shape.left * CHOICE)
+        self._keep(trees.only(chosen), counts[[chosen]], facts, allowance, shape.left * (1 - CHOICE))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """How many trees, how deep, and the share of the price that is left for them."""
+
+    trees: int
+    depth: int
+    left: Fraction
+
+
+def _shape(places: Integers, facts: _Facts, together: int | None, allowance: Allowance) -> _Shape:
+    """What was given, and what a noisy number of rows suggests for the rest.
+
+    Leaves of equal size should hold more rows than noise; the noise grows with the number of trees that are released
+    `together`, which is chosen if it is None: noise that is Gaussian averages out over many trees, unless rows are few.
+    """
+    if facts.depth is not None and facts.trees is not None:
+        return _Shape(facts.trees, facts.depth, WHOLE)
+    price = allowance.price
+    size = int(allowance.release(np.array([np.count_nonzero(places >= 0)]), reach(1), SIZE)[0])
+    fair = max(5, min(size // math.ceil(3 * price.deviation(reach(1))), MOST_TREES[price.pure]))
+    trees = fair if facts.trees is None else facts.trees
+    shown = size / max(1.0, price.deviation(reach(together or trees)))
+    depth = min(max(math.floor(math.log2(max(shown, 1))), DEPTHS[0]), DEPTHS[1])
+    return _Shape(trees, facts.depth or depth, WHOLE - SIZE)
