@@ -11,7 +11,7 @@ import pytest
 
 import discreet
 from discreet.client import Remote, Unreachable, http, remote
-from discreet.client.http import TRIES, Connection
+from discreet.client.http import FIRST_TRIES, TRIES, Connection
 from discreet.client.remote import Waiting
 
 ANSWER = {
@@ -86,10 +86,18 @@ def test_two_questions_have_two_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_gives_up_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    weather = Weather(monkeypatch, *[httpx.ConnectError("refused")] * TRIES)
+    weather = Weather(monkeypatch, *[httpx.ConnectError("refused")] * FIRST_TRIES)
     with pytest.raises(Unreachable, match="does not answer") as raised:
         weather.ask()
     assert raised.value.fix
+    assert len(weather.seen) == FIRST_TRIES
+
+
+def test_it_is_more_patient_with_a_server_that_answered_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    troubles = [httpx.ConnectError("refused")] * (TRIES - 1)
+    weather = Weather(monkeypatch, problem(503, "busy"), *troubles)
+    with pytest.raises(Unreachable):
+        weather.ask()
     assert len(weather.seen) == TRIES
 
 

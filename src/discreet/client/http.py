@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import time
+from itertools import count
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -14,7 +15,9 @@ from discreet.client.problems import Unreachable, error_of
 from discreet.errors import Refused
 from discreet.version import __version__
 
-TRIES: Final = 5
+TRIES: Final = 7
+FIRST_TRIES: Final = 4
+"""How often a request is sent; fewer while nobody ever answered at the address."""
 FIRST_PAUSE: Final = 0.2
 """Seconds before the first repetition; each further pause is twice as long."""
 NOTHING: Final = 204
@@ -43,6 +46,7 @@ class Connection:
         except (httpx.InvalidURL, ValueError):
             raise Refused("address", f"{url!r} is no address of a server", EXAMPLE) from None
         self.url = url
+        self._answered = False
 
     def get(self, path: str, **params: Any) -> Any:
         return self.send("GET", path, params={name: value for name, value in params.items() if value is not None})[1]
@@ -53,19 +57,20 @@ class Connection:
             settings["content"] = json.dumps(settings.pop("json")).encode("ascii")
             settings["headers"] = {**settings.get("headers", {}), "content-type": "application/json"}
         pause = FIRST_PAUSE
-        for left in reversed(range(TRIES)):
+        for sent in count(1):
             try:
                 response = self._client.request(method, path, **settings)
             except (httpx.TransportError, UnicodeError) as wrong:  # names that no resolver takes are UnicodeErrors
-                if not left:
+                if sent >= (TRIES if self._answered else FIRST_TRIES):
                     raise self._unreachable(wrong) from None
             else:
-                if response.status_code not in AGAIN or not left:
+                self._answered = True
+                if response.status_code not in AGAIN or sent >= TRIES:
                     return response, _document(response)
                 pause = max(pause, _seconds(response))
             time.sleep(pause)
             pause *= 2
-        raise AssertionError("the last try returns or raises")
+        raise AssertionError("it ends with an answer or an error")
 
     def _unreachable(self, wrong: Exception) -> Unreachable:
         told = str(wrong) or type(wrong).__name__

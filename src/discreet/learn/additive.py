@@ -130,40 +130,55 @@ def binned(exact: Floats, box: Box, bins: int) -> Bins:
 
 
 def learned(bins: Bins, target: Target, plan: Plan, allowance: Allowance) -> Additive:
-    weights = _weights(bins, plan, allowance)
+    weights, total = _weights(bins, plan, allowance)
     width = bins.shape[1]
-    blocks = -(-width // plan.block)
+    blocks = -(-(width + 1) // plan.block)
     share = (1 - WEIGHTS) / (plan.turns * blocks)
     scores = np.zeros((len(bins), target.outputs), dtype=np.int64)
-    tables = np.zeros((width, plan.bins, target.outputs), dtype=np.int64)
+    tables = np.zeros((width + 1, plan.bins, target.outputs), dtype=np.int64)
     for turn in range(plan.turns):
-        order = np.argsort(allowance.below(2**62, width))
+        order = np.concatenate([[width],np.argsort(allowance.below(2**62, width))])
         for block in np.array_split(order, blocks):
-            step = _step(bins, block, target, scores, weights, plan, allowance, share)
+            step = _step(bins, block, target, scores, weights, total, plan, allowance, share)
             tables[block] += step
             for place, feature in enumerate(block):
-                scores += step[place][bins[:, feature]]
+                if feature == width:
+                    scores += step[place][0]
+                else:
+                    scores += step[place][bins[:, feature]]
     return Additive(tables, weights)
 
 PULL=1.0
-def _step(bins, block, target, scores, weights, plan, allowance, share):
-    units = Reach(target.reach.l1 * len(block), target.reach.l2_squared * len(block))
+CLIP=.5
+def clipped(r, outputs, c):
+    if outputs == 1: return np.clip(r, -c, c)
+    own = r.max(axis=1, keepdims=True)
+    return np.where(own > c, np.sign(r)*(np.abs(r) * c // np.maximum(own, 1)), r)
+def _step(bins, block, target, scores, weights, total, plan, allowance, share):
+    width = bins.shape[1]
+    units = Reach(target.reach.l1 * len(block)*Fraction(CLIP), target.reach.l2_squared * len(block)*Fraction(CLIP)**2)
     fine = allowance.price.fineness(units, share)
-    cuts = np.sort(allowance.below(plan.bins - 1, (len(block), plan.leaves - 1)) + 1, axis=1)
-    leaf = (np.arange(plan.bins)[None, :, None] >= cuts[:, None, :]).sum(axis=2)
-    residuals = target.residuals(scores, fine)
-    exact = np.stack([sums(leaf[place][bins[:, feature]], residuals, plan.leaves) for place, feature in enumerate(block)])
+    residuals = clipped(target.residuals(scores, fine), target.outputs, int(fine*CLIP))
+    whole = residuals.sum(axis=0)
+    signs=np.ones((len(block), plan.bins)); exact=np.zeros((len(block), target.outputs),np.int64)
+    u = allowance.below(2**30, len(block))/2**30
+    for place, feature in enumerate(block):
+        if feature==width: exact[place]=whole; continue
+        cum = np.cumsum(weights[feature][:-1] if MODE=='l' else (weights[feature][:-1]+weights[feature][1:])); cut = 1+min(np.searchsorted(cum/cum[-1], u[place]), plan.bins-2)
+        signs[place] = np.where(np.arange(plan.bins)>=cut, 1, -1)
+        exact[place] = 2*residuals[bins[:,feature]>=cut].sum(axis=0)-whole
     noisy = allowance.release(exact, Reach(units.l1 * fine, units.l2_squared * fine**2), share) / fine
-    inside = np.stack([np.bincount(leaf[place], weights=weights[feature], minlength=plan.leaves) for place, feature in enumerate(block)])
-    pull = PULL*allowance.price.deviation(units, share)/ (plan.turns if not allowance.price.pure else 1)**.5
-    moves = plan.rate * noisy / (target.curvature * inside[:, :, None] + pull + 1)
+    moves = plan.rate * noisy / (target.curvature * total + PULL*allowance.price.deviation(units, share)/plan.turns**(1 if allowance.price.pure else .5))
     steps = np.rint(np.clip(moves, -4, 4) * GRAIN).astype(np.int64)
-    return np.take_along_axis(steps, leaf[:, :, None], axis=1)
+    return steps[:, None, :] * signs[:, :, None].astype(np.int64)
 
-
-def _weights(bins: Bins, plan: Plan, allowance: Allowance) -> Floats:
+MODE=''
+SPREAD=1.0
+def _weights(bins: Bins, plan: Plan, allowance: Allowance):
     width = bins.shape[1]
     exact = np.stack([np.bincount(column, minlength=plan.bins) for column in bins.T]).astype(np.int64)
-    noisy = allowance.release(exact, Reach(Fraction(width), Fraction(width)), WEIGHTS).astype(np.float64)
+    R=Reach(Fraction(width), Fraction(width))
+    noisy = allowance.release(exact, R, WEIGHTS).astype(np.float64)
     total = np.maximum(noisy.sum(axis=1).mean(), 1)
-    return projected(noisy, np.full(width, total))
+    sd = allowance.price.deviation(R, WEIGHTS)
+    return projected(noisy, np.full(width, total))+SPREAD*min(sd,total), total

@@ -14,21 +14,33 @@ from discreet.learn.core import Estimator, demand
 from discreet.learn.kmeans.geometry import nearest, squared_distances
 from discreet.learn.kmeans.grid import MOST_CELLS, grid
 from discreet.learn.kmeans.lloyd import Setting, improved, lecture
+from discreet.learn.kmeans.projection import DIMENSIONS, projection
 from discreet.learn.labels import Array
 from discreet.learn.price import Allowance
 from discreet.mechanisms.arrays import Integers
 
-METHODS: Final = {"grid": grid, "lloyd": lecture, "laplace-lloyd": improved, "gaussian-lloyd": improved}
-FLAT: Final = 8
-"""Features for which a grid has cells enough along every axis."""
+METHODS: Final = {
+    "grid": grid,
+    "projection": projection,
+    "lloyd": lecture,
+    "laplace-lloyd": improved,
+    "gaussian-lloyd": improved,
+}
+PRICES: Final = {
+    "lloyd": (True, "give epsilon alone"),
+    "laplace-lloyd": (True, "give epsilon alone"),
+    "gaussian-lloyd": (False, "give delta with epsilon, or rho"),
+}
+"""Whether a method is paid in ε alone, where it matters."""
 
 
 class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """k centres in a public box, such that rows are near to one of them.
 
-    method  "grid": a noisy histogram, clustered as often as one likes; "lloyd": the lecture's algorithm, for teaching;
-            "gaussian-lloyd" (priced in rho, or epsilon with delta) and "laplace-lloyd" (priced in epsilon alone): a
-            better one of that kind, for many features; "auto" takes the grid for up to eight features.
+    method  "grid": a noisy histogram, clustered as often as one likes; "projection": the same after a projection to
+            twelve dimensions; "auto": whichever of the two fits the number of features. "lloyd": the lecture's
+            algorithm, for teaching; "laplace-lloyd" (priced in epsilon alone) and "gaussian-lloyd" (in rho, or epsilon
+            with delta): better ones of that kind.
 
     Theorem  The declared loss: see the method's docstring in `discreet.learn.kmeans`.
 
@@ -78,15 +90,11 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
         """The name of the method, by public facts."""
         pure = self._price().pure
         if self.method == "auto":
-            return "grid" if width is None or width <= FLAT else "laplace-lloyd" if pure else "gaussian-lloyd"
+            return "grid" if width is None or width <= DIMENSIONS else "projection"
         if not isinstance(self.method, str) or self.method not in METHODS:
             raise ValueError(f"method must be one of auto, {', '.join(METHODS)}, not {self.method!r}")
-        for name, kind, fix in (
-            ("gaussian-lloyd", False, "give delta with epsilon, or rho"),
-            ("laplace-lloyd", True, "give epsilon alone"),
-            ("lloyd", True, "give epsilon alone"),
-        ):
-            demand(self.method != name or pure is kind, "price-invalid", f"{name} cannot be paid so", fix)
+        kind, fix = PRICES.get(self.method, (pure, ""))
+        demand(kind is pure, "price-invalid", f"{self.method} cannot be paid so", fix)
         fits = self.method != "grid" or width is None or 2**width <= MOST_CELLS
         demand(fits, "too-complex", "a grid has too many cells for so many features", 'use method="auto"')
         return self.method

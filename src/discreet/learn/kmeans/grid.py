@@ -23,24 +23,33 @@ ONE = Reach.cells(1, 1)
 def grid(exact: Floats, setting: Setting, allowance: Allowance) -> Found:
     """Count rows in the cells of a grid, project the noisy counts, cluster the cells; if it pays, one round of Lloyd.
 
-    Theorem  The declared loss. Proof: a row is in one cell, so it moves the histogram by 1 in both norms; a fiftieth
-             pays for the number of rows (unless `expected_n` says it), which decides how many cells there are and
-             whether half of the rest is kept for one round with the reach of `turn`. All shares add up to 1.
-    Source   Su, Cao, Li, Bertino & Jin 2016 (EUGkM and the hybrid); the projection is that of `simplex.projected`.
+    Theorem  The declared loss. Proof: a fiftieth pays for the number of rows (unless `expected_n` says it), which
+             decides how many cells there are and whether half of the rest is kept for one round with the reach of
+             `turn_reach`; the other releases are those of `clustered`. Shares add up to 1.
+    Source   Su, Cao, Li, Bertino & Jin 2016 (EUGkM and the hybrid).
     """
     size, left = about(exact, setting, allowance)
+    if _refines(size, setting, allowance.price, left / 2):
+        centres, _ = clustered(exact, size, setting, allowance, left / 2)
+        return Found(*turn(exact, centres, setting.box, allowance, left / 2), 1)
+    return Found(*clustered(exact, size, setting, allowance, left), 0)
+
+
+def clustered(
+    exact: Floats, size: float, setting: Setting, allowance: Allowance, share: Fraction
+) -> tuple[Floats, Floats]:
+    """Centres, and the weight at each, from one noisy histogram.
+
+    Theorem  A row moves the histogram by 1 in both norms. Proof: it is in one cell. The rest is post-processing.
+    """
     box, price = setting.box, allowance.price
-    half = left / 2
-    refined = _sides(size, setting, price, half)
-    again = _refines(size, setting, price, half, refined)
-    sides = refined if again else _sides(size, setting, price, left)
-    share = half if again else left
+    sides = _sides(size, setting, price, share)
     noisy = allowance.release(_histogram(exact, box, sides), ONE, share).astype(np.float64)
-    weights = projected(noisy[None, :], np.array([_total(noisy, size, price, share) if left < 1 else max(noisy.sum(), 1)]))[0]
-    centres = _clustered(_centres(box, sides, weights, setting.clusters), setting, allowance)
-    if again:
-        return Found(*turn(exact, centres, box, allowance, half), 1)
-    return Found(centres, _weighed(box, sides, weights, centres), 0)
+    total = _total(noisy, size, price, share) if setting.expected is None else max(float(noisy.sum()), 1.0)
+    weights = projected(noisy[None, :], np.array([total]))[0]
+    points, kept = _cells(box, sides, weights, setting.clusters)
+    centres = _centres(points, kept, setting, allowance)
+    return centres, np.bincount(nearest(points, centres), weights=kept, minlength=setting.clusters)
 
 
 def _sides(size: float, setting: Setting, price: Price, share: Fraction) -> int:
@@ -53,9 +62,9 @@ def _sides(size: float, setting: Setting, price: Price, share: Fraction) -> int:
     return max(min(max(wanted, least, 2), most), 2)
 
 
-def _refines(size: float, setting: Setting, price: Price, share: Fraction, sides: int) -> bool:
+def _refines(size: float, setting: Setting, price: Price, share: Fraction) -> bool:
     """Whether noise moves the mean of an average cluster by less than a tenth of a cell."""
-    width = setting.box.width
+    width, sides = setting.box.width, _sides(size, setting, price, share)
     moved = price.deviation(turn_reach(1, width), share) * setting.clusters / size
     return moved < 0.1 * 2 / sides
 
@@ -76,7 +85,7 @@ def _total(noisy: Floats, size: float, price: Price, share: Fraction) -> float:
     return max(float(noisy.sum()) if added < apart else size, 1.0)
 
 
-def _centres(box: Box, sides: int, weights: Floats, least: int) -> tuple[Floats, Floats]:
+def _cells(box: Box, sides: int, weights: Floats, least: int) -> tuple[Floats, Floats]:
     """The middles of the cells that have any weight, and at least so many of the heaviest."""
     kept = np.flatnonzero(weights > 0)
     if len(kept) < least:
@@ -85,15 +94,9 @@ def _centres(box: Box, sides: int, weights: Floats, least: int) -> tuple[Floats,
     return box.points(shares), np.maximum(weights[kept], 1e-9)
 
 
-def _clustered(cells: tuple[Floats, Floats], setting: Setting, allowance: Allowance) -> Floats:
+def _centres(points: Floats, weights: Floats, setting: Setting, allowance: Allowance) -> Floats:
     """scikit-learn's k-means on released weights: it may draw from a seed of ours, since nothing here is private."""
-    points, weights = cells
     half = setting.box.half.max()
     model = sklearn.cluster.KMeans(setting.clusters, n_init=setting.restarts, random_state=allowance.seed())
     found: Floats = model.fit(points / half, sample_weight=weights / weights.mean()).cluster_centers_ * half
     return np.clip(found, setting.box.low, setting.box.high)
-
-
-def _weighed(box: Box, sides: int, weights: Floats, centres: Floats) -> Floats:
-    points, kept = _centres(box, sides, weights, 1)
-    return np.bincount(nearest(points, centres), weights=kept, minlength=len(centres))

@@ -143,5 +143,3 @@ def _turns(size: float, setting: Setting, price: Price) -> int:
     epsilon = math.sqrt(2) * width / price.deviation(turn_reach(0, width))
     least = math.sqrt(500 * setting.clusters**3 / size**2 * (width + np.cbrt(4 * width * SPREAD**2)) ** 3)
     return int(np.clip(epsilon // least, 2, 7))
-
-
