@@ -7,7 +7,9 @@ import socket
 
 import pytest
 
+from discreet.engines.stopping import Stopped
 from discreet.policy import read
+from discreet.server.problems import problem_of
 from discreet.server.tokens import Made, Role, Tokens
 from tests.cli.runs import run
 from tests.server.running import Running, refused
@@ -261,3 +263,8 @@ def test_an_encoded_slash_is_a_slash(server: Running) -> None:
     assert raw(server, "/api/v1/datasets/hospital%2ftables")[0] == 200
     with server.client("") as client:
         refused(client.get("datasets/hospital%2ftables"), 401, "unauthorized")
+
+
+def test_a_question_that_is_stopped_before_its_charge_cost_nothing() -> None:
+    found = problem_of(Stopped())
+    assert (found.status, found.code, found.spent) == (409, "cancelled", 0)

@@ -12,6 +12,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from discreet.engines.stopping import Stopped
 from discreet.errors import QueryFailed, Refused
 from discreet.ledger import LedgerError
 from discreet.server.limits import TooMany
@@ -81,7 +82,7 @@ def problem_of(error: BaseException) -> Problem:
         return Problem(STATUSES.get(error.code, REFUSED), error.code, error.reason, error.fix, headers=after)
     if isinstance(error, QueryFailed):
         return Problem(500, "failed", error.reason, error.fix, spent=None)
-    if isinstance(error, CancelledError):
+    if isinstance(error, CancelledError | Stopped):  # what is stopped after its charge fails as a question
         return Problem(409, "cancelled", "the question was cancelled while it waited; nothing was charged", "ask again")
     if isinstance(error, LedgerError):
         log.error("ledger: %s", error)

@@ -1,0 +1,150 @@
+"""Rows as whole numbers: how long they may be, and exact sums of their products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Self
+
+import numpy as np
+
+from discreet.accounting.losses import Reach
+from discreet.errors import Refused
+from discreet.learn.box import Box, Floats
+from discreet.learn.moments import MOST_ROWS
+from discreet.learn.price import WHOLE, WIDEST, Price
+from discreet.mechanisms.arrays import Integers
+
+FINEST: Final = 15
+"""Numbers are at most so many bits long: 2³² products of two of them add up in 63."""
+BLOCK: Final = 2**13
+"""Rows at a time: they stay in the processor's cache, and sums of their products stay below 2⁵³."""
+MOST_FEATURES: Final = 2**16
+"""Squares of so many numbers add up below 2⁵⁰."""
+
+
+def lengths(rows: Integers, norm: int) -> Integers:
+    """The L1 norm of each row, or the L2 norm rounded up; squares add up to less than 2⁵⁰.
+
+    √(k² + 1) − k > 1/(2k + 1), and below k = 2²⁵ that is more than float64 rounds off: the ceiling is the true one.
+    """
+    if norm == 1:
+        return np.abs(rows).sum(axis=1)
+    return np.ceil(np.sqrt((rows * rows).sum(axis=1).astype(np.float64))).astype(np.int64)
+
+
+def shortened(rows: Integers, sizes: Integers, limit: int) -> Integers:
+    """Every row times limit/size where its size is above the limit, cut towards zero.
+
+    Theorem  A row a of norm at most s ends with a norm of at most `limit`, and no number grows.
+    Proof    Each |aᵢ| becomes ⌊|aᵢ|·limit/s⌋, in integers throughout: |aᵢ|·limit < 2⁶³.
+    """
+    found = rows.copy()
+    long = sizes > limit
+    found[long] = np.sign(rows[long]) * (np.abs(rows[long]) * limit // sizes[long, None])
+    return found
+
+
+def products(left: Integers, right: Integers) -> Integers:
+    """leftᵀ·right, exactly, for numbers of at most `FINEST` bits.
+
+    A block's sums stay below 2¹³·2³⁰ = 2⁴³: float64 adds whole numbers of that size without rounding, in any order.
+    """
+    if len(left) >= MOST_ROWS:
+        raise OverflowError("more than 2**32 rows cannot be summed: fit a part of them")
+    found = np.zeros((left.shape[1], right.shape[1]), dtype=np.int64)
+    for start in range(0, len(left), BLOCK):
+        part = slice(start, start + BLOCK)
+        found += (left[part].T.astype(np.float64) @ right[part].astype(np.float64)).astype(np.int64)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a row a can be: bounds on Σ|aᵢ|, Σaᵢ² and Σaᵢ⁴."""
+
+    l1: int
+    l2_squared: int
+    l4: int
+
+    @classmethod
+    def of(cls, radii: Sequence[int]) -> Self:
+        """Of rows with |aᵢ| ≤ radiusᵢ."""
+        return cls(sum(radii), sum(radius**2 for radius in radii), sum(radius**4 for radius in radii))
+
+    @classmethod
+    def within(cls, radii: Sequence[int], limit: int, norm: int) -> Self:
+        """Of such rows whose L1 or L2 norm is at most `limit`.
+
+        Proof   With r the largest radius, Σaᵢ² ≤ r·Σ|aᵢ| and Σaᵢ⁴ ≤ r²·Σaᵢ²; Cauchy and Schwarz: (Σ|aᵢ|)² ≤ p·Σaᵢ².
+        """
+        box, most = cls.of(radii), max(radii)
+        square = min(box.l2_squared, limit**2, most * limit if norm == 1 else limit**2)
+        total = min(box.l1, limit if norm == 1 else math.isqrt(len(radii) * square))
+        return cls(total, square, min(box.l4, most**2 * square))
+
+    @property
+    def gram(self) -> Reach:
+        """How far a row moves the upper triangle of Σ aᵀa.
+
+        Theorem  l1 ≤ ((Σ|aᵢ|)² + Σaᵢ²)/2 and l2² ≤ ((Σaᵢ²)² + Σaᵢ⁴)/2.
+        Proof    The triangle has |aᵢaⱼ| for i ≤ j: half of the square (Σ|aᵢ|)² and half of its diagonal; so for squares.
+        Source   Dwork, Talwar, Thakurta & Zhang 2014 (Analyze Gauss), whose bound on the whole matrix is (Σaᵢ²)².
+        """
+        return Reach(
+            Fraction(self.l1**2 + self.l2_squared, 2),
+            Fraction(self.l2_squared**2 + self.l4, 2),
+        )
+
+    def times(self, most: int) -> Reach:
+        """How far a row moves Σ y·a with |y| ≤ most."""
+        return Reach(Fraction(self.l1 * most), Fraction(self.l2_squared * most**2))
+
+
+def radius(price: Price, reach_of: Callable[[int], Reach], share: Fraction = WHOLE) -> int:
+    """How many steps 1 has: as many as numbers may be long, unless the noise on their products got too wide to draw."""
+    for bits in range(FINEST, 0, -1):
+        if price.noise(reach_of(2**bits), share).spread <= 2**WIDEST:
+            return int(2**bits)
+    raise Refused("price-invalid", "the noise would be too large to draw", "pay more for the fit")
+
+
+def norm_for(price: Price) -> int:
+    """The norm in which rows are shortened: that of the noise which the price buys."""
+    return 1 if price.pure else 2
+
+
+def usual(features: int, steps: int, norm: int) -> int:
+    """The norm of a row (1, x) with x of a usual size: 0.4 of the half-width of its box on average.
+
+    Shortening longer rows as a whole keeps what is linear in them; longer ones would ask for more noise on all.
+    """
+    return steps + 2 * features * steps // 5 if norm == 1 else math.isqrt(steps**2 + features * steps**2 // 6)
+
+
+def with_constant(exact: Floats, box: Box, steps: int, constant: int) -> Integers:
+    """Rows (1, x), or x where `constant` is 0, in steps."""
+    ones = np.full((len(exact), constant), steps, dtype=np.int64)
+    return np.hstack([ones, box.steps(exact, steps)])
+
+
+def centred(box: Box, constant: int) -> Box:
+    """The box; without an intercept, the smallest around it whose middle is zero."""
+    if constant:
+        return box
+    most = np.maximum(np.abs(box.low), np.abs(box.high))
+    return Box(-most, most)
+
+
+def triangle(side: int, width: int | None = None) -> tuple[Integers, Integers]:
+    """The places of an upper triangle, with all columns beyond the square."""
+    return np.triu_indices(side, m=width)
+
+
+def square(values: Floats, side: int) -> Floats:
+    """The symmetric matrix with this upper triangle."""
+    found = np.zeros((side, side))
+    found[triangle(side)] = values
+    return found + np.triu(found, 1).T
