@@ -7,7 +7,7 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 TRUSTED := */noise/*,*/accounting/*,*/mechanisms/*,*/ledger/*,*/curator/door.py,*/curator/price.py,*/curator/question.py,*/curator/draw.py,*/curator/kept.py
 
-.PHONY: venv demo serve test check lint bench test-slow coverage clean
+.PHONY: venv demo serve test check lint chromium bench test-slow coverage clean
 
 venv: $(VENV)/.ready
 
@@ -38,7 +38,11 @@ lint: venv
 check: lint
 	@$(PYTEST) -q -m 'not long and not slow'
 
-test: lint
+# A browser for the tests of the pages. Where it cannot be installed, those tests are skipped and say so.
+chromium:
+	@sh tests/server/chromium.sh
+
+test: lint chromium
 	@$(PYTEST) -m 'not slow' --durations=10
 
 test-slow: venv

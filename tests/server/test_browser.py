@@ -150,9 +150,10 @@ def test_an_analyst_opens_no_page_of_the_owner(browser: Browser, running: Runnin
 @pytest.mark.parametrize("referrer", ["", "no-referrer"])
 @pytest.mark.parametrize("path", ["/sign-in", "/sign-out", f"{HOME}/ask", f"{HOME}/owner/tokens"])
 def test_pages_elsewhere_can_send_no_form(browser: Browser, running: Running, path: str, referrer: str) -> None:
+    fields = {"sql": WARDS, "epsilon": "1", "holder": "owner", "token": running.tokens["finance"]}
     forged = f"""<!doctype html><meta name="referrer" content="{referrer or "origin"}">
-        <form method="post" action="{running.url}{path}"><input name="sql" value="{WARDS}"><input name="epsilon" value="1">
-        <input name="holder" value="owner"><input name="token" value="{running.tokens["finance"]}"><button>Go</button>"""
+        <form method="post" action="{running.url}{path}"><button>Go</button>
+        {"".join(f'<input name="{name}" value="{value}">' for name, value in fields.items())}"""
 
     def elsewhere(route: Route) -> None:
         route.fulfill(body=forged, content_type="text/html")
@@ -253,7 +254,7 @@ def test_the_checks_above_find_what_is_wrong(browser: Browser, running: Running)
         page.goto("/sign-in")
         page.evaluate("document.querySelector('label').remove()")
         assert any(each.startswith("label:") for each in barriers(page))
-        page.evaluate("document.documentElement.style.setProperty('--faint', '#777')")
+        page.evaluate("document.documentElement.style.setProperty('--faint', '#6d6d6d')")
         found = {each.partition(":")[0] for each in barriers(page)}
         assert "dark color-contrast" in found
         assert "color-contrast" not in found

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from html import unescape
+from itertools import pairwise
 from pathlib import Path
 
 import httpx
@@ -146,7 +147,11 @@ def test_asking_gives_an_answer_for_good(analyst: Visitor) -> None:
 def test_a_form_that_is_sent_twice_is_charged_once(hospital: Site, analyst: Visitor) -> None:
     before = len(analyst.get(f"{HOME}/ledger.json").json()["entries"])
     page = Seen.of(analyst.get(HOME).text)
-    fields = {"proof": page.values("proof")[0], "key": page.values("key")[0], "sql": "SELECT AVG(age) AS a FROM patients"}
+    fields = {
+        "proof": page.values("proof")[0],
+        "key": page.values("key")[0],
+        "sql": "SELECT AVG(age) AS a FROM patients",
+    }
     fields["epsilon"] = "0.031"
     found = analyst.both(f"{HOME}/ask", fields)
     found.append(analyst.post(f"{HOME}/ask", fields))
@@ -204,7 +209,9 @@ def test_what_is_refused_stays_in_the_form(analyst: Visitor, fields: dict[str, s
 def test_a_fix_is_offered_and_taken(analyst: Visitor) -> None:
     page = analyst.send(f"{HOME}/preview", sql="SELECT wrd, COUNT(*) AS n FROM patients GROUP BY wrd", epsilon="0.1")
     assert "Take this edit" in page.text
-    edited = [text for tag, given in Seen.of(page.text).tags if tag == "input" and (text := given.get("value")) == WARDS]
+    edited = [
+        text for tag, given in Seen.of(page.text).tags if tag == "input" and (text := given.get("value")) == WARDS
+    ]
     assert edited == [WARDS]
     taken = analyst.send(f"{HOME}/preview", sql=WARDS, by="epsilon", epsilon="0.1", error="")
     assert "Take this edit" not in taken.text
@@ -375,12 +382,14 @@ def test_python_and_curl_repeat_the_question_free(server: Running, tmp_path: Pat
         codes = [unescape(text) for text in re.findall(r"</summary><pre>(.*?)</pre>", arrived.text, re.DOTALL)]
         python, curl = codes
         script = tmp_path / "again.py"
-        script.write_text(python.replace("\nhospital.query(", "\nanswer = hospital.query(") + REPEATED, encoding="utf-8")
+        script.write_text(
+            python.replace("\nhospital.query(", "\nanswer = hospital.query(") + REPEATED, encoding="utf-8"
+        )
         environment = {**os.environ, "DISCREET_TOKEN": server.tokens[ANALYST]}
         told = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=True)
         assert json.loads(told.stdout) == [True, rows]
         words = shlex.split(curl.replace("\\\n", " ").replace("$DISCREET_TOKEN", server.tokens[ANALYST]))
-        headers = dict(each.split(": ", 1) for flag, each in zip(words, words[1:], strict=False) if flag == "-H")
+        headers = dict(each.split(": ", 1) for flag, each in pairwise(words) if flag == "-H")
         body = words[words.index("-d") + 1]
         again = httpx.post(words[1], headers=headers, content=body, trust_env=False).json()
         assert (again["cached"], again["rows"]) == (True, rows)
@@ -395,8 +404,20 @@ print(json.dumps([answer.cached, [list(row) for row in answer.rows]]))
 
 @pytest.mark.parametrize(
     "back",
-    ["//elsewhere.example", "https://elsewhere.example", "/\\elsewhere.example", "\\\\elsewhere.example", "/\t/x", "x"]
-    + ["javascript:alert(1)", "", "/\r\nset-cookie: a=b", "/a\\b", " //x", "/\u2028/x"],
+    [
+        "//elsewhere.example",
+        "https://elsewhere.example",
+        "/\\elsewhere.example",
+        "\\\\elsewhere.example",
+        "javascript:alert(1)",
+        "/\r\nset-cookie: a=b",
+        "/\t/x",
+        "/\u2028/x",
+        "/a\\b",
+        " //x",
+        "x",
+        "",
+    ],
 )
 def test_signing_in_leads_to_nobody_else(hospital: Site, back: str) -> None:
     visitor = hospital.visitor()

@@ -93,7 +93,7 @@ class Visitor:
         found = self.send("/data/hospital/ask", sql=sql, epsilon=epsilon, **fields)
         assert found.status_code == 303, found.text
         arrived = self.get(found.headers["location"])
-        return arrived.headers.get("location", found.headers["location"])
+        return str(arrived.headers.get("location", found.headers["location"]))
 
     def sign_in(self, text: str) -> Visitor:
         assert self.post("/sign-in", {"token": text}).status_code == 303
@@ -142,5 +142,3 @@ def site(policy: Path) -> Iterator[Site]:
 def shown(html: str) -> str:
     """The words of a page."""
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", html)))
-
-

@@ -159,12 +159,6 @@ def _tokens(policy: Policy) -> Iterator[Tokens]:
         tokens.close()
 
 
-def _state(each: Token) -> str:
-    if each.revoked is not None:
-        return "revoked"
-    return "valid" if each.is_valid(datetime.now(UTC)) else "expired"
-
-
 def _dict(each: Token) -> dict[str, Any]:
     return {
         "id": each.id,
@@ -172,10 +166,10 @@ def _dict(each: Token) -> dict[str, Any]:
         "analyst": each.analyst,
         "made": each.made.isoformat(),
         "expires": None if each.expires is None else each.expires.isoformat(),
-        "state": _state(each),
+        "state": each.state,
     }
 
 
 def _words(name: str, each: Token) -> list[str]:
     expires = "never" if each.expires is None else f"{each.expires:%Y-%m-%d %H:%M}"
-    return [each.id, name, each.role, each.analyst or "", f"{each.made:%Y-%m-%d %H:%M}", expires, _state(each)]
+    return [each.id, name, each.role, each.analyst or "", f"{each.made:%Y-%m-%d %H:%M}", expires, each.state]

@@ -9,6 +9,7 @@ import hashlib
 import threading
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
@@ -198,6 +199,20 @@ class Curator(Asks):
         from discreet.curator.fluent import Rows
 
         return Rows.of(self, name)
+
+    def fit(
+        self, estimator: Any, sql: Any, *, epsilon: Any = None, rho: Any = None, target: str | None = None,
+        max_rows: int | None = None, analyst: str | None = None,
+    ) -> Any:  # fmt: skip
+        """Fit an estimator of `discreet.learn` on the rows of a SELECT: one of each unit, or `max_rows` = k of them.
+
+        k rows cost k times epsilon, or k² times rho. Facts that the estimator leaves out are those of the policy.
+        """
+        self._check_analyst(analyst)
+        tables = import_module("discreet.learn.tables")  # by name: it stands above
+        lent = tables.Tables(self.policy, self._ledger, self._engine, self._time_limit)
+        price = {"epsilon": epsilon, "rho": rho}
+        return tables.fit(lent, estimator, sql, **price, target=target, max_rows=max_rows, analyst=analyst)
 
     def stored(self, table: str) -> dict[str, str]:
         """The columns of a public table, with the engine's types."""

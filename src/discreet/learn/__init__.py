@@ -6,13 +6,26 @@ Pure(epsilon=0.5)
 """
 
 try:
-    import sklearn as _
-except ModuleNotFoundError:
+    from discreet.learn.bayes import CategoricalNB, GaussianNB
+    from discreet.learn.core import Estimator
+    from discreet.learn.kmeans import KMeans
+    from discreet.learn.linear import LinearRegression
+    from discreet.learn.logistic import LogisticRegression
+    from discreet.learn.pca import PCA
+    from discreet.learn.scalers import MinMaxScaler, StandardScaler
+except ModuleNotFoundError as missing:
+    if (missing.name or "").split(".")[0] not in ("sklearn", "scipy"):
+        raise
     raise ModuleNotFoundError("discreet.learn needs scikit-learn: install discreet[learn]") from None
 
-from discreet.learn.bayes import CategoricalNB, GaussianNB
-from discreet.learn.core import Estimator
-from discreet.learn.kmeans import KMeans
-from discreet.learn.scalers import MinMaxScaler, StandardScaler
-
-__all__ = ["CategoricalNB", "Estimator", "GaussianNB", "KMeans", "MinMaxScaler", "StandardScaler"]
+__all__ = [
+    "PCA",
+    "CategoricalNB",
+    "Estimator",
+    "GaussianNB",
+    "KMeans",
+    "LinearRegression",
+    "LogisticRegression",
+    "MinMaxScaler",
+    "StandardScaler",
+]

@@ -119,11 +119,14 @@ class GaussianNB(_Classifier):
 
 
 def _steadied(counts: Floats, variances: Floats, blur: Floats, smoothing: float) -> Floats:
-    """Variances with less noise in them: each is mixed with that of all classes, the more so the noisier it is."""
+    """Variances with less noise in them: mixed with those of all classes, and never far below the noise.
+
+    A variance that noise made too small would let one feature outvote all others.
+    """
     shared = counts @ variances / counts.sum()
     trust = shared**2 / (shared**2 + blur**2)
     mixed = trust * variances + (1 - trust) * shared
-    found: Floats = np.maximum(mixed, np.maximum(smoothing, np.minimum(blur / 2, shared)))
+    found: Floats = np.maximum(mixed, np.maximum(smoothing, blur / 2))
     return found
 
 

@@ -62,7 +62,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def _learn(self, exact: Array, labels: Array | None, facts: Any, allowance: Allowance) -> None:
         raise NotImplementedError
 
-    def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: N803  (scikit-learn's name)
+    def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: ARG002, N803  (scikit-learn's names)
         """The caller's arrays, checked as scikit-learn does."""
         return validate_data(self, X, dtype=np.float64), None
 
@@ -101,6 +101,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """Rows to predict or transform, checked against those of the fit."""
         found: Array = validate_data(self, X, dtype=np.float64, reset=False)
         return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        return tags
 
     # copies
 

@@ -22,17 +22,16 @@ from discreet.learn.gram import (
     products,
     radius,
     shortened,
-    square,
     triangle,
     usual,
     with_constant,
 )
 from discreet.learn.labels import Array
-from discreet.learn.price import Allowance, Price
+from discreet.learn.price import Allowance
 from discreet.mechanisms.arrays import Integers
 
-CAUTION: Final = 1.5
-"""Directions in which the rows vary less than so many times the norm of the noise are trusted less than half."""
+CAUTION: Final = {1: 2.0, 2: 1.5}
+"""Directions in which rows vary less than so many times the noise are trusted less than half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ class LinearRegression(RegressorMixin, Estimator):  # type: ignore[misc]
         values = np.zeros((side, side + 1))
         values[triangle(side, side + 1)] = allowance.release(sums, moved) / scale
         matrix = values[:, :side] + np.triu(values[:, :side], 1).T
-        found = _solved(matrix, values[:, side], facts, _deviation(allowance.price, moved) / scale)
+        found = _solved(matrix, values[:, side], facts, CAUTION[facts.norm] * allowance.price.deviation(moved) / scale)
         ratio = facts.target.half[0] / facts.box.half
         self.coef_ = found[1:] * ratio
         self.intercept_ = 0.0
@@ -122,10 +121,6 @@ def reach(features: int, constant: int, steps: int, norm: int) -> Reach:
     """How far a row moves all that is released, in squares of steps."""
     size = Size.within([steps] * (constant + features), usual(features, steps, norm), norm)
     return size.gram + size.times(steps)
-
-
-def _deviation(price: Price, moved: Reach) -> float:
-    return price.deviation(moved)
 
 
 def _sums(exact: Floats, targets: Floats, facts: _Facts) -> Integers:
@@ -148,13 +143,13 @@ def _solved(matrix: Floats, right: Floats, facts: _Facts, deviation: float) -> F
 
 
 def _shrunk(matrix: Floats, right: Floats, deviation: float) -> Floats:
-    """matrix⁻¹·right, where an eigenvalue μ counts as (μ² + τ²)/μ, with τ a bit more than the norm of the noise.
+    """matrix⁻¹·right, where an eigenvalue μ counts as (μ² + τ²)/μ, with τ about the norm of the noise.
 
     Without noise it is exact; where μ is noise, so is its direction, and the coefficient along it goes to zero.
     """
     values, vectors = np.linalg.eigh(matrix)
     positive = np.maximum(values, 0)
-    noise = (CAUTION * deviation) ** 2 * len(matrix)
+    noise = deviation**2 * len(matrix)
     weights = positive / np.maximum(positive**2 + noise, np.finfo(np.float64).tiny)
     found: Floats = vectors @ (weights * (vectors.T @ right))
     return found

@@ -29,7 +29,7 @@ def sums(places: Integers, columns: Integers, groups: int) -> Integers:
 
 
 def weight(price: Price, width: int) -> int:
-    """How many times a sum's accuracy a count gets: all means are divided by it, and it takes about a sixth of the price.
+    """How many times a sum's accuracy a count gets: means are divided by it, and it takes about a sixth of the price.
 
     Laplace noise is shared by l1 and Gaussian noise by l2², hence D/4 and √D/2.
     """

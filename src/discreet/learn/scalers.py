@@ -89,7 +89,7 @@ class MinMaxScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type: 
         return Box.read(self.bounds, width)
 
     def _learn(self, exact: Array, labels: Array | None, facts: Box, allowance: Allowance) -> None:  # noqa: ARG002
-        low, high = (float(end) for end in self.feature_range)
+        low, high = (float(end) for end in interval(self.feature_range, "feature_range"))
         self.data_min_, self.data_max_ = facts.low, facts.high
         self.scale_ = (high - low) / 2 / facts.half
         self.min_ = low - facts.low * self.scale_
@@ -105,3 +105,8 @@ class MinMaxScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type: 
         check_is_fitted(self)
         found: Floats = (self._again(X) - self.min_) / self.scale_
         return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = False
+        return tags

@@ -13,6 +13,7 @@ from discreet.accounting.losses import Reach
 from discreet.exact import Number, whole
 from discreet.learn.bayes import _Classifier
 from discreet.learn.box import Box, Floats
+from discreet.learn.counting import counted
 from discreet.learn.labels import Array, Labels
 from discreet.learn.price import WHOLE, Allowance
 from discreet.mechanisms.arrays import Integers
@@ -50,7 +51,8 @@ class Trees:
         for _ in range(self.depth):
             above = rows[every, self.features[tree, node]] > self.thresholds[tree, node]
             node = 2 * node + 1 + above
-        return node - (2**self.depth - 1)
+        found: Integers = node - (2**self.depth - 1)
+        return found
 
     def only(self, tree: int) -> Trees:
         return Trees(self.features[[tree]], self.thresholds[[tree]], self.depth)
@@ -128,7 +130,8 @@ class _Forest(_Classifier):
     def _facts(self, width: int | None) -> _Facts:
         depth = None if self.max_depth is None else whole(self.max_depth, "max_depth")
         facts = _Facts(Labels.read(self.classes, "classes"), Box.read(self.bounds, width), self._many(), depth)
-        if (facts.trees or MOST_TREES[False]) * 2 ** (depth or DEPTHS[1]) * facts.classes.count > MOST_CELLS:
+        leaves = 2 ** min(depth or DEPTHS[1], 30)
+        if (facts.trees or MOST_TREES[False]) * leaves * facts.classes.count > MOST_CELLS:
             raise ValueError("the trees would have more than 2**24 leaves times classes: use fewer trees or less depth")
         return facts
 
@@ -138,7 +141,7 @@ class _Forest(_Classifier):
         A leaf's shares are pulled towards those of all rows by as many imagined rows as its noise is wide.
         """
         moved = reach(trees.count)
-        noisy = allowance.release(counts, moved, share)
+        noisy = counted(counts, moved, allowance, share)
         self.classes_ = facts.classes.values
         self.features_, self.thresholds_, self.max_depth_ = trees.features, trees.thresholds, trees.depth
         self.counts_ = noisy
@@ -160,8 +163,8 @@ class _Forest(_Classifier):
 class RandomForestClassifier(_Forest):
     """Many random trees, and one release of how many rows of each class end in each leaf of them all.
 
-    Theorem  The declared loss. Proof: a count of rows with reach 1 for 1/20 of the price (unless the shape is given), and
-             all leaves as one vector with the reach of `reach` for the rest; splits depend on the bounds only.
+    Theorem  The declared loss. Proof: a count of rows with reach 1 for 1/20 of the price (unless the shape is given),
+             and all leaves as one vector with the reach of `reach` for the rest; splits come from the bounds only.
     Source   Jagannathan, Pillaipakkamnatt & Wright 2009 (random trees with noisy leaves).
 
     `n_estimators` (10 at most if priced in epsilon alone, else 100) and `max_depth` come from the noisy number of rows
@@ -248,7 +251,7 @@ class DecisionTreeClassifier(_Forest):
         trees = grown(shape.trees, shape.depth, facts.box, allowance)
         counts = counts_of(trees, exact, places, facts.classes.count)
         chosen = allowance.choose(counts.max(axis=2).sum(axis=1), 1, shape.left * CHOICE)
-        self._keep(trees.only(chosen), counts[[chosen]], facts, allowance, shape.left * (1 - CHOICE))
+        self._keep(trees.only(chosen), counts[[chosen]], facts, allowance, shape.left - shape.left * CHOICE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,8 +272,8 @@ def _shape(places: Integers, facts: _Facts, together: int | None, allowance: All
     if facts.depth is not None and facts.trees is not None:
         return _Shape(facts.trees, facts.depth, WHOLE)
     price = allowance.price
-    size = int(allowance.release(np.array([np.count_nonzero(places >= 0)]), reach(1), SIZE)[0])
-    fair = max(5, min(size // math.ceil(3 * price.deviation(reach(1))), MOST_TREES[price.pure]))
+    size = float(counted(np.array([np.count_nonzero(places >= 0)]), reach(1), allowance, SIZE)[0])
+    fair = int(max(5, min(size / (3 * price.deviation(reach(1))), MOST_TREES[price.pure])))
     trees = fair if facts.trees is None else facts.trees
     shown = size / max(1.0, price.deviation(reach(together or trees)))
     depth = min(max(math.floor(math.log2(max(shown, 1))), DEPTHS[0]), DEPTHS[1])

@@ -64,6 +64,13 @@ class Token:
     def is_valid(self, now: datetime) -> bool:
         return self.revoked is None and (self.expires is None or now < self.expires)
 
+    @property
+    def state(self) -> str:
+        """In one word, as of now."""
+        if self.revoked is not None:
+            return "revoked"
+        return "valid" if self.is_valid(datetime.now(UTC)) else "expired"
+
 
 @dataclass(frozen=True, slots=True)
 class Made:

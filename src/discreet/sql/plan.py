@@ -99,6 +99,23 @@ def plan(
     return replace(found, options=asked.options, explain=asked.explain, digest=digest or fingerprint(policy))
 
 
+def private_rows(policy: Policy, text: object, *, public: Public) -> Node:
+    """The private rows that a SELECT describes, for what learns from them inside of the door; they are never shown."""
+    asked = statement(text, None, None)
+    planner = _Planner(policy, public, asked.options, None)
+    try:
+        found = planner.query(asked.tree, {})
+    except RecursionError:
+        raise Refused("too-complex", "the question is nested too deeply", "ask a simpler one") from None
+    if isinstance(found, PUBLIC) or planner.releases or asked.explain or asked.options != NOTHING:
+        raise Refused(
+            "not-rows",
+            "a model learns from private rows, and this is something else",
+            "write SELECT columns FROM a private table, without aggregates, EXPLAIN or WITH DIFFERENTIAL_PRIVACY",
+        )
+    return bounded(found)
+
+
 def _inside(found: Plan, part: Part) -> Plan:
     """The plan, if every unit that it counts is in the part."""
     if not all(release.child.inside for release in found.releases):
@@ -145,6 +162,10 @@ class _Planner:
         if not isinstance(below, Released):
             return False
         return any(isinstance(a.formula, Listing) for a in self._releases[below.number].aggregates)
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        return tuple(self._releases)
 
     def query(self, tree: Any, known: Known) -> Source:
         """A query: private rows stay private rows until something is counted."""

@@ -26,6 +26,8 @@ METHODS: Final = {
     "laplace-lloyd": improved,
     "gaussian-lloyd": improved,
 }
+MOST_CLUSTERS: Final = 1000
+"""Every grid has at least twice as many cells."""
 PRICES: Final = {
     "lloyd": (True, "give epsilon alone"),
     "laplace-lloyd": (True, "give epsilon alone"),
@@ -78,8 +80,10 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
 
     def _facts(self, width: int | None) -> Setting:
         self._method(width)
+        clusters = whole(self.n_clusters, "n_clusters")
+        demand(clusters <= MOST_CLUSTERS, "too-complex", "there are too many clusters", f"{MOST_CLUSTERS} at most")
         return Setting(
-            clusters=whole(self.n_clusters, "n_clusters"),
+            clusters=clusters,
             box=Box.read(self.bounds, width),
             turns=None if self.max_iter is None else whole(self.max_iter, "max_iter"),
             expected=None if self.expected_n is None else whole(self.expected_n, "expected_n"),
@@ -91,7 +95,7 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
         pure = self._price().pure
         if self.method == "auto":
             return "grid" if width is None or width <= DIMENSIONS else "projection"
-        if not isinstance(self.method, str) or self.method not in METHODS:
+        if self.method not in METHODS:
             raise ValueError(f"method must be one of auto, {', '.join(METHODS)}, not {self.method!r}")
         kind, fix = PRICES.get(self.method, (pure, ""))
         demand(kind is pure, "price-invalid", f"{self.method} cannot be paid so", fix)

@@ -49,16 +49,17 @@ def clustered(
     weights = projected(noisy[None, :], np.array([total]))[0]
     points, kept = _cells(box, sides, weights, setting.clusters)
     centres = _centres(points, kept, setting, allowance)
-    return centres, np.bincount(nearest(points, centres), weights=kept, minlength=setting.clusters)
+    held = np.bincount(nearest(points, centres), weights=kept, minlength=setting.clusters)
+    return centres, held.astype(np.float64)
 
 
 def _sides(size: float, setting: Setting, price: Price, share: Fraction) -> int:
-    """Cells along each axis: (Nε/10)^(2/(2+D)), with ε read off the noise; enough for the clusters, and not too many."""
+    """Cells along each axis: (Nε/10)^(2/(2+D)), with ε read off the noise; enough for the clusters, not too many."""
     width = setting.box.width
     epsilon = math.sqrt(2) / price.deviation(ONE, share)
-    wanted = round((size * epsilon / 10) ** (2 / (2 + width)))
-    least = math.ceil((2 * setting.clusters) ** (1 / width))
-    most = int(MOST_CELLS ** (1 / width))
+    wanted = round(math.pow(size * epsilon / 10, 2 / (2 + width)))
+    least = math.ceil(math.pow(2 * setting.clusters, 1 / width))
+    most = math.floor(math.pow(MOST_CELLS, 1 / width))
     return max(min(max(wanted, least, 2), most), 2)
 
 

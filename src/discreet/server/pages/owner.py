@@ -77,18 +77,12 @@ def _context(stay: Stay) -> dict[str, Any]:
         "gauge": Gauge.of(curator, stay.visit.caller),
         "policy": curator.policy,
         "shares": {name: curator.budget(name) for name in curator.policy.analysts},
-        "tokens": [(token, _state(token)) for token in stay.visit.dataset.tokens.all()],
+        "tokens": stay.visit.dataset.tokens.all(),
         "audit": "none" if job is None else "done" if job.result.done() else "running",
         "findings": None,
         "made": None,
         "problem": None,
     }
-
-
-def _state(token: Any) -> str:
-    if token.revoked is not None:
-        return "revoked"
-    return "valid" if token.is_valid(datetime.now(UTC)) else "expired"
 
 
 @router.post("/tokens")

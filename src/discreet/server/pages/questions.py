@@ -214,7 +214,8 @@ async def ask(stay: Asking) -> Response:
 async def _arrived(stay: Stay, written: Written, answer: Answer) -> Response:
     """To the answer's own page. One that others bought, or that read nothing private, stands below its question."""
     number = answer.receipt.partition(":")[0]
-    if number and await stay.guest.house.desk.light(_is_own, stay, int(number)):
+    is_own = bool(number) and await stay.guest.house.desk.light(_is_own, stay, int(number))
+    if is_own:
         return RedirectResponse(f"{stay.path}/answers/{number}", 303)
     return await _shown(stay, written, tried=answer)
 

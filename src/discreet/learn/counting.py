@@ -1,0 +1,22 @@
+"""Noisy counts at any price."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.accounting.losses import Reach
+from discreet.learn.box import Floats
+from discreet.learn.price import WHOLE, Allowance
+from discreet.mechanisms.arrays import Integers
+
+
+def counted(exact: Integers, reach: Reach, allowance: Allowance, share: Fraction = WHOLE) -> Floats:
+    """Counts plus noise, in parts of one: on whole numbers, noise of a high price would be too narrow to draw.
+
+    Theorem  Counts of m parts each move by m times their reach (m² in l2²). Below 2³² rows they stay below 2⁵³.
+    """
+    fine = allowance.price.fineness(reach, share)
+    moved = Reach(reach.l1 * fine, reach.l2_squared * fine**2)
+    return allowance.release(exact * fine, moved, share).astype(np.float64) / fine

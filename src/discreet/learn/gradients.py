@@ -1,0 +1,143 @@
+"""Sums of clipped gradients of the logistic loss, exactly, and the descent along noisy ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from discreet.accounting.losses import Reach
+from discreet.learn.box import Floats
+from discreet.learn.gram import BLOCK, lengths
+from discreet.mechanisms.arrays import Integers
+
+TABLE: Final = 10
+"""Scores are read to so many bits after the point."""
+EXPONENTIALS: Final[Floats] = np.exp(-np.arange(2**15 + 1) / 2**TABLE)
+"""e⁻ˢ for scores from 0 to 32. A table has one answer for a score; `np.exp` may have another in another place."""
+LARGEST: Final = 2.0**10
+"""Weights are held within ±this, on a grid so that scores are sums of whole numbers below 2⁵³."""
+MARGIN: Final = 1 - 2.0**-30
+"""More than all rounding errors of a row's factor together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """How long the gradient of a row may be: a share of the longest that there is, in an L1 or L2 norm.
+
+    The gradient is r ⊗ a: the row a = (1, x) with |aᵢ| ≤ 1, once for each column, times its residuals r: the
+    probabilities less the truth. One column (for two classes) has |r| ≤ 1, several have Σ|r| ≤ 2 and Σr² ≤ 2.
+    """
+
+    share: Fraction
+    norm: int
+    side: int
+    columns: int
+
+    def limit(self, steps: int) -> int:
+        """In squares of steps."""
+        residual = 1 if self.columns == 1 else 2
+        if self.norm == 1:
+            return math.floor(self.share * self.side * residual * steps**2)
+        return math.isqrt(math.floor(self.share**2 * self.side * residual * steps**4))
+
+    def reach(self, steps: int) -> Reach:
+        """How far a row moves the sum of clipped gradients, in squares of steps.
+
+        Theorem  l1 ≤ limit, or l2 ≤ limit; then l2 ≤ l1, and l1² ≤ numbers·l2² by Cauchy and Schwarz.
+        Proof    `Examples.gradient` multiplies residuals by at most limit/(‖r‖·‖a‖) and cuts them towards zero, and
+                 ‖r ⊗ a‖ = ‖r‖·‖a‖ in both norms. `MARGIN` outweighs what float64 rounds.
+        """
+        limit = self.limit(steps)
+        total = limit if self.norm == 1 else math.isqrt(limit**2 * self.side * self.columns)
+        return Reach(Fraction(total), Fraction(limit**2))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Examples:
+    """Rows in steps, with the places of their classes."""
+
+    rows: Integers
+    places: Integers
+    steps: int
+    clip: Clip
+
+    def gradient(self, weights: Floats) -> Integers:
+        """The exact sum of all rows' clipped gradients in squares of steps; each of them depends on its row alone.
+
+        Sums are of whole numbers below 2⁵³, which float64 adds exactly; the rest is elementwise in operations that
+        IEEE 754 rounds correctly, so that no row can tell where it stands or who is beside it.
+        """
+        grid = _grid(self.clip.side)
+        whole = np.rint(np.clip(weights, -LARGEST, LARGEST) * 2**grid)
+        shift = grid + self.steps.bit_length() - 1 - TABLE
+        found = np.zeros(weights.shape, dtype=np.int64)
+        for start in range(0, len(self.rows), BLOCK):
+            part = slice(start, start + BLOCK)
+            rows = self.rows[part].astype(np.float64)
+            scores = (rows @ whole.T).astype(np.int64).T
+            residuals = _residuals((scores + (1 << shift >> 1)) >> shift, self.places[part])
+            found += (self._clipped(residuals, self.rows[part]) @ rows).astype(np.int64)
+        return found
+
+    def _clipped(self, residuals: Floats, rows: Integers) -> Floats:
+        """Residuals in steps, a row of them for each column, so short that the gradient keeps to the limit."""
+        sizes = np.maximum(_sizes(residuals, self.clip.norm) * lengths(rows, self.clip.norm), 1e-300)
+        factors = np.minimum(float(self.steps), self.clip.limit(self.steps) / sizes) * MARGIN
+        return np.trunc(residuals * factors)
+
+
+def _grid(side: int) -> int:
+    """Bits of a weight after the point: with 10 before it, 15 of a row, and so many terms, scores have 52 at most."""
+    return min(20, 27 - math.ceil(math.log2(side)))
+
+
+def _residuals(scores: Integers, places: Integers) -> Floats:
+    """Probabilities less the truth, of the second of two classes or of all; scores are in 2⁻¹⁰."""
+    all_scores = scores if len(scores) > 1 else np.vstack([np.zeros_like(scores), scores])
+    highest = all_scores.max(axis=0)
+    weights = [EXPONENTIALS[np.minimum(highest - score, len(EXPONENTIALS) - 1)] for score in all_scores]
+    total = _added(weights)
+    found = [weight / total - (places == place) for place, weight in enumerate(weights)]
+    return np.array(found[-1:] if len(scores) == 1 else found)
+
+
+def _sizes(residuals: Floats, norm: int) -> Floats:
+    if norm == 1:
+        return _added(list(np.abs(residuals)))
+    return np.sqrt(_added(list(residuals * residuals)))
+
+
+def _added(columns: list[Floats]) -> Floats:
+    """From the first to the last, for every row alike."""
+    total = columns[0].copy()
+    for column in columns[1:]:
+        total += column
+    return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Descent:
+    """How weights follow gradients: all of it public or released, and nothing looks at the rows."""
+
+    turns: int
+    pace: Floats
+    """What a gradient is multiplied by: a step, or an approximate inverse of the curvature."""
+    momentum: float
+    penalties: Floats
+
+    def run(self, gradient: Callable[[Floats], Floats], columns: int) -> Floats:
+        """Nesterov's accelerated descent from zero; the mean of the later half, where noise averages out."""
+        weights = np.zeros((columns, len(self.penalties)))
+        speed, total = weights, weights
+        for turn in range(self.turns):
+            ahead = weights + self.momentum * speed
+            speed = self.momentum * speed - (gradient(ahead) + self.penalties * ahead) @ self.pace
+            weights = np.clip(weights + speed, -LARGEST, LARGEST)
+            total = total + weights * (turn >= self.turns // 2)
+        found: Floats = total / (self.turns - self.turns // 2)
+        return found

@@ -1,0 +1,166 @@
+"""Searching for the best settings of an estimator, at a price that is known before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from sklearn.base import MetaEstimatorMixin, clone, is_classifier, is_regressor
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.accounting import Pure
+from discreet.exact import Number, probability
+from discreet.learn.core import Estimator, demand
+from discreet.learn.labels import Array
+from discreet.learn.price import Allowance
+from discreet.learn.scoring import METRICS, facts_for, metric_for, predictions
+from discreet.mechanisms.arrays import Integers
+
+PRICED: Final = ("epsilon", "delta", "rho", "ledger")
+FIXED: Final = ("classes", "categories", "y_bounds")
+"""What candidates must agree about, to be compared on the same rows."""
+FINE: Final = 2**10
+"""Steps to the best score that a row can give."""
+MOST: Final = 1000
+"""Candidates."""
+
+
+class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
+    """Fits an estimator with every combination of settings, and chooses about the best on rows that none was fitted on.
+
+    Theorem  The declared loss. Proof: a coin of its own puts each row either among those of the k fits, which cost 1/k
+             of the price each, or among those of the choice, which costs the price: a new row raises each score by 0
+             to m. So whatever the coins, a row meets one price; Rényi divergences are quasi-convex, so their mixture is
+             no worse (van Erven & Harremoës 2014, Theorem 13).
+
+    There are no scores to be seen: they would cost more. All candidates are paid for and may be published. The estimator
+    is a classifier or regressor of discreet without a price; `test_size` is the chance of a row to be in the choice.
+
+    >>> from discreet.learn import GaussianNB
+    >>> model = GaussianNB(bounds=(0, 1), classes=[0, 1])
+    >>> PrivateSearchCV(model, {"var_smoothing": [1e-4, 1e-2]}, epsilon=1).loss_for(3)
+    Pure(epsilon=1)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        test_size: float = 0.25,
+        ledger: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.test_size = test_size
+        self.ledger = ledger
+
+    def _facts(self, width: int | None) -> list[Estimator]:
+        """The candidates, each with its part of the price; all of their facts are read."""
+        probability(self.test_size, "test_size")
+        _check(self.estimator)
+        settings = list(ParameterGrid(self.param_grid))
+        named = {name for setting in settings for name in setting}
+        demand(not named & set(PRICED), "price-invalid", "candidates share one price", "give it to the search alone")
+        if named & set(FIXED):
+            raise ValueError(f"param_grid must leave out {', '.join(FIXED)}: candidates are compared on the same rows")
+        if not 0 < len(settings) <= MOST:
+            raise ValueError(f"param_grid must have 1 to {MOST} combinations, not {len(settings)}")
+        loss = self._price().part(Fraction(1, len(settings))).loss
+        price = {"epsilon": loss.epsilon} if isinstance(loss, Pure) else {"rho": loss.rho}
+        found: list[Estimator] = [clone(self.estimator).set_params(**setting, **price) for setting in settings]
+        for candidate in found:
+            candidate.loss_for(width)
+        return found
+
+    def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: N803
+        reader = self._facts(None)[0]
+        rows, labels = reader._read(X, y)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(reader, name):
+                setattr(self, name, getattr(reader, name))
+        return rows, labels
+
+    def _learn(self, exact: Array, labels: Array | None, facts: list[Estimator], allowance: Allowance) -> None:
+        assert labels is not None
+        held = self._coins(len(exact), allowance)
+        for candidate in facts:
+            candidate.n_features_in_ = self.n_features_in_
+            part = allowance.part(Fraction(1, len(facts)))
+            candidate._learn(exact[~held], labels[~held], candidate._facts(self.n_features_in_), part)
+            candidate.loss_ = part.price.loss
+        scores = np.array([_score(candidate, exact[held], labels[held]) for candidate in facts], dtype=np.int64)
+        self.best_index_ = allowance.beside().choose(scores, FINE)
+        for candidate in facts:
+            if hasattr(self, "feature_names_in_"):
+                candidate.feature_names_in_ = self.feature_names_in_
+        self.candidates_ = facts
+        self.best_params_ = list(ParameterGrid(self.param_grid))[self.best_index_]
+        self.best_estimator_ = facts[self.best_index_]
+
+    def _coins(self, count: int, allowance: Allowance) -> Any:
+        """For each row whether it is kept for the choice: by a coin that no other row has a part in."""
+        return allowance.below(2**30, count) < round(probability(self.test_size, "test_size") * 2**30)
+
+    @property
+    def classes_(self) -> Array:
+        check_is_fitted(self)
+        found: Array = self.best_estimator_.classes_
+        return found
+
+    def predict(self, X: Any) -> Array:  # noqa: N803
+        """What the chosen estimator predicts."""
+        check_is_fitted(self)
+        found: Array = self.best_estimator_.predict(X)
+        return found
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
+        """The chosen estimator's score: exact, for rows that the caller may see."""
+        check_is_fitted(self)
+        return float(self.best_estimator_.score(X, y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
+        for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags", "input_tags"):
+            setattr(tags, name, getattr(own, name))
+        return tags
+
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
+    def predict_proba(self, X: Any) -> Array:  # noqa: N803
+        """The probabilities of the classes, by the chosen estimator."""
+        check_is_fitted(self)
+        found: Array = self.best_estimator_.predict_proba(X)
+        return found
+
+
+def _check(estimator: Any) -> None:
+    """Whether it can be searched over."""
+    if not isinstance(estimator, Estimator) or not (is_classifier(estimator) or is_regressor(estimator)):
+        raise TypeError("estimator must be a classifier or regressor of discreet.learn: others are not private")
+    if any(getattr(estimator, name, None) is not None for name in PRICED):
+        demand(
+            False,
+            "price-invalid",
+            "candidates share one price",
+            "give it to the search, and leave it out of the estimator",
+        )
+
+
+def _score(candidate: Any, exact: Array, labels: Array) -> int:
+    """How good the candidate is on the rows of the choice: each adds from 0 to FINE."""
+    name = metric_for(candidate, None)
+    parts = METRICS[name].parts(
+        predictions(candidate, exact, len(exact)), labels, facts_for(candidate, name, None), FINE
+    )
+    return int((parts if name == "accuracy" else FINE - parts).sum())

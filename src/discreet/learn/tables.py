@@ -1,0 +1,242 @@
+"""Fitting on the tables of a curator: rows come through its ownership and bounding, and the ledger is charged first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import get_tags
+
+from discreet.curator.draw import Engine
+from discreet.curator.price import Price
+from discreet.curator.public import PublicTables
+from discreet.errors import QueryFailed, Refused
+from discreet.exact import whole
+from discreet.learn.box import Floats
+from discreet.learn.core import Estimator
+from discreet.learn.labels import Array
+from discreet.learn.price import Loss
+from discreet.ledger import Ledger
+from discreet.policy import Kind, Policy
+from discreet.sql.nodes import Bound, Field, Node
+from discreet.sql.plan import private_rows
+
+NUMERIC: Final = (Kind.INTEGER, Kind.NUMBER, Kind.BOOLEAN)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What a curator lends to a fit."""
+
+    policy: Policy
+    ledger: Ledger
+    engine: Callable[[int], Engine]
+    """Over the rows of a data version."""
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The columns of the rows: features, and the one to be predicted."""
+
+    features: tuple[Field, ...]
+    target: Field | None
+
+    @classmethod
+    def of(cls, fields: Sequence[Field], target: object) -> _Columns:
+        if target is None:
+            return cls(tuple(fields), None)
+        named = [field for field in fields if isinstance(target, str) and field.name.lower() == target.lower()]
+        if len(named) != 1:
+            known = ", ".join(field.name for field in fields)
+            raise Refused("unknown-column", "the target is not one of the columns", f"columns: {known}")
+        return cls(tuple(field for field in fields if field is not named[0]), named[0])
+
+    @property
+    def read(self) -> tuple[Field, ...]:
+        return self.features if self.target is None else (*self.features, self.target)
+
+
+def fit(
+    tables: Tables,
+    estimator: Any,
+    sql: Any,
+    *,
+    epsilon: Any = None,
+    rho: Any = None,
+    target: str | None = None,
+    max_rows: int | None = None,
+    analyst: str | None = None,
+) -> Any:
+    """Fit an estimator on the rows of a SELECT, and return it.
+
+    Theorem  The fit costs group(loss, k), where a unit has at most k rows: kε, or k²ρ.
+    Proof    A unit adds or removes its own rows alone, k of them at most (the theorem of each node of the plan), and
+             the estimator's loss is for one row. What is dropped (NULL) is dropped row by row.
+    """
+    version = tables.ledger.data_version
+    node = _bounded(private_rows(tables.policy, sql, public=PublicTables(lambda: tables.engine(version))), max_rows)
+    columns = _Columns.of(node.fields, target)
+    model = _declared(tables.policy, estimator, columns, epsilon=epsilon, rho=rho)
+    loss = _loss(model, columns, node)
+    engine = tables.engine(version)
+    why = f"{type(model).__name__}.fit: {sql}"
+    with tables.ledger.charge(loss, why=why, analyst=analyst, data=version) as bits:
+        names = [field.name for field in columns.features]
+        with suppress(Exception):  # what goes wrong once data was touched may be private
+            exact, labels = _rows(engine.rows(_lowered(node, columns), tables.seconds), columns, model)
+            model.learn_from(exact, labels, names, bits)
+            return _given(estimator, model, loss)
+        raise QueryFailed
+
+
+def _bounded(node: Node, max_rows: object) -> Node:
+    """The rows, at most `max_rows` of each unit: one, unless the caller says more."""
+    try:
+        most = 1 if max_rows is None else whole(max_rows, "max_rows")
+    except (TypeError, ValueError) as wrong:
+        raise Refused("price-invalid", str(wrong), "give a number such as 1") from None
+    if node.owner.column is not None and (node.rows is None or node.rows > most):
+        return Bound(node, most)
+    return node
+
+
+def _loss(model: Estimator, columns: _Columns, node: Node) -> Loss:
+    try:
+        return model.loss_for(len(columns.features)).group(node.rows or 1)
+    except (TypeError, ValueError) as wrong:
+        raise Refused("fit-invalid", str(wrong), "change the estimator's arguments") from None
+
+
+def _declared(policy: Policy, estimator: Any, columns: _Columns, *, epsilon: Any, rho: Any) -> Estimator:
+    """A copy of the estimator with the price and with what the policy says about its columns."""
+    if not isinstance(estimator, Estimator):
+        raise Refused(
+            "not-private",
+            "only estimators of discreet.learn learn from private rows",
+            "use one of them; preprocess in SQL, or with what is fitted on public data",
+        )
+    model: Estimator = clone(estimator)
+    held = model.get_params(deep=False)
+    if any(held.get(name) is not None for name in ("epsilon", "delta", "rho", "ledger")):
+        raise Refused(
+            "price-invalid", "the estimator has a price or a ledger of its own", "give the price to fit alone"
+        )
+    _check_target(model, columns)
+    wanted = {}
+    if "epsilon" in held:
+        price = Price.read(policy, epsilon=epsilon, rho=rho)
+        wanted = {"epsilon": price.epsilon, "rho": price.rho}
+    missing = {name: known(columns) for name, known in FACTS.items() if name in held and held[name] is None}
+    model.set_params(**wanted, **missing)
+    return model
+
+
+def _check_target(model: Estimator, columns: _Columns) -> None:
+    supervised = bool(get_tags(model).target_tags.required)
+    if supervised and columns.target is None:
+        raise Refused("target-missing", "the estimator predicts a column", 'name it: target="…"')
+    if columns.target is not None and not supervised:
+        raise Refused("target-unused", "the estimator predicts nothing", "leave target out")
+    if not columns.features:
+        raise Refused("not-rows", "there are no features", "select the columns to learn from")
+    other = [field.name for field in columns.features if field.expr.domain.kind not in NUMERIC]
+    if other and not _categorical(model):
+        raise Refused(
+            "not-a-number", f"the estimator takes numbers, and {other[0]} holds none", "leave it out, or compute one"
+        )
+
+
+# what the policy declares
+
+
+def _bounds(fields: Sequence[Field]) -> tuple[list[Fraction], list[Fraction]]:
+    pairs = [_interval(field) for field in fields]
+    return [low for low, _ in pairs], [high for _, high in pairs]
+
+
+def _interval(field: Field) -> tuple[Fraction, Fraction]:
+    domain = field.expr.domain
+    found = (Fraction(0), Fraction(1)) if domain.kind is Kind.BOOLEAN else domain.bounded
+    if found is None or found[0] >= found[1]:
+        raise Refused(
+            "undeclared-bounds",
+            f"{field.name} has no bounds that leave room for a number",
+            f"add min and max to the policy, write CLAMP({field.name}, 0, 100), or pass bounds to the estimator",
+        )
+    return found
+
+
+def _values(field: Field) -> list[Any]:
+    domain = field.expr.domain
+    found = [False, True] if domain.kind is Kind.BOOLEAN else domain.values
+    if not found:
+        raise Refused(
+            "undeclared-values",
+            f"the values of {field.name} are not declared",
+            "list them in the policy, or pass classes or categories to the estimator",
+        )
+    return list(found)
+
+
+FACTS: Final[dict[str, Callable[[_Columns], Any]]] = {
+    "bounds": lambda columns: _bounds(columns.features),
+    "categories": lambda columns: [_values(field) for field in columns.features],
+    "classes": lambda columns: _values(columns.target) if columns.target is not None else None,
+    "target_bounds": lambda columns: None if columns.target is None else _interval(columns.target),
+}
+"""Public facts that an estimator may leave to the policy, by the name of its argument."""
+
+
+# rows
+
+
+def _lowered(node: Node, columns: _Columns) -> str:
+    return f"SELECT {', '.join(field.expr.sql for field in columns.read)} FROM ({node.sql()})"
+
+
+def _rows(rows: Sequence[tuple[Any, ...]], columns: _Columns, model: Estimator) -> tuple[Array, Array | None]:
+    """Features and labels; rows with NULL, NaN or infinity are left out."""
+    kept = [row for row in rows if all(map(_there, row))]
+    width = len(columns.features)
+    labels = None if columns.target is None else _labels([row[width] for row in kept], columns.target)
+    features = [row[:width] for row in kept]
+    if _categorical(model):
+        exact = np.empty((len(features), width), dtype=object)
+        exact[:] = features if features else exact
+        return exact, labels
+    return _numbers(features, width), labels
+
+
+def _categorical(model: Estimator) -> bool:
+    return "categories" in model.get_params(deep=False)
+
+
+def _there(value: Any) -> bool:
+    return value is not None and not (isinstance(value, float) and not math.isfinite(value))
+
+
+def _numbers(features: Sequence[tuple[Any, ...]], width: int) -> Floats:
+    return np.array([[float(value) for value in row] for row in features], dtype=np.float64).reshape(-1, width)
+
+
+def _labels(values: list[Any], target: Field) -> Array:
+    if target.expr.domain.kind in NUMERIC:
+        return np.array([float(value) for value in values], dtype=np.float64)
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+def _given(estimator: Any, model: Estimator, loss: Loss) -> Any:
+    """The caller's estimator with what was learned; its arguments stay as they are."""
+    learned = {name: value for name, value in vars(model).items() if name.endswith("_") and not name.startswith("_")}
+    for name, value in {**learned, "loss_": loss}.items():
+        setattr(estimator, name, value)
+    return estimator

@@ -1,0 +1,65 @@
+"""Every estimator, in both currencies, with small data that suits it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from discreet.learn import CategoricalNB, GaussianNB, KMeans, MinMaxScaler, StandardScaler
+
+BOUNDS: Final = ([-1.0, 0.0, 100.0], [1.0, 5.0, 101.0])
+PRICES: Final = {"pure": {"epsilon": 1.0}, "approximate": {"epsilon": 1.0, "delta": 1e-6}, "rho": {"rho": 0.1}}
+
+
+@dataclass(frozen=True)
+class Case:
+    """How to build an estimator at a price."""
+
+    name: str
+    make: Callable[..., Any]
+    prices: tuple[str, ...] = tuple(PRICES)
+    data: str = "numbers"
+
+    def each(self) -> list[tuple[str, Callable[..., Any]]]:
+        return [
+            (f"{self.name}-{price}", lambda price=price, **more: self.make(**PRICES[price], **more))
+            for price in self.prices
+        ]
+
+
+def _kmeans(method: str) -> Callable[..., Any]:
+    return lambda **more: KMeans(**{"n_clusters": 3, "bounds": BOUNDS, "method": method, "n_init": 2, **more})
+
+
+CASES: Final = (
+    Case("grid", _kmeans("grid")),
+    Case("projection", _kmeans("projection")),
+    Case("lloyd", _kmeans("lloyd"), ("pure",)),
+    Case("laplace-lloyd", _kmeans("laplace-lloyd"), ("pure",)),
+    Case("gaussian-lloyd", _kmeans("gaussian-lloyd"), ("approximate", "rho")),
+    Case("gaussian-nb", lambda **more: GaussianNB(**{"bounds": BOUNDS, "classes": ["a", "b", "c"], **more})),
+    Case(
+        "categorical-nb",
+        lambda **more: CategoricalNB(**{"categories": [3, 3, 3], "classes": ["a", "b", "c"], **more}),
+        data="places",
+    ),
+    Case("scaler", lambda **more: StandardScaler(**{"bounds": BOUNDS, **more})),
+)
+FITS: Final = [(name, make, case.data) for case in CASES for name, make in case.each()]
+IDS: Final = [name for name, _, _ in FITS]
+FREE: Final = MinMaxScaler(bounds=BOUNDS)
+
+
+def data(kind: str, rows: int, seed: int) -> tuple[Any, Any]:
+    """Features and labels; some beyond the bounds, some that nobody declared."""
+    dice = np.random.default_rng(seed)
+    labels = dice.choice(np.array(["a", "b", "c", "other"]), rows)
+    if kind == "places":
+        return dice.integers(-1, 4, (rows, 3)).astype(np.float64), labels
+    low, high = (np.array(side) for side in BOUNDS)
+    corners = dice.choice(np.array([-1.0, 0.0, 1.0]), (rows, 3))
+    inside = np.where(dice.random((rows, 3)) < 0.5, corners, dice.uniform(-1.2, 1.2, (rows, 3)))
+    return (low + high) / 2 + inside * (high - low) / 2, labels

@@ -1,0 +1,82 @@
+"""Bits that repeat, a ledger that only writes down, and a recorder of everything that leaves a fit."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.accounting.losses import Reach
+from discreet.learn import price
+from discreet.noise import Bits
+from tests.rigged import Rigged
+
+Integers = Any
+
+
+def repeating(seed: int) -> Rigged:
+    """The same bits for the same seed."""
+    return Rigged(random.Random(seed).randbytes)
+
+
+@dataclass
+class Till:
+    """Charges nobody; hands out its bits and writes down what happened."""
+
+    bits: Bits
+    events: list[object] = field(default_factory=list)
+
+    @contextmanager
+    def charge(self, loss: object, *, why: str) -> Iterator[Bits]:
+        self.events.append((loss, why))
+        yield self.bits
+
+
+@dataclass(frozen=True)
+class Release:
+    """One vector on its way out."""
+
+    mechanism: Any
+    reach: Reach
+    exact: Integers
+    values: Integers
+
+
+class Recorder:
+    """Stands where noise is added. On a second run it gives the values of the first, and keeps what would have left."""
+
+    def __init__(self) -> None:
+        self.releases: list[Release] = []
+        self.earlier: list[Release] = []
+
+    def again(self) -> None:
+        self.earlier, self.releases = self.releases, []
+
+    def blur(self, mechanism: Any, reach: Reach, exact: Integers, bits: Bits) -> Integers:
+        values = np.asarray(mechanism.release(exact, bits), dtype=np.int64)
+        if self.earlier:
+            values = self.earlier[len(self.releases)].values
+        self.releases.append(Release(mechanism, reach, exact.copy(), values))
+        return values
+
+
+def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    found = Recorder()
+    monkeypatch.setattr(price, "blur", found.blur)
+    return found
+
+
+def without(rows: Any, place: int) -> Any:
+    return np.delete(rows, place, axis=0)
+
+
+def noises(make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch, *data: Any) -> list[Any]:
+    """The mechanisms that a fit uses, in order."""
+    found = recorder(monkeypatch)
+    make().fit(*data)
+    return [release.mechanism for release in found.releases]

@@ -1,0 +1,216 @@
+"""Every vector that leaves a fit moves no farther than it says, and its noise is that of the theorem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.accounting import Pure, compose
+from discreet.accounting.losses import Reach
+from discreet.learn import CategoricalNB, GaussianNB, KMeans, StandardScaler
+from discreet.learn.box import Box
+from discreet.learn.kmeans.geometry import nearest
+from discreet.learn.kmeans.projection import _projected
+from discreet.learn.moments import reach as moments_reach
+from discreet.learn.moments import sums
+from discreet.learn.price import Allowance, Price
+from discreet.mechanisms import Gaussian, Laplace
+from discreet.noise import SYSTEM
+from tests.learn.cases import BOUNDS, FITS, IDS, data
+from tests.learn.helpers import Recorder, Till, noises, recorder, repeating, without
+
+WORLDS = 4
+
+
+@pytest.mark.parametrize(("make", "kind"), [(make, kind) for _, make, kind in FITS], ids=IDS)
+def test_without_any_one_row_every_vector_moves_at_most_its_reach(
+    make: Callable[..., Any], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given what was released before, as adaptive composition wants it."""
+    for world in range(WORLDS):
+        rows, labels = data(kind, 1 + 3 * world, world)
+        for place in range(len(rows)):
+            found = recorder(monkeypatch)
+            _fit(make, found, rows, labels, world)
+            found.again()
+            _fit(make, found, without(rows, place), without(labels, place), world)
+            assert len(found.releases) == len(found.earlier)
+            for here, there in zip(found.releases, found.earlier, strict=True):
+                _check_moved(here.exact.astype(object) - there.exact.astype(object), there.reach)
+
+
+def _fit(make: Callable[..., Any], found: Recorder, rows: Any, labels: Any, seed: int) -> None:
+    """As a curator would: also where there are no rows at all."""
+    model = make()
+    model.learn_from(rows, labels, ["a", "b", "c"], repeating(seed))
+    assert found.releases
+
+
+def _check_moved(difference: Any, reach: Reach) -> None:
+    assert sum(abs(int(step)) for step in difference) <= reach.l1
+    assert sum(int(step) ** 2 for step in difference) <= reach.l2_squared
+
+
+@pytest.mark.parametrize(("make", "kind"), [(make, kind) for _, make, kind in FITS], ids=IDS)
+def test_all_releases_of_a_fit_together_cost_its_loss(
+    make: Callable[..., Any], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = recorder(monkeypatch)
+    model = make().fit(*data(kind, 50, 1))
+    losses = [release.mechanism.loss_for(release.reach) for release in found.releases]
+    total, declared = compose(*losses), model.loss_for(3)
+    amount = (lambda loss: loss.epsilon) if isinstance(declared, Pure) else (lambda loss: loss.concentrated().rho)
+    assert amount(total) <= amount(declared) * (1 + Fraction(1, 10**12))
+    assert amount(total) >= amount(declared) * Fraction(99, 100)
+
+
+def test_the_reach_of_moments_is_attained_and_never_passed() -> None:
+    for fine in (2, 4, 16, 64):
+        steps = np.arange(-fine, fine + 1)
+        squares = steps * steps // fine - fine // 2
+        one = moments_reach(0, 1)
+        assert (np.abs(steps) + np.abs(squares)).max() == one.l1 * fine
+        assert (steps**2 + squares**2).max() == one.l2_squared * fine**2
+
+
+# scales
+
+
+def test_the_lecture_s_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2T/ε on counts and 2T·|dom|/ε on sums, with |dom| the sum of the half-widths, in steps of the widest one."""
+    for bounds in (([0, 0], [2, 4]), ([1000, -5], [1002, -1])):
+        found = noises(
+            lambda bounds=bounds: KMeans(3, bounds=bounds, epsilon=0.5, method="lloyd", max_iter=4),
+            monkeypatch,
+            np.array([[1.0, 1.0], [1.5, 3.0]]),
+        )
+        assert len(found) == 8
+        assert all(isinstance(noise, Laplace) for noise in found)
+        step = Fraction(2, 2**20)
+        assert [noise.scale for noise in found[::2]] == [Fraction(2 * 4 * 2)] * 4
+        assert [noise.scale * step for noise in found[1::2]] == [Fraction(2 * 4 * 2 * (1 + 2))] * 4
+
+
+def test_the_noise_of_naive_bayes(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, labels = data("places", 20, 0)
+    facts: dict[str, Any] = {"categories": 3, "classes": ["a", "b"]}
+    (pure,) = noises(lambda: CategoricalNB(epsilon=0.1, **facts), monkeypatch, rows, labels)
+    assert pure.scale == 30
+    (cheaper,) = noises(lambda: CategoricalNB(rho=0.1, **facts), monkeypatch, rows, labels)
+    assert isinstance(cheaper, Gaussian)
+    assert float(cheaper.spread) ** 2 == pytest.approx(3 / (2 * 0.1))
+    (dear,) = noises(lambda: CategoricalNB(rho=100, categories=3, classes=["a"]), monkeypatch, rows[:, :1], labels)
+    assert isinstance(dear, Laplace)
+    assert dear.loss.concentrated().rho <= 100
+
+
+def test_gaussian_naive_bayes_is_one_vector(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, labels = data("numbers", 20, 0)
+    (noise,) = noises(lambda: GaussianNB(bounds=BOUNDS, classes=["a", "b"], rho=0.1), monkeypatch, rows, labels)
+    assert float(noise.spread) / 2**20 == pytest.approx(np.sqrt((1 + 1.25 * 3) / 0.2))
+
+
+@pytest.mark.parametrize("method", ["grid", "projection", "lloyd", "laplace-lloyd"])
+def test_noise_does_not_know_where_the_box_is(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.random.default_rng(3).uniform(-1, 1, (30, 2))
+    here, there = (
+        noises(
+            lambda shift=shift: KMeans(
+                2, bounds=(shift - 1, shift + 1), epsilon=1, method=method, expected_n=30, max_iter=2
+            ),
+            monkeypatch,
+            rows + shift,
+        )
+        for shift in (0, 10_000)
+    )
+    assert [noise.scale for noise in here] == [noise.scale for noise in there]
+
+
+@pytest.mark.parametrize(("make", "kind"), [(make, kind) for _, make, kind in FITS], ids=IDS)
+def test_nobody_is_noised_like_everybody(make: Callable[..., Any], kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Empty clusters, classes and tables: as many numbers leave, with the same noise, and all are finite."""
+    rows, labels = data(kind, 40, 5)
+    found = recorder(monkeypatch)
+    make().learn_from(rows, labels, ["a", "b", "c"], repeating(1))
+    found.again()
+    model = make().learn_from(rows[:0], labels[:0], ["a", "b", "c"], repeating(1))
+    for here, there in zip(found.releases, found.earlier, strict=True):
+        assert here.exact.shape == there.exact.shape
+        assert here.mechanism == there.mechanism
+        assert not here.exact.any()
+    assert all(np.isfinite(value).all() for value in vars(model).values() if getattr(value, "dtype", None) == float)
+
+
+def test_every_number_gets_its_own_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = recorder(monkeypatch)
+    KMeans(40, bounds=(0, 1), epsilon=0.001, method="lloyd", max_iter=1).learn_from(
+        np.zeros((0, 2)), None, ["a", "b"], SYSTEM
+    )
+    for release in found.releases:
+        assert len(set(release.values.tolist())) > release.values.size * 0.9
+
+
+# arithmetic
+
+
+def test_what_a_row_does_depends_on_that_row_alone() -> None:
+    """Bit by bit, wherever it stands: a matrix product would not do."""
+    dice = np.random.default_rng(11)
+    rows, centres = dice.normal(size=(20_000, 7)), dice.normal(size=(30, 7))
+    box = Box.read((-3, 3), 7)
+    signs = dice.choice(np.array([-1, 1]), (7, 12))
+    for cut in (1, 5, 8191, 12_345):
+        np.testing.assert_array_equal(nearest(rows, centres)[cut:], nearest(rows[cut:], centres))
+        np.testing.assert_array_equal(_projected(rows, box, signs)[cut:], _projected(rows[cut:], box, signs))
+        np.testing.assert_array_equal(box.steps(rows, 2**20)[cut:], box.steps(rows[cut:], 2**20))
+
+
+def test_coordinates_stay_within_the_radius_whatever_floats_do() -> None:
+    for bounds in ((0.1, 0.3), (-1e100, 1e100), (1e15, 1e15 + 1), (5e-324, 1e-300), (-1e-9, 1e9)):
+        box = Box.read(bounds, 1)
+        rows = np.array([[-np.inf], [np.inf], [1e308], [-1e308], [bounds[0]], [bounds[1]], [0.2], [0.0]])
+        for radius in (2, 2**20):
+            steps = box.steps(rows, radius)
+            assert np.abs(steps).max() == radius
+        assert (
+            (box.low <= box.points(np.array([[-1.0], [1.0], [7.0]]))) & (box.points(np.ones((1, 1))) <= box.high)
+        ).all()
+
+
+def test_sums_are_exact() -> None:
+    dice = np.random.default_rng(2)
+    columns = dice.integers(-(2**20), 2**20, (10_000, 2))
+    places = dice.integers(-1, 4, 10_000)
+    found = sums(places, columns, 5)
+    for group in range(5):
+        assert found[group].tolist() == [sum(column[places == group].tolist()) for column in columns.T]
+
+
+def test_an_allowance_is_not_overdrawn() -> None:
+    allowance = Allowance(Price.read(epsilon=1), SYSTEM)
+    one = Reach.cells(1, 1)
+    allowance.release(np.zeros(3, dtype=np.int64), one, Fraction(2, 3))
+    with pytest.raises(RuntimeError, match="more than its price"):
+        allowance.release(np.zeros(3, dtype=np.int64), one, Fraction(1, 2))
+    allowance.release(np.zeros(3, dtype=np.int64), one, Fraction(1, 3))
+
+
+def test_a_till_is_asked_once_and_its_bits_decide_everything() -> None:
+    for _, make, kind in FITS:
+        rows, labels = data(kind, 30, 9)
+        pair = []
+        for _ in range(2):
+            till = Till(repeating(4))
+            pair.append(make(ledger=till).fit(rows, labels))
+            assert till.events == [(pair[-1].loss_for(3), f"{type(pair[-1]).__name__}.fit")]
+        here, there = ({k: v for k, v in vars(model).items() if k.endswith("_")} for model in pair)
+        np.testing.assert_equal(here, there)
+
+
+def test_tiny_prices_are_refused_or_drawn() -> None:
+    scaler = StandardScaler(bounds=(0, 1), epsilon=1e-9).fit([[0.5]] * 3)
+    assert np.isfinite(scaler.mean_).all()

@@ -1,0 +1,87 @@
+"""`python -m tests.screenshots` makes the pictures of the pages for the docs, from the demo's hospital."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import httpx
+from playwright.sync_api import Browser, Page, expect
+
+from discreet.lab.hospital import POLICY, build
+from tests.server.browser import CHROMIUM, MISSING, chromium, sign_in, tab
+from tests.server.running import Running, serving
+
+FOLDER: Final = Path(__file__).parents[1] / "docs" / "screenshots"
+MOST_BYTES: Final = 150_000
+HOME: Final = "/data/hospital"
+ASKED: Final = {
+    "SELECT ward, COUNT(*) AS patients\nFROM patients\nGROUP BY ward": 0.1,
+    "SELECT smoker, AVG(blood_pressure) AS pressure\nFROM patients\nGROUP BY smoker": 0.07,
+    "SELECT COUNT(*) AS n FROM patients WHERE age >= 65": 0.05,
+}
+"""Questions that were asked before, and their prices."""
+NEXT: Final = "SELECT smoker, COUNT(*) AS patients\nFROM patients\nGROUP BY smoker"
+HEIGHTS: Final = {"sign-in": 440, "ask": 840, "answer": 700, "ledger": 1290, "owner": 1000, "learn": 570}
+"""What is worth seeing of each page, in pixels."""
+
+
+def shoot(page: Page, name: str, kind: str = "") -> None:
+    path = FOLDER / f"{name}{kind}.png"
+    page.set_viewport_size({"width": 1100, "height": HEIGHTS[name]})
+    page.evaluate("document.activeElement.blur()")
+    page.screenshot(path=path, type="png", animations="disabled", caret="hide")
+    print(f"{path.name}: {path.stat().st_size:,} bytes")
+    if path.stat().st_size > MOST_BYTES:
+        sys.exit(f"{path.name} is larger than {MOST_BYTES:,} bytes: show less of the page")
+
+
+def analyst(browser: Browser, running: Running, *, dark: bool) -> None:
+    kind = "-dark" if dark else ""
+    with tab(browser, running, dark=dark) as page:
+        sign_in(page, running, "epidemiology")
+        page.goto(HOME)
+        page.get_by_label("Question, in SQL").fill(NEXT)
+        expect(page.locator("#preview")).to_contain_text("such question")
+        shoot(page, "ask", kind)
+        page.goto("/")
+        page.get_by_role("region", name="Latest answers").get_by_role("link").last.click()
+        expect(page.get_by_role("table")).to_be_visible()
+        shoot(page, "answer", kind)
+
+
+def others(browser: Browser, running: Running) -> None:
+    with tab(browser, running) as page:
+        page.goto("/sign-in")
+        shoot(page, "sign-in")
+        page.goto("/learn")
+        shoot(page, "learn")
+        sign_in(page, running, "owner")
+        page.goto(f"{HOME}/ledger")
+        page.get_by_role("button", name="Verify the ledger").click()
+        expect(page.get_by_role("status")).to_contain_text("Sound")
+        shoot(page, "ledger")
+        page.goto(f"{HOME}/owner")
+        shoot(page, "owner")
+
+
+def main() -> None:
+    if CHROMIUM is None:
+        sys.exit(MISSING)
+    FOLDER.mkdir(exist_ok=True)
+    with TemporaryDirectory() as folder:
+        build(Path(folder))
+        with serving(Path(folder) / POLICY) as running, chromium() as browser:
+            for sql, epsilon in ASKED.items():
+                with running.client() as client:
+                    answered = client.post("datasets/hospital/query", json={"sql": sql, "epsilon": epsilon})
+                    assert answered.status_code == httpx.codes.OK, answered.text
+            for dark in (False, True):
+                analyst(browser, running, dark=dark)
+            others(browser, running)
+
+
+if __name__ == "__main__":
+    main()
