@@ -11,7 +11,7 @@ import httpx
 from playwright.sync_api import Browser, Page, expect
 
 from discreet.lab.hospital import POLICY, build
-from tests.server.browser import CHROMIUM, MISSING, chromium, sign_in, tab
+from tests.server.browser import CHROMIUM, chromium, sign_in, tab
 from tests.server.running import Running, serving
 
 FOLDER: Final = Path(__file__).parents[1] / "docs" / "screenshots"
@@ -69,7 +69,7 @@ def others(browser: Browser, running: Running) -> None:
 
 def main() -> None:
     if CHROMIUM is None:
-        sys.exit(MISSING)
+        sys.exit("the pictures are taken with chromium, which is not installed: run `make chromium` as root")
     FOLDER.mkdir(exist_ok=True)
     with TemporaryDirectory() as folder:
         build(Path(folder))

@@ -103,7 +103,10 @@ class Reading:
     def serve(self, arguments: list[str]) -> None:
         """A server in the background, until the page has been read."""
         started = subprocess.Popen(
-            [sys.executable, "-m", "discreet.cli", *arguments], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+            [sys.executable, "-m", "discreet.cli", *arguments],
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
         )
         self.servers.append(started)
         assert started.stderr is not None

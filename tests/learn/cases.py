@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -24,10 +25,7 @@ class Case:
     data: str = "numbers"
 
     def each(self) -> list[tuple[str, Callable[..., Any]]]:
-        return [
-            (f"{self.name}-{price}", lambda price=price, **more: self.make(**PRICES[price], **more))
-            for price in self.prices
-        ]
+        return [(f"{self.name}-{price}", partial(self.make, **PRICES[price])) for price in self.prices]
 
 
 def _kmeans(method: str) -> Callable[..., Any]:

@@ -10,12 +10,14 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from playwright.sync_api import Browser, Page, Request, sync_playwright
+from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 
 from tests.server.running import Running
 
 CHROMIUM = shutil.which("chromium")
-MISSING = "these walk through the pages with chromium, which is not installed: run `make chromium` as root"
+MISSING = "walk through the pages with chromium, which is not installed: run `make chromium` as root"
+PATIENCE = 30_000
+"""Milliseconds: machines of tests are busy."""
 PHONE = 360
 """Pixels: narrower than most phones."""
 RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
@@ -37,6 +39,7 @@ OVERFLOW = """() => {
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """Debian's chromium, until the block ends."""
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
@@ -78,11 +81,11 @@ def tab(
     page = context.new_page()
     page.on("console", lambda message: complained(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(PATIENCE)
     yield page
     context.close()
-    assert foreign == []
-    assert wrong == []
+    assert not foreign, f"loaded from elsewhere: {foreign}"
+    assert not wrong, f"went wrong: {wrong}"
 
 
 def sign_in(page: Page, running: Running, who: str) -> None:

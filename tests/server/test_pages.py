@@ -125,6 +125,25 @@ def test_a_page_that_is_not_there_is_a_page(analyst: Visitor) -> None:
     assert analyst.get("/static/000000000000/style.css").status_code == 404
 
 
+def test_addresses_of_forms_lead_to_their_pages(hospital: Site) -> None:
+    owner = hospital.visitor(OWNER)
+    for page, forms in {
+        HOME: ("ask", "preview", "try"),
+        f"{HOME}/owner": ("owner/budget", "owner/check", "owner/tokens"),
+        f"{HOME}/ledger": ("ledger/verify",),
+    }.items():
+        for form in forms:
+            found = owner.get(f"{HOME}/{form}")
+            assert (found.status_code, found.headers["location"]) == (303, page), form
+
+
+def test_problems_speak_to_people(analyst: Visitor) -> None:
+    for path in ("/nope", f"{HOME}/ledger?page=0", "/sign-out"):
+        page = analyst.get(path).text
+        assert "use the links on top of the page" in page, path
+        assert "openapi" not in page
+
+
 def test_asking_gives_an_answer_for_good(analyst: Visitor) -> None:
     place = analyst.ask(WARDS, "0.2")
     page = analyst.get(place).text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import time
+import weakref
 from itertools import count
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -47,6 +48,7 @@ class Connection:
             raise Refused("address", f"{url!r} is no address of a server", EXAMPLE) from None
         self.url = url
         self._answered = False
+        self._closed = weakref.finalize(self, self._client.close)  # whoever forgets to close it leaves no socket open
 
     def get(self, path: str, **params: Any) -> Any:
         return self.send("GET", path, params={name: value for name, value in params.items() if value is not None})[1]
@@ -77,7 +79,7 @@ class Connection:
         return Unreachable(f"{self.url} does not answer: {told}", "see that the server runs, and the address")
 
     def close(self) -> None:
-        self._client.close()
+        self._closed()
 
 
 def demand_safe(url: str) -> None:

@@ -6,6 +6,7 @@ Pure(epsilon=0.5)
 """
 
 try:
+    from discreet.learn.additive import AdditiveClassifier, AdditiveRegressor
     from discreet.learn.bayes import CategoricalNB, GaussianNB
     from discreet.learn.core import Estimator
     from discreet.learn.kmeans import KMeans
@@ -13,6 +14,9 @@ try:
     from discreet.learn.logistic import LogisticRegression
     from discreet.learn.pca import PCA
     from discreet.learn.scalers import MinMaxScaler, StandardScaler
+    from discreet.learn.scoring import Score, private_score
+    from discreet.learn.search import PrivateSearchCV
+    from discreet.learn.trees import DecisionTreeClassifier, RandomForestClassifier
 except ModuleNotFoundError as missing:
     if (missing.name or "").split(".")[0] not in ("sklearn", "scipy"):
         raise
@@ -20,12 +24,19 @@ except ModuleNotFoundError as missing:
 
 __all__ = [
     "PCA",
+    "AdditiveClassifier",
+    "AdditiveRegressor",
     "CategoricalNB",
+    "DecisionTreeClassifier",
     "Estimator",
     "GaussianNB",
     "KMeans",
     "LinearRegression",
     "LogisticRegression",
     "MinMaxScaler",
+    "PrivateSearchCV",
+    "RandomForestClassifier",
+    "Score",
     "StandardScaler",
+    "private_score",
 ]

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.exact import Number
 from discreet.learn.bayes import _Classifier
-from discreet.learn.boosting import BINS, GRAIN, Classes, Rows, Values, binned, boosted, scored
+from discreet.learn.boosting import BINS, GRAIN, Classes, Plan, Rows, Values, binned, boosted, scored
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator
 from discreet.learn.labels import Array, Labels
@@ -71,7 +71,9 @@ class AdditiveClassifier(_Additive, _Classifier):
         self.ledger = ledger
 
     def _facts(self, width: int | None) -> _ClassFacts:
-        return _ClassFacts(Labels.read(self.classes, "classes", least=2), Box.read(self.bounds, width))
+        facts = _ClassFacts(Labels.read(self.classes, "classes", least=2), Box.read(self.bounds, width))
+        Plan.check(facts.box.width, self._price())
+        return facts
 
     def _learn(self, exact: Array, labels: Array | None, facts: _ClassFacts, allowance: Allowance) -> None:
         assert labels is not None
@@ -120,7 +122,9 @@ class AdditiveRegressor(RegressorMixin, _Additive):  # type: ignore[misc]
         self.ledger = ledger
 
     def _facts(self, width: int | None) -> _ValueFacts:
-        return _ValueFacts(Box.read(self.y_bounds, 1, "y_bounds"), Box.read(self.bounds, width))
+        facts = _ValueFacts(Box.read(self.y_bounds, 1, "y_bounds"), Box.read(self.bounds, width))
+        Plan.check(facts.box.width, self._price())
+        return facts
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: N803
         rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)

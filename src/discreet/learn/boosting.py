@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.losses import Reach
 from discreet.learn.box import Box, Floats
-from discreet.learn.counting import counted
+from discreet.learn.counting import affordable, counted
 from discreet.learn.price import WHOLE, Allowance, Price
 from discreet.learn.simplex import projected
 from discreet.mechanisms.arrays import Integers
@@ -30,7 +30,9 @@ POWERS: Final = np.floor(2.0**20 * np.exp(-np.arange(FAR * GRAIN + 1) / GRAIN)).
 MOST_MOVE: Final = 4 * GRAIN
 """A visit moves a score by so much at most: no number of visits comes near 2⁶³."""
 MOST_TURNS: Final = 200
-"""How often all features have their turn, at most."""
+"""How often all features together have their turn, at most."""
+MOST_VISITS: Final = 2000
+"""How many features are visited one by one, at most."""
 FINE: Final = 2**30
 """Places where a range can be cut."""
 SIZE: Final = Fraction(1, 20)
@@ -159,12 +161,17 @@ class Plan:
         one alone, so v^1.5 of it gathers; with Gaussian noise √v times, so rate·v of it gathers.
         """
         room = BLUR[price.pure] * target.scale * target.curvature * rows / price.deviation(target.reach)
-        most = MOST_TURNS * (width + 1)
         if price.pure:
-            return cls(math.ceil(min(max(room ** (2 / 3), 4), most)), 1, 1.0)
-        gain = min(room, most / 10)
+            return cls(math.ceil(min(max(room ** (2 / 3), 4), MOST_VISITS)), 1, 1.0)
+        gain = min(room, MOST_TURNS * (width + 1) / 10)
         turns = math.ceil(min(max(gain / 2, 20), MOST_TURNS))
         return cls(turns * (width + 1), width + 1, gain / (turns * (width + 1)))
+
+    @staticmethod
+    def check(width: int, price: Price) -> None:
+        """Refuse a price that is too low for the longest plan."""
+        most = Reach(Fraction(1), Fraction(1)) if price.pure else Reach(Fraction(width + 1), Fraction(width + 1))
+        affordable(price, most, (WHOLE - SIZE - DENSITY) / (MOST_VISITS if price.pure else MOST_TURNS))
 
     def blocks(self, width: int, allowance: Allowance) -> Iterator[Integers]:
         """Which features are visited, in a new order in every turn; the one after the last is the constant."""

@@ -60,6 +60,10 @@ class Box:
     def half(self) -> Floats:
         return self.high / 2 - self.low / 2
 
+    def feature(self, place: int) -> Box:
+        """The bounds of one feature alone."""
+        return Box(self.low[place : place + 1], self.high[place : place + 1])
+
     def steps(self, exact: Floats, radius: int | Integers) -> Integers:
         """Rows as integers within ±radius; a radius for all features, or one for each."""
         shares = (np.clip(exact, self.low, self.high) - self.middle) / self.half

@@ -85,11 +85,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def learn_from(self, exact: Array, labels: Array | None, names: list[str], bits: Bits) -> Self:
         """Learn from rows that are bounded already, in a charge that is made already."""
-        self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
         return self._learned(exact, labels, self._price(), bits)
 
     def _learned(self, exact: Array, labels: Array | None, price: Price, bits: Bits) -> Self:
+        self.n_features_in_ = exact.shape[1]  # scikit-learn sets it for arrays and frames, not for all that becomes one
         self._learn(exact, labels, self._facts(self.n_features_in_), Allowance(price, bits))
         self.loss_ = price.loss
         return self

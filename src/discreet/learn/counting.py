@@ -1,4 +1,4 @@
-"""Noisy counts at any price."""
+"""Noisy counts at any price, and prices that are too low for any."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet.accounting import Pure
 from discreet.accounting.losses import Reach
+from discreet.exact import LEAST_EPSILON
 from discreet.learn.box import Floats
-from discreet.learn.price import WHOLE, Allowance
+from discreet.learn.core import demand
+from discreet.learn.price import WHOLE, Allowance, Price
 from discreet.mechanisms.arrays import Integers
 
 
@@ -20,3 +23,12 @@ def counted(exact: Integers, reach: Reach, allowance: Allowance, share: Fraction
     fine = allowance.price.fineness(reach, share)
     moved = Reach(reach.l1 * fine, reach.l2_squared * fine**2)
     return allowance.release(exact * fine, moved, share).astype(np.float64) / fine
+
+
+def affordable(price: Price, reach: Reach, share: Fraction) -> None:
+    """Refuse a price of which so small a share buys no noise that can be drawn: before anything is charged."""
+    amount = price.loss.epsilon if isinstance(price.loss, Pure) else price.loss.rho
+    demand(
+        amount * share >= LEAST_EPSILON, "price-invalid", "the price is too low to be shared", "pay more for the fit"
+    )
+    price.fineness(reach, share)

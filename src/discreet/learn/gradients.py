@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
@@ -42,8 +42,8 @@ class Clip:
         """In squares of steps."""
         residual = 1 if self.columns == 1 else 2
         if self.norm == 1:
-            return math.floor(self.share * self.side * residual * steps**2)
-        return math.isqrt(math.floor(self.share**2 * self.side * residual * steps**4))
+            return max(math.floor(self.share * self.side * residual * steps**2), 1)
+        return max(math.isqrt(math.floor(self.share**2 * self.side * residual * steps**4)), 1)
 
     def reach(self, steps: int) -> Reach:
         """How far a row moves the sum of clipped gradients, in squares of steps.
@@ -65,6 +65,11 @@ class Examples:
     places: Integers
     steps: int
     clip: Clip
+    sizes: Integers = field(init=False)
+    """The norms of the rows."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", lengths(self.rows, self.clip.norm))
 
     def gradient(self, weights: Floats) -> Integers:
         """The exact sum of all rows' clipped gradients in squares of steps; each of them depends on its row alone.
@@ -81,13 +86,13 @@ class Examples:
             rows = self.rows[part].astype(np.float64)
             scores = (rows @ whole.T).astype(np.int64).T
             residuals = _residuals((scores + (1 << shift >> 1)) >> shift, self.places[part])
-            found += (self._clipped(residuals, self.rows[part]) @ rows).astype(np.int64)
+            found += (self._clipped(residuals, self.sizes[part]) @ rows).astype(np.int64)
         return found
 
-    def _clipped(self, residuals: Floats, rows: Integers) -> Floats:
+    def _clipped(self, residuals: Floats, sizes: Integers) -> Floats:
         """Residuals in steps, a row of them for each column, so short that the gradient keeps to the limit."""
-        sizes = np.maximum(_sizes(residuals, self.clip.norm) * lengths(rows, self.clip.norm), 1e-300)
-        factors = np.minimum(float(self.steps), self.clip.limit(self.steps) / sizes) * MARGIN
+        whole = np.maximum(_sizes(residuals, self.clip.norm) * sizes, 1e-300)
+        factors = np.minimum(float(self.steps), self.clip.limit(self.steps) / whole) * MARGIN
         return np.trunc(residuals * factors)
 
 
@@ -130,10 +135,9 @@ class Descent:
     momentum: float
     penalties: Floats
 
-    def run(self, gradient: Callable[[Floats], Floats], columns: int) -> Floats:
-        """Nesterov's accelerated descent from zero; the mean of the later half, where noise averages out."""
-        weights = np.zeros((columns, len(self.penalties)))
-        speed, total = weights, weights
+    def run(self, gradient: Callable[[Floats], Floats], start: Floats) -> Floats:
+        """Nesterov's accelerated descent; the mean of the later half, where noise averages out."""
+        weights, speed, total = start, np.zeros_like(start), np.zeros_like(start)
         for turn in range(self.turns):
             ahead = weights + self.momentum * speed
             speed = self.momentum * speed - (gradient(ahead) + self.penalties * ahead) @ self.pace

@@ -10,8 +10,9 @@ from typing import Final, Self
 
 import numpy as np
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Pure, Reach
 from discreet.errors import Refused
+from discreet.exact import LEAST_EPSILON
 from discreet.learn.box import Box, Floats
 from discreet.learn.moments import MOST_ROWS
 from discreet.learn.price import WHOLE, WIDEST, Price
@@ -23,6 +24,8 @@ BLOCK: Final = 2**13
 """Rows at a time: they stay in the processor's cache, and sums of their products stay below 2⁵³."""
 MOST_FEATURES: Final = 2**16
 """Squares of so many numbers add up below 2⁵⁰."""
+WIDEST_MATRIX: Final = 2**12
+"""Features of which all products fit into memory."""
 
 
 def lengths(rows: Integers, norm: int) -> Integers:
@@ -106,7 +109,8 @@ class Size:
 
 def radius(price: Price, reach_of: Callable[[int], Reach], share: Fraction = WHOLE) -> int:
     """How many steps 1 has: as many as numbers may be long, unless the noise on their products got too wide to draw."""
-    for bits in range(FINEST, 0, -1):
+    amount = price.loss.epsilon if isinstance(price.loss, Pure) else price.loss.rho
+    for bits in range(FINEST if amount * share >= LEAST_EPSILON else 0, 0, -1):
         if price.noise(reach_of(2**bits), share).spread <= 2**WIDEST:
             return int(2**bits)
     raise Refused("price-invalid", "the noise would be too large to draw", "pay more for the fit")

@@ -14,7 +14,7 @@ from discreet.exact import Number, flag
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator, demand
 from discreet.learn.gram import (
-    MOST_FEATURES,
+    WIDEST_MATRIX,
     Size,
     centred,
     lengths,
@@ -84,7 +84,7 @@ class LinearRegression(RegressorMixin, Estimator):  # type: ignore[misc]
     def _facts(self, width: int | None) -> _Facts:
         constant = int(flag(self.fit_intercept, "fit_intercept"))
         box, target = Box.read(self.bounds, width), Box.read(self.y_bounds, 1, "y_bounds")
-        demand(box.width < MOST_FEATURES, "too-complex", "there are too many features", "use fewer than 65536")
+        demand(box.width <= WIDEST_MATRIX, "too-complex", "there are too many features", "use at most 4096")
         price = self._price()
         norm = norm_for(price)
         steps = radius(price, lambda steps: reach(box.width, constant, steps, norm))

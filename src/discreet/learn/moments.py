@@ -24,7 +24,8 @@ def sums(places: Integers, columns: Integers, groups: int) -> Integers:
     """
     if len(places) >= MOST_ROWS:
         raise OverflowError("more than 2**32 rows cannot be summed: fit a part of them")
-    found = [np.bincount(places + 1, weights=column, minlength=groups + 1) for column in columns.T]
+    shifted = places + 1
+    found = [np.bincount(shifted, weights=column, minlength=groups + 1) for column in columns.T]
     return np.array(found, dtype=np.float64).reshape(columns.shape[1], groups + 1).T[1:].astype(np.int64)
 
 
@@ -78,9 +79,8 @@ def moments(
     count = weight(price, box.width)
     units = reach(count, box.width)
     fine = price.fineness(units, share)
-    steps = box.steps(exact, fine)
-    ones = np.full((len(steps), 1), count * fine, dtype=np.int64)
-    vector = sums(places, np.hstack([ones, steps, steps * steps // fine - fine // 2]), groups)
+    vector = _vector(exact, places, groups, box, fine)
+    vector[:, 0] *= count
     moved = Reach(units.l1 * fine, units.l2_squared * fine**2)
     noisy = allowance.release(vector, moved, share).astype(np.float64) / fine
     deviation = price.deviation(units, share)
@@ -88,3 +88,15 @@ def moments(
     first, second = np.split(noisy[:, 1:] / counts[:, None], 2, axis=1)
     squares = np.clip(second + 0.5, 0, 1)
     return Moments(counts, np.clip(first, -1, 1), squares, deviation, deviation / count)
+
+
+def _vector(exact: Floats, places: Integers, groups: int, box: Box, fine: int) -> Integers:
+    """For each group the exact count, sums and sums of squares, in steps; feature by feature, to need little memory."""
+    parts = [sums(places, np.full((len(exact), 1), fine, dtype=np.int64), groups)]
+    squares = []
+    for place in range(box.width):
+        column = np.ascontiguousarray(exact[:, place : place + 1])
+        steps = box.feature(place).steps(column, fine)
+        parts.append(sums(places, steps, groups))
+        squares.append(sums(places, steps * steps // fine - fine // 2, groups))
+    return np.hstack(parts + squares)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.exact import Number, whole
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator, demand
-from discreet.learn.gram import MOST_FEATURES, Size, products, radius, square, triangle
+from discreet.learn.gram import WIDEST_MATRIX, Size, products, radius, square, triangle
 from discreet.learn.labels import Array
 from discreet.learn.price import Allowance
 
@@ -64,7 +64,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type
 
     def _facts(self, width: int | None) -> _Facts:
         box = Box.read(self.bounds, width)
-        demand(box.width < MOST_FEATURES, "too-complex", "there are too many features", "use fewer than 65536")
+        demand(box.width <= WIDEST_MATRIX, "too-complex", "there are too many features", "use at most 4096")
         components = box.width if self.n_components is None else whole(self.n_components, "n_components")
         if width is not None and components > width:
             raise ValueError(f"n_components must be at most the number of features, {width}, not {components}")

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
 
 from discreet.accounting.losses import Reach
 from discreet.exact import Number, probability
@@ -59,7 +59,7 @@ def _squared(predicted: Array, truth: Array, target: Box, fine: int) -> Integers
 def _shares(predicted: Array, truth: Array, target: Box, fine: int, power: int) -> Integers:
     """The error of each row as a share of the largest one, to a power."""
     inside = [np.clip(side.astype(np.float64), target.low, target.high) for side in (predicted, truth)]
-    share = np.abs(inside[0] / 2 - inside[1] / 2) / target.half
+    share = np.nan_to_num(np.abs(inside[0] / 2 - inside[1] / 2) / target.half, nan=1.0)
     return np.clip(np.rint(share**power * fine), 0, fine).astype(np.int64)
 
 
@@ -117,7 +117,8 @@ def private_score(
     price = Price.read(epsilon=epsilon, delta=delta, rho=rho)
     with charged(ledger, price.loss, "private_score") as bits:
         check_consistent_length(X, y)
-        truth = column_or_1d(y)
+        kind = np.float64 if isinstance(facts, Box) else None
+        truth = check_array(column_or_1d(y), ensure_2d=False, dtype=kind, ensure_min_samples=0)
         fine = price.fineness(UNIT)
         parts = METRICS[name].parts(predictions(estimator, X, len(truth)), truth, facts, fine)
         exact = np.array([parts.sum(), (fine - parts).sum()], dtype=np.int64)
@@ -132,7 +133,7 @@ def metric_for(estimator: Any, metric: str | None) -> str:
     """The name of the metric: what was asked for, else accuracy for classifiers and the mean absolute error."""
     if metric is None:
         return "accuracy" if is_classifier(estimator) else "mean_absolute_error"
-    if not isinstance(metric, str) or metric not in METRICS:
+    if metric not in list(METRICS):
         raise ValueError(f"metric must be one of {', '.join(METRICS)}, not {metric!r}")
     if (metric == "accuracy") is not is_classifier(estimator):
         raise ValueError(f"{metric} does not suit this model: leave metric out")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final
 
@@ -19,7 +18,6 @@ from discreet.learn.core import Estimator, demand
 from discreet.learn.labels import Array
 from discreet.learn.price import Allowance
 from discreet.learn.scoring import METRICS, facts_for, metric_for, predictions
-from discreet.mechanisms.arrays import Integers
 
 PRICED: Final = ("epsilon", "delta", "rho", "ledger")
 FIXED: Final = ("classes", "categories", "y_bounds")
@@ -31,15 +29,15 @@ MOST: Final = 1000
 
 
 class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
-    """Fits an estimator with every combination of settings, and chooses about the best on rows that none was fitted on.
+    """Fits an estimator with every combination of settings, and chooses about the best on rows apart.
 
     Theorem  The declared loss. Proof: a coin of its own puts each row either among those of the k fits, which cost 1/k
              of the price each, or among those of the choice, which costs the price: a new row raises each score by 0
              to m. So whatever the coins, a row meets one price; Rényi divergences are quasi-convex, so their mixture is
              no worse (van Erven & Harremoës 2014, Theorem 13).
 
-    There are no scores to be seen: they would cost more. All candidates are paid for and may be published. The estimator
-    is a classifier or regressor of discreet without a price; `test_size` is the chance of a row to be in the choice.
+    There are no scores to be seen: they would cost more. All candidates are paid for and may be published. The
+    estimator is a classifier or regressor of discreet without a price; `test_size` is a row's chance to be kept apart.
 
     >>> from discreet.learn import GaussianNB
     >>> model = GaussianNB(bounds=(0, 1), classes=[0, 1])
@@ -136,7 +134,7 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
             setattr(tags, name, getattr(own, name))
         return tags
 
-    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:  # noqa: N803
         """The probabilities of the classes, by the chosen estimator."""
         check_is_fitted(self)

@@ -13,7 +13,7 @@ from discreet.accounting.losses import Reach
 from discreet.exact import Number, whole
 from discreet.learn.bayes import _Classifier
 from discreet.learn.box import Box, Floats
-from discreet.learn.counting import counted
+from discreet.learn.counting import affordable, counted
 from discreet.learn.labels import Array, Labels
 from discreet.learn.price import WHOLE, Allowance
 from discreet.mechanisms.arrays import Integers
@@ -130,9 +130,10 @@ class _Forest(_Classifier):
     def _facts(self, width: int | None) -> _Facts:
         depth = None if self.max_depth is None else whole(self.max_depth, "max_depth")
         facts = _Facts(Labels.read(self.classes, "classes"), Box.read(self.bounds, width), self._many(), depth)
-        leaves = 2 ** min(depth or DEPTHS[1], 30)
-        if (facts.trees or MOST_TREES[False]) * leaves * facts.classes.count > MOST_CELLS:
+        most = facts.trees or MOST_TREES[False]
+        if most * 2 ** min(depth or DEPTHS[1], 30) * facts.classes.count > MOST_CELLS:
             raise ValueError("the trees would have more than 2**24 leaves times classes: use fewer trees or less depth")
+        affordable(self._price(), reach(most), SIZE)
         return facts
 
     def _keep(self, trees: Trees, counts: Integers, facts: _Facts, allowance: Allowance, share: Fraction) -> None:

@@ -105,7 +105,7 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
 
     def _learn(self, exact: Array, labels: Array | None, facts: Setting, allowance: Allowance) -> None:  # noqa: ARG002
         self.method_ = self._method(facts.box.width)
-        found = METHODS[self.method_](exact, facts, allowance)
+        found = METHODS[self.method_](np.clip(exact, facts.box.low, facts.box.high), facts, allowance)
         self.cluster_centers_ = found.centres
         self.counts_ = found.counts
         self.n_iter_ = found.turns

@@ -25,7 +25,8 @@ def squared_distances(rows: Floats, centres: Floats) -> Floats:
         columns = np.ascontiguousarray(rows[start : start + BLOCK].T)
         part = found[:, start : start + BLOCK]
         for column, places in zip(columns, centres.T, strict=True):
-            part += (column - places[:, None]) ** 2
+            with np.errstate(over="ignore"):  # rows to predict may lie anywhere
+                part += (column - places[:, None]) ** 2
     return found.T
 
 

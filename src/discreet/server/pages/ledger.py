@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from discreet.accounting import Pure
 from discreet.accounting.rounding import float_up
@@ -99,6 +99,12 @@ async def verify_page(stay: Watching) -> Response:
         return _context(stay, Filter(), 1, report=report, receipts=len(receipts))
 
     return stay.show("ledger.html", here="/ledger", **await stay.guest.house.desk.light(verified))
+
+
+@router.get("/ledger/verify")
+async def ledger_again(stay: Watching) -> Response:
+    """For those who open the address of what they sent."""
+    return RedirectResponse(f"{stay.path}/ledger", 303)
 
 
 @router.get("/ledger.csv")

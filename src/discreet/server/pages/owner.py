@@ -65,6 +65,14 @@ async def owner_page(stay: Owning) -> Response:
     return await _shown(stay)
 
 
+@router.get("/budget")
+@router.get("/check")
+@router.get("/tokens")
+async def owner_again(stay: Owning) -> Response:
+    """For those who open the address of what they sent."""
+    return RedirectResponse(f"{stay.path}/owner", 303)
+
+
 async def _shown(stay: Stay, status: int = 200, **more: Any) -> Response:
     known = await stay.guest.house.desk.light(_context, stay)
     return stay.show("owner.html", status, here="/owner", **{**known, **more})

@@ -171,6 +171,14 @@ async def editor(stay: Asking, sql: str = "", epsilon: str = "0.1", error: str =
     return await _shown(stay, written)
 
 
+@router.get("/ask")
+@router.get("/preview")
+@router.get("/try")
+async def editor_again(stay: Asking) -> Response:
+    """For those who open the address of what they sent."""
+    return RedirectResponse(stay.path, 303)
+
+
 @router.post("/preview")
 async def preview(stay: Asking) -> Response:
     """The preview: as a part of the page for its script, as the whole page for everybody else."""

@@ -22,6 +22,8 @@ from discreet.server.problems import MEDIA, problem_of
 
 ROUTERS: Final = (home.router, learn, answers.router, ledger.router, owner.router, questions.router)
 NOT_PAGES: Final = ("/api/", "/metrics", "/static/")
+MACHINES: Final = "openapi.json"
+"""What helps programs, and nobody at a page."""
 NOBODY: Final = {"here": "", "dataset": None, "caller": None, "signed_in": False}
 """What pages know of somebody who is not signed in."""
 
@@ -73,6 +75,8 @@ def _as_page(handler: Handler) -> Handler:
         if not _wants_page(request) or told.media_type != MEDIA:
             return told
         problem = msgspec.json.decode(bytes(told.body))
+        if MACHINES in problem["fix"]:
+            problem["fix"] = "use the links on top of the page"
         try:
             shown: Response = (await guest(request)).show("problem.html", told.status_code, here="", problem=problem)
         except (SignIn, Refused):

@@ -1,0 +1,108 @@
+"""Both ways out of a fit, recorded and replayed: vectors with noise, and choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.accounting import Pure, compose
+from discreet.accounting.losses import Reach
+from discreet.learn import price
+from discreet.noise import Bits
+from tests.learn.helpers import Recorder, repeating, without
+
+NAMES = ["a", "b", "c"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One choice by scores."""
+
+    mechanism: Any
+    exact: Any
+    place: int
+
+
+class Outlets(Recorder):
+    """A second run is given what the first one released, and chooses as it did."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.choices: list[Choice] = []
+        self.chosen: list[Choice] = []
+
+    def again(self) -> None:
+        super().again()
+        self.chosen, self.choices = self.choices, []
+
+    def pick(self, mechanism: Any, exact: Any, bits: Bits) -> int:
+        place = mechanism.choose(exact, bits)
+        if self.chosen:
+            place = self.chosen[len(self.choices)].place
+        self.choices.append(Choice(mechanism, exact.copy(), place))
+        return int(place)
+
+    @property
+    def losses(self) -> list[Any]:
+        vectors = [release.mechanism.loss_for(release.reach) for release in self.releases]
+        return vectors + [choice.mechanism.loss for choice in self.choices]
+
+
+def outlets(monkeypatch: pytest.MonkeyPatch) -> Outlets:
+    found = Outlets()
+    monkeypatch.setattr(price, "blur", found.blur)
+    monkeypatch.setattr(price, "pick", found.pick)
+    return found
+
+
+def check_neighbours(make: Callable[[], Any], rows: Any, labels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any one row, given what was released before, nothing moves farther than it says."""
+    for place in range(len(rows)):
+        found = outlets(monkeypatch)
+        make().learn_from(rows, labels, NAMES, repeating(place))
+        found.again()
+        make().learn_from(without(rows, place), without(labels, place), NAMES, repeating(place))
+        assert found.releases
+        check_moves(found)
+
+
+def check_moves(found: Outlets) -> None:
+    """What left in two runs on neighbours, the first of them with the row."""
+    for here, there in zip(found.releases, found.earlier, strict=True):
+        moved = here.exact.astype(object).ravel() - there.exact.astype(object).ravel()
+        _check(moved, there.reach)
+        assert here.mechanism == there.mechanism
+    for fewer, more in zip(found.choices, found.chosen, strict=True):
+        assert fewer.mechanism == more.mechanism
+        assert ((more.exact - fewer.exact >= 0) & (more.exact - fewer.exact <= more.mechanism.sensitivity)).all()
+
+
+def _check(moved: Any, reach: Reach) -> None:
+    assert sum(abs(int(step)) for step in moved) <= reach.l1
+    assert sum(int(step) ** 2 for step in moved) <= reach.l2_squared
+
+
+def check_nobody(make: Callable[[], Any], rows: Any, labels: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """No rows at all: as many numbers leave, with the same noise, and what comes of them is finite. The model."""
+    found = outlets(monkeypatch)
+    make().learn_from(rows, labels, NAMES, repeating(1))
+    found.again()
+    model = make().learn_from(rows[:0], labels[:0], NAMES, repeating(1))
+    for here, there in zip(found.releases, found.earlier, strict=True):
+        assert here.exact.shape == there.exact.shape
+        assert here.mechanism == there.mechanism
+        assert not here.exact.any()
+    for value in vars(model).values():
+        assert not isinstance(value, np.ndarray) or value.dtype.kind != "f" or np.isfinite(value).all()
+    return model
+
+
+def check_loss(found: Outlets, declared: Any, least: float = 0.99) -> None:
+    """All that left costs what was declared: no more, and not much less."""
+    total = compose(*found.losses)
+    amounts = [loss.epsilon if isinstance(declared, Pure) else loss.concentrated().rho for loss in (total, declared)]
+    assert least <= amounts[0] / amounts[1] <= 1 + 1e-12

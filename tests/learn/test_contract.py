@@ -1,0 +1,308 @@
+"""What every estimator keeps: scikit-learn's contract, and ours about prices, facts, ledgers and randomness."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from discreet import BudgetExhausted, Refused
+from discreet.accounting import Concentrated, Pure, rho_for
+from discreet.learn import CategoricalNB, Estimator, GaussianNB, KMeans, MinMaxScaler, StandardScaler
+from discreet.learn.price import LostLedger
+from discreet.noise import SystemBits
+from tests.learn.cases import BOUNDS, FITS, FREE, IDS, data
+from tests.learn.helpers import Same, Till, repeating
+from tests.ledger.helpers import BOTH, opened
+
+PLENTY = 1e6
+"""An ε at which noise does not hide what a check looks for."""
+CHECKED = [
+    KMeans(3, bounds=(-10, 10), epsilon=PLENTY, ledger=Same(), n_init=1),
+    GaussianNB(bounds=(-10, 10), classes=[0, 1, 2], epsilon=PLENTY, ledger=Same()),
+    CategoricalNB(categories=5, classes=[0, 1, 2], epsilon=PLENTY, ledger=Same()),
+    StandardScaler(bounds=(-10, 10), epsilon=PLENTY, ledger=Same()),
+    MinMaxScaler(bounds=(-10, 10)),
+]
+CANNOT_HOLD = {
+    "KMeans": {"check_clustering": "asks for labels_, which would tell every private row's cluster"},
+    "GaussianNB": {
+        "check_classifiers_classes": "takes classes_ from y; ours are declared, and of one kind",
+        "check_classifiers_train": "takes the number of classes from y; ours are declared, also those nobody has",
+    },
+    "CategoricalNB": {
+        "check_classifiers_classes": "takes classes_ from y; ours are declared, and of one kind",
+        "check_classifiers_train": "takes the number of classes from y; ours are declared, also those nobody has",
+    },
+    "StandardScaler": {
+        "check_estimator_sparse_array": "knows a class of this name and sets its with_mean, which ours has not",
+        "check_estimator_sparse_matrix": "knows a class of this name and sets its with_mean, which ours has not",
+    },
+}
+
+
+@parametrize_with_checks(CHECKED, expected_failed_checks=lambda model: CANNOT_HOLD.get(type(model).__name__, {}))  # type: ignore[untyped-decorator]
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learn_s_checks(estimator: Any, check: Callable[[Any], None]) -> None:
+    check(estimator)
+
+
+# prices and facts
+
+
+@pytest.mark.parametrize(("make", "kind"), [(make, kind) for _, make, kind in FITS], ids=IDS)
+def test_the_loss_is_known_before_and_the_same_after(make: Callable[..., Any], kind: str) -> None:
+    model = make()
+    before = model.loss_for(3)
+    assert model.fit(*data(kind, 20, 0)).loss_ == before
+    assert before == model.loss_for() == model.fit(*data(kind, 5, 1)).loss_
+
+
+def test_what_a_price_means() -> None:
+    facts: dict[str, Any] = {"bounds": (0, 1)}
+    assert StandardScaler(epsilon=0.3, **facts).loss_for(4) == Pure(0.3)
+    assert StandardScaler(rho=0.3, **facts).loss_for(4) == Concentrated(0.3)
+    assert StandardScaler(epsilon=1, delta=1e-6, **facts).loss_for(4) == Concentrated(rho_for(1, 1e-6))
+    assert FREE.loss_for(3) == Pure(0)
+
+
+REFUSED: list[tuple[Callable[[], Any], str]] = [
+    (lambda: KMeans(3, epsilon=1), "undeclared-bounds"),
+    (lambda: KMeans(3, bounds=BOUNDS), "price-missing"),
+    (lambda: KMeans(3, bounds=BOUNDS, delta=1e-6), "price-missing"),
+    (lambda: KMeans(3, bounds=BOUNDS, epsilon=1, rho=1), "price-invalid"),
+    (lambda: KMeans(3, bounds=BOUNDS, rho=1, delta=1e-6), "price-invalid"),
+    (lambda: KMeans(3, bounds=BOUNDS, epsilon=1, method="gaussian-lloyd"), "price-invalid"),
+    (lambda: KMeans(3, bounds=BOUNDS, rho=1, method="lloyd"), "price-invalid"),
+    (lambda: KMeans(10**6, bounds=BOUNDS, epsilon=1), "too-complex"),
+    (lambda: GaussianNB(bounds=BOUNDS, epsilon=1), "undeclared-classes"),
+    (lambda: GaussianNB(classes=["a"], epsilon=1), "undeclared-bounds"),
+    (lambda: CategoricalNB(classes=["a"], epsilon=1), "undeclared-categories"),
+    (lambda: CategoricalNB(categories=3, epsilon=1), "undeclared-classes"),
+    (lambda: StandardScaler(epsilon=1), "undeclared-bounds"),
+    (lambda: MinMaxScaler(), "undeclared-bounds"),
+]
+
+
+@pytest.mark.parametrize(("make", "code"), REFUSED)
+def test_what_is_missing_is_refused_and_nothing_is_charged(make: Callable[[], Any], code: str) -> None:
+    model, till = make(), Till(repeating(0))
+    if "ledger" in model.get_params():
+        model.set_params(ledger=till)
+    with pytest.raises(Refused) as refusal:
+        model.fit(*data("numbers", 5, 0))
+    assert refusal.value.code == code
+    assert refusal.value.fix
+    with pytest.raises(Refused, match=code):
+        model.loss_for(3)
+    assert not till.events
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"bounds": (1, 0)}, "low < high"),
+    ({"bounds": (0, float("nan"))}, "finite"),
+    ({"bounds": (0, 1e200)}, "1e100"),
+    ({"bounds": "01"}, "pair"),
+    ({"bounds": (0, 1, 2)}, "pair"),
+    ({"bounds": ([0, 0], [1, 1])}, "each of the 3 features"),
+    ({"bounds": ([[0]], [[1]])}, "one-dimensional"),
+    ({"bounds": (None, 1)}, "number"),
+    ({"bounds": ([], [])}, "numbers"),
+    ({"epsilon": 0}, "above 0"),
+    ({"epsilon": "1"}, "number"),
+    ({"epsilon": float("inf")}, "finite"),
+    ({"epsilon": 1e-12}, "1e-9"),
+    ({"epsilon": True}, "number"),
+    ({"delta": 1}, "between 0 and 1"),
+    ({"n_clusters": 0}, "at least 1"),
+    ({"n_clusters": 2.5}, "integer"),
+    ({"method": "magic"}, "one of auto"),
+    ({"method": None}, "one of auto"),
+    ({"max_iter": 0}, "at least 1"),
+    ({"expected_n": -3}, "at least 1"),
+    ({"n_init": "auto"}, "integer"),
+    ({"ledger": "ledger.sqlite"}, "discreet ledger"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "words"), WRONG)
+def test_wrong_arguments_are_explained_before_anything_is_charged(wrong: dict[str, Any], words: str) -> None:
+    till = Till(repeating(0))
+    model = KMeans(**{"n_clusters": 3, "bounds": BOUNDS, "epsilon": 1, "ledger": till, **wrong})
+    with pytest.raises((TypeError, ValueError), match=words):
+        model.fit(data("numbers", 5, 0)[0])
+    assert not till.events
+
+
+CLASSES: list[tuple[Callable[[], Any], str]] = [
+    (lambda: GaussianNB(bounds=BOUNDS, classes="ab", epsilon=1), "list of values"),
+    (lambda: GaussianNB(bounds=BOUNDS, classes=[], epsilon=1), "at least 1"),
+    (lambda: GaussianNB(bounds=BOUNDS, classes=["a", "a"], epsilon=1), "each once"),
+    (lambda: GaussianNB(bounds=BOUNDS, classes=["a", 1], epsilon=1), "no order"),
+    (lambda: GaussianNB(bounds=BOUNDS, classes=["a", None], epsilon=1), "neither None"),
+    (lambda: GaussianNB(bounds=BOUNDS, classes=[0.0, float("nan")], epsilon=1), "neither None"),
+    (lambda: GaussianNB(bounds=BOUNDS, classes=[0, 1], epsilon=1), "as they are in y"),
+    (lambda: GaussianNB(bounds=BOUNDS, classes=["a"], epsilon=1, var_smoothing=0), "above 0"),
+    (lambda: CategoricalNB(categories=0, classes=["a"], epsilon=1), "at least 1"),
+    (lambda: CategoricalNB(categories=[3, 3], classes=["a"], epsilon=1), "each of the 3 features"),
+    (lambda: CategoricalNB(categories="ab", classes=["a"], epsilon=1), "list with the values"),
+    (lambda: CategoricalNB(categories=3, classes=["a"], epsilon=1, alpha=-1), "above 0"),
+    (lambda: MinMaxScaler(bounds=BOUNDS, feature_range=(1, 1)), "low < high"),
+]
+
+
+@pytest.mark.parametrize(("make", "words"), CLASSES)
+def test_wrong_facts_are_explained(make: Callable[[], Any], words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        make().fit(*data("numbers", 5, 0))
+
+
+# ledgers
+
+
+class Watched:
+    """Rows that write down when somebody looks at them."""
+
+    def __init__(self, events: list[object], rows: Any) -> None:
+        self._events = events
+        self._rows = rows
+
+    def __array__(self, *_: object, **__: object) -> Any:
+        self._events.append("looked")
+        return self._rows
+
+    def __len__(self) -> int:
+        self._events.append("looked")
+        return len(self._rows)
+
+
+@pytest.mark.parametrize(("make", "kind"), [(make, kind) for _, make, kind in FITS], ids=IDS)
+def test_the_charge_comes_before_the_data(make: Callable[..., Any], kind: str) -> None:
+    till = Till(repeating(2))
+    rows, labels = data(kind, 8, 0)
+    model = make(ledger=till)
+    model.fit(Watched(till.events, rows), labels)
+    charges = [event for event in till.events if event != "looked"]
+    assert charges == [(model.loss_, f"{type(model).__name__}.fit")]
+    assert till.events[0] == charges[0]
+    assert "looked" in till.events
+
+
+def test_a_real_ledger_holds_what_was_declared(tmp_path: Path) -> None:
+    rows, labels = data("numbers", 30, 0)
+    with opened(tmp_path / "ledger.sqlite") as ledger:
+        KMeans(3, bounds=BOUNDS, epsilon=0.25, ledger=ledger).fit(rows)
+        GaussianNB(bounds=BOUNDS, classes=["a", "b"], epsilon=0.5, ledger=ledger).fit(rows, labels)
+        assert [entry.loss for entry in ledger.entries()] == [Pure(0.25), Pure(0.5)]
+        assert [entry.question for entry in ledger.entries()] == ["KMeans.fit", "GaussianNB.fit"]
+        with pytest.raises(BudgetExhausted):
+            KMeans(3, bounds=BOUNDS, epsilon=1000, ledger=ledger).fit(Watched([], None))
+        with pytest.raises(Refused):
+            KMeans(3, bounds=BOUNDS, rho=0.1, ledger=ledger).fit(Watched([], None))
+
+
+def test_a_concentrated_ledger_takes_rho(tmp_path: Path) -> None:
+    with opened(tmp_path / "ledger.sqlite", BOTH) as ledger:
+        model = StandardScaler(bounds=BOUNDS, rho=0.01, ledger=ledger).fit(data("numbers", 30, 0)[0])
+        assert [entry.loss for entry in ledger.entries()] == [model.loss_] == [Concentrated(0.01)]
+
+
+def test_a_free_scaler_charges_nothing_and_forgets_the_rows() -> None:
+    rows = data("numbers", 30, 0)[0]
+    assert clone(FREE).fit(rows).scale_.tolist() == clone(FREE).fit(rows[:1] * 0).scale_.tolist()
+
+
+# copies
+
+
+@pytest.mark.parametrize(("make", "kind"), [(make, kind) for _, make, kind in FITS], ids=IDS)
+def test_fitted_models_can_be_pickled(make: Callable[..., Any], kind: str) -> None:
+    rows, labels = data(kind, 20, 0)
+    model = make(ledger=Till(repeating(1))).fit(rows, labels)
+    copied = pickle.loads(pickle.dumps(model))
+    use = "predict" if hasattr(model, "predict") else "transform"
+    np.testing.assert_array_equal(getattr(copied, use)(rows), getattr(model, use)(rows))
+    assert copied.loss_ == model.loss_
+    assert isinstance(copied.ledger, LostLedger)
+    with pytest.raises(Refused) as refusal:
+        copied.fit(rows, labels)
+    assert refusal.value.code == "ledger-lost"
+
+
+def test_clones_pay_from_the_same_ledger(tmp_path: Path) -> None:
+    with opened(tmp_path / "ledger.sqlite") as ledger:
+        model = KMeans(3, bounds=BOUNDS, epsilon=0.25, ledger=ledger)
+        twin = clone(model).set_params(n_clusters=2)
+        assert twin.ledger is ledger
+        assert model.n_clusters == 3
+        twin.fit(data("numbers", 30, 0)[0])
+        assert [entry.loss for entry in ledger.entries()] == [Pure(0.25)]
+
+
+def test_a_model_keeps_no_rows() -> None:
+    """What is pickled is what may be published: it is no larger for more rows."""
+    for _, make, kind in FITS:
+        few, many = (make().learn_from(*data(kind, rows, 0), ["a", "b", "c"], repeating(1)) for rows in (10, 5000))
+        assert len(pickle.dumps(many)) < len(pickle.dumps(few)) + 2000
+        assert not hasattr(many, "labels_")
+
+
+def test_pipelines_of_private_steps() -> None:
+    rows, labels = data("numbers", 200, 0)
+    model = make_pipeline(
+        MinMaxScaler(bounds=BOUNDS), GaussianNB(bounds=(0, 1), classes=["a", "b", "c"], epsilon=1)
+    ).fit(rows, labels)
+    assert set(model.predict(rows)) <= {"a", "b", "c"}
+    model.set_params(gaussiannb__epsilon=2)
+    assert model[-1].loss_for(3) == Pure(2)
+
+
+# randomness
+
+
+def test_nothing_else_is_random(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a ledger, not one bit comes from elsewhere; and the generators of others are left alone."""
+
+    def nothing(*_: object) -> bytes:
+        raise AssertionError("bits that no charge gave")
+
+    random.seed(1)
+    np.random.seed(1)
+    monkeypatch.setattr(SystemBits, "bytes", nothing)
+    theirs, ours = np.random.get_state()[1].tolist(), random.getstate()  # type: ignore[index]
+    for _, make, kind in FITS:
+        bits = repeating(3)
+        make(ledger=Till(bits)).fit(*data(kind, 20, 0))
+        assert bits.taken
+    assert np.random.get_state()[1].tolist() == theirs  # type: ignore[index]
+    assert random.getstate() == ours
+
+
+def test_two_fits_differ() -> None:
+    rows, labels = data("numbers", 50, 0)
+    model = GaussianNB(bounds=BOUNDS, classes=["a", "b"], epsilon=1)
+    assert model.fit(rows, labels).theta_.tolist() != model.fit(rows, labels).theta_.tolist()
+
+
+def test_importing_discreet_does_not_import_scikit_learn() -> None:
+    code = "import sys, discreet, discreet.curator.door; print('sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_every_estimator_is_tried_here() -> None:
+    import discreet.learn
+
+    tried = {type(make()) for _, make, _ in FITS} | {MinMaxScaler}
+    mine = {"CategoricalNB", "GaussianNB", "KMeans", "MinMaxScaler", "StandardScaler"}
+    assert {kind.__name__ for kind in tried} == mine <= set(discreet.learn.__all__)
+    assert all(issubclass(kind, Estimator) for kind in tried)

@@ -1,0 +1,117 @@
+"""k-means: what it finds, and what it gives away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn.cluster
+
+from discreet.audit import estimate
+from discreet.learn import KMeans
+from discreet.learn.simplex import projected
+from discreet.noise import SYSTEM
+from tests.learn.helpers import recorder, repeating
+
+
+def blobs(rows: int, width: int, clusters: int, seed: int) -> Any:
+    dice = np.random.default_rng(seed)
+    centres = dice.uniform(-0.8, 0.8, (clusters, width))
+    return np.clip(centres[dice.integers(clusters, size=rows)] + dice.normal(0, 0.04, (rows, width)), -1, 1)
+
+
+def ratio(model: KMeans, rows: Any) -> float:
+    """The cost beside that of k-means without privacy."""
+    best = sklearn.cluster.KMeans(model.n_clusters, n_init=5, random_state=0).fit(rows).inertia_
+    return -model.fit(rows).score(rows) / float(best)
+
+
+@pytest.mark.parametrize(
+    ("rows", "width", "clusters", "most"), [(5_000, 2, 15, 2.0), (30_000, 2, 8, 1.5), (20_000, 4, 8, 2.0)]
+)
+def test_the_default_finds_blobs(rows: int, width: int, clusters: int, most: float) -> None:
+    """Ratios are about 1.15, and the lecture's above 3: far from these limits on either side."""
+    found = blobs(rows, width, clusters, 1)
+    assert ratio(KMeans(clusters, bounds=(-1, 1), epsilon=1), found) < most
+    assert ratio(KMeans(clusters, bounds=(-1, 1), epsilon=1, method="lloyd"), found) > most
+
+
+def test_many_features_are_projected() -> None:
+    found = blobs(30_000, 30, 6, 2)
+    model = KMeans(6, bounds=(-1, 1), epsilon=2)
+    assert ratio(model, found) < 5  # about 1.3; everything in one cluster would be above 100
+    assert model.method_ == "projection"
+
+
+def test_more_data_buys_a_round_of_lloyd() -> None:
+    few, many = (
+        KMeans(4, bounds=(-1, 1), epsilon=1, expected_n=rows).learn_from(
+            blobs(500, 2, 4, 3), None, ["x", "y"], repeating(1)
+        )
+        for rows in (100, 10**6)
+    )
+    assert (few.n_iter_, many.n_iter_) == (0, 1)
+
+
+def test_an_expected_size_saves_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = recorder(monkeypatch)
+    KMeans(2, bounds=(0, 1), epsilon=1).fit([[0.5]] * 9)
+    first = found.releases[0]
+    assert first.exact.tolist() == [9]
+    assert first.mechanism.scale == 50
+    found.releases.clear()
+    KMeans(2, bounds=(0, 1), epsilon=1, expected_n=10).fit([[0.5]] * 9)
+    assert len(found.releases) == 1
+    assert found.releases[0].mechanism.scale == 1
+
+
+def test_centres_lie_in_the_box_however_wild_the_rows_are() -> None:
+    rows = np.array([[1e300, -1e300], [5.0, 5.0], [-7.0, 1e-300]])
+    for method in ("grid", "projection", "lloyd", "laplace-lloyd"):
+        model = KMeans(4, bounds=([0, 10], [1, 1000]), epsilon=0.5, method=method).fit(rows)
+        assert (model.cluster_centers_ >= [0, 10]).all()
+        assert (model.cluster_centers_ <= [1, 1000]).all()
+        assert model.predict(rows).shape == (3,)
+        assert np.isfinite(model.counts_).all()
+
+
+def test_distances_are_those_of_the_features_as_they_are() -> None:
+    """The box is stretched for noise only: in metres or millimetres the clusters are the same."""
+    rows = np.vstack([np.tile([0.0, 0.0], (3000, 1)), np.tile([100.0, 0.0], (3000, 1))])
+    model = KMeans(2, bounds=([-10, -1], [110, 1]), epsilon=5).fit(rows)
+    assert sorted(model.cluster_centers_[:, 0].round(-1).tolist()) == [0, 100]
+    np.testing.assert_allclose(model.transform(rows).min(axis=1), 0, atol=5)
+    assert model.fit_predict(rows).tolist().count(0) in range(2500, 3500)
+
+
+def test_one_cluster_and_one_feature() -> None:
+    model = KMeans(1, bounds=(0, 10), epsilon=5).fit(np.full((2000, 1), 7.0))
+    assert model.cluster_centers_[0, 0] == pytest.approx(7, abs=1)
+    assert model.get_feature_names_out().tolist() == ["kmeans0"]
+
+
+def test_the_projection_adds_up_and_is_the_nearest() -> None:
+    dice = np.random.default_rng(0)
+    for _ in range(50):
+        noisy, total = dice.normal(0, 5, (1, 6)), np.array([float(dice.uniform(0.5, 30))])
+        found = projected(noisy, total)
+        assert found.min() >= 0
+        assert found.sum() == pytest.approx(total[0])
+        for _ in range(30):
+            other = dice.dirichlet(np.ones(6)) * total[0]
+            assert ((found - noisy) ** 2).sum() <= ((other - noisy) ** 2).sum() + 1e-9
+
+
+@pytest.mark.long
+def test_an_auditor_finds_no_more_than_epsilon_in_a_round_of_lloyd() -> None:
+    """Cluster counts and centres after one round, on 0 and 1 rows at a corner; false alarms at rate 0.001 % at most."""
+
+    def outputs(rows: Any) -> Any:
+        model = KMeans(1, bounds=(0, 1), epsilon=1, method="lloyd", max_iter=1)
+        model.learn_from(rows, None, ["x"], SYSTEM)
+        return [float(model.counts_[0]), float(model.cluster_centers_[0, 0])]
+
+    found = estimate(outputs, np.ones((4, 1)), np.ones((3, 1)), claim=1, samples=3_000, confidence=0.99999)
+    assert not found.violated
+    assert found.epsilon > 0.1  # it does see something

@@ -1,0 +1,283 @@
+"""Linear regression: exact sums, their reach, the noise on them, and what is made of them."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn.linear_model
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from discreet.accounting import Concentrated, Pure
+from discreet.audit import estimate
+from discreet.errors import Refused
+from discreet.learn import LinearRegression, MinMaxScaler, price
+from discreet.learn.gram import BLOCK, Size, lengths, products, shortened
+from discreet.mechanisms import Gaussian, Laplace
+from discreet.noise import SYSTEM
+from tests.learn.helpers import Till, noises, repeating
+from tests.learn.watching import Watched, hard_rows, replay
+
+FACTS: dict[str, Any] = {"bounds": (-1, 1), "y_bounds": (-1, 1)}
+PRICES: dict[str, dict[str, Any]] = {"pure": {"epsilon": 1.0}, "rho": {"rho": 0.1}, "dear": {"rho": 50.0}}
+NOISE = "each fit draws noise of its own, so two fits are never equal"
+
+
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
+    [LinearRegression(bounds=(-10, 10), y_bounds=(-200, 200), epsilon=1e8)],
+    expected_failed_checks=lambda _: {"check_supervised_y_2d": NOISE, "check_fit_idempotent": NOISE},
+)
+def test_scikit_learn_s_own_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+# reach
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("paid", list(PRICES))
+def test_without_any_one_row_the_sums_move_at_most_their_reach(
+    paid: str, constant: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = []
+    for width in (1, 3, 20):
+        rows, targets = hard_rows(9, width, width), hard_rows(9, 1, width + 50)[:, 0]
+        for place in range(len(rows)):
+            used += replay(
+                lambda: LinearRegression(**FACTS, **PRICES[paid], fit_intercept=constant),
+                rows,
+                targets,
+                place,
+                monkeypatch,
+            )
+    assert max(used) > 0.6
+
+
+def test_the_reach_is_attained_in_a_box() -> None:
+    """By a corner: bounds are tight there, and a smaller one would be wrong."""
+    for radii in ([8], [8, 8, 8], [8, 3, 5, 1]):
+        corner = np.array([radii])
+        moved = products(corner, corner)[np.triu_indices(len(radii))].tolist()
+        reach = Size.of(radii).gram
+        assert sum(map(abs, moved)) == reach.l1
+        assert sum(step**2 for step in moved) == reach.l2_squared
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_shortened_rows_keep_to_the_limit_and_their_direction(norm: int) -> None:
+    dice = np.random.default_rng(norm)
+    rows = dice.integers(-(2**15), 2**15 + 1, (500, 7))
+    rows[:3] = [[2**15] * 7, [0] * 7, [2**15, 0, 0, 0, 0, 0, 0]]
+    limit = 40_000
+    short = shortened(rows, lengths(rows, norm), limit)
+    for before, after in zip(rows.tolist(), short.tolist(), strict=True):
+        size = sum(map(abs, after)) if norm == 1 else math.isqrt(sum(step**2 for step in after))
+        full = sum(map(abs, before)) if norm == 1 else math.sqrt(sum(step**2 for step in before))
+        assert size <= limit
+        assert norm == 1 or sum(step**2 for step in after) <= limit**2
+        factor = min(1, limit / full) if full else 1
+        np.testing.assert_allclose(after, np.array(before) * factor, atol=2)
+
+
+def test_lengths_are_never_too_short() -> None:
+    """Also where a root lies just above a whole number."""
+    roots = [2, 2**15, 2**24 + 1, 2**25 - 1]
+    for root in roots:
+        for square in (root**2, root**2 + 1, root**2 - 1):
+            parts = _as_squares(square)
+            found = int(lengths(np.array([parts]), 2)[0])
+            assert found == math.isqrt(square - 1) + 1
+
+
+def _as_squares(total: int) -> list[int]:
+    parts = []
+    while total:
+        parts.append(math.isqrt(total))
+        total -= parts[-1] ** 2
+    return parts
+
+
+def test_products_are_exact_across_blocks() -> None:
+    dice = np.random.default_rng(3)
+    rows = dice.integers(-(2**15), 2**15 + 1, (2 * BLOCK + 5, 3))
+    rows[:BLOCK] = 2**15
+    found = products(rows, rows)
+    for i in range(3):
+        for j in range(3):
+            assert found[i, j] == sum(a * b for a, b in zip(rows[:, i].tolist(), rows[:, j].tolist(), strict=True))
+
+
+# noise
+
+
+def test_the_noise_is_that_of_the_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six features: R² = 2 in L2, so l2² = (4 + 2)/2 + 2. Ten features: 1 + 3 in L1, so l1 = (16 + 4)/2 + 4."""
+    rows = np.zeros((4, 6))
+    (noise,) = noises(lambda: LinearRegression(**FACTS, rho=0.1), monkeypatch, rows, rows[:, 0])
+    assert isinstance(noise, Gaussian)
+    assert float(noise.spread) / 2**30 == pytest.approx(math.sqrt(5 / 0.2), rel=1e-3)
+    rows = np.zeros((4, 10))
+    (noise,) = noises(lambda: LinearRegression(**FACTS, epsilon=0.5), monkeypatch, rows, rows[:, 0])
+    assert isinstance(noise, Laplace)
+    assert float(noise.scale) / 2**30 == pytest.approx(14 / 0.5, rel=1e-3)
+
+
+def test_the_noise_does_not_know_where_the_boxes_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.full((3, 2), 0.5)
+    here, there = (
+        noises(
+            partial(LinearRegression, bounds=(at, at + 1), y_bounds=(-at, 1 - at), rho=0.1),
+            monkeypatch,
+            rows + at,
+            rows[:, 0] - at,
+        )
+        for at in (0, 10**6)
+    )
+    assert here == there
+
+
+def test_shifted_data_give_the_same_slopes() -> None:
+    dice = np.random.default_rng(0)
+    rows, targets = dice.integers(-8, 9, (300, 2)) / 8, dice.integers(-8, 9, 300) / 8
+    here, there = (
+        LinearRegression(
+            bounds=(at - 1, at + 1), y_bounds=(2 * at - 1, 2 * at + 1), rho=1, ledger=Till(repeating(1))
+        ).fit(rows + at, targets + 2 * at)
+        for at in (0, 1024)
+    )
+    np.testing.assert_allclose(here.coef_, there.coef_, rtol=1e-9)
+    np.testing.assert_allclose(here.predict(rows) + 2048, there.predict(rows + 1024), rtol=1e-9)
+
+
+def test_far_out_rows_count_as_their_bounds() -> None:
+    rows, targets = np.array([[5.0, -1e250], [0.5, 0.25]]), np.array([1e99, -0.5])
+    here, there = (
+        LinearRegression(**FACTS, epsilon=1, ledger=Till(repeating(2))).fit(x, y)
+        for x, y in ((rows, targets), (np.clip(rows, -1, 1), np.clip(targets, -1, 1)))
+    )
+    np.testing.assert_array_equal(here.coef_, there.coef_)
+
+
+# the ledger
+
+
+def test_one_charge_before_the_data() -> None:
+    till = Till(SYSTEM)
+    model = LinearRegression(**FACTS, epsilon=0.5, ledger=till)
+    model.fit(Watched([[0.5], [0.2]], till.events), [0.1, 0.2])
+    assert till.events[0] == (Pure(0.5), "LinearRegression.fit")
+    assert set(till.events[1:]) == {"read"}
+    assert model.loss_ == model.loss_for(1) == Pure(0.5)
+    assert LinearRegression(**FACTS, rho=0.1).loss_for() == Concentrated(Fraction(1, 10))
+
+
+def test_refusals_cost_nothing() -> None:
+    till = Till(SYSTEM)
+    for wrong, error in (
+        ({"bounds": None}, Refused),
+        ({"y_bounds": None}, Refused),
+        ({"epsilon": None}, Refused),
+        ({"bounds": (1, 0)}, ValueError),
+        ({"bounds": ([0, 0, 0], [1, 1, 1])}, ValueError),
+        ({"y_bounds": ([0, 0], [1, 1])}, ValueError),
+        ({"fit_intercept": "no"}, TypeError),
+        ({"epsilon": 0}, ValueError),
+        ({"rho": 1}, Refused),
+    ):
+        with pytest.raises(error):
+            LinearRegression(**{**FACTS, "epsilon": 1, "ledger": till, **wrong}).fit(np.zeros((3, 2)), np.zeros(3))
+    with pytest.raises(Refused, match="too large to draw"):
+        LinearRegression(**FACTS, epsilon=1e-9, ledger=till).fit(np.zeros((3, 50)), np.zeros(3))
+    with pytest.raises(Refused, match="too many features"):
+        LinearRegression(**FACTS, epsilon=1, ledger=till).fit(np.zeros((2, 4097)), [0.0, 1.0])
+    assert not till.events
+
+
+# what is learned
+
+
+def test_nobody_gives_numbers_too() -> None:
+    for paid in PRICES.values():
+        model = LinearRegression(**FACTS, **paid).learn_from(np.zeros((0, 3)), np.zeros(0), list("abc"), SYSTEM)
+        assert np.isfinite(model.coef_).all()
+        assert np.isfinite(model.intercept_)
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("paid", [{"epsilon": 1e7}, {"rho": 1e9}])
+def test_at_a_high_price_it_is_least_squares(paid: Any, constant: bool) -> None:
+    """Rows are weighed by their length, so what is compared is the true line."""
+    dice = np.random.default_rng(4)
+    rows = dice.uniform([10, -3], [14, 5], (20_000, 2))
+    targets = rows @ [2.0, -1.5] + (7 if constant else 0) + dice.normal(0, 0.1, len(rows))
+    model = LinearRegression(bounds=([10, -3], [14, 5]), y_bounds=(0, 60), fit_intercept=constant, **paid)
+    model.fit(rows, targets)
+    np.testing.assert_allclose(model.coef_, [2, -1.5], atol=0.01)
+    assert model.intercept_ == pytest.approx(7 if constant else 0, abs=0.15)
+    assert model.score(rows, targets) > 0.999
+
+
+def test_noise_shrinks_what_it_hides() -> None:
+    """At a price that shows nothing the model predicts nearly a constant, not something wild."""
+    dice = np.random.default_rng(5)
+    rows = dice.uniform(-1, 1, (200, 10))
+    targets = rows[:, 0] / 2
+    sizes = [float(np.abs(LinearRegression(**FACTS, rho=1e-4).fit(rows, targets).coef_).max()) for _ in range(30)]
+    assert np.median(sizes) < 1
+
+
+def test_diabetes() -> None:
+    """R² is 0.5 for least squares on its own rows; at ε = 1 with δ = 10⁻⁵ most of it remains."""
+    rows, targets = load_diabetes(return_X_y=True)
+    bounds: dict[str, Any] = {"bounds": (-0.2, 0.2), "y_bounds": (0, 350)}
+    scores = [
+        LinearRegression(**bounds, epsilon=1, delta=1e-5).fit(rows, targets).score(rows, targets) for _ in "12345"
+    ]
+    best = sklearn.linear_model.LinearRegression().fit(rows, targets).score(rows, targets)
+    assert 0.1 < np.mean(scores) < best
+
+
+def test_copies_and_pipelines() -> None:
+    dice = np.random.default_rng(6)
+    rows = dice.uniform(0, 10, (2000, 2))
+    targets = rows @ [0.1, 0.05]
+    model = LinearRegression(bounds=(0, 1), y_bounds=(0, 2), rho=1)
+    pipeline = make_pipeline(MinMaxScaler(bounds=(0, 10)), model).fit(rows, targets)
+    assert pipeline.score(rows, targets) > 0.9
+    again = pickle.loads(pickle.dumps(pipeline))
+    np.testing.assert_array_equal(again.predict(rows), pipeline.predict(rows))
+    assert clone(model).get_params() == model.get_params()
+    till = Till(SYSTEM)
+    assert clone(LinearRegression(**FACTS, rho=1, ledger=till)).ledger is till
+
+
+# attack
+
+
+def _coefficient(rows: Any) -> float:
+    model = LinearRegression(**FACTS, epsilon=1).learn_from(rows[:, :1], rows[:, 1], ["x"], SYSTEM)
+    return float(model.coef_[0]) + model.intercept_
+
+
+@pytest.mark.long
+def test_an_auditor_finds_no_leak_and_would_find_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """False alarms: 10⁻⁶."""
+    rows = np.array([[1.0, 1.0], [1.0, 1.0], [-1.0, 1.0]])
+    found = estimate(_coefficient, rows, rows[:2], claim=1, samples=1000, confidence=1 - 1e-6)
+    assert not found.violated, str(found)
+    monkeypatch.setattr(
+        price,
+        "blur",
+        lambda mechanism, _reach, exact, bits: Laplace(
+            mechanism.epsilon * 20, sensitivity=mechanism.sensitivity
+        ).release(exact, bits),
+    )
+    assert estimate(_coefficient, rows, rows[:2], claim=1, samples=1000, confidence=1 - 1e-6).violated
