@@ -233,3 +233,10 @@ def test_two_owners_at_once_end_with_the_larger(policy: Policy) -> None:
         grant_more(policy, 5, "the second, who saw the old budget")
     assert refused.value.code == "not-a-raise"
     assert parse(policy.path.read_bytes(), policy.path).budget.epsilon == 6
+
+
+def test_a_mark_at_the_beginning_stays(policy: Policy) -> None:
+    before = policy.path.read_bytes()
+    policy.path.write_bytes(b"\xef\xbb\xbf" + before)
+    grant_more(policy, 5, "a new study")
+    assert policy.path.read_bytes() == b"\xef\xbb\xbf" + before.replace(b"3.0", b"5.0", 1)

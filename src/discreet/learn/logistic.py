@@ -87,10 +87,10 @@ class _Plan:
 class LogisticRegression(_Classifier):
     """Probabilities of classes from a weighted sum of features, by descent along noisy gradients of all rows.
 
-    Theorem  The declared loss. Proof: a twentieth pays for the number of rows of each class, of which a row moves one by
-             1. If there are enough of them, a quarter pays for the triangle of Σ aᵀa of rows shortened to `gram.usual`,
-             with the reach of `gram.Size.gram`. The rest is shared equally by the steps, each one a release with the
-             reach of `gradients.Clip.reach`; how many there are depends on released numbers of rows only.
+    Theorem  The declared loss. Proof: a twentieth pays for the number of rows of each class, of which a row moves one
+             by 1. If there are enough, a quarter pays for the triangle of Σ aᵀa of rows shortened to `gram.usual`, with
+             the reach of `gram.Size.gram`. The rest is shared equally by the steps, each one a release with the reach
+             of `gradients.Clip.reach`; how many there are depends on released numbers of rows only.
     Source   Song, Chaudhuri & Sarwate 2013; Bassily, Smith & Thakurta 2014; clipping: Song, Steinke, Thakkar & Thakurta
              2021; the bound on the curvature by Σ aᵀa: Böhning 1992.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from codecs import BOM_UTF8
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -30,15 +31,16 @@ def grant_more(policy: Policy, epsilon: float, reason: str) -> Grant:
     if wanted <= policy.budget.epsilon:
         raise Refused("not-a-raise", f"the budget is {float(policy.budget.epsilon):g} already", "write a larger one")
     before = policy.path.read_bytes()
-    changed = _changed(before.decode("utf-8-sig"), epsilon)
+    encoding = "utf-8-sig" if before.startswith(BOM_UTF8) else "utf-8"
+    changed = _changed(before.decode(encoding), epsilon).encode(encoding)
     try:
-        raised = parse(changed.encode(), policy.path)
+        raised = parse(changed, policy.path)
     except PolicyError:
         raise Refused("policy", "the policy file cannot be changed here", BY_HAND) from None
     if replace(raised, budget=policy.budget) != policy or raised.budget.epsilon != wanted:
         raise Refused("policy", "the policy file is not what is served", "restart the server, and raise it then")
     try:
-        _write(policy.path, changed.encode())
+        _write(policy.path, changed)
     except OSError as wrong:
         raise Refused("policy", f"the policy file cannot be written here: {wrong.strerror}", BY_HAND) from None
     try:
