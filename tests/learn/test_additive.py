@@ -18,7 +18,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discreet import Refused
 from discreet.accounting import Concentrated, Pure
-from discreet.audit import estimate
 from discreet.learn import AdditiveClassifier, AdditiveRegressor, MinMaxScaler, boosting
 from discreet.learn.boosting import BINS, GRAIN, MOST_TURNS, MOST_VISITS, Classes, Plan, Rows, Values, binned, scored
 from discreet.learn.box import Box
@@ -27,10 +26,10 @@ from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from tests.learn.cases import BOUNDS, PRICES, data
 from tests.learn.helpers import Till, repeating
-from tests.learn.outlets import NAMES, check_loss, check_moves, check_neighbours, check_nobody, outlets
+from tests.learn.outlets import NAMES, check_loss, check_moves, check_neighbours, check_nobody, outlets, told
 from tests.ledger.helpers import opened
 
-MODELS: Final = {
+MODELS: Final[dict[str, Callable[..., Any]]] = {
     "two": lambda **more: AdditiveClassifier(**{"bounds": BOUNDS, "classes": ["a", "b"], **more}),
     "three": lambda **more: AdditiveClassifier(**{"bounds": BOUNDS, "classes": ["a", "b", "c"], **more}),
     "number": lambda **more: AdditiveRegressor(**{"bounds": BOUNDS, "y_bounds": (-2, 3), **more}),
@@ -57,7 +56,7 @@ def given(name: str, rows: int, seed: int) -> tuple[Any, Any]:
 
 
 # not strict: by chance two fits may predict the same
-@parametrize_with_checks(
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
         AdditiveClassifier(bounds=(-10, 10), classes=[0, 1, 2], rho=2),
         AdditiveRegressor(bounds=(-4, 4), y_bounds=(-4, 4), rho=50),
@@ -165,7 +164,7 @@ def test_plans_stay_within_their_limits() -> None:
         for price in (Price.read(rho=value) for value in (1e-6, 1, 1e6)):
             plan = Plan.choose(target, width, rows, price)
             assert 20 * (width + 1) <= plan.visits <= MOST_TURNS * (width + 1)
-            assert plan.rate <= 0.1
+            assert plan.rate <= max(0.1, 2 / (width + 1))
     allowance = Allowance(Price.read(epsilon=1), SYSTEM)
     visited = list(Plan(9, 1, 1.0).blocks(3, allowance))
     assert [len(block) for block in visited] == [1] * 9
@@ -208,20 +207,6 @@ def test_sums_of_residuals_are_exact() -> None:
         assert taken[0][place, 0] == sum(table[cell] * value for cell, value in zip(line, residuals, strict=True))
 
 
-@pytest.mark.long
-def test_an_audit_finds_nothing_and_would_find_too_little_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """False alarms: 10⁻⁶."""
-    rows = np.array([[0.2], [0.9]])
-
-    def intercept(count: int) -> Any:
-        model = AdditiveRegressor(bounds=(0, 1), y_bounds=(-1, 1), epsilon=4)
-        return model.learn_from(rows[:count], np.array([0.0, 1.0])[:count], ["a"], SYSTEM).intercept_
-
-    assert not estimate(intercept, 2, 1, claim=4, samples=1_000, confidence=1 - 1e-6).violated
-    monkeypatch.setattr(Values, "reach", boosting.Reach(Fraction(1, 500), Fraction(1, 250_000)))
-    assert estimate(intercept, 2, 1, claim=4, samples=1_000, confidence=1 - 1e-6).violated
-
-
 # use
 
 
@@ -244,8 +229,7 @@ def test_copies(name: str, tmp_path: Path) -> None:
 def test_the_charge_comes_before_the_data(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     till = Till(repeating(1))
     model = MODELS[name](rho=0.5, ledger=till)
-    read = model._read
-    monkeypatch.setattr(model, "_read", lambda *given: (till.events.append("read"), read(*given))[1], raising=False)
+    monkeypatch.setattr(model, "_read", told(till.events, "read", model._read))
     model.fit(*given(name, 9, 1))
     assert till.events == [(Concentrated(0.5), f"{type(model).__name__}.fit"), "read"]
 

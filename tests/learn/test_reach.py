@@ -12,9 +12,10 @@ import pytest
 
 from discreet.accounting import Pure, compose
 from discreet.accounting.losses import Reach
+from discreet.errors import Refused
 from discreet.learn import CategoricalNB, GaussianNB, KMeans, StandardScaler
 from discreet.learn.box import Box
-from discreet.learn.kmeans.geometry import nearest
+from discreet.learn.kmeans.geometry import nearest, squared_distances
 from discreet.learn.kmeans.projection import _projected
 from discreet.learn.moments import reach as moments_reach
 from discreet.learn.moments import sums
@@ -163,6 +164,7 @@ def test_what_a_row_does_depends_on_that_row_alone() -> None:
     signs = dice.choice(np.array([-1, 1]), (7, 12))
     for cut in (1, 5, 8191, 12_345):
         np.testing.assert_array_equal(nearest(rows, centres)[cut:], nearest(rows[cut:], centres))
+        np.testing.assert_array_equal(squared_distances(rows, centres)[cut:], squared_distances(rows[cut:], centres))
         np.testing.assert_array_equal(_projected(rows, box, signs)[cut:], _projected(rows[cut:], box, signs))
         np.testing.assert_array_equal(box.steps(rows, 2**20)[cut:], box.steps(rows[cut:], 2**20))
 
@@ -209,6 +211,19 @@ def test_a_till_is_asked_once_and_its_bits_decide_everything() -> None:
         np.testing.assert_equal(here, there)
 
 
-def test_tiny_prices_are_refused_or_drawn() -> None:
-    scaler = StandardScaler(bounds=(0, 1), epsilon=1e-9).fit([[0.5]] * 3)
-    assert np.isfinite(scaler.mean_).all()
+@pytest.mark.parametrize(("make", "kind"), [(make, kind) for _, make, kind in FITS], ids=IDS)
+def test_prices_at_the_ends_are_drawn_or_refused_before_the_charge(make: Callable[..., Any], kind: str) -> None:
+    for amount in (1e-9, 1e-8, 1e-6, 1e6, 1e9):
+        till = Till(SYSTEM)
+        model = make(ledger=till)
+        model.set_params(**{name: amount for name in ("rho", "epsilon") if getattr(model, name) is not None})
+        refused = False
+        try:
+            model.fit(*data(kind, 20, 0))
+        except (Refused, ValueError):
+            refused = True
+        assert refused is not bool(till.events)
+        assert not (refused and amount > 1e-6)
+    for width, price in ((10**4, 1e-9), (10**6, 1e-6)):
+        with pytest.raises(Refused, match="price-invalid"):
+            StandardScaler(bounds=(0, 1), epsilon=price).loss_for(width)

@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discreet import Refused
 from discreet.accounting import Concentrated, Pure
+from discreet.accounting.losses import Reach
 from discreet.audit import estimate
 from discreet.learn import DecisionTreeClassifier, MinMaxScaler, RandomForestClassifier, trees
 from discreet.learn.box import Box
@@ -26,11 +27,11 @@ from discreet.mechanisms import Exponential, Gaussian, Laplace, PermuteAndFlip
 from discreet.noise import SYSTEM
 from tests.learn.cases import BOUNDS, PRICES, data
 from tests.learn.helpers import Till, repeating
-from tests.learn.outlets import NAMES, check_loss, check_neighbours, check_nobody, outlets
+from tests.learn.outlets import NAMES, check_loss, check_neighbours, check_nobody, outlets, told
 from tests.ledger.helpers import opened
 
 FACTS: Final[dict[str, Any]] = {"bounds": BOUNDS, "classes": ["a", "b", "c"]}
-MODELS: Final = {
+MODELS: Final[dict[str, Callable[..., Any]]] = {
     "forest": lambda **more: RandomForestClassifier(**{**FACTS, **more}),
     "shaped forest": lambda **more: RandomForestClassifier(4, **{"max_depth": 3, **FACTS, **more}),
     "tree": lambda **more: DecisionTreeClassifier(**{"candidates": 9, **FACTS, **more}),
@@ -50,7 +51,7 @@ CANNOT_HOLD: Final = {
 
 
 # not strict: by chance two fits may predict the same
-@parametrize_with_checks(
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
         RandomForestClassifier(5, bounds=(-10, 10), classes=[0, 1, 2], epsilon=1e6),
         DecisionTreeClassifier(bounds=(-10, 10), classes=[0, 1, 2], candidates=20, rho=100),
@@ -94,7 +95,7 @@ def test_the_noise_of_a_forest(monkeypatch: pytest.MonkeyPatch) -> None:
     """T/ε on each count, or a variance of T/(2ρ), in 2²⁰ parts of one."""
     for price, kind in ({"epsilon": 0.5}, Laplace), ({"rho": 0.02}, Gaussian):
         found = outlets(monkeypatch)
-        RandomForestClassifier(7, max_depth=2, **FACTS, **price).fit(*data("numbers", 20, 1))  # type: ignore[arg-type]
+        RandomForestClassifier(7, max_depth=2, **FACTS, **price).fit(*data("numbers", 20, 1))
         (release,) = found.releases
         assert isinstance(release.mechanism, kind)
         assert release.exact.size == 7 * 4 * 3
@@ -160,9 +161,9 @@ def test_an_audit_finds_nothing_and_would_find_too_little_noise(monkeypatch: pyt
         model = DecisionTreeClassifier(bounds=(0, 1), classes=[0, 1], candidates=2, max_depth=1, epsilon=1)
         return model.learn_from(rows[:count], np.array([0, 1, 1])[:count], ["a"], SYSTEM).counts_.sum()
 
-    assert not estimate(leaves, 3, 2, claim=1, samples=1_000, confidence=1 - 1e-6).violated
-    monkeypatch.setattr(trees, "reach", lambda count: trees.Reach(Fraction(count, 16), Fraction(count, 256)))
-    assert estimate(leaves, 3, 2, claim=1, samples=1_000, confidence=1 - 1e-6).violated
+    assert not estimate(leaves, 3, 2, claim=1, samples=400, confidence=1 - 1e-6).violated
+    monkeypatch.setattr(trees, "reach", lambda count: Reach(Fraction(count, 16), Fraction(count, 256)))
+    assert estimate(leaves, 3, 2, claim=1, samples=400, confidence=1 - 1e-6).violated
 
 
 # use
@@ -187,8 +188,7 @@ def test_copies(make: Any, tmp_path: Path) -> None:
 def test_the_charge_comes_before_the_data(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     till = Till(repeating(1))
     model = make(rho=0.5, ledger=till)
-    read = model._read
-    monkeypatch.setattr(model, "_read", lambda *given: (till.events.append("read"), read(*given))[1], raising=False)
+    monkeypatch.setattr(model, "_read", told(till.events, "read", model._read))
     model.fit(*data("numbers", 9, 1))
     assert till.events == [(Concentrated(0.5), f"{type(model).__name__}.fit"), "read"]
 

@@ -19,7 +19,7 @@ from discreet.exact import Number, positive, whole
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator
 from discreet.learn.labels import Array, Labels
-from discreet.learn.moments import moments
+from discreet.learn.moments import affordable, moments
 from discreet.learn.price import Allowance
 from discreet.learn.simplex import projected
 from discreet.mechanisms.arrays import Integers
@@ -99,6 +99,7 @@ class GaussianNB(_Classifier):
 
     def _facts(self, width: int | None) -> _NumberFacts:
         positive(self.var_smoothing, "var_smoothing")
+        affordable(self._price(), width)
         return _NumberFacts(Labels.read(self.classes, "classes"), Box.read(self.bounds, width))
 
     def _learn(self, exact: Array, labels: Array | None, facts: _NumberFacts, allowance: Allowance) -> None:
@@ -177,7 +178,9 @@ class CategoricalNB(_Classifier):
 
     def _facts(self, width: int | None) -> _CategoryFacts:
         positive(self.alpha, "alpha")
-        return _CategoryFacts(Labels.read(self.classes, "classes"), _categories(self.categories, width))
+        tables = _categories(self.categories, width)
+        self._price().fineness(_reach(len(tables)))
+        return _CategoryFacts(Labels.read(self.classes, "classes"), tables)
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: N803
         rows, labels = validate_data(self, X, y, dtype=self._dtype(), ensure_all_finite=True)
@@ -199,7 +202,7 @@ class CategoricalNB(_Classifier):
         width = len(facts.categories)
         counts = _counts(exact, facts.classes.places(labels), facts)
         held = np.concatenate([np.full(labels.count, place) for place, labels in enumerate(facts.categories)])
-        noisy = allowance.release(counts, Reach(Fraction(width), Fraction(width))).astype(np.float64)
+        noisy = allowance.release(counts, _reach(width)).astype(np.float64)
         tables = [noisy[:, held == place] for place in range(width)]
         prior = np.maximum(np.mean([table.sum(axis=1) for table in tables], axis=0), 1)
         self.classes_ = facts.classes.values
@@ -221,6 +224,11 @@ class CategoricalNB(_Classifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         return tags
+
+
+def _reach(width: int) -> Reach:
+    """A row is in one cell of each feature's table."""
+    return Reach(Fraction(width), Fraction(width))
 
 
 def _counts(exact: Array, classes: Integers, facts: _CategoryFacts) -> Integers:

@@ -31,7 +31,7 @@ MOST_MOVE: Final = 4 * GRAIN
 """A visit moves a score by so much at most: no number of visits comes near 2⁶³."""
 MOST_TURNS: Final = 200
 """How often all features together have their turn, at most."""
-MOST_VISITS: Final = 2000
+MOST_VISITS: Final = 500
 """How many features are visited one by one, at most."""
 FINE: Final = 2**30
 """Places where a range can be cut."""

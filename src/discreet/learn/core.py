@@ -11,7 +11,8 @@ How to write one
                     learns. `exact` has one row for each unit, possibly none at all, `labels` is y or None. It must not
                     raise whatever the rows are: an error that depends on rows is a leak. Numbers leave it through
                     `allowance.release(integers, reach, share)` alone: one vector, a reach proven in the docstring
-                    beside it, a share of the price; shares add up to 1 at most. From there on everything is
+                    beside it, a share of the price; shares add up to 1 at most. (A choice leaves it through
+                    `allowance.choose(scores, most, share)`, a fit within it has `allowance.part(share)`.) All else is
                     post-processing of released values; its random numbers come from `allowance.below` or
                     `allowance.seed`. Fitted attributes end in `_`; `predict` and `transform` read only those.
 

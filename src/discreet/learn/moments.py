@@ -48,6 +48,12 @@ def reach(count: int, width: int) -> Reach:
     return Reach(count + Fraction(3, 2) * width, count**2 + Fraction(5, 4) * width)
 
 
+def affordable(price: Price, width: int | None) -> None:
+    """Refuse a price that is too small for so many features, before it is charged."""
+    features = width or 1
+    price.fineness(reach(weight(price, features), features))
+
+
 @dataclass(frozen=True, slots=True)
 class Moments:
     """Released: for each group the number of rows, and mean and mean square of every feature in shares of the box."""

@@ -76,7 +76,10 @@ class Price:
 
         `reach` is that of the vector in units.
         """
-        width = math.ceil(math.log2(float(self.noise(reach, share).spread)))
+        try:
+            width = math.ceil(math.log2(float(self.noise(reach, share).spread)))
+        except ValueError:  # a share of the price is below all that is accepted
+            width = WIDEST
         if width >= WIDEST:
             raise Refused("price-invalid", "the noise would be too large to draw", "pay more for the fit")
         return int(2 ** min(FINEST, WIDEST - width))

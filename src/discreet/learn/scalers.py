@@ -13,7 +13,7 @@ from discreet.exact import Number, interval
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator
 from discreet.learn.labels import Array
-from discreet.learn.moments import moments
+from discreet.learn.moments import affordable, moments
 from discreet.learn.price import Allowance, Price
 
 
@@ -43,6 +43,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type
         self.ledger = ledger
 
     def _facts(self, width: int | None) -> Box:
+        affordable(self._price(), width)
         return Box.read(self.bounds, width)
 
     def _learn(self, exact: Array, labels: Array | None, facts: Box, allowance: Allowance) -> None:  # noqa: ARG002

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +14,7 @@ from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator, demand
 from discreet.learn.kmeans.geometry import nearest, squared_distances
 from discreet.learn.kmeans.grid import MOST_CELLS, grid
-from discreet.learn.kmeans.lloyd import Setting, improved, lecture
+from discreet.learn.kmeans.lloyd import SIZING, TURNS, Setting, improved, lecture, turn_reach
 from discreet.learn.kmeans.projection import DIMENSIONS, projection
 from discreet.learn.labels import Array
 from discreet.learn.price import Allowance
@@ -82,10 +83,12 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
         self._method(width)
         clusters = whole(self.n_clusters, "n_clusters")
         demand(clusters <= MOST_CLUSTERS, "too-complex", "there are too many clusters", f"{MOST_CLUSTERS} at most")
+        turns = None if self.max_iter is None else whole(self.max_iter, "max_iter")
+        self._price().fineness(turn_reach(1, width or 1), min(SIZING, Fraction(1, 2 * (turns or TURNS))))
         return Setting(
             clusters=clusters,
             box=Box.read(self.bounds, width),
-            turns=None if self.max_iter is None else whole(self.max_iter, "max_iter"),
+            turns=turns,
             expected=None if self.expected_n is None else whole(self.expected_n, "expected_n"),
             restarts=whole(self.n_init, "n_init"),
         )
