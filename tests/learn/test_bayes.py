@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import sklearn.naive_bayes
 import sklearn.preprocessing
+from benchmarks.learn import described
 from sklearn.datasets import load_breast_cancer
 
-from benchmarks.learn import described
 from discreet.audit import batch, estimate
 from discreet.learn import CategoricalNB, GaussianNB, MinMaxScaler, StandardScaler
 from discreet.noise import SYSTEM

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -12,11 +13,13 @@ import pytest
 import sklearn.linear_model
 from sklearn.pipeline import make_pipeline
 
+import discreet
 from discreet.accounting import Concentrated, Pure
 from discreet.curator.door import Curator
 from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
-from discreet.learn import CategoricalNB, GaussianNB, KMeans, MinMaxScaler, StandardScaler
+from discreet.lab.hospital import build
+from discreet.learn import CategoricalNB, GaussianNB, KMeans, LinearRegression, MinMaxScaler, StandardScaler
 from tests.learn.helpers import recorder
 from tests.sql.worlds import ledger_of, opened, policy_of
 
@@ -305,3 +308,12 @@ def test_an_exhausted_budget_reads_nothing() -> None:
     ):
         found.fit(KMeans(2), "SELECT cost FROM visits", epsilon=3, max_rows=2)
     engine.close()
+
+
+def test_the_bounds_of_what_is_predicted_come_from_the_policy(tmp_path: Path) -> None:
+    with discreet.open(build(tmp_path)) as hospital:
+        model = hospital.fit(LinearRegression(), "SELECT nights, cost FROM visits", target="cost", epsilon=0.1)
+        assert model.coef_.shape == (1,)
+        assert model.y_bounds is None, "the caller's estimator stays as it was"
+        with pytest.raises(discreet.Refused, match="undeclared-bounds"):
+            hospital.fit(LinearRegression(), "SELECT nights, cost / nights AS c FROM visits", target="c", epsilon=0.1)

@@ -189,7 +189,7 @@ FACTS: Final[dict[str, Callable[[_Columns], Any]]] = {
     "bounds": lambda columns: _bounds(columns.features),
     "categories": lambda columns: [_values(field) for field in columns.features],
     "classes": lambda columns: _values(columns.target) if columns.target is not None else None,
-    "target_bounds": lambda columns: None if columns.target is None else _interval(columns.target),
+    "y_bounds": lambda columns: None if columns.target is None else _interval(columns.target),
 }
 """Public facts that an estimator may leave to the policy, by the name of its argument."""
 
