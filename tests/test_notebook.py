@@ -212,7 +212,7 @@ def test_a_curator_is_used_again_until_its_policy_changes(shell: Shell, policy: 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("", "Missing argument 'POLICY'"),
+        ("", "Missing argument 'POLICY|URL'"),
         ("hospital.toml -e x", "not a valid float"),
         ("hospital.toml -e 0.1 --as 1st", "no name of a variable"),
         ("hospital.toml -e 0.1 --as class", "no name of a variable"),

@@ -266,7 +266,7 @@ USUAL = "usual values are 0.01 to 10"
             [BUDGET, UNIT, TABLES, "analyst = {}"],
             (
                 "analyst: unknown key; did you mean 'analysts'? "
-                "allowed: name, state, max_price, budget, unit, tables, analysts"
+                "allowed: name, state, max_price, budget, unit, tables, analysts, server"
             ),
         ),
         ([BUDGET, UNIT, TABLES, "analysts = 1"], "analysts: must be a table, not an integer; begin it with [analysts]"),
