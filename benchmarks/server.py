@@ -25,10 +25,12 @@ from benchmarks.figures import Figure, at_least, median_of
 CLIENTS = (1, 16, 64)
 SECONDS = 4.0
 TEXT = "SELECT COUNT(*) AS n FROM patients"
+OTHER = "SELECT COUNT(*) AS n FROM patients WHERE age > 30"
+"""Asked afresh many times: all those answers are kept and looked through."""
 PRICE = 1e-4
 QUESTIONS = {
     "kept": {"sql": TEXT, "epsilon": PRICE},
-    "fresh": {"sql": TEXT, "epsilon": PRICE, "fresh": True},
+    "fresh": {"sql": OTHER, "epsilon": PRICE, "fresh": True},
 }
 LEAST = {"kept": 0.05, "fresh": 0.3}
 """Of what one thread does in process: a kept answer costs next to nothing there, so that HTTP is all that is seen."""
@@ -60,7 +62,7 @@ def _in_process(policy: Path) -> dict[str, float]:
         curator.query(TEXT, epsilon=PRICE)
         return {
             "kept": median_of(200, lambda: curator.query(TEXT, epsilon=PRICE)),
-            "fresh": median_of(50, lambda: curator.query(TEXT, epsilon=PRICE, fresh=True)),
+            "fresh": median_of(50, lambda: curator.query(OTHER, epsilon=PRICE, fresh=True)),
         }
 
 

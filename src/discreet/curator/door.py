@@ -321,10 +321,10 @@ class Curator(Asks):
         for kept in self._ledger.kept(asked.plan.fingerprint):
             if kept.data_version != asked.version or not (asked.wanted or covers(kept.loss, asked.loss)):
                 continue
-            drawn = Drawn.decode(kept.answer)
-            if drawn is None or not asked.satisfied(drawn, kept.loss):
+            if best is not None and covers(best[1], kept.loss):
                 continue
-            if best is None or not covers(best[1], kept.loss):
+            drawn = Drawn.decode(kept.answer)
+            if drawn is not None and asked.satisfied(drawn, kept.loss):
                 best = drawn, kept.loss, kept.receipt
         return best
 
