@@ -315,7 +315,10 @@ def below(shown: float | None, exact: Fraction) -> bool:
     return shown is not None and exact * (1 - DIGITS) <= Fraction(str(shown)) <= exact
 
 
-@pytest.mark.parametrize(("histories", "steps"), [(10, 25), pytest.param(60, 40, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("histories", "steps"),
+    [(10, 25), pytest.param(30, 40, marks=pytest.mark.long), pytest.param(60, 40, marks=pytest.mark.slow)],
+)
 def test_the_ledger_does_as_the_model(histories: int, steps: int) -> None:
     chosen = settings(max_examples=histories, stateful_step_count=steps, deadline=None)
     run_state_machine_as_test(History, settings=chosen)

@@ -436,7 +436,7 @@ def check_worlds(seed: int, worlds: int, questions: int) -> Counter[str]:
 COMPARED = ("whole", "ranks", "choice", "reach")
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 def test_answers_about_generated_policies_equal_duckdbs(seed: int) -> None:
     done = check_worlds(seed, worlds=4, questions=50)
     assert sum(done[way] for way in COMPARED) == 200 - done["refused"]
