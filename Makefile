@@ -7,7 +7,7 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 TRUSTED := */noise/*,*/accounting/*,*/mechanisms/*,*/ledger/*,*/curator/door.py,*/curator/price.py,*/curator/question.py,*/curator/draw.py,*/curator/kept.py
 
-.PHONY: venv demo serve test check lint chromium bench test-slow coverage clean
+.PHONY: venv demo serve test suite check lint chromium bench test-slow coverage clean
 
 venv: $(VENV)/.ready
 
@@ -42,7 +42,11 @@ check: lint
 chromium:
 	@sh tests/server/chromium.sh
 
-test: lint chromium
+# Side by side: the type checker needs one core, and the suite leaves it time enough.
+test: venv chromium
+	@$(MAKE) --no-print-directory -j2 lint suite
+
+suite: venv
 	@$(PYTEST) -m 'not slow' --durations=10
 
 test-slow: venv

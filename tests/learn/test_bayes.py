@@ -132,7 +132,7 @@ def test_the_scaler_of_bounds() -> None:
     assert model.inverse_transform([[-1.0, 0.0]]).tolist() == [[0.0, 0.0]]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_an_auditor_finds_no_more_than_epsilon_in_a_count() -> None:
     """One row more or less in a table of two classes and two values; false alarms at rate 0.001 % at most."""
     model = CategoricalNB(categories=2, classes=[0, 1], epsilon=1)

@@ -267,7 +267,7 @@ def _coefficient(rows: Any) -> float:
     return float(model.coef_[0]) + model.intercept_
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_an_auditor_finds_no_leak_and_would_find_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """False alarms: 10⁻⁶."""
     rows = np.array([[1.0, 1.0], [1.0, 1.0], [-1.0, 1.0]])

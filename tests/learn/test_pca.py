@@ -172,7 +172,7 @@ def test_copies_and_pipelines() -> None:
 # attack
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_an_auditor_finds_no_leak_and_would_find_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """False alarms: 10⁻⁶."""
 
