@@ -93,7 +93,8 @@ def test_all_that_leaves_costs_the_declared_loss(make: Any, price: Any, monkeypa
 
 def test_the_noise_of_a_forest(monkeypatch: pytest.MonkeyPatch) -> None:
     """T/ε on each count, or a variance of T/(2ρ), in 2²⁰ parts of one."""
-    for price, kind in ({"epsilon": 0.5}, Laplace), ({"rho": 0.02}, Gaussian):
+    prices: list[tuple[dict[str, Any], Any]] = [({"epsilon": 0.5}, Laplace), ({"rho": 0.02}, Gaussian)]
+    for price, kind in prices:
         found = outlets(monkeypatch)
         RandomForestClassifier(7, max_depth=2, **FACTS, **price).fit(*data("numbers", 20, 1))
         (release,) = found.releases

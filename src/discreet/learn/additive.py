@@ -6,24 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discreet.exact import Number
-from discreet.learn.bayes import _Classifier
 from discreet.learn.boosting import BINS, GRAIN, Classes, Plan, Rows, Values, binned, boosted, scored
 from discreet.learn.box import Box, Floats
-from discreet.learn.core import Estimator
+from discreet.learn.core import Estimator, parameters
 from discreet.learn.labels import Array, Labels
+from discreet.learn.predictors import ClassFacts, Classifier, Regressor
 from discreet.learn.price import Allowance
 from discreet.mechanisms.arrays import Integers
 
 
+@parameters
 class _Additive(Estimator):
     """The tables that both models learn."""
 
-    bounds: Any
-    tables_: Integers
+    bounds: Any = None
 
     def _keep(self, tables: Integers, box: Box) -> None:
         """`curves_` says what each feature adds between two of its `edges_`, and `intercept_` what all rows have."""
@@ -37,13 +34,8 @@ class _Additive(Estimator):
         return scored(binned(rows, Box(self.low_, self.high_)), self.tables_) / GRAIN
 
 
-@dataclass(frozen=True, slots=True)
-class _ClassFacts:
-    classes: Labels
-    box: Box
-
-
-class AdditiveClassifier(_Additive, _Classifier):
+@parameters
+class AdditiveClassifier(_Additive, Classifier):
     """Logarithmic odds as sums of one curve for each feature, boosted.
 
     Theorem  The declared loss: see `discreet.learn.boosting.boosted`. Rows whose label is not among `classes` are not
@@ -53,29 +45,14 @@ class AdditiveClassifier(_Additive, _Classifier):
     Pure(epsilon=1)
     """
 
-    def __init__(
-        self,
-        *,
-        bounds: Any = None,
-        classes: Any = None,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        ledger: Any = None,
-    ) -> None:
-        self.bounds = bounds
-        self.classes = classes
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.ledger = ledger
+    classes: Any = None
 
-    def _facts(self, width: int | None) -> _ClassFacts:
-        facts = _ClassFacts(Labels.read(self.classes, "classes", least=2), Box.read(self.bounds, width))
+    def _facts(self, width: int | None) -> ClassFacts:
+        facts = ClassFacts(Labels.read(self.classes, "classes", least=2), Box.read(self.bounds, width))
         Plan.check(facts.box.width, self._price())
         return facts
 
-    def _learn(self, exact: Array, labels: Array | None, facts: _ClassFacts, allowance: Allowance) -> None:
+    def _learn(self, exact: Array, labels: Array | None, facts: ClassFacts, allowance: Allowance) -> None:
         assert labels is not None
         places = facts.classes.places(labels)
         known = places >= 0
@@ -94,7 +71,8 @@ class _ValueFacts:
     box: Box
 
 
-class AdditiveRegressor(RegressorMixin, _Additive):  # type: ignore[misc]
+@parameters
+class AdditiveRegressor(_Additive, Regressor):
     """A bounded number as a sum of one curve for each feature, boosted.
 
     Theorem  The declared loss: see `discreet.learn.boosting.boosted`. Targets beyond `y_bounds` are clipped, and
@@ -104,31 +82,12 @@ class AdditiveRegressor(RegressorMixin, _Additive):  # type: ignore[misc]
     Concentrated(rho=0.1)
     """
 
-    def __init__(
-        self,
-        *,
-        bounds: Any = None,
-        y_bounds: Any = None,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        ledger: Any = None,
-    ) -> None:
-        self.bounds = bounds
-        self.y_bounds = y_bounds
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.ledger = ledger
+    y_bounds: Any = None
 
     def _facts(self, width: int | None) -> _ValueFacts:
         facts = _ValueFacts(Box.read(self.y_bounds, 1, "y_bounds"), Box.read(self.bounds, width))
         Plan.check(facts.box.width, self._price())
         return facts
-
-    def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: N803
-        rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        return rows, np.asarray(targets, dtype=np.float64)
 
     def _learn(self, exact: Array, labels: Array | None, facts: _ValueFacts, allowance: Allowance) -> None:
         assert labels is not None
@@ -138,6 +97,5 @@ class AdditiveRegressor(RegressorMixin, _Additive):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """The expected number of each row, within `y_bounds`."""
-        check_is_fitted(self)
-        target = Box(np.array([self.target_low_]), np.array([self.target_high_]))
-        return target.points(self._scores(self._again(X)))[:, 0]
+        scores = self._scores(self._again(X))
+        return Box(np.array([self.target_low_]), np.array([self.target_high_])).points(scores)[:, 0]

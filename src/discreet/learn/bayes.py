@@ -9,62 +9,22 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.accounting.losses import Reach
 from discreet.errors import Refused
-from discreet.exact import Number, positive, whole
+from discreet.exact import positive, whole
 from discreet.learn.box import Box, Floats
-from discreet.learn.core import Estimator
+from discreet.learn.core import parameters
 from discreet.learn.labels import Array, Labels
 from discreet.learn.moments import affordable, moments
+from discreet.learn.predictors import ClassFacts, Classifier
 from discreet.learn.price import Allowance
 from discreet.learn.simplex import projected
 from discreet.mechanisms.arrays import Integers
 
 
-class _Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
-    """Predicts by the logarithms of joint probabilities."""
-
-    classes_: Array
-    class_log_prior_: Floats
-
-    def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: N803
-        rows, labels = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(labels)
-        return rows, _same_kind(labels, Labels.read(self.classes, "classes"))
-
-    def predict(self, X: Any) -> Array:  # noqa: N803
-        """The likeliest class of each row."""
-        check_is_fitted(self)
-        found: Array = self.classes_[np.argmax(self._joint(self._again(X)), axis=1)]
-        return found
-
-    def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
-        """The logarithms of the probabilities of the classes, in the order of `classes_`."""
-        check_is_fitted(self)
-        joint = self._joint(self._again(X))
-        above = joint - joint.max(axis=1, keepdims=True)
-        found: Floats = above - np.log(np.exp(above).sum(axis=1, keepdims=True))
-        return found
-
-    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
-        """The probabilities of the classes, in the order of `classes_`."""
-        return np.exp(self.predict_log_proba(X))
-
-    def _joint(self, rows: Array) -> Floats:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, slots=True)
-class _NumberFacts:
-    classes: Labels
-    box: Box
-
-
-class GaussianNB(_Classifier):
+@parameters
+class GaussianNB(Classifier):
     """Features that are normal in each class, from one release of all counts, sums and sums of squares.
 
     Theorem  The declared loss. Proof: one vector with the reach of `discreet.learn.moments.reach`; a row is in one
@@ -78,31 +38,16 @@ class GaussianNB(_Classifier):
     Pure(epsilon=1)
     """
 
-    def __init__(
-        self,
-        *,
-        bounds: Any = None,
-        classes: Any = None,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        var_smoothing: float = 1e-4,
-        ledger: Any = None,
-    ) -> None:
-        self.bounds = bounds
-        self.classes = classes
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.var_smoothing = var_smoothing
-        self.ledger = ledger
+    bounds: Any = None
+    classes: Any = None
+    var_smoothing: float = 1e-4
 
-    def _facts(self, width: int | None) -> _NumberFacts:
+    def _facts(self, width: int | None) -> ClassFacts:
         positive(self.var_smoothing, "var_smoothing")
         affordable(self._price(), width)
-        return _NumberFacts(Labels.read(self.classes, "classes"), Box.read(self.bounds, width))
+        return ClassFacts(Labels.read(self.classes, "classes"), Box.read(self.bounds, width))
 
-    def _learn(self, exact: Array, labels: Array | None, facts: _NumberFacts, allowance: Allowance) -> None:
+    def _learn(self, exact: Array, labels: Array | None, facts: ClassFacts, allowance: Allowance) -> None:
         assert labels is not None
         found = moments(exact, facts.classes.places(labels), facts.classes.count, facts.box, allowance)
         self.classes_ = facts.classes.values
@@ -141,7 +86,8 @@ class _CategoryFacts:
         return max((labels.count for labels in self.categories), default=1)
 
 
-class CategoricalNB(_Classifier):
+@parameters
+class CategoricalNB(Classifier):
     """Features with few values, from one release of how often each occurs in each class.
 
     Theorem  Laplace noise of scale D/ε on each count is ε-DP, Gaussian noise of variance D/(2ρ) is ρ-zCDP.
@@ -157,39 +103,15 @@ class CategoricalNB(_Classifier):
     Pure(epsilon=0.1)
     """
 
-    def __init__(
-        self,
-        *,
-        categories: Any = None,
-        classes: Any = None,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        alpha: float = 1.0,
-        ledger: Any = None,
-    ) -> None:
-        self.categories = categories
-        self.classes = classes
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.alpha = alpha
-        self.ledger = ledger
+    categories: Any = None
+    classes: Any = None
+    alpha: float = 1.0
 
     def _facts(self, width: int | None) -> _CategoryFacts:
         positive(self.alpha, "alpha")
         tables = _categories(self.categories, width)
         self._price().fineness(_reach(len(tables)))
         return _CategoryFacts(Labels.read(self.classes, "classes"), tables)
-
-    def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: N803
-        rows, labels = validate_data(self, X, y, dtype=self._dtype(), ensure_all_finite=True)
-        check_classification_targets(labels)
-        return rows, _same_kind(labels, Labels.read(self.classes, "classes"))
-
-    def _again(self, X: Any) -> Array:  # noqa: N803
-        found: Array = validate_data(self, X, dtype=self._dtype(), reset=False)
-        return found
 
     def _dtype(self) -> Any:
         """Numbers where all values are numbers; else as they come."""
@@ -269,12 +191,3 @@ def _values(given: object) -> Labels:
     if isinstance(given, (int, np.integer)):
         return Labels(np.arange(whole(given, "categories")))
     return Labels.read(given, "categories")
-
-
-def _same_kind(labels: Array, classes: Labels) -> Array:
-    """The labels, if they are of the kind that was declared: a type is public, and a mistake of it is common."""
-    if labels.dtype.kind in "biuf" and not classes.numeric:
-        raise ValueError("y holds numbers and classes does not: declare the classes as they are in y")
-    if labels.dtype.kind in "US" and classes.numeric:
-        raise ValueError("y holds texts and classes does not: declare the classes as they are in y")
-    return labels

@@ -1,8 +1,9 @@
 """What all estimators of `discreet.learn` share: price first, then the charge, then the data, then noise.
 
 How to write one
-    The constructor takes public facts (`bounds=`, `classes=`, …), the price (`epsilon=`, `delta=`, `rho=`) and
-    `ledger=`, stores them as they are, and checks nothing. Two methods say the rest:
+    Its parameters are annotated fields of a class marked with `@parameters`: public facts (`bounds`, `classes`, …); the
+    price, the ledger and `verbose` come from here. They are stored as they are and not checked. Two methods say the
+    rest:
 
     _facts(width)   reads the public facts, for so many features (None while nobody knows), into one frozen object.
                     A missing fact is `Refused("undeclared-…")`, never looked up in the data; a wrong one is a
@@ -14,7 +15,8 @@ How to write one
                     beside it, a share of the price; shares add up to 1 at most. (A choice leaves it through
                     `allowance.choose(scores, most, share)`, a fit within it has `allowance.part(share)`.) All else is
                     post-processing of released values; its random numbers come from `allowance.below` or
-                    `allowance.seed`. Fitted attributes end in `_`; `predict` and `transform` read only those.
+                    `allowance.seed`. Long loops go through `allowance.watched`. Fitted attributes end in `_`; `predict`
+                    and `transform` read only those.
 
     What each row does must depend on that row alone, bit by bit: elementwise arithmetic does, a matrix product does
     not (BLAS rounds a row by where it stands among others). Rows are summed as integers.
@@ -26,34 +28,47 @@ What callers see
     loss_for(n_features)  what `fit` will cost: known before it, from public facts alone.
     loss_                 what it did cost. With `ledger=`, one charge of that, on disk before the data is touched, and
                           its bits are the only randomness of the fit; without, the operating system's.
+    verbose               whether a bar shows how far a long fit is.
 
 The neighbouring relation is: add or remove one row. Where a person has k rows, `group(loss, k)` is the loss.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.errors import Refused
-from discreet.exact import Number, whole
+from discreet.exact import Number, flag, whole
 from discreet.learn.labels import Array
 from discreet.learn.price import Allowance, Loss, LostLedger, Price, charged
+from discreet.learn.watching import shown
 from discreet.noise import Bits
 
+Kind = TypeVar("Kind")
 
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def parameters(of: type[Kind]) -> type[Kind]:
+    """Gives a class the constructor that scikit-learn wants: it takes the annotated fields, and only stores them."""
+    return dataclass(kw_only=True, eq=False, repr=False)(of)
+
+
+@parameters
 class Estimator(BaseEstimator):  # type: ignore[misc]
     """A private estimator; the module says how to write one."""
 
-    epsilon: Number | None
-    delta: Number | None
-    rho: Number | None
-    ledger: Any
-    loss_: Loss
+    epsilon: Number | None = None
+    delta: Number | None = None
+    rho: Number | None = None
+    ledger: Any = None
+    verbose: bool = False
 
     # to be written
 
@@ -65,7 +80,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: ARG002, N803  (scikit-learn's names)
         """The caller's arrays, checked as scikit-learn does."""
-        return validate_data(self, X, dtype=np.float64), None
+        return validate_data(self, X, dtype=self._dtype()), None
+
+    def _dtype(self) -> Any:
+        return np.float64
 
     # given
 
@@ -77,6 +95,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803
         """Learn from rows, one for each unit: charged first, then read, then blurred."""
         price = self._price()
+        flag(self.verbose, "verbose")
         self._facts(_width(X))
         if self.ledger is not None and not hasattr(self.ledger, "charge"):
             raise TypeError(f"ledger must be a discreet ledger or None, not a {type(self.ledger).__name__}")
@@ -91,7 +110,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _learned(self, exact: Array, labels: Array | None, price: Price, bits: Bits) -> Self:
         self.n_features_in_ = exact.shape[1]  # scikit-learn sets it for arrays and frames, not for all that becomes one
-        self._learn(exact, labels, self._facts(self.n_features_in_), Allowance(price, bits))
+        watch = shown if flag(self.verbose, "verbose") else None
+        self._learn(exact, labels, self._facts(self.n_features_in_), Allowance(price, bits, watch))
         self.loss_ = price.loss
         return self
 
@@ -99,8 +119,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return Price.read(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
 
     def _again(self, X: Any) -> Array:  # noqa: N803
-        """Rows to predict or transform, checked against those of the fit."""
-        found: Array = validate_data(self, X, dtype=np.float64, reset=False)
+        """Rows for what was learned, checked against those of the fit."""
+        check_is_fitted(self)
+        found: Array = validate_data(self, X, dtype=self._dtype(), reset=False)
         return found
 
     def __sklearn_tags__(self) -> Any:
@@ -127,8 +148,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
 
 def _width(rows: object) -> int | None:
-    """The number of features, if it can be told without looking at the rows."""
+    """The number of features, if it can be told without looking at values."""
     shape = getattr(rows, "shape", None)
+    if isinstance(rows, Sequence) and len(rows) and isinstance(rows[0], Sequence | np.ndarray):
+        shape = len(rows), len(rows[0])
     return int(shape[1]) if isinstance(shape, tuple) and len(shape) == 2 and shape[1] else None
 
 

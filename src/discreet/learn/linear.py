@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.accounting.losses import Reach
-from discreet.exact import Number, flag
+from discreet.exact import flag
 from discreet.learn.box import Box, Floats
-from discreet.learn.core import Estimator, demand
+from discreet.learn.core import demand, parameters
 from discreet.learn.gram import (
     WIDEST_MATRIX,
     Size,
@@ -27,6 +25,7 @@ from discreet.learn.gram import (
     with_constant,
 )
 from discreet.learn.labels import Array
+from discreet.learn.predictors import Regressor
 from discreet.learn.price import Allowance
 from discreet.mechanisms.arrays import Integers
 
@@ -47,7 +46,8 @@ class _Facts:
         return self.constant + self.box.width
 
 
-class LinearRegression(RegressorMixin, Estimator):  # type: ignore[misc]
+@parameters
+class LinearRegression(Regressor):
     """Least squares from noisy sums of products, with directions that the noise hides shrunk away.
 
     Theorem  The declared loss. Proof: one release of the upper triangle of Σ aᵀa and of Σ y·a, where a = (1, x) in
@@ -62,24 +62,9 @@ class LinearRegression(RegressorMixin, Estimator):  # type: ignore[misc]
     Pure(epsilon=1)
     """
 
-    def __init__(
-        self,
-        *,
-        bounds: Any = None,
-        y_bounds: Any = None,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        fit_intercept: bool = True,
-        ledger: Any = None,
-    ) -> None:
-        self.bounds = bounds
-        self.y_bounds = y_bounds
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.fit_intercept = fit_intercept
-        self.ledger = ledger
+    bounds: Any = None
+    y_bounds: Any = None
+    fit_intercept: bool = True
 
     def _facts(self, width: int | None) -> _Facts:
         constant = int(flag(self.fit_intercept, "fit_intercept"))
@@ -90,15 +75,11 @@ class LinearRegression(RegressorMixin, Estimator):  # type: ignore[misc]
         steps = radius(price, lambda steps: reach(box.width, constant, steps, norm))
         return _Facts(centred(box, constant), centred(target, constant), constant, norm, steps)
 
-    def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: N803
-        rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        return rows, targets
-
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, allowance: Allowance) -> None:
         assert labels is not None
         side, scale = facts.side, facts.steps**2
         moved = reach(facts.box.width, facts.constant, facts.steps, facts.norm)
-        sums = _sums(exact, labels.astype(np.float64), facts)[triangle(side, side + 1)]
+        sums = _sums(exact, labels, facts)[triangle(side, side + 1)]
         values = np.zeros((side, side + 1))
         values[triangle(side, side + 1)] = allowance.release(sums, moved) / scale
         matrix = values[:, :side] + np.triu(values[:, :side], 1).T
@@ -112,7 +93,6 @@ class LinearRegression(RegressorMixin, Estimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """The expected target of each row."""
-        check_is_fitted(self)
         found: Floats = self._again(X) @ self.coef_ + self.intercept_
         return found
 

@@ -8,13 +8,11 @@ from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from discreet.accounting.losses import Reach
 from discreet.exact import Number, flag, positive, whole
-from discreet.learn.bayes import _Classifier
 from discreet.learn.box import Box, Floats
-from discreet.learn.core import demand
+from discreet.learn.core import demand, parameters
 from discreet.learn.gradients import Clip, Descent, Examples
 from discreet.learn.gram import (
     MOST_FEATURES,
@@ -32,6 +30,7 @@ from discreet.learn.gram import (
     with_constant,
 )
 from discreet.learn.labels import Array, Labels
+from discreet.learn.predictors import Classifier
 from discreet.learn.price import WHOLE, Allowance, Price
 from discreet.mechanisms.arrays import Integers
 
@@ -84,7 +83,8 @@ class _Plan:
     left: Fraction
 
 
-class LogisticRegression(_Classifier):
+@parameters
+class LogisticRegression(Classifier):
     """Probabilities of classes from a weighted sum of features, by descent along noisy gradients of all rows.
 
     Theorem  The declared loss. Proof: a twentieth pays for the number of rows of each class, of which a row moves one
@@ -104,30 +104,12 @@ class LogisticRegression(_Classifier):
     Concentrated(rho=0.1)
     """
 
-    def __init__(
-        self,
-        *,
-        bounds: Any = None,
-        classes: Any = None,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        C: float = 1.0,  # noqa: N803  (scikit-learn's name)
-        fit_intercept: bool = True,
-        max_iter: int | None = None,
-        clip: Number = 0.25,
-        ledger: Any = None,
-    ) -> None:
-        self.bounds = bounds
-        self.classes = classes
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.clip = clip
-        self.ledger = ledger
+    bounds: Any = None
+    classes: Any = None
+    C: float = 1.0
+    fit_intercept: bool = True
+    max_iter: int | None = None
+    clip: Number = 0.25
 
     def _facts(self, width: int | None) -> _Facts:
         constant = int(flag(self.fit_intercept, "fit_intercept"))
@@ -180,7 +162,6 @@ class LogisticRegression(_Classifier):
 
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
         """The score of the second of two classes, or of each."""
-        check_is_fitted(self)
         found: Floats = self._again(X) @ self.coef_.T + self.intercept_
         return found[:, 0] if found.shape[1] == 1 else found
 

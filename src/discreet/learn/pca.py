@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.exact import Number, whole
+from discreet.exact import whole
 from discreet.learn.box import Box, Floats
-from discreet.learn.core import Estimator, demand
+from discreet.learn.core import Estimator, demand, parameters
 from discreet.learn.gram import WIDEST_MATRIX, Size, products, radius, square, triangle
 from discreet.learn.labels import Array
 from discreet.learn.price import Allowance
@@ -30,6 +30,7 @@ class _Facts:
         return _size(self.box, self.steps)
 
 
+@parameters
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """Directions of largest variance, from one noisy matrix of products.
 
@@ -45,22 +46,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type
     Concentrated(rho=0.1)
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        bounds: Any = None,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        ledger: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.bounds = bounds
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.ledger = ledger
+    n_components: int | None = field(default=None, kw_only=False)
+    bounds: Any = None
 
     def _facts(self, width: int | None) -> _Facts:
         box = Box.read(self.bounds, width)
@@ -91,7 +78,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type
 
     def transform(self, X: Any) -> Floats:  # noqa: N803
         """The rows, centred and seen along the components."""
-        check_is_fitted(self)
         found: Floats = (self._again(X) - self.mean_) @ self.components_.T
         return found
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 
 import numpy as np
 
@@ -18,12 +18,14 @@ from discreet.curator.price import most_accurate
 from discreet.errors import Refused
 from discreet.exact import Number
 from discreet.exact import epsilon as amount
+from discreet.learn.watching import Watch
 from discreet.mechanisms import Exponential, Gaussian, Laplace, PermuteAndFlip
 from discreet.mechanisms.arrays import Integers
 from discreet.noise import SYSTEM, Bits
 
 Loss = Pure | Concentrated
 Additive = Laplace | Gaussian
+Step = TypeVar("Step")
 WHOLE: Final = Fraction(1)
 FINEST: Final = 20
 """Coordinates are at most so many bits fine: 2³² rows of them still add up exactly in float64."""
@@ -93,10 +95,11 @@ class Allowance:
              would make their sum exceed 1 is not released.
     """
 
-    def __init__(self, price: Price, bits: Bits) -> None:
+    def __init__(self, price: Price, bits: Bits, watch: Watch | None = None) -> None:
         self.price = price
         self._bits = bits
         self._left = WHOLE
+        self._watch = watch
 
     def release(self, exact: Integers, reach: Reach, share: Fraction = WHOLE) -> Integers:
         """The integers, as one vector that a row can move by `reach`, plus fresh noise."""
@@ -125,6 +128,10 @@ class Allowance:
         if share > self._left:
             raise RuntimeError("the releases of this fit cost more than its price: their shares must add up to 1")
         self._left -= share
+
+    def watched(self, steps: Iterable[Step], total: int, what: str) -> Iterable[Step]:
+        """The same steps, shown to who wants to see how far a fit is; how many they are must not be private."""
+        return steps if self._watch is None else self._watch(steps, total, what)
 
     def below(self, limit: int, size: int | tuple[int, ...]) -> Integers:
         """Uniform integers, for what depends on released values only."""

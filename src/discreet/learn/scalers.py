@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from discreet.accounting import Pure
-from discreet.exact import Number, interval
+from discreet.exact import interval
 from discreet.learn.box import Box, Floats
-from discreet.learn.core import Estimator
+from discreet.learn.core import Estimator, parameters
 from discreet.learn.labels import Array
 from discreet.learn.moments import affordable, moments
 from discreet.learn.price import Allowance, Price
 
 
+@parameters
 class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """Subtracts private means and divides by private standard deviations.
 
@@ -27,20 +27,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type
     Pure(epsilon=0.1)
     """
 
-    def __init__(
-        self,
-        *,
-        bounds: Any = None,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        ledger: Any = None,
-    ) -> None:
-        self.bounds = bounds
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.ledger = ledger
+    bounds: Any = None
 
     def _facts(self, width: int | None) -> Box:
         affordable(self._price(), width)
@@ -56,13 +43,11 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type
 
     def transform(self, X: Any) -> Floats:  # noqa: N803
         """The rows, scaled."""
-        check_is_fitted(self)
         found: Floats = (self._again(X) - self.mean_) / self.scale_
         return found
 
     def inverse_transform(self, X: Any) -> Floats:  # noqa: N803
         """Scaled rows, as they were."""
-        check_is_fitted(self)
         found: Floats = self._again(X) * self.scale_ + self.mean_
         return found
 
@@ -97,13 +82,11 @@ class MinMaxScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type: 
 
     def transform(self, X: Any) -> Floats:  # noqa: N803
         """The rows, clipped and scaled."""
-        check_is_fitted(self)
         found: Floats = np.clip(self._again(X), self.data_min_, self.data_max_) * self.scale_ + self.min_
         return found
 
     def inverse_transform(self, X: Any) -> Floats:  # noqa: N803
         """Scaled rows, as they were."""
-        check_is_fitted(self)
         found: Floats = (self._again(X) - self.min_) / self.scale_
         return found
 

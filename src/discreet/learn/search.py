@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, Final
 
@@ -13,8 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.accounting import Pure
-from discreet.exact import Number, probability
-from discreet.learn.core import Estimator, demand
+from discreet.exact import probability
+from discreet.learn.core import Estimator, demand, parameters
 from discreet.learn.labels import Array
 from discreet.learn.price import Allowance
 from discreet.learn.scoring import METRICS, facts_for, metric_for, predictions
@@ -28,6 +29,7 @@ MOST: Final = 1000
 """Candidates."""
 
 
+@parameters
 class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
     """Fits an estimator with every combination of settings, and chooses about the best on rows apart.
 
@@ -45,24 +47,9 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
     Pure(epsilon=1)
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Any,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        test_size: float = 0.25,
-        ledger: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.test_size = test_size
-        self.ledger = ledger
+    estimator: Any = field(kw_only=False)
+    param_grid: Any = field(kw_only=False)
+    test_size: float = 0.25
 
     def _facts(self, width: int | None) -> list[Estimator]:
         """The candidates, each with its part of the price; all of their facts are read."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 
 from discreet.accounting.losses import Reach
-from discreet.exact import Number, whole
-from discreet.learn.bayes import _Classifier
+from discreet.exact import whole
 from discreet.learn.box import Box, Floats
+from discreet.learn.core import parameters
 from discreet.learn.counting import affordable, counted
 from discreet.learn.labels import Array, Labels
+from discreet.learn.predictors import Classifier
 from discreet.learn.price import WHOLE, Allowance
 from discreet.mechanisms.arrays import Integers
 
@@ -117,12 +118,13 @@ class _Facts:
     depth: int | None
 
 
-class _Forest(_Classifier):
+@parameters
+class _Forest(Classifier):
     """Predicts by what the leaves of all trees say together."""
 
-    bounds: Any
-    classes: Any
-    max_depth: int | None
+    bounds: Any = None
+    classes: Any = None
+    max_depth: int | None = None
 
     def _many(self) -> int | None:
         raise NotImplementedError
@@ -161,6 +163,7 @@ class _Forest(_Classifier):
         return found
 
 
+@parameters
 class RandomForestClassifier(_Forest):
     """Many random trees, and one release of how many rows of each class end in each leaf of them all.
 
@@ -175,26 +178,7 @@ class RandomForestClassifier(_Forest):
     Pure(epsilon=1)
     """
 
-    def __init__(
-        self,
-        n_estimators: int | None = None,
-        *,
-        bounds: Any = None,
-        classes: Any = None,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        max_depth: int | None = None,
-        ledger: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.bounds = bounds
-        self.classes = classes
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.max_depth = max_depth
-        self.ledger = ledger
+    n_estimators: int | None = field(default=None, kw_only=False)
 
     def _many(self) -> int | None:
         return None if self.n_estimators is None else whole(self.n_estimators, "n_estimators")
@@ -207,6 +191,7 @@ class RandomForestClassifier(_Forest):
         self._keep(trees, counts_of(trees, exact, places, facts.classes.count), facts, allowance, shape.left)
 
 
+@parameters
 class DecisionTreeClassifier(_Forest):
     """One tree that can be read: of many random ones, about the best.
 
@@ -221,26 +206,7 @@ class DecisionTreeClassifier(_Forest):
     Concentrated(rho=0.1)
     """
 
-    def __init__(
-        self,
-        *,
-        bounds: Any = None,
-        classes: Any = None,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        max_depth: int | None = None,
-        candidates: int = 200,
-        ledger: Any = None,
-    ) -> None:
-        self.bounds = bounds
-        self.classes = classes
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.max_depth = max_depth
-        self.candidates = candidates
-        self.ledger = ledger
+    candidates: int = 200
 
     def _many(self) -> int:
         return whole(self.candidates, "candidates", least=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, Final
 
@@ -9,9 +10,9 @@ import numpy as np
 from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.exact import Number, whole
+from discreet.exact import whole
 from discreet.learn.box import Box, Floats
-from discreet.learn.core import Estimator, demand
+from discreet.learn.core import Estimator, demand, parameters
 from discreet.learn.kmeans.geometry import nearest, squared_distances
 from discreet.learn.kmeans.grid import MOST_CELLS, grid
 from discreet.learn.kmeans.lloyd import SIZING, TURNS, Setting, improved, lecture, turn_reach
@@ -37,6 +38,7 @@ PRICES: Final = {
 """Whether a method is paid in ε alone, where it matters."""
 
 
+@parameters
 class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """k centres in a public box, such that rows are near to one of them.
 
@@ -54,30 +56,12 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     Concentrated(rho=0.02)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        bounds: Any = None,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        method: str = "auto",
-        max_iter: int | None = None,
-        expected_n: int | None = None,
-        n_init: int = 10,
-        ledger: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.bounds = bounds
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.method = method
-        self.max_iter = max_iter
-        self.expected_n = expected_n
-        self.n_init = n_init
-        self.ledger = ledger
+    n_clusters: int = field(default=8, kw_only=False)
+    bounds: Any = None
+    method: str = "auto"
+    max_iter: int | None = None
+    expected_n: int | None = None
+    n_init: int = 10
 
     def _facts(self, width: int | None) -> Setting:
         self._method(width)
@@ -115,7 +99,6 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Integers:  # noqa: N803
         """The place of the nearest centre to each row."""
-        check_is_fitted(self)
         return nearest(self._again(X), self.cluster_centers_)
 
     def fit_predict(self, X: Any, y: Any = None) -> Integers:  # noqa: N803
@@ -125,12 +108,10 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> Floats:  # noqa: N803
         """The distance from each row to every centre."""
-        check_is_fitted(self)
         return np.sqrt(squared_distances(self._again(X), self.cluster_centers_))
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002, N803
         """Minus the sum of squared distances to the nearest centre: exact, for rows that the caller may see."""
-        check_is_fitted(self)
         return -float(squared_distances(self._again(X), self.cluster_centers_).min(axis=1).sum())
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
