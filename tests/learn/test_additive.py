@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discreet import Refused
-from discreet.accounting import Concentrated, Pure
-from discreet.learn import AdditiveClassifier, AdditiveRegressor, MinMaxScaler, boosting
+from discreet.learn import AdditiveClassifier, AdditiveRegressor, boosting
 from discreet.learn.boosting import BINS, GRAIN, MOST_TURNS, MOST_VISITS, Classes, Plan, Rows, Values, binned, scored
 from discreet.learn.box import Box
 from discreet.learn.price import Allowance, Price
@@ -26,8 +20,7 @@ from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from tests.learn.cases import BOUNDS, PRICES, data
 from tests.learn.helpers import Till, repeating
-from tests.learn.outlets import NAMES, check_loss, check_moves, check_neighbours, check_nobody, outlets, told
-from tests.ledger.helpers import opened
+from tests.learn.outlets import NAMES, check_moves, outlets
 
 MODELS: Final[dict[str, Callable[..., Any]]] = {
     "two": lambda **more: AdditiveClassifier(**{"bounds": BOUNDS, "classes": ["a", "b"], **more}),
@@ -36,17 +29,6 @@ MODELS: Final[dict[str, Callable[..., Any]]] = {
 }
 every = pytest.mark.parametrize("name", MODELS)
 priced = pytest.mark.parametrize("price", PRICES.values(), ids=PRICES)
-FRESH: Final = "fits twice and wants the same numbers: cuts and noise are fresh every time"
-DECLARED: Final = "takes classes_ from y; ours are declared, also those nobody has"
-CANNOT_HOLD: Final = {
-    "check_classifier_data_not_an_array": FRESH,
-    "check_regressor_data_not_an_array": FRESH,
-    "check_regressors_int": FRESH,
-    "check_supervised_y_2d": FRESH,
-    "check_fit_idempotent": FRESH,
-    "check_classifiers_classes": DECLARED,
-    "check_classifiers_train": DECLARED,
-}
 
 
 def given(name: str, rows: int, seed: int) -> tuple[Any, Any]:
@@ -55,29 +37,7 @@ def given(name: str, rows: int, seed: int) -> tuple[Any, Any]:
     return features, np.random.default_rng(seed).uniform(-4, 4, rows) if name == "number" else labels
 
 
-# not strict: by chance two fits may predict the same
-@parametrize_with_checks(  # type: ignore[untyped-decorator]
-    [
-        AdditiveClassifier(bounds=(-10, 10), classes=[0, 1, 2], rho=2),
-        AdditiveRegressor(bounds=(-4, 4), y_bounds=(-4, 4), rho=50),
-    ],
-    expected_failed_checks=lambda _: CANNOT_HOLD,
-    xfail_strict=False,
-)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_scikit_learn_s_checks(estimator: Any, check: Callable[[Any], None]) -> None:
-    check(estimator)
-
-
 # privacy
-
-
-@every
-@priced
-def test_without_any_one_row_nothing_moves_farther_than_it_says(
-    name: str, price: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    check_neighbours(lambda: MODELS[name](**price), *given(name, 5, 3), monkeypatch)
 
 
 @every
@@ -98,22 +58,6 @@ def _check_one(make: Any, rows: Any, labels: Any, place: int, monkeypatch: pytes
     found.again()
     make(rho=5).learn_from(np.delete(rows, place, 0), np.delete(labels, place, 0), NAMES, repeating(place))
     check_moves(found)
-
-
-@every
-@priced
-def test_nobody_is_noised_like_everybody(name: str, price: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = check_nobody(lambda: MODELS[name](**price), *given(name, 30, 4), monkeypatch)
-    assert model.curves_.any()
-
-
-@every
-@priced
-def test_all_that_leaves_costs_the_declared_loss(name: str, price: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = outlets(monkeypatch)
-    model = MODELS[name](**price).fit(*given(name, 40, 1))
-    assert model.loss_ == model.loss_for(3)
-    check_loss(found, model.loss_)
 
 
 def test_no_residuals_pass_their_reach_and_some_attain_it() -> None:
@@ -210,30 +154,6 @@ def test_sums_of_residuals_are_exact() -> None:
 # use
 
 
-@every
-def test_copies(name: str, tmp_path: Path) -> None:
-    rows, labels = given(name, 60, 2)
-    make = MODELS[name]
-    model = make(epsilon=5).fit(rows, labels)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(rows), model.predict(rows))
-    assert clone(model).get_params() == model.get_params()
-    scaled = make_pipeline(MinMaxScaler(bounds=BOUNDS), make(epsilon=5, bounds=(0, 1))).fit(rows, labels)
-    assert len(scaled.predict(rows)) == 60
-    with opened(tmp_path / "ledger.sqlite") as ledger:
-        make(epsilon=2, ledger=ledger).fit(rows, labels)
-        (entry,) = ledger.entries()
-        assert entry.loss == Pure(2)
-
-
-@every
-def test_the_charge_comes_before_the_data(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    till = Till(repeating(1))
-    model = MODELS[name](rho=0.5, ledger=till)
-    monkeypatch.setattr(model, "_read", told(till.events, "read", model._read))
-    model.fit(*given(name, 9, 1))
-    assert till.events == [(Concentrated(0.5), f"{type(model).__name__}.fit"), "read"]
-
-
 def test_curves_say_what_the_model_does() -> None:
     rows, labels = given("number", 200, 2)
     model = MODELS["number"](rho=100).fit(rows, labels)
@@ -267,13 +187,6 @@ def test_wrong_arguments_are_explained_before_anything_is_charged(
     with pytest.raises(kind, match=words):
         MODELS[name](**{"epsilon": 1, "ledger": till, **wrong}).fit(*given(name, 5, 0))
     assert not till.events
-
-
-@every
-def test_any_price_can_be_drawn(name: str) -> None:
-    rows, labels = given(name, 30, 2)
-    for price in {"epsilon": 1e-5}, {"rho": 1e-6}, {"rho": 1e8}:
-        assert len(MODELS[name](**price).fit(rows, labels).predict(rows)) == 30
 
 
 def test_breast_cancer_and_diabetes() -> None:

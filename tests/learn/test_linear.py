@@ -3,40 +3,25 @@
 from __future__ import annotations
 
 import math
-import pickle
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import sklearn.linear_model
-from sklearn.base import clone
 from sklearn.datasets import load_diabetes
-from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from discreet.accounting import Concentrated, Pure
 from discreet.audit import estimate
 from discreet.errors import Refused
-from discreet.learn import LinearRegression, MinMaxScaler, price
+from discreet.learn import LinearRegression, price
 from discreet.learn.gram import BLOCK, Size, lengths, products, shortened
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from tests.learn.helpers import Till, noises, repeating
-from tests.learn.watching import Watched, hard_rows, replay
+from tests.learn.watching import hard_rows, replay
 
 FACTS: dict[str, Any] = {"bounds": (-1, 1), "y_bounds": (-1, 1)}
 PRICES: dict[str, dict[str, Any]] = {"pure": {"epsilon": 1.0}, "rho": {"rho": 0.1}, "dear": {"rho": 50.0}}
-NOISE = "each fit draws noise of its own, so two fits are never equal"
-
-
-@parametrize_with_checks(  # type: ignore[untyped-decorator]
-    [LinearRegression(bounds=(-10, 10), y_bounds=(-200, 200), epsilon=1e8)],
-    expected_failed_checks=lambda _: {"check_supervised_y_2d": NOISE, "check_fit_idempotent": NOISE},
-)
-def test_scikit_learn_s_own_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 # reach
@@ -169,16 +154,6 @@ def test_far_out_rows_count_as_their_bounds() -> None:
 # the ledger
 
 
-def test_one_charge_before_the_data() -> None:
-    till = Till(SYSTEM)
-    model = LinearRegression(**FACTS, epsilon=0.5, ledger=till)
-    model.fit(Watched([[0.5], [0.2]], till.events), [0.1, 0.2])
-    assert till.events[0] == (Pure(0.5), "LinearRegression.fit")
-    assert set(till.events[1:]) == {"read"}
-    assert model.loss_ == model.loss_for(1) == Pure(0.5)
-    assert LinearRegression(**FACTS, rho=0.1).loss_for() == Concentrated(Fraction(1, 10))
-
-
 def test_refusals_cost_nothing() -> None:
     till = Till(SYSTEM)
     for wrong, error in (
@@ -243,20 +218,6 @@ def test_diabetes() -> None:
     ]
     best = sklearn.linear_model.LinearRegression().fit(rows, targets).score(rows, targets)
     assert 0.1 < np.mean(scores) < best
-
-
-def test_copies_and_pipelines() -> None:
-    dice = np.random.default_rng(6)
-    rows = dice.uniform(0, 10, (2000, 2))
-    targets = rows @ [0.1, 0.05]
-    model = LinearRegression(bounds=(0, 1), y_bounds=(0, 2), rho=1)
-    pipeline = make_pipeline(MinMaxScaler(bounds=(0, 10)), model).fit(rows, targets)
-    assert pipeline.score(rows, targets) > 0.9
-    again = pickle.loads(pickle.dumps(pipeline))
-    np.testing.assert_array_equal(again.predict(rows), pipeline.predict(rows))
-    assert clone(model).get_params() == model.get_params()
-    till = Till(SYSTEM)
-    assert clone(LinearRegression(**FACTS, rho=1, ledger=till)).ledger is till
 
 
 # attack

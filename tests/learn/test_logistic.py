@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -13,40 +12,20 @@ import pytest
 import sklearn.linear_model
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
-from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from discreet.accounting import Concentrated, Pure, compose
+from discreet.accounting import Pure, compose
 from discreet.errors import Refused
-from discreet.learn import LogisticRegression, MinMaxScaler
+from discreet.learn import LogisticRegression
 from discreet.learn.gradients import Clip, Examples
 from discreet.learn.gram import BLOCK
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from tests.learn.helpers import Till, noises, recorder, repeating
-from tests.learn.watching import Watched, check_moved, hard_rows, replay
+from tests.learn.watching import check_moved, hard_rows, replay
 
 TWO: dict[str, Any] = {"bounds": (-1, 1), "classes": [0, 1]}
 FOUR: dict[str, Any] = {"bounds": (-1, 1), "classes": ["a", "b", "c", "d"]}
 PRICES: dict[str, dict[str, Any]] = {"pure": {"epsilon": 1.0}, "rho": {"rho": 0.1}, "dear": {"rho": 5000.0}}
-NOISE = "each fit draws noise of its own, so two fits are never equal"
-DECLARED = "classes are declared; the check has others"
-COMMON = {"check_fit_idempotent": NOISE, "check_classifiers_classes": DECLARED, "check_classifiers_train": DECLARED}
-
-
-def expected(estimator: Any) -> dict[str, str]:
-    return COMMON if len(estimator.classes) == 2 else {**COMMON, "check_decision_proba_consistency": DECLARED}
-
-
-@parametrize_with_checks(  # type: ignore[untyped-decorator]
-    [
-        LogisticRegression(bounds=(-10, 10), classes=[0, 1], rho=1e6),
-        LogisticRegression(bounds=(-10, 10), classes=[0, 1, 2], epsilon=1e6),
-    ],
-    expected_failed_checks=expected,
-)
-def test_scikit_learn_s_own_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 # reach
@@ -217,16 +196,6 @@ def test_shifted_and_far_out_rows() -> None:
 # the ledger
 
 
-def test_one_charge_before_the_data() -> None:
-    till = Till(SYSTEM)
-    model = LogisticRegression(**TWO, epsilon=0.5, ledger=till)
-    model.fit(Watched([[0.5], [0.2]], till.events), [0, 1])
-    assert till.events[0] == (Pure(0.5), "LogisticRegression.fit")
-    assert set(till.events[1:]) == {"read"}
-    assert model.loss_ == model.loss_for(1) == Pure(0.5)
-    assert LogisticRegression(**TWO, rho=0.1).loss_for() == Concentrated(Fraction(1, 10))
-
-
 def test_refusals_cost_nothing() -> None:
     till = Till(SYSTEM)
     for wrong, error in (
@@ -303,14 +272,3 @@ def test_breast_cancer_and_digits() -> None:
         box = bounds or (rows.min(axis=0), rows.max(axis=0))
         model = LogisticRegression(bounds=box, classes=np.unique(labels), epsilon=1, delta=1e-5)
         assert np.mean([clone(model).fit(rows, labels).score(rows, labels) for _ in "123"]) > least
-
-
-def test_copies_and_pipelines() -> None:
-    rows = np.random.default_rng(6).uniform(0, 10, (2000, 2))
-    labels = np.where(rows[:, 0] > 5, "yes", "no")
-    model = LogisticRegression(bounds=(0, 1), classes=["no", "yes"], rho=1)
-    pipeline = make_pipeline(MinMaxScaler(bounds=(0, 10)), model).fit(rows, labels)
-    assert pipeline.score(rows, labels) > 0.9
-    again = pickle.loads(pickle.dumps(pipeline))
-    np.testing.assert_array_equal(again.predict_proba(rows), pipeline.predict_proba(rows))
-    assert clone(model).get_params() == model.get_params()

@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 import math
-import pickle
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import sklearn.decomposition
-from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from discreet.accounting import Concentrated, Pure
 from discreet.audit import estimate
 from discreet.errors import Refused
-from discreet.learn import PCA, MinMaxScaler, price
+from discreet.learn import PCA, price
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from tests.learn.helpers import Till, noises, repeating
-from tests.learn.watching import Watched, hard_rows, replay
+from tests.learn.watching import hard_rows, replay
 
 PRICES: dict[str, dict[str, Any]] = {"pure": {"epsilon": 1.0}, "rho": {"rho": 0.1}, "dear": {"rho": 50.0}}
-NOISE = "each fit draws noise of its own, so two fits are never equal"
-
-
-@parametrize_with_checks(  # type: ignore[untyped-decorator]
-    [PCA(1, bounds=(-10, 10), epsilon=1e6), PCA(bounds=(-10, 10), rho=1e6)],
-    expected_failed_checks=lambda _: {"check_fit_idempotent": NOISE},
-)
-def test_scikit_learn_s_own_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 # reach
@@ -85,15 +70,6 @@ def test_shifted_and_far_out_rows() -> None:
 
 
 # the ledger
-
-
-def test_one_charge_before_the_data() -> None:
-    till = Till(SYSTEM)
-    model = PCA(bounds=(0, 1), epsilon=0.5, ledger=till).fit(Watched([[0.5], [0.2]], till.events))
-    assert till.events[0] == (Pure(0.5), "PCA.fit")
-    assert set(till.events[1:]) == {"read"}
-    assert model.loss_ == model.loss_for(1) == Pure(0.5)
-    assert PCA(bounds=(0, 1), rho=0.1).loss_for() == Concentrated(Fraction(1, 10))
 
 
 def test_refusals_cost_nothing() -> None:
@@ -157,16 +133,6 @@ def test_it_finds_the_main_direction_of_many_rows() -> None:
         model = PCA(1, bounds=(-1, 1), **paid).fit(rows)
         assert abs(float(model.components_[0] @ direction)) > 0.99
         assert model.components_[0].max() > 0
-
-
-def test_copies_and_pipelines() -> None:
-    rows = np.random.default_rng(6).uniform(0, 10, (500, 3))
-    model = PCA(2, bounds=(0, 1), rho=1)
-    pipeline = make_pipeline(MinMaxScaler(bounds=(0, 10)), model).fit(rows)
-    again = pickle.loads(pickle.dumps(pipeline))
-    np.testing.assert_array_equal(again.transform(rows), pipeline.transform(rows))
-    assert pipeline.transform(rows).shape == (500, 2)
-    assert clone(model).get_params() == model.get_params()
 
 
 # attack

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
-from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discreet import Refused
-from discreet.accounting import Concentrated, Pure
 from discreet.accounting.losses import Reach
 from discreet.audit import estimate
-from discreet.learn import DecisionTreeClassifier, MinMaxScaler, RandomForestClassifier, trees
+from discreet.learn import DecisionTreeClassifier, RandomForestClassifier, trees
 from discreet.learn.box import Box
 from discreet.learn.price import Allowance, Price
 from discreet.learn.trees import counts_of, grown
@@ -27,8 +21,7 @@ from discreet.mechanisms import Exponential, Gaussian, Laplace, PermuteAndFlip
 from discreet.noise import SYSTEM
 from tests.learn.cases import BOUNDS, PRICES, data
 from tests.learn.helpers import Till, repeating
-from tests.learn.outlets import NAMES, check_loss, check_neighbours, check_nobody, outlets, told
-from tests.ledger.helpers import opened
+from tests.learn.outlets import NAMES, check_loss, check_neighbours, check_nobody, outlets
 
 FACTS: Final[dict[str, Any]] = {"bounds": BOUNDS, "classes": ["a", "b", "c"]}
 MODELS: Final[dict[str, Callable[..., Any]]] = {
@@ -37,37 +30,15 @@ MODELS: Final[dict[str, Callable[..., Any]]] = {
     "tree": lambda **more: DecisionTreeClassifier(**{"candidates": 9, **FACTS, **more}),
     "shaped tree": lambda **more: DecisionTreeClassifier(**{"candidates": 5, "max_depth": 2, **FACTS, **more}),
 }
-every = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+# the others are in the tests of all estimators
+shaped = pytest.mark.parametrize("make", [MODELS["shaped forest"], MODELS["shaped tree"]], ids=["forest", "tree"])
 priced = pytest.mark.parametrize("price", PRICES.values(), ids=PRICES)
-FRESH: Final = "fits twice and wants the same numbers: splits and noise are fresh every time"
-DECLARED: Final = "takes classes_ from y; ours are declared, also those nobody has"
-CANNOT_HOLD: Final = {
-    "check_classifier_data_not_an_array": FRESH,
-    "check_supervised_y_2d": FRESH,
-    "check_fit_idempotent": FRESH,
-    "check_classifiers_classes": DECLARED,
-    "check_classifiers_train": DECLARED,
-}
-
-
-# not strict: by chance two fits may predict the same
-@parametrize_with_checks(  # type: ignore[untyped-decorator]
-    [
-        RandomForestClassifier(5, bounds=(-10, 10), classes=[0, 1, 2], epsilon=1e6),
-        DecisionTreeClassifier(bounds=(-10, 10), classes=[0, 1, 2], candidates=20, rho=100),
-    ],
-    expected_failed_checks=lambda _: CANNOT_HOLD,
-    xfail_strict=False,
-)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_scikit_learn_s_checks(estimator: Any, check: Callable[[Any], None]) -> None:
-    check(estimator)
 
 
 # privacy
 
 
-@every
+@shaped
 @priced
 def test_without_any_one_row_nothing_moves_farther_than_it_says(
     make: Any, price: Any, monkeypatch: pytest.MonkeyPatch
@@ -75,14 +46,14 @@ def test_without_any_one_row_nothing_moves_farther_than_it_says(
     check_neighbours(lambda: make(**price), *data("numbers", 7, 3), monkeypatch)
 
 
-@every
+@shaped
 @priced
 def test_nobody_is_noised_like_everybody(make: Any, price: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     model = check_nobody(lambda: make(**price), *data("numbers", 30, 4), monkeypatch)
     assert (np.diff(np.unique(model.counts_)) > 0).any()
 
 
-@every
+@shaped
 @priced
 def test_all_that_leaves_costs_the_declared_loss(make: Any, price: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found = outlets(monkeypatch)
@@ -170,30 +141,6 @@ def test_an_audit_finds_nothing_and_would_find_too_little_noise(monkeypatch: pyt
 # use
 
 
-@every
-def test_copies(make: Any, tmp_path: Path) -> None:
-    rows, labels = data("numbers", 60, 2)
-    model = make(epsilon=5).fit(rows, labels)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict_proba(rows), model.predict_proba(rows))
-    assert clone(model).get_params() == model.get_params()
-    scaled = make_pipeline(MinMaxScaler(bounds=BOUNDS), make(epsilon=5, bounds=(0, 1))).fit(rows, labels)
-    assert set(scaled.predict(rows)) <= {"a", "b", "c"}
-    with opened(tmp_path / "ledger.sqlite") as ledger:
-        make(epsilon=2, ledger=ledger).fit(rows, labels)
-        (entry,) = ledger.entries()
-        assert entry.loss == Pure(2)
-
-
-@every
-def test_the_charge_comes_before_the_data(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    till = Till(repeating(1))
-    model = make(rho=0.5, ledger=till)
-    monkeypatch.setattr(model, "_read", told(till.events, "read", model._read))
-    model.fit(*data("numbers", 9, 1))
-    assert till.events == [(Concentrated(0.5), f"{type(model).__name__}.fit"), "read"]
-
-
 WRONG: Final[list[tuple[str, dict[str, Any], Any, str]]] = [
     ("forest", {"n_estimators": 0}, ValueError, "at least 1"),
     ("forest", {"n_estimators": 2.5}, TypeError, "integer"),
@@ -217,17 +164,6 @@ def test_wrong_arguments_are_explained_before_anything_is_charged(
     till = Till(repeating(0))
     with pytest.raises(kind, match=words):
         MODELS[name](**{"epsilon": 1, "ledger": till, **wrong}).fit(*data("numbers", 5, 0))
-    assert not till.events
-
-
-@every
-def test_any_price_can_be_drawn(make: Any) -> None:
-    rows, labels = data("numbers", 30, 2)
-    for price in {"epsilon": 1e-6}, {"epsilon": 1e9}, {"rho": 1e-7}, {"rho": 1e8}:
-        assert np.isfinite(make(**price).fit(rows, labels).predict_proba(rows)).all()
-    till = Till(repeating(0))
-    with pytest.raises(Refused, match="pay more"):
-        make(epsilon=1e-9, ledger=till).fit(rows, labels)
     assert not till.events
 
 

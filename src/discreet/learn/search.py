@@ -16,9 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.accounting import Pure
 from discreet.exact import probability
 from discreet.learn.core import Estimator, demand, parameters
+from discreet.learn.counting import affordable
 from discreet.learn.labels import Array
 from discreet.learn.price import Allowance
-from discreet.learn.scoring import METRICS, facts_for, metric_for, predictions
+from discreet.learn.scoring import METRICS, UNIT, facts_for, metric_for, predictions
 
 PRICED: Final = ("epsilon", "delta", "rho", "ledger")
 FIXED: Final = ("classes", "categories", "y_bounds")
@@ -62,6 +63,7 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
             raise ValueError(f"param_grid must leave out {', '.join(FIXED)}: candidates are compared on the same rows")
         if not 0 < len(settings) <= MOST:
             raise ValueError(f"param_grid must have 1 to {MOST} combinations, not {len(settings)}")
+        affordable(self._price(), UNIT, Fraction(1, len(settings)))
         loss = self._price().part(Fraction(1, len(settings))).loss
         price = {"epsilon": loss.epsilon} if isinstance(loss, Pure) else {"rho": loss.rho}
         found: list[Estimator] = [clone(self.estimator).set_params(**setting, **price) for setting in settings]
