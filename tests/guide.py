@@ -56,12 +56,71 @@ def budget(hospital: discreet.Curator) -> Any:
     return hospital.plot()
 
 
+def clusters(_: discreet.Curator) -> Any:
+    """The same rows clustered without privacy, by the lecture's method and by ours."""
+    import sklearn.cluster
+
+    from discreet.curator.answers.plots.theme import THEMES, altair, dressed
+    from discreet.learn import KMeans
+
+    rows = _blobs()
+    models = {
+        "not private": sklearn.cluster.KMeans(9, n_init=10, random_state=0),
+        "the lecture's": KMeans(9, bounds=(-1, 1), epsilon=1, method="lloyd"),
+        "KMeans": KMeans(9, bounds=(-1, 1), epsilon=1),
+    }
+    costs = {name: -model.fit(rows).score(rows) for name, model in models.items()}
+    told = [f"{name}: cost {cost / costs['not private']:.2f}" for name, cost in costs.items()]
+    panels = [_clustered(rows, model, title) for model, title in zip(models.values(), told, strict=True)]
+    return dressed(altair().hconcat(*panels), THEMES["light"], "", [])
+
+
+def _blobs() -> Any:
+    """Nine of them, so that a step of their coordinates is half a pixel."""
+    import numpy as np
+
+    dice = np.random.default_rng(4)
+    middles = np.array([(x, y) for x in (-0.6, 0, 0.6) for y in (-0.6, 0, 0.6)]) + dice.uniform(-0.12, 0.12, (9, 2))
+    found = middles[dice.integers(9, size=5_000)] + dice.normal(0, 0.06, (5_000, 2))
+    return np.round(np.clip(found, -1, 1) * 200) / 200
+
+
+def _clustered(rows: Any, model: Any, title: str) -> Any:
+    """Some of the rows, coloured by the nearest centre, and the centres."""
+    from discreet.curator.answers.plots.theme import COLOURS, NEUTRAL, altair, chart_of
+
+    alt, some = altair(), rows[:100]
+    axis: dict[str, Any] = {"title": None, "axis": None, "scale": alt.Scale(domain=(-1, 1))}
+    place = {"x": alt.X("x:Q", **axis), "y": alt.Y("y:Q", **axis)}
+    points = [{"x": x, "y": y, "c": int(c)} for (x, y), c in zip(some.tolist(), model.predict(some), strict=True)]
+    centres = [{"x": round(x, 2), "y": round(y, 2)} for x, y in model.cluster_centers_.tolist()]
+    colour = alt.Color("c:N", scale=alt.Scale(range=[*COLOURS, NEUTRAL]), legend=None)
+    drawn = chart_of(points).mark_square(size=12, aria=False).encode(**place, color=colour)
+    marks = chart_of(centres).mark_point(shape="cross", size=90, filled=True, opacity=1, color="black", aria=False)
+    both = drawn + marks.encode(**place)
+    frame = alt.ViewBackground(stroke=NEUTRAL)
+    return both.properties(width=200, height=200, view=frame, title=alt.Title(title, fontSize=12, offset=8))
+
+
+def bayes(_: discreet.Curator) -> Any:
+    """Naïve Bayes on handwritten digits, at seven prices."""
+    from sklearn.datasets import load_digits
+
+    from discreet.learn import GaussianNB, learning_curve
+
+    digits = load_digits()
+    model = GaussianNB(bounds=(0, 16), classes=range(10))
+    return learning_curve(model, digits.data, digits.target, delta=1e-5).plot()
+
+
 DRAWN: Final[dict[str, Callable[[discreet.Curator], Any]]] = {
     "wards.svg": wards,
     "prices.svg": prices,
     "pressure.svg": pressure,
     "places.svg": places,
     "budget.svg": budget,
+    "clusters.svg": clusters,
+    "bayes.svg": bayes,
 }
 
 

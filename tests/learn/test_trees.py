@@ -117,7 +117,7 @@ def test_every_row_is_counted_once_in_each_tree_unless_its_class_is_unknown() ->
     rows = np.random.default_rng(1).uniform(-1, 1, (500, 3))
     places = np.random.default_rng(2).integers(-1, 3, 500)
     found = grown(6, 4, Box.read((-1, 1), 3), Allowance(Price.read(epsilon=1), SYSTEM))
-    counts = counts_of(found, rows, places, 3)
+    counts = counts_of(found, rows, places, 3, Allowance(Price.read(epsilon=1), SYSTEM))
     for place in range(3):
         assert (counts[:, :, place].sum(axis=1) == np.count_nonzero(places == place)).all()
     for cut in (1, 17, 499):

@@ -9,6 +9,7 @@ try:
     from discreet.learn.additive import AdditiveClassifier, AdditiveRegressor
     from discreet.learn.bayes import CategoricalNB, GaussianNB
     from discreet.learn.core import Estimator
+    from discreet.learn.curves import LearningCurve, learning_curve
     from discreet.learn.kmeans import KMeans
     from discreet.learn.linear import LinearRegression
     from discreet.learn.logistic import LogisticRegression
@@ -31,6 +32,7 @@ __all__ = [
     "Estimator",
     "GaussianNB",
     "KMeans",
+    "LearningCurve",
     "LinearRegression",
     "LogisticRegression",
     "MinMaxScaler",
@@ -38,5 +40,6 @@ __all__ = [
     "RandomForestClassifier",
     "Score",
     "StandardScaler",
+    "learning_curve",
     "private_score",
 ]

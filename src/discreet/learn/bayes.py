@@ -109,14 +109,14 @@ class CategoricalNB(Classifier):
 
     def _facts(self, width: int | None) -> _CategoryFacts:
         positive(self.alpha, "alpha")
-        tables = _categories(self.categories, width)
+        tables = category_labels(self.categories, width)
         self._price().fineness(_reach(len(tables)))
         return _CategoryFacts(Labels.read(self.classes, "classes"), tables)
 
     def _dtype(self) -> Any:
         """Numbers where all values are numbers; else as they come."""
         known = getattr(self, "categories_", None)
-        tables = [Labels(values) for values in known] if known is not None else _categories(self.categories, None)
+        tables = [Labels(values) for values in known] if known is not None else category_labels(self.categories, None)
         return np.float64 if all(labels.numeric for labels in tables) else object
 
     def _learn(self, exact: Array, labels: Array | None, facts: _CategoryFacts, allowance: Allowance) -> None:
@@ -170,7 +170,7 @@ def _smoothed(table: Floats, alpha: float) -> Floats:
     return found
 
 
-def _categories(given: object, width: int | None) -> tuple[Labels, ...]:
+def category_labels(given: object, width: int | None) -> tuple[Labels, ...]:
     """The values of every feature."""
     if given is None:
         raise Refused(

@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
 from discreet.accounting.losses import Reach
 from discreet.learn.box import Floats
 from discreet.learn.gram import BLOCK, lengths
+from discreet.learn.watching import Watch
 from discreet.mechanisms.arrays import Integers
 
 TABLE: Final = 10
@@ -27,23 +28,29 @@ MARGIN: Final = 1 - 2.0**-30
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """How long the gradient of a row may be: a share of the longest that there is, in an L1 or L2 norm.
+    """How long the gradient of a row may be: a share of a long one, in an L1 or L2 norm.
 
-    The gradient is r ⊗ a: the row a = (1, x) with |aᵢ| ≤ 1, once for each column, times its residuals r: the
-    probabilities less the truth. One column (for two classes) has |r| ≤ 1, several have Σ|r| ≤ 2 and Σr² ≤ 2.
+    The gradient is r ⊗ a: the row a = (1, x), once for each column, times its residuals r: the probabilities less the
+    truth. One column (for two classes) has |r| ≤ 1, several have Σ|r| ≤ 2 and Σr² ≤ 2.
     """
 
     share: Fraction
     norm: int
     side: int
     columns: int
+    length: Fraction
+    """Of a long gradient the L1 norm, or the square of the L2 norm."""
+
+    @classmethod
+    def longest(cls, share: Fraction, norm: int, side: int, columns: int) -> Self:
+        """A share of the longest gradient that there is if |aᵢ| ≤ 1."""
+        return cls(share, norm, side, columns, Fraction(side * (1 if columns == 1 else 2)))
 
     def limit(self, steps: int) -> int:
         """In squares of steps."""
-        residual = 1 if self.columns == 1 else 2
         if self.norm == 1:
-            return max(math.floor(self.share * self.side * residual * steps**2), 1)
-        return max(math.isqrt(math.floor(self.share**2 * self.side * residual * steps**4)), 1)
+            return max(math.floor(self.share * self.length * steps**2), 1)
+        return max(math.isqrt(math.floor(self.share**2 * self.length * steps**4)), 1)
 
     def reach(self, steps: int) -> Reach:
         """How far a row moves the sum of clipped gradients, in squares of steps.
@@ -131,16 +138,17 @@ class Descent:
 
     turns: int
     pace: Floats
-    """What a gradient is multiplied by: a step, or an approximate inverse of the curvature."""
+    """What a gradient is multiplied by: a number for each feature, or an approximate inverse of the curvature."""
     momentum: float
     penalties: Floats
 
-    def run(self, gradient: Callable[[Floats], Floats], start: Floats) -> Floats:
+    def run(self, gradient: Callable[[Floats], Floats], start: Floats, watched: Watch) -> Floats:
         """Nesterov's accelerated descent; the mean of the later half, where noise averages out."""
         weights, speed, total = start, np.zeros_like(start), np.zeros_like(start)
-        for turn in range(self.turns):
+        for turn in watched(range(self.turns), self.turns, "steps"):
             ahead = weights + self.momentum * speed
-            speed = self.momentum * speed - (gradient(ahead) + self.penalties * ahead) @ self.pace
+            slope = gradient(ahead) + self.penalties * ahead
+            speed = self.momentum * speed - (slope * self.pace if self.pace.ndim == 1 else slope @ self.pace)
             weights = np.clip(weights + speed, -LARGEST, LARGEST)
             total = total + weights * (turn >= self.turns // 2)
         found: Floats = total / (self.turns - self.turns // 2)

@@ -83,11 +83,12 @@ class Size:
         """Of such rows whose L1 or L2 norm is at most `limit`.
 
         Proof   With r the largest radius, Σaᵢ² ≤ r·Σ|aᵢ| and Σaᵢ⁴ ≤ r²·Σaᵢ²; Cauchy and Schwarz: (Σ|aᵢ|)² ≤ p·Σaᵢ².
+                Σaᵢ⁴ ≤ (Σaᵢ²)², because the other products of squares are not negative.
         """
         box, most = cls.of(radii), max(radii)
         square = min(box.l2_squared, limit**2, most * limit if norm == 1 else limit**2)
         total = min(box.l1, limit if norm == 1 else math.isqrt(len(radii) * square))
-        return cls(total, square, min(box.l4, most**2 * square))
+        return cls(total, square, min(box.l4, most**2 * square, square**2))
 
     @property
     def gram(self) -> Reach:

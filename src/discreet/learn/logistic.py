@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -17,7 +17,6 @@ from discreet.learn.gradients import Clip, Descent, Examples
 from discreet.learn.gram import (
     MOST_FEATURES,
     WIDEST_MATRIX,
-    Size,
     centred,
     lengths,
     norm_for,
@@ -26,22 +25,29 @@ from discreet.learn.gram import (
     shortened,
     square,
     triangle,
-    usual,
-    with_constant,
 )
 from discreet.learn.labels import Array, Labels
 from discreet.learn.predictors import Classifier
 from discreet.learn.price import WHOLE, Allowance, Price
-from discreet.mechanisms.arrays import Integers
+from discreet.learn.units import FARTHEST, Units, blur, measured
+from discreet.learn.units import reach as spread_reach
 
 COUNT: Final = Fraction(1, 20)
 """The share for the number of rows of each class."""
-CURVATURE: Final = Fraction(1, 4)
-"""The share for products of features, where there are rows enough for them."""
-SLOW, FAST = 0.9, 0.8
-"""Momentum without and with the curvature."""
-FEWEST, MANY, MOST = 3, 9, 25
-"""Steps, unless the caller says how many: at least 3 without and 9 with the curvature, at most 25."""
+SPREAD: Final = Fraction(3, 20)
+"""The share for where features lie and how widely they spread, where there are rows enough for it."""
+BLURRED: Final = 0.1
+"""There are enough if that finds means of features to a tenth of what they may be."""
+CURVATURE: Final = Fraction(1, 10)
+"""The share for products of features, unless the noise on them would be `HOPELESS` times the number of rows."""
+HOPELESS, CAUTIOUS = 20, 5
+"""Where the noise hides the curvature, it is taken for at most so many times what independent features have."""
+LONG: Final = {1: Fraction(14, 5), 2: Fraction(24, 10) ** 2}
+"""A long row is 2.8 times as long as a usual one in L1, and 2.4 times in L2."""
+SLOW, FAST = 0.9, 0.5
+"""Momentum without and with the spread."""
+FEWEST, MANY, MOST = 3, 4, 25
+"""Steps, unless the caller says how many: at least 3 without and 4 with the spread, at most 25."""
 ONE: Final = Reach.cells(1, 1)
 
 
@@ -64,18 +70,24 @@ class _Facts:
         """Weights of the second of two classes, or of all."""
         return 1 if self.classes.count == 2 else self.classes.count
 
-    @property
-    def clipping(self) -> Clip:
-        return Clip(self.clip, self.norm, self.side, self.columns)
+    def clipping(self, units: Units) -> Clip:
+        """Against rows that are long in these units."""
+        return Clip(self.clip, self.norm, self.side, self.columns, units.length * LONG[self.norm])
 
-    def size(self, steps: int) -> Size:
-        return Size.within([steps] * self.side, usual(self.box.width, steps, self.norm), self.norm)
+    def gram(self, units: Units, steps: int) -> Reach:
+        """How far a row of at most the usual length moves the triangle of Σ aᵀa."""
+        return units.size(self.side, steps, self.norm).gram
+
+    def penalties(self, units: Units) -> Floats:
+        """Of weights in these units, as they are declared for half-widths of the box."""
+        return np.concatenate([np.zeros(self.constant), self.penalty * (self.box.half / units.unit) ** 2])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plan:
     """How a fit goes on once it knows about how many rows there are."""
 
+    units: Units
     pace: Floats
     momentum: float
     turns: int
@@ -88,15 +100,20 @@ class LogisticRegression(Classifier):
     """Probabilities of classes from a weighted sum of features, by descent along noisy gradients of all rows.
 
     Theorem  The declared loss. Proof: a twentieth pays for the number of rows of each class, of which a row moves one
-             by 1. If there are enough, a quarter pays for the triangle of Σ aᵀa of rows shortened to `gram.usual`, with
-             the reach of `gram.Size.gram`. The rest is shared equally by the steps, each one a release with the reach
-             of `gradients.Clip.reach`; how many there are depends on released numbers of rows only.
+             by 1. If there are enough, three twentieths pay for `units.measured`, and a tenth for the triangle of Σ aᵀa
+             of rows a = (1, x) in those units, shortened to the usual length, with the reach of `gram.Size.gram`. The
+             rest is shared equally by the steps, each one a release with the reach of `gradients.Clip.reach`. Units,
+             lengths and the number of steps depend on released numbers only.
     Source   Song, Chaudhuri & Sarwate 2013; Bassily, Smith & Thakurta 2014; clipping: Song, Steinke, Thakkar & Thakurta
              2021; the bound on the curvature by Σ aᵀa: Böhning 1992.
 
     C         as in scikit-learn, for weights of features in half-widths of their bounds
     max_iter  the number of steps; by default 3 to 25, as many as the noise lets be useful
-    clip      how long the gradient of a row may be, as a share of the longest possible one
+    clip      how long the gradient of a row may be, as a share of that of a long row which is predicted wrongly
+
+    Steps go along features in units of their spread around their means, because noise is as large for each of them;
+    where there are too few rows to tell the spread, in half-widths of the bounds. Bounds that begin at 0, as those of
+    indicators do, cost least where most values are 0.
 
     Rows whose label is not among `classes` are not counted.
 
@@ -128,11 +145,7 @@ class LogisticRegression(Classifier):
             penalty=1 / float(positive(self.C, "C")),
             norm=norm_for(price),
         )
-        # refuse before the charge what could not be drawn after it
-        turns = MOST if facts.turns is None else facts.turns
-        radius(price, facts.clipping.reach, (WHOLE - COUNT - CURVATURE) / turns)
-        radius(price, lambda steps: facts.size(steps).gram, CURVATURE)
-        radius(price, lambda _: ONE, COUNT)
+        _affordable(price, facts)
         return facts
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, allowance: Allowance) -> None:
@@ -144,21 +157,20 @@ class LogisticRegression(Classifier):
         counts = np.maximum(noisy.astype(np.float64), 0) + 2 * allowance.price.deviation(ONE, COUNT)
         shares = counts / counts.sum()
         plan = _planned(exact, max(float(noisy.sum()), 1.0), shares, facts, allowance)
-        share = plan.left / plan.turns
-        steps = radius(allowance.price, plan.clip.reach, share)
-        rows = with_constant(exact, facts.box, steps, facts.constant)
-        examples = Examples(rows, places, steps, plan.clip)
+        units, share = plan.units, plan.left / plan.turns
+        steps = min(radius(allowance.price, plan.clip.reach, share), units.finest)
+        examples = Examples(units.rows(exact, steps, facts.constant), places, steps, plan.clip)
 
         def gradient(weights: Floats) -> Floats:
             return allowance.release(examples.gradient(weights), plan.clip.reach(steps), share) / steps**2
 
-        penalties = np.array([0.0] * facts.constant + [facts.penalty] * facts.box.width)
-        weights = Descent(plan.turns, plan.pace, plan.momentum, penalties).run(gradient, _start(shares, facts))
+        descent = Descent(plan.turns, plan.pace, plan.momentum, facts.penalties(units))
+        weights = descent.run(gradient, _start(shares, facts), allowance.watched)
         self.n_iter_ = plan.turns
         self.classes_ = facts.classes.values
-        self.coef_ = weights[:, facts.constant :] / facts.box.half
+        self.coef_ = weights[:, facts.constant :] / units.unit
         starts = weights[:, 0] if facts.constant else np.zeros(facts.columns)
-        self.intercept_ = starts - self.coef_ @ facts.box.middle
+        self.intercept_ = starts - self.coef_ @ units.middle
 
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
         """The score of the second of two classes, or of each."""
@@ -179,22 +191,44 @@ def _start(shares: Floats, facts: _Facts) -> Floats:
     return found
 
 
+def _affordable(price: Price, facts: _Facts) -> None:
+    """Refuse before the charge what could not be drawn after it; no usual row is longer than one in a corner."""
+    units = replace(Units.plain(facts.box, facts.constant), most=FARTHEST)
+    turns = MOST if facts.turns is None else facts.turns
+    radius(price, facts.clipping(units).reach, (WHOLE - COUNT - SPREAD - CURVATURE) / turns)
+    radius(price, lambda steps: facts.gram(units, steps), CURVATURE)
+    radius(price, lambda steps: spread_reach(facts.box.width, steps, facts.norm), SPREAD)
+    radius(price, lambda _: ONE, COUNT)
+
+
 def _planned(exact: Floats, count: float, shares: Floats, facts: _Facts, allowance: Allowance) -> _Plan:
-    """With the curvature where its noise is small beside what so many rows would have; else without it."""
-    price, left = allowance.price, WHOLE - COUNT
-    steps = radius(price, lambda steps: facts.size(steps).gram, CURVATURE)
-    deviation = price.deviation(facts.size(steps).gram, CURVATURE) / steps**2
-    noise = deviation * math.sqrt(facts.side)
-    several, clip = facts.columns > 1, facts.clipping
-    if facts.side <= WIDEST_MATRIX and count / 10 > 2 * noise:
-        matrix = _curvature(exact, facts, steps, allowance)
-        values, vectors = np.linalg.eigh(matrix)
-        bent = np.maximum(values, 0) * _bend(shares, several) + noise / 2 + facts.penalty
-        turns = facts.turns or _turns(MANY, count / 75, price, clip, left - CURVATURE)
-        return _Plan((vectors / bent) @ vectors.T, FAST, turns, clip, left - CURVATURE)
-    pace = 6 / (count * (1 + facts.box.width / 3)) * (1 if several else 2)
-    turns = facts.turns or _turns(FEWEST, count, price, clip, left)
-    return _Plan(pace * np.eye(facts.side), SLOW, turns, clip, left)
+    """In units of the spread where there are rows enough to measure it; else in those of the box."""
+    if blur(allowance.price, facts.box.width, facts.norm, SPREAD) < BLURRED * count:
+        return _measured(exact, count, shares, facts, allowance)
+    units, clip = (
+        Units.plain(facts.box, facts.constant),
+        Clip.longest(facts.clip, facts.norm, facts.side, facts.columns),
+    )
+    bent = count * (1 + facts.box.width / 3) / (6 if facts.columns > 1 else 12)
+    turns = facts.turns or _turns(FEWEST, count, allowance.price, clip, WHOLE - COUNT)
+    return _Plan(units, 1 / (bent + facts.penalties(units)), SLOW, turns, clip, WHOLE - COUNT)
+
+
+def _measured(exact: Floats, count: float, shares: Floats, facts: _Facts, allowance: Allowance) -> _Plan:
+    price, left = allowance.price, WHOLE - COUNT - SPREAD
+    units = measured(exact, facts.box, facts.constant, facts.norm, allowance, SPREAD)
+    bend, penalties = _bend(shares, facts.columns > 1), facts.penalties(units)
+    steps = min(radius(price, lambda steps: facts.gram(units, steps), CURVATURE), units.finest)
+    noise = price.deviation(facts.gram(units, steps), CURVATURE) / steps**2 * math.sqrt(facts.side)
+    pace: Floats = 1 / (bend * CAUTIOUS * count + penalties)
+    if facts.side <= WIDEST_MATRIX and noise < HOPELESS * count:
+        left -= CURVATURE
+        values, vectors = np.linalg.eigh(_curvature(exact, units, facts, steps, allowance))
+        seen = np.maximum(values - noise, 0) + min(noise, CAUTIOUS * count)
+        pace = np.linalg.inv((vectors * (bend * seen)) @ vectors.T + np.diag(penalties))
+    clip = facts.clipping(units)
+    turns = facts.turns or _turns(MANY, count / 4 * math.sqrt(facts.columns), price, clip, left)
+    return _Plan(units, pace, FAST, turns, clip, left)
 
 
 def _bend(shares: Floats, several: bool) -> float:
@@ -214,9 +248,9 @@ def _turns(least: int, most: float, price: Price, clip: Clip, left: Fraction) ->
     return max(useful, default=least)
 
 
-def _curvature(exact: Floats, facts: _Facts, steps: int, allowance: Allowance) -> Floats:
+def _curvature(exact: Floats, units: Units, facts: _Facts, steps: int, allowance: Allowance) -> Floats:
     """A noisy Σ aᵀa."""
-    rows: Integers = with_constant(exact, facts.box, steps, facts.constant)
-    short = shortened(rows, lengths(rows, facts.norm), usual(facts.box.width, steps, facts.norm))
-    values = allowance.release(products(short, short)[triangle(facts.side)], facts.size(steps).gram, CURVATURE)
+    rows = units.rows(exact, steps, facts.constant)
+    short = shortened(rows, lengths(rows, facts.norm), units.limit(steps, facts.norm))
+    values = allowance.release(products(short, short)[triangle(facts.side)], facts.gram(units, steps), CURVATURE)
     return square(values / steps**2, facts.side)

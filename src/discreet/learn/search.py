@@ -82,7 +82,7 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
     def _learn(self, exact: Array, labels: Array | None, facts: list[Estimator], allowance: Allowance) -> None:
         assert labels is not None
         held = self._coins(len(exact), allowance)
-        for candidate in facts:
+        for candidate in allowance.watched(facts, len(facts), "candidates"):
             candidate.n_features_in_ = self.n_features_in_
             part = allowance.part(Fraction(1, len(facts)))
             candidate._learn(exact[~held], labels[~held], candidate._facts(self.n_features_in_), part)

@@ -90,14 +90,14 @@ def _range(node: Integers, features: Integers, shares: Floats) -> tuple[Floats, 
     return low, high
 
 
-def counts_of(trees: Trees, exact: Floats, places: Integers, classes: int) -> Integers:
+def counts_of(trees: Trees, exact: Floats, places: Integers, classes: int, allowance: Allowance) -> Integers:
     """How many rows of each class end in each leaf of each tree; rows of no class are in none."""
     known = places >= 0
     rows, held = exact[known], places[known]
     cells = 2**trees.depth * classes
     found = [
         np.bincount(trees.leaf(rows, tree) * classes + held, minlength=cells).reshape(-1, classes)
-        for tree in range(trees.count)
+        for tree in allowance.watched(range(trees.count), trees.count, "trees")
     ]
     return np.array(found, dtype=np.int64)
 
@@ -188,7 +188,7 @@ class RandomForestClassifier(_Forest):
         places = facts.classes.places(labels)
         shape = _shape(places, facts, None, allowance)
         trees = grown(shape.trees, shape.depth, facts.box, allowance)
-        self._keep(trees, counts_of(trees, exact, places, facts.classes.count), facts, allowance, shape.left)
+        self._keep(trees, counts_of(trees, exact, places, facts.classes.count, allowance), facts, allowance, shape.left)
 
 
 @parameters
@@ -216,7 +216,7 @@ class DecisionTreeClassifier(_Forest):
         places = facts.classes.places(labels)
         shape = _shape(places, facts, 1, allowance)
         trees = grown(shape.trees, shape.depth, facts.box, allowance)
-        counts = counts_of(trees, exact, places, facts.classes.count)
+        counts = counts_of(trees, exact, places, facts.classes.count, allowance)
         chosen = allowance.choose(counts.max(axis=2).sum(axis=1), 1, shape.left * CHOICE)
         self._keep(trees.only(chosen), counts[[chosen]], facts, allowance, shape.left - shape.left * CHOICE)
 

@@ -65,7 +65,7 @@ def lecture(exact: Floats, setting: Setting, allowance: Allowance) -> Found:
     centres = anywhere(setting.clusters, box, allowance)
     counts = np.zeros(setting.clusters)
     ones = np.ones((len(steps), 1), dtype=np.int64)
-    for _ in range(turns):
+    for _ in allowance.watched(range(turns), turns, "rounds"):
         places = nearest(exact, centres)
         exact_counts = sums(places, ones, setting.clusters)
         counts = allowance.release(exact_counts, Reach.cells(1, 1), share)[:, 0].astype(np.float64)
@@ -84,7 +84,7 @@ def improved(exact: Floats, setting: Setting, allowance: Allowance) -> Found:
     size, left = about(exact, setting, allowance)
     turns = setting.turns or _turns(size, setting, allowance.price)
     centres, counts = packed(setting.clusters, setting.box, allowance), np.zeros(setting.clusters)
-    for _ in range(turns):
+    for _ in allowance.watched(range(turns), turns, "rounds"):
         centres, counts = turn(exact, centres, setting.box, allowance, left / turns)
     return Found(centres, counts, turns)
 
