@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
@@ -202,36 +202,42 @@ def _lowered(node: Node, columns: _Columns) -> str:
 
 
 def _rows(rows: Sequence[tuple[Any, ...]], columns: _Columns, model: Estimator) -> tuple[Array, Array | None]:
-    """Features and labels; rows with NULL, NaN or infinity are left out."""
-    kept = [row for row in rows if all(map(_there, row))]
+    """Features and labels, column by column; rows with NULL, NaN or infinity are left out."""
+    listed = list(zip(*rows, strict=True)) if rows else [()] * len(columns.read)
+    numeric = [field.expr.domain.kind in NUMERIC for field in columns.read]
+    found = [_numbers(values) if number else _objects(values) for values, number in zip(listed, numeric, strict=True)]
+    kept = np.ones(len(rows), dtype=np.bool_)
+    for values in found:
+        kept &= _there(values)
+    labels = None if columns.target is None else found[-1][kept]
     width = len(columns.features)
-    labels = None if columns.target is None else _labels([row[width] for row in kept], columns.target)
-    features = [row[:width] for row in kept]
-    if _categorical(model):
-        exact = np.empty((len(features), width), dtype=object)
-        exact[:] = features if features else exact
-        return exact, labels
-    return _numbers(features, width), labels
+    if _categorical(model):  # values as they are: numbers beyond 2⁵³ may be categories
+        found = [_objects(values) for values in listed]
+    exact = np.empty((int(kept.sum()), width), dtype=object if _categorical(model) else np.float64)
+    for place, values in enumerate(found[:width]):
+        exact[:, place] = values[kept]
+    return exact, labels
 
 
 def _categorical(model: Estimator) -> bool:
     return "categories" in model.get_params(deep=False)
 
 
-def _there(value: Any) -> bool:
-    return value is not None and not (isinstance(value, float) and not math.isfinite(value))
+def _numbers(values: Sequence[Any]) -> Floats:
+    """NULL becomes NaN."""
+    return np.array(values, dtype=np.float64)
 
 
-def _numbers(features: Sequence[tuple[Any, ...]], width: int) -> Floats:
-    return np.array([[float(value) for value in row] for row in features], dtype=np.float64).reshape(-1, width)
-
-
-def _labels(values: list[Any], target: Field) -> Array:
-    if target.expr.domain.kind in NUMERIC:
-        return np.array([float(value) for value in values], dtype=np.float64)
+def _objects(values: Sequence[Any]) -> Array:
     found = np.empty(len(values), dtype=object)
     found[:] = values
     return found
+
+
+def _there(values: Array) -> NDArray[np.bool_]:
+    if values.dtype == object:
+        return np.array([value is not None for value in values.tolist()], dtype=np.bool_)
+    return np.isfinite(values)
 
 
 def _given(estimator: Any, model: Estimator, loss: Loss) -> Any:
