@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
@@ -13,9 +14,21 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from discreet import Refused
 from discreet.learn import AdditiveClassifier, AdditiveRegressor, boosting
-from discreet.learn.boosting import BINS, GRAIN, MOST_TURNS, MOST_VISITS, Classes, Plan, Rows, Values, binned, scored
+from discreet.learn.boosting import (
+    BINS,
+    MOST_MOVE,
+    MOST_TURNS,
+    MOST_VISITS,
+    Cuts,
+    Plan,
+    Rows,
+    binned,
+    by_class,
+    scored,
+)
 from discreet.learn.box import Box
 from discreet.learn.price import Allowance, Price
+from discreet.learn.residuals import FAR, GRAIN, POWERS, OneClass, Values
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from tests.learn.cases import BOUNDS, PRICES, data
@@ -60,21 +73,53 @@ def _check_one(make: Any, rows: Any, labels: Any, place: int, monkeypatch: pytes
     check_moves(found)
 
 
+WHOLE_LINE: Final = slice(None)
+
+
 def test_no_residuals_pass_their_reach_and_some_attain_it() -> None:
     """All scores of a grid, also far apart: in integers, for whatever number of steps."""
     for classes, fine in itertools.product((2, 3, 4), (2, 64, 2**20)):
-        levels = np.array([-(2**40), -20_000, -700, 0, 1, 900, 2**40])
-        scores = np.array(list(itertools.product(levels, repeat=1 if classes == 2 else classes)), dtype=np.int64)
+        levels = np.array([-(2**40), -20_000, -700, 0, 1, 900, 2**40], dtype=np.float64)
+        scores = np.array(list(itertools.product(levels, repeat=1 if classes == 2 else classes))).T
         for own in range(classes):
-            target = Classes(np.full(len(scores), own), classes)
-            found = target.residuals(scores, fine)
-            assert found.shape == (len(scores), target.outputs)
-            assert np.abs(found).sum(axis=1).max() == target.reach.l1 * fine
-            assert (found**2).sum(axis=1).max() == target.reach.l2_squared * fine**2
+            target = OneClass(own, classes)
+            found = target.residuals(scores, WHOLE_LINE, fine).astype(np.int64)
+            assert found.shape == scores.shape
+            assert np.abs(found).sum(axis=0).max() == target.reach.l1 * fine
+            assert (found**2).sum(axis=0).max() == target.reach.l2_squared * fine**2
     numbers = Values(np.arange(-GRAIN, GRAIN + 1))
     for score in (0, 2**40, -(2**40), 17):
-        found = numbers.residuals(np.full((2 * GRAIN + 1, 1), score), 64)
-        assert np.abs(found).max() == 32
+        lengths = np.abs(numbers.residuals(np.full((1, 2 * GRAIN + 1), float(score)), WHOLE_LINE, 64))
+        assert lengths.max() == 32
+
+
+@pytest.mark.parametrize("fine", [2, 64, 2**13, 2**20])
+def test_residuals_are_what_python_s_integers_give(fine: int) -> None:
+    """Quotients too are exact in float64."""
+    dice = np.random.default_rng(fine)
+    for classes in (2, 3, 10):
+        outputs = 1 if classes == 2 else classes
+        wide = dice.choice(np.array([3, 900, 9_000, 10**6]), 1_500)
+        scores = np.rint(dice.normal(size=(outputs, 1_500)) * wide)
+        for own in {0, 1, classes - 1}:
+            found = OneClass(own, classes).residuals(scores, WHOLE_LINE, fine)
+            expected = [_lacking([int(score) for score in row], own, fine) for row in scores.T]
+            assert found.T.tolist() == expected
+    steps, scores = dice.integers(-GRAIN, GRAIN + 1, 1_500), np.rint(dice.normal(size=(1, 1_500)) * 900)
+    found = Values(steps).residuals(scores, WHOLE_LINE, fine)
+    for value, step, score in zip(found[0], steps.tolist(), scores[0], strict=True):
+        length = min(abs(step - int(score)), GRAIN // 2) * fine // GRAIN
+        assert value == (length if step > score else -length)
+
+
+def _lacking(scores: list[int], own: int, fine: int) -> list[int]:
+    every = [0, *scores] if len(scores) == 1 else scores
+    weights = [int(POWERS[min(max(every) - score, FAR * GRAIN)]) for score in every]
+    chances = [weight * fine // sum(weights) for weight in weights]
+    longest = max(fine - chances[own], fine // 2)
+    found = [-(chance * (fine // 2) // longest) for chance in chances]
+    found[own] = (fine - chances[own]) * (fine // 2) // longest
+    return found[-len(scores) :]
 
 
 def test_the_noise_of_a_visit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +144,7 @@ def test_the_noise_of_a_visit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_plans_stay_within_their_limits() -> None:
-    target = Classes(np.zeros(0, dtype=np.int64), 3)
+    target = OneClass(0, 3)
     for width, rows in itertools.product((1, 7, 300), (1.0, 1e3, 1e9)):
         for price in (Price.read(epsilon=value) for value in (1e-5, 1, 1e6)):
             plan = Plan.choose(target, width, rows, price)
@@ -120,35 +165,118 @@ def test_plans_stay_within_their_limits() -> None:
 def test_bins_depend_on_their_own_value_alone_and_cover_the_bounds() -> None:
     box = Box.read((0, 1), 1)
     rows = np.array([[-5.0], [0.0], [0.5], [1.0], [9.0], [1 / 32 + 1e-6], [1 / 32 - 1e-6]])
-    assert binned(rows, box).tolist() == [[0, 0, 16, 31, 31, 1, 0]]
-    many = np.random.default_rng(1).normal(size=(5_000, 3))
-    for cut in (1, 8, 4_999):
+    assert binned(rows, box).tolist() == [[0, 0, 16, 31, 31, 1, 0], [0] * 7]
+    many = np.random.default_rng(1).normal(size=(50_000, 3))
+    for cut in (1, 8, 49_999):
         np.testing.assert_array_equal(
             binned(many, Box.read((-2, 2), 3))[:, cut:], binned(many[cut:], Box.read((-2, 2), 3))
         )
 
 
-def test_sums_of_residuals_are_exact() -> None:
-    """As Python's integers would add them."""
-    dice = np.random.default_rng(3)
-    bins = dice.integers(0, BINS, (2, 4_000)).astype(np.uint8)
-    rows = Rows(bins, Values(dice.integers(-GRAIN, GRAIN + 1, 4_000)))
-    signs = dice.choice(np.array([-1, 1]), (3, BINS))
-    signs[2] = 1
-    taken: list[Any] = []
+@dataclass(frozen=True)
+class Huge:
+    """As much as the residuals of 2³² rows can be, from few; of ten classes."""
 
-    class Kept(Allowance):
-        def release(self, exact: Any, *_: Any) -> Any:
-            taken.append(exact)
-            return exact
+    values: Any
+    outputs: int = 10
 
-    scores = dice.integers(-100, 100, (4_000, 1))
-    boosting._contrasts(rows, np.array([0, 1, 2]), signs, scores, Kept(Price.read(epsilon=1), SYSTEM), Fraction(1))
-    residuals = [int(value) for value in rows.target.residuals(scores, 2**20)[:, 0]]
-    for place in range(3):
-        table = signs[place].tolist()
-        line = bins[place].tolist() if place < 2 else [0] * 4_000
-        assert taken[0][place, 0] == sum(table[cell] * value for cell, value in zip(line, residuals, strict=True))
+    def residuals(self, scores: Any, rows: slice, fine: int) -> Any:  # noqa: ARG002
+        return self.values[:, rows]
+
+
+def huge_rows(dice: np.random.Generator, width: int) -> Rows:
+    """Scores and residuals that are as large as they can ever be."""
+    bins = np.vstack([dice.integers(0, BINS, (width, 40)), np.zeros((1, 40))]).astype(np.uint8)
+    signs = dice.choice(np.array([-1, 1]), (10, 40))
+    target: Any = Huge((signs * (2**51 // 40 - dice.integers(0, 99, (10, 40)))).astype(np.float64))
+    return Rows(bins, target, (signs * (2**52 - MOST_MOVE * width - 1)).astype(np.float64))
+
+
+def any_cuts(dice: np.random.Generator, width: int) -> Cuts:
+    """Of all features, with the constant at the end."""
+    return Cuts(np.arange(width + 1), np.append(dice.integers(1, BINS, width), 0).astype(np.uint8))
+
+
+@pytest.mark.parametrize("width", [1, 30, 5_000])
+def test_the_largest_sums_and_scores_are_exact(width: int) -> None:
+    """As Python's integers would add them, by signs; beyond 2²⁴ also for one visit alone."""
+    dice = np.random.default_rng(width)
+    rows, cuts = huge_rows(dice, width), any_cuts(dice, width)
+    before = [[int(score) for score in line] for line in rows.scores]
+    moves = dice.choice(np.array([-MOST_MOVE, MOST_MOVE, MOST_MOVE - 1]), (width, 10))
+    signs = np.take_along_axis(cuts.signs, rows.bins[:-1].astype(np.int64), axis=1).tolist()
+    found = rows.sums(cuts, 2**20)
+    rows.move(cuts, moves.astype(np.float64))
+    for output in range(10):
+        residuals = [int(value) for value in rows.target.residuals(rows.scores, WHOLE_LINE, 1)[output]]
+        for line, total in zip(signs[:50], found[:, output], strict=False):
+            assert total == sum(sign * value for sign, value in zip(line, residuals, strict=True))
+        for place, score in enumerate(before[output]):
+            moved = sum(int(move) * line[place] for move, line in zip(moves[:, output], signs, strict=True))
+            assert rows.scores[output, place] == score + moved
+
+
+def test_the_limits_of_the_docstring_stay_below_what_float64_adds_exactly() -> None:
+    assert 2 * 2**32 * (2**20 // 2) < 2**53
+    assert max(MOST_TURNS * 2**32, MOST_VISITS) * MOST_MOVE < 2**53
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_rows_do_the_same_wherever_they_stand(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In passes of any length, in any order, with or without rows of no class: the same sums and scores."""
+    dice = np.random.default_rng(classes)
+    bins, places = binned(dice.normal(size=(3_000, 6)), Box.read((-2, 2), 6)), dice.integers(-1, classes, 3_000)
+    cuts = [any_cuts(dice, 6) for _ in range(4)]
+    moves = dice.integers(-900, 900, (4, 6, 1 if classes == 2 else classes)).astype(np.float64)
+
+    def run(order: Any, size: int) -> list[Any]:
+        monkeypatch.setattr(boosting, "PASS", size)
+        parts, found = by_class(bins[:, order], places[order], classes), []
+        for cut, move in zip(cuts, moves, strict=True):
+            found.append(np.sum([rows.sums(cut, 2**20) for rows in parts], axis=0).tolist())
+            for rows in parts:
+                rows.move(cut, move)
+        return found
+
+    every = np.arange(3_000)
+    first = run(every, 2**14)
+    assert any(value for line in first[-1] for value in line)
+    assert run(dice.permutation(3_000), 2**14) == first
+    assert run(every, 7) == first
+    assert run(every[places >= 0], 100) == first
+
+
+@every
+@priced
+def test_what_was_learned_from_is_what_the_tables_say(name: str, price: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores that were moved visit by visit are those of the tables, exactly."""
+    made: list[Rows] = []
+    keep = Rows.of
+
+    def kept(*given: Any) -> Rows:
+        made.append(keep(*given))
+        return made[-1]
+
+    monkeypatch.setattr(Rows, "of", kept)
+    model = MODELS[name](**price).fit(*given(name, 500, 6))
+    assert sum(rows.count for rows in made) > 200
+    for rows in made:
+        np.testing.assert_array_equal(rows.scores.T, scored(rows.bins, model.tables_))
+
+
+def test_progress_is_told_of_every_visit(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, int, str]] = []
+
+    def watched(_: Allowance, steps: Any, total: int, what: str) -> Any:
+        found = list(steps)
+        seen.append((len(found), total, what))
+        return found
+
+    monkeypatch.setattr(Allowance, "watched", watched)
+    for price in {"epsilon": 1}, {"rho": 0.1}:
+        MODELS["two"](**price).fit(*given("two", 300, 1))
+    assert [made for made, _, _ in seen] == [total for _, total, _ in seen]
+    assert [what for _, _, what in seen] == ["visits", "visits"]
 
 
 # use

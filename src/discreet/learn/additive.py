@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from discreet.learn.boosting import BINS, GRAIN, Classes, Plan, Rows, Values, binned, boosted, scored
+from discreet.learn.boosting import BINS, Plan, Rows, binned, boosted, by_class, scored
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator, parameters
 from discreet.learn.labels import Array, Labels
 from discreet.learn.predictors import ClassFacts, Classifier, Regressor
 from discreet.learn.price import Allowance
+from discreet.learn.residuals import GRAIN, Values
 from discreet.mechanisms.arrays import Integers
 
 
@@ -55,10 +56,9 @@ class AdditiveClassifier(_Additive, Classifier):
     def _learn(self, exact: Array, labels: Array | None, facts: ClassFacts, allowance: Allowance) -> None:
         assert labels is not None
         places = facts.classes.places(labels)
-        known = places >= 0
-        rows = Rows(binned(exact[known], facts.box), Classes(places[known], facts.classes.count))
+        parts = by_class(binned(exact, facts.box), places, facts.classes.count)
         self.classes_ = facts.classes.values
-        self._keep(boosted(rows, allowance), facts.box)
+        self._keep(boosted(parts, allowance), facts.box)
 
     def _joint(self, rows: Array) -> Floats:
         scores = self._scores(rows)
@@ -93,7 +93,7 @@ class AdditiveRegressor(_Additive, Regressor):
         assert labels is not None
         steps = facts.target.steps(labels[:, None], GRAIN)[:, 0]
         self.target_low_, self.target_high_ = float(facts.target.low[0]), float(facts.target.high[0])
-        self._keep(boosted(Rows(binned(exact, facts.box), Values(steps)), allowance), facts.box)
+        self._keep(boosted([Rows.of(binned(exact, facts.box), Values(steps))], allowance), facts.box)
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """The expected number of each row, within `y_bounds`."""

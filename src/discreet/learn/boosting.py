@@ -1,148 +1,52 @@
-"""Additive models, boosted: each turn adds to features a step up or down somewhere, by noisy sums of residuals."""
+"""Additive models, boosted: each turn adds to features a step up or down somewhere, by noisy sums of residuals.
+
+Nothing overflows: scores, moves, residuals and their sums are integers in float64, which is exact below 2⁵³. Twice the
+residuals of 2³² rows are at most 2⁵² (each is 2¹⁹ at most), and 200 visits of each of 2³² features, or 500 in all,
+move a score by less than 2⁵² (2¹² each).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, Protocol
+from itertools import pairwise
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from discreet.accounting.losses import Reach
 from discreet.learn.box import Box, Floats
 from discreet.learn.counting import affordable, counted
 from discreet.learn.price import WHOLE, Allowance, Price
+from discreet.learn.residuals import GRAIN, OneClass, Target
 from discreet.learn.simplex import projected
 from discreet.mechanisms.arrays import Integers
 
 Bins = NDArray[np.uint8]
 BINS: Final = 32
 """Equal parts of a feature's range."""
-GRAIN: Final = 2**10
-"""Steps to a unit of the score: logarithmic odds, or half of the target's range."""
-FAR: Final = 16
-"""Odds beyond e^16 are taken for certain."""
-POWERS: Final = np.floor(2.0**20 * np.exp(-np.arange(FAR * GRAIN + 1) / GRAIN)).astype(np.int64)
-"""2²⁰·e^(−k/GRAIN), down to 0: from a table of integers, what a row does cannot depend on how a library rounds."""
 MOST_MOVE: Final = 4 * GRAIN
-"""A visit moves a score by so much at most: no number of visits comes near 2⁶³."""
+"""A visit moves a score by so much at most."""
 MOST_TURNS: Final = 200
 """How often all features together have their turn, at most."""
 MOST_VISITS: Final = 500
 """How many features are visited one by one, at most."""
 FINE: Final = 2**30
 """Places where a range can be cut."""
+PASS: Final = 2**14
+"""So many rows are worked on at once: what is computed of them stays in the cache."""
+CELLS: Final = 2**17
+"""And so many numbers of them, where features or classes are many."""
 SIZE: Final = Fraction(1, 20)
 """The share of the price that tells how many rows there are."""
 DENSITY: Final = Fraction(1, 10)
 """The share that tells where they are, if they are so many that it is worth its price."""
 BLUR: Final = {True: 1.2, False: 1.0}
 """How much noise scores may gather, in units of the target's scale: more costs more than further visits gain."""
-
-
-class Target(Protocol):
-    """What is learned: how far each row is from what the model says of it."""
-
-    @property
-    def outputs(self) -> int:
-        """How many scores a row has."""
-
-    @property
-    def curvature(self) -> float:
-        """How fast a residual falls as its score rises, about."""
-
-    @property
-    def scale(self) -> float:
-        """How much noise in a score is harmless."""
-
-    @property
-    def reach(self) -> Reach:
-        """How far the residuals of one row go, in units."""
-
-    def residuals(self, scores: Integers, fine: int) -> Integers:
-        """What each row lacks, in `fine` steps to a unit."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Classes:
-    """The class of each row: y − p for each class, or for the second of two; shortened to ½ for the row's own.
-
-    Theorem  l1 ≤ 1 and l2² ≤ ½; for two classes, ½ and ¼.
-    Proof    In m steps p is ⌊m·wᵢ/Σw⌋ for integers w ≥ 0, so the row's own residual is r = m − p ≥ 0 and the others are
-             −p, adding up to −r at least. Where r > m/2, each is multiplied by m/2r and rounded towards 0. So the own
-             one is at most m/2, and the others add up to m/2 at most, their squares to m²/4.
-    """
-
-    places: Integers
-    classes: int
-
-    @property
-    def outputs(self) -> int:
-        return 1 if self.classes == 2 else self.classes
-
-    @property
-    def curvature(self) -> float:
-        return max(self.classes - 1, 1) / self.classes**2
-
-    @property
-    def scale(self) -> float:
-        return 1.0
-
-    @property
-    def reach(self) -> Reach:
-        return Reach(Fraction(1, 2), Fraction(1, 4)) if self.outputs == 1 else Reach(Fraction(1), Fraction(1, 2))
-
-    def residuals(self, scores: Integers, fine: int) -> Integers:
-        chances = shares(scores, fine)
-        own = np.arange(chances.shape[1]) == self.places[:, None]
-        lacking = fine - chances[own]
-        longest = np.maximum(lacking, fine // 2)[:, None]
-        lengths = np.where(own, lacking[:, None], chances) * (fine // 2) // longest
-        found: Integers = np.where(own, lengths, -lengths)[:, -self.outputs :]
-        return found
-
-
-def shares(scores: Integers, fine: int) -> Integers:
-    """The probability of each class in steps, rounded down: a row's never add up to more than `fine`."""
-    both = np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
-    weights = POWERS[np.minimum(both.max(axis=1, keepdims=True) - both, FAR * GRAIN)]
-    found: Integers = weights * fine // weights.sum(axis=1, keepdims=True)
-    return found
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Values:
-    """The bounded number of each row: the residual is clipped to half of half the width of its bounds.
-
-    Theorem  l1 ≤ ½ and l2² ≤ ¼. Proof: one integer, clipped to ±m/2 where m steps are a unit.
-    """
-
-    steps: Integers
-    """GRAIN to half the width."""
-
-    @property
-    def outputs(self) -> int:
-        return 1
-
-    @property
-    def curvature(self) -> float:
-        return 1.0
-
-    @property
-    def scale(self) -> float:
-        return 0.12
-
-    @property
-    def reach(self) -> Reach:
-        return Reach(Fraction(1, 2), Fraction(1, 4))
-
-    def residuals(self, scores: Integers, fine: int) -> Integers:
-        lacking = np.clip(self.steps[:, None] - scores, -GRAIN // 2, GRAIN // 2)
-        found: Integers = np.sign(lacking) * (np.abs(lacking) * fine // GRAIN)
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,96 +86,166 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Cuts:
+    """Where the features of a block are cut: a bin has the sign −1 below, and 1 from there on.
+
+    A sign is 2·above − 1. So the constant, which all rows are above, stands after the block for the −1 of all.
+    """
+
+    lines: Integers
+    places: Bins
+
+    @classmethod
+    def draw(cls, block: Integers, chances: Floats, allowance: Allowance) -> Cuts:
+        """At random; the constant below its only bin."""
+        drawn = (allowance.below(FINE, len(block)) + 0.5) / FINE
+        constant = block == len(chances)
+        places = 1 + (chances[np.where(constant, 0, block)] < drawn[:, None]).sum(axis=1)
+        return cls(np.append(block, len(chances)), np.append(np.where(constant, 0, places), 0).astype(np.uint8))
+
+    @property
+    def signs(self) -> Integers:
+        """Of every bin of every feature of the block."""
+        return np.where(np.arange(BINS) >= self.places[:-1, None], 1, -1)
+
+
+def passed(wide: int) -> int:
+    """How many rows are worked on at once if each has so many numbers."""
+    return max(min(PASS, CELLS // wide), 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Rows:
     """The private rows: the bin of each value (a line for each feature), and what is to be learned of them."""
 
     bins: Bins
     target: Target
+    scores: Floats
+    """What the model says of them so far, a line for each score."""
+
+    @classmethod
+    def of(cls, bins: Bins, target: Target) -> Rows:
+        return cls(bins, target, np.zeros((target.outputs, bins.shape[1])))
 
     @property
     def width(self) -> int:
-        return len(self.bins)
+        """The number of features, without the constant."""
+        return len(self.bins) - 1
 
     @property
     def count(self) -> int:
         return int(self.bins.shape[1])
 
-    def along(self, table: Integers | Floats, feature: int) -> Any:
-        """What a table says of each row; that of the constant says the same of all."""
-        if feature < self.width:
-            return table[self.bins[feature]]
-        return np.broadcast_to(table[0], (self.count, *table[0].shape))
+    def histograms(self) -> Integers:
+        """How many rows are in each bin of each feature."""
+        return np.array([np.bincount(line, minlength=BINS) for line in self.bins[:-1]], dtype=np.int64)
+
+    def above(self, cuts: Cuts, kind: type[np.floating[Any]]) -> Iterator[tuple[slice, Any]]:
+        """Some rows after others, and whether each is above each cut: 1 or 0, all in the same place."""
+        lines, places = cuts.lines, cuts.places[:, None]
+        size = passed(max(len(lines), 2 * self.target.outputs))
+        found = np.empty((len(lines), min(size, self.count)), dtype=kind)
+        for start in range(0, self.count, size):
+            some = slice(start, min(start + size, self.count))
+            yield some, np.greater_equal(self.bins[lines, some], places, out=found[:, : some.stop - start])
+
+    def sums(self, cuts: Cuts, fine: int) -> Floats:
+        """For each feature of the block the sum of residuals above its cut less that below it."""
+        found = np.zeros((len(cuts.lines), self.target.outputs))
+        for some, above in self.above(cuts, np.float64):
+            found += above @ self.target.residuals(self.scores[:, some], some, fine).T
+        sums: Floats = 2 * found[:-1] - found[-1]
+        return sums
+
+    def move(self, cuts: Cuts, moves: Floats) -> None:
+        """Add the moves to the scores of rows above the cuts, and take them from those below."""
+        steps = np.vstack([2 * moves, -moves.sum(axis=0)]).T
+        kind = np.float32 if np.abs(steps).sum() < 2**24 else np.float64  # the faster one is exact up to there
+        steps = steps.astype(kind)
+        for some, above in self.above(cuts, kind):
+            self.scores[:, some] += steps @ above
+
+
+def by_class(bins: Bins, places: Integers, classes: int) -> list[Rows]:
+    """The rows of each class; those whose place is negative have none. Sums are exact, so their order is free."""
+    order = np.argsort(places, kind="stable")
+    ends = np.searchsorted(places[order], np.arange(classes + 1))
+    each = [order[start:end] for start, end in pairwise(ends)]
+    return [Rows.of(bins.take(rows, axis=1), OneClass(own, classes)) for own, rows in enumerate(each)]
 
 
 def binned(exact: Floats, box: Box) -> Bins:
-    """The bin of every value, of equal width within the bounds; each depends on its own value alone."""
-    fine = 2**20
-    found = np.minimum((box.steps(exact, fine) + fine) * BINS // (2 * fine), BINS - 1)
-    return np.ascontiguousarray(found.T.astype(np.uint8))
+    """The bin of every value, of equal width within the bounds; each depends on its own value alone.
+
+    A line for each feature; the last one is that of the constant, the same for all rows.
+    """
+    fine, size = 2**20, passed(box.width)
+    found = np.zeros((box.width + 1, len(exact)), dtype=np.uint8)
+    for start in range(0, len(exact), size):
+        some = slice(start, start + size)
+        found[:-1, some] = np.minimum((box.steps(exact[some], fine) + fine) * BINS // (2 * fine), BINS - 1).T
+    return found
 
 
 def scored(bins: Bins, tables: Integers) -> Integers:
-    """What the tables add up to for each row, the constant's among them."""
-    found = np.tile(tables[-1, 0], (bins.shape[1], 1))
-    for line, table in zip(bins, tables[:-1], strict=True):
+    """What the tables add up to for each row."""
+    found = np.zeros((bins.shape[1], tables.shape[2]), dtype=np.int64)
+    for line, table in zip(bins, tables, strict=True):
         found += table[line]
     return found
 
 
-def boosted(rows: Rows, allowance: Allowance) -> Integers:
+def boosted(parts: Sequence[Rows], allowance: Allowance) -> Integers:
     """What each bin of each feature adds to each score, in steps; the last table is that of the constant.
 
     Theorem  The price. Proof: the shares of all releases add up to 1 at most; cuts and plan come from what was
              released, and residuals from that and the row itself.
     Source   Nori, Caruana, Bu, Shen & Kulkarni 2021, but with one contrast for each cut in place of two leaves.
     """
-    size = _size(rows, allowance)
-    chances, left = _density(rows, size, allowance)
-    plan = Plan.choose(rows.target, rows.width, size, allowance.price.part(left))
-    tables = np.zeros((rows.width + 1, BINS, rows.target.outputs), dtype=np.int64)
-    scores = np.zeros((rows.count, rows.target.outputs), dtype=np.int64)
-    for block in plan.blocks(rows.width, allowance):
-        signs = _signs(block, chances, allowance)
-        share = left * len(block) / plan.visits
-        slopes = _contrasts(rows, block, signs, scores, allowance, share) / (rows.target.curvature * size)
-        moves = np.rint(np.clip(plan.rate * slopes * GRAIN, -MOST_MOVE, MOST_MOVE)).astype(np.int64)
-        steps = signs[:, :, None] * moves[:, None, :]
-        tables[block] += steps
-        for step, feature in zip(steps, block, strict=True):
-            scores += rows.along(step, feature)
+    target, width = parts[0].target, parts[0].width
+    size = _size(parts, allowance)
+    chances, left = _density(parts, size, allowance)
+    plan = Plan.choose(target, width, size, allowance.price.part(left))
+    tables = np.zeros((width + 1, BINS, target.outputs), dtype=np.int64)
+    share = left * plan.together / plan.visits
+    units = contrast_reach(target, plan.together)
+    fine = allowance.price.fineness(units, share)
+    reach = Reach(units.l1 * fine, units.l2_squared * fine**2)
+    with threadpool_limits(1, user_api="blas"):  # products are so small that threads only wait for each other
+        for block in allowance.watched(plan.blocks(width, allowance), plan.visits // plan.together, "visits"):
+            cuts = Cuts.draw(block, chances, allowance)
+            exact = np.sum([rows.sums(cuts, fine) for rows in parts], axis=0).astype(np.int64)
+            slopes = allowance.release(exact, reach, share) / fine / (target.curvature * size)
+            moves = np.rint(np.clip(plan.rate * slopes * GRAIN, -MOST_MOVE, MOST_MOVE))
+            tables[block] += cuts.signs[:, :, None] * moves[:, None, :].astype(np.int64)
+            for rows in parts:
+                rows.move(cuts, moves)
     return tables
 
 
-def _size(rows: Rows, allowance: Allowance) -> float:
+def _size(parts: Sequence[Rows], allowance: Allowance) -> float:
     """The noisy number of rows, and not less than its noise."""
     reach = Reach(Fraction(1), Fraction(1))
-    noisy = counted(np.array([rows.count]), reach, allowance, SIZE)
+    noisy = counted(np.array([sum(rows.count for rows in parts)]), reach, allowance, SIZE)
     return max(float(noisy[0]), 2 * allowance.price.deviation(reach, SIZE), 1.0)
 
 
-def _density(rows: Rows, size: float, allowance: Allowance) -> tuple[Floats, Fraction]:
+def _density(parts: Sequence[Rows], size: float, allowance: Allowance) -> tuple[Floats, Fraction]:
     """How likely each feature is cut up to each bin, and the share of the price that is left.
 
     Cuts are uniform where rows are few. Where they are many they are drawn as the rows lie, by a histogram of each
     feature: a row is in one bin of each, so l1 and l2² are at most their number.
     """
-    reach = Reach(Fraction(rows.width), Fraction(rows.width))
+    width = parts[0].width
+    reach = Reach(Fraction(width), Fraction(width))
     wide = allowance.price.deviation(reach, DENSITY)
-    density, left = np.ones((rows.width, BINS)), WHOLE - SIZE
+    density, left = np.ones((width, BINS)), WHOLE - SIZE
     if wide * BINS <= 2 * size:
-        exact = np.array([np.bincount(line, minlength=BINS) for line in rows.bins], dtype=np.int64)
+        exact = np.sum([rows.histograms() for rows in parts], axis=0)
         noisy = counted(exact, reach, allowance, DENSITY)
-        density, left = projected(noisy, np.full(rows.width, size)) + wide, left - DENSITY
+        density, left = projected(noisy, np.full(width, size)) + wide, left - DENSITY
     grown = np.cumsum(density[:, 1:] + density[:, :-1], axis=1)
     return grown / grown[:, -1:], left
-
-
-def _signs(block: Integers, chances: Floats, allowance: Allowance) -> Integers:
-    """For each feature of the block −1 in the bins below a random cut and 1 above it; 1 everywhere for the constant."""
-    drawn = (allowance.below(FINE, len(block)) + 0.5) / FINE
-    constant = block == len(chances)
-    cuts = 1 + (chances[np.where(constant, 0, block)] < drawn[:, None]).sum(axis=1)
-    return np.where((np.arange(BINS) >= cuts[:, None]) | constant[:, None], 1, -1).astype(np.int64)
 
 
 def contrast_reach(target: Target, features: int) -> Reach:
@@ -280,20 +254,3 @@ def contrast_reach(target: Target, features: int) -> Reach:
     Theorem  `features` times that of its residuals. Proof: a sign does not change a norm; sums stand side by side.
     """
     return Reach(target.reach.l1 * features, target.reach.l2_squared * features)
-
-
-def _contrasts(
-    rows: Rows, block: Integers, signs: Integers, scores: Integers, allowance: Allowance, share: Fraction
-) -> Floats:
-    """For each feature of the block the noisy sum of residuals above its cut less that below it.
-
-    Integers below 2²⁰ of fewer than 2³² rows stay below 2⁵³, where float64 adds exactly, in any order.
-    """
-    units = contrast_reach(rows.target, len(block))
-    fine = allowance.price.fineness(units, share)
-    residuals = rows.target.residuals(scores, fine).astype(np.float64)
-    each = zip(signs.astype(np.float64), block, strict=True)
-    lines = [rows.along(sign, feature) @ residuals for sign, feature in each]
-    exact = np.array(lines, dtype=np.float64).reshape(len(block), rows.target.outputs).astype(np.int64)
-    noisy = allowance.release(exact, Reach(units.l1 * fine, units.l2_squared * fine**2), share)
-    return noisy.astype(np.float64) / fine
