@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from discreet.curator.owner import raising
 from discreet.curator.owner.raising import grant_more
 from discreet.curator.state import ledger_path, open_ledger, raise_budget, recorded_grant
 from discreet.errors import Refused
-from discreet.ledger import LedgerError, verify
+from discreet.ledger import Grant, LedgerError, verify
 from discreet.policy import Policy, parse, read
 from tests.curator.worlds import hospital
 
@@ -233,6 +234,35 @@ def test_two_owners_at_once_end_with_the_larger(policy: Policy) -> None:
         grant_more(policy, 5, "the second, who saw the old budget")
     assert refused.value.code == "not-a-raise"
     assert parse(policy.path.read_bytes(), policy.path).budget.epsilon == 6
+
+
+def test_who_is_overtaken_does_not_undo_the_other(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go, failures = threading.Event(), threading.Event(), list[Refused]()
+
+    def late(raised: Policy, reason: str) -> Grant:
+        if raised.budget.epsilon == 5:
+            begun.set()
+            go.wait(30)
+        return raise_budget(raised, reason)
+
+    def grant(epsilon: float) -> None:
+        try:
+            grant_more(policy, epsilon, "")
+        except Refused as refused:
+            failures.append(refused)
+
+    monkeypatch.setattr(raising, "raise_budget", late)
+    owners = [threading.Thread(target=grant, args=(epsilon,)) for epsilon in (5, 10)]
+    owners[0].start()
+    assert begun.wait(30)
+    owners[1].start()
+    owners[1].join(0.5)  # it ends only if nothing keeps it from overtaking
+    go.set()
+    for owner in owners:
+        owner.join(30)
+    assert not failures
+    assert read(policy.path).budget.epsilon == 10
+    assert recorded_grant(policy).epsilon == 10
 
 
 def test_a_mark_at_the_beginning_stays(policy: Policy) -> None:

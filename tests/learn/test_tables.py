@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +21,17 @@ from discreet.curator.door import Curator
 from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
 from discreet.lab.hospital import build
-from discreet.learn import CategoricalNB, GaussianNB, KMeans, LinearRegression, MinMaxScaler, StandardScaler
+from discreet.learn import (
+    AdditiveRegressor,
+    CategoricalNB,
+    GaussianNB,
+    KMeans,
+    LinearRegression,
+    LogisticRegression,
+    MinMaxScaler,
+    PrivateSearchCV,
+    StandardScaler,
+)
 from tests.learn.helpers import recorder
 from tests.sql.worlds import ledger_of, opened, policy_of
 
@@ -203,10 +215,14 @@ def test_empty_tables_are_learned_from_like_others() -> None:
         assert len(found.entries()) == 4
 
 
-def test_what_costs_nothing_is_free() -> None:
-    with curator() as found:
+def test_what_costs_nothing_is_free_and_reads_nothing() -> None:
+    with curator(wrap=_Closed) as found:
         assert found.fit(MinMaxScaler(), "SELECT age FROM people").data_max_.tolist() == [100]
         assert found.budget().spent.epsilon == 0
+
+
+def searched() -> PrivateSearchCV:
+    return PrivateSearchCV(LinearRegression(bounds=(0, 100), y_bounds=(0, 1)), {"fit_intercept": [True]})
 
 
 REFUSALS: list[tuple[Callable[[], Any], Any, dict[str, Any], str]] = [
@@ -226,7 +242,11 @@ REFUSALS: list[tuple[Callable[[], Any], Any, dict[str, Any], str]] = [
     (lambda: KMeans(2), "SELECT free FROM people", {}, "undeclared-bounds"),
     (lambda: KMeans(2), "SELECT sex FROM people", {}, "not-a-number"),
     (lambda: KMeans(2, bounds=(0, 1)), "SELECT day FROM visits", {}, "not-a-number"),
+    (lambda: LinearRegression(y_bounds=(0, 1)), "SELECT age, sex FROM people", {"target": "sex"}, "not-a-number"),
+    (lambda: AdditiveRegressor(y_bounds=(0, 1)), "SELECT cost, day FROM visits", {"target": "day"}, "not-a-number"),
+    (lambda: searched(), "SELECT age, sex FROM people", {"target": "sex"}, "not-a-number"),
     (lambda: KMeans(2), "SELECT 7 AS x FROM people", {}, "undeclared-bounds"),
+    (lambda: KMeans(2, bounds=(0, 5e-324)), "SELECT age FROM people", {}, "fit-invalid"),
     (lambda: GaussianNB(), "SELECT age, sex FROM people", {}, "target-missing"),
     (lambda: GaussianNB(), "SELECT age, sex FROM people", {"target": "color"}, "unknown-column"),
     (lambda: GaussianNB(), "SELECT age, sex FROM people", {"target": 3}, "unknown-column"),
@@ -296,6 +316,26 @@ def test_the_charge_comes_before_the_rows_and_failures_tell_nothing() -> None:
         assert events == ["read after 1 charges"]
         assert [entry.loss for entry in found.entries()] == [Pure(1)]
         assert not hasattr(model, "loss_")
+
+
+@pytest.mark.parametrize(("head", "price"), [(PURE, {"epsilon": 0.5}), (BOTH, {"rho": 0.125})])
+def test_the_limit_on_prices_is_for_all_rows_of_a_unit(head: str, price: dict[str, Any]) -> None:
+    policy = replace(policy_of(POLICY, head=head), max_price=Fraction(1, 2))
+    engine = Memory(policy, tables(3))
+    with ledger_of(policy) as ledger, Curator(policy, ledger, engine=engine) as found:
+        with pytest.raises(Refused, match="price-too-high"):
+            found.fit(KMeans(2), "SELECT cost FROM visits", max_rows=2, **price)
+        assert not found.entries()
+        found.fit(KMeans(2), "SELECT cost FROM visits", **price)
+    engine.close()
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5])
+def test_no_warning_tells_of_a_row(value: float) -> None:
+    """A row of zeros has a gradient without length; dividing by that overflowed, and NumPy said so."""
+    rows = np.array([[value], [0.25]])
+    with np.errstate(all="raise"):
+        LogisticRegression(bounds=(-1, 1), classes=[0, 1], fit_intercept=False, epsilon=1).fit(rows, [0, 1])
 
 
 def test_an_exhausted_budget_reads_nothing() -> None:

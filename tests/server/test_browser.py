@@ -143,6 +143,17 @@ def test_a_link_signs_in_and_leaves_no_token_behind(browser: Browser, running: R
         assert "discreet_" not in page.url
 
 
+def test_somebody_else_s_link_does_not_change_who_is_signed_in(browser: Browser, running: Running) -> None:
+    with tab(browser, running) as page:
+        sign_in(page, running, "epidemiology")
+        page.goto(f"/sign-in#{running.tokens['finance']}")
+        expect(page.get_by_text("You are signed in already")).to_be_visible()
+        expect(page.get_by_label("Your token")).to_have_value(running.tokens["finance"])
+        assert "discreet_" not in page.url
+        page.goto("/")
+        expect(page.get_by_text("You are epidemiology")).to_be_visible()
+
+
 def test_an_analyst_opens_no_page_of_the_owner(browser: Browser, running: Running) -> None:
     with tab(browser, running, expected=(403,)) as page:
         sign_in(page, running, "epidemiology")

@@ -131,7 +131,7 @@ def test_the_second_gets_the_answer_of_the_first_however_close_they_are(ends_fir
     curator, desk = Racing(), Desk(Queue(1))
     if ends_first:
         curator.go.set()
-    asked = Asked(curator, Call(sql="q", key=Key("name", "request")), "line", 0.0)  # type: ignore[arg-type]
+    asked = Asked(curator, Call(sql="q", key=Key("name", "request")), "line")  # type: ignore[arg-type]
 
     async def both() -> tuple[Any, Any]:
         return await asyncio.gather(desk.ask(asked), desk.ask(asked))

@@ -87,6 +87,12 @@ def test_others_sign_nobody_in(hospital: Site, origin: str) -> None:
     assert "set-cookie" not in found.headers
 
 
+def test_a_link_signs_nobody_out_of_a_session(hospital: Site) -> None:
+    for visitor, way in ((hospital.visitor(), "enter"), (hospital.visitor(ANALYST), "wait")):
+        (form,) = [given for tag, given in Seen.of(visitor.get("/sign-in").text).tags if "data-sign-in" in given]
+        assert form["data-sign-in"] == way
+
+
 @pytest.mark.parametrize("body", [b"\xff\xfe=1", b"&".join([b"a=1"] * 60), b"proof=%00%ff", b"{}"])
 def test_what_is_no_form_is_refused(hospital: Site, body: bytes) -> None:
     visitor = hospital.visitor(ANALYST)

@@ -1,15 +1,12 @@
-"""Fair turns, exact positions, cancelling, limits, the grid of times."""
+"""Fair turns, exact positions, cancelling, limits."""
 
 from __future__ import annotations
 
 import itertools
-import math
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
@@ -192,70 +189,3 @@ def test_closing_ends_everything() -> None:
         with pytest.raises(Refused, match="busy"):
             room.ask("a")
         assert not any(worker.is_alive() for worker in room.queue._workers)
-
-
-class Clock:
-    """Time that passes only when somebody works or sleeps."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        if seconds < 0:
-            raise ValueError("sleep length must be non-negative")
-        self.now += seconds
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(module, "time", made)
-    return made
-
-
-@pytest.mark.parametrize("pad", [0.1, 0.25, 1.0, 0.003])
-@pytest.mark.parametrize("fails", [False, True])
-def test_ends_lie_on_the_grid(clock: Clock, pad: float, fails: bool) -> None:
-    for took in (0.0001, 0.05, 0.1, 0.1000001, 0.3, 0.7, 2.999, 3.0):
-
-        def work(took: float = took) -> None:
-            clock.now += took
-            if fails:
-                raise ValueError
-
-        clock.now = 0.0
-        job = Job("a", work, pad)
-        job.run()
-        steps = clock.now / pad
-        assert steps == pytest.approx(round(steps), abs=1e-6)
-        assert took <= clock.now + 1e-9
-        assert clock.now < took + pad + 1e-9
-        assert job.result.done()
-
-
-def test_no_length_of_time_kills_a_worker(clock: Clock) -> None:
-    """Where the division rounds down, the rest to sleep is a hair less than nothing."""
-
-    def lasting(took: float) -> Callable[[], Any]:
-        return lambda: clock.sleep(took)
-
-    for steps in range(1, 200):
-        for pad in (0.001, 0.007, 0.1):
-            clock.now = 0.0
-            Job("a", lasting(math.nextafter(steps * pad, math.inf)), pad).run()
-
-
-def test_without_a_grid_nobody_waits(clock: Clock) -> None:
-    Job("a", lambda: None).run()
-    assert clock.now == 0.0
-
-
-def test_the_grid_holds_in_real_time() -> None:
-    queue = Queue(1)
-    began = time.monotonic()
-    queue.submit("a", lambda: None, pad=0.2).result.result(SOON)
-    assert time.monotonic() - began >= 0.2
-    queue.close()

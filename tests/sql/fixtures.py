@@ -923,6 +923,8 @@ ALIKE: Final = (
     Fixture("functions", "%", "SELECT COUNT(MOD(n, 0)) FROM beds", [(0,)], rows=(1,), reach=(SINGLE,)),
     Fixture("functions", "CASE", "SELECT COUNT_IF(IF(b, n, 0) = 3) FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
     Fixture("functions", "CASE", "SELECT COUNT_IF(CASE n WHEN 3 THEN b END) FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
+    Fixture("functions", "NOT", "SELECT COUNT_IF(w NOT LIKE 'a%') FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
+    Fixture("functions", "NOT", "SELECT COUNT_IF(CASE WHEN w NOT LIKE 'a%' THEN 'x' ELSE 'y' END NOT ILIKE 'X') FROM beds", [(2,)], rows=(1,), reach=(SINGLE,)),
     Fixture("functions", "CAST DATE", "SELECT COUNT(TRY_CAST(w AS DATE)) FROM beds", [(0,)], rows=(1,), reach=(SINGLE,)),
     Fixture("functions", "EXTRACT dow", "SELECT COUNT_IF(DAYOFWEEK(d) = 4) FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
     Fixture("functions", "EXTRACT month", "SELECT COUNT_IF(MONTH(d) = 2) FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),

@@ -1,6 +1,6 @@
-"""The SQLAlchemy dialect: `create_engine("discreet://token@host:8000/hospital?epsilon=0.1")`.
+"""The SQLAlchemy dialect: `create_engine("discreet://:token@host:8000/hospital?epsilon=0.1")`.
 
-The token may also be the password, `discreet://:token@host`: SQLAlchemy then leaves it out where it shows an address.
+The token stands where passwords do: SQLAlchemy leaves it out where it shows an address. As a name it would be shown.
 Nothing is asked on its own account: no version, no transaction, no ping. What is reflected is what the policy tells.
 """
 
@@ -32,7 +32,7 @@ from discreet.quoting import literal
 ALWAYS_HTTP: Final = "discreet+http"
 AUTOCOMMIT: Final = "AUTOCOMMIT"
 """A question is charged, for good, when it is asked."""
-ADDRESS: Final = "write discreet://token@host:port/dataset?epsilon=0.1"
+ADDRESS: Final = "write discreet://:token@host:port/dataset?epsilon=0.1"
 TYPES: Final[dict[str, Callable[[], types.TypeEngine[Any]]]] = {
     "integer": types.BIGINT,
     "number": types.DOUBLE,

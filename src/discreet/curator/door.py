@@ -25,6 +25,7 @@ from discreet.curator.facts import Facts
 from discreet.curator.foretold import averages, errors, explained, words
 from discreet.curator.ibis_tables import is_expression, text_of
 from discreet.curator.kept import Drawn
+from discreet.curator.pacing import on_grid
 from discreet.curator.price import Price, buy
 from discreet.curator.public import PublicTables
 from discreet.curator.question import Loss, Question, covers, priced
@@ -57,6 +58,7 @@ class Curator(Asks):
         ledger: Ledger,
         *,
         time_limit: float | None = None,
+        pad: float = 0.0,
         progress: Progress | None = None,
         engine: Engine | None = None,
         door: Door = OPEN,
@@ -64,6 +66,7 @@ class Curator(Asks):
         self.policy = policy
         self._ledger = ledger
         self._time_limit = time_limit
+        self._pad = pad
         self._progress = progress
         self._door = door
         self._lock = threading.Lock()
@@ -135,10 +138,13 @@ class Curator(Asks):
         raise QueryFailed(f"charge {number} has no answer; what it cost stays spent", UNANSWERED)
 
     def _charged_draw(self, asked: Question, charge: Charge, engine: Engine, analyst: str | None) -> Drawn:
-        """Charge, run, blur. Whatever goes wrong once data was touched is told in one fixed text."""
+        """Charge, run, blur. Whatever goes wrong once data was touched is told in one fixed text.
+
+        The pause of `on_grid` comes before the answer is kept: that it is kept can be seen from outside.
+        """
         try:
             with charge as bits:
-                with suppress(Exception):
+                with suppress(Exception), on_grid(self._pad):
                     return draw(asked.plan, asked.offer.bought, engine, bits, self._door, self._time_limit)
                 raise QueryFailed
         except BudgetExhausted as refused:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from discreet.exact import interval
 from discreet.mechanisms.arrays import Integers
 
 Floats = NDArray[np.float64]
+NARROWEST: Final = float(np.finfo(np.float64).tiny)
+"""Half-widths below may be rounded to zero, and what is divided by that is no number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +47,10 @@ class Box:
         sides = low * (length // len(low)), high * (length // len(high))
         pairs = [interval(pair, f"{name}[{place}]") for place, pair in enumerate(zip(*sides, strict=True))]
         ends = np.array([[float(end) for end in pair] for pair in pairs], dtype=np.float64).reshape(length, 2)
-        return cls(ends[:, 0], ends[:, 1])
+        found = cls(ends[:, 0], ends[:, 1])
+        if (found.half < NARROWEST).any():
+            raise ValueError(f"{name} must lie farther apart for float64: use another unit")
+        return found
 
     @property
     def width(self) -> int:

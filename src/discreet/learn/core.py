@@ -111,7 +111,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def _learned(self, exact: Array, labels: Array | None, price: Price, bits: Bits) -> Self:
         self.n_features_in_ = exact.shape[1]  # scikit-learn sets it for arrays and frames, not for all that becomes one
         watch = shown if flag(self.verbose, "verbose") else None
-        self._learn(exact, labels, self._facts(self.n_features_in_), Allowance(price, bits, watch))
+        with np.errstate(all="ignore"):  # which row over- or underflowed is private, and so is whether one did
+            self._learn(exact, labels, self._facts(self.n_features_in_), Allowance(price, bits, watch))
         self.loss_ = price.loss
         return self
 

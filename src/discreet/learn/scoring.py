@@ -115,7 +115,7 @@ def private_score(
     facts = facts_for(estimator, name, y_bounds)
     sure = probability(confidence, "confidence")
     price = Price.read(epsilon=epsilon, delta=delta, rho=rho)
-    with charged(ledger, price.loss, "private_score") as bits:
+    with charged(ledger, price.loss, "private_score") as bits, np.errstate(all="ignore"):
         check_consistent_length(X, y)
         kind = np.float64 if isinstance(facts, Box) else None
         truth = check_array(column_or_1d(y), ensure_2d=False, dtype=kind, ensure_min_samples=0)

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 
+from discreet.accounting import Pure
 from discreet.curator.draw import Engine
 from discreet.curator.price import Price
 from discreet.curator.public import PublicTables
@@ -84,13 +85,15 @@ def fit(
     node = _bounded(private_rows(tables.policy, sql, public=PublicTables(lambda: tables.engine(version))), max_rows)
     columns = _Columns.of(node.fields, target)
     model = _declared(tables.policy, estimator, columns, epsilon=epsilon, rho=rho)
-    loss = _loss(model, columns, node)
+    loss = _loss(tables.policy, model, columns, node)
     engine = tables.engine(version)
     why = f"{type(model).__name__}.fit: {sql}"
     with tables.ledger.charge(loss, why=why, analyst=analyst, data=version) as bits:
         names = [field.name for field in columns.features]
         with suppress(Exception):  # what goes wrong once data was touched may be private
-            exact, labels = _rows(engine.rows(_lowered(node, columns), tables.seconds), columns, model)
+            # what is free learns nothing from rows, so nobody can read them for nothing
+            rows = [] if _is_free(loss) else engine.rows(_lowered(node, columns), tables.seconds)
+            exact, labels = _rows(rows, columns, model)
             model.learn_from(exact, labels, names, bits)
             return _given(estimator, model, loss)
         raise QueryFailed
@@ -107,11 +110,19 @@ def _bounded(node: Node, max_rows: object) -> Node:
     return node
 
 
-def _loss(model: Estimator, columns: _Columns, node: Node) -> Loss:
+def _loss(policy: Policy, model: Estimator, columns: _Columns, node: Node) -> Loss:
+    """What all rows of one unit cost together: that is what the policy's limit on prices is about."""
     try:
-        return model.loss_for(len(columns.features)).group(node.rows or 1)
+        loss = model.loss_for(len(columns.features)).group(node.rows or 1)
     except (TypeError, ValueError) as wrong:
         raise Refused("fit-invalid", str(wrong), "change the estimator's arguments") from None
+    if not _is_free(loss):
+        Price.read(policy, **({"epsilon": loss.epsilon} if isinstance(loss, Pure) else {"rho": loss.rho}))
+    return loss
+
+
+def _is_free(loss: Loss) -> bool:
+    return loss == type(loss)(0)
 
 
 def _declared(policy: Policy, estimator: Any, columns: _Columns, *, epsilon: Any, rho: Any) -> Estimator:
@@ -146,7 +157,8 @@ def _check_target(model: Estimator, columns: _Columns) -> None:
         raise Refused("target-unused", "the estimator predicts nothing", "leave target out")
     if not columns.features:
         raise Refused("not-rows", "there are no features", "select the columns to learn from")
-    other = [field.name for field in columns.features if field.expr.domain.kind not in NUMERIC]
+    numbers = columns.read if is_regressor(model) else columns.features
+    other = [field.name for field in numbers if field.expr.domain.kind not in NUMERIC]
     if other and not _categorical(model):
         raise Refused(
             "not-a-number", f"the estimator takes numbers, and {other[0]} holds none", "leave it out, or compute one"

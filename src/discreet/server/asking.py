@@ -39,7 +39,6 @@ class Asked:
     call: Call
     line: str
     """Whose line it waits in."""
-    pad: float
 
     @classmethod
     def of(cls, dataset: Dataset, caller: Caller, question: Question, key: str | None = None) -> Asked:
@@ -56,8 +55,7 @@ class Asked:
             key=named,
         )
         curator = dataset.dummy if question.dummy else dataset.curator
-        line = f"{dataset.name}/{caller.token}"
-        return cls(curator, call, line, curator.policy.serving.pad_ms / 1000)
+        return cls(curator, call, f"{dataset.name}/{caller.token}")
 
 
 class Desk:
@@ -107,7 +105,7 @@ class Desk:
         return job
 
     def _submit(self, asked: Asked) -> Job:
-        return self.queue.submit(asked.line, partial(asked.curator.answer, asked.call), pad=asked.pad)
+        return self.queue.submit(asked.line, partial(asked.curator.answer, asked.call))
 
     @staticmethod
     async def wait(job: Job, seconds: float) -> bool:

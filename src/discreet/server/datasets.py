@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from discreet.curator.door import Curator
 from discreet.curator.state import open_ledger
@@ -14,7 +16,10 @@ from discreet.engines.copy import Progress
 from discreet.errors import Refused
 from discreet.ledger import LedgerError
 from discreet.policy import Policy, PolicyError, read
+from discreet.printing import printable
 from discreet.server.tokens import Role, Token, Tokens
+
+log: Final = logging.getLogger("discreet.server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class Dataset:
     def __init__(self, policy: Policy, tokens: Tokens | None = None, progress: Progress | None = None) -> None:
         self.tokens = tokens or Tokens.of(policy)
         self._lock = threading.Lock()
-        self._written = _written(policy.path)
+        self._written = self._complained = _written(policy.path)
         self._curator = _curator(policy, progress)
         self._dummy: Curator | None = None
 
@@ -57,16 +62,24 @@ class Dataset:
             self._look()
 
     def _look(self) -> None:
-        """Open the policy anew if its file changed. One that cannot be used is left alone: the old one holds."""
+        """Open the policy anew if its file changed. One that cannot be used is left alone: the old one holds.
+
+        Its owner may believe that somebody is shut out now, so the log says that nobody is.
+        """
         written = _written(self._curator.policy.path)
         if written in (None, self._written):
             return
         try:
             found = read(self._curator.policy.path)
             if name_of(found) != self.name or found.state != self._curator.policy.state:
-                return
+                raise LedgerError("its name or its state folder is another one now", "start the server again")
             self._curator = _curator(found, None)  # the old one is not closed: it may be answering
-        except (PolicyError, LedgerError):
+        except (PolicyError, LedgerError) as wrong:
+            if self._complained != written:
+                log.warning(
+                    "%s cannot be used, and the policy before still holds: %s", self.name, printable(str(wrong))
+                )
+            self._complained = written
             return
         self._written, self._dummy = written, None
 
@@ -142,7 +155,8 @@ def name_of(policy: Policy) -> str:
 
 
 def _curator(policy: Policy, progress: Progress | None) -> Curator:
-    return Curator(policy, open_ledger(policy), time_limit=policy.serving.time_limit, progress=progress)
+    limit, pad = policy.serving.time_limit, policy.serving.pad_ms / 1000
+    return Curator(policy, open_ledger(policy), time_limit=limit, pad=pad, progress=progress)
 
 
 def _written(path: Path) -> tuple[int, int] | None:

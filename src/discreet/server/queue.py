@@ -39,8 +39,6 @@ class Job:
 
     caller: str
     work: Callable[[], Any]
-    pad: float = 0.0
-    """Seconds: what became of it is told at multiples of this after it began."""
     id: str = field(default_factory=lambda: SYSTEM.bytes(16).hex())
     state: State = State.QUEUED
     stop: Stop = field(default_factory=Stop)
@@ -48,16 +46,12 @@ class Job:
     ended: float = math.inf
 
     def run(self) -> None:
-        began = time.monotonic()
         value, failure = None, None
         try:
             with self.stop:
                 value = self.work()
         except BaseException as error:  # whoever waits is told; a worker lives on
             failure = error
-        if self.pad:
-            passed = time.monotonic() - began
-            time.sleep(max(0.0, math.ceil(passed / self.pad) * self.pad - passed))
         self.end(value, failure)
 
     def end(self, value: Any = None, failure: BaseException | None = None) -> None:
@@ -87,9 +81,9 @@ class Queue:
         for worker in self._workers:
             worker.start()
 
-    def submit(self, caller: str, work: Callable[[], Any], *, pad: float = 0.0) -> Job:
+    def submit(self, caller: str, work: Callable[[], Any]) -> Job:
         """Let a question wait for its turn."""
-        job = Job(caller, work, pad)
+        job = Job(caller, work)
         with self._changed:
             self._forget()
             line = self._lines.get(caller, ())

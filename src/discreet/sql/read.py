@@ -78,7 +78,7 @@ def _parsed(tokens: list[Token], text: str, language: str) -> exp.Query:
 
 def _positive(tree: exp.Query) -> exp.Query:
     """NOT LIKE as NOT (… LIKE …): sqlglot writes it as a mark on LIKE, which is easily overlooked."""
-    for node in list(tree.find_all(exp.Like, exp.ILike)):
+    for node in reversed(list(tree.find_all(exp.Like, exp.ILike))):  # the inner ones first: outer ones are copied
         if node.args.get("negate"):
             node.set("negate", None)
             node.replace(exp.Not(this=exp.Paren(this=node.copy())))

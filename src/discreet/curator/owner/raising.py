@@ -8,12 +8,14 @@ import tempfile
 from codecs import BOM_UTF8
 from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
 from discreet.curator.state import raise_budget
 from discreet.errors import Refused
 from discreet.exact import epsilon as price
+from discreet.files import locked
 from discreet.ledger import Grant
 from discreet.policy import Policy, PolicyError, parse
 
@@ -30,9 +32,17 @@ def grant_more(policy: Policy, epsilon: float, reason: str) -> Grant:
         raise Refused("price-invalid", str(wrong), "write a number such as 5") from None
     if wanted <= policy.budget.epsilon:
         raise Refused("not-a-raise", f"the budget is {float(policy.budget.epsilon):g} already", "write a larger one")
+    try:
+        with locked(policy.state / "raise.lock"):  # who fails puts the file back: it must be nobody else's by then
+            return _granted(policy, wanted, reason)
+    except OSError as wrong:
+        raise Refused("policy", f"the budget cannot be raised here: {wrong.strerror}", BY_HAND) from None
+
+
+def _granted(policy: Policy, wanted: Fraction, reason: str) -> Grant:
     before = policy.path.read_bytes()
     encoding = "utf-8-sig" if before.startswith(BOM_UTF8) else "utf-8"
-    changed = _changed(before.decode(encoding), epsilon).encode(encoding)
+    changed = _changed(before.decode(encoding), float(wanted)).encode(encoding)
     try:
         raised = parse(changed, policy.path)
     except PolicyError:
@@ -55,7 +65,7 @@ def _changed(text: str, epsilon: float) -> str:
     number = _EPSILON.search(text, section.start(1), section.end(1)) if section else None
     if number is None:
         raise Refused("policy", "the budget is not written in a form that can be changed here", BY_HAND)
-    return f"{text[: number.start(2)]}{float(epsilon)!r}{text[number.end(2) :]}"
+    return f"{text[: number.start(2)]}{epsilon!r}{text[number.end(2) :]}"
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -88,8 +88,9 @@ def _datasets(here: Guest) -> list[Shown]:
 
 
 @router.get("/sign-in")
-async def sign_in_page(back: str = "/") -> Response:
-    return _sign_in(_inside(back))
+async def sign_in_page(request: Request, back: str = "/") -> Response:
+    """A link with a token signs in at once, but nobody out of a session: the link may be somebody else's."""
+    return _sign_in(_inside(back), known=sessions(request).of(request) is not None)
 
 
 @router.post("/sign-in")
@@ -122,9 +123,9 @@ async def static(digest: str, name: str) -> Response:
     return Response(static_file(name), media_type=STATIC[name], headers=headers)
 
 
-def _sign_in(back: str, problem: object = None, status: int = 200) -> Response:
-    context = {"here": "", "dataset": None, "caller": None, "signed_in": False, "back": back, "problem": problem}
-    return page("sign-in.html", context, status)
+def _sign_in(back: str, problem: object = None, status: int = 200, *, known: bool = False) -> Response:
+    nobody = {"here": "", "dataset": None, "caller": None, "signed_in": False}
+    return page("sign-in.html", {**nobody, "back": back, "problem": problem, "known": known}, status)
 
 
 def _inside(back: str) -> str:

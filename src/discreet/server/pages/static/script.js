@@ -77,13 +77,14 @@ if (form) {
   });
 }
 
-// A link that ends in #discreet_… signs in: what stands behind # is not sent with the address.
+// A link that ends in #discreet_… signs in: what stands behind # is not sent with the address. Whoever is signed in
+// already is asked: somebody else's link must not make them ask in somebody else's name.
 const entrance = document.querySelector("form[data-sign-in]");
 const enter = () => {
   if (!entrance || !location.hash.startsWith("#discreet_")) return;
   entrance.elements.token.value = location.hash.slice(1);
   history.replaceState(null, "", location.pathname + location.search);
-  entrance.submit();
+  if (entrance.dataset.signIn === "enter") entrance.submit();
 };
 enter();
 addEventListener("hashchange", enter);
