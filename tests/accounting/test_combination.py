@@ -330,3 +330,13 @@ def test_tails_on_the_grid_are_the_exact_ones_and_no_smaller(noise: Noise) -> No
         assert float(noise.tail(math.floor(point) + 1)[0]) <= above <= most * (1 + 1e-6) + 1e-6 * loose
     falling = combination._above(noise, np.sort(points))
     assert np.all(falling[1:] <= falling[:-1] * (1 + 1e-12))
+
+
+@pytest.mark.parametrize("apart", [2**-52, 1e-14, 1e-11, 1e-7, 9e-5])
+@pytest.mark.parametrize("miss", [0.25, 0.025, 1e-6])
+def test_scales_that_are_nearly_the_same_lose_no_digits(apart: float, miss: float) -> None:
+    """Both orders, between the widths of the smaller and of the larger scale twice."""
+    for scales in ((1.0, 1 + apart), (1 + apart, 1.0)):
+        found = combination._two_laplaces(*scales, miss)
+        least = combination._two_laplaces(1.0, 1.0, miss)
+        assert least <= found <= least * (1 + apart) * (1 + 1e-9)

@@ -33,6 +33,7 @@ from discreet.accounting import Concentrated, Pure, rho_for
 from discreet.accounting.conversion import rho_of_pure
 from discreet.curator.door import Curator, _portion
 from discreet.curator.draw import Door, blur
+from discreet.curator.public import PublicTables
 from discreet.curator.state import LEDGER, open_ledger, refresh
 from discreet.engines.copy import private_copy
 from discreet.engines.memory import Memory
@@ -852,6 +853,38 @@ def test_public_tables_are_free_and_exact(pure: Curator) -> None:
     assert (answer.receipt, answer.cached, answer.intervals) == ("", False, [{}, {}])
     assert pure.query("SELECT SUM(beds) AS b FROM wards", epsilon=5).rows == [(30,)]
     assert pure.entries() == []
+
+
+def test_what_planning_looks_up_is_what_the_public_table_holds(policy: Policy) -> None:
+    rows: list[dict[str, Any]] = [{"ward": "A", "beds": 10}, {"ward": "A", "beds": 20}, {"ward": None, "beds": 30}]
+    engine = Memory(policy, {"wards": rows})
+    public = PublicTables(lambda: engine)
+    assert public.schema("wards") == engine.schema("wards") != {}
+    assert set(public.keys("wards", "ward", "VARCHAR")) == {None, "A"}
+    assert public.keys("wards", "beds", "BIGINT") == (10, 20, 30)
+    assert public.unique("wards", ("ward", "beds")) is True
+    assert public.unique("wards", ("ward",)) is False
+    engine.close()
+
+
+def test_only_public_tables_tell_what_their_source_holds(pure: Curator) -> None:
+    assert set(pure.stored("wards")) >= {"ward", "beds"}
+    for name in ("patients", "visits", "nowhere"):
+        with pytest.raises(discreet.Refused, match="unknown-table"):
+            pure.stored(name)
+
+
+def test_a_preview_of_a_part_tells_what_it_would_add(pure: Curator) -> None:
+    pure.prepare()
+    part = pure.table("patients").partition("sex")["F"]
+    assert part.preview.count(epsilon=0.5).notes[0].startswith("charged now: ε 0.5,")
+    part.count(epsilon=0.5)
+    for ahead in (part.preview.count(epsilon=0.5), pure.preview(COUNT, epsilon=0.5)):
+        assert not any(note.startswith("charged now") for note in ahead.notes)
+
+
+def test_a_curator_says_what_it_is_about_and_how_to_ask(pure: Curator) -> None:
+    assert repr(pure).startswith("<curator of hospital: patients, visits, payments, wards; ask with query(")
 
 
 def test_empty_tables_answer_like_any_other(policy: Policy) -> None:

@@ -10,7 +10,9 @@ import pytest
 
 from discreet.accounting.losses import Reach
 from discreet.curator.draw import Door, blur, choose, counted, draw, select
+from discreet.curator.kept import Drawn
 from discreet.curator.price import Bought, Choices, Price, buy
+from discreet.curator.released import numbers, table_of
 from discreet.mechanisms import Exponential, KeySelection, Laplace
 from discreet.noise import SYSTEM, Bits
 from discreet.sql.vectors import Chosen
@@ -142,3 +144,23 @@ def test_nothing_leaves_without_noise_that_was_bought_for_it() -> None:
     for bought in ([], [Bought(())]):
         with pytest.raises(ValueError, match="zip"):
             draw(found, bought, Answers([("a", 1)]), SYSTEM, Door(), None)
+
+
+def test_each_group_gets_its_own_numbers_of_a_measure_however_many_there_are() -> None:
+    (release,) = planned(BOTH, "SELECT g, COUNT(*) AS n, APPROX_TOP_K(g, 2) AS top FROM t GROUP BY g").releases
+    for aggregate in release.aggregates:
+        (measure,) = aggregate.measures
+        columns = {measure: list(range(3 * measure.length))}
+        shares = [numbers(aggregate, columns, place)[0] for place in range(3)]
+        assert [len(share) for share in shares] == [measure.length] * 3
+        assert [number for share in shares for number in share] == columns[measure]
+    assert {aggregate.measures[0].length > 1 for aggregate in release.aggregates} == {False, True}
+
+
+def test_noisy_numbers_that_belong_to_no_measure_are_no_table() -> None:
+    (release,) = planned(BOTH, "SELECT g, COUNT(*) AS n FROM t GROUP BY g").releases
+    cells = len(list(release.cells(None)))
+    assert len(table_of(release, Drawn(values=(([7] * cells,),), selected=(None,)), 0)) == cells
+    for wrong in ((), ([7] * cells, [7] * cells)):
+        with pytest.raises(ValueError, match="zip"):
+            table_of(release, Drawn(values=(wrong,), selected=(None,)), 0)

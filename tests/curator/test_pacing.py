@@ -73,6 +73,13 @@ def test_ends_lie_on_the_grid(clock: Clock, pad: float, fails: bool) -> None:
         assert end < took + pad + 1e-9
 
 
+def test_the_grid_begins_with_the_work(clock: Clock) -> None:
+    clock.now = 7.3
+    with on_grid(0.25):
+        clock.now += 0.1
+    assert clock.now == pytest.approx(7.55)
+
+
 def test_no_length_of_time_is_too_long_to_wait_for(clock: Clock) -> None:
     """Where the division rounds down, the rest to sleep is a hair less than nothing."""
     for steps in range(1, 200):

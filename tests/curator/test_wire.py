@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import date, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import discreet
+from discreet.accounting import Concentrated, Pure
 from discreet.curator import wire
+from discreet.curator.answers import Answer
+from discreet.curator.facts import Facts
+from discreet.ledger import Amount, Entry
 from tests.server.running import build
 
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [
@@ -54,6 +60,79 @@ def test_tables_balances_and_entries_come_back(hospital: discreet.Curator) -> No
         found = wire.entry_read(sent(wire.entry_written(entry)))
         assert (found.number, found.question, found.call) == (entry.number, entry.question, entry.call)
         assert float(found.loss.concentrated().rho) >= float(entry.loss.concentrated().rho)
+
+
+# what no question above holds
+
+
+def listed(*lists: Any) -> Answer:
+    """An answer whose only column holds these lists of counts."""
+    return Answer(
+        question="SELECT …", columns=["top"], rows=[(each,) for each in lists], intervals=[{} for _ in lists],
+        confidence=0.95, loss=Pure(0), price=Pure(Fraction(1, 8)), cached=True, receipt="", remaining=Amount(1.0),
+        noise={"top": ""}, notes=(), guarantee=(1.0, None),
+    )  # fmt: skip
+
+
+def counted(*values: Any) -> list[dict[str, Any]]:
+    return [{"value": value, "count": 3} for value in values]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ((date(2026, 1, 2), date(1066, 10, 14)), "date"),
+        ((datetime(2026, 1, 2, 3, 4, 5, 6),), "timestamp"),
+        ((True, False), "boolean"),
+        ((1, 2), "integer"),
+        ((0.5,), "number"),
+        (("2026-01-02", "B"), "text"),
+        ((1, "B"), "text"),
+        ((), "text"),
+    ],
+)
+def test_lists_come_back_with_the_types_of_their_items(values: tuple[Any, ...], kind: str) -> None:
+    answer = listed(None, counted(*values), counted(*values[:1]))
+    written = sent(wire.answer_written(answer))
+    assert written["types"] == [f"list of {kind}"]
+    assert wire.answer_read(written) == answer
+
+
+@pytest.mark.parametrize("lists", [(None,), (), (counted(1), 7), (7,)])
+def test_what_is_no_list_everywhere_has_no_type(lists: tuple[Any, ...]) -> None:
+    answer = listed(*lists)
+    written = sent(wire.answer_written(answer))
+    assert written["types"] == [None]
+    assert wire.answer_read(written) == answer
+
+
+@pytest.mark.parametrize("wrong", [{"types": []}, {"types": ["text", "text"]}, {"rows": [[]]}, {"rows": [[1, 2]]}])
+def test_an_answer_in_which_something_is_missing_is_not_read(wrong: dict[str, Any]) -> None:
+    written = sent(wire.answer_written(listed(7)))
+    with pytest.raises(ValueError, match="zip"):
+        wire.answer_read({**written, "rows": [], **wrong})
+
+
+@pytest.mark.parametrize(
+    ("loss", "price"), [(Pure(0), Pure(Fraction(1, 3))), (Concentrated(Fraction(1, 3), Fraction(1, 7)), Pure(1))]
+)
+def test_an_entry_is_told_rounded_up(loss: Pure | Concentrated, price: Pure) -> None:
+    entry = Entry(3, "2026-01-02T03:04:05Z", "ann", "SELECT …", loss, 1, True, price, {"epsilon": 1})
+    written = sent(wire.entry_written(entry))
+    for name in ("epsilon", "rho", "delta"):
+        exact = getattr(loss, name, None)
+        assert (written[name] is None) == (exact is None)
+        assert exact is None or exact <= Fraction(written[name]) <= exact + Fraction(1, 10**15)
+    assert price.epsilon <= Fraction(written["price"]["epsilon"]) <= price.epsilon + Fraction(1, 10**15)
+    found = wire.entry_read(written)
+    assert (type(found.loss), found.number, found.at, found.answered) == (type(loss), 3, entry.at, True)
+
+
+def test_a_private_table_tells_its_limits_and_a_public_one_has_none() -> None:
+    visits = Facts("visits", False, "patient_id", {}, 20, 5, 3)
+    assert wire.facts_read("visits", sent(wire.facts_written(visits))) == visits
+    wards = wire.facts_written(Facts("wards", True, None, {}, 20, 5, 3))
+    assert [wards[name] for name in wire.LIMITS] == [None] * 3
 
 
 # recalling

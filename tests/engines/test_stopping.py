@@ -48,3 +48,13 @@ def test_others_are_left_alone() -> None:
     stop.now()
     assert CURRENT.get() is None
     assert rows(connection, "SELECT 2", None) == [(2,)]
+
+
+def test_whoever_insists_does_not_keep_the_process_alive() -> None:
+    stop = Stop()
+    with stop as entered, stop.over(lambda: None):
+        stop.now()
+        insisting = [thread.daemon for thread in threading.enumerate() if thread.name == "discreet-stop"]
+    assert entered is stop
+    assert insisting
+    assert all(insisting)

@@ -9,7 +9,7 @@ import pytest
 
 from discreet.accounting import Concentrated, Pure
 from discreet.ledger import LedgerDamaged, LedgerError, verify
-from discreet.ledger.codec import Record, encode
+from discreet.ledger.codec import Record, encode, parsed
 from tests.ledger.helpers import BOTH, CENT, change, child, forge, hurried, opened, spend
 
 
@@ -116,6 +116,12 @@ def test_an_answer_to_what_is_no_charge(path: Path) -> None:
 def test_what_is_no_json_is_never_written(wrong: float) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         encode("charge", {"call": {"epsilon": wrong}})
+
+
+@pytest.mark.parametrize("texts", [["-5"], ["+5"], ["1_0"], [" 7"], ["0x1"], [""], [5], ["1", 5], "5", None, {}])
+def test_amounts_are_digits_and_nothing_that_could_be_below_zero(texts: object) -> None:
+    with pytest.raises(ValueError, match="decimal digits"):
+        parsed(texts)
 
 
 def test_a_record_is_written_in_one_way_only() -> None:

@@ -12,7 +12,8 @@ from discreet.accounting import Concentrated, Pure, epsilon_of
 from discreet.accounting.conversion import rho_of_pure
 from discreet.accounting.filters import UNITS, charged
 from discreet.errors import BudgetExhausted
-from discreet.ledger import Grant, LedgerError, Portion, verify
+from discreet.ledger import Amount, Balance, Grant, LedgerError, Portion, verify
+from discreet.ledger.drawing import balance_html, balances_html
 from tests.ledger.helpers import BOTH, CENT, PURE, hurried, opened, rows, spend
 
 
@@ -233,3 +234,42 @@ def test_what_a_question_about_a_part_would_cost_now(path: Path) -> None:
         assert ledger.cost(Pure(0.5), other) == Pure(0)
         assert ledger.cost(Pure(0.75), other) == Pure(0.25)
         assert ledger.balance().spent.epsilon == 0.5
+
+
+# in notebooks
+
+ALONE = Balance(Amount(3.0), Amount(0.75), Amount(2.25))
+MIXED = Balance(Amount(3.0, 0.2, 1e-6), Amount(1.0, 0.05, 0.0), Amount(0.5, 0.15, 5e-7))
+
+
+def test_a_balance_is_drawn_in_its_own_currency() -> None:
+    alone, mixed = balance_html(ALONE), balance_html(MIXED)
+    assert all(f"ε {amount}" in alone for amount in (3, 0.75, 2.25))
+    assert "25 % spent" in alone
+    assert "ρ" not in alone
+    assert "guarantees" not in alone
+    assert "remaining ρ 0.15" in mixed
+    assert "guarantees with δ 1e-06" in mixed
+    assert "25 % spent" in mixed
+
+
+@pytest.mark.parametrize(
+    ("total", "spent", "gone"),
+    [
+        (Amount(0.0), Amount(0.0), "100 %"),
+        (Amount(4.0, 0.0, 1e-6), Amount(1.0, 0.0, 0.0), "25 %"),
+        (Amount(4.0, 0.5, 1e-6), Amount(1.0), "25 %"),
+    ],
+)
+def test_what_is_gone_of_nothing_is_everything_and_rho_tells_only_where_there_is_some(
+    total: Amount, spent: Amount, gone: str
+) -> None:
+    assert f"{gone} spent" in balance_html(Balance(total, spent, Amount(0.0)))
+
+
+def test_balances_are_drawn_with_names_and_what_they_mean_is_said_once() -> None:
+    drawn = balances_html({None: MIXED, "<b>": MIXED})
+    assert "everybody" in drawn
+    assert "&lt;b&gt;" in drawn
+    assert drawn.count("everybody") == drawn.count("&lt;b&gt;") == drawn.count("guarantees with δ") == 1
+    assert "guarantees" not in balances_html({None: ALONE})

@@ -77,6 +77,14 @@ def test_a_charge_is_good_for_one_block(ledger: Ledger) -> None:
     assert spent(ledger) == 0.01
 
 
+def test_a_charge_that_was_not_entered_has_cost_nothing_and_shows_nothing_of_the_ledger(ledger: Ledger) -> None:
+    charge = ledger.charge(CENT, why="q")
+    assert (charge.number, charge.digest, charge.cost) == (0, "", Pure(0))
+    assert repr(charge).startswith("Charge(loss=Pure(")
+    assert "Ledger" not in repr(charge)
+    assert "lock" not in repr(charge)
+
+
 def test_a_refused_charge_cannot_be_tried_again(ledger: Ledger) -> None:
     charge = ledger.charge(Pure(2000), why="q")
     with pytest.raises(BudgetExhausted), charge:

@@ -596,6 +596,16 @@ def test_a_ledger_too_large_to_be_read_at_every_closing(path: Path, monkeypatch:
     report = verify(path)
     assert report.sound
     assert not report.sealed
+    size = path.stat().st_size
+    for largest, sealed in ((size - 1, False), (size, True)):
+        monkeypatch.setattr("discreet.ledger.files.LARGEST_SEALED", largest)
+        assert (Seal.of(path, 5) is not None) == sealed
+
+
+def test_a_seal_that_cannot_be_written_is_no_failure(path: Path) -> None:
+    elsewhere = path.parent / "gone" / path.name
+    Seal(5, "00").write(elsewhere)
+    assert Seal.read(elsewhere) is None
 
 
 def test_verify_takes_one_moment_while_others_write(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

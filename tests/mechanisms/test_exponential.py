@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -379,3 +380,15 @@ def test_seeds_are_refused() -> None:
     with pytest.raises(TypeError, match="seeds"):
         Exponential(1, sensitivity=1).choose([1, 2], bits=42)  # type: ignore[arg-type]
     assert Exponential(1, sensitivity=1).choose([1, 2], bits=noise.SYSTEM) in (0, 1)
+
+
+def test_a_ranking_counts_scores_in_units_of_their_sensitivity_too() -> None:
+    """The same words give the same order, whatever the unit."""
+    source, orders = random.Random(1), set()
+    one, ten = (TopK(2, epsilon=1, sensitivity=sensitivity) for sensitivity in (1, 10))
+    for _ in range(50):
+        words = [source.getrandbits(64) for _ in range(3)]
+        found = one.choose([5, 3, 4], Rigged(words, then=noise.SYSTEM))
+        assert ten.choose([50, 30, 40], Rigged(words, then=noise.SYSTEM)) == found
+        orders.add(tuple(found))
+    assert len(orders) > 3

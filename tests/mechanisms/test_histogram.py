@@ -183,6 +183,10 @@ def test_edges_ascend_everywhere(edges: tuple[int, ...]) -> None:
         Histogram(edges=edges, epsilon=1)
 
 
+def test_edges_may_lie_as_far_out_as_any_number() -> None:
+    assert Histogram(edges=[-(10**100), 0, 10**100], epsilon=1).edges is not None
+
+
 @pytest.mark.parametrize("edges", [(0, 1, 10**101), (-(10**101), 0, 1)])
 def test_edges_are_numbers_that_floats_can_divide(edges: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="use another unit"):

@@ -355,3 +355,8 @@ def test_rounding_costs_each_number_a_step_and_one_more_where_division_is_not_ex
 def test_the_grid_of_a_single_number_is_no_finer_than_it_needs() -> None:
     mechanism = Laplace(0.1, sensitivity=0.5)
     assert mechanism._own_grid == mechanism.grid(1) != mechanism.grid(2)
+
+
+def test_a_truth_value_is_no_number() -> None:
+    with pytest.raises(TypeError, match="not booleans"):
+        Laplace(1, sensitivity=1).release(True)

@@ -254,8 +254,9 @@ def test_the_error_needs_a_size_that_is_public() -> None:
     assert BoundedMean(bounds=(0, 1), epsilon=1, size=100).error(0.95) == pytest.approx(math.log(20) / 100, rel=0.01)
 
 
-def test_where_the_count_may_be_zero_nothing_is_known() -> None:
-    mechanism = BoundedMean(bounds=(0, 10), epsilon=1)
+@pytest.mark.parametrize("bounds", [(0, 10), (-5, 5), (-13, -3)])
+def test_where_the_count_may_be_zero_nothing_is_known(bounds: tuple[int, int]) -> None:
+    mechanism = BoundedMean(bounds=bounds, epsilon=1)
     assert mechanism.count is not None
     slack = round(mechanism.count.error(0.975))
     assert [mechanism.error(0.95, size=size) for size in (slack - 1, slack)] == [10, 10]

@@ -14,6 +14,7 @@ from scipy import stats
 from discreet import noise
 from discreet.accounting import Pure
 from discreet.mechanisms import NoisyMax
+from discreet.mechanisms.selection import fine_grid
 from tests.mechanisms.test_selection import neighbours
 from tests.statistics import ALARM, fair, law, misfit
 
@@ -144,6 +145,12 @@ def test_real_scores_keep_the_promise_too(sensitivity: float) -> None:
     scores = [0.0, bound * 1.001]
     misses = sum(mechanism.choose(scores) == 0 for _ in range(DRAWS))
     assert stats.binom.sf(misses - 1, DRAWS, 0.05) > ALARM
+
+
+@pytest.mark.parametrize("sensitivity", [1, Fraction(1, 2), 7])
+def test_where_there_is_hardly_any_noise_the_error_is_what_rounding_adds(sensitivity: Fraction) -> None:
+    error = NoisyMax(10**9, sensitivity=sensitivity).error(0.95, candidates=2)
+    assert error == float(fine_grid(Fraction(sensitivity)).step)
 
 
 def test_scores_too_large_for_their_noise_are_refused() -> None:

@@ -70,6 +70,12 @@ def test_probabilities_are_those_of_all_permutations(scores: list[int], epsilon:
     assert found == pytest.approx(by_permutations(scores, epsilon / 2), rel=1e-12)
 
 
+@pytest.mark.parametrize("sensitivity", [2, 5])
+def test_scores_that_a_unit_moves_further_count_for_less(sensitivity: int) -> None:
+    found = PermuteAndFlip(3, sensitivity=sensitivity).probabilities(SCORES)
+    assert found == pytest.approx(by_permutations(SCORES, 3 / (2 * sensitivity)), rel=1e-12)
+
+
 @pytest.mark.parametrize("scores", [[2, 0, 1], list(range(8)), [0] * 10, [9, 0, 0, 0, 4, 4, 8, 8, 2]])
 def test_probabilities_are_those_of_the_subset_formula(scores: list[int]) -> None:
     found = PermuteAndFlip(1, sensitivity=1, monotone=True).probabilities(scores)

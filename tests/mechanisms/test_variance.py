@@ -229,6 +229,15 @@ def test_without_slips_the_interval_is_the_variance(moments: tuple[int, int, int
 
 
 @pytest.mark.parametrize("pay", PRICES)
+def test_count_sum_and_squares_each_slip_by_their_own_noise(pay: dict[str, Any]) -> None:
+    mechanism = Variance(bounds=(-8, 8), step=1, **pay)
+    a, b, c = (round(p.error(1 - Fraction(5, 300))) for p in (mechanism.count, mechanism.total, mechanism.square))
+    estimate = noiseless(Estimating(mechanism), [-8, 0, 0, 8] * 500)
+    assert estimate.interval == mechanism._interval((2000, 0, 0), (a, b, c))
+    assert 0 < estimate.interval[0] < 32 < estimate.interval[1] < 64
+
+
+@pytest.mark.parametrize("pay", PRICES)
 def test_the_error_adds_up_the_slips_of_count_sum_and_squares(pay: dict[str, Any]) -> None:
     """|Δ(S/n)| ≤ (c + r²a)/(n − a), halved; |Δ(T/n)²| ≤ f(2r + f) with f = (b + ra)/(n − a)."""
     mechanism = Variance(bounds=(-8, 8), step=1, **pay)

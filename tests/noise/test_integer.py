@@ -131,6 +131,7 @@ def test_a_scale_too_wide_for_64_bits_is_refused_before_it_wraps() -> None:
 
 def test_products_end_where_one_more_addition_could_wrap() -> None:
     assert integer._product(3, np.empty(0, dtype=np.int64)).shape == (0,)
+    assert integer._product(2**62, np.zeros(2, dtype=np.int64)).tolist() == [0, 0]
     assert integer._product(1, np.array([2**62 - 1, 5])).tolist() == [2**62 - 1, 5]
     for factor, largest in ((1, 2**62), (2**31, 2**31)):
         with pytest.raises(OverflowError, match="too fine or too wide"):
