@@ -138,10 +138,7 @@ class Curator(Asks):
         raise QueryFailed(f"charge {number} has no answer; what it cost stays spent", UNANSWERED)
 
     def _charged_draw(self, asked: Question, charge: Charge, engine: Engine, analyst: str | None) -> Drawn:
-        """Charge, run, blur. Whatever goes wrong once data was touched is told in one fixed text.
-
-        The pause of `on_grid` comes before the answer is kept: that it is kept can be seen from outside.
-        """
+        """Charge, run, blur, pause. Whatever goes wrong once data was touched is told in one fixed text."""
         try:
             with charge as bits:
                 with suppress(Exception), on_grid(self._pad):

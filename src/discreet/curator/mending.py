@@ -10,6 +10,8 @@ from discreet.errors import Refused
 from discreet.policy import suggest
 
 _WORD: Final = re.compile(r"[^\W\d]\w*")
+LONGEST: Final = 10_000
+"""Longer texts are not mended: comparing all of their words takes too long."""
 
 Mend = Callable[[str, re.Match[str]], str]
 
@@ -40,6 +42,8 @@ MENDS: Final[tuple[tuple[re.Pattern[str], Mend], ...]] = (
 
 def mended(text: str, fix: str, previewed: Callable[[str], object]) -> str | None:
     """The text with the fix in it, if that would be answered. Trying is free: no data is read."""
+    if len(text) > LONGEST:
+        return None
     for pattern, mend in MENDS:
         found = pattern.search(fix)
         proposal = mend(text, found) if found else text

@@ -14,6 +14,7 @@ from discreet.engines.stopping import CURRENT, Stopped
 def on_grid(seconds: float) -> Iterator[None]:
     """End at a multiple of so many seconds after the beginning, whatever happened inside; 0 ends at once.
 
+    It ends before the answer is kept, because that can be seen from outside.
     Whoever stops the question meanwhile learns nothing by it: it ends as stopped, whether its work was done or not.
     """
     if not seconds:
