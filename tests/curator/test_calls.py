@@ -66,3 +66,10 @@ def test_tables_that_only_look_like_a_date_stay_tables() -> None:
 def test_values_that_no_question_can_hold_are_refused(value: object) -> None:
     with pytest.raises(Refused, match="a value cannot be used"):
         written(Call(sql="", epsilon=1, params={"a": value}))
+
+
+def test_numbers_that_could_not_be_read_again_are_not_written() -> None:
+    longest = Fraction("1/" + "9" * 998)
+    assert read("", json.loads(json.dumps(written(Call(sql="", epsilon=longest))))).epsilon == longest
+    with pytest.raises(Refused, match="fewer digits"):
+        written(Call(sql="", epsilon=Fraction("1/" + "9" * 999)))

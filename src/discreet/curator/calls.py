@@ -80,7 +80,10 @@ def _value(value: Any) -> Any:
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Rational | Decimal):
-        return {"number": str(value)}
+        text = str(value)
+        if len(text) > LONGEST_NUMBER:
+            raise Refused("syntax", "a number is too long to be put on record", "write it with fewer digits")
+        return {"number": text}
     if isinstance(value, Real):
         return float(value)
     raise Refused("syntax", "a value cannot be used", "pass numbers, texts, dates, True, False, None")
