@@ -67,7 +67,7 @@ def test_a_violation_is_confirmed_on_fresh_samples_and_told_with_its_caveat() ->
     assert half.again.hits != half.first.hits  # type: ignore[union-attr]
     assert 1 < half.again.epsilon <= 2
     assert half.verdict == "**violated**; it says so itself"
-    assert poison.cells[6] == "the output is 0: 2,000 of 2,000 on the first, 0 on the second"
+    assert poison.cells[6] == "the output is 0: 2,700 of 2,700 on the first, 0 on the second"
 
 
 def test_a_witness_says_which_side_gives_numbers() -> None:

@@ -1,13 +1,15 @@
 """A black-box auditor: it sees outputs only, and what it says comes with a certificate.
 
-Outputs on two neighbours are told apart by scores. A quarter of the samples trains them; a quarter picks one score, one
-cut and one direction; and the other half, which no choice has seen, bounds how likely the one event {score ≥ cut} is on
-each side.
+A fifth of the samples trains scores that tell the outputs on two neighbours apart; an eighth picks one score and two
+cuts, which make a guess: high scores are the data's, low ones the neighbour's. The rest, which no choice has seen, are
+put to the test, and how often the guess is right bounds ε from below: the theorem stands in `guesses`.
 
-Theorem  If the mechanism is (ε, δ)-DP, the bound exceeds ε with probability at most 1 − confidence.
-Proof    P(event) ≤ e^ε·P′(event) + δ. Each side's rate lies within its Clopper–Pearson bound except with probability
-         (1 − confidence)/2, so ε ≥ ln((p_low − δ)/q_high) except with 1 − confidence; the event is fixed by then.
-Source   Clopper & Pearson 1934; Ding, Wang, Wang, Zhang & Kifer 2018; Jagielski, Ullman & Oprea 2020.
+The theorem wants a fair coin to decide for each of N outputs on which side it is drawn. The outputs of one side are
+alike, so it is enough to toss N coins and to take as many outputs of the first side as there are heads, and of the
+other as there are tails. N is a little smaller than what was drawn on both, so that they hardly ever run out; what is
+missing then counts as wrong.
+
+Source   Ding, Wang, Wang, Zhang & Kifer 2018; Jagielski, Ullman & Oprea 2020; Steinke, Nasr & Jagielski 2023.
 """
 
 from __future__ import annotations
@@ -18,15 +20,20 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet import noise
 from discreet.accounting import Concentrated, Pure, epsilon_of
+from discreet.audit.guesses import Guess, at_least, at_most, best_guess, proven
 from discreet.audit.outputs import Batch, Floats, Progress, rows, sampler
-from discreet.audit.scores import Score, scores
 from discreet.exact import number, probability, whole
 
-CUTS: Final = 80
 FEWEST: Final = 40
+TRAINING: Final = 5
+"""One in so many samples trains."""
+CHOOSING: Final = 8
+"""One in so many samples chooses."""
+SLACK: Final = 4
+"""Standard deviations by which heads may outnumber tails, or tails heads, before the outputs of a side run out."""
 DELTA: Final = 1e-5
 """At which a concentrated loss is read as an (ε, δ) claim."""
 
@@ -70,21 +77,13 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """The outputs whose score is at or above the cut; `above` is False for at or below."""
+class Witness:
+    """An event in words, on which side it is the likelier ("data" or "neighbour"), and how often it came on each."""
 
-    score: Score
-    cut: float
-    above: bool
-    forward: bool
-    """Whether it is the likelier on the data, and not on the neighbour."""
-
-    def count(self, outputs: Floats) -> int:
-        found = self.score(outputs)
-        return int((found >= self.cut if self.above else found <= self.cut).sum())
-
-    def __str__(self) -> str:
-        return self.score.words(self.cut, above=self.above)
+    event: str
+    likelier: str
+    hits: int
+    misses: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +92,33 @@ class Estimate:
 
     claim: Claim
     epsilon: float
-    witness: str
-    """The event in words."""
-    likelier: str
-    """On which side: "data" or "neighbour"."""
-    hits: int
-    misses: int
+    witnesses: tuple[Witness, ...]
+    """The one or two events by which the guess goes, the most telling first."""
+    right: int
+    """Guesses that were right; the bound follows from them and from those that were wrong."""
+    wrong: int
     trials: int
+    """Outputs of each side in which the witnesses were counted."""
     confidence: float
     data: Any
     neighbour: Any
+
+    @property
+    def witness(self) -> str:
+        """The most telling event in words."""
+        return self.witnesses[0].event
+
+    @property
+    def likelier(self) -> str:
+        return self.witnesses[0].likelier
+
+    @property
+    def hits(self) -> int:
+        return self.witnesses[0].hits
+
+    @property
+    def misses(self) -> int:
+        return self.witnesses[0].misses
 
     @property
     def violated(self) -> bool:
@@ -112,16 +128,21 @@ class Estimate:
     @property
     def advantage(self) -> tuple[float, float, float]:
         """How much likelier the event is on one side: the difference of the rates, and its confidence interval."""
-        alpha = 1 - self.confidence
-        low, high = (_rates(count, self.trials, alpha) for count in (self.hits, self.misses))
-        difference = (self.hits - self.misses) / self.trials
-        return difference, low[0] - high[1], low[1] - high[0]
+        hits, misses, alpha = self.hits, self.misses, (1 - self.confidence) / 4
+        low = at_least(hits, self.trials, alpha) - at_most(misses, self.trials, alpha)
+        high = at_most(hits, self.trials, alpha) - at_least(misses, self.trials, alpha)
+        return (hits - misses) / self.trials, low, high
 
     def __str__(self) -> str:
         verdict = "violated" if self.violated else "not disproved"
-        rates = f"{self.hits:,} of {self.trials:,} times on the {self.likelier}, {self.misses:,} on the other side"
+        events = "; or ".join(
+            f"{seen.event}: {seen.hits:,} of {self.trials:,} times on the {seen.likelier}, {seen.misses:,} on the other"
+            " side"
+            for seen in self.witnesses
+        )
         found = f"ε ≥ {self.epsilon:.3f} ({self.confidence:.4g})"
-        return f"{self.claim} is {verdict}: {found}, because {self.witness}: {rates}"
+        guesses = f"guesses by that are right {self.right:,} times and wrong {self.wrong:,} times"
+        return f"{self.claim} is {verdict}: {found}, because {events}; {guesses}"
 
 
 def estimate(
@@ -181,68 +202,37 @@ def _same_width(here: Floats, there: Floats) -> tuple[Floats, Floats]:
 
 def _estimated(here: Floats, there: Floats, claim: Claim, confidence: float, data: Any, neighbour: Any) -> Estimate:
     alpha, n = 1 - confidence, len(here)
-    quarter, half = n // 4, n // 2
-    event = _best_event((here[:quarter], there[:quarter]), (here[quarter:half], there[quarter:half]), claim, alpha)
-    hits, misses = event.count(here[half:]), event.count(there[half:])
-    if not event.forward:
-        hits, misses = misses, hits
-    bound = float(_bound(np.array([hits]), np.array([misses]), n - half, claim.delta, alpha)[0])
+    trained, chosen = n // TRAINING, n // TRAINING + n // CHOOSING
+    trials = n - chosen
+    outputs = max(2 * trials - round(SLACK * math.sqrt(2 * trials)), 1)
+    training, choosing = (here[:trained], there[:trained]), (here[trained:chosen], there[trained:chosen])
+    guess = best_guess(training, choosing, delta=claim.delta, alpha=alpha, outputs=outputs)
+    sides = guess.score(here[chosen:]), guess.score(there[chosen:])
+    heads = int(noise.below(2, size=outputs).sum())
+    first, second = (guess.calls(side[:count]) for side, count in zip(sides, (heads, outputs - heads), strict=True))
+    right, wrong = first[0] + second[1], first[1] + second[0]
+    missing = max(heads - trials, 0) + max(outputs - heads - trials, 0)
+    bound = proven(right, wrong, outputs, delta=claim.delta * guess.events / 2, alpha=alpha, missing=missing)
     return Estimate(
         claim=claim,
         epsilon=max(bound, 0.0),
-        witness=str(event),
-        likelier="data" if event.forward else "neighbour",
-        hits=hits,
-        misses=misses,
-        trials=n - half,
+        witnesses=_witnesses(guess, *sides),
+        right=right,
+        wrong=wrong + missing,
+        trials=trials,
         confidence=confidence,
         data=data,
         neighbour=neighbour,
     )
 
 
-def _beta() -> Any:
-    try:
-        from scipy import stats
-    except ImportError:
-        raise ImportError("the auditor needs scipy: pip install 'discreet[audit]'") from None
-    return stats.beta
-
-
-def _rates(count: int, trials: int, alpha: float) -> tuple[float, float]:
-    """The Clopper–Pearson interval of a rate, each end at α/4: two rates hold together except with probability α."""
-    low = float(_beta().ppf(alpha / 4, count, trials - count + 1)) if count else 0.0
-    high = float(_beta().isf(alpha / 4, count + 1, trials - count)) if count < trials else 1.0
-    return low, high
-
-
-def _bound(hits: NDArray[np.int64], misses: NDArray[np.int64], trials: int, delta: float, alpha: float) -> Floats:
-    """ln((p_low − δ)/q_high), each bound at α/2; −∞ where nothing is proven."""
-    beta = _beta()
-    low = np.where(hits == 0, 0.0, beta.ppf(alpha / 2, np.maximum(hits, 1), trials - hits + 1))
-    high = np.where(misses == trials, 1.0, beta.isf(alpha / 2, misses + 1, np.maximum(trials - misses, 1)))
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.maximum(low - delta, 0)) - np.log(high))
-
-
-def _best_event(training: tuple[Floats, Floats], choosing: tuple[Floats, Floats], claim: Claim, alpha: float) -> Event:
-    """Of all scores, cuts and directions, the one that proves most on the samples for choosing."""
-    best, most = None, -math.inf
-    for score in scores(*training):
-        # what learns nothing may choose from the samples for training, too
-        pairs = zip(training, choosing, strict=True)
-        seen = choosing if score.learns else tuple(np.concatenate(pair) for pair in pairs)
-        found = [score(outputs) for outputs in seen]
-        for forward in (True, False):
-            signed = [np.sort(values if forward else -values) for values in found]
-            here, there = signed
-            likely, unlikely = (here, there) if forward else (there, here)
-            cuts = np.unique(np.quantile(np.concatenate([here, there]), 1 - np.geomspace(1e-5, 0.6, CUTS)))
-            hits, misses = (part.size - np.searchsorted(part, cuts, side="left") for part in (likely, unlikely))
-            bounds = _bound(hits, misses, here.size, claim.delta, alpha)
-            place = int(np.argmax(bounds))
-            if best is None or bounds[place] > most:
-                cut = float(cuts[place]) if forward else -float(cuts[place])
-                best, most = Event(score, cut, forward, forward), float(bounds[place])
-    assert best is not None
-    return best
+def _witnesses(guess: Guess, here: Floats, there: Floats) -> tuple[Witness, ...]:
+    """The events of a guess, the most telling first, as they are seen in these scores."""
+    data, neighbour = guess.words()
+    counts = guess.calls(here), guess.calls(there)
+    found = [
+        Witness(words, likelier, counts[side][side], counts[1 - side][side])
+        for side, (words, likelier) in enumerate(((data, "data"), (neighbour, "neighbour")))
+        if words is not None
+    ]
+    return tuple(sorted(found, key=lambda seen: (seen.misses + 1) / (seen.hits + 1)))

@@ -18,6 +18,10 @@ FEWEST_REPEATS: Final = 20
 BINS: Final = 200
 ENOUGH: Final = 50_000
 """Samples of each side that the linear score learns from: its few weights need no more."""
+PLENTY: Final = 1000
+"""Samples for each weight of the linear score, from which on it learns no accidents."""
+CLEAR: Final = 10
+"""How many times larger than their errors odds must be, not to be taken for accidents."""
 SHOWN: Final = 4
 FAR: Final = 1e100
 """Beyond this, squares would overflow."""
@@ -27,22 +31,28 @@ class Score(Protocol):
     """How much likelier each output is on the first side, about."""
 
     @property
-    def learns(self) -> bool: ...
+    def memorises(self) -> bool:
+        """Whether the samples that it learnt from would flatter it: then it must not choose its cuts by them."""
+
     def __call__(self, outputs: Floats) -> Floats: ...
     def words(self, cut: float, *, above: bool) -> str:
         """The outputs whose score is at or above the cut (or at or below it)."""
 
 
 def scores(here: Floats, there: Floats) -> Iterator[Score]:
-    """All scores, trained on samples of both sides."""
+    """All scores, trained on samples of both sides; of two that promise the same, the first is taken."""
     table = Table.of(here, there)
-    if table is not None:
+    if table is not None and table.complete:
         yield table
     yield Bins.of(here, there)
     yield Grain(Bins.of(last_bits(here), last_bits(there)))
     yield Linear.of(here[:ENOUGH], there[:ENOUGH])
-    if here.shape[1] > 1:
-        yield Total()
+    if np.isfinite(here).all() and np.isfinite(there).all():
+        what = "the output" if here.shape[1] == 1 else "the sum of its numbers"
+        yield Total(what, grows=True)
+        yield Total(what, grows=False)
+    if table is not None and not table.complete:
+        yield table
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +60,9 @@ class Table:
     """Each output as a whole; only where outputs repeat."""
 
     odds: dict[bytes, float]
-
-    learns = True
+    complete: bool
+    """Whether all outputs came twice or more: then hardly any is still to come (Good 1953)."""
+    memorises: bool
 
     @classmethod
     def of(cls, here: Floats, there: Floats) -> Table | None:
@@ -61,7 +72,13 @@ class Table:
             return None
         counts = [np.bincount(part, minlength=len(first)) for part in (places[: len(here)], places[len(here) :])]
         keys = [both[place].tobytes() for place in first]
-        return cls(dict(zip(keys, log_odds(*counts).tolist(), strict=True)))
+        odds, seen = log_odds(*counts), counts[0] + counts[1]
+        complete = bool((seen > 1).all())
+        return cls(
+            dict(zip(keys, odds.tolist(), strict=True)),
+            complete,
+            not complete or faint(float(seen @ odds**2), odds.size),
+        )
 
     def __call__(self, outputs: Floats) -> Floats:
         whole = np.ascontiguousarray(outputs + 0.0)
@@ -83,19 +100,20 @@ class Bins:
 
     columns: tuple[tuple[Floats, Floats], ...]
     """Edges and odds of each number; NaN and infinity have columns of their own."""
-
-    learns = True
+    memorises: bool
 
     @classmethod
     def of(cls, here: Floats, there: Floats) -> Bins:
-        columns = []
+        columns, signal = [], 0.0
         for a, b in zip(flagged(here).T, flagged(there).T, strict=True):
             edges = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0, 1, BINS + 1)[1:-1]))
             counts = [
                 np.bincount(np.searchsorted(edges, part, side="right"), minlength=edges.size + 1) for part in (a, b)
             ]
-            columns.append((edges, log_odds(*counts)))
-        return cls(tuple(columns))
+            odds = log_odds(*counts)
+            columns.append((edges, odds))
+            signal += float((counts[0] + counts[1]) @ odds**2)
+        return cls(tuple(columns), faint(signal, sum(odds.size for _, odds in columns)))
 
     def __call__(self, outputs: Floats) -> Floats:
         places = [
@@ -114,7 +132,9 @@ class Bins:
         if 1.0 in marks and (odd >= cut if above else odd <= cut):
             return "the output is no number"
         good = odds + number >= cut if above else odds + number <= cut
-        return "the output is a number" if good.all() else f"the output lies {_ranges(edges, good)}"
+        if good.all():
+            return "the output is a number"
+        return f"the output {'is a number that ' if 1.0 in marks else ''}lies {_ranges(edges, good)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +143,9 @@ class Grain:
 
     bins: Bins
 
-    learns = True
+    @property
+    def memorises(self) -> bool:
+        return self.bins.memorises
 
     def __call__(self, outputs: Floats) -> Floats:
         return self.bins(last_bits(outputs))
@@ -142,15 +164,15 @@ class Linear:
     mean: Floats
     spread: Floats
     weights: Floats
-
-    learns = True
+    memorises: bool
 
     @classmethod
     def of(cls, here: Floats, there: Floats) -> Linear:
         """By Newton's method, with a little ridge."""
         a, b = (np.clip(flagged(side), -FAR, FAR) for side in (here, there))
         both = np.concatenate([a, b])
-        found = cls(both.mean(axis=0), both.std(axis=0) + 1e-9, np.zeros(both.shape[1] + 1))
+        many = len(both) < PLENTY * both.shape[1]
+        found = cls(both.mean(axis=0), both.std(axis=0) + 1e-9, np.zeros(both.shape[1] + 1), many)
         x, first = found._design(both), np.repeat([1.0, 0.0], [len(a), len(b)])
         weights = found.weights
         for _ in range(8):
@@ -158,7 +180,7 @@ class Linear:
             slope = x.T @ (first - guess) - 1e-3 * weights
             curvature = (x * (guess * (1 - guess))[:, None]).T @ x + 1e-3 * np.eye(len(weights))
             weights = weights + np.linalg.solve(curvature, slope)
-        return cls(found.mean, found.spread, weights)
+        return cls(found.mean, found.spread, weights, many)
 
     def _design(self, features: Floats) -> Floats:
         return np.column_stack([np.ones(len(features)), (features - self.mean) / self.spread])
@@ -181,13 +203,19 @@ class Linear:
 class Total:
     """The sum of the numbers: nothing to learn."""
 
-    learns = False
+    what: str
+    grows: bool
+    """Whether a large sum speaks for the first side, or a small one."""
+
+    memorises = False
 
     def __call__(self, outputs: Floats) -> Floats:
-        return np.asarray(flagged(outputs)[:, : outputs.shape[1]].sum(axis=1))
+        total = np.clip(np.where(np.isfinite(outputs), outputs, 0.0), -FAR, FAR).sum(axis=1)
+        return np.asarray(total if self.grows else -total)
 
     def words(self, cut: float, *, above: bool) -> str:
-        return f"the sum of its numbers is {_sign(above)} {cut:.6g}"
+        level = cut if self.grows else -cut
+        return f"{self.what} is {_sign(above == self.grows)} {level + 0.0:.6g}"
 
 
 def log_odds(first: NDArray[np.int64], second: NDArray[np.int64]) -> Floats:
@@ -195,6 +223,11 @@ def log_odds(first: NDArray[np.int64], second: NDArray[np.int64]) -> Floats:
     odds = np.log((first + 0.5) / (second + 0.5))
     error = np.sqrt(1 / (first + 0.5) + 1 / (second + 0.5))
     return np.asarray(np.sign(odds) * np.maximum(np.abs(odds) - error, 0.0))
+
+
+def faint(signal: float, learnt: int) -> bool:
+    """Whether so many odds could be accidents: each adds 4, about, to what their squares sum up to over all samples."""
+    return signal < CLEAR**2 * 4 * learnt
 
 
 def flagged(outputs: Floats) -> Floats:
