@@ -224,10 +224,11 @@ and found {broken} of them violated. To repeat it:
 
 The second also writes this page. Each library gets an environment of its own at first use. The run took {seconds} s.
 
-**How it works.** The library draws outputs on two neighbours in a process of its own. On half of them the auditor
-learns one event; on the other half, which no choice has seen, it counts how often the event comes on each side: ε is
-at least ln((p − δ)/q), with Clopper–Pearson bounds for p and q. *Found* is that bound at confidence 0.999; where it
-exceeds the claim, all is done again on fresh samples, and the row shows the second bound, at confidence 0.99999.
+**How it works.** The library draws outputs on two neighbours in a process of its own. From a third of them the auditor
+learns to guess on which side an output was drawn, from one or two events; on the others, which no choice has seen, it
+counts how often that guess is right. A mechanism that keeps its claim is guessed rightly at most e^ε times as often as
+wrongly (and δ), so a Clopper–Pearson bound on that share is one on ε. *Found* is that bound at confidence 0.999; where
+it exceeds the claim, all is done again on fresh samples, and the row shows the second bound, at confidence 0.99999.
 *Samples* are those of each side. An error, NaN, or a key that is not shown counts as an output that is no number.
 
 {table}

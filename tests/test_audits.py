@@ -64,7 +64,9 @@ def test_a_violation_is_confirmed_on_fresh_samples_and_told_with_its_caveat() ->
     assert half.violated
     assert half.again is not None
     assert half.again.confidence == AGAIN
-    assert half.again.hits != half.first.hits  # type: ignore[union-attr]
+    assert half.first is not None
+    counts = [(found.hits, found.misses, found.right, found.wrong) for found in (half.again, half.first)]
+    assert counts[0] != counts[1]
     assert 1 < half.again.epsilon <= 2
     assert half.verdict == "**violated**; it says so itself"
     assert poison.cells[6] == "the output is 0: 2,700 of 2,700 on the first, 0 on the second"

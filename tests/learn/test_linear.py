@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -13,8 +14,10 @@ from sklearn.datasets import load_diabetes
 
 from discreet.audit import estimate
 from discreet.errors import Refused
-from discreet.learn import LinearRegression, price
+from discreet.learn import LinearRegression, linear, price
+from discreet.learn.box import Box
 from discreet.learn.gram import BLOCK, Size, lengths, products, shortened
+from discreet.learn.units import Units
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from tests.learn.helpers import Till, noises, repeating
@@ -104,29 +107,44 @@ def test_products_are_exact_across_blocks() -> None:
 
 
 def test_the_noise_is_that_of_the_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Six features: R² = 2 in L2, so l2² = (4 + 2)/2 + 2. Ten features: 1 + 3 in L1, so l1 = (16 + 4)/2 + 4."""
+    """Rows of usual length 9 = 3² in L2 are shortened to 2: l2² = (16 + 16)/2 + 4·4; of 6 in L1, to 4: 16 + 4·2."""
     rows = np.zeros((4, 6))
-    (noise,) = noises(lambda: LinearRegression(**FACTS, rho=0.1), monkeypatch, rows, rows[:, 0])
-    assert isinstance(noise, Gaussian)
-    assert float(noise.spread) / 2**30 == pytest.approx(math.sqrt(5 / 0.2), rel=1e-3)
-    rows = np.zeros((4, 10))
-    (noise,) = noises(lambda: LinearRegression(**FACTS, epsilon=0.5), monkeypatch, rows, rows[:, 0])
-    assert isinstance(noise, Laplace)
-    assert float(noise.scale) / 2**30 == pytest.approx(14 / 0.5, rel=1e-3)
+    spread, _ = noises(lambda: LinearRegression(**FACTS, rho=0.1), monkeypatch, rows, rows[:, 0])
+    assert float(spread.spread) / 2**15 == pytest.approx(math.sqrt(1.7 / (0.2 * 0.15)), rel=1e-3)
+    spread, _ = noises(lambda: LinearRegression(**FACTS, epsilon=0.5), monkeypatch, rows, rows[:, 0])
+    assert float(spread.scale) / 2**15 == pytest.approx(1.7 / (0.5 * 0.15), rel=1e-3)
+    cases: list[tuple[int, dict[str, Any], Any, float]] = [
+        (9, {"rho": 0.1}, Gaussian, math.sqrt(32 / (0.2 * 0.85))),
+        (6, {"epsilon": 0.5}, Laplace, 24 / (0.5 * 0.85)),
+    ]
+    for length, paid, kind, expected in cases:
+        units = Units(Box.read((-1, 1), 7), np.zeros(7), np.ones(7), 10, Fraction(length), 4.0)
+        monkeypatch.setattr(linear, "measured", lambda *_, units=units: units)
+        (noise,) = noises(partial(LinearRegression, **FACTS, **paid), monkeypatch, rows, rows[:, 0])
+        assert isinstance(noise, kind)
+        assert float(noise.spread) / 2**22 == pytest.approx(expected, rel=1e-3)
 
 
 def test_the_noise_does_not_know_where_the_boxes_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measured with the same bits; a box that begins at zero is measured from there, with the same noise."""
     rows = np.full((3, 2), 0.5)
-    here, there = (
+    found = [
         noises(
-            partial(LinearRegression, bounds=(at, at + 1), y_bounds=(-at, 1 - at), rho=0.1),
+            partial(
+                LinearRegression,
+                bounds=(at - 1, at + 1),
+                y_bounds=(-at - 1, 1 - at),
+                rho=0.1,
+                ledger=Till(repeating(1)),
+            ),
             monkeypatch,
             rows + at,
             rows[:, 0] - at,
         )
-        for at in (0, 10**6)
-    )
-    assert here == there
+        for at in (0, 2**20, 1)
+    ]
+    assert found[0] == found[1]
+    assert found[0][0] == found[2][0]
 
 
 def test_shifted_data_give_the_same_slopes() -> None:
@@ -223,16 +241,16 @@ def test_diabetes() -> None:
 # attack
 
 
-def _coefficient(rows: Any) -> float:
+def _intercept(rows: Any) -> float:
     model = LinearRegression(**FACTS, epsilon=1).learn_from(rows[:, :1], rows[:, 1], ["x"], SYSTEM)
-    return float(model.coef_[0]) + model.intercept_
+    return float(model.intercept_)
 
 
 @pytest.mark.slow
 def test_an_auditor_finds_no_leak_and_would_find_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """False alarms: 10⁻⁶."""
-    rows = np.array([[1.0, 1.0], [1.0, 1.0], [-1.0, 1.0]])
-    found = estimate(_coefficient, rows, rows[:2], claim=1, samples=1000, confidence=1 - 1e-6)
+    rows = np.array([[1.0, 1.0], [1.0, 1.0], [-1.0, -1.0]])
+    found = estimate(_intercept, rows, rows[:2], claim=1, samples=1000, confidence=1 - 1e-6)
     assert not found.violated, str(found)
     monkeypatch.setattr(
         price,
@@ -241,4 +259,4 @@ def test_an_auditor_finds_no_leak_and_would_find_one(monkeypatch: pytest.MonkeyP
             mechanism.epsilon * 20, sensitivity=mechanism.sensitivity
         ).release(exact, bits),
     )
-    assert estimate(_coefficient, rows, rows[:2], claim=1, samples=1000, confidence=1 - 1e-6).violated
+    assert estimate(_intercept, rows, rows[:2], claim=1, samples=1000, confidence=1 - 1e-6).violated

@@ -15,13 +15,14 @@ from sklearn.datasets import load_breast_cancer, load_digits, make_classificatio
 
 from discreet.accounting import Pure, compose
 from discreet.errors import Refused
-from discreet.learn import LogisticRegression
-from discreet.learn.gradients import Clip, Examples
+from discreet.learn import LogisticRegression, logistic
+from discreet.learn.box import Box
 from discreet.learn.gram import BLOCK
+from discreet.learn.units import Units
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from tests.learn.helpers import Till, noises, recorder, repeating
-from tests.learn.watching import check_moved, hard_rows, replay
+from tests.learn.watching import hard_rows, replay
 
 TWO: dict[str, Any] = {"bounds": (-1, 1), "classes": [0, 1]}
 FOUR: dict[str, Any] = {"bounds": (-1, 1), "classes": ["a", "b", "c", "d"]}
@@ -53,78 +54,25 @@ def test_without_any_one_row_every_step_moves_at_most_its_reach(
             used += shares[1:]
             steps.add(len(shares))
     assert max(used) > 0.99, "rows of which some gradient is as long as it may be"
-    assert paid != "dear" or max(steps) == 27, "one for the counts, one for the curvature, and the steps"
+    assert paid != "dear" or max(steps) == 28, "counts, spread, curvature, and the steps"
 
 
-def test_many_rows_with_curvature_too(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("paid", [{"epsilon": 3}, {"rho": 0.5}], ids=["pure", "rho"])
+@pytest.mark.parametrize("bounds", [(-1, 1), (0, 1)], ids=["middle", "zero"])
+def test_many_rows_in_units_of_their_spread_too(paid: Any, bounds: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Across the blocks in which rows are summed: a row's place must not matter to the others."""
-    rows = np.random.default_rng(2).uniform(-1, 1, (BLOCK + 3, 2))
-    labels = (rows[:, 0] > 0).astype(np.int64)
+    rows = np.random.default_rng(2).uniform(bounds[0], bounds[1], (BLOCK + 3, 2)) ** 5
+    labels = (rows[:, 0] > 0.1).astype(np.int64)
+    rows[[0, BLOCK + 2]] = [[1, 0], [1, 1]]
     for place in (0, BLOCK - 1, BLOCK + 2):
-        shares = replay(lambda: LogisticRegression(**TWO, rho=0.5, max_iter=3), rows, labels, place, monkeypatch)
-        assert len(shares) == 5
-
-
-@pytest.mark.parametrize("norm", [1, 2])
-@pytest.mark.parametrize("columns", [1, 3])
-def test_gradients_keep_to_the_clip(norm: int, columns: int) -> None:
-    """One row at a time, with weights that make it as wrong as can be."""
-    dice = np.random.default_rng(norm + columns)
-    for share in (Fraction(1), Fraction(1, 4), Fraction(1, 1000)):
-        for steps in (2, 64, 2**15):
-            clip = Clip(share, norm, 5, columns)
-            for _ in range(20):
-                row = dice.choice(np.array([-steps, steps, 0, steps // 2]), (1, 5))
-                weights = dice.choice(np.array([0.0, 1e9, -1e9, 0.3, 3.0]), (columns, 5))
-                place = dice.integers(0, max(columns, 2), 1)
-                found = Examples(row, place, steps, clip).gradient(weights)
-                check_moved(found.ravel(), clip.reach(steps))
-
-
-@pytest.mark.parametrize("norm", [1, 2])
-def test_the_longest_gradient_is_attained(norm: int) -> None:
-    """A corner that is predicted wrongly for sure: no bound below the share 1 would do."""
-    steps = 2**15
-    for columns, place in ((1, 0), (2, 1)):
-        clip = Clip(Fraction(1), norm, 4, columns)
-        row = np.full((1, 4), steps)
-        weights = np.full((columns, 4), 100.0) * np.array([[1.0], [-1.0]])[:columns]
-        found = Examples(row, np.array([place]), steps, clip).gradient(weights)
-        limit = clip.limit(steps)
-        size = np.abs(found).sum() if norm == 1 else np.sqrt((found.astype(np.float64) ** 2).sum())
-        assert 0.999 * limit < size <= limit
-
-
-def test_unclipped_gradients_are_those_of_the_loss() -> None:
-    dice = np.random.default_rng(5)
-    steps = 2**15
-    rows = dice.integers(-steps, steps + 1, (BLOCK + 100, 4))
-    for columns in (1, 3):
-        places = dice.integers(0, max(columns, 2), len(rows))
-        weights = dice.normal(0, 1, (columns, 4))
-        found = Examples(rows, places, steps, Clip(Fraction(1), 2, 4, columns)).gradient(weights) / steps**2
-        shares = rows / steps
-        scores = shares @ weights.T
-        if columns == 1:
-            scores = np.hstack([np.zeros_like(scores), scores])
-        wrong = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True) - np.eye(scores.shape[1])[places]
-        np.testing.assert_allclose(found, (wrong.T @ shares)[-columns:], atol=1e-3 * len(rows) ** 0.5 + 1)
-
-
-def test_what_a_row_does_depends_on_that_row_alone() -> None:
-    """The sum over all is the sum over each alone, to the last bit."""
-    dice = np.random.default_rng(6)
-    steps = 2**15
-    rows = dice.integers(-steps, steps + 1, (300, 7))
-    for columns in (1, 4):
-        places = dice.integers(0, max(columns, 2), len(rows))
-        weights = dice.normal(0, 2, (columns, 7))
-        clip = Clip(Fraction(1, 5), 2, 7, columns)
-        alone = [
-            Examples(rows[[i]], places[[i]], steps, clip).gradient(weights)  # one at a time
-            for i in range(len(rows))
-        ]
-        np.testing.assert_array_equal(Examples(rows, places, steps, clip).gradient(weights), np.sum(alone, axis=0))
+        shares = replay(
+            lambda: LogisticRegression(bounds=bounds, classes=[0, 1], max_iter=3, **paid),
+            rows,
+            labels,
+            place,
+            monkeypatch,
+        )
+        assert len(shares) == 6
 
 
 # noise
@@ -140,13 +88,14 @@ def test_all_releases_together_cost_the_loss(paid: str, monkeypatch: pytest.Monk
         spent = total.epsilon if isinstance(total, Pure) else total.concentrated().rho
         declared = Fraction(str(next(iter(PRICES[paid].values()))))
         assert declared * Fraction(99, 100) <= spent <= declared * (1 + Fraction(1, 10**12))
-        assert len(found.releases) - model.n_iter_ in (1, 2)
+        others = len(found.releases) - model.n_iter_
+        assert others == 3 or (others == 1 and len(rows) == 40), "counts; with rows enough, spread and curvature"
 
 
 def test_the_noise_is_that_of_the_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three features and a constant: the longest gradient is 2 in L2 and 4 in L1, twice that for several classes."""
     rows, labels = np.zeros((5, 3)), np.array([0, 1, 0, 1, 0])
-    settings: dict[str, Any] = {"bounds": (-1, 1), "clip": 0.5, "max_iter": 7}
+    settings: dict[str, Any] = {"bounds": (-1, 1), "clip": 0.5, "max_iter": 7, "ledger": Till(repeating(1))}
     count, *steps = noises(lambda: LogisticRegression(classes=[0, 1], rho=0.1, **settings), monkeypatch, rows, labels)
     assert float(count.spread) ** 2 == pytest.approx(1 / (2 * 0.1 / 20))
     assert len(steps) == 7
@@ -160,6 +109,25 @@ def test_the_noise_is_that_of_the_theorem(monkeypatch: pytest.MonkeyPatch) -> No
     for noise in steps:
         assert isinstance(noise, Laplace)
         assert float(noise.scale) / 2**30 == pytest.approx(4 * 7 / 0.95, rel=1e-6)
+
+
+def test_the_noise_of_measured_rows_is_that_of_the_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of usual length 3 in L1, or √3 in L2, of numbers up to 10; long ones are 2.8 times so long, or 2.4 times."""
+    rows, labels = np.zeros((40_000, 2)), np.arange(40_000) % 2
+    units = Units(Box.read((-1, 1), 2), np.zeros(2), np.ones(2), 10, Fraction(3))
+    monkeypatch.setattr(logistic, "measured", lambda *_: units)
+    settings: dict[str, Any] = {**TWO, "clip": 0.5, "max_iter": 7}
+    _, curved, *steps = noises(lambda: LogisticRegression(rho=0.1, **settings), monkeypatch, rows, labels)
+    assert float(curved.spread) / 2**22 == pytest.approx(math.sqrt((9 + 9) / 2 / (2 * 0.1 * 0.1)), rel=1e-3)
+    assert len(steps) == 7
+    for noise in steps:
+        assert isinstance(noise, Gaussian)
+        assert float(noise.spread) / 2**22 == pytest.approx(1.2 * math.sqrt(3 * 7 / (2 * 0.1 * 0.7)), rel=1e-6)
+    _, curved, *steps = noises(lambda: LogisticRegression(epsilon=1, **settings), monkeypatch, rows, labels)
+    assert float(curved.spread) / 2**22 == pytest.approx((9 + 9) / 2 / 0.1, rel=1e-3)
+    for noise in steps:
+        assert isinstance(noise, Laplace)
+        assert float(noise.scale) / 2**22 == pytest.approx(1.4 * 3 * 7 / 0.7, rel=1e-6)
 
 
 def test_the_noise_does_not_know_where_the_box_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,6 +231,25 @@ def test_at_a_high_price_it_is_scikit_learn_s(paid: Any, classes: int) -> None:
     assert model.intercept_.shape == exact.intercept_.shape
     assert model.decision_function(rows).shape == exact.decision_function(rows).shape
     np.testing.assert_allclose(model.predict_proba(rows).sum(axis=1), 1)
+
+
+def test_indicators_cost_what_rows_have_of_them() -> None:
+    """Forty indicators of which a row has two: the first of each twenty decides. Twenty fits had 0.94 ± 0.01."""
+    dice = np.random.default_rng(9)
+    places = dice.integers(0, 20, (8000, 2))
+    rows = np.hstack([np.eye(20)[column] for column in places.T])
+    labels = ((places % 2).sum(axis=1) + (dice.random(8000) < 0.05) > 0.5).astype(np.int64)
+    model = LogisticRegression(bounds=(0, 1), classes=[0, 1], epsilon=1)
+    best = sklearn.linear_model.LogisticRegression().fit(rows, labels).score(rows, labels)
+    assert np.mean([model.fit(rows, labels).score(rows, labels) for _ in "123"]) > best - 0.05
+
+
+def test_a_strong_penalty_keeps_weights_small() -> None:
+    rows = np.random.default_rng(3).uniform(-1, 1, (3000, 4))
+    labels = (rows[:, 0] > 0).astype(np.int64)
+    for size in (20, 3000):
+        model = LogisticRegression(**TWO, C=1e-6, epsilon=5).fit(rows[:size], labels[:size])
+        assert np.abs(model.coef_).max() < 0.01
 
 
 def test_breast_cancer_and_digits() -> None:

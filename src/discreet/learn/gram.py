@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -76,7 +77,8 @@ class Size:
     @classmethod
     def of(cls, radii: Sequence[int]) -> Self:
         """Of rows with |aᵢ| ≤ radiusᵢ."""
-        return cls(sum(radii), sum(radius**2 for radius in radii), sum(radius**4 for radius in radii))
+        times = Counter(radii).items()
+        return cls(*(sum(many * radius**power for radius, many in times) for power in (1, 2, 4)))
 
     @classmethod
     def within(cls, radii: Sequence[int], limit: int, norm: int) -> Self:
@@ -120,20 +122,6 @@ def radius(price: Price, reach_of: Callable[[int], Reach], share: Fraction = WHO
 def norm_for(price: Price) -> int:
     """The norm in which rows are shortened: that of the noise which the price buys."""
     return 1 if price.pure else 2
-
-
-def usual(features: int, steps: int, norm: int) -> int:
-    """The norm of a row (1, x) with x of a usual size: about 0.3 of the half-width of its box, 0.4 in mean square.
-
-    Shortening longer rows as a whole keeps what is linear in them; longer ones would ask for more noise on all.
-    """
-    return steps + 3 * features * steps // 10 if norm == 1 else math.isqrt(steps**2 + features * steps**2 // 6)
-
-
-def with_constant(exact: Floats, box: Box, steps: int, constant: int) -> Integers:
-    """Rows (1, x), or x where `constant` is 0, in steps."""
-    ones = np.full((len(exact), constant), steps, dtype=np.int64)
-    return np.hstack([ones, box.steps(exact, steps)])
 
 
 def centred(box: Box, constant: int) -> Box:

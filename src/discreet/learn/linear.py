@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -21,41 +24,62 @@ from discreet.learn.gram import (
     radius,
     shortened,
     triangle,
-    usual,
-    with_constant,
 )
 from discreet.learn.labels import Array
 from discreet.learn.predictors import Regressor
-from discreet.learn.price import Allowance
+from discreet.learn.price import WHOLE, Allowance
+from discreet.learn.units import Units, measured
+from discreet.learn.units import reach as spread_reach
 from discreet.mechanisms.arrays import Integers
 
-CAUTION: Final = {1: 2.0, 2: 1.5}
+SPREAD: Final = Fraction(3, 20)
+"""The share for where features and target lie and how widely they spread."""
+SHORT: Final = Fraction(2, 3)
+"""Rows longer than so much of a usual one are shortened: shorter rows ask for less noise, and lose little."""
+TALL: Final = 2
+"""Targets are at most so many units from their mean."""
+CAUTION: Final = 1.2
 """Directions in which rows vary less than so many times the noise are trusted less than half."""
+DOUBT: Final = 0.6
+"""Nor are any, if so much of the noise is above the number of rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
     box: Box
-    target: Box
+    """Of the features, and of the target after them."""
     constant: int
     norm: int
-    steps: int
 
     @property
     def side(self) -> int:
-        return self.constant + self.box.width
+        return self.constant + self.box.width - 1
+
+    def size(self, units: Units, steps: int) -> Size:
+        """Of rows a = (1, x)."""
+        return Size.within([units.most * steps] * self.side, self.limit(units, steps), self.norm)
+
+    def limit(self, units: Units, steps: int) -> int:
+        return max(math.floor(units.limit(steps, self.norm) * SHORT), 1)
+
+    def reach(self, units: Units, steps: int) -> Reach:
+        """How far a row moves the triangle of Σ aᵀa and Σ y·a, in squares of steps."""
+        size = self.size(units, steps)
+        return size.gram + size.times(TALL * steps)
 
 
 @parameters
 class LinearRegression(Regressor):
     """Least squares from noisy sums of products, with directions that the noise hides shrunk away.
 
-    Theorem  The declared loss. Proof: one release of the upper triangle of Σ aᵀa and of Σ y·a, where a = (1, x) in
-             shares of the box is as long as `gram.usual` at most (`gram.shortened`) and |y| ≤ 1: with the bounds of
-             `gram.Size.within`, its reach is that of `Size.gram` beside that of `Size.times`.
+    Theorem  The declared loss. Proof: three twentieths pay for `units.measured`, of features and target together. The
+             rest pays for one release of the upper triangle of Σ aᵀa and of Σ y·a, where a = (1, x) in those units is
+             shortened to a limit (`gram.shortened`) and |y| ≤ 2: with the bounds of `gram.Size.within`, its reach is
+             that of `Size.gram` beside that of `Size.times`.
     Source   Wang 2018 (AdaSSP). Its release of the least eigenvalue is not needed: that is read off the noisy matrix.
 
-    A long row is shortened together with its y, which leaves linear relations as they are and weighs the row less.
+    A long row is shortened together with its y, which leaves linear relations as they are and weighs the row less. What
+    lies more than two standard deviations from the mean of y counts as if it lay there.
     `y_bounds` are public bounds of the target.
 
     >>> LinearRegression(bounds=(0, 110), y_bounds=(0, 5000), epsilon=1).loss_for(1)
@@ -71,25 +95,29 @@ class LinearRegression(Regressor):
         box, target = Box.read(self.bounds, width), Box.read(self.y_bounds, 1, "y_bounds")
         demand(box.width <= WIDEST_MATRIX, "too-complex", "there are too many features", "use at most 4096")
         price = self._price()
-        norm = norm_for(price)
-        steps = radius(price, lambda steps: reach(box.width, constant, steps, norm))
-        return _Facts(centred(box, constant), centred(target, constant), constant, norm, steps)
+        both = Box(np.append(box.low, target.low), np.append(box.high, target.high))
+        facts = _Facts(centred(both, constant), constant, norm_for(price))
+        # refuse before the charge what could not be drawn after it
+        radius(price, partial(facts.reach, Units.largest(facts.box, constant)), WHOLE - SPREAD)
+        radius(price, lambda steps: spread_reach(both.width, steps, facts.norm), SPREAD)
+        return facts
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, allowance: Allowance) -> None:
         assert labels is not None
-        side, scale = facts.side, facts.steps**2
-        moved = reach(facts.box.width, facts.constant, facts.steps, facts.norm)
-        sums = _sums(exact, labels, facts)[triangle(side, side + 1)]
-        values = np.zeros((side, side + 1))
-        values[triangle(side, side + 1)] = allowance.release(sums, moved) / scale
+        both, side, price = np.column_stack([exact, labels]), facts.side, allowance.price
+        units = measured(both, facts.box, facts.constant, facts.norm, allowance, SPREAD)
+        steps = min(radius(price, partial(facts.reach, units), WHOLE - SPREAD), units.finest)
+        moved = facts.reach(units, steps)
+        values, places = np.zeros((side, side + 1)), triangle(side, side + 1)
+        values[places] = allowance.release(_sums(both, units, steps, facts)[places], moved, WHOLE - SPREAD) / steps**2
+        noise = price.deviation(moved, WHOLE - SPREAD) / steps**2 * math.sqrt(side)
         matrix = values[:, :side] + np.triu(values[:, :side], 1).T
-        found = _solved(matrix, values[:, side], facts, CAUTION[facts.norm] * allowance.price.deviation(moved) / scale)
-        ratio = facts.target.half[0] / facts.box.half
-        self.coef_ = found[1:] * ratio
+        trust = 1 / (1 + (DOUBT * noise / units.count) ** 2)
+        start, slopes = _solved(matrix, values[:, side], facts.constant, trust, CAUTION * noise)
+        self.coef_ = slopes * units.unit[-1] / units.unit[:-1]
         self.intercept_ = 0.0
         if facts.constant:
-            start = facts.target.middle[0] + found[0] * facts.target.half[0]
-            self.intercept_ = float(start - facts.box.middle @ self.coef_)
+            self.intercept_ = float(units.middle[-1] + start * units.unit[-1] - self.coef_ @ units.middle[:-1])
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """The expected target of each row."""
@@ -97,39 +125,31 @@ class LinearRegression(Regressor):
         return found
 
 
-def reach(features: int, constant: int, steps: int, norm: int) -> Reach:
-    """How far a row moves all that is released, in squares of steps."""
-    size = Size.within([steps] * (constant + features), usual(features, steps, norm), norm)
-    return size.gram + size.times(steps)
-
-
-def _sums(exact: Floats, targets: Floats, facts: _Facts) -> Integers:
+def _sums(both: Floats, units: Units, steps: int, facts: _Facts) -> Integers:
     """The exact Σ aᵀ(a, y)."""
-    rows = with_constant(exact, facts.box, facts.steps, facts.constant)
-    both = np.hstack([rows, facts.target.steps(targets[:, None], facts.steps)])
-    limit = usual(facts.box.width, facts.steps, facts.norm)
-    short = shortened(both, lengths(rows, facts.norm), limit)
+    rows = units.rows(both, steps, facts.constant)
+    rows[:, -1] = np.clip(rows[:, -1], -TALL * steps, TALL * steps)
+    short = shortened(rows, lengths(rows[:, :-1], facts.norm), facts.limit(units, steps))
     return products(short[:, :-1], short)
 
 
-def _solved(matrix: Floats, right: Floats, facts: _Facts, deviation: float) -> Floats:
-    """The intercept (0 without one) and the coefficients, in shares of the boxes."""
-    if not facts.constant:
-        return np.concatenate([[0.0], _shrunk(matrix, right, deviation)])
+def _solved(matrix: Floats, right: Floats, constant: int, trust: float, noise: float) -> tuple[float, Floats]:
+    """The intercept (0 without one) and the coefficients, in units."""
+    if not constant:
+        return 0.0, trust * _shrunk(matrix, right, noise)
     count = max(float(matrix[0, 0]), 1.0)
-    means, mean = np.clip(matrix[0, 1:] / count, -1, 1), float(np.clip(right[0] / count, -1, 1))
-    slopes = _shrunk(matrix[1:, 1:] - count * np.outer(means, means), right[1:] - count * means * mean, deviation)
-    return np.concatenate([[mean - means @ slopes], slopes])
+    means, mean = trust * np.clip(matrix[0, 1:] / count, -1, 1), trust * float(np.clip(right[0] / count, -1, 1))
+    slopes = trust * _shrunk(matrix[1:, 1:] - count * np.outer(means, means), right[1:] - count * means * mean, noise)
+    return mean - float(means @ slopes), slopes
 
 
-def _shrunk(matrix: Floats, right: Floats, deviation: float) -> Floats:
+def _shrunk(matrix: Floats, right: Floats, noise: float) -> Floats:
     """matrix⁻¹·right, where an eigenvalue μ counts as (μ² + τ²)/μ, with τ about the norm of the noise.
 
     Without noise it is exact; where μ is noise, so is its direction, and the coefficient along it goes to zero.
     """
     values, vectors = np.linalg.eigh(matrix)
     positive = np.maximum(values, 0)
-    noise = deviation**2 * len(matrix)
-    weights = positive / np.maximum(positive**2 + noise, np.finfo(np.float64).tiny)
+    weights = positive / np.maximum(positive**2 + noise**2, np.finfo(np.float64).tiny)
     found: Floats = vectors @ (weights * (vectors.T @ right))
     return found

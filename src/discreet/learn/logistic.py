@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ from discreet.learn.gram import (
 from discreet.learn.labels import Array, Labels
 from discreet.learn.predictors import Classifier
 from discreet.learn.price import WHOLE, Allowance, Price
-from discreet.learn.units import FARTHEST, Units, blur, measured
+from discreet.learn.units import Units, blur, measured
 from discreet.learn.units import reach as spread_reach
 
 COUNT: Final = Fraction(1, 20)
@@ -193,7 +193,7 @@ def _start(shares: Floats, facts: _Facts) -> Floats:
 
 def _affordable(price: Price, facts: _Facts) -> None:
     """Refuse before the charge what could not be drawn after it; no usual row is longer than one in a corner."""
-    units = replace(Units.plain(facts.box, facts.constant), most=FARTHEST)
+    units = Units.largest(facts.box, facts.constant)
     turns = MOST if facts.turns is None else facts.turns
     radius(price, facts.clipping(units).reach, (WHOLE - COUNT - SPREAD - CURVATURE) / turns)
     radius(price, lambda steps: facts.gram(units, steps), CURVATURE)

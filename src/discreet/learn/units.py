@@ -35,11 +35,18 @@ class Units:
     """No value is more units from zero."""
     length: Fraction
     """About Σ|aᵢ| of a usual row (1, x), or Σaᵢ² where the noise goes by that."""
+    count: float = 0.0
+    """About how many rows were measured, long ones less than once each."""
 
     @classmethod
     def plain(cls, box: Box, constant: int) -> Self:
         """The middle and the half-width of the box; rows may be as long as in a corner of it."""
         return cls(box, box.middle, box.half, 1, Fraction(constant + box.width))
+
+    @classmethod
+    def largest(cls, box: Box, constant: int) -> Self:
+        """What `measured` may find at most, to ask for what can be paid before anything is."""
+        return cls(box, box.middle, box.half, FARTHEST, Fraction(constant + box.width))
 
     @property
     def finest(self) -> int:
@@ -68,9 +75,9 @@ def blur(price: Price, features: int, norm: int, share: Fraction) -> float:
 
 
 def reach(features: int, steps: int, norm: int) -> Reach:
-    """How far a row moves the sums of (1, x, x²), in steps.
+    """How far a row moves the sums of `_sums`, in steps.
 
-    Theorem  l1 or l2² of `gram.Size.within`: no number is above `steps`, and rows are shortened to the limit.
+    Theorem  l1 and l2² of `gram.Size.within`: no number is above `steps`, and rows are shortened to the limit.
     """
     return Size.within([steps] * (2 * features + 1), _shortest(features, steps, norm), norm).times(1)
 
@@ -78,57 +85,65 @@ def reach(features: int, steps: int, norm: int) -> Reach:
 def measured(exact: Floats, box: Box, constant: int, norm: int, allowance: Allowance, share: Fraction) -> Units:
     """Means and standard deviations of all features as zero and unit; without a constant, zero stays where it is.
 
-    Theorem  A share of the price. Proof: one release of the sums of rows (1, x, x²), with the reach of `reach`.
+    Theorem  A share of the price. Proof: one release of `_sums`, with the reach of `reach`; the rest follows from it.
 
     A long row is shortened as a whole: it has less weight in all means alike. Where noise hides how widely a feature
     spreads, its unit is longer.
     """
-    near, features = _around(box), box.width
-    steps = radius(allowance.price, lambda steps: reach(features, steps, norm), share)
-    moved = reach(features, steps, norm)
+    near, price = _around(box), allowance.price
+    steps = radius(price, lambda steps: reach(box.width, steps, norm), share)
+    moved = reach(box.width, steps, norm)
     noisy = allowance.release(_sums(exact, box, near, steps, norm), moved, share) / steps
+    return _found(noisy, price.deviation(moved, share) / steps, box, near, constant, norm)
+
+
+def _found(noisy: Floats, deviation: float, box: Box, near: Box, constant: int, norm: int) -> Units:
+    """What noisy sums say, in shares of the half-widths of `near`; all of it is post-processing."""
     count = max(float(noisy[0]), 1.0)
+    first, second = np.split(noisy[1:] / count, 2)
     least = np.rint((box.low - near.middle) / near.half)
-    means = np.clip(noisy[1 : features + 1] / count, least, 1)
-    squares = np.clip(noisy[features + 1 :] / count, 0, 1)
-    noise = allowance.price.deviation(moved, share) / steps / count
+    noise, centre = deviation / count, (1 + least) / 2
+    means = centre + (np.clip(first, least, 1) - centre) / (1 + (2 * noise) ** 2)
+    squares = np.clip(np.where(least == 0, means - second, second), 0, 1)
     room = (means - least) * (1 - means)  # more than that no variance can be, and no mean distance twice that
     middles = means * constant
     variances = np.clip(squares - middles**2, 0, room if constant else 1)
-    shortest = np.maximum((1 - least) / FARTHEST, min(2 * math.sqrt(noise), 1))
+    shortest = np.maximum((1 - least) / FARTHEST, min(math.sqrt(2 * noise), 1))
     widths = np.sqrt(np.maximum(variances, shortest**2))
     typical = np.sqrt(variances) / widths
     if norm == 1 and constant:
         typical = np.minimum(typical, 2 * room / (1 - least) / widths)
-    length = constant + float((typical**norm).sum())
-    middle, unit = near.middle + middles * near.half, widths * near.half
-    return Units(box, middle, np.maximum(unit, np.finfo(np.float64).tiny), FARTHEST, Fraction(length))
+    length = constant + Fraction(float((typical**norm).sum()))
+    return Units(box, near.middle + middles * near.half, widths * near.half, FARTHEST, length, count)
 
 
 def _sums(exact: Floats, box: Box, near: Box, steps: int, norm: int) -> Integers:
-    """The exact sums of (1, x, x²), every row shortened by what it is alone."""
+    """The exact sums of 1, of x and of x², or of x − x² where x begins at 0, every row shortened by what it is alone.
+
+    All of them lie within ±1, and x − x² is 0 for an indicator.
+    """
+    begins = np.where(near.middle == box.low, 1, 0)
     total = np.zeros(2 * box.width + 1, dtype=np.int64)
     limit = _shortest(box.width, steps, norm)
     for start in range(0, len(exact), BLOCK):
         part = near.steps(np.clip(exact[start : start + BLOCK], box.low, box.high), steps)
         ones = np.full((len(part), 1), steps, dtype=np.int64)
-        rows = np.hstack([ones, part, part * part // steps])
+        rows = np.hstack([ones, part, np.abs(begins * part - part * part // steps)])
         total += shortened(rows, lengths(rows, norm), limit).sum(axis=0)
     return total
 
 
 def _around(box: Box) -> Box:
-    """The box, with zero in its middle where it is a bound: of values from zero up, many often are zero.
+    """The box, with zero in its middle where it begins at zero: there, many values often are zero.
 
     A row of indicators then has few numbers that are not zero, and asks for little noise.
     """
-    low, high = np.where(box.low == 0, -box.high, box.low), np.where(box.high == 0, -box.low, box.high)
-    return Box(low, high)
+    return Box(np.where(box.low == 0, -box.high, box.low), box.high)
 
 
 def _shortest(features: int, steps: int, norm: int) -> int:
-    """The norm that rows (1, x, x²) are shortened to: about that of rather small ones."""
-    return _norm(1 + Fraction(14 * features, 100), steps, norm)
+    """The norm that rows of `_sums` are shortened to: about that of rather small ones."""
+    return _norm(1 + Fraction(features, 10), steps, norm)
 
 
 def _norm(length: Fraction, steps: int, norm: int) -> int:
