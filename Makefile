@@ -54,7 +54,7 @@ test-slow: venv
 
 coverage: venv
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -q -m 'not slow'
+	@$(BIN)/coverage run -m pytest -q -n $(WORKERS) -m 'not slow'
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --skip-covered --show-missing
 	@echo "the trusted base, which must be covered whole:"
