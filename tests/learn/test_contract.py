@@ -214,6 +214,18 @@ def test_lists_of_wrong_width_are_noticed_before_anything_is_charged() -> None:
     assert not till.events
 
 
+def test_shapes_are_looked_at_before_anything_is_charged() -> None:
+    till = Till(repeating(0))
+    rows, labels = data("numbers", 5, 0)
+    model = GaussianNB(bounds=BOUNDS, classes=["a"], epsilon=1, ledger=till)
+    with pytest.raises(ValueError, match="target y is None"):
+        model.fit(rows)
+    for odd in rows[:, 0], rows[None], np.float64(1):
+        with pytest.raises(ValueError, match="Reshape your data"):
+            model.fit(odd, labels)
+    assert not till.events
+
+
 # ledgers
 
 

@@ -42,6 +42,7 @@ from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.errors import Refused
@@ -96,6 +97,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """Learn from rows, one for each unit: charged first, then read, then blurred."""
         price = self._price()
         flag(self.verbose, "verbose")
+        _check_shapes(self, X, y)
         self._facts(_width(X))
         if self.ledger is not None and not hasattr(self.ledger, "charge"):
             raise TypeError(f"ledger must be a discreet ledger or None, not a {type(self.ledger).__name__}")
@@ -146,6 +148,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         found: Self = BaseEstimator.__sklearn_clone__(copy(self))
         found.ledger = self.ledger
         return found
+
+
+def _check_shapes(model: Estimator, rows: object, labels: object) -> None:
+    """Explain mistakes that no value has to be looked at for, before anything is charged."""
+    if labels is None and get_tags(model).target_tags.required:
+        raise ValueError(f"{type(model).__name__} requires y to be passed, but the target y is None: fit(X, y)")
+    shape = getattr(rows, "shape", (0, 0))
+    if isinstance(shape, tuple) and len(shape) != 2:
+        raise ValueError(f"X must have 2 dimensions, not {len(shape)}. Reshape your data: X.reshape(-1, 1)")
 
 
 def _width(rows: object) -> int | None:
