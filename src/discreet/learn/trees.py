@@ -1,4 +1,4 @@
-"""Trees whose splits are drawn from the bounds alone, so that only the leaves cost privacy."""
+"""Trees whose cuts are drawn from the bounds alone, as they come or the best of many, with noisy leaves."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from discreet.exact import whole
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import parameters
 from discreet.learn.counting import affordable, counted
+from discreet.learn.cuts import FINE, Rows, weights_of
 from discreet.learn.labels import Array, Labels
 from discreet.learn.predictors import Classifier
-from discreet.learn.price import WHOLE, Allowance
+from discreet.learn.price import WHOLE, Allowance, Price
 from discreet.mechanisms.arrays import Integers
 
-FINE: Final = 2**30
-"""Places along a node's range where it can be split."""
 DEPTHS: Final = (2, 8)
 """The least and the greatest depth that is chosen without being told."""
 MOST_TREES: Final = {True: 10, False: 100}
@@ -30,7 +29,11 @@ MOST_CELLS: Final = 2**24
 SIZE: Final = Fraction(1, 20)
 """The share of the price that tells about how many rows there are."""
 CHOICE: Final = Fraction(1, 2)
-"""The share of what is left that chooses a tree."""
+"""The share of what is left that chooses a tree, or the cuts of trees."""
+MOST_CHOSEN: Final = 10
+"""Trees whose cuts are chosen, without being told: further ones ask the same."""
+ENOUGH: Final = 200
+"""Cuts are chosen if there are so many rows of each class, in units of a leaf's noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,17 @@ def _range(node: Integers, features: Integers, shares: Floats) -> tuple[Floats, 
     return low, high
 
 
+def chosen(shape: _Shape, rows: Rows, box: Box, allowance: Allowance, share: Fraction) -> Trees:
+    """Trees with one cut for all nodes of a level, each chosen for its part of a share of the price."""
+    part = share / (shape.trees * shape.depth)
+    each = allowance.watched(range(shape.trees), shape.trees, "trees")
+    cuts = [list(rows.chosen(shape.depth, box, allowance, part)) for _ in each]
+    level = np.repeat(np.arange(shape.depth), 2 ** np.arange(shape.depth))
+    features = np.array([[feature for feature, _ in tree] for tree in cuts], dtype=np.int64)
+    thresholds = np.array([[cut for _, cut in tree] for tree in cuts])
+    return Trees(features[:, level], thresholds[:, level], shape.depth)
+
+
 def counts_of(trees: Trees, exact: Floats, places: Integers, classes: int, allowance: Allowance) -> Integers:
     """How many rows of each class end in each leaf of each tree; rows of no class are in none."""
     known = places >= 0
@@ -138,10 +152,13 @@ class _Forest(Classifier):
         affordable(self._price(), reach(most), SIZE)
         return facts
 
-    def _keep(self, trees: Trees, counts: Integers, facts: _Facts, allowance: Allowance, share: Fraction) -> None:
+    def _keep(
+        self, trees: Trees, counts: Integers, facts: _Facts, allowance: Allowance, share: Fraction, say: float = 1.0
+    ) -> None:
         """Release the leaves for a share of the price; what they say is post-processing.
 
-        A leaf's shares are pulled towards those of all rows by as many imagined rows as its noise is wide.
+        A leaf's shares are pulled towards those of all rows by as many imagined rows as its noise is wide. `say` is how
+        much its odds count: 1 if trees tell different things, less if they repeat each other.
         """
         moved = reach(trees.count)
         noisy = counted(counts, moved, allowance, share)
@@ -153,7 +170,7 @@ class _Forest(Classifier):
         self.class_log_prior_ = np.log(prior / prior.sum())
         pull = max(1.0, allowance.price.deviation(moved, share))
         held = np.maximum(noisy, 0) + pull * prior / prior.sum()
-        self.leaf_log_odds_ = np.log(held / held.sum(axis=2, keepdims=True)) - self.class_log_prior_
+        self.leaf_log_odds_ = say * (np.log(held / held.sum(axis=2, keepdims=True)) - self.class_log_prior_)
 
     def _joint(self, rows: Array) -> Floats:
         trees = Trees(self.features_, self.thresholds_, self.max_depth_)
@@ -165,14 +182,18 @@ class _Forest(Classifier):
 
 @parameters
 class RandomForestClassifier(_Forest):
-    """Many random trees, and one release of how many rows of each class end in each leaf of them all.
+    """Many random trees or a few good ones, and one release of how many rows of each class end in each of their leaves.
 
-    Theorem  The declared loss. Proof: a count of rows with reach 1 for 1/20 of the price (unless the shape is given),
-             and all leaves as one vector with the reach of `reach` for the rest; splits come from the bounds only.
-    Source   Jagannathan, Pillaipakkamnatt & Wright 2009 (random trees with noisy leaves).
+    Where rows are few all cuts are random, and leaves get the whole price. Where they are many (`ENOUGH`), each cut is
+    the best of some random ones by a private choice, one for all nodes of a level, and trees tell their mean.
 
-    `n_estimators` (10 at most if priced in epsilon alone, else 100) and `max_depth` come from the noisy number of rows
-    if they are not given.
+    Theorem  The declared loss. Proof: counts of the rows of each class with reach 1 for 1/20 of the price, which tell
+             the shape; choices for half of the rest, if they are made (`Rows.chosen`); all leaves as one vector with
+             the reach of `reach` for what is left then. What is offered to choose from comes from the bounds only.
+    Source   Jagannathan, Pillaipakkamnatt & Wright 2009 (random trees with noisy leaves); Friedman & Schuster 2010
+             (cuts chosen by how many rows a majority gets right); Kohavi & Li 1995 (one cut for a level).
+
+    `n_estimators` and `max_depth` come from the noisy number of rows if they are not given.
 
     >>> RandomForestClassifier(bounds=([0, 0], [110, 5000]), classes=["no", "yes"], epsilon=1).loss_for(2)
     Pure(epsilon=1)
@@ -183,12 +204,25 @@ class RandomForestClassifier(_Forest):
     def _many(self) -> int | None:
         return None if self.n_estimators is None else whole(self.n_estimators, "n_estimators")
 
+    def _facts(self, width: int | None) -> _Facts:
+        facts = super()._facts(width)
+        most = (facts.trees or MOST_CHOSEN) * (facts.depth or DEPTHS[1])
+        affordable(self._price(), reach(1), (WHOLE - SIZE) * CHOICE / most)
+        return facts
+
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, allowance: Allowance) -> None:
         assert labels is not None
-        places = facts.classes.places(labels)
-        shape = _shape(places, facts, None, allowance)
-        trees = grown(shape.trees, shape.depth, facts.box, allowance)
-        self._keep(trees, counts_of(trees, exact, places, facts.classes.count, allowance), facts, allowance, shape.left)
+        places, count = facts.classes.places(labels), facts.classes.count
+        sizes = counted(np.bincount(places[places >= 0], minlength=count), reach(1), allowance, SIZE)
+        shape, left, say = _good_shape(sizes, facts, allowance.price), WHOLE - SIZE, 1.0
+        if shape is None:
+            shape = _random_shape(float(sizes.sum()), facts, allowance.price)
+            trees = grown(shape.trees, shape.depth, facts.box, allowance)
+        else:
+            rows = Rows.of(exact, places, weights_of(sizes))
+            trees = chosen(shape, rows, facts.box, allowance, left * CHOICE)
+            left, say = left - left * CHOICE, 1 / shape.trees
+        self._keep(trees, counts_of(trees, exact, places, count, allowance), facts, allowance, left, say)
 
 
 @parameters
@@ -213,35 +247,52 @@ class DecisionTreeClassifier(_Forest):
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, allowance: Allowance) -> None:
         assert labels is not None
+        assert facts.trees is not None
         places = facts.classes.places(labels)
-        shape = _shape(places, facts, 1, allowance)
-        trees = grown(shape.trees, shape.depth, facts.box, allowance)
+        depth, left = _depth(places, facts, allowance)
+        trees = grown(facts.trees, depth, facts.box, allowance)
         counts = counts_of(trees, exact, places, facts.classes.count, allowance)
-        chosen = allowance.choose(counts.max(axis=2).sum(axis=1), 1, shape.left * CHOICE)
-        self._keep(trees.only(chosen), counts[[chosen]], facts, allowance, shape.left - shape.left * CHOICE)
+        best = allowance.choose(counts.max(axis=2).sum(axis=1), 1, left * CHOICE)
+        self._keep(trees.only(best), counts[[best]], facts, allowance, left - left * CHOICE)
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """How many trees, how deep, and the share of the price that is left for them."""
+    """How many trees, and how deep."""
 
     trees: int
     depth: int
-    left: Fraction
 
 
-def _shape(places: Integers, facts: _Facts, together: int | None, allowance: Allowance) -> _Shape:
-    """What was given, and what a noisy number of rows suggests for the rest.
+def _good_shape(sizes: Floats, facts: _Facts, price: Price) -> _Shape | None:
+    """What was given, and for the rest as many trees with chosen cuts as noise allows; None if rows are too few.
 
-    Leaves of equal size should hold more rows than noise; the noise grows with the number of trees that are released
-    `together`, which is chosen if it is None: noise that is Gaussian averages out over many trees, unless rows are few.
+    More classes need more trees, and leaves that hold more rows.
     """
-    if facts.depth is not None and facts.trees is not None:
-        return _Shape(facts.trees, facts.depth, WHOLE)
-    price = allowance.price
-    size = float(counted(np.array([np.count_nonzero(places >= 0)]), reach(1), allowance, SIZE)[0])
+    size, count = float(sizes.sum()), facts.classes.count
+    seen = max(size, 0) / price.deviation(reach(1))
+    trees = facts.trees or round(min(max(count / 2 * math.cbrt(seen / 300), 1), MOST_CHOSEN))
+    shown = size / price.deviation(reach(trees)) / count
+    return _Shape(trees, facts.depth or _levels(shown / 4)) if shown >= ENOUGH else None
+
+
+def _random_shape(size: float, facts: _Facts, price: Price) -> _Shape:
+    """What was given, and for the rest what leaves of equal size need to hold more rows than noise.
+
+    The noise grows with the number of trees; noise that is Gaussian averages out over many, unless rows are few.
+    """
     fair = int(max(5, min(size / (3 * price.deviation(reach(1))), MOST_TREES[price.pure])))
-    trees = fair if facts.trees is None else facts.trees
-    shown = size / max(1.0, price.deviation(reach(together or trees)))
-    depth = min(max(math.floor(math.log2(max(shown, 1))), DEPTHS[0]), DEPTHS[1])
-    return _Shape(trees, facts.depth or depth, WHOLE - SIZE)
+    trees = facts.trees or fair
+    return _Shape(trees, facts.depth or _levels(size / max(1.0, price.deviation(reach(trees)))))
+
+
+def _depth(places: Integers, facts: _Facts, allowance: Allowance) -> tuple[int, Fraction]:
+    """How deep one tree should be, and the share of the price that is left: all of it if the depth is given."""
+    if facts.depth is not None:
+        return facts.depth, WHOLE
+    size = float(counted(np.array([np.count_nonzero(places >= 0)]), reach(1), allowance, SIZE)[0])
+    return _levels(size / max(1.0, allowance.price.deviation(reach(1)))), WHOLE - SIZE
+
+
+def _levels(leaves: float) -> int:
+    return min(max(math.floor(math.log2(max(leaves, 1))), DEPTHS[0]), DEPTHS[1])
