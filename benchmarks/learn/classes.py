@@ -85,7 +85,7 @@ def _forest(path: Path, held: Set) -> Iterator[Figure]:
     what = f"random forest accuracy on {held.name}, ε = 1"
     ours = scores(RandomForestClassifier(bounds=(held.low, held.high), classes=held.classes, **PURE), held)
     plain = scores(sklearn.ensemble.RandomForestClassifier(50, n_jobs=2, random_state=0), held)
-    yield within(what, ours, plain, 10)
+    yield within(what, ours, plain, 3)
     yield beside(what, ours, peer_scores("forest", held.save(path)), TUNED)
 
 

@@ -14,7 +14,7 @@ from discreet.exact import whole
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import parameters
 from discreet.learn.counting import affordable, counted
-from discreet.learn.cuts import FINE, Rows, weights_of
+from discreet.learn.cuts import FINE, Rows, offered, weights_of
 from discreet.learn.labels import Array, Labels
 from discreet.learn.predictors import Classifier
 from discreet.learn.price import WHOLE, Allowance, Price
@@ -32,6 +32,8 @@ CHOICE: Final = Fraction(1, 2)
 """The share of what is left that chooses a tree, or the cuts of trees."""
 MOST_CHOSEN: Final = 10
 """Trees whose cuts are chosen, without being told: further ones ask the same."""
+WORTH: Final = 300
+"""So many rows, in units of noise, are worth one tree with chosen cuts; n trees are worth n³ times as many."""
 ENOUGH: Final = 200
 """Cuts are chosen if there are so many rows of each class, in units of a leaf's noise."""
 
@@ -95,13 +97,13 @@ def _range(node: Integers, features: Integers, shares: Floats) -> tuple[Floats, 
 
 def chosen(shape: _Shape, rows: Rows, box: Box, allowance: Allowance, share: Fraction) -> Trees:
     """Trees with one cut for all nodes of a level, each chosen for its part of a share of the price."""
+    features, cuts = offered(box, shape.trees, shape.depth, allowance)
     part = share / (shape.trees * shape.depth)
     each = allowance.watched(range(shape.trees), shape.trees, "trees")
-    cuts = [list(rows.chosen(shape.depth, box, allowance, part)) for _ in each]
+    best = np.array([list(rows.chosen(features[tree], cuts[tree], allowance, part)) for tree in each])[:, :, None]
     level = np.repeat(np.arange(shape.depth), 2 ** np.arange(shape.depth))
-    features = np.array([[feature for feature, _ in tree] for tree in cuts], dtype=np.int64)
-    thresholds = np.array([[cut for _, cut in tree] for tree in cuts])
-    return Trees(features[:, level], thresholds[:, level], shape.depth)
+    features, cuts = np.take_along_axis(features, best, axis=2), np.take_along_axis(cuts, best, axis=2)
+    return Trees(features[:, level, 0], cuts[:, level, 0], shape.depth)
 
 
 def counts_of(trees: Trees, exact: Floats, places: Integers, classes: int, allowance: Allowance) -> Integers:
@@ -184,8 +186,8 @@ class _Forest(Classifier):
 class RandomForestClassifier(_Forest):
     """Many random trees or a few good ones, and one release of how many rows of each class end in each of their leaves.
 
-    Where rows are few all cuts are random, and leaves get the whole price. Where they are many (`ENOUGH`), each cut is
-    the best of some random ones by a private choice, one for all nodes of a level, and trees tell their mean.
+    Where rows are few all cuts are random, and cost nothing. Where they are many (`ENOUGH`), each cut is about the best
+    of some random ones by a private choice, one for all nodes of a level, and what the trees say is averaged.
 
     Theorem  The declared loss. Proof: counts of the rows of each class with reach 1 for 1/20 of the price, which tell
              the shape; choices for half of the rest, if they are made (`Rows.chosen`); all leaves as one vector with
@@ -267,23 +269,26 @@ class _Shape:
 def _good_shape(sizes: Floats, facts: _Facts, price: Price) -> _Shape | None:
     """What was given, and for the rest as many trees with chosen cuts as noise allows; None if rows are too few.
 
-    More classes need more trees, and leaves that hold more rows.
+    More classes need more trees, and leaves that hold more rows. Very many trees stay random: choices would take hours.
     """
     size, count = float(sizes.sum()), facts.classes.count
     seen = max(size, 0) / price.deviation(reach(1))
-    trees = facts.trees or round(min(max(count / 2 * math.cbrt(seen / 300), 1), MOST_CHOSEN))
+    trees = facts.trees or round(min(max(count / 2 * math.cbrt(seen / WORTH), 1), MOST_CHOSEN))
     shown = size / price.deviation(reach(trees)) / count
-    return _Shape(trees, facts.depth or _levels(shown / 4)) if shown >= ENOUGH else None
+    enough = shown >= ENOUGH and trees <= MOST_TREES[False]
+    return _Shape(trees, facts.depth or _levels(shown / 4)) if enough else None
 
 
 def _random_shape(size: float, facts: _Facts, price: Price) -> _Shape:
     """What was given, and for the rest what leaves of equal size need to hold more rows than noise.
 
-    The noise grows with the number of trees; noise that is Gaussian averages out over many, unless rows are few.
+    The noise grows with the number of trees; noise that is Gaussian averages out over many, unless rows are few. That
+    of all classes of a leaf together grows as the root of their number.
     """
     fair = int(max(5, min(size / (3 * price.deviation(reach(1))), MOST_TREES[price.pure])))
     trees = facts.trees or fair
-    return _Shape(trees, facts.depth or _levels(size / max(1.0, price.deviation(reach(trees)))))
+    wide = price.deviation(reach(trees)) * math.sqrt(facts.classes.count / 2)
+    return _Shape(trees, facts.depth or _levels(size / max(1.0, wide)))
 
 
 def _depth(places: Integers, facts: _Facts, allowance: Allowance) -> tuple[int, Fraction]:
