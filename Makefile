@@ -7,7 +7,7 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 TRUSTED := */noise/*,*/accounting/*,*/mechanisms/*,*/ledger/*,*/curator/door.py,*/curator/price.py,*/curator/question.py,*/curator/draw.py,*/curator/kept.py
 
-.PHONY: venv demo serve test suite check lint chromium bench test-slow coverage clean
+.PHONY: venv demo serve test suite check lint chromium bench test-slow coverage covered-draws covered-charges clean
 
 venv: $(VENV)/.ready
 
@@ -19,6 +19,54 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.ready
+	@echo "adding the peers that benchmarks compare with …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'
+	@touch $@
+
+demo: venv
+	@$(BIN)/discreet demo
+
+serve: venv
+	@$(BIN)/discreet serve --demo
+
+lint: venv
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/lint-imports --config pyproject.toml
+	@$(BIN)/mypy
+
+check: lint
+	@$(PYTEST) -q -m 'not long and not slow'
+
+# A browser for the tests of the pages. Where it cannot be installed, those tests are skipped and say so.
+chromium:
+	@sh tests/server/chromium.sh
+
+# Side by side: the type checker needs one core, and the suite leaves it time enough.
+test: venv chromium
+	@$(MAKE) --no-print-directory -j2 lint suite
+
+suite: venv
+	@$(PYTEST) -m 'not slow' --durations=10
+
+test-slow: venv
+	@$(PYTEST) -m slow --durations=10
+
+# Two processes beside each other, each with its own tests: data of pytest's workers would be lost when they are ended.
+coverage: venv
+	@$(BIN)/coverage erase
+	@$(MAKE) --no-print-directory -j2 covered-draws covered-charges
+	@$(BIN)/coverage combine --quiet
+	@echo "the trusted base, which must be covered whole:"
+	@$(BIN)/coverage report --skip-covered --show-missing --include='$(TRUSTED)' --fail-under=100
+
+covered-draws: venv
+	@$(BIN)/coverage run -m pytest -q -m 'not slow' tests/noise tests/accounting tests/mechanisms tests/golden tests/contracts tests/test_notebook.py
+
+covered-charges: venv
+	@$(BIN)/coverage run -m pytest -q -m 'not slow' tests/ledger tests/curator tests/learn/test_tables.py
+
+bench: $(VENV)/.ready
 	@echo "adding the peers that benchmarks compare with …"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'
 	@touch $@
