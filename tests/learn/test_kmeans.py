@@ -107,7 +107,7 @@ def test_the_projection_adds_up_and_is_the_nearest() -> None:
             assert ((found - noisy) ** 2).sum() <= ((other - noisy) ** 2).sum() + 1e-9
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_an_auditor_finds_no_more_than_epsilon_in_a_round_of_lloyd() -> None:
     """Cluster counts and centres after one round, on 0 and 1 rows at a corner; false alarms at rate 0.001 % at most."""
 

@@ -317,7 +317,7 @@ def below(shown: float | None, exact: Fraction) -> bool:
 
 @pytest.mark.parametrize(
     ("histories", "steps"),
-    [(10, 25), pytest.param(30, 40, marks=pytest.mark.long), pytest.param(60, 40, marks=pytest.mark.slow)],
+    [(10, 25), *(pytest.param(histories, 40, marks=pytest.mark.slow) for histories in (30, 60))],
 )
 def test_the_ledger_does_as_the_model(histories: int, steps: int) -> None:
     chosen = settings(max_examples=histories, stateful_step_count=steps, deadline=None)
