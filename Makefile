@@ -66,48 +66,6 @@ covered-draws: venv
 covered-charges: venv
 	@$(BIN)/coverage run -m pytest -q -m 'not slow' tests/ledger tests/curator tests/learn/test_tables.py
 
-bench: $(VENV)/.ready
-	@echo "adding the peers that benchmarks compare with …"
-	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'
-	@touch $@
-
-demo: venv
-	@$(BIN)/discreet demo
-
-serve: venv
-	@$(BIN)/discreet serve --demo
-
-lint: venv
-	@$(BIN)/ruff format --check .
-	@$(BIN)/ruff check .
-	@$(BIN)/lint-imports --config pyproject.toml
-	@$(BIN)/mypy
-
-check: lint
-	@$(PYTEST) -q -m 'not long and not slow'
-
-# A browser for the tests of the pages. Where it cannot be installed, those tests are skipped and say so.
-chromium:
-	@sh tests/server/chromium.sh
-
-# Side by side: the type checker needs one core, and the suite leaves it time enough.
-test: venv chromium
-	@$(MAKE) --no-print-directory -j2 lint suite
-
-suite: venv
-	@$(PYTEST) -m 'not slow' --durations=10
-
-test-slow: venv
-	@$(PYTEST) -m slow --durations=10
-
-coverage: venv
-	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -q -n $(WORKERS) -m 'not slow'
-	@$(BIN)/coverage combine --quiet
-	@$(BIN)/coverage report --skip-covered --show-missing
-	@echo "the trusted base, which must be covered whole:"
-	@$(BIN)/coverage report --skip-covered --show-missing --include='$(TRUSTED)' --fail-under=100
-
 bench: $(VENV)/.bench
 	@$(BIN)/python -m benchmarks
 
