@@ -64,6 +64,12 @@ def test_every_estimator_with_a_score_has_a_twin(case: Any) -> None:
     assert np.isfinite([*found.means, *found.plain]).all()
 
 
+def test_a_price_may_come_twice() -> None:
+    found = learning_curve(MODEL, *made(30), epsilons=[1, 1.0, 2], fits=3)
+    assert list(found.epsilons) == [1, 1, 2]
+    assert [len(scores) for scores in (*found.scores, found.plain)] == [3] * 4
+
+
 def test_frames_and_lists() -> None:
     rows, labels = made(30)
     for features in pd.DataFrame(rows, columns=["a", "b"]), rows.tolist():

@@ -9,7 +9,7 @@ import pytest
 
 from discreet.learn.gradients import Clip, Examples
 from discreet.learn.gram import BLOCK
-from tests.learn.watching import check_moved
+from tests.learn.replaying import check_moved
 
 
 @pytest.mark.parametrize("norm", [1, 2])

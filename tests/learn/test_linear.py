@@ -21,7 +21,7 @@ from discreet.learn.units import Units
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from tests.learn.helpers import Till, noises, repeating
-from tests.learn.watching import hard_rows, replay
+from tests.learn.replaying import hard_rows, replay
 
 FACTS: dict[str, Any] = {"bounds": (-1, 1), "y_bounds": (-1, 1)}
 PRICES: dict[str, dict[str, Any]] = {"pure": {"epsilon": 1.0}, "rho": {"rho": 0.1}, "dear": {"rho": 50.0}}

@@ -22,7 +22,7 @@ from discreet.learn.units import Units
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from tests.learn.helpers import Till, noises, recorder, repeating
-from tests.learn.watching import hard_rows, replay
+from tests.learn.replaying import hard_rows, replay
 
 TWO: dict[str, Any] = {"bounds": (-1, 1), "classes": [0, 1]}
 FOUR: dict[str, Any] = {"bounds": (-1, 1), "classes": ["a", "b", "c", "d"]}

@@ -16,7 +16,7 @@ from discreet.learn import PCA, price
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from tests.learn.helpers import Till, noises, repeating
-from tests.learn.watching import hard_rows, replay
+from tests.learn.replaying import hard_rows, replay
 
 PRICES: dict[str, dict[str, Any]] = {"pure": {"epsilon": 1.0}, "rho": {"rho": 0.1}, "dear": {"rho": 50.0}}
 

@@ -15,7 +15,7 @@ from discreet.learn.price import WHOLE, Allowance, Price
 from discreet.learn.units import FARTHEST, Units, blur, measured, reach
 from discreet.noise import SYSTEM
 from tests.learn.helpers import recorder, without
-from tests.learn.watching import check_moved, hard_rows
+from tests.learn.replaying import check_moved, hard_rows
 
 PRICES: dict[int, Any] = {1: {"epsilon": 1}, 2: {"rho": 0.5}}
 CHEAP: dict[int, Any] = {1: {"epsilon": 1e-3}, 2: {"rho": 1e-6}}

@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Self, TypeVar, dataclass_transform
+from typing import Any, Final, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -53,6 +53,8 @@ from discreet.learn.watching import shown
 from discreet.noise import Bits
 
 Kind = TypeVar("Kind")
+PRICED: Final = ("epsilon", "delta", "rho", "ledger")
+"""Parameters that say what a fit costs and who pays."""
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))

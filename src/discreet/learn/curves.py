@@ -22,7 +22,7 @@ from discreet import noise
 from discreet.exact import Number, epsilon, flag, probability, whole
 from discreet.learn.additive import AdditiveClassifier, AdditiveRegressor
 from discreet.learn.bayes import CategoricalNB, GaussianNB, category_labels
-from discreet.learn.core import Estimator, demand
+from discreet.learn.core import PRICED, demand
 from discreet.learn.kmeans import KMeans
 from discreet.learn.labels import Array
 from discreet.learn.linear import LinearRegression
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from altair.typing import ChartType
 
 EPSILONS: Final = (0.01, 0.03, 0.1, 0.3, 1, 3, 10)
-PRICED: Final = ("epsilon", "delta", "rho", "ledger")
 
 
 def _scaled(model: Any, plain: Any) -> Any:
@@ -151,26 +150,25 @@ def learning_curve(
     if not prices:
         raise ValueError("epsilons must hold at least one number")
     chance, times = float(probability(test_size, "test_size")), whole(fits, "fits")
-    steps: Any = [(place, value) for place in range(times) for value in [*prices, None]]
-    steps = shown(steps, len(steps), "learning curve") if flag(verbose, "verbose") else steps
+    steps: Any = [(fit, place) for fit in range(times) for place in range(len(prices) + 1)]
+    steps = shown(steps, len(steps), "fits") if flag(verbose, "verbose") else steps
     rows, labels = indexable(X, y)
     splits = [_split(len(rows), chance) for _ in range(times)]
-    found: dict[float | None, list[float]] = {value: [] for value in [*prices, None]}
-    for place, value in steps:
-        train, test = splits[place]
-        model = _plain(estimator, rows) if value is None else clone(estimator).set_params(epsilon=value, delta=delta)
-        model.fit(_taken(rows, train), _taken(labels, train))
-        found[value].append(_score(model, _taken(rows, test), _taken(labels, test)))
-    scores = tuple(tuple(found[value]) for value in prices)
+    models = [clone(estimator).set_params(epsilon=value, delta=delta) for value in prices] + [_plain(estimator, rows)]
+    found: list[list[float]] = [[] for _ in models]
+    for fit, place in steps:
+        train, test = splits[fit]
+        model = clone(models[place]).fit(_taken(rows, train), _taken(labels, train))
+        found[place].append(_score(model, _taken(rows, test), _taken(labels, test)))
+    *scores, plain = map(tuple, found)
     told = None if delta is None else float(delta)
-    return LearningCurve(type(estimator).__name__, tuple(prices), scores, tuple(found[None]), told)
+    return LearningCurve(type(estimator).__name__, tuple(prices), tuple(scores), plain, told)
 
 
 def _check(estimator: Any) -> None:
     if type(estimator) not in PLAIN:
         names = ", ".join(kind.__name__ for kind in PLAIN)
         raise TypeError(f"estimator must be one of {names}: those have a score and a twin that is not private")
-    assert isinstance(estimator, Estimator)
     demand(
         all(getattr(estimator, name) is None for name in PRICED),
         "price-invalid",
@@ -179,7 +177,7 @@ def _check(estimator: Any) -> None:
     )
 
 
-def _plain(estimator: Estimator, rows: Any) -> Any:
+def _plain(estimator: Any, rows: Any) -> Any:
     return PLAIN[type(estimator)](estimator, int(np.shape(rows)[1]))
 
 

@@ -15,13 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.accounting import Pure
 from discreet.exact import probability
-from discreet.learn.core import Estimator, demand, parameters
+from discreet.learn.core import PRICED, Estimator, demand, parameters
 from discreet.learn.counting import affordable
 from discreet.learn.labels import Array
 from discreet.learn.price import Allowance
 from discreet.learn.scoring import METRICS, UNIT, facts_for, metric_for, predictions
 
-PRICED: Final = ("epsilon", "delta", "rho", "ledger")
 FIXED: Final = ("classes", "categories", "y_bounds")
 """What candidates must agree about, to be compared on the same rows."""
 FINE: Final = 2**10

@@ -20,7 +20,7 @@ from discreet.curator.public import PublicTables
 from discreet.errors import QueryFailed, Refused
 from discreet.exact import whole
 from discreet.learn.box import Floats
-from discreet.learn.core import Estimator
+from discreet.learn.core import PRICED, Estimator
 from discreet.learn.labels import Array
 from discreet.learn.price import Loss
 from discreet.ledger import Ledger
@@ -135,7 +135,7 @@ def _declared(policy: Policy, estimator: Any, columns: _Columns, *, epsilon: Any
         )
     model: Estimator = clone(estimator)
     held = model.get_params(deep=False)
-    if any(held.get(name) is not None for name in ("epsilon", "delta", "rho", "ledger")):
+    if any(held.get(name) is not None for name in PRICED):
         raise Refused(
             "price-invalid", "the estimator has a price or a ledger of its own", "give the price to fit alone"
         )

@@ -99,7 +99,7 @@ def chosen(shape: _Shape, rows: Rows, box: Box, allowance: Allowance, share: Fra
     """Trees with one cut for all nodes of a level, each chosen for its part of a share of the price."""
     features, cuts = offered(box, shape.trees, shape.depth, allowance)
     part = share / (shape.trees * shape.depth)
-    each = allowance.watched(range(shape.trees), shape.trees, "trees")
+    each = allowance.watched(range(shape.trees), shape.trees, "cuts of trees")
     best = np.array([list(rows.chosen(features[tree], cuts[tree], allowance, part)) for tree in each])[:, :, None]
     level = np.repeat(np.arange(shape.depth), 2 ** np.arange(shape.depth))
     features, cuts = np.take_along_axis(features, best, axis=2), np.take_along_axis(cuts, best, axis=2)

@@ -1,4 +1,4 @@
-"""Rows that are hard to bound, a table that tells when it is read, and what one row may move."""
+"""Rows that are hard to bound, and fits replayed without one of them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,6 @@ from discreet.accounting.losses import Reach
 from tests.learn.helpers import recorder, repeating, without
 
 EXTREMES = (0.0, 1.0, -1.0, 1e300, -1e300, np.inf, -np.inf, 5e-324, 0.999999999, -0.3)
-
-
-class Watched:
-    """An array that writes down when it is read."""
-
-    def __init__(self, data: Any, events: list[object]) -> None:
-        self._data = np.asarray(data)
-        self._events = events
-
-    def __len__(self) -> int:
-        return len(self._data)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        self._events.append("read")
-        return self._data.astype(dtype) if dtype is not None else self._data
 
 
 def hard_rows(rows: int, width: int, seed: int) -> Any:
