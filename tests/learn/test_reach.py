@@ -41,6 +41,17 @@ def test_without_any_one_row_every_vector_moves_at_most_its_reach(
 
 
 @every
+@pytest.mark.filterwarnings("ignore:invalid value encountered")
+def test_what_is_no_number_moves_no_farther(
+    make: Callable[..., Any], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody lets such rows through; if somebody did, no more would leak."""
+    rows, labels = data(kind, 4, 7)
+    rows[0, 0], rows[1, 1], rows[2, 2], rows[3] = np.nan, np.inf, -np.inf, np.nan
+    check_neighbours(make, rows, labels, monkeypatch)
+
+
+@every
 def test_all_releases_of_a_fit_together_cost_its_loss(
     make: Callable[..., Any], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,11 +54,11 @@ class Units:
         return int(2 ** (FINEST - math.ceil(math.log2(self.most))))
 
     def rows(self, exact: Floats, steps: int, constant: int) -> Integers:
-        """Rows (1, x), or x where `constant` is 0, in steps."""
+        """Rows (1, x), or x where `constant` is 0, in steps; clipped last, so that even NaN stays within them."""
         shares = (np.clip(exact, self.box.low, self.box.high) - self.middle) / self.unit
         far = self.most * steps
         ones = np.full((len(exact), constant), steps, dtype=np.int64)
-        return np.hstack([ones, np.clip(np.rint(shares * steps), -far, far).astype(np.int64)])
+        return np.hstack([ones, np.clip(np.rint(shares * steps).astype(np.int64), -far, far)])
 
     def limit(self, steps: int, norm: int) -> int:
         """The norm of a usual row, in steps."""
