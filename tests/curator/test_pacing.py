@@ -1,18 +1,21 @@
-"""The grid of times: before it, neither the ledger nor a cancelled question tells that the work is done."""
+"""Padding: before its end, neither the ledger nor a cancelled question tells that the work is done."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
 
 import pytest
 
 from discreet.curator import pacing
 from discreet.curator.door import Curator
-from discreet.curator.pacing import on_grid
+from discreet.curator.pacing import padded, step
 from discreet.engines.memory import Memory
 from discreet.engines.stopping import Stop, Stopped
-from discreet.errors import QueryFailed
+from discreet.errors import QueryFailed, Refused
+from discreet.learn import KMeans
 from tests.sql.worlds import ledger_of, policy_of
 
 POLICY = """
@@ -23,6 +26,7 @@ unit = "person"
 age = { min = 0, max = 100 }
 """
 COUNT = "SELECT COUNT(*) FROM people"
+PEOPLE = {"people": [{"person": 1, "age": 30}]}
 PADS = [0.1, 0.25, 1.0, 0.003]
 
 
@@ -54,7 +58,7 @@ def worked(clock: Clock, took: float, pad: float, *, fails: bool = False) -> flo
     """When work that takes so long ends."""
     clock.now = 0.0
     try:
-        with on_grid(pad):
+        with padded(pad):
             clock.now += took
             if fails:
                 raise ValueError
@@ -65,36 +69,45 @@ def worked(clock: Clock, took: float, pad: float, *, fails: bool = False) -> flo
 
 @pytest.mark.parametrize("pad", PADS)
 @pytest.mark.parametrize("fails", [False, True])
-def test_ends_lie_on_the_grid(clock: Clock, pad: float, fails: bool) -> None:
+def test_ends_are_doublings_of_the_first_step(clock: Clock, pad: float, fails: bool) -> None:
     for took in (0.0001, 0.05, 0.1, 0.1000001, 0.3, 0.7, 2.999, 3.0):
         end = worked(clock, took, pad, fails=fails)
-        assert end / pad == pytest.approx(round(end / pad), abs=1e-6)
+        doublings = math.log2(end / pad)
+        assert doublings == pytest.approx(max(0, math.ceil(math.log2(took / pad))), abs=1e-6)
         assert took <= end + 1e-9
-        assert end < took + pad + 1e-9
+        assert end <= max(pad, 2 * took) + 1e-9, "nobody waits longer than the work took once more"
 
 
-def test_the_grid_begins_with_the_work(clock: Clock) -> None:
+def test_an_hour_has_few_ends() -> None:
+    """Multiples of 0.1 s would be 36,000 of them."""
+    assert len({step(0.05 * times, 0.1) for times in range(72_000)}) == 17
+
+
+def test_the_steps_begin_with_the_work(clock: Clock) -> None:
     clock.now = 7.3
-    with on_grid(0.25):
+    with padded(0.25):
         clock.now += 0.1
     assert clock.now == pytest.approx(7.55)
 
 
 def test_no_length_of_time_is_too_long_to_wait_for(clock: Clock) -> None:
-    """Where the division rounds down, the rest to sleep is a hair less than nothing."""
-    for steps in range(1, 200):
+    """A hair more than a step takes the next one; nobody sleeps less than nothing."""
+    for doublings in range(40):
         for pad in (0.001, 0.007, 0.1):
-            worked(clock, math.nextafter(steps * pad, math.inf), pad)
+            edge = pad * 2**doublings
+            assert step(edge, pad) == edge
+            assert step(math.nextafter(edge, math.inf), pad) == 2 * edge
+            worked(clock, math.nextafter(edge, math.inf), pad)
 
 
-def test_without_a_grid_nobody_waits(clock: Clock) -> None:
+def test_without_padding_nobody_waits(clock: Clock) -> None:
     assert worked(clock, 0.03, 0.0) == 0.03
 
 
 def test_what_is_stopped_ends_as_stopped_though_its_work_is_done(clock: Clock) -> None:
     stop = Stop()
     clock.meanwhile = stop.now
-    with stop, pytest.raises(Stopped), on_grid(0.1):
+    with stop, pytest.raises(Stopped), padded(0.1):
         clock.now += 0.03
     assert clock.now == pytest.approx(0.1)
 
@@ -102,7 +115,7 @@ def test_what_is_stopped_ends_as_stopped_though_its_work_is_done(clock: Clock) -
 @pytest.fixture
 def curator() -> Iterator[Curator]:
     policy = policy_of(POLICY)
-    engine = Memory(policy, {"people": [{"person": 1, "age": 30}]})
+    engine = Memory(policy, PEOPLE)
     with ledger_of(policy) as ledger, Curator(policy, ledger, engine=engine, pad=0.1) as found:
         yield found
     engine.close()
@@ -125,3 +138,51 @@ def test_who_cancels_does_not_learn_whether_it_was_done(clock: Clock, curator: C
         curator.query(COUNT, epsilon=0.1)
     assert [entry.answered for entry in curator.entries()] == [False]
     assert curator.budget().spent.epsilon == pytest.approx(0.1)
+
+
+class Broken(Memory):
+    """An engine that fails on private rows once they were read."""
+
+    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+        found = super().rows(query, seconds)
+        if "people" in query:
+            raise RuntimeError("what a row decides")
+        return found
+
+
+def test_a_failure_ends_when_an_answer_would(clock: Clock) -> None:
+    policy = policy_of(POLICY)
+    ends = []
+    for engine in (Memory(policy, PEOPLE), Broken(policy, PEOPLE)):
+        with ledger_of(policy) as ledger, Curator(policy, ledger, engine=engine, pad=0.1) as found:
+            clock.now = 0.0
+            with suppress(QueryFailed):
+                found.query(COUNT, epsilon=0.1)
+            ends.append(clock.now)
+            assert found.budget().spent.epsilon == pytest.approx(0.1)
+        engine.close()
+    assert ends == [0.1, 0.1]
+
+
+@pytest.mark.parametrize("engine", [Memory, Broken])
+def test_fits_are_padded_too(clock: Clock, engine: type[Memory]) -> None:
+    policy = policy_of(POLICY)
+    held = engine(policy, PEOPLE)
+    with ledger_of(policy) as ledger, Curator(policy, ledger, engine=held, pad=0.1) as found:
+        with suppress(QueryFailed):
+            found.fit(KMeans(n_clusters=1), "SELECT age FROM people", epsilon=0.1)
+        assert found.budget().spent.epsilon == pytest.approx(0.1)
+    held.close()
+    assert clock.now == 0.1
+
+
+def test_what_reads_no_private_rows_is_not_padded(clock: Clock, curator: Curator) -> None:
+    curator.preview(COUNT, epsilon=0.1)
+    with pytest.raises(Refused):
+        curator.query("SELECT age FROM people", epsilon=0.1)
+    assert clock.now == 0.0
+
+
+def test_servers_pad_unless_the_policy_says_otherwise() -> None:
+    assert policy_of(POLICY).serving.pad_ms == 100
+    assert policy_of(POLICY, "[server]\npad_ms = 0").serving.pad_ms == 0

@@ -54,6 +54,7 @@ epsilon = 10.0
 epsilon = 5.0
 [server]
 requests_per_minute = 60000
+pad_ms = 0
 """
 ROOT = Path(__file__).parents[2]
 PATIENCE = 0.5

@@ -32,6 +32,7 @@ unit = "id"
 age = { min = 0, max = 120 }
 [server]
 requests_per_minute = 60000
+pad_ms = 0
 """
 
 

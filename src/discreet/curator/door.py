@@ -25,7 +25,7 @@ from discreet.curator.facts import Facts
 from discreet.curator.foretold import averages, errors, explained, words
 from discreet.curator.ibis_tables import is_expression, text_of
 from discreet.curator.kept import Drawn
-from discreet.curator.pacing import on_grid
+from discreet.curator.pacing import padded
 from discreet.curator.price import Price, buy
 from discreet.curator.public import PublicTables
 from discreet.curator.question import Loss, Question, covers, priced
@@ -141,7 +141,7 @@ class Curator(Asks):
         """Charge, run, blur, pause. Whatever goes wrong once data was touched is told in one fixed text."""
         try:
             with charge as bits:
-                with suppress(Exception), on_grid(self._pad):
+                with suppress(Exception), padded(self._pad):
                     return draw(asked.plan, asked.offer.bought, engine, bits, self._door, self._time_limit)
                 raise QueryFailed
         except BudgetExhausted as refused:
@@ -213,7 +213,7 @@ class Curator(Asks):
         """
         self._check_analyst(analyst)
         tables = import_module("discreet.learn.tables")  # by name: it stands above
-        lent = tables.Tables(self.policy, self._ledger, self._engine, self._time_limit)
+        lent = tables.Tables(self.policy, self._ledger, self._engine, self._time_limit, self._pad)
         price = {"epsilon": epsilon, "rho": rho}
         return tables.fit(lent, estimator, sql, **price, target=target, max_rows=max_rows, analyst=analyst)
 

@@ -15,6 +15,7 @@ from sklearn.utils import get_tags
 
 from discreet.accounting import Pure
 from discreet.curator.draw import Engine
+from discreet.curator.pacing import padded
 from discreet.curator.price import Price
 from discreet.curator.public import PublicTables
 from discreet.errors import QueryFailed, Refused
@@ -40,6 +41,8 @@ class Tables:
     engine: Callable[[int], Engine]
     """Over the rows of a data version."""
     seconds: float | None
+    pad: float = 0.0
+    """Seconds of padding: see `padded`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ def fit(
     why = f"{type(model).__name__}.fit: {sql}"
     with tables.ledger.charge(loss, why=why, analyst=analyst, data=version) as bits:
         names = [field.name for field in columns.features]
-        with suppress(Exception):  # what goes wrong once data was touched may be private
+        with suppress(Exception), padded(tables.pad):  # what goes wrong once data was touched may be private
             # what is free learns nothing from rows, so nobody can read them for nothing
             rows = [] if _is_free(loss) else engine.rows(_lowered(node, columns), tables.seconds)
             exact, labels = _rows(rows, columns, model)

@@ -109,8 +109,8 @@ class Budget:
 class Serving:
     """How a server treats those who ask; none of it changes an answer."""
 
-    pad_ms: int = 0
-    """Answers are given at multiples of this after their question was charged; 0 gives them at once."""
+    pad_ms: int = 100
+    """Answers are given 1, 2, 4, 8, … times this after their question was charged; 0 gives them at once."""
     time_limit: int = 60
     """Seconds after which a question is given up."""
     requests_per_minute: int = 600
