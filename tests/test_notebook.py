@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -512,7 +513,7 @@ def test_there_is_an_example() -> None:
 
 @pytest.mark.long
 def test_a_refusal_fails_a_notebook_that_is_run(policy: Path, tmp_path: Path) -> None:
-    cells = ["%load_ext discreet", f"%%discreet {policy} -e 0.1\nSELECT age FROM patients"]
+    cells = ["%load_ext discreet", f"%%discreet {shlex.quote(str(policy))} -e 0.1\nSELECT age FROM patients"]
     path = tmp_path / "failing.ipynb"
     write(of_cells(*cells), path)
     with pytest.raises(CellExecutionError, match="refused \\(not-an-aggregate\\)") as raised:

@@ -28,6 +28,10 @@ AXE = """async (rules) => {
   const found = await axe.run(document, { runOnly: rules, resultTypes: ["violations"] });
   return found.violations.map((each) => `${each.id}: ${each.nodes.map((node) => node.html).join(" ; ")}`);
 }"""
+VIOLATION = """document.addEventListener("securitypolicyviolation", (event) => {
+  discreetViolation(`${event.effectiveDirective} forbids ${event.blockedURI} ${event.sample}`);
+});"""
+"""What a page's policy forbids is an event in every browser; only some write it on the console, each in its words."""
 OVERFLOW = """() => {
   const wide = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth <= wide) return [];
@@ -56,8 +60,13 @@ def tab(
     bypass: bool = False,
     expected: tuple[int, ...] = (),
     elsewhere: str = "",
+    wrong: list[str] | None = None,
 ) -> Iterator[Page]:
-    """A new visitor. Nothing may come from another host, and nothing may go wrong, but for what is `expected`."""
+    """A new visitor. Nothing may come from another host, and nothing may go wrong, but for what is `expected`.
+
+    `wrong` gets what does as soon as it is noticed.
+    """
+    wrong = [] if wrong is None else wrong
     context = browser.new_context(
         base_url=running.url,
         color_scheme="dark" if dark else "light",
@@ -65,12 +74,10 @@ def tab(
         java_script_enabled=script,
         bypass_csp=bypass,
     )
-    foreign: list[str] = []
-    wrong: list[str] = []
 
     def requested(request: Request) -> None:
         if not request.url.startswith((f"{running.url}/", *([elsewhere] if elsewhere else []))):
-            foreign.append(request.url)
+            wrong.append(f"loaded from elsewhere: {request.url}")
 
     def complained(text: str) -> None:
         status = STATUS.match(text)
@@ -78,13 +85,14 @@ def tab(
             wrong.append(text)
 
     context.on("request", requested)
+    context.expose_function("discreetViolation", lambda told: wrong.append(told))  # playwright marks it
+    context.add_init_script(VIOLATION)
     page = context.new_page()
     page.on("console", lambda message: complained(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.set_default_timeout(PATIENCE)
     yield page
     context.close()
-    assert not foreign, f"loaded from elsewhere: {foreign}"
     assert not wrong, f"went wrong: {wrong}"
 
 

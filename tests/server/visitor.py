@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from discreet.policy import read
 from discreet.server.app import application
 from discreet.server.datasets import Dataset, Datasets
-from tests.server.running import token
+from tests.server.running import token, until
 
 URL = "http://127.0.0.1:8000"
 BROWSER = {"accept": "text/html,application/xhtml+xml"}
@@ -92,8 +92,14 @@ class Visitor:
         """Where the answer is."""
         found = self.send("/data/hospital/ask", sql=sql, epsilon=epsilon, **fields)
         assert found.status_code == 303, found.text
-        arrived = self.get(found.headers["location"])
-        return str(arrived.headers.get("location", found.headers["location"]))
+        place = found.headers["location"]
+
+        def arrived() -> httpx.Response | None:
+            page = self.get(place)
+            return None if 'id="waiting"' in page.text else page
+
+        found = until(arrived) or found
+        return str(found.headers.get("location", place))
 
     def sign_in(self, text: str) -> Visitor:
         assert self.post("/sign-in", {"token": text}).status_code == 303

@@ -1,0 +1,23 @@
+"""What whoever runs the tests has set for their own terminal or their own server changes no test."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+THEIRS: Final = (
+    "COLUMNS",
+    "LINES",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "DISCREET_CA",
+    "DISCREET_TOKEN",
+    "DISCREET_TRACEBACK",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+)
+
+for _name in THEIRS:
+    os.environ.pop(_name, None)
