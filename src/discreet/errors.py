@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from discreet.printing import lines_of
+
 FAILED: Final = "the question could not be answered; what it cost stays spent"
 RETRY: Final = "ask the owner to look at the engine, or ask a simpler question"
 
@@ -18,7 +20,7 @@ class Refused(Exception):  # noqa: N818  (a refusal is an answer, not a fault)
         self.fix = fix
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.reason}" + (f" → {self.fix}" if self.fix else "")
+        return lines_of(f"{self.code}: {self.reason}" + (f" → {self.fix}" if self.fix else ""))
 
 
 class BudgetExhausted(Refused):
@@ -40,4 +42,4 @@ class QueryFailed(Exception):  # noqa: N818
         self.fix = fix
 
     def __str__(self) -> str:
-        return f"{self.reason} → {self.fix}"
+        return lines_of(f"{self.reason} → {self.fix}")

@@ -23,6 +23,15 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in joined)
 
 
+def lines_of(text: str) -> str:
+    r"""The text as it is, line by line, without anything else that could steer a terminal.
+
+    >>> lines_of("why\n  and\x1b[2J how")
+    'why\n  and\\x1b[2J how'
+    """
+    return "".join(letter if letter.isprintable() or letter == "\n" else repr(letter)[1:-1] for letter in text)
+
+
 def plain(value: Any) -> Any:
     """The value as JSON can carry it: dates in ISO's form, null for numbers that are none.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -35,9 +36,12 @@ class Weather:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *replies: Reply) -> None:
         self.seen: list[httpx.Request] = []
         self.pauses: list[float] = []
+        self.waits: list[float] = []
         self.progress: list[Waiting | None] = []
         self._replies = iter(replies)
-        monkeypatch.setattr(http, "time", type("Clock", (), {"sleep": staticmethod(self.pauses.append)}))
+        clock = {"sleep": staticmethod(self.pauses.append), "monotonic": staticmethod(time.monotonic)}
+        monkeypatch.setattr(http, "time", type("Clock", (), clock))
+        monkeypatch.setattr(remote, "time", type("Clock", (), {**clock, "sleep": staticmethod(self.waits.append)}))
         connection = Connection("http://localhost", "t", transport=httpx.MockTransport(self._reply))
         self.remote = Remote(connection, "hospital", progress=self.progress.append)
 
@@ -188,8 +192,8 @@ def test_another_service_at_that_address_is_told(monkeypatch: pytest.MonkeyPatch
         discreet.connect("http://localhost:1", token="t")
 
 
-def _connection_to(reply: Callable[[httpx.Request], httpx.Response]) -> Callable[[str, str], Connection]:
-    return lambda url, token: Connection(url, token, transport=httpx.MockTransport(reply))
+def _connection_to(reply: Callable[[httpx.Request], httpx.Response]) -> Callable[..., Connection]:
+    return lambda url, token, **_: Connection(url, token, transport=httpx.MockTransport(reply))
 
 
 def test_the_dataset_is_chosen_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,6 +103,7 @@ def connect(
     token: str | None = None,
     dataset: str | None = None,
     insecure: bool = False,
+    ca: str | None = None,
     dummy: bool = False,
     intervals: bool = False,
     epsilon: Any = None,
@@ -115,11 +116,11 @@ def connect(
 
     Each question costs `epsilon`, `rho`, or what it takes to reach `error`, unless its cursor or its text says
     otherwise. `intervals` adds `<column>_low` and `<column>_high` after each noisy column. With `dummy` the rows are
-    made up and free.
+    made up and free. `ca` is the certificate of the authority that vouches for the server, where it is your own.
     """
     terms = Terms(epsilon=epsilon, rho=rho, error=error, confidence=confidence, analyst=analyst)
     with told():
-        remote = reach(url, token=token, dataset=dataset, insecure=insecure)
+        remote = reach(url, token=token, dataset=dataset, insecure=insecure, ca=ca)
     return Connection(remote.dummy() if dummy else remote, terms, intervals=intervals)
 
 

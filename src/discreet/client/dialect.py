@@ -148,6 +148,7 @@ OPTIONS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
     "intervals": (_flag, "true"),
     "dummy": (_flag, "true"),
     "insecure": (_flag, "true"),
+    "ca": (str, "authority.pem"),
 }
 """What may stand after the question mark: how it is read, and an example."""
 

@@ -1,9 +1,16 @@
-"""Requests to a server: sent again where that is safe, and told in words where it is in vain."""
+"""Requests to a server: sent again where that is safe, and told in words where it is in vain.
+
+The server is not believed more than is needed. No redirect is followed, so that the token goes to nobody else; cookies
+are forgotten; bodies have a size and a time, are not unpacked, and are decoded into the types of `documents`.
+"""
 
 from __future__ import annotations
 
+import http.cookiejar
 import ipaddress
 import json
+import os
+import ssl
 import time
 import weakref
 from itertools import count
@@ -12,7 +19,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from discreet.client.problems import Unreachable, error_of
+from discreet.client.documents import Problem, Something, Waiting, alien, decoded
+from discreet.client.problems import Unreachable, error_of, untrusted
 from discreet.errors import Refused
 from discreet.version import __version__
 
@@ -21,27 +29,48 @@ FIRST_TRIES: Final = 4
 """How often a request is sent; fewer while nobody ever answered at the address."""
 FIRST_PAUSE: Final = 0.2
 """Seconds before the first repetition; each further pause is twice as long."""
+DONE: Final = 200
+WAITS: Final = 202
 NOTHING: Final = 204
 EXAMPLE: Final = 'write "https://host:port/dataset"'
 AGAIN: Final = frozenset({429, 502, 503, 504})
 LONGEST: Final = 30.0
 """Seconds that a server may ask us to wait."""
 TIMEOUT: Final = httpx.Timeout(90.0, connect=10.0)
-Reply = tuple[httpx.Response, Any]
-"""A response and its document."""
+MOST_BYTES: Final = 2**26
+"""Of a body: some million rows."""
+WITHIN: Final = 300.0
+"""Seconds within which a body must have arrived once it began."""
+Reply = tuple[int, Any]
+"""A status and its document."""
 
 
 class Connection:
     """A server under /api/v1. Requests that do no harm when they arrive twice are repeated."""
 
-    def __init__(self, url: str, token: str, *, transport: httpx.BaseTransport | None = None) -> None:
-        headers = {"authorization": f"Bearer {token}", "user-agent": f"discreet/{__version__}"}
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        ca: str | os.PathLike[str] | None = None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        headers = {
+            "authorization": f"Bearer {token}",
+            "user-agent": f"discreet/{__version__}",
+            "accept": "application/json",
+            "accept-encoding": "identity",
+        }
         try:
             self._client = httpx.Client(
                 base_url=f"{url.rstrip('/')}/api/v1/",
                 headers=headers,
                 timeout=TIMEOUT,
                 transport=transport,
+                verify=True if ca is None else _trusting(ca),
+                cookies=http.cookiejar.CookieJar(http.cookiejar.DefaultCookiePolicy(allowed_domains=[])),
+                follow_redirects=False,
                 trust_env=not is_loopback(urlsplit(url).hostname or ""),  # no proxy is between us and ourselves
             )
         except (httpx.InvalidURL, ValueError):
@@ -50,29 +79,75 @@ class Connection:
         self._answered = False
         self._closed = weakref.finalize(self, self._client.close)  # whoever forgets to close it leaves no socket open
 
-    def get(self, path: str, **params: Any) -> Any:
-        return self.send("GET", path, params={name: value for name, value in params.items() if value is not None})[1]
+    def get(self, path: str, kind: type[Any], **params: Any) -> Any:
+        """A document of this type."""
+        given = {name: value for name, value in params.items() if value is not None}
+        status, told = self.send("GET", path, kind, params=given)
+        if status != DONE:
+            raise alien(self.url)
+        return told
 
-    def send(self, method: str, path: str, **settings: Any) -> Reply:
-        """The response and its document; a refusal is raised as itself."""
+    def send(self, method: str, path: str, kind: type[Any] = Something, **settings: Any) -> Reply:
+        """The status and its document, of this type where it is done; a refusal is raised as itself."""
         if "json" in settings:  # numbers that are none and half characters are the server's to refuse
             settings["content"] = json.dumps(settings.pop("json")).encode("ascii")
             settings["headers"] = {**settings.get("headers", {}), "content-type": "application/json"}
         pause = FIRST_PAUSE
         for sent in count(1):
             try:
-                response = self._client.request(method, path, **settings)
+                response, body = self._received(self._client.build_request(method, path, **settings))
             except (httpx.TransportError, UnicodeError) as wrong:  # names that no resolver takes are UnicodeErrors
+                self._demand_trust(wrong)
                 if sent >= (TRIES if self._answered else FIRST_TRIES):
                     raise self._unreachable(wrong) from None
             else:
                 self._answered = True
                 if response.status_code not in AGAIN or sent >= TRIES:
-                    return response, _document(response)
+                    return response.status_code, self._document(response, body, kind)
                 pause = max(pause, _seconds(response))
             time.sleep(pause)
             pause *= 2
         raise AssertionError("it ends with an answer or an error")
+
+    def _received(self, request: httpx.Request) -> tuple[httpx.Response, bytes]:
+        """A response and its body, if it is small enough and comes soon enough."""
+        response = self._client.send(request, stream=True)
+        try:
+            if response.headers.get("content-encoding", "identity").lower() != "identity":
+                raise alien(self.url)  # we asked for what it is: a few bytes may unpack to gigabytes
+            end, body = time.monotonic() + WITHIN, bytearray()
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > MOST_BYTES:
+                    raise Unreachable(f"{self.url} sends more than {MOST_BYTES:,} bytes", "ask for less at once")
+                if time.monotonic() > end:
+                    raise Unreachable(f"{self.url} takes more than {WITHIN:g} s for an answer", "try again later")
+            return response, bytes(body)
+        finally:
+            response.close()
+
+    def _document(self, response: httpx.Response, body: bytes, kind: type[Any]) -> Any:
+        status = response.status_code
+        if status == NOTHING:
+            return None
+        expected = {DONE: kind, WAITS: Waiting}.get(status, Problem)
+        try:
+            found = decoded(body if "json" in response.headers.get("content-type", "") else b"", expected)
+        except ValueError:
+            if status < 400:
+                raise alien(self.url) from None
+            found = None
+        if expected is Problem:
+            raise error_of(status, found) if status >= 400 else alien(self.url)
+        return found
+
+    def _demand_trust(self, wrong: Exception) -> None:
+        """Raise, in words of TLS, if that is what went wrong: sending it again would not help."""
+        cause: BaseException | None = wrong
+        while cause is not None and not isinstance(cause, ssl.SSLError):
+            cause = cause.__cause__ or cause.__context__
+        if isinstance(cause, ssl.SSLError):
+            raise untrusted(self.url, cause) from None
 
     def _unreachable(self, wrong: Exception) -> Unreachable:
         told = str(wrong) or type(wrong).__name__
@@ -104,16 +179,18 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _document(response: httpx.Response) -> Any:
+def _trusting(ca: str | os.PathLike[str]) -> ssl.SSLContext:
+    """TLS with servers that this authority vouches for, and no others: a file of certificates, or a folder of them."""
     try:
-        found = response.json() if response.content else None
-    except ValueError:
-        found = None
-    if response.status_code >= 400 or (response.status_code != NOTHING and not isinstance(found, dict)):
-        raise error_of(response.status_code, found)
-    return found
+        where = os.fspath(ca)
+        folder = os.path.isdir(where)
+        return ssl.create_default_context(cafile=None if folder else where, capath=where if folder else None)
+    except (OSError, TypeError, ValueError):
+        raise Refused(
+            "certificate", f"{ca!r} holds no certificate", "pass ca= the path of the authority's certificate, in PEM"
+        ) from None
 
 
 def _seconds(response: httpx.Response) -> float:
     told = response.headers.get("retry-after", "")
-    return min(float(told), LONGEST) if told.isdigit() else 0.0
+    return min(float(told), LONGEST) if told.isdecimal() and len(told) < 10 else 0.0

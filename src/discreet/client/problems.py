@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import ssl
+from collections.abc import Mapping
 from typing import Any, Final
 
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
+from discreet.printing import lines_of
 
 
 class Unreachable(Exception):  # noqa: N818  (a state of the world)
@@ -16,20 +20,32 @@ class Unreachable(Exception):  # noqa: N818  (a state of the world)
         self.fix = fix
 
     def __str__(self) -> str:
-        return self.reason + (f" → {self.fix}" if self.fix else "")
+        return lines_of(self.reason + (f" → {self.fix}" if self.fix else ""))
 
 
 SPENT: Final = frozenset({"failed", "cancelled", "internal", "ledger"})
 """Codes of what may have been charged."""
+CODE: Final = re.compile(r"[a-z][a-z0-9-]{0,63}")
+LONGEST: Final = 4000
+"""Characters of a reason or a fix."""
 
 
-def error_of(status: int, document: Any) -> Exception:
+def error_of(status: int, document: Mapping[str, Any] | None) -> Exception:
     """The exception that a problem stands for."""
-    if not isinstance(document, dict) or not isinstance(document.get("code"), str):
+    if document is None or not CODE.fullmatch(document["code"]):
         return Unreachable(f"the server answered {status} in a form that is not discreet's", "check the address")
-    code, reason, fix = (str(document.get(name, "")) for name in ("code", "reason", "fix"))
+    code, reason, fix = (lines_of(document[name][:LONGEST]) for name in ("code", "reason", "fix"))
     if code == "budget-exhausted":
         return BudgetExhausted(reason, fix)
-    if code in SPENT and document.get("spent") != 0:
+    if code in SPENT and document["spent"] != 0:
         return QueryFailed(reason, fix)
     return Refused(code, reason, fix)
+
+
+def untrusted(url: str, wrong: ssl.SSLError) -> Unreachable:
+    """Why no encrypted connection came about."""
+    if isinstance(wrong, ssl.SSLCertVerificationError):
+        told = f"TLS: the certificate of {url} is not trusted ({wrong.verify_message})"
+        return Unreachable(told, "if it is your own, connect(…, ca='authority.pem') or set DISCREET_CA to that file")
+    told = f"TLS: {url} cannot be spoken to ({wrong.reason or wrong})"
+    return Unreachable(told, "see that the server speaks TLS at this port; if it does not encrypt, write http://")

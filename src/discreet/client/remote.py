@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
-from discreet.client.http import EXAMPLE, Connection, Reply, demand_safe
-from discreet.client.problems import Unreachable
+from discreet.client import documents
+from discreet.client.http import DONE, EXAMPLE, WAITS, Connection, Reply, demand_safe
 from discreet.curator.answers import Answer, Preview
 from discreet.curator.asking import Asks
 from discreet.curator.calls import Call, written
@@ -22,9 +23,15 @@ from discreet.curator.wire import answer_read, balance_read, entry_read, facts_r
 from discreet.errors import Refused
 from discreet.ledger import Balance, Entry
 from discreet.noise import SYSTEM
+from discreet.printing import printable
+
+T = TypeVar("T")
 
 TOKEN: Final = "DISCREET_TOKEN"
 """The environment variable that a token is taken from."""
+AUTHORITY: Final = "DISCREET_CA"
+"""The one that the path of an authority's certificate is taken from."""
+MOST_ENTRIES: Final = 1_000_000
 SOON: Final = 2
 """Seconds after which we ask how far a question is."""
 
@@ -58,27 +65,33 @@ class Remote(Asks):
         """
         body = {**self._body(call), "fresh": call.fresh}
         headers = {"idempotency-key": SYSTEM.bytes(16).hex(), "prefer": f"respond-async, wait={SOON}"}
-        ask = partial(self._connection.send, "POST", self._path("query"), json=body, headers=headers)
-        response, told = ask()
+        ask = partial(self._connection.send, "POST", self._path("query"), documents.Answer, json=body, headers=headers)
+        status, told = ask()
         waited = False
         try:
-            while response.status_code == 202:
+            while status == WAITS:
                 waited = True
                 self._progress(Waiting(told["position"]))
-                response, told = self._look(told["job"], ask)
+                status, told = self._look(told["job"], ask)
         except KeyboardInterrupt:
             with suppress(Exception):
-                self._connection.send("DELETE", self._path(f"jobs/{told['job']}"))
+                self._connection.send("DELETE", self._job(told["job"]))
             raise
         finally:
             if waited:
                 self._progress(None)
-        return answer_read(told)
+        if status != DONE:
+            raise documents.alien(self._connection.url)
+        return self._answer(told)
 
     def _look(self, job: str, ask: Callable[[], Reply]) -> Reply:
         """How far a question is; a server that was started anew knows the question by its key only."""
+        asked = time.monotonic()
         try:
-            return self._connection.send("GET", self._path(f"jobs/{job}"), params={"wait": SOON})
+            found = self._connection.send("GET", self._job(job), documents.Answer, params={"wait": SOON})
+            if found[0] == WAITS and time.monotonic() - asked < SOON / 2:
+                time.sleep(SOON / 2)  # it did not wait as it was asked to
+            return found
         except Refused as refused:
             if refused.code != "unknown-job":
                 raise
@@ -86,7 +99,10 @@ class Remote(Asks):
 
     def foresee(self, call: Call) -> Preview:
         """The preview of what a caller says."""
-        return preview_read(self._connection.send("POST", self._path("preview"), json=self._body(call))[1])
+        status, told = self._connection.send("POST", self._path("preview"), documents.Preview, json=self._body(call))
+        if status != DONE:
+            raise documents.alien(self._connection.url)
+        return self._read(preview_read, told)
 
     def _body(self, call: Call) -> dict[str, Any]:
         if is_expression(call.sql):
@@ -108,26 +124,39 @@ class Remote(Asks):
 
     def budget(self, analyst: str | None = None) -> Balance:
         """What was granted, is spent and remains: of everybody, or of one analyst."""
-        return balance_read(self._connection.get(self._path("budget"), analyst=analyst))
+        return self._read(balance_read, self._connection.get(self._path("budget"), documents.Balance, analyst=analyst))
 
     def tables(self) -> dict[str, Facts]:
         """What an analyst may know: tables, columns, bounds, keys and limits."""
-        told = self._connection.get(self._path("tables"))
-        return {name: facts_read(name, facts) for name, facts in told["tables"].items()}
+        told = self._connection.get(self._path("tables"), documents.Tables)["tables"]
+        return {name: self._read(facts_read, name, facts) for name, facts in told.items()}
 
     def entries(self) -> list[Entry]:
         """The ledger, newest last: all of it for owners and auditors, analysts see their own charges."""
         found: list[Entry] = []
         while True:
             after = found[-1].number if found else 0
-            told = self._connection.get(self._path("ledger"), after=after)["entries"]
+            told = self._connection.get(self._path("ledger"), documents.Entries, after=after)["entries"]
             if not told:
                 return found
-            found += map(entry_read, told)
+            for entry in told:
+                found.append(self._read(entry_read, entry))
+                if entry["number"] <= after or len(found) > MOST_ENTRIES:  # it would never end
+                    raise documents.alien(self._connection.url)
+                after = entry["number"]
 
     def recall(self, number: int) -> Answer:
         """The answer to the charge of this number, as it was given then. Free: it was paid for."""
-        return answer_read(self._connection.get(self._path(f"answers/{number}")))
+        return self._answer(self._connection.get(self._path(f"answers/{number}"), documents.Answer))
+
+    def _answer(self, told: Any) -> Answer:
+        return self._read(answer_read, self._read(documents.consistent, told))
+
+    def _read(self, make: Callable[..., T], *told: Any) -> T:
+        return documents.read(self._connection.url, make, *told)
+
+    def _job(self, job: str) -> str:
+        return self._path(f"jobs/{quote(job, safe='')}")
 
     def _path(self, rest: str) -> str:
         return f"datasets/{quote(self.name, safe='')}/{rest}"
@@ -144,7 +173,7 @@ class Remote(Asks):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<{self.name} at {self._connection.url}; ask with query(sql, epsilon=0.1)>"
+        return f"<{printable(self.name)} at {printable(self._connection.url)}; ask with query(sql, epsilon=0.1)>"
 
 
 def connect(
@@ -153,11 +182,13 @@ def connect(
     token: str | None = None,
     dataset: str | None = None,
     insecure: bool = False,
+    ca: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Remote:
     """A dataset on a server: `connect("https://host:8000/hospital", token="discreet_…")`.
 
-    The token may stand in DISCREET_TOKEN instead. A token that opens one dataset only needs no name.
+    The token may stand in DISCREET_TOKEN instead. A token that opens one dataset only needs no name. `ca` is the
+    certificate of the authority that vouches for the server, where it is your own; it may stand in DISCREET_CA.
     """
     base, named = _split(url)
     if not insecure:
@@ -167,7 +198,11 @@ def connect(
         raise Refused("unauthorized", "there is no token", f"pass token=, or set {TOKEN}")
     if not isinstance(given, str) or not given.isascii() or not given.isprintable():
         raise Refused("unauthorized", "that is no token", "ask the owner for one")
-    connection = Connection(base, given)
+    encrypted = base.startswith("https://")
+    if ca is not None and not encrypted:
+        raise Refused("address", "without encryption there is no certificate to look at", "write https://, or no ca")
+    authority = (ca or os.environ.get(AUTHORITY) or None) if encrypted else None
+    connection = Connection(base, given, ca=authority)
     try:
         return Remote(connection, _chosen(_opened(connection), dataset or named), progress=progress)
     except BaseException:
@@ -177,11 +212,7 @@ def connect(
 
 def _opened(connection: Connection) -> list[str]:
     """The datasets that the token opens."""
-    told = connection.get("datasets")
-    try:
-        return [str(each["name"]) for each in told["datasets"]]
-    except (KeyError, TypeError):
-        raise Unreachable(f"{connection.url} is no server of discreet", "check the address") from None
+    return [each["name"] for each in connection.get("datasets", documents.Datasets)["datasets"]]
 
 
 def _split(url: str) -> tuple[str, str | None]:
@@ -202,7 +233,7 @@ def _chosen(opened: list[str], wanted: str | None) -> str:
     if wanted is None and len(opened) == 1:
         return opened[0]
     reason = "the token opens several datasets" if wanted is None else "the token opens no such dataset"
-    raise Refused("unknown-dataset", reason, f"name one after the address: {', '.join(opened)}")
+    raise Refused("unknown-dataset", reason, f"name one after the address: {', '.join(map(printable, opened))}")
 
 
 def _on_terminal(waiting: Waiting | None) -> None:

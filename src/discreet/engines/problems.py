@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from discreet.printing import lines_of
+
 
 class SourceError(Exception):
     """A source could not be read, or is not what the policy says."""
@@ -13,4 +15,4 @@ class SourceError(Exception):
         self.fix = fix
 
     def __str__(self) -> str:
-        return f"{self.table}: {self.reason}" + (f" → {self.fix}" if self.fix else "")
+        return lines_of(f"{self.table}: {self.reason}" + (f" → {self.fix}" if self.fix else ""))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from discreet.printing import lines_of
+
 
 class LedgerError(Exception):
     """The ledger could not be used; nothing was released."""
@@ -12,7 +14,7 @@ class LedgerError(Exception):
         self.fix = fix
 
     def __str__(self) -> str:
-        return self.reason + (f" → {self.fix}" if self.fix else "")
+        return lines_of(self.reason + (f" → {self.fix}" if self.fix else ""))
 
 
 class LedgerDamaged(LedgerError):  # noqa: N818  (it is a state, found out)

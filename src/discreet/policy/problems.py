@@ -9,6 +9,8 @@ from datetime import date, datetime, time
 from difflib import get_close_matches
 from typing import Final
 
+from discreet.printing import lines_of
+
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST_SHOWN: Final = 60
 _LONGEST_NAME: Final = 200
@@ -48,7 +50,7 @@ class PolicyError(ValueError):
         super().__init__(self.file, self.problems)
 
     def __str__(self) -> str:
-        return "\n".join(f"{self.file}: {problem}" for problem in self.problems)
+        return lines_of("\n".join(f"{self.file}: {problem}" for problem in self.problems))
 
 
 def meant(name: str, options: Iterable[str]) -> str | None:
