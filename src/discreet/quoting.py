@@ -1,10 +1,14 @@
-"""Names and values as they stand in SQL text. Nothing else puts text of others into a query."""
+"""Names and values as they stand in SQL text. Nothing else puts text of others into a query.
+
+Texts made of these strings are for the owner's side, where tables are copied; queries are made with `composed`.
+"""
 
 from __future__ import annotations
 
 import math
 from datetime import date, datetime
 from fractions import Fraction
+from typing import Final
 
 Value = str | int | bool | float | Fraction | date | datetime | None
 
@@ -13,7 +17,7 @@ _BIGINT = 2**63
 
 def name(identifier: str) -> str:
     """An identifier, quoted."""
-    return '"' + identifier.replace('"', '""') + '"'
+    return '"' + str.replace(identifier, '"', '""') + '"'
 
 
 def literal(value: Value) -> str:
@@ -34,7 +38,7 @@ def literal(value: Value) -> str:
         return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
     if isinstance(value, date):
         return f"DATE '{value.isoformat()}'"
-    return "'" + value.replace("'", "''") + "'"
+    return "'" + str.replace(value, "'", "''") + "'"
 
 
 def double(value: float | Fraction) -> str:
@@ -49,12 +53,21 @@ def double(value: float | Fraction) -> str:
     return written if "e" in written else f"{written}e0"
 
 
+DATED: Final = {
+    "date": "CASE WHEN {0} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {0} END",
+    "timestamp": (
+        "CASE WHEN {0} BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59.999999' THEN {0} END"
+    ),
+}
+WHOLE: Final = "CASE WHEN {0} >= {1} THEN {1} WHEN {0} <= {2} THEN {2} ELSE TRY_CAST({0} AS BIGINT) END"
+STEPS: Final = (
+    "CASE WHEN {0} >= {1} THEN {2} WHEN {0} <= {3} THEN {4} ELSE TRY_CAST(FLOOR({0} / {5} + 0.5e0) AS BIGINT) END"
+)
+
+
 def dated(text: str, kind: str) -> str:
     """A date or time of the years 1 to 9999, else NULL: beyond, functions fail, and Python has no such days."""
-    if kind == "date":
-        return f"CASE WHEN {text} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {text} END"
-    first, end = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
-    return f"CASE WHEN {text} BETWEEN {first} AND {end} THEN {text} END"
+    return DATED[kind].format(text)
 
 
 def whole_steps(value: str, step: Fraction | None, low: int, high: int) -> str:
@@ -67,7 +80,5 @@ def whole_steps(value: str, step: Fraction | None, low: int, high: int) -> str:
              between, the quotient in float64 is at most high·(1 + 2⁻⁵⁰) < high + ½, so ⌊q + ½⌋ ≤ high; likewise low.
     """
     if step is None:
-        held = f"WHEN {value} >= {high} THEN {high} WHEN {value} <= {low} THEN {low}"
-        return f"CASE {held} ELSE TRY_CAST({value} AS BIGINT) END"
-    held = f"WHEN {value} >= {double(high * step)} THEN {high} WHEN {value} <= {double(low * step)} THEN {low}"
-    return f"CASE {held} ELSE TRY_CAST(FLOOR({value} / {double(step)} + 0.5e0) AS BIGINT) END"
+        return WHOLE.format(value, high, low)
+    return STEPS.format(value, double(high * step), high, double(low * step), low, double(step))

@@ -23,6 +23,7 @@ from discreet.accounting.losses import Reach
 from discreet.audit import Replay, Report, neighbours, replay
 from discreet.audit.neighbours import unit_of, units, without
 from discreet.audit.replay import Run
+from discreet.composed import form
 from discreet.curator import door
 from discreet.curator.answers import Answer
 from discreet.curator.door import Curator
@@ -30,6 +31,7 @@ from discreet.curator.draw import Door
 from discreet.curator.price import Price
 from discreet.engines import copy, memory
 from discreet.engines.memory import Memory
+from discreet.engines.printed import Printed
 from discreet.errors import Refused
 from discreet.mechanisms import Laplace
 from discreet.policy import Policy
@@ -496,7 +498,7 @@ class Curious(Curator):
     """Looks at the data before it answers."""
 
     def query(self, sql: str, **options: Any) -> Answer:
-        (found,) = self._engine(1).rows("SELECT COUNT(*) FROM visits")
+        (found,) = self._engine(1).rows(Printed("SELECT COUNT(*) FROM visits"))
         return self.knowing(int(found[0]), sql, **options)
 
     def knowing(self, rows: int, sql: str, **options: Any) -> Answer:
@@ -511,7 +513,7 @@ class Charging(Curious):
 
 class Asking(Curious):
     def knowing(self, rows: int, sql: str, **options: Any) -> Answer:
-        self._engine(1).rows(f"SELECT {rows}")
+        self._engine(1).rows(Printed(f"SELECT {rows}"))
         return Curator.query(self, sql, **options)
 
 
@@ -674,7 +676,7 @@ def test_ranks_by_the_place_of_rows_are_found(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_question_that_fails_on_one_side_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    failing = dataclasses.replace(FUNCTIONS["ABS"], sql="CASE WHEN {0} > 9 THEN error('too much') ELSE {0} END")
+    failing = dataclasses.replace(FUNCTIONS["ABS"], form=form("CASE WHEN {0} > 9 THEN error('too much') ELSE {0} END"))
     monkeypatch.setitem(FUNCTIONS, "ABS", failing)
     asked = "SELECT SUM(CLAMP(ABS(cost), 0, 5)) FROM visits"
     assert found_in(TWO, asked, [[row(1, cost=3)]]) == "nothing"

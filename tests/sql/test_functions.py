@@ -19,9 +19,10 @@ from typing import Any, Final
 import duckdb
 import pytest
 
+from discreet import composed
 from discreet.engines.memory import Memory
 from discreet.policy import Kind
-from discreet.quoting import literal, name, whole_steps
+from discreet.quoting import literal, whole_steps
 from discreet.sql.bind import apply
 from discreet.sql.domain import DATED, NUMERIC, Domain
 from discreet.sql.expression import Expr, Function
@@ -114,7 +115,7 @@ def calls(function: Function) -> Iterator[tuple[Expr, list[Kind]]]:
     for letters in shapes(function):
         for kinds in kinds_of(function, letters):
             for constants in CONSTANTS.get(function.name, [()]) if "c" in letters else [()]:
-                columns = [Expr(name(f"x{place}"), Domain(kind)) for place, kind in enumerate(kinds)]
+                columns = [Expr(composed.name(f"x{place}"), Domain(kind)) for place, kind in enumerate(kinds)]
                 given = [*columns, *(Expr.literal(value) for value in constants)]
                 yield apply(function.name, given), list(kinds)
 
@@ -140,16 +141,16 @@ def test_no_row_raises_and_the_null_rule_is_true(engine: Memory, function: Funct
         nan = "COUNT(*) FILTER (WHERE isnan(v::DOUBLE))" if number else "0"
         query = (
             f"SELECT COUNT(*), COUNT(*) FILTER (WHERE v IS NULL), COUNT(*) FILTER (WHERE v IS NULL AND everything), {nan} "
-            f"FROM (SELECT {expr.sql} AS v, {present} AS everything FROM {crossed(kinds)})"
+            f"FROM (SELECT {expr.sql.text} AS v, {present} AS everything FROM {crossed(kinds)})"
         )
         rows, nulls, made, nans = engine.rows(query)[0]
         tried += rows
-        assert nans == 0, f"{expr.sql} gives NaN"
+        assert nans == 0, f"{expr.sql.text} gives NaN"
         known = [argument.domain.but(certain=True) for argument in expr.arguments]
         if function.domain(known).certain:
-            assert made == 0, f"{expr.sql} makes NULL of what is not NULL"
+            assert made == 0, f"{expr.sql.text} makes NULL of what is not NULL"
         if function.domain([argument.domain for argument in expr.arguments]).certain:
-            assert nulls == 0, f"{expr.sql} gives NULL"
+            assert nulls == 0, f"{expr.sql.text} gives NULL"
     assert tried >= 2
 
 
@@ -162,7 +163,7 @@ def test_values_have_the_python_type_of_the_kind(engine: Memory, function: Funct
     for expr, kinds in calls(function):
         if expr.domain.kind is None or len(kinds) > 2:
             continue
-        for (value,) in engine.rows(f"SELECT DISTINCT {expr.sql} FROM {crossed(kinds)} LIMIT 50"):
+        for (value,) in engine.rows(f"SELECT DISTINCT {expr.sql.text} FROM {crossed(kinds)} LIMIT 50"):
             assert value is None or isinstance(value, types[expr.domain.kind]), (expr.sql, value)
             if value is not None and expr.domain.kind is Kind.DATE:
                 assert not isinstance(value, datetime)
@@ -313,7 +314,7 @@ def numeric_call(dice: random.Random, label: str) -> tuple[Expr, list[Domain]]:
     count = {"LEAST": 2, "GREATEST": 2, "COALESCE": 2, "CASE": 3}.get(label, FUNCTIONS[label].takes.count("n"))
     count = {"NULLIF": 2, "CAST INTEGER": 1, "CAST NUMBER": 1}.get(label, count)
     domains = [random_domain(dice) for _ in range(count)]
-    columns = [Expr(name(f"x{place}"), inside) for place, inside in enumerate(domains)]
+    columns = [Expr(composed.name(f"x{place}"), inside) for place, inside in enumerate(domains)]
     if label == "CASE":
         return apply(label, [apply("<", [columns[0], columns[1]]), columns[1], columns[2]]), domains
     if label == "POWER":
@@ -343,7 +344,9 @@ def test_computed_values_stay_in_the_domain_up_to_one_rounding(label: str) -> No
                 f"({', '.join(number(value, d) for value, d in zip(row, domains, strict=True))})" for row in points
             )
             columns = ", ".join(f"x{place}" for place in range(len(domains)))
-            rows = connection.execute(f"SELECT {expr.sql}, {columns} FROM (VALUES {lines}) AS t({columns})").fetchall()
+            rows = connection.execute(
+                f"SELECT {expr.sql.text}, {columns} FROM (VALUES {lines}) AS t({columns})"
+            ).fetchall()
             low, high = expr.domain.numbers
             for value, *inputs in rows:
                 if value is None or math.isinf(value):
@@ -366,9 +369,9 @@ def test_computed_values_stay_in_the_domain_up_to_one_rounding(label: str) -> No
 def test_a_row_at_the_declared_bound_has_a_listed_key(label: str, low: str, constants: list[str]) -> None:
     inside = Domain(Kind.NUMBER, Fraction(low), Fraction(1))
     given = [Expr.literal(int(text) if text.isdecimal() else Fraction(text)) for text in constants]
-    expr = apply(label, [Expr("x", inside), *given])
+    expr = apply(label, [Expr(composed.name("x"), inside), *given])
     with duckdb.connect(":memory:") as connection:
-        (key,) = connection.execute(f"SELECT {expr.sql} FROM (SELECT {low}::DOUBLE AS x)").fetchall()[0]
+        (key,) = connection.execute(f"SELECT {expr.sql.text} FROM (SELECT {low}::DOUBLE AS x)").fetchall()[0]
     assert key in list(expr.loosened().keys())
 
 
@@ -443,9 +446,8 @@ def test_dates_stay_in_their_domain(label: str) -> None:
         for _ in range(15 if "minute" in label or "hour" in label else 100):
             kind = Kind(fixed) if label.startswith("DATE_TRUNC") else dice.choice([Kind.DATE, Kind.TIMESTAMP])
             pairs = [span(dice, kind, short=label.startswith("DATE_TRUNC")) for _ in range(count)]
-            points = [literal(point) for _, point in pairs]
-            expr = apply(label, [Expr(text, inside) for text, (inside, _) in zip(points, pairs, strict=True)])
-            (value,) = connection.execute(f"SELECT {expr.sql}").fetchall()[0]
+            expr = apply(label, [Expr(composed.literal(point), inside) for inside, point in pairs])
+            (value,) = connection.execute(f"SELECT {expr.sql.text}").fetchall()[0]
             found, given = expr.domain, (label, pairs, value)
             if value is None:
                 assert not found.certain, given

@@ -14,26 +14,27 @@ import numpy as np
 import pytest
 
 from discreet.accounting.losses import Reach
+from discreet.composed import Sql, name, sql
 from discreet.policy.model import Kind
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.measures import Clamped, Contribution, Presence
 from discreet.sql.vectors import MOST_LEAVES, MOST_NUMBERS, Chosen, Histogram, Layout, Tree
 
-X = Expr('"x"', Domain(Kind.NUMBER))
+X = Expr(name("x"), Domain(Kind.NUMBER))
 
 
 def layout(low: object, high: object, *, integral: bool = True, groups: int = 1) -> Layout:
     return Layout.over(Fraction(str(low)), Fraction(str(high)), integral=integral, groups=groups)
 
 
-def engine(sql: str, values: Sequence[Any], kind: str = "DOUBLE") -> list[Any]:
+def engine(query: Sql, values: Sequence[Any], kind: str = "DOUBLE") -> list[Any]:
     """An expression of "x", for each value."""
     with duckdb.connect() as connection:
         connection.execute(f'CREATE TABLE t (place INTEGER, "x" {kind})')
         rows = [[place, value] for place, value in enumerate(values)]
         connection.executemany(f"INSERT INTO t VALUES (?, CAST(? AS {kind}))", rows)
-        return [row[0] for row in connection.execute(f"SELECT {sql} FROM t ORDER BY place").fetchall()]
+        return [row[0] for row in connection.execute(f"SELECT {query.text} FROM t ORDER BY place").fetchall()]
 
 
 # quantiles that are chosen
@@ -272,8 +273,9 @@ def test_histograms_count_listed_values_only() -> None:
 
 @pytest.mark.parametrize("contribution", CONTRIBUTIONS)
 def test_presence_counts_each_row_once(contribution: Contribution) -> None:
-    measure = Presence('"x"')
-    (found,) = set(map(tuple, engine(f"(SELECT {measure.sql('x', '')} FROM t)", [1, None, 2, None, None])))
+    measure = Presence(name("x"))
+    counts = sql("(SELECT {} FROM t)", measure.sql(name("x"), None))
+    (found,) = set(map(tuple, engine(counts, [1, None, 2, None, None])))
     assert measure.vector(list(found)) == (2, 3)
     assert measure.vector(None) == (0, 0)
     reach = measure.reach(contribution)
@@ -286,14 +288,18 @@ def test_presence_counts_each_row_once(contribution: Contribution) -> None:
 # bounds for each unit and group
 
 
+UNIT_AND_KEY = sql("u, k")
+
+
 def clamped(
-    measure: Clamped, rows: Sequence[tuple[int, str, int | None]], partition: str | None = "u, k"
+    measure: Clamped, rows: Sequence[tuple[int, str, int | None]], partition: Sql | None = UNIT_AND_KEY
 ) -> dict[str, int]:
     """What the engine adds up for each group."""
     with duckdb.connect() as connection:
         lines = ", ".join(f"({u}, '{k}', {'NULL' if x is None else x}::BIGINT)" for u, k, x in rows)
-        inner = f"SELECT *, {measure.windowed('x', partition)} AS w FROM (VALUES {lines}) AS t(u, k, x)"
-        query = f"SELECT k, {measure.sql('w', 'u')} FROM ({inner}) GROUP BY k"
+        window, total = measure.windowed(name("x"), partition), measure.sql(name("w"), name("u"))
+        inner = f"SELECT *, {window.text} AS w FROM (VALUES {lines}) AS t(u, k, x)"
+        query = f"SELECT k, {total.text} FROM ({inner}) GROUP BY k"
         return {key: measure.vector(value)[0] for key, value in connection.execute(query).fetchall()}
 
 
@@ -303,7 +309,7 @@ BOUNDS = [(0, 1), (0, 3), (2, 3), (-2, 1), (-5, -2), (1, 0)]
 @pytest.mark.parametrize("counts", [True, False])
 @pytest.mark.parametrize(("low", "high"), BOUNDS)
 def test_what_a_unit_adds_to_a_group_is_clamped(low: int, high: int, counts: bool) -> None:
-    measure = Clamped('"x"', low, high, counts, "")
+    measure = Clamped(name("x"), low, high, counts, "")
     random = Random(low * 10 + high)
     rows = [(random.randint(1, 4), random.choice("ab"), random.choice((-9, -1, 0, 1, 7, None))) for _ in range(25)]
     wanted: dict[str, int] = {}
@@ -316,7 +322,7 @@ def test_what_a_unit_adds_to_a_group_is_clamped(low: int, high: int, counts: boo
 @pytest.mark.parametrize("counts", [True, False])
 @pytest.mark.parametrize(("low", "high"), BOUNDS)
 def test_one_unit_moves_a_clamped_group_by_its_size(low: int, high: int, counts: bool) -> None:
-    measure = Clamped('"x"', low, high, counts, "")
+    measure = Clamped(name("x"), low, high, counts, "")
     others: list[tuple[int, str, int | None]] = [(1, "a", 3), (1, "b", None), (2, "b", -4)]
     for more in ((-(10**12), None), (10**12, 10**12), (-1, 2), (None, None), (0, 5)):
         rows = [*others, *((9, "a", x) for x in more), (9, "b", more[0])]
@@ -328,5 +334,5 @@ def test_one_unit_moves_a_clamped_group_by_its_size(low: int, high: int, counts:
 
 def test_rows_that_are_units_are_clamped_one_by_one() -> None:
     rows: list[tuple[int, str, int | None]] = [(0, "a", 9), (0, "a", 9), (0, "a", None), (0, "b", -9)]
-    assert clamped(Clamped('"x"', -1, 3, False, ""), rows, None) == {"a": 6, "b": -1}
-    assert clamped(Clamped('"x"', 0, 1, True, ""), rows, None) == {"a": 2, "b": 1}
+    assert clamped(Clamped(name("x"), -1, 3, False, ""), rows, None) == {"a": 6, "b": -1}
+    assert clamped(Clamped(name("x"), 0, 1, True, ""), rows, None) == {"a": 2, "b": 1}

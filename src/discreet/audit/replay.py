@@ -25,6 +25,7 @@ from discreet.curator.draw import Door, Engine, Select, blur, choose, select
 from discreet.curator.kept import Cell
 from discreet.curator.price import Additive, Choices
 from discreet.engines.memory import Memory
+from discreet.engines.printed import Printed
 from discreet.errors import Refused
 from discreet.ledger import Charge, Grant, Ledger
 from discreet.mechanisms import KeySelection
@@ -103,7 +104,7 @@ class Watched:
     def schema(self, table: str) -> dict[str, str]:
         return self.engine.schema(table)
 
-    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+    def rows(self, query: Printed, seconds: float | None = None) -> list[tuple[Any, ...]]:
         self.queries.append(query)
         return self.engine.rows(query, seconds)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.rounding import float_up
+from discreet.composed import Sql
 from discreet.curator.answers import Answer, Preview
 from discreet.curator.answers.showing import price_words
 from discreet.curator.asking import Asks
@@ -33,6 +34,7 @@ from discreet.curator.results import Shown, noisy_items
 from discreet.curator.state import open_ledger
 from discreet.engines.copy import Progress
 from discreet.engines.duckdb import DuckDB, Scratch
+from discreet.engines.printed import confirmed, printed
 from discreet.engines.problems import SourceError
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
 from discreet.ledger import Balance, Charge, Entry, Ledger, Portion, Repeated
@@ -305,6 +307,8 @@ class Curator(Asks):
                 params=call.params,
                 part=call.part,
             )
+            for query in found.queries():
+                confirmed(query)
             if key is not None:
                 if len(self._plans) > 1000:
                     self._plans.clear()
@@ -347,14 +351,14 @@ class Curator(Asks):
                 del self._engines[old]  # not closed: somebody may be asking it, and the last one to leave closes it
             return self._engines[version]
 
-    def _run(self, query: str, version: int | None) -> list[tuple[Any, ...]]:
+    def _run(self, query: Sql, version: int | None) -> list[tuple[Any, ...]]:
         """A query over public values; where it reads public tables, over those of a data version."""
         with self._lock:
             if self._scratch is None:
                 self._scratch = Scratch()
         engine = self._scratch if version is None else self._engine(version)
         with suppress(Exception):
-            return engine.rows(query, self._time_limit)
+            return engine.rows(printed(query), self._time_limit)
         raise QueryFailed
 
     # answers

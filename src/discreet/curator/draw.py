@@ -10,6 +10,7 @@ from discreet.accounting.losses import Reach
 from discreet.curator.kept import Cell, Drawn
 from discreet.curator.price import Additive, Bought, Choices, Mechanism
 from discreet.curator.released import with_released
+from discreet.engines.printed import Printed, printed
 from discreet.mechanisms import KeySelection
 from discreet.noise import Bits
 from discreet.sql.measures import Measure
@@ -26,7 +27,7 @@ class Engine(Protocol):
     @property
     def copy(self) -> str: ...
     def schema(self, table: str) -> dict[str, str]: ...
-    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]: ...
+    def rows(self, query: Printed, seconds: float | None = None) -> list[tuple[Any, ...]]: ...
     def close(self) -> None: ...
 
 
@@ -83,14 +84,15 @@ def draw(plan: Plan, bought: Sequence[Bought], engine: Engine, bits: Bits, door:
     for release, noise in zip(plan.releases, bought, strict=True):
         selected = None
         if noise.selection is not None:
-            units = engine.rows(with_released(plan, drawn, release.selection_sql()), seconds)
+            units = engine.rows(printed(with_released(plan, drawn, release.selection_sql())), seconds)
             held = {row[:-1]: row[-1] for row in units if _whole(release, row)}
             selected = tuple(sorted(door.select(noise.selection, held, bits), key=_in_order))
-        rows = engine.rows(with_released(plan, drawn, release.sql()), seconds)
+        rows = engine.rows(printed(with_released(plan, drawn, release.sql())), seconds)
         exact = counted(release, rows, release.listed(selected))
         if release.other:
             # apart from the rest: a key may really be called OTHER
-            unselected = engine.rows(with_released(plan, drawn, release.other_sql(selected or ())), seconds)
+            query = with_released(plan, drawn, release.other_sql(selected or ()))
+            unselected = engine.rows(printed(query), seconds)
             more = counted(release, unselected, release.others())
             exact = [[*known, *further] for known, further in zip(exact, more, strict=True)]
         values = tuple(

@@ -9,6 +9,7 @@ from typing import Final
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.distributions import DiscreteLaplace, Noise
+from discreet.composed import Sql, name
 from discreet.curator.answers import Answer, Preview
 from discreet.curator.intervals import Intervals, Noises, aggregates_in, missing
 from discreet.curator.results import aggregate_of, is_list, noisy_items
@@ -112,7 +113,7 @@ def group_size(plan: Plan, average: Aggregate, noises: Noises, confidence: Fract
     nullable = isinstance(total, Sum) and total.steps.expr.domain.nullable
     found = []
     for place, aggregate in enumerate(shown_release(plan).aggregates):
-        least = [_least(part, f'"a{place}"') for part in _conjuncts(plan.after.having)]
+        least = [_least(part, name(f"a{place}")) for part in _conjuncts(plan.after.having)]
         rows = max((rows for rows in least if rows is not None), default=0)
         if isinstance(aggregate.formula, Total) and aggregate.measures == (count,):
             found.append(rows)
@@ -132,7 +133,7 @@ def _conjuncts(expr: Expr | None) -> list[Expr]:
 _TURNED: Final = {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}
 
 
-def _least(expr: Expr, column: str) -> int | None:
+def _least(expr: Expr, column: Sql) -> int | None:
     """n where the condition says that a count is at least n."""
     if expr.function is None or expr.function.name not in _TURNED:
         return None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from discreet.accounting.distributions import Noise
+from discreet.composed import Sql, name
 from discreet.curator.released import numbers
 from discreet.policy import Kind
 from discreet.sql.aggregates import Aggregate
@@ -36,7 +37,7 @@ class Intervals:
         self._noises = noises
         self._values = values
         self._confidence = confidence
-        self._used: dict[str, tuple[dict[str, Aggregate], Fraction]] = {}
+        self._used: dict[Sql, tuple[dict[Sql, Aggregate], Fraction]] = {}
 
     def known(self, expr: Expr, place: int) -> Known | None:
         """The interval of a number, or those of the counts of a list: each holds by itself."""
@@ -59,7 +60,7 @@ class Intervals:
             return None
         return _plain(low), _plain(high)
 
-    def _within(self, expr: Expr) -> tuple[dict[str, Aggregate], Fraction]:
+    def _within(self, expr: Expr) -> tuple[dict[Sql, Aggregate], Fraction]:
         """The aggregates of an expression and how often each measure may miss: the same in every row."""
         found = self._used.get(expr.sql)
         if found is None:
@@ -74,10 +75,10 @@ class Intervals:
         ]
 
 
-def aggregates_in(release: Release, expr: Expr) -> dict[str, Aggregate]:
+def aggregates_in(release: Release, expr: Expr) -> dict[Sql, Aggregate]:
     """The aggregates that an expression is made of, by the text of their columns."""
     columns = expr.columns()
-    named = ((f'"a{place}"', aggregate) for place, aggregate in enumerate(release.aggregates))
+    named = ((name(f"a{place}"), aggregate) for place, aggregate in enumerate(release.aggregates))
     return {sql: aggregate for sql, aggregate in named if sql in columns}
 
 

@@ -246,7 +246,7 @@ def _deltas(policy: Policy, price: Price, releases: Sequence[Release]) -> Fracti
     if not count:
         return Fraction(0)
     if policy.budget.delta is None:
-        keys = " and ".join(key.expr.sql for release in releases for key in release.private_keys)
+        keys = " and ".join(key.expr.sql.text for release in releases for key in release.private_keys)
         raise Refused(
             "private-keys-need-delta",
             f"the keys of {keys} are private, and the budget has no delta to select them",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from discreet.composed import joined, keyword, literal, name, sql
 from discreet.curator.draw import Engine
+from discreet.engines.printed import printed
 from discreet.policy import Key
-from discreet.quoting import name
 from discreet.sql.keys import MOST_GROUPS
 
 
@@ -21,11 +22,12 @@ class PublicTables:
         return self.engine().schema(table)
 
     def keys(self, table: str, column: str, kind: str) -> tuple[Key | None, ...]:
-        values = f"TRY_CAST({name(column)} AS {kind})"
-        query = f"SELECT DISTINCT {values} FROM {name(table)} ORDER BY 1 LIMIT {MOST_GROUPS + 1}"
-        return tuple(row[0] for row in self.engine().rows(query))
+        values = sql("TRY_CAST({} AS {})", name(column), keyword(kind))
+        most = literal(MOST_GROUPS + 1)
+        query = sql("SELECT DISTINCT {} FROM {} ORDER BY 1 LIMIT {}", values, name(table), most)
+        return tuple(row[0] for row in self.engine().rows(printed(query)))
 
     def unique(self, table: str, columns: tuple[str, ...]) -> bool:
-        grouped = ", ".join(map(name, columns))
-        query = f"SELECT 1 FROM {name(table)} GROUP BY {grouped} HAVING COUNT(*) > 1 LIMIT 1"
-        return not self.engine().rows(query)
+        grouped = joined(", ", map(name, columns))
+        query = sql("SELECT 1 FROM {} GROUP BY {} HAVING COUNT(*) > 1 LIMIT 1", name(table), grouped)
+        return not self.engine().rows(printed(query))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from discreet.composed import Sql, joined, sql
 from discreet.curator.kept import Drawn
 from discreet.sql.after import values
 from discreet.sql.aggregates import Aggregate
@@ -29,11 +30,11 @@ def numbers(aggregate: Aggregate, columns: Mapping[Measure, Sequence[int]], plac
     return [columns[m][place * m.length : (place + 1) * m.length] for m in aggregate.measures]
 
 
-def with_released(plan: Plan, drawn: Drawn, query: str) -> str:
+def with_released(plan: Plan, drawn: Drawn, query: Sql) -> Sql:
     """A query that finds what was drawn so far under its name, if it asks for it."""
     parts = [
-        f"{released_name(number)} AS {values(columns_of(release), table_of(release, drawn, number))}"
+        sql("{} AS {}", released_name(number), values(columns_of(release), table_of(release, drawn, number)))
         for number, release in enumerate(plan.releases[: len(drawn.values)])
-        if released_name(number) in query
+        if released_name(number).text in query.skeleton
     ]
-    return f"WITH {', '.join(parts)} {query}" if parts else query
+    return sql("WITH {} {}", joined(", ", parts), query) if parts else query

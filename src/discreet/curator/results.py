@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from discreet.composed import Sql
 from discreet.curator.intervals import Intervals, Known, aggregates_in
 from discreet.curator.kept import Drawn
 from discreet.curator.released import table_of, with_released
@@ -18,7 +19,7 @@ from discreet.sql.formulas import Listing
 from discreet.sql.plan import Plan
 from discreet.sql.relation import Released
 
-Run = Callable[[str], list[tuple[Any, ...]]]
+Run = Callable[[Sql], list[tuple[Any, ...]]]
 
 
 class Shown:
@@ -56,7 +57,7 @@ class Shown:
             return rows, None
         return [self._exact_leaves(row, place, leaves) for row, place in zip(rows, places, strict=True)], places
 
-    def _exact_leaves(self, row: tuple[Any, ...], place: int, leaves: Mapping[str, int]) -> tuple[Any, ...]:
+    def _exact_leaves(self, row: tuple[Any, ...], place: int, leaves: Mapping[Sql, int]) -> tuple[Any, ...]:
         """Columns that are only passed on keep their Python values: integers beyond 64 bits, too."""
         below = self._plan.below
         assert isinstance(below, Released)

@@ -14,10 +14,12 @@ from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 
 from discreet.accounting import Pure
+from discreet.composed import Sql, joined, sql
 from discreet.curator.draw import Engine
 from discreet.curator.pacing import padded
 from discreet.curator.price import Price
 from discreet.curator.public import PublicTables
+from discreet.engines.printed import confirmed, printed
 from discreet.errors import QueryFailed, Refused
 from discreet.exact import whole
 from discreet.learn.box import Floats
@@ -89,13 +91,15 @@ def fit(
     columns = _Columns.of(node.fields, target)
     model = _declared(tables.policy, estimator, columns, epsilon=epsilon, rho=rho)
     loss = _loss(tables.policy, model, columns, node)
+    query = _lowered(node, columns)
+    confirmed(query)
     engine = tables.engine(version)
     why = f"{type(model).__name__}.fit: {sql}"
     with tables.ledger.charge(loss, why=why, analyst=analyst, data=version) as bits:
         names = [field.name for field in columns.features]
         with suppress(Exception), padded(tables.pad):  # what goes wrong once data was touched may be private
             # what is free learns nothing from rows, so nobody can read them for nothing
-            rows = [] if _is_free(loss) else engine.rows(_lowered(node, columns), tables.seconds)
+            rows = [] if _is_free(loss) else engine.rows(printed(query), tables.seconds)
             exact, labels = _rows(rows, columns, model)
             model.learn_from(exact, labels, names, bits)
             return _given(estimator, model, loss)
@@ -212,8 +216,8 @@ FACTS: Final[dict[str, Callable[[_Columns], Any]]] = {
 # rows
 
 
-def _lowered(node: Node, columns: _Columns) -> str:
-    return f"SELECT {', '.join(field.expr.sql for field in columns.read)} FROM ({node.sql()})"
+def _lowered(node: Node, columns: _Columns) -> Sql:
+    return sql("SELECT {} FROM ({})", joined(", ", (field.expr.sql for field in columns.read)), node.sql())
 
 
 def _rows(rows: Sequence[tuple[Any, ...]], columns: _Columns, model: Estimator) -> tuple[Array, Array | None]:

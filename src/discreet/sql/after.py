@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sqlglot import exp
+
+from discreet.composed import Sql, joined, keyword, lines, listed, literal, name, sql
 from discreet.policy.layout import TYPES
 from discreet.policy.model import Kind
-from discreet.quoting import literal, name
+from discreet.quoting import Value
 from discreet.sql.domain import NUMERIC, Domain
 from discreet.sql.expression import Expr
 
@@ -18,9 +21,15 @@ INTERVAL = "DP_INTERVAL"
 """How the functions begin that give the ends of intervals."""
 
 
-def item_name(place: int) -> str:
+def item_name(place: int) -> Sql:
     """What an item is called in the engine: no column below may have this name, or ORDER BY would take the item."""
     return name(f"_discreet_item_{place}")
+
+
+def direction(part: exp.Expression) -> Sql:
+    """Up or down, and where NULL stands."""
+    nulls = "NULLS FIRST" if part.args.get("nulls_first") else "NULLS LAST"
+    return keyword(f"DESC {nulls}" if part.args.get("desc") else nulls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +46,10 @@ class Order:
     """One key of ORDER BY."""
 
     expr: Expr
-    words: str
+    direction: Sql
 
-    def sql(self) -> str:
-        return f"{self.expr.sql}{self.words}"
+    def sql(self) -> Sql:
+        return sql("{} {}", self.expr.sql, self.direction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,48 +88,53 @@ class After:
         ends = any(expr.function is not None and expr.function.name.startswith(INTERVAL) for _, expr in self.items)
         return all(part is None for part in closed) and not (self.orders or self.distinct or ends)
 
-    def sql(self, relation: str) -> str:
+    def sql(self, relation: Sql) -> Sql:
         """The SELECT over a relation, with the place of each row below it where rows are kept."""
-        items = [f"{expr.sql} AS {item_name(place)}" for place, (_, expr) in enumerate(self.items)]
+        items = [sql("{} AS {}", expr.sql, item_name(place)) for place, (_, expr) in enumerate(self.items)]
         if self.keeps_rows:
             items.append(PLACE)
-        parts = [f"SELECT {'DISTINCT ' if self.distinct else ''}{', '.join(items)} FROM {relation}"]
+        select = keyword("SELECT DISTINCT" if self.distinct else "SELECT")
+        parts = [sql("{} {} FROM {}", select, joined(", ", items), relation)]
         if self.condition is not None:
-            parts.append(f"WHERE {self.condition.sql}")
+            parts.append(sql("WHERE {}", self.condition.sql))
         if self.grouping:
-            parts.append(f"GROUP BY {', '.join(expr.sql for expr in self.grouping)}")
+            parts.append(sql("GROUP BY {}", joined(", ", (expr.sql for expr in self.grouping))))
         if self.having is not None:
-            parts.append(f"{'WHERE' if self.keeps_rows else 'HAVING'} {self.having.sql}")
+            parts.append(sql("{} {}", keyword("WHERE" if self.keeps_rows else "HAVING"), self.having.sql))
         orders = [order.sql() for order in self.orders] + ([PLACE] if self.keeps_rows else [])
         if orders:
-            parts.append(f"ORDER BY {', '.join(orders)}")
+            parts.append(sql("ORDER BY {}", joined(", ", orders)))
         if self.limit is not None:
-            parts.append(f"LIMIT {self.limit}")
+            parts.append(sql("LIMIT {}", literal(self.limit)))
         if self.offset is not None:
-            parts.append(f"OFFSET {self.offset}")
-        return " ".join(parts)
+            parts.append(sql("OFFSET {}", literal(self.offset)))
+        return joined(" ", parts)
 
-    def interval(self, item: int, facts: Mapping[str, Domain]) -> Domain:
+    def interval(self, item: int, facts: Mapping[Sql, Domain]) -> Domain:
         """Where the exact value of an item lies, if those of the columns lie where the facts say."""
         return self.items[item][1].under(facts)
 
 
-def values(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> str:
+def values(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> Sql:
     """Rows as a relation that an engine can read, each with its place."""
-    kinds = [RELEASED[column.expr.domain.kind or Kind.TEXT] for column in columns]
-    casts = [f"CAST({name(f'c{place}')} AS {kind}) AS {column.expr.sql}"
-             for place, (column, kind) in enumerate(zip(columns, kinds, strict=True))]  # fmt: skip
-    lines = [f"({', '.join([str(place), *map(_written, row)])})" for place, row in enumerate(rows)]
-    named = ", ".join([PLACE, *(name(f"c{place}") for place in range(len(columns)))])
-    if not lines:
-        empty = ", ".join(["0", *("NULL" for _ in columns)])
-        return f"(SELECT {', '.join([PLACE, *casts])} FROM (VALUES ({empty})) AS t({named}) WHERE FALSE)"
-    return f"(SELECT {', '.join([PLACE, *casts])} FROM (VALUES {', '.join(lines)}) AS t({named}))"
+    kinds = [keyword(RELEASED[column.expr.domain.kind or Kind.TEXT]) for column in columns]
+    casts = [
+        sql("CAST({} AS {}) AS {}", name(f"c{place}"), kind, column.expr.sql)
+        for place, (column, kind) in enumerate(zip(columns, kinds, strict=True))
+    ]
+    named = joined(", ", [PLACE, *(name(f"c{place}") for place in range(len(columns)))])
+    shown = joined(", ", [PLACE, *casts])
+    if not rows:
+        return sql(
+            "(SELECT {} FROM (VALUES ({})) AS t({}) WHERE FALSE)", shown, listed([0, *(None for _ in columns)]), named
+        )
+    held = lines([place, *map(_plain, row)] for place, row in enumerate(rows))
+    return sql("(SELECT {} FROM (VALUES {}) AS t({}))", shown, held, named)
 
 
-def _written(value: Any) -> str:
-    """A value as a literal; lists are only passed on, never computed with."""
-    return "NULL" if isinstance(value, list) else literal(value)
+def _plain(value: Any) -> Value:
+    """A value that can be written; lists are only passed on, never computed with."""
+    return None if isinstance(value, list) else value
 
 
 def shown(value: Any, domain: Domain) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from sqlglot import exp
 
+from discreet.composed import sql
 from discreet.errors import Refused
 from discreet.policy.model import Kind
 from discreet.sql.clause import BOUNDED
@@ -161,16 +162,18 @@ def apply(name: str, arguments: Sequence[Expr]) -> Expr:
         if letter == "c" and not argument.constant:
             raise Refused("function-not-allowed", f"{shown} takes a constant here", "write a number or a text")
     _check_constants(name, given)
-    texts = [
-        f"CAST({part.sql} AS DOUBLE)" if letter == "n" or (letter == "c" and part.domain.kind in NUMERIC) else part.sql
+    parts = [
+        sql("CAST({} AS DOUBLE)", part.sql)
+        if letter == "n" or (letter == "c" and part.domain.kind in NUMERIC)
+        else part.sql
         for letter, part in zip(letters, given, strict=True)
     ]
     if name.startswith("SUBSTR"):
-        texts = [part.sql for part in given]
+        parts = [part.sql for part in given]
     if name == "=" and all(part.domain.kind is Kind.INTEGER and not part.constant for part in given):
         # computed integers are DOUBLE: compared as such, two large integers would equal one
-        texts = [f"TRY_CAST({part.sql} AS BIGINT)" for part in given]
-    return Expr(function.text(texts), function.domain([part.domain for part in given]), function, tuple(given))
+        parts = [sql("TRY_CAST({} AS BIGINT)", part.sql) for part in given]
+    return Expr(function.form(parts), function.domain([part.domain for part in given]), function, tuple(given))
 
 
 def _letters(takes: str, count: int) -> str | None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 
+from discreet.composed import Sql, literal
 from discreet.policy.model import Key
-from discreet.quoting import literal
 from discreet.sql.domain import Domain, loosened
 
 
@@ -18,20 +18,17 @@ class Function:
 
     takes    a letter for each argument: n number, t text, b boolean, d date or time, a anything, s of one kind with the
              other s, c a constant; a last `*` repeats the argument before it.
-    sql      the engine's text, with {0}, {1}, … for the arguments (numbers come as DOUBLE); or a function of them.
+    form     the engine's form of it, from those of the arguments (numbers come as DOUBLE).
     gives    the domain of the result from those of the arguments.
     strict   whether NULL comes out only where NULL goes in. `own_nulls`: `gives` says it itself.
     """
 
     name: str
     takes: str
-    sql: str | Callable[[Sequence[str]], str]
+    form: Callable[[Sequence[Sql]], Sql]
     gives: Callable[..., Domain]
     strict: bool = True
     own_nulls: bool = False
-
-    def text(self, arguments: Sequence[str]) -> str:
-        return self.sql.format(*arguments) if isinstance(self.sql, str) else self.sql(arguments)
 
     def domain(self, arguments: Sequence[Domain]) -> Domain:
         found = self.gives(*arguments)
@@ -43,17 +40,23 @@ class Function:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Expr:
     """A column, a literal, or a function of other expressions. Two that have the same text are the same."""
 
-    sql: str
+    sql: Sql
     domain: Domain
     function: Function | None = None
     arguments: tuple[Expr, ...] = ()
     constant: bool = False
-    stored: str | None = None
-    """Of a column: the text of the one that holds it in whole steps."""
+    stored: Sql | None = None
+    """Of a column: the one that holds it in whole steps."""
+
+    def __eq__(self, other: object) -> bool:
+        return (self.sql, self.domain) == (other.sql, other.domain) if isinstance(other, Expr) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.sql)
 
     @classmethod
     def literal(cls, value: Key | float | Fraction | datetime | None) -> Expr:
@@ -67,7 +70,7 @@ class Expr:
         low = self.domain.low
         return low if isinstance(low, Fraction) else None
 
-    def under(self, facts: Mapping[str, Domain]) -> Domain:
+    def under(self, facts: Mapping[Sql, Domain]) -> Domain:
         """Its domain where more is known about some columns; they are named by their text."""
         if self.sql in facts:
             return facts[self.sql]
@@ -81,7 +84,7 @@ class Expr:
             return self.domain if self.constant else loosened(self.domain)
         return self.function.domain([argument.loosened() for argument in self.arguments])
 
-    def columns(self) -> set[str]:
+    def columns(self) -> set[Sql]:
         """The texts of the columns in it."""
         if self.function is None:
             return set() if self.constant else {self.sql}

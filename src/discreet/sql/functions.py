@@ -8,27 +8,28 @@ that differ in nothing else would tie in every order, and the engine's order wou
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
+from discreet.composed import Sql, dated, form, joined, keyword, literal, sql
 from discreet.policy.model import Kind
-from discreet.quoting import dated
 from discreet.sql import dates, domain
 from discreet.sql.domain import BOOLEAN, TEXT, Domain
 from discreet.sql.expression import Function
 
 ZERO: Final = Fraction(0)
-NAN: Final = "'nan'::DOUBLE"
+NAN: Final = sql("'nan'::DOUBLE")
+Form = Callable[[Sequence[Sql]], Sql]
 
 
-def _no_nan(text: str) -> str:
-    return f"NULLIF({text}, {NAN})"
+def _no_nan(inner: Form) -> Form:
+    return lambda parts: sql("NULLIF({}, {})", inner(parts), NAN)
 
 
-LOGARITHM: Final = "CASE WHEN {0} > 0 AND {1} > 0 THEN LN({1}) / NULLIF(LN({0}), 0e0) END"
-QUOTIENT: Final = _no_nan("{0} / NULLIF({1}, 0e0) + 0e0")
+LOGARITHM: Final = form("CASE WHEN {0} > 0 AND {1} > 0 THEN LN({1}) / NULLIF(LN({0}), 0e0) END")
+QUOTIENT: Final = _no_nan(form("{0} / NULLIF({1}, 0e0) + 0e0"))
 
 
 # rules that need more than interval arithmetic
@@ -110,14 +111,15 @@ def _clamped(value: Domain, low: Domain, high: Domain) -> Domain:
     return replace(found, step=value.step) if same else found
 
 
-def _bucket_text(arguments: Sequence[str]) -> str:
+def _bucket_text(arguments: Sequence[Sql]) -> Sql:
     value, low, high, count = arguments
-    share = f"({value} - {low}) / ({high} - {low}) * {count}"
-    inside = f"LEAST(CAST(FLOOR(LEAST({share}, {count})) AS BIGINT) + 1, CAST({count} AS BIGINT))"
-    beyond = f"CAST({count} AS BIGINT) + 1"
-    return (
-        f"CASE WHEN {value} < {low} THEN 0 WHEN {value} >= {high} THEN {beyond} WHEN {value} >= {low} THEN {inside} END"
-    )
+    share = sql("({0} - {1}) / ({2} - {1}) * {3}", value, low, high, count)
+    inside = sql("LEAST(CAST(FLOOR(LEAST({0}, {1})) AS BIGINT) + 1, CAST({1} AS BIGINT))", share, count)
+    beyond = sql("CAST({} AS BIGINT) + 1", count)
+    return sql(
+        "CASE WHEN {0} < {1} THEN 0 WHEN {0} >= {2} THEN {3} WHEN {0} >= {1} THEN {4} END",
+        value, low, high, beyond, inside,
+    )  # fmt: skip
 
 
 def _bucket(value: Domain, low: Domain, high: Domain, count: Domain) -> Domain:
@@ -138,9 +140,10 @@ def _bucket(value: Domain, low: Domain, high: Domain, count: Domain) -> Domain:
     )
 
 
-def _case_text(arguments: Sequence[str]) -> str:
+def _case_text(arguments: Sequence[Sql]) -> Sql:
     pairs = zip(arguments[0:-1:2], arguments[1:-1:2], strict=True)
-    return f"CASE {' '.join(f'WHEN {test} THEN {then}' for test, then in pairs)} ELSE {arguments[-1]} END"
+    branches = joined(" ", (sql("WHEN {} THEN {}", test, then) for test, then in pairs))
+    return sql("CASE {} ELSE {} END", branches, arguments[-1])
 
 
 def _case(*parts: Domain) -> Domain:
@@ -172,101 +175,117 @@ def _real(value: Domain) -> Domain:
     return domain.number(*value.numbers) if value.kind in domain.NUMERIC else domain.number(None, None)
 
 
-def _listed(arguments: Sequence[str]) -> str:
-    return f"({arguments[0]} IN ({', '.join(arguments[1:])}))"
+def _listed(arguments: Sequence[Sql]) -> Sql:
+    return sql("({} IN ({}))", arguments[0], joined(", ", arguments[1:]))
 
 
-def _joined(arguments: Sequence[str]) -> str:
-    return f"({' || '.join(arguments)})"
+def _concatenated(arguments: Sequence[Sql]) -> Sql:
+    return sql("({})", joined(" || ", arguments))
 
 
-def _concatenated(arguments: Sequence[str]) -> str:
-    return f"CONCAT({', '.join(arguments)})"
+def _called(function: str) -> Form:
+    """A function of any number of arguments."""
+    return lambda arguments: sql("{}({})", keyword(function), joined(", ", arguments))
 
 
-def _least(arguments: Sequence[str]) -> str:
-    return f"LEAST({', '.join(arguments)})"
+def _extracted(part: str) -> Form:
+    return lambda arguments: sql("EXTRACT({} FROM {})", keyword(part), *arguments)
 
 
-def _greatest(arguments: Sequence[str]) -> str:
-    return f"GREATEST({', '.join(arguments)})"
+def _truncated(part: str, kind: str) -> Form:
+    return lambda arguments: sql("CAST(DATE_TRUNC({}, {}) AS {})", literal(part), *arguments, keyword(kind))
+
+
+def _difference(part: str) -> Form:
+    return lambda arguments: sql("DATE_DIFF({}, {}, {})", literal(part), *arguments)
+
+
+def _dated(cast: Form, kind: Kind) -> Form:
+    return lambda arguments: dated(cast(arguments), kind)
 
 
 _ROWS: Final = (
     # arithmetic
-    Function("+", "nn", _no_nan("{0} + {1}"), domain.add, strict=False),
-    Function("-", "nn", _no_nan("{0} - {1}"), domain.subtract, strict=False),
-    Function("*", "nn", _no_nan("{0} * {1} + 0e0"), domain.multiply, strict=False),
+    Function("+", "nn", _no_nan(form("{0} + {1}")), domain.add, strict=False),
+    Function("-", "nn", _no_nan(form("{0} - {1}")), domain.subtract, strict=False),
+    Function("*", "nn", _no_nan(form("{0} * {1} + 0e0")), domain.multiply, strict=False),
     Function("/", "nn", QUOTIENT, domain.divide, strict=False),
-    Function("//", "nn", f"FLOOR({QUOTIENT})", lambda a, b: domain.floored(domain.divide(a, b)), strict=False),
-    Function("%", "nn", _no_nan("{0} % NULLIF({1}, 0e0) + 0e0"), domain.modulo, strict=False),
-    Function("NEGATE", "n", "(0e0 - {0})", domain.negate),
-    Function("ABS", "n", "ABS({0})", domain.absolute),
-    Function("ROUND", "n", "(ROUND({0}) + 0e0)", _rounded),
-    Function("ROUND TO", "nc", _no_nan("ROUND({0}, CAST({1} AS INTEGER)) + 0e0"), _rounded, strict=False),
-    Function("FLOOR", "n", "FLOOR({0})", domain.floored),
-    Function("CEIL", "n", "(CEIL({0}) + 0e0)", domain.ceiled),
-    Function("SQRT", "n", "CASE WHEN {0} >= 0 THEN SQRT({0}) END", _root, strict=False),
-    Function("EXP", "n", "EXP({0})", _exponential),
-    Function("LN", "n", "CASE WHEN {0} > 0 THEN LN({0}) END", _natural, strict=False),
-    Function("LOG10", "n", "CASE WHEN {0} > 0 THEN LOG10({0}) END", _decadic, strict=False),
+    Function(
+        "//",
+        "nn",
+        lambda parts: sql("FLOOR({})", QUOTIENT(parts)),
+        lambda a, b: domain.floored(domain.divide(a, b)),
+        strict=False,
+    ),
+    Function("%", "nn", _no_nan(form("{0} % NULLIF({1}, 0e0) + 0e0")), domain.modulo, strict=False),
+    Function("NEGATE", "n", form("(0e0 - {0})"), domain.negate),
+    Function("ABS", "n", form("ABS({0})"), domain.absolute),
+    Function("ROUND", "n", form("(ROUND({0}) + 0e0)"), _rounded),
+    Function("ROUND TO", "nc", _no_nan(form("ROUND({0}, CAST({1} AS INTEGER)) + 0e0")), _rounded, strict=False),
+    Function("FLOOR", "n", form("FLOOR({0})"), domain.floored),
+    Function("CEIL", "n", form("(CEIL({0}) + 0e0)"), domain.ceiled),
+    Function("SQRT", "n", form("CASE WHEN {0} >= 0 THEN SQRT({0}) END"), _root, strict=False),
+    Function("EXP", "n", form("EXP({0})"), _exponential),
+    Function("LN", "n", form("CASE WHEN {0} > 0 THEN LN({0}) END"), _natural, strict=False),
+    Function("LOG10", "n", form("CASE WHEN {0} > 0 THEN LOG10({0}) END"), _decadic, strict=False),
     Function("LOG", "nn", _no_nan(LOGARITHM), lambda base, a: domain.divide(_natural(a), _natural(base)), strict=False),
-    Function("POWER", "nn", _no_nan("POW({0}, {1}) + 0e0"), _power, strict=False),
-    Function("LEAST", "n*", _least, domain.smallest, strict=False),
-    Function("GREATEST", "n*", _greatest, domain.largest, strict=False),
-    Function("CLAMP", "ncc", "CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END", _clamped),
+    Function("POWER", "nn", _no_nan(form("POW({0}, {1}) + 0e0")), _power, strict=False),
+    Function("LEAST", "n*", _called("LEAST"), domain.smallest, strict=False),
+    Function("GREATEST", "n*", _called("GREATEST"), domain.largest, strict=False),
+    Function("CLAMP", "ncc", form("CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END"), _clamped),
     Function("WIDTH_BUCKET", "nccc", _bucket_text, _bucket),
     # truth
-    Function("=", "ss", "({0} = {1})", _truth),
-    Function("<>", "ss", "({0} <> {1})", _truth),
-    Function("<", "ss", "({0} < {1})", _truth),
-    Function("<=", "ss", "({0} <= {1})", _truth),
-    Function(">", "ss", "({0} > {1})", _truth),
-    Function(">=", "ss", "({0} >= {1})", _truth),
-    Function("BETWEEN", "sss", "({0} BETWEEN {1} AND {2})", _truth),
+    Function("=", "ss", form("({0} = {1})"), _truth),
+    Function("<>", "ss", form("({0} <> {1})"), _truth),
+    Function("<", "ss", form("({0} < {1})"), _truth),
+    Function("<=", "ss", form("({0} <= {1})"), _truth),
+    Function(">", "ss", form("({0} > {1})"), _truth),
+    Function(">=", "ss", form("({0} >= {1})"), _truth),
+    Function("BETWEEN", "sss", form("({0} BETWEEN {1} AND {2})"), _truth),
     Function("IN", "ss*", _listed, _truth, strict=False),
-    Function("LIKE", "tc", "({0} LIKE {1})", _truth),
-    Function("ILIKE", "tc", "({0} ILIKE {1})", _truth),
-    Function("AND", "bb", "({0} AND {1})", _truth),
-    Function("OR", "bb", "({0} OR {1})", _truth),
-    Function("NOT", "b", "(NOT {0})", _truth),
-    Function("IS NULL", "a", "({0} IS NULL)", _tested, own_nulls=True),
-    Function("IS TRUE", "b", "({0} IS TRUE)", _tested, own_nulls=True),
-    Function("IS FALSE", "b", "({0} IS FALSE)", _tested, own_nulls=True),
+    Function("LIKE", "tc", form("({0} LIKE {1})"), _truth),
+    Function("ILIKE", "tc", form("({0} ILIKE {1})"), _truth),
+    Function("AND", "bb", form("({0} AND {1})"), _truth),
+    Function("OR", "bb", form("({0} OR {1})"), _truth),
+    Function("NOT", "b", form("(NOT {0})"), _truth),
+    Function("IS NULL", "a", form("({0} IS NULL)"), _tested, own_nulls=True),
+    Function("IS TRUE", "b", form("({0} IS TRUE)"), _tested, own_nulls=True),
+    Function("IS FALSE", "b", form("({0} IS FALSE)"), _tested, own_nulls=True),
     # choice
     Function("CASE", "(bs)*s", _case_text, _case, own_nulls=True),
-    Function("COALESCE", "s*", lambda texts: f"COALESCE({', '.join(texts)})", _coalesced, own_nulls=True),
-    Function("NULLIF", "ss", "NULLIF({0}, {1})", _or_null, own_nulls=True),
+    Function("COALESCE", "s*", _called("COALESCE"), _coalesced, own_nulls=True),
+    Function("NULLIF", "ss", form("NULLIF({0}, {1})"), _or_null, own_nulls=True),
     # casts
-    Function("CAST INTEGER", "a", "TRY_CAST({0} AS BIGINT)", _whole, strict=False),
-    Function("CAST NUMBER", "a", _no_nan("TRY_CAST({0} AS DOUBLE) + 0e0"), _real, strict=False),
-    Function("CAST TEXT", "a", "CAST({0} AS VARCHAR)", _text),
-    Function("CAST BOOLEAN", "a", "TRY_CAST({0} AS BOOLEAN)", _truth, strict=False),
-    Function("CAST DATE", "a", dated("TRY_CAST({0} AS DATE)", Kind.DATE), dates.as_date, strict=False),
+    Function("CAST INTEGER", "a", form("TRY_CAST({0} AS BIGINT)"), _whole, strict=False),
+    Function("CAST NUMBER", "a", _no_nan(form("TRY_CAST({0} AS DOUBLE) + 0e0")), _real, strict=False),
+    Function("CAST TEXT", "a", form("CAST({0} AS VARCHAR)"), _text),
+    Function("CAST BOOLEAN", "a", form("TRY_CAST({0} AS BOOLEAN)"), _truth, strict=False),
+    Function("CAST DATE", "a", _dated(form("TRY_CAST({0} AS DATE)"), Kind.DATE), dates.as_date, strict=False),
     Function(
-        "CAST TIMESTAMP", "a", dated("TRY_CAST({0} AS TIMESTAMP)", Kind.TIMESTAMP), dates.as_timestamp, strict=False
+        "CAST TIMESTAMP",
+        "a",
+        _dated(form("TRY_CAST({0} AS TIMESTAMP)"), Kind.TIMESTAMP),
+        dates.as_timestamp,
+        strict=False,
     ),
     # text
-    Function("LOWER", "t", "LOWER({0})", _text),
-    Function("UPPER", "t", "UPPER({0})", _text),
-    Function("TRIM", "t", "TRIM({0})", _text),
-    Function("LENGTH", "t", "LENGTH({0})", _length),
-    Function("SUBSTR", "tc", "SUBSTR({0}, {1})", _text),
-    Function("SUBSTR TO", "tcc", "SUBSTR({0}, {1}, {2})", _text),
-    Function("||", "tt*", _joined, _text),
-    Function("CONCAT", "t*", _concatenated, lambda *_: Domain(Kind.TEXT, certain=True), own_nulls=True),
+    Function("LOWER", "t", form("LOWER({0})"), _text),
+    Function("UPPER", "t", form("UPPER({0})"), _text),
+    Function("TRIM", "t", form("TRIM({0})"), _text),
+    Function("LENGTH", "t", form("LENGTH({0})"), _length),
+    Function("SUBSTR", "tc", form("SUBSTR({0}, {1})"), _text),
+    Function("SUBSTR TO", "tcc", form("SUBSTR({0}, {1}, {2})"), _text),
+    Function("||", "tt*", _concatenated, _text),
+    Function("CONCAT", "t*", _called("CONCAT"), lambda *_: Domain(Kind.TEXT, certain=True), own_nulls=True),
     # dates
+    *(Function(f"EXTRACT {part}", "d", _extracted(part), rule, strict=False) for part, rule in dates.PARTS.items()),
     *(
-        Function(f"EXTRACT {part}", "d", f"EXTRACT({part} FROM {{0}})", rule, strict=False)
-        for part, rule in dates.PARTS.items()
-    ),
-    *(
-        Function(f"DATE_TRUNC {part} {kind}", "d", f"CAST(DATE_TRUNC('{part}', {{0}}) AS {kind})", rule)
+        Function(f"DATE_TRUNC {part} {kind}", "d", _truncated(part, kind), rule)
         for part, rule in dates.TRUNCATIONS.items()
         for kind in (("TIMESTAMP",) if part in ("hour", "minute") else ("DATE", "TIMESTAMP"))
     ),
     *(
-        Function(f"DATE_DIFF {part}", "dd", f"DATE_DIFF('{part}', {{0}}, {{1}})", rule, strict=False)
+        Function(f"DATE_DIFF {part}", "dd", _difference(part), rule, strict=False)
         for part, rule in dates.DIFFERENCES.items()
     ),
 )

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
+from discreet.composed import Sql, listed, literal, sql
 from discreet.errors import Refused
 from discreet.policy.layout import TYPES
 from discreet.policy.model import Key, Kind
-from discreet.quoting import literal
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.nodes import Field
@@ -45,15 +45,15 @@ class PublicKey:
         return [*self.domain.keys(), *([None] if self.domain.nullable else [])]
 
     @property
-    def sql(self) -> str:
+    def sql(self) -> Sql:
         """The key of a row, NULL if it is not listed."""
         if self._closed:
             return self.expr.sql
-        text = f"TRY_CAST({self.expr.sql} AS BIGINT)" if self.domain.kind is Kind.INTEGER else self.expr.sql
+        key = _cast(self.expr)
         keys = list(self.domain.keys())
         if self.domain.values is not None and not self._in_a_row:
-            return f"CASE WHEN {text} IN ({', '.join(map(literal, keys))}) THEN {text} END"
-        return f"CASE WHEN {text} BETWEEN {literal(keys[0])} AND {literal(keys[-1])} THEN {text} END"
+            return sql("CASE WHEN {0} IN ({1}) THEN {0} END", key, listed(keys))
+        return sql("CASE WHEN {0} BETWEEN {1} AND {2} THEN {0} END", key, literal(keys[0]), literal(keys[-1]))
 
     @property
     def _in_a_row(self) -> bool:
@@ -85,8 +85,13 @@ class PrivateKey:
         return self.expr.domain
 
     @property
-    def sql(self) -> str:
-        return f"TRY_CAST({self.expr.sql} AS BIGINT)" if self.domain.kind is Kind.INTEGER else self.expr.sql
+    def sql(self) -> Sql:
+        return _cast(self.expr)
+
+
+def _cast(expr: Expr) -> Sql:
+    """Computed integers are DOUBLE; keys are not."""
+    return sql("TRY_CAST({} AS BIGINT)", expr.sql) if expr.domain.kind is Kind.INTEGER else expr.sql
 
 
 GroupKey = PublicKey | PrivateKey

@@ -10,10 +10,10 @@ from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from discreet.accounting.losses import Reach
+from discreet.composed import Sql, literal, sql, whole_steps
 from discreet.mechanisms.grid import Grid
 from discreet.policy.layout import MOST_STEPS
 from discreet.policy.model import Kind
-from discreet.quoting import whole_steps
 from discreet.sql.expression import Expr
 
 FINE: Final = 2**20
@@ -22,6 +22,8 @@ COARSE: Final = 2**13
 """Steps to half the range where squares are summed."""
 MOST_WHOLE: Final = 2**62
 
+
+COUNTED: Final = sql("COUNT(*)")
 
 _reach = lru_cache(maxsize=1024)(Reach.cells)
 
@@ -49,7 +51,7 @@ class Steps:
     low: int
     high: int
     whole: bool
-    stored: str | None = None
+    stored: Sql | None = None
     """The column of the private copy that holds them already."""
 
     @classmethod
@@ -89,9 +91,9 @@ class Steps:
         """How far a row can lie from the middle."""
         return max(self.high - self.middle, self.middle - self.low, 1)
 
-    def sql(self, shift: int = 0) -> str:
-        text = self.stored or whole_steps(self.expr.sql, None if self.whole else self.step, self.low, self.high)
-        return f"({text})" if not shift else f"(({text}) - ({shift}))"
+    def sql(self, shift: int = 0) -> Sql:
+        steps = self.stored or whole_steps(self.expr.sql, None if self.whole else self.step, self.low, self.high)
+        return sql("({})", steps) if not shift else sql("(({}) - ({}))", steps, literal(shift))
 
     @property
     def bounds(self) -> tuple[Fraction, Fraction]:
@@ -106,7 +108,7 @@ class Measure(Protocol):
         """For people."""
 
     @property
-    def argument(self) -> str | None:
+    def argument(self) -> Sql | None:
         """What is computed of each row before rows are chosen; None if nothing is needed."""
 
     @property
@@ -123,10 +125,10 @@ class Measure(Protocol):
     def adds(self) -> int:
         """How many of its numbers a value adds up, each with noise of its own."""
 
-    def windowed(self, column: str, partition: str | None) -> str | None:
+    def windowed(self, column: Sql, partition: Sql | None) -> Sql | None:
         """What is computed within a unit and group, of which each partition is one; None if nothing is needed."""
 
-    def sql(self, column: str, unit: str) -> str:
+    def sql(self, column: Sql, unit: Sql | None) -> Sql:
         """The aggregate over the column that holds the argument."""
 
     def vector(self, value: Any) -> Sequence[int]:
@@ -144,7 +146,7 @@ class Scalar:
     adds = 1
     detail = ""
 
-    def windowed(self, column: str, partition: str | None) -> str | None:  # noqa: ARG002
+    def windowed(self, column: Sql, partition: Sql | None) -> Sql | None:  # noqa: ARG002
         return None
 
     def vector(self, value: Any) -> Sequence[int]:
@@ -171,20 +173,20 @@ class Rows(Counted):
     words = "rows"
     argument = None
 
-    def sql(self, column: str, unit: str) -> str:  # noqa: ARG002  (the same for any)
-        return "COUNT(*)"
+    def sql(self, column: Sql, unit: Sql | None) -> Sql:  # noqa: ARG002  (the same for any)
+        return COUNTED
 
 
 @dataclass(frozen=True, slots=True)
 class Present(Counted):
     """COUNT(x): rows in which x is not NULL. The theorem is that of `Rows`."""
 
-    argument: str
+    argument: Sql
 
     words = "rows that are not NULL"
 
-    def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
-        return f"COUNT({column})"
+    def sql(self, column: Sql, unit: Sql | None) -> Sql:  # noqa: ARG002
+        return sql("COUNT({})", column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,7 @@ class Presence:
     Theorem  That of `Rows`. Proof: a row is in one of both.
     """
 
-    argument: str
+    argument: Sql
 
     words = "rows with and without a value"
     size = 1
@@ -202,11 +204,11 @@ class Presence:
     adds = 2
     detail = ""
 
-    def windowed(self, column: str, partition: str | None) -> str | None:  # noqa: ARG002
+    def windowed(self, column: Sql, partition: Sql | None) -> Sql | None:  # noqa: ARG002
         return None
 
-    def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
-        return f"[COUNT({column}), COUNT(*) - COUNT({column})]"
+    def sql(self, column: Sql, unit: Sql | None) -> Sql:  # noqa: ARG002
+        return sql("[COUNT({0}), COUNT(*) - COUNT({0})]", column)
 
     def vector(self, value: Any) -> Sequence[int]:
         return (0, 0) if value is None else tuple(map(int, value))
@@ -222,12 +224,12 @@ class Distinct(Counted):
     Theorem  That of `Rows`. Proof: values that only one unit has come and go with its rows, one row one value.
     """
 
-    argument: str
+    argument: Sql
 
     words = "distinct values"
 
-    def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
-        return f"COUNT(DISTINCT {column})"
+    def sql(self, column: Sql, unit: Sql | None) -> Sql:  # noqa: ARG002
+        return sql("COUNT(DISTINCT {})", column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +243,8 @@ class Units(Scalar):
     argument = None
     size = 1
 
-    def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
-        return f"COUNT(DISTINCT {unit})" if unit else "COUNT(*)"
+    def sql(self, column: Sql, unit: Sql | None) -> Sql:  # noqa: ARG002
+        return COUNTED if unit is None else sql("COUNT(DISTINCT {})", unit)
 
     def reach(self, contribution: Contribution) -> Reach:
         return Reach.cells(contribution.cells, 1)
@@ -261,15 +263,15 @@ class Sum(Scalar):
     words: str = field(compare=False)
 
     @property
-    def argument(self) -> str:
+    def argument(self) -> Sql:
         return self.steps.sql(self.shift)
 
     @property
     def size(self) -> int:
         return max(abs(self.steps.low - self.shift), abs(self.steps.high - self.shift), 1)
 
-    def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
-        return f"SUM({column})"
+    def sql(self, column: Sql, unit: Sql | None) -> Sql:  # noqa: ARG002
+        return sql("SUM({})", column)
 
     def reach(self, contribution: Contribution) -> Reach:
         return grown(contribution, self.size)
@@ -292,16 +294,16 @@ class Product(Scalar):
         return self.left == self.right
 
     @property
-    def argument(self) -> str:
+    def argument(self) -> Sql:
         a, b = self.left.sql(self.left.middle), self.right.sql(self.right.middle)
-        return f"(2 * {a} * {b} - {self.size})" if self._square else f"({a} * {b})"
+        return sql("(2 * {} * {} - {})", a, b, literal(self.size)) if self._square else sql("({} * {})", a, b)
 
     @property
     def size(self) -> int:
         return self.left.radius * self.right.radius
 
-    def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
-        return f"SUM({column})"
+    def sql(self, column: Sql, unit: Sql | None) -> Sql:  # noqa: ARG002
+        return sql("SUM({})", column)
 
     def reach(self, contribution: Contribution) -> Reach:
         return grown(contribution, self.size)
@@ -315,7 +317,7 @@ class Clamped(Scalar):
     Proof    What a unit adds to a group is clamped after it is added up; elsewhere it adds 0.
     """
 
-    argument: str
+    argument: Sql
     low: int
     high: int
     counts: bool
@@ -325,17 +327,18 @@ class Clamped(Scalar):
     def size(self) -> int:
         return max(abs(self.low), abs(self.high), 1)
 
-    def windowed(self, column: str, partition: str | None) -> str:
-        total = f"COUNT({column})" if self.counts else f"SUM({column})"
+    def windowed(self, column: Sql, partition: Sql | None) -> Sql:
+        bounds = literal(self.low), literal(self.high)
         if partition is None:
-            value = f"CAST({column} IS NOT NULL AS BIGINT)" if self.counts else f"COALESCE({column}, 0)"
-            return f"LEAST(GREATEST({value}, {self.low}), {self.high})"
-        over = f"OVER (PARTITION BY {partition})"
-        held = f"LEAST(GREATEST(COALESCE({total} {over}, 0), {self.low}), {self.high})"
-        return f"CASE WHEN row_number() {over} = 1 THEN {held} END"
+            value = sql("CAST({} IS NOT NULL AS BIGINT)" if self.counts else "COALESCE({}, 0)", column)
+            return sql("LEAST(GREATEST({}, {}), {})", value, *bounds)
+        total = sql("COUNT({})" if self.counts else "SUM({})", column)
+        over = sql("OVER (PARTITION BY {})", partition)
+        held = sql("LEAST(GREATEST(COALESCE({} {}, 0), {}), {})", total, over, *bounds)
+        return sql("CASE WHEN row_number() {} = 1 THEN {} END", over, held)
 
-    def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
-        return f"SUM({column})"
+    def sql(self, column: Sql, unit: Sql | None) -> Sql:  # noqa: ARG002
+        return sql("SUM({})", column)
 
     def reach(self, contribution: Contribution) -> Reach:
         return Reach.cells(contribution.cells, self.size)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
 
+from discreet.composed import Sql, literal, name, sql
 from discreet.errors import Refused
 from discreet.policy.layout import key_rank
 from discreet.policy.model import Column, Key, Kind, Policy, Table
-from discreet.quoting import literal, name
 
 _TYPES: Final[dict[Kind, type]] = {
     Kind.INTEGER: int,
@@ -51,13 +51,13 @@ class Part:
     def label(self) -> str:
         return f"{self.column} = {self.key!r}" if self.key is not None else f"{self.column} IS NULL"
 
-    def conditions(self, table: Table) -> list[str]:
+    def conditions(self, table: Table) -> list[Sql]:
         """What a row of the part fulfils."""
         column = name(self.column)
-        test = f"{column} IS NULL" if self.key is None else f"{column} = {literal(self.key)}"
+        test = sql("{} IS NULL", column) if self.key is None else sql("{} = {}", column, literal(self.key))
         if table.owner is None or table.owner.column is None:
             return [test]  # every row is a unit and has one key
-        return [test, f"{name(key_rank(self.column))} <= {self.most}"]
+        return [test, sql("{} <= {}", name(key_rank(self.column)), literal(self.most))]
 
 
 def partitioned(policy: Policy, table: str, column: str) -> Column:

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from sqlglot import exp
 
+from discreet.composed import Sql, double, joined, keyword, literal, name, sql
 from discreet.errors import Refused
-from discreet.quoting import double, name
+from discreet.sql.after import direction
 from discreet.sql.aggregates import steps_of
 from discreet.sql.bind import Binder, Special, not_allowed, only, written
 from discreet.sql.domain import Domain, number
@@ -26,42 +27,41 @@ def _count(bind: Binder, node: exp.Count, child: Node) -> Expr:
     counts = number(Fraction(0), Fraction(child.rows or 0), integral=True).but(certain=True)
     inner = node.this
     if isinstance(inner, exp.Star):
-        return Expr("COUNT(*)", counts)
+        return Expr(sql("COUNT(*)"), counts)
     distinct = isinstance(inner, exp.Distinct)
     if distinct and len(inner.expressions) != 1:
         raise not_allowed(inner)
     value = bind(inner.expressions[0] if distinct else inner)
-    return Expr(f"COUNT({'DISTINCT ' if distinct else ''}{value.sql})", counts)
+    return Expr(sql("COUNT(DISTINCT {})" if distinct else "COUNT({})", value.sql), counts)
 
 
 def _sum(bind: Binder, node: exp.Sum, child: Node) -> Expr:
     only(node, "this")
-    return _total(steps_of(bind, node), child, "SUM({})")
+    steps = steps_of(bind, node)
+    return _scaled(sql("SUM({})", steps.sql()), steps, child)
 
 
-def _total(steps: Steps, child: Node, text: str) -> Expr:
+def _scaled(total: Sql, steps: Steps, child: Node) -> Expr:
     """A sum of grid integers, back on the scale of the values."""
     low, high = steps.bounds
     rows = child.rows or 1
-    total = text.format(steps.sql())
     bounds = min(low, low * rows), max(high, high * rows)
     if steps.step == 1:
-        return Expr(f"CAST({total} AS DOUBLE)", number(*bounds, integral=True))
-    return Expr(f"(CAST({total} AS DOUBLE) * {double(steps.step)})", number(*bounds))
+        return Expr(sql("CAST({} AS DOUBLE)", total), number(*bounds, integral=True))
+    return Expr(sql("(CAST({} AS DOUBLE) * {})", total, double(steps.step)), number(*bounds))
 
 
 def _average(bind: Binder, node: exp.Avg, child: Node) -> Expr:  # noqa: ARG001
     only(node, "this")
     steps = steps_of(bind, node)
-    text = steps.sql()
-    mean = f"(CAST(SUM({text}) AS DOUBLE) / NULLIF(COUNT({text}), 0) * {double(steps.step)})"
+    mean = sql("(CAST(SUM({0}) AS DOUBLE) / NULLIF(COUNT({0}), 0) * {1})", steps.sql(), double(steps.step))
     return Expr(mean, number(*steps.bounds))
 
 
 def _extreme(bind: Binder, node: Any, child: Node) -> Expr:  # noqa: ARG001
     only(node, "this")
     value = bind(node.this)
-    return Expr(f"{node.key.upper()}({value.sql})", value.domain.but(certain=False))
+    return Expr(sql("{}({})", keyword(node.key.upper()), value.sql), value.domain.but(certain=False))
 
 
 def _end(bind: Binder, node: Any, child: Node) -> Expr:
@@ -71,20 +71,15 @@ def _end(bind: Binder, node: Any, child: Node) -> Expr:
     if not isinstance(order, exp.Order):
         raise Refused("function-not-allowed", f"{node.key.upper()} needs an order", "write FIRST(x ORDER BY day)")
     value = bind(order.this)
-    return Expr(
-        f"{node.key.upper()}({value.sql} ORDER BY {ordered(bind, order, child.order)})", value.domain.but(certain=False)
-    )
+    first = sql("{}({} ORDER BY {})", keyword(node.key.upper()), value.sql, ordered(bind, order, child.order))
+    return Expr(first, value.domain.but(certain=False))
 
 
-def ordered(bind: Binder, order: Any, further: Sequence[str]) -> str:
+def ordered(bind: Binder, order: Any, further: Sequence[Sql]) -> Sql:
     """A total order: what is written, then the row's keyed hash; ranks do without, rows that tie share theirs."""
-    found = []
-    for part in order.expressions if order is not None else []:
-        words = (
-            f"{' DESC' if part.args.get('desc') else ''} NULLS {'FIRST' if part.args.get('nulls_first') else 'LAST'}"
-        )
-        found.append(f"{bind(part.this).sql}{words}")
-    return ", ".join([*found, *further]) or "1"
+    parts = order.expressions if order is not None else []
+    keys = [sql("{} {}", bind(part.this).sql, direction(part)) for part in parts]
+    return joined(", ", [*keys, *further] or [literal(1)])
 
 
 TOTALS: Final[dict[type[exp.Expression], Total]] = {
@@ -102,7 +97,7 @@ TOTALS: Final[dict[type[exp.Expression], Total]] = {
 def per_unit(items: list[Any], having: Any, keys: list[Any], child: Node, scope: Scope) -> Node:
     """A subquery that groups by the owner, and maybe by more."""
     bound_keys = [(written(node), scope.bind(node)) for node in keys]
-    texts = {expr.sql: place for place, (_, expr) in enumerate(bound_keys)}
+    places = {expr.sql: place for place, (_, expr) in enumerate(bound_keys)}
     totals: list[Expr] = []
 
     def special(node: exp.Expression, bind: Binder) -> Expr | None:
@@ -118,7 +113,7 @@ def per_unit(items: list[Any], having: Any, keys: list[Any], child: Node, scope:
         if isinstance(node, exp.Literal):
             return None
         try:
-            place = texts.get(scope.bind(node).sql)
+            place = places.get(scope.bind(node).sql)
         except Refused:
             place = None
         if place is None:
@@ -143,27 +138,28 @@ def per_unit(items: list[Any], having: Any, keys: list[Any], child: Node, scope:
 # windows
 
 
-def _numbered(bind: Binder, node: Any, child: Node) -> tuple[str, Domain]:  # noqa: ARG001
+def _numbered(bind: Binder, node: Any, child: Node) -> tuple[Sql, Domain]:  # noqa: ARG001
     only(node)
     word = {exp.RowNumber: "row_number", exp.Rank: "rank", exp.DenseRank: "dense_rank"}[type(node)]
-    return f"{word}()", number(Fraction(1), Fraction(child.rows or 1), integral=True)
+    return sql("{}()", keyword(word)), number(Fraction(1), Fraction(child.rows or 1), integral=True)
 
 
-def _neighbour(bind: Binder, node: Any, child: Node) -> tuple[str, Domain]:  # noqa: ARG001
+def _neighbour(bind: Binder, node: Any, child: Node) -> tuple[Sql, Domain]:  # noqa: ARG001
     only(node, "this", "offset")
     value = bind(node.this)
     offset = bind(node.args["offset"]).value if node.args.get("offset") else 1
     if not isinstance(offset, int) or not 0 <= offset <= 10**6:
         raise Refused("function-not-allowed", f"{node.key.upper()} takes a whole number", "write LAG(x, 1)")
-    return f"{node.key.upper()}({value.sql}, {offset})", value.domain.but(certain=False)
+    called = sql("{}({}, {})", keyword(node.key.upper()), value.sql, literal(offset))
+    return called, value.domain.but(certain=False)
 
 
-def _totalled(bind: Binder, node: Any, child: Node) -> tuple[str, Domain]:
+def _totalled(bind: Binder, node: Any, child: Node) -> tuple[Sql, Domain]:
     found = TOTALS[type(node)](bind, node, child)
     return found.sql, found.domain.but(certain=False)
 
 
-WINDOWS: Final[dict[type[exp.Expression], Callable[[Binder, Any, Node], tuple[str, Domain]]]] = {
+WINDOWS: Final[dict[type[exp.Expression], Callable[[Binder, Any, Node], tuple[Sql, Domain]]]] = {
     exp.RowNumber: _numbered,
     exp.Rank: _numbered,
     exp.DenseRank: _numbered,
@@ -173,7 +169,6 @@ WINDOWS: Final[dict[type[exp.Expression], Callable[[Binder, Any, Node], tuple[st
     exp.Min: _totalled,
     exp.Max: _totalled,
 }
-_BOUNDS: Final = {"UNBOUNDED": "UNBOUNDED", "CURRENT ROW": "CURRENT ROW"}
 
 
 def window(scope: Scope, child: Node) -> Special:
@@ -192,51 +187,55 @@ def window(scope: Scope, child: Node) -> Special:
                 "not-an-aggregate", "a window looks beyond one unit", "partition it by the unit: PARTITION BY the unit"
             )
         function = node.this
-        if isinstance(function, exp.Sum):
-            text, domain = _windowed_sum(scope, function, child)
-        elif type(function) in WINDOWS:
-            text, domain = WINDOWS[type(function)](scope.bind, function, child)
-        else:
+        if type(function) not in {exp.Sum, *WINDOWS}:
             raise not_allowed(function)
         others = [scope.bind(part).sql for part in parts if not scope.is_owner(part)]
-        partition = ", ".join([child.owner.column, *others])
         ties = isinstance(function, (exp.Rank, exp.DenseRank))
-        order = ordered(scope.bind, node.args.get("order"), () if ties else child.order)
-        over = f"OVER (PARTITION BY {partition} ORDER BY {order}{_frame(node)})"
-        return Expr(text.replace("{over}", over) if "{over}" in text else f"{text} {over}", domain)
+        over = sql(
+            "OVER (PARTITION BY {} ORDER BY {} {})",
+            joined(", ", [child.owner.column, *others]),
+            ordered(scope.bind, node.args.get("order"), () if ties else child.order),
+            _frame(node),
+        )
+        if isinstance(function, exp.Sum):
+            return _windowed_sum(scope, function, over, child)
+        called, domain = WINDOWS[type(function)](scope.bind, function, child)
+        return Expr(sql("{} {}", called, over), domain)
 
     return special
 
 
-def _windowed_sum(scope: Scope, node: exp.Sum, child: Node) -> tuple[str, Domain]:
+def _windowed_sum(scope: Scope, node: exp.Sum, over: Sql, child: Node) -> Expr:
     only(node, "this")
     steps = steps_of(scope.bind, node)
-    found = _total(steps, child, "SUM({}) {{over}}")
-    return found.sql, found.domain
+    return _scaled(sql("SUM({}) {}", steps.sql(), over), steps, child)
 
 
-def _frame(node: exp.Window) -> str:
+def _frame(node: exp.Window) -> Sql:
     """ROWS between two places; without an order or a frame, all rows of the partition up to this one."""
     spec = node.args.get("spec")
     if spec is None:
-        return " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW" if node.args.get("order") else (
-            " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
-        )  # fmt: skip
+        last = "CURRENT ROW" if node.args.get("order") else "UNBOUNDED FOLLOWING"
+        return sql("ROWS BETWEEN UNBOUNDED PRECEDING AND {}", keyword(last))
     if str(spec.args.get("kind")).upper() != "ROWS" or spec.args.get("exclude"):
         raise Refused("function-not-allowed", "frames are counted in rows", "write ROWS BETWEEN …")
     start = _edge(spec.args.get("start"), spec.args.get("start_side"), "PRECEDING")
     end = _edge(spec.args.get("end"), spec.args.get("end_side"), "FOLLOWING")
-    return f" ROWS BETWEEN {start} AND {end}"
+    return sql("ROWS BETWEEN {} AND {}", start, end)
 
 
-def _edge(place: Any, side: Any, usual: str) -> str:
-    if place is None:
-        return "CURRENT ROW"
-    if isinstance(place, str):
-        word = _BOUNDS.get(place.upper())
-        if word is None:
-            raise Refused("syntax", "a frame is not understood", "write ROWS BETWEEN 1 PRECEDING AND CURRENT ROW")
-        return word if word == "CURRENT ROW" else f"{word} {side or usual}"
+_SIDES: Final = ("PRECEDING", "FOLLOWING")
+_FRAME: Final = ("syntax", "a frame is not understood", "write ROWS BETWEEN 1 PRECEDING AND CURRENT ROW")
+
+
+def _edge(place: Any, side: Any, usual: str) -> Sql:
+    if place is None or (isinstance(place, str) and place.upper() == "CURRENT ROW"):
+        return keyword("CURRENT ROW")
+    way = str(side or usual).upper()
+    if way not in _SIDES:
+        raise Refused(*_FRAME)
+    if isinstance(place, str) and place.upper() == "UNBOUNDED":
+        return sql("UNBOUNDED {}", keyword(way))
     if isinstance(place, exp.Literal) and not place.is_string and str(place.this).isdecimal():
-        return f"{int(str(place.this)[:9])} {side or usual}"
-    raise Refused("syntax", "a frame is not understood", "write ROWS BETWEEN 1 PRECEDING AND CURRENT ROW")
+        return sql("{} {}", literal(int(str(place.this)[:9])), keyword(way))
+    raise Refused(*_FRAME)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any, Final
 
 from sqlglot import exp
 
+from discreet.composed import Sql, sql
 from discreet.errors import Refused
 from discreet.policy import Policy, fingerprint
 from discreet.policy.model import Kind
@@ -69,13 +70,23 @@ class Plan:
     def fingerprint(self) -> str:
         """The digest of what is drawn: the same for questions that differ only in what follows the noise."""
         drawn = [
-            [release.sql(), [_listed(key) for key in release.keys], str(release.contribution)]
+            [release.sql().text, [_listed(key) for key in release.keys], str(release.contribution)]
             + [[type(m).__name__, m.detail, m.size, m.length, str(release.reach(m))] for m in release.measures]
             + [release.other]
             for release in self.releases
         ]
         written = json.dumps([VERSION, self.digest, drawn], sort_keys=True)
         return hashlib.sha256(written.encode()).hexdigest()
+
+    def queries(self) -> Iterator[Sql]:
+        """Everything that an engine will be asked, but for the values of earlier releases."""
+        for release in self.releases:
+            yield release.sql()
+            if release.private_keys:
+                yield release.selection_sql()
+            if release.other:
+                yield release.other_sql(())
+        yield self.after.sql(self.below.sql())
 
 
 def plan(
@@ -286,17 +297,17 @@ class _Planner:
             if isinstance(node, exp.In) and node.args.get("query") is not None:
                 column, relation = self._single(node.args["query"], known)
                 value = apply("IN", [bind(node.this), Expr(column.sql, column.domain)]).arguments[0]
-                text = f"({value.sql} IN (SELECT {column.sql} FROM {relation}))"
-                return Expr(text, BOOLEAN, FUNCTIONS["CAST BOOLEAN"], (value,))
+                found = sql("({} IN (SELECT {} FROM {}))", value.sql, column.sql, relation)
+                return Expr(found, BOOLEAN, FUNCTIONS["CAST BOOLEAN"], (value,))
             if isinstance(node, (exp.Subquery, exp.Select)):
                 column, relation = self._single(node, known)
-                text = f"(SELECT {column.sql} FROM {relation} ORDER BY {PLACE} LIMIT 1)"
-                return Expr(text, Domain(column.domain.kind, *column.domain.numbers), constant=True)
+                found = sql("(SELECT {} FROM {} ORDER BY {} LIMIT 1)", column.sql, relation, PLACE)
+                return Expr(found, Domain(column.domain.kind, *column.domain.numbers), constant=True)
             return None
 
         return special
 
-    def _single(self, tree: Any, known: Known) -> tuple[Expr, str]:
+    def _single(self, tree: Any, known: Known) -> tuple[Expr, Sql]:
         found = self.query(tree, known)
         if not isinstance(found, PUBLIC):
             raise Refused(

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from discreet.composed import Sql, joined, keyword, literal, name, sql
 from discreet.policy.layout import TYPES
 from discreet.policy.model import Column as PolicyColumn
 from discreet.policy.model import Key, Kind, Table
-from discreet.quoting import name
 from discreet.sql.after import PLACE, After, Column, item_name
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
+from discreet.sql.nodes.node import labelled
 from discreet.sql.nodes.scan import domain_of
 
 _KINDS: Mapping[str, Kind] = {
@@ -59,12 +60,17 @@ class Stored:
             ),
         )
 
-    def sql(self) -> str:
+    def sql(self) -> Sql:
         columns = [
-            f"TRY_CAST({column.expr.sql} AS {TYPES[column.expr.domain.kind or Kind.TEXT]}) AS {column.expr.sql}"
+            sql("TRY_CAST({0} AS {1}) AS {0}", column.expr.sql, keyword(TYPES[column.expr.domain.kind or Kind.TEXT]))
             for column in self.columns
         ]
-        return f"(SELECT {', '.join(columns)}, row_number() OVER () AS {PLACE} FROM {name(self.table.name)})"
+        return _placed(joined(", ", columns), name(self.table.name))
+
+
+def _placed(columns: Sql, rows: Sql) -> Sql:
+    """Public rows, each with its place."""
+    return sql("(SELECT {}, row_number() OVER () AS {} FROM {})", columns, PLACE, rows)
 
 
 def _found(label: str, kind: str) -> PolicyColumn:
@@ -72,9 +78,9 @@ def _found(label: str, kind: str) -> PolicyColumn:
     return PolicyColumn(label, _KINDS.get(base, Kind.NUMBER if base == "DECIMAL" else Kind.TEXT))
 
 
-def released_name(number: int) -> str:
+def released_name(number: int) -> Sql:
     """The name under which a query finds what was released before it."""
-    return f"discreet_released_{number}"
+    return keyword(f"discreet_released_{number}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +92,7 @@ class Released:
 
     reads_tables = False
 
-    def sql(self) -> str:
+    def sql(self) -> Sql:
         return released_name(self.number)
 
 
@@ -108,9 +114,9 @@ class Derived:
     def reads_tables(self) -> bool:
         return self.below.reads_tables
 
-    def sql(self) -> str:
-        shown = ", ".join(f"{item_name(place)} AS {column.expr.sql}" for place, column in enumerate(self.columns))
-        return f"(SELECT {shown}, row_number() OVER () AS {PLACE} FROM ({self.after.sql(self.below.sql())}))"
+    def sql(self) -> Sql:
+        shown = (sql("{} AS {}", item_name(place), column.expr.sql) for place, column in enumerate(self.columns))
+        return _placed(joined(", ", shown), sql("({})", self.after.sql(self.below.sql())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +142,14 @@ class Joined:
     def reads_tables(self) -> bool:
         return self.left.reads_tables or self.right.reads_tables
 
-    def sql(self) -> str:
+    def sql(self) -> Sql:
         sides = []
         for letter, relation in (("l", self.left), ("r", self.right)):
-            columns = [f"{c.expr.sql} AS {name(f'{letter}{place}')}" for place, c in enumerate(relation.columns)]
-            sides.append(f"(SELECT {', '.join(columns)} FROM {relation.sql()})")
-        test = self.condition.sql if self.condition else "TRUE"
-        joined = f"{sides[0]} {self.side} JOIN {sides[1]} ON {test}"
-        return f"(SELECT *, row_number() OVER () AS {PLACE} FROM {joined})"
+            columns = labelled((column.expr.sql for column in relation.columns), letter)
+            sides.append(sql("(SELECT {} FROM {})", joined(", ", columns), relation.sql()))
+        test = self.condition.sql if self.condition else literal(True)
+        both = sql("{} {} JOIN {} ON {}", sides[0], keyword(self.side), sides[1], test)
+        return _placed(sql("*"), both)
 
 
 Relation = Stored | Released | Derived | Joined

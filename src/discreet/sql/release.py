@@ -10,13 +10,14 @@ from functools import cached_property
 from typing import Final
 
 from discreet.accounting.losses import Reach
+from discreet.composed import NOTHING, Sql, joined, lines, literal, name, sql
 from discreet.policy.model import Key, Kind
-from discreet.quoting import literal, name
 from discreet.sql.aggregates import Aggregate
 from discreet.sql.keys import MOST_GROUPS, GroupKey, PrivateKey, PublicKey, too_many
-from discreet.sql.measures import Contribution, Measure
+from discreet.sql.measures import COUNTED, Contribution, Measure
 from discreet.sql.nodes import Limits, Node
-from discreet.sql.nodes.scan import SECRET
+from discreet.sql.nodes.node import ONE, labelled
+from discreet.sql.nodes.scan import hashed, place_of, where
 
 Cell = tuple[Key | None, ...]
 OTHER: Final = "OTHER"
@@ -45,7 +46,12 @@ class Release:
     def measures(self) -> tuple[Measure, ...]:
         """Each once, in an order that does not depend on how the question is written."""
         found = dict.fromkeys(measure for aggregate in self.aggregates for measure in aggregate.measures)
-        return tuple(sorted(found, key=lambda m: (type(m).__name__, m.argument or "", m.detail, m.size, m.length)))
+        return tuple(
+            sorted(
+                found,
+                key=lambda m: (type(m).__name__, m.argument.text if m.argument else "", m.detail, m.size, m.length),
+            )
+        )
 
     @property
     def private_keys(self) -> tuple[PrivateKey, ...]:
@@ -113,14 +119,13 @@ class Release:
 
     # the one query
 
-    def selection_sql(self) -> str:
+    def selection_sql(self) -> Sql:
         """How many units each combination of private keys has."""
         private = [name(f"k{place}") for place, key in enumerate(self.keys) if isinstance(key, PrivateKey)]
-        units = "COUNT(*)" if self.child.owner.column is None else f"COUNT(DISTINCT {name('u')})"
-        listed = ", ".join(private)
-        return f"SELECT {listed}, {units} FROM ({self._bounded({})}) GROUP BY {listed}"
+        units = COUNTED if self.child.owner.column is None else sql("COUNT(DISTINCT {})", name("u"))
+        return sql("SELECT {0}, {1} FROM ({2}) GROUP BY {0}", joined(", ", private), units, self._bounded({}))
 
-    def other_sql(self, selected: Sequence[Cell]) -> str:
+    def other_sql(self, selected: Sequence[Cell]) -> Sql:
         """What is counted of all private keys that were not selected, as one key.
 
         Theorem  With it one unit still moves at most `cells` groups by `rows` rows each and `total` in all.
@@ -129,79 +134,83 @@ class Release:
         """
         return self._counting(selected)
 
-    def sql(self) -> str:
+    def sql(self) -> Sql:
         """Groups with what is counted in them: keys first, then measures."""
         return self._text
 
     @cached_property
-    def _text(self) -> str:
+    def _text(self) -> Sql:
         return self._counting(None)
 
-    def _counting(self, others: Sequence[Cell] | None) -> str:
+    def _counting(self, others: Sequence[Cell] | None) -> Sql:
         arguments = list(dict.fromkeys(m.argument for m in self.measures if m.argument is not None))
         columns = {argument: name(f"x{place}") for place, argument in enumerate(arguments)}
-        unit = name("u") if self.child.owner.column is not None else ""
+        unit = name("u") if self.child.owner.column is not None else None
         keys = [name(f"k{place}") for place in range(len(self.keys))]
         rows = self._bounded(columns, ordered=others is not None)
         if others is not None:
             rows = self._unselected(rows, others)
-        partition = ", ".join([unit, *keys]) if unit else None
+        partition = None if unit is None else joined(", ", [unit, *keys])
         totals, windows = [], []
         for place, measure in enumerate(self.measures):
-            column = columns.get(measure.argument or "", "")
+            column = NOTHING if measure.argument is None else columns[measure.argument]
             window = measure.windowed(column, partition)
             if window is not None:
                 column = name(f"w{place}")
-                windows.append(f"{window} AS {column}")
-            totals.append(f"{measure.sql(column, unit)} AS {name(f'm{place}')}")
+                windows.append(sql("{} AS {}", window, column))
+            totals.append(sql("{} AS {}", measure.sql(column, unit), name(f"m{place}")))
         if windows:
-            rows = f"SELECT *, {', '.join(windows)} FROM ({rows})"
-        grouping = f" GROUP BY {', '.join(keys)}" if keys else ""
-        return f"SELECT {', '.join([*keys, *totals])} FROM ({rows}){grouping}"
+            rows = sql("SELECT *, {} FROM ({})", joined(", ", windows), rows)
+        found = sql("SELECT {} FROM ({})", joined(", ", [*keys, *totals]), rows)
+        return sql("{} GROUP BY {}", found, joined(", ", keys)) if keys else found
 
-    def _unselected(self, rows: str, selected: Sequence[Cell]) -> str:
+    def _unselected(self, rows: Sql, selected: Sequence[Cell]) -> Sql:
         """Rows whose private keys were not selected, under the key OTHER, bounded once more."""
         private = [place for place, key in enumerate(self.keys) if isinstance(key, PrivateKey)]
         if selected:
-            lines = ", ".join(f"({', '.join(map(literal, cell))})" for cell in selected)
-            labels = ", ".join(name(f"s{place}") for place in private)
-            same = " AND ".join(f"{name(f'k{place}')} IS NOT DISTINCT FROM {name(f's{place}')}" for place in private)
-            rows = f"SELECT * FROM ({rows}) ANTI JOIN (VALUES {lines}) AS t({labels}) ON {same}"
-        renamed = [
-            f"{literal(value)} AS {name(f'k{place}')}" for place, value in zip(private, self._other_key, strict=True)
-        ]
-        rows = f"SELECT * REPLACE ({', '.join(renamed)}) FROM ({rows})"
+            labels = joined(", ", (name(f"s{place}") for place in private))
+            same = (sql("{} IS NOT DISTINCT FROM {}", name(f"k{place}"), name(f"s{place}")) for place in private)
+            test = joined(" AND ", same)
+            rows = sql("SELECT * FROM ({}) ANTI JOIN (VALUES {}) AS t({}) ON {}", rows, lines(selected), labels, test)
+        renamed = (
+            sql("{} AS {}", literal(value), name(f"k{place}"))
+            for place, value in zip(private, self._other_key, strict=True)
+        )
+        rows = sql("SELECT * REPLACE ({}) FROM ({})", joined(", ", renamed), rows)
         if self.child.owner.column is None or self.contribution.rows >= self._rows:
             return rows
         public = [name(f"k{place}") for place, key in enumerate(self.keys) if isinstance(key, PublicKey)]
-        parts = ", ".join([name("u"), *public])
-        order = ", ".join(name(f"o{place}") for place in range(len(self.child.order)))
-        rank = f"row_number() OVER (PARTITION BY {parts} ORDER BY {order})"
-        ranked = f"SELECT *, {rank} AS {name('again')} FROM ({rows})"
-        return f"SELECT * FROM ({ranked}) WHERE {name('again')} <= {self.contribution.rows}"
+        rank = place_of([name("u"), *public], self._row_order)
+        ranked = sql("SELECT *, {} AS {} FROM ({})", rank, name("again"), rows)
+        return sql("SELECT * FROM ({}) WHERE {} <= {}", ranked, name("again"), literal(self.contribution.rows))
 
-    def _bounded(self, columns: dict[str, str], *, ordered: bool = False) -> str:
+    @property
+    def _row_order(self) -> list[Sql]:
+        """The order of a unit's rows, where they have been given the names of this query."""
+        return [name(f"o{place}") for place in range(len(self.child.order))]
+
+    def _bounded(self, columns: dict[Sql, Sql], *, ordered: bool = False) -> Sql:
         keys = [name(f"k{place}") for place in range(len(self.keys))]
-        items = [f"{key.sql} AS {column}" for key, column in zip(self.keys, keys, strict=True)]
-        items += [f"{argument} AS {column}" for argument, column in columns.items()]
+        items = [sql("{} AS {}", key.sql, column) for key, column in zip(self.keys, keys, strict=True)]
+        items += [sql("{} AS {}", argument, column) for argument, column in columns.items()]
         ranks = self._stored_ranks()
         chosen = self._chosen(keys) if ranks is None else []
         if self.child.owner.column is not None:
-            items.append(f"{self.child.owner.column} AS {name('u')}")
+            items.append(sql("{} AS {}", self.child.owner.column, name("u")))
         if chosen or ordered:
-            items += [f"{text} AS {name(f'o{place}')}" for place, text in enumerate(self.child.order)]
-        listed = ", ".join(items) or "1 AS one"
-        stored = f" WHERE {' AND '.join(ranks)}" if ranks else ""
-        rows = f"SELECT {listed} FROM ({self.child.sql()}){stored}"
+            items += labelled(self.child.order, "o")
+        rows = where(sql("SELECT {} FROM ({})", joined(", ", items or [ONE]), self.child.sql()), ranks or [])
         present = [
-            f"{column} IS NOT NULL" for key, column in zip(self.keys, keys, strict=True) if not key.domain.nullable
+            sql("{} IS NOT NULL", column)
+            for key, column in zip(self.keys, keys, strict=True)
+            if not key.domain.nullable
         ]
         if present:
-            rows = f"SELECT * FROM ({rows}) WHERE {' AND '.join(present)}"
+            rows = where(sql("SELECT * FROM ({})", rows), present)
         if chosen:
-            windows = ", ".join(f"{window} AS {name(f'r{place}')}" for place, (window, _) in enumerate(chosen))
-            tests = " AND ".join(f"{name(f'r{place}')} <= {most}" for place, (_, most) in enumerate(chosen))
-            rows = f"SELECT * FROM (SELECT *, {windows} FROM ({rows})) WHERE {tests}"
+            windows = joined(", ", labelled((window for window, _ in chosen), "r"))
+            tests = [sql("{} <= {}", name(f"r{place}"), literal(most)) for place, (_, most) in enumerate(chosen)]
+            rows = where(sql("SELECT * FROM (SELECT *, {} FROM ({}))", windows, rows), tests)
         return rows
 
     @property
@@ -212,7 +221,7 @@ class Release:
     def _too_many_rows(self) -> bool:
         return self._rows_per_group < self._rows
 
-    def _stored_ranks(self) -> list[str] | None:
+    def _stored_ranks(self) -> list[Sql] | None:
         """Conditions on stored ranks that do the bounding; None if it takes more than that."""
         if not (self._too_many_groups or self._too_many_rows):
             return []
@@ -221,21 +230,18 @@ class Release:
             return None
         conditions = []
         if self._too_many_groups:
-            conditions.append(f"{field.rank} <= {self._groups}")
-        if self._too_many_rows:
-            conditions.append(f"{field.nth} <= {self._rows_per_group}")
+            conditions.append(sql("{} <= {}", field.rank, literal(self._groups)))
+        if self._too_many_rows and field.nth is not None:
+            conditions.append(sql("{} <= {}", field.nth, literal(self._rows_per_group)))
         return conditions
 
-    def _chosen(self, keys: Sequence[str]) -> list[tuple[str, int]]:
+    def _chosen(self, keys: Sequence[Sql]) -> list[tuple[Sql, int]]:
         """Ranks that are computed when the question is asked, with how far they may go."""
         found = []
-        unit = name("u")
+        unit = [name("u")]
         if self._too_many_groups:
-            order = ", ".join([f"hash({', '.join([SECRET, unit, *keys])})", *keys])
-            found.append((f"dense_rank() OVER (PARTITION BY {unit} ORDER BY {order})", self._groups))
+            order = joined(", ", hashed(unit, keys))
+            found.append((sql("dense_rank() OVER (PARTITION BY {} ORDER BY {})", *unit, order), self._groups))
         if self._too_many_rows:
-            parts = ", ".join([unit, *keys])
-            order = ", ".join(name(f"o{place}") for place in range(len(self.child.order)))
-            window = f"row_number() OVER (PARTITION BY {parts} ORDER BY {order})"
-            found.append((window, self._rows_per_group))
+            found.append((place_of([*unit, *keys], self._row_order), self._rows_per_group))
         return found

@@ -10,15 +10,16 @@ from typing import Any, Final, Self
 
 from sqlglot import exp
 
+from discreet.composed import form, keyword, name, sql
 from discreet.errors import Refused
 from discreet.policy.model import Kind
-from discreet.quoting import name
-from discreet.sql.after import After, Column, Order
+from discreet.sql.after import After, Column, Order, direction
 from discreet.sql.aggregates import Aggregate, bound, is_named
 from discreet.sql.bind import Binder, Special, not_allowed, written
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr, Function
 from discreet.sql.keys import PublicKey, group_key
+from discreet.sql.measures import COUNTED
 from discreet.sql.nodes import Limits, Node
 from discreet.sql.relation import Public
 from discreet.sql.release import Release
@@ -247,8 +248,9 @@ def _numbered(node: exp.Literal, items: Sequence[exp.Expression]) -> Any:
 
 # public values
 
+UNKNOWN: Final = form("CAST(NULL AS DOUBLE)")
 INTERVAL_ENDS: Final = {
-    word: Function(word, "n", "CAST(NULL AS DOUBLE)", lambda _: Domain(Kind.NUMBER), own_nulls=True)
+    word: Function(word, "n", UNKNOWN, lambda _: Domain(Kind.NUMBER), own_nulls=True)
     for word in ("DP_INTERVAL_LOW", "DP_INTERVAL_HIGH")
 }
 
@@ -289,7 +291,7 @@ def _end_of_interval(node: exp.Expression, bind: Binder) -> Expr | None:
     if len(call.expressions) != 1:
         raise Refused("syntax", f"{str(call.this).upper()} takes one column", "write DP_INTERVAL_LOW(n)")
     inner = bind(call.expressions[0])
-    return Expr("CAST(NULL AS DOUBLE)", Domain(Kind.NUMBER), INTERVAL_ENDS[str(call.this).upper()], (inner,))
+    return Expr(UNKNOWN(()), Domain(Kind.NUMBER), INTERVAL_ENDS[str(call.this).upper()], (inner,))
 
 
 def _aliased(node: exp.Expression, known: dict[str, Expr], bind: Binder) -> Expr:
@@ -309,8 +311,7 @@ def _order(node: exp.Ordered, items: list[tuple[str, Expr]], known: dict[str, Ex
         expr = items[int(place[:9]) - 1][1]
     else:
         expr = _aliased(inner, known, bind)
-    nulls = " NULLS FIRST" if node.args.get("nulls_first") else " NULLS LAST"
-    return Order(expr, f"{' DESC' if node.args.get('desc') else ''}{nulls}")
+    return Order(expr, direction(node))
 
 
 _PUBLIC: Final[dict[type[exp.Expression], tuple[str, Kind | None]]] = {
@@ -371,12 +372,13 @@ def _public_aggregate(node: exp.Expression, scope: Scope) -> Expr:
     word, kind = _PUBLIC[type(node)]
     inner = node.this
     if isinstance(inner, exp.Star):
-        return Expr("COUNT(*)", Domain(Kind.INTEGER))
+        return Expr(COUNTED, Domain(Kind.INTEGER))
     distinct = isinstance(inner, exp.Distinct)
     if distinct and len(inner.expressions) != 1:
         raise not_allowed(inner)
     value = scope.bind(inner.expressions[0] if distinct else inner)
     if word == "SUM" and value.domain.kind is Kind.INTEGER:
         kind = Kind.INTEGER
-    text = f"CAST({value.sql} AS DOUBLE)" if kind is Kind.NUMBER else value.sql
-    return Expr(f"{word}({'DISTINCT ' if distinct else ''}{text})", Domain(kind or value.domain.kind))
+    part = sql("CAST({} AS DOUBLE)", value.sql) if kind is Kind.NUMBER else value.sql
+    called = sql("{}(DISTINCT {})" if distinct else "{}({})", keyword(word), part)
+    return Expr(called, Domain(kind or value.domain.kind))

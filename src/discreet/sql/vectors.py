@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.losses import Reach
+from discreet.composed import Sql, double, joined, literal, sql
 from discreet.policy.model import Key
-from discreet.quoting import double, literal
 from discreet.sql.expression import Expr
 from discreet.sql.measures import Contribution
 
@@ -142,19 +142,20 @@ class Tree:
         return self.layout.length
 
     @property
-    def argument(self) -> str:
+    def argument(self) -> Sql:
         """The cell of a row."""
-        cells = self.layout.cells
-        share = f"(CAST({self.expr.sql} AS DOUBLE) - {double(self.layout.low)}) / {double(self.layout.width)}"
-        place = f"FLOOR({share} + 0.5e0)" if self.layout.whole else f"FLOOR({share})"
-        held = f"WHEN {share} >= {cells - 1} THEN {cells - 1} WHEN {share} <= 0 THEN 0"
-        return f"CASE {held} ELSE TRY_CAST({place} AS INTEGER) END"
+        low, width, last = double(self.layout.low), double(self.layout.width), literal(self.layout.cells - 1)
+        share = sql("(CAST({} AS DOUBLE) - {}) / {}", self.expr.sql, low, width)
+        place = sql("FLOOR({} + 0.5e0)" if self.layout.whole else "FLOOR({})", share)
+        return sql(
+            "CASE WHEN {0} >= {1} THEN {1} WHEN {0} <= 0 THEN 0 ELSE TRY_CAST({2} AS INTEGER) END", share, last, place
+        )
 
-    def windowed(self, column: str, partition: str | None) -> str | None:  # noqa: ARG002
+    def windowed(self, column: Sql, partition: Sql | None) -> Sql | None:  # noqa: ARG002
         return None
 
-    def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
-        return f"histogram({column})"
+    def sql(self, column: Sql, unit: Sql | None) -> Sql:  # noqa: ARG002
+        return sql("histogram({})", column)
 
     def vector(self, value: Any) -> Sequence[int]:
         return self.layout.counts(self.layout.filled(value))
@@ -191,14 +192,14 @@ class Chosen:
         return str(self.share)
 
     @property
-    def argument(self) -> str:
+    def argument(self) -> Sql:
         return Tree(self.expr, self.layout, "").argument
 
-    def windowed(self, column: str, partition: str | None) -> str | None:  # noqa: ARG002
+    def windowed(self, column: Sql, partition: Sql | None) -> Sql | None:  # noqa: ARG002
         return None
 
-    def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
-        return f"histogram({column})"
+    def sql(self, column: Sql, unit: Sql | None) -> Sql:  # noqa: ARG002
+        return sql("histogram({})", column)
 
     def vector(self, value: Any) -> Sequence[int]:
         """How many rows fall into each cell."""
@@ -243,15 +244,18 @@ class Histogram:
         return len(self.values)
 
     @property
-    def argument(self) -> str:
-        cases = [f"WHEN {self.expr.sql} = {literal(value)} THEN {place}" for place, value in enumerate(self.values)]
-        return f"CASE {' '.join(cases)} END"
+    def argument(self) -> Sql:
+        cases = (
+            sql("WHEN {} = {} THEN {}", self.expr.sql, literal(value), literal(place))
+            for place, value in enumerate(self.values)
+        )
+        return sql("CASE {} END", joined(" ", cases))
 
-    def windowed(self, column: str, partition: str | None) -> str | None:  # noqa: ARG002
+    def windowed(self, column: Sql, partition: Sql | None) -> Sql | None:  # noqa: ARG002
         return None
 
-    def sql(self, column: str, unit: str) -> str:  # noqa: ARG002
-        return f"histogram({column})"
+    def sql(self, column: Sql, unit: Sql | None) -> Sql:  # noqa: ARG002
+        return sql("histogram({})", column)
 
     def vector(self, value: Any) -> Sequence[int]:
         found = [0] * len(self.values)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from discreet.quoting import name
+from discreet.composed import Sql, literal, name, sql
 from discreet.sql.nodes.node import Above, Node
-from discreet.sql.nodes.scan import SECRET
+from discreet.sql.nodes.scan import hashed, place_of
 
 PLACE: Final = "_discreet_place"
 
@@ -29,12 +29,12 @@ class Bound(Above):
         return self.most
 
     @property
-    def order(self) -> tuple[str, ...]:
+    def order(self) -> tuple[Sql, ...]:
         return (name(PLACE),)
 
-    def sql(self) -> str:
-        columns = [*self.child.order, *(field.expr.sql for field in self.child.fields)]
-        order = ", ".join([f"hash({', '.join([SECRET, str(self.owner.column), *columns])})", *columns])
-        window = f"row_number() OVER (PARTITION BY {self.owner.column} ORDER BY {order})"
-        ranked = f"SELECT *, {window} AS {name(PLACE)} FROM ({self.child.sql()})"
-        return f"SELECT * FROM ({ranked}) WHERE {name(PLACE)} <= {self.most}"
+    def sql(self) -> Sql:
+        assert self.owner.column is not None, "rows that are their own unit are not bounded"
+        unit, columns = [self.owner.column], [*self.child.order, *(field.expr.sql for field in self.child.fields)]
+        rank = place_of(unit, hashed(unit, columns))
+        ranked = sql("SELECT *, {} AS {} FROM ({})", rank, name(PLACE), self.child.sql())
+        return sql("SELECT * FROM ({}) WHERE {} <= {}", ranked, name(PLACE), literal(self.most))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discreet.composed import Sql, sql
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import Above, Node
 
@@ -18,5 +19,5 @@ class Filter(Above):
     child: Node
     condition: Expr
 
-    def sql(self) -> str:
-        return f"SELECT * FROM ({self.child.sql()}) WHERE {self.condition.sql}"
+    def sql(self) -> Sql:
+        return sql("SELECT * FROM ({}) WHERE {}", self.child.sql(), self.condition.sql)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from discreet.composed import Sql, joined, keyword, name, sql
 from discreet.policy.layout import UNIT
-from discreet.quoting import name
 from discreet.sql.expression import Expr
-from discreet.sql.nodes.node import Field, Limits, Node, Owner
+from discreet.sql.nodes.node import ONE, Field, Limits, Node, Owner, labelled
 
 ALONE = "_discreet_alone"
 
@@ -63,7 +63,7 @@ class Join:
         }[self.side]
 
     @property
-    def order(self) -> tuple[str, ...]:
+    def order(self) -> tuple[Sql, ...]:
         left = [name(f"lo{place}") for place in range(len(self.left.order))]
         right = [name(f"ro{place}") for place in range(len(self.right.order))]
         return (*left, *right, *([name(ALONE)] if self.side is Side.FULL else []))
@@ -77,15 +77,23 @@ class Join:
         sides = self.left.inside, self.right.inside
         return {Side.INNER: any(sides), Side.LEFT: sides[0], Side.RIGHT: sides[1], Side.FULL: all(sides)}[self.side]
 
-    def sql(self) -> str:
-        test = f"{name('lu')} = {name('ru')}" + (f" AND {self.condition.sql}" if self.condition else "")
-        owner = {Side.INNER: name("lu"), Side.LEFT: name("lu"), Side.RIGHT: name("ru")}.get(
-            self.side, f"COALESCE({name('lu')}, {name('ru')})"
+    def sql(self) -> Sql:
+        left, right = name("lu"), name("ru")
+        tests = [sql("{} = {}", left, right), *([self.condition.sql] if self.condition else [])]
+        both = sql("COALESCE({}, {})", left, right)
+        owner = {Side.INNER: left, Side.LEFT: left, Side.RIGHT: right, Side.FULL: both}[self.side]
+        columns = [sql("{} AS {}", owner, name(UNIT))]
+        if self.side is Side.FULL:
+            # a unit of one row on each side has two: which is which must not be left to the engine
+            columns.append(sql("CAST({} IS NULL AS BIGINT) AS {}", left, name(ALONE)))
+        return sql(
+            "SELECT *, {} FROM ({}) {} JOIN ({}) ON {}",
+            joined(", ", columns),
+            renamed(self.left, "l"),
+            keyword(self.side.value),
+            renamed(self.right, "r"),
+            joined(" AND ", tests),
         )
-        left, right = renamed(self.left, "l"), renamed(self.right, "r")
-        # in a FULL join a unit of one row on each side has two: which is which must not be left to the engine
-        alone = f", CAST({name('lu')} IS NULL AS BIGINT) AS {name(ALONE)}" if self.side is Side.FULL else ""
-        return f"SELECT *, {owner} AS {name(UNIT)}{alone} FROM ({left}) {self.side.value} JOIN ({right}) ON {test}"
 
 
 def joined_fields(node: Node, letter: str, side: Side) -> list[Field]:
@@ -103,14 +111,14 @@ def joined_fields(node: Node, letter: str, side: Side) -> list[Field]:
     return found
 
 
-def renamed(node: Node, letter: str) -> str:
+def renamed(node: Node, letter: str) -> Sql:
     """One side as a SELECT whose column names begin with a letter."""
     columns = []
     for place, field in enumerate(node.fields):
-        columns.append(f"{field.expr.sql} AS {name(f'{letter}{place}')}")
+        columns.append(sql("{} AS {}", field.expr.sql, name(f"{letter}{place}")))
         if field.rank is not None:
-            columns.append(f"{field.rank} AS {name(f'{letter}{place}_rank')}")
+            columns.append(sql("{} AS {}", field.rank, name(f"{letter}{place}_rank")))
     if node.owner.column is not None:
-        columns.append(f"{node.owner.column} AS {name(f'{letter}u')}")
-    columns += [f"{text} AS {name(f'{letter}o{place}')}" for place, text in enumerate(node.order)]
-    return f"SELECT {', '.join(columns) or '1 AS one'} FROM ({node.sql()})"
+        columns.append(sql("{} AS {}", node.owner.column, name(f"{letter}u")))
+    columns += labelled(node.order, f"{letter}o")
+    return sql("SELECT {} FROM ({})", joined(", ", columns or [ONE]), node.sql())

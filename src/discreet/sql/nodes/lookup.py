@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.quoting import name
+from discreet.composed import Sql, joined, keyword, name, sql
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.join import Side, joined_fields, renamed
-from discreet.sql.nodes.node import Above, Field, Node, Owner
+from discreet.sql.nodes.node import Above, Field, Node, Owner, labelled
 from discreet.sql.relation import Relation
 
 
@@ -40,14 +40,14 @@ class Lookup(Above):
         return self.child.rows if self.unique else None
 
     @property
-    def order(self) -> tuple[str, ...]:
+    def order(self) -> tuple[Sql, ...]:
         return tuple(name(f"lo{place}") for place in range(len(self.child.order)))
 
-    def sql(self) -> str:
-        columns = [f"{column.expr.sql} AS {name(f'r{place}')}" for place, column in enumerate(self.public.columns)]
-        right = f"SELECT {', '.join(columns)} FROM {self.public.sql()}"
-        join = f"({renamed(self.child, 'l')}) {self.side.value} JOIN ({right})"
-        return f"SELECT * FROM {join} ON {self.condition.sql}"
+    def sql(self) -> Sql:
+        columns = joined(", ", labelled((column.expr.sql for column in self.public.columns), "r"))
+        right = sql("SELECT {} FROM {}", columns, self.public.sql())
+        sides = renamed(self.child, "l"), keyword(self.side.value), right
+        return sql("SELECT * FROM ({}) {} JOIN ({}) ON {}", *sides, self.condition.sql)
 
 
 def public_fields(public: Relation, side: Side) -> list[Field]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
+from discreet.composed import Sql, name, sql
 from discreet.sql.expression import Expr
 
 
@@ -14,20 +16,20 @@ class Field:
 
     name: str
     expr: Expr
-    rank: str | None = None
-    nth: str | None = None
+    rank: Sql | None = None
+    nth: Sql | None = None
     listed: tuple[str, str] | None = None
     """The public table and column that it comes from: its keys can be looked up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose a row is: the text of the column that names its unit, None where every row is a unit of its own.
+    """Whose a row is: the column that names its unit, None where every row is a unit of its own.
 
     `names` are the names under which analysts may mention it, in places that say nothing about it.
     """
 
-    column: str | None
+    column: Sql | None
     names: frozenset[str]
 
 
@@ -57,7 +59,7 @@ class Node(Protocol):
 
     rows    at most so many rows belong to one unit; None if there is no such number.
     inside  whether all its units are in the part of a partition that the question is about.
-    order   texts of columns that order the rows of a unit by keyed hash, ties only between identical rows; none where
+    order   columns that order the rows of a unit by keyed hash, ties only between identical rows; none where
             a unit has one row.
 
     Theorem (of each class)  Adding or removing one unit adds or removes its own rows, at most `rows` of them, and
@@ -71,13 +73,22 @@ class Node(Protocol):
     @property
     def rows(self) -> int | None: ...
     @property
-    def order(self) -> tuple[str, ...]: ...
+    def order(self) -> tuple[Sql, ...]: ...
     @property
     def limits(self) -> Limits: ...
     @property
     def inside(self) -> bool: ...
-    def sql(self) -> str:
+    def sql(self) -> Sql:
         """A SELECT in the engine's language that gives the columns named above."""
+
+
+ONE: Final = sql("1 AS one")
+"""What is selected where there is no column."""
+
+
+def labelled(columns: Iterable[Sql], letter: str = "c", start: int = 0) -> list[Sql]:
+    """Columns under names of their own: a letter and their place."""
+    return [sql("{} AS {}", column, name(f"{letter}{place}")) for place, column in enumerate(columns, start)]
 
 
 class Above:
@@ -100,7 +111,7 @@ class Above:
         return self.child.rows
 
     @property
-    def order(self) -> tuple[str, ...]:
+    def order(self) -> tuple[Sql, ...]:
         return self.child.order
 
     @property

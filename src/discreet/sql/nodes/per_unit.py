@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discreet.composed import Sql, joined, name, sql
 from discreet.policy.layout import UNIT
-from discreet.quoting import name
 from discreet.sql.expression import Expr
-from discreet.sql.nodes.node import Field, Limits, Node, Owner
-from discreet.sql.nodes.scan import SECRET
+from discreet.sql.nodes.node import Field, Limits, Node, Owner, labelled
+from discreet.sql.nodes.scan import hashed, place_of
 
 PLACE = "_discreet_place"
 
@@ -42,7 +42,7 @@ class PerUnit:
         return self.child.rows if self.keys else 1
 
     @property
-    def order(self) -> tuple[str, ...]:
+    def order(self) -> tuple[Sql, ...]:
         return (name(PLACE),) if self.keys else ()
 
     @property
@@ -53,14 +53,15 @@ class PerUnit:
     def inside(self) -> bool:
         return self.child.inside
 
-    def sql(self) -> str:
-        columns = [f"{expr.sql} AS {name(f'c{place}')}" for place, (_, expr) in enumerate((*self.keys, *self.totals))]
-        columns.append(f"{self.child.owner.column} AS {name(UNIT)}")
-        groups = ", ".join([str(self.child.owner.column), *(expr.sql for _, expr in self.keys)])
-        grouped = f"SELECT {', '.join(columns)} FROM ({self.child.sql()}) GROUP BY {groups}"
+    def sql(self) -> Sql:
+        assert self.child.owner.column is not None, "rows that are their own unit are not grouped by it"
+        columns = labelled(expr.sql for _, expr in (*self.keys, *self.totals))
+        columns.append(sql("{} AS {}", self.child.owner.column, name(UNIT)))
+        groups = [self.child.owner.column, *(expr.sql for _, expr in self.keys)]
+        listed = joined(", ", columns), self.child.sql(), joined(", ", groups)
+        grouped = sql("SELECT {} FROM ({}) GROUP BY {}", *listed)
         if not self.keys:
             return grouped
         keys = [name(f"c{place}") for place in range(len(self.keys))]
-        order = ", ".join([f"hash({', '.join([SECRET, name(UNIT), *keys])})", *keys])
-        place = f"row_number() OVER (PARTITION BY {name(UNIT)} ORDER BY {order})"
-        return f"SELECT *, {place} AS {name(PLACE)} FROM ({grouped})"
+        place = place_of([name(UNIT)], hashed([name(UNIT)], keys))
+        return sql("SELECT *, {} AS {} FROM ({})", place, name(PLACE), grouped)

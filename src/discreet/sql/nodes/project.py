@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discreet.composed import Sql, joined, name, sql
 from discreet.policy.layout import UNIT
-from discreet.quoting import name
 from discreet.sql.expression import Expr
-from discreet.sql.nodes.node import Above, Field, Node, Owner
+from discreet.sql.nodes.node import ONE, Above, Field, Node, Owner
 
 ORDER = "_discreet_order"
 
@@ -27,7 +27,7 @@ class Project(Above):
         stored = {field.expr.sql: field for field in self.child.fields}
         return tuple(self._field(place, *item, stored) for place, item in enumerate(self.items))
 
-    def _field(self, place: int, label: str, expr: Expr, stored: dict[str, Field]) -> Field:
+    def _field(self, place: int, label: str, expr: Expr, stored: dict[Sql, Field]) -> Field:
         kept = stored.get(expr.sql)
         return Field(
             label,
@@ -44,20 +44,20 @@ class Project(Above):
         return Owner(None if owner.column is None else name(UNIT), owner.names - shadowed)
 
     @property
-    def order(self) -> tuple[str, ...]:
+    def order(self) -> tuple[Sql, ...]:
         return tuple(name(f"{ORDER}{place}") for place in range(len(self.child.order)))
 
-    def sql(self) -> str:
+    def sql(self) -> Sql:
         stored = {field.expr.sql: field for field in self.child.fields}
         columns = []
         for place, (_, expr) in enumerate(self.items):
-            columns.append(f"{expr.sql} AS {name(f'c{place}')}")
+            columns.append(sql("{} AS {}", expr.sql, name(f"c{place}")))
             kept = stored.get(expr.sql)
             if kept and kept.rank:
-                columns.append(f"{kept.rank} AS {name(f'c{place}_rank')}")
+                columns.append(sql("{} AS {}", kept.rank, name(f"c{place}_rank")))
             if kept and kept.nth:
-                columns.append(f"{kept.nth} AS {name(f'c{place}_nth')}")
+                columns.append(sql("{} AS {}", kept.nth, name(f"c{place}_nth")))
         if self.child.owner.column is not None:
-            columns.append(f"{self.child.owner.column} AS {name(UNIT)}")
-        columns += [f"{text} AS {label}" for text, label in zip(self.child.order, self.order, strict=True)]
-        return f"SELECT {', '.join(columns) or '1 AS one'} FROM ({self.child.sql()})"
+            columns.append(sql("{} AS {}", self.child.owner.column, name(UNIT)))
+        columns += [sql("{} AS {}", *pair) for pair in zip(self.child.order, self.order, strict=True)]
+        return sql("SELECT {} FROM ({})", joined(", ", columns or [ONE]), self.child.sql())

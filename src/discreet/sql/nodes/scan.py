@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from discreet.composed import Sql, joined, literal, name, sql
 from discreet.policy.layout import ROW, UNIT, key_rank, row_in_key, steps_of, stored_steps
 from discreet.policy.model import Column, Kind, Table
-from discreet.quoting import name
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import Field, Limits, Owner
 from discreet.sql.part import Part
 
-SECRET = "discreet_secret()"
+SECRET = sql("discreet_secret()")
 """The key of all hashes: a macro of the engine's, which analysts cannot name."""
 
 
@@ -58,7 +59,7 @@ class Scan:
         return self.table.max_rows
 
     @property
-    def order(self) -> tuple[str, ...]:
+    def order(self) -> tuple[Sql, ...]:
         return () if self.owner.column is None else (name(ROW),)
 
     @property
@@ -70,17 +71,31 @@ class Scan:
     def inside(self) -> bool:
         return self.part is not None
 
-    def sql(self) -> str:
+    def sql(self) -> Sql:
         source = name(self.table.name)
         tests = [] if self.part is None else self.part.conditions(self.table)
+        first = sql("{} <= {}", name(ROW), literal(self.rows))
         if self._ranked:
-            tests.append(f"{name(ROW)} <= {self.rows}")
+            tests.append(first)
         if self._ranked or self.owner.column is None:
-            return f"SELECT * FROM {source}" + (f" WHERE {' AND '.join(tests)}" if tests else "")
-        columns = [name(column) for column in self.table.columns]
-        order = ", ".join([f"hash({', '.join([SECRET, name(UNIT), *columns])})", *columns])
-        rank = f"row_number() OVER (PARTITION BY {name(UNIT)} ORDER BY {order})"
-        return f"SELECT * FROM (SELECT *, {rank} AS {name(ROW)} FROM {source}) WHERE {name(ROW)} <= {self.rows}"
+            return where(sql("SELECT * FROM {}", source), tests)
+        rank = place_of([name(UNIT)], hashed([name(UNIT)], [name(column) for column in self.table.columns]))
+        return sql("SELECT * FROM (SELECT *, {} AS {} FROM {}) WHERE {}", rank, name(ROW), source, first)
+
+
+def where(rows: Sql, tests: Sequence[Sql]) -> Sql:
+    """The rows for which all tests hold."""
+    return sql("{} WHERE {}", rows, joined(" AND ", tests)) if tests else rows
+
+
+def hashed(unit: Sequence[Sql], columns: Sequence[Sql]) -> list[Sql]:
+    """An order by keyed hash of the unit and these columns, then by the columns: ties are between identical rows."""
+    return [sql("hash({})", joined(", ", [SECRET, *unit, *columns])), *columns]
+
+
+def place_of(partition: Sequence[Sql], order: Sequence[Sql]) -> Sql:
+    """The place of a row in the order of its partition."""
+    return sql("row_number() OVER (PARTITION BY {} ORDER BY {})", joined(", ", partition), joined(", ", order))
 
 
 def domain_of(column: Column) -> Domain:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discreet.composed import Sql, joined, literal, name, sql
 from discreet.policy.layout import UNIT
-from discreet.quoting import name
 from discreet.sql.domain import union
 from discreet.sql.expression import Expr
-from discreet.sql.nodes.node import Field, Limits, Node, Owner
+from discreet.sql.nodes.node import Field, Limits, Node, Owner, labelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Union:
         return self.left.rows + self.right.rows
 
     @property
-    def order(self) -> tuple[str, ...]:
+    def order(self) -> tuple[Sql, ...]:
         return tuple(name(f"o{place}") for place in range(self._orders + 1))
 
     @property
@@ -56,12 +56,13 @@ class Union:
     def inside(self) -> bool:
         return self.left.inside and self.right.inside
 
-    def sql(self) -> str:
-        return f"{self._branch(self.left, 0)} UNION ALL {self._branch(self.right, 1)}"
+    def sql(self) -> Sql:
+        return sql("{} UNION ALL {}", self._branch(self.left, 0), self._branch(self.right, 1))
 
-    def _branch(self, node: Node, number: int) -> str:
-        columns = [f"{field.expr.sql} AS {name(f'c{place}')}" for place, field in enumerate(node.fields)]
-        padded = [*node.order, *["NULL"] * (self._orders - len(node.order))]
-        columns += [f"{node.owner.column} AS {name(UNIT)}", f"{number} AS {name('o0')}"]
-        columns += [f"CAST({text} AS BIGINT) AS {name(f'o{place}')}" for place, text in enumerate(padded, start=1)]
-        return f"(SELECT {', '.join(columns)} FROM ({node.sql()}))"
+    def _branch(self, node: Node, number: int) -> Sql:
+        assert node.owner.column is not None, "rows that are their own unit are not united"
+        columns = labelled(field.expr.sql for field in node.fields)
+        padded = [*node.order, *[literal(None)] * (self._orders - len(node.order))]
+        columns += [sql("{} AS {}", node.owner.column, name(UNIT)), sql("{} AS {}", literal(number), name("o0"))]
+        columns += labelled((sql("CAST({} AS BIGINT)", part) for part in padded), "o", start=1)
+        return sql("(SELECT {} FROM ({}))", joined(", ", columns), node.sql())
