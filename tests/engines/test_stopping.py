@@ -8,7 +8,7 @@ import time
 import duckdb
 import pytest
 
-from discreet.engines.duckdb import rows
+from discreet.engines.session import rows
 from discreet.engines.stopping import CURRENT, Stop, Stopped
 
 ENDLESS = "SELECT sum(a.range * b.range) FROM range(100000000) a, range(1000000) b"

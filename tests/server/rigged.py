@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from discreet.cli import main
-from discreet.engines import duckdb
+from discreet.engines import session
 from discreet.server import front, run
 from tests.server.running import MARKS, PATIENCE
 
 HEAVY = "SELECT COUNT(*) FROM range(1000000000000) WHERE hash(range) = 42"
-real = duckdb.rows
+real = session.rows
 
 
 def rows(connection: Any, query: str, seconds: float | None) -> list[tuple[Any, ...]]:
@@ -26,7 +26,7 @@ def rows(connection: Any, query: str, seconds: float | None) -> list[tuple[Any, 
 
 
 if __name__ == "__main__":
-    duckdb.rows = rows
+    session.rows = rows
     for module in (front, run):
         module.PATIENCE = PATIENCE  # type: ignore[attr-defined]
     main()

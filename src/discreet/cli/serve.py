@@ -44,7 +44,8 @@ def serve(policies: tuple[Path, ...], demo: bool, names: tuple[str, ...], **wher
         raise click.UsageError("--demo listens at this machine only: leave --host out, or make tokens")
     if bool(listening.certificate) != bool(listening.key):
         raise click.UsageError("--certificate and --key go together")
-    datasets = Datasets([_dataset(path, demo=demo) for path in _places(policies, demo=demo)])
+    places = _places(policies, demo=demo)
+    datasets = Datasets([_dataset(path, len(places), demo=demo) for path in places])
     made = [line for dataset in datasets.values() for line in _demo_tokens(dataset)] if demo else []
     if not demo:
         demand_tokens(datasets)
@@ -72,15 +73,15 @@ def _places(policies: tuple[Path, ...], *, demo: bool) -> list[Path]:
     return [settle(None)[0] / POLICY]
 
 
-def _dataset(path: Path, *, demo: bool) -> Dataset:
-    """The policy, its private copy made before anybody waits for it."""
+def _dataset(path: Path, among: int, *, demo: bool) -> Dataset:
+    """The policy, one of so many, its private copy made before anybody waits for it."""
     from discreet.policy import read
     from discreet.server.datasets import Dataset
     from discreet.server.tokens import Tokens
 
     policy: Policy = read(path)
     with progress(shown=True) as shown:
-        dataset = Dataset(policy, Tokens(None) if demo else None, shown)
+        dataset = Dataset(policy, Tokens(None) if demo else None, shown, among)
         dataset.curator.prepare()
     return dataset
 

@@ -32,6 +32,7 @@ from discreet.curator.public import PublicTables
 from discreet.curator.question import Loss, Question, covers, priced
 from discreet.curator.results import Shown, noisy_items
 from discreet.curator.state import open_ledger
+from discreet.engines.connection import sweep
 from discreet.engines.copy import Progress
 from discreet.engines.duckdb import DuckDB, Scratch
 from discreet.engines.printed import confirmed, printed
@@ -64,13 +65,16 @@ class Curator(Asks):
         progress: Progress | None = None,
         engine: Engine | None = None,
         door: Door = OPEN,
+        among: int = 1,
     ) -> None:
+        sweep(policy.state)
         self.policy = policy
         self._ledger = ledger
         self._time_limit = time_limit
         self._pad = pad
         self._progress = progress
         self._door = door
+        self._among = among
         self._lock = threading.Lock()
         self._engines: dict[int, Engine] = {}
         self._given = engine
@@ -344,7 +348,7 @@ class Curator(Asks):
         with self._lock:
             if version not in self._engines:
                 with suppress(SourceError):  # what is wrong with the sources is for the owner's eyes: `discreet check`
-                    self._engines[version] = DuckDB(self.policy, version, self._progress)
+                    self._engines[version] = DuckDB(self.policy, version, self._progress, self._among)
             if version not in self._engines:
                 raise QueryFailed(UNREADABLE, "ask the owner to run `discreet check`")
             for old in [other for other in self._engines if other != version]:
@@ -355,7 +359,7 @@ class Curator(Asks):
         """A query over public values; where it reads public tables, over those of a data version."""
         with self._lock:
             if self._scratch is None:
-                self._scratch = Scratch()
+                self._scratch = Scratch(self._among)
         engine = self._scratch if version is None else self._engine(version)
         with suppress(Exception):
             return engine.rows(printed(query), self._time_limit)
@@ -403,7 +407,7 @@ class Curator(Asks):
         """A curator over made-up rows: the same policy, prices and refusals. Free: nothing private is read."""
         from discreet.curator.dummy import Dummy
 
-        return Dummy(self.policy, rows=rows, time_limit=self._time_limit)
+        return Dummy(self.policy, rows=rows, time_limit=self._time_limit, among=self._among)
 
     # the end
 

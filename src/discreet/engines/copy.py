@@ -33,6 +33,7 @@ from typing import Final
 
 import duckdb
 
+from discreet.engines.connection import connect
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import Sources, owned
 from discreet.engines.text import typed
@@ -46,14 +47,13 @@ LAYOUT: Final = 5
 """Counts up when copies made before can no longer be used."""
 MADE: Final = "_discreet_copy"
 """The table with the name of the copy, which no other copy has."""
-MEMORY: Final = "1200MB"
 INTEGERS: Final = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"})
 
 Progress = Callable[[str, float], None]
 """Told which table is being copied, and how far it is, from 0 to 1."""
 
 
-def private_copy(policy: Policy, version: int, progress: Progress | None = None) -> Path:
+def private_copy(policy: Policy, version: int, progress: Progress | None = None, among: int = 1) -> Path:
     """The copy of this data version for this policy; made now if there is none."""
     folder = policy.state / "data"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def private_copy(policy: Policy, version: int, progress: Progress | None = None)
             _sweep(folder)
             temporary = folder / f"{os.getpid()}.tmp"
             try:
-                _write(policy, temporary, secret(policy.state), progress)
+                _write(policy, temporary, secret(policy.state), progress, among)
                 temporary.replace(target)
             finally:
                 _sweep(folder)
@@ -122,13 +122,8 @@ def _fingerprint(policy: Policy) -> str:
     return hashlib.sha256(json.dumps([LAYOUT, tables], sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _write(policy: Policy, target: Path, key: str, progress: Progress | None) -> None:
-    settings: dict[str, str | bool | int | float | list[str]] = {
-        "memory_limit": MEMORY,
-        "temp_directory": f"{target}.spill",
-        "preserve_insertion_order": "false",
-    }
-    with duckdb.connect(str(target), config=settings) as connection:
+def _write(policy: Policy, target: Path, key: str, progress: Progress | None, among: int) -> None:
+    with connect(target, spill=policy.state, among=among, preserve_insertion_order=False) as connection:
         sources = Sources(policy, connection)
         unit_type = unit_type_of(sources)
         connection.execute(f"CREATE TABLE {MADE} AS SELECT {literal(SYSTEM.bytes(16).hex())} AS name")

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import duckdb
 
+from discreet.engines.connection import connect, lock_up
 from discreet.engines.copy import owned_rows, selection, unit_type_of
-from discreet.engines.duckdb import CAREFUL, rows
+from discreet.engines.session import Session
 from discreet.engines.sources import Sources
 from discreet.noise import SYSTEM
 from discreet.policy import Policy, Table
@@ -19,33 +20,39 @@ Rows = Sequence[Mapping[str, Any]]
 SOURCE: Final = "discreet_source"
 
 
-class Memory:
+class Memory(Session):
     """An engine over rows: for each table a list of {column: value}. What a column cannot hold is NULL."""
 
     dialect = "duckdb"
 
-    def __init__(self, policy: Policy, tables: Mapping[str, Rows], key: str = "memory") -> None:
+    def __init__(self, policy: Policy, tables: Mapping[str, Rows], key: str = "memory", among: int = 1) -> None:
         self.copy = SYSTEM.bytes(16).hex()
         """The name of these rows, which no others have."""
-        self._connection = duckdb.connect(":memory:")
-        self._connection.execute("SET threads = 1")
-        self._connection.execute(CAREFUL)
-        self._connection.execute(f"CREATE SCHEMA {SOURCE}")
-        self._connection.execute(f"CREATE MACRO discreet_secret() AS {literal(key)}")
+        self._policy = policy
+        self._tables = tables
+        self._key = key
+        self._among = among
+        super().__init__()
+
+    def _opened(self) -> duckdb.DuckDBPyConnection:
+        policy, key = self._policy, self._key
+        connection = connect(among=self._among, threads=1)
+        connection.execute(f"CREATE SCHEMA {SOURCE}")
+        connection.execute(f"CREATE MACRO discreet_secret() AS {literal(key)}")
         for table in policy.tables.values():
-            self._fill(policy, table, tables.get(table.name, ()))
-        sources = Held(policy, self._connection)
+            self._fill(connection, policy, table, self._tables.get(table.name, ()))
+        sources = Held(policy, connection)
         for table in policy.tables.values():
             if table.copied:
                 query = selection(sources, table, unit_type_of(sources), key)
-                self._connection.execute(f"CREATE TABLE {name(table.name)} AS {query}")
+                connection.execute(f"CREATE TABLE {name(table.name)} AS {query}")
             else:
                 query = owned_rows(sources, table, unit_type_of(sources))
-                self._connection.execute(f"CREATE VIEW {name(table.name)} AS {query}")
-        self._connection.execute("SET enable_external_access = false")
-        self._connection.execute("SET lock_configuration = true")
+                connection.execute(f"CREATE VIEW {name(table.name)} AS {query}")
+        lock_up(connection)
+        return connection
 
-    def _fill(self, policy: Policy, table: Table, held: Rows) -> None:
+    def _fill(self, connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, held: Rows) -> None:
         columns = {column.name: TYPES[column.kind] for column in table.columns.values()}
         for row in held:
             for label in row:
@@ -54,7 +61,7 @@ class Memory:
             if wanted.lower() not in {label.lower() for label in columns}:  # two paths may spell it differently
                 columns[wanted] = "VARCHAR"
         typed = ", ".join(f"{name(label)} {kind}" for label, kind in columns.items()) or '"nothing" INTEGER'
-        self._connection.execute(f"CREATE TABLE {SOURCE}.{name(table.name)} ({typed})")
+        connection.execute(f"CREATE TABLE {SOURCE}.{name(table.name)} ({typed})")
         if not held:
             return
         given = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS c{place}" for place in range(len(columns)))
@@ -62,19 +69,11 @@ class Memory:
         values: list[Any] = [[_text(row.get(label)) for row in held] for label in columns]
         if not columns:
             given, casts, values = "unnest(range(?)) AS c0", "NULL", [len(held)]
-        self._connection.execute(
-            f"INSERT INTO {SOURCE}.{name(table.name)} SELECT {casts} FROM (SELECT {given})", values
-        )
+        connection.execute(f"INSERT INTO {SOURCE}.{name(table.name)} SELECT {casts} FROM (SELECT {given})", values)
 
     def schema(self, table: str) -> dict[str, str]:
         """The columns of a table with the engine's types."""
         return {row[0]: row[1] for row in self.rows(f"DESCRIBE {name(table)}")}
-
-    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
-        return rows(self._connection, query, seconds)
-
-    def close(self) -> None:
-        self._connection.close()
 
 
 class Held(Sources):

@@ -16,6 +16,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.engines.connection import connect
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -121,8 +123,7 @@ def build(folder: Path) -> Path:
     The policy comes last: where it is, everything is.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with duckdb.connect() as connection:
-        connection.execute("SET threads = 1")  # several would write rows in any order
+    with connect(threads=1) as connection:  # several would write rows in any order
         patients = _patients()
         _write(connection, folder / "patients.parquet", patients)
         _write(connection, folder / "visits.parquet", _visits(patients))

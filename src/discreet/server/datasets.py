@@ -39,13 +39,19 @@ class Caller:
 
 
 class Dataset:
-    """One policy. `reload` looks at its file: what the owner changed there holds without a restart."""
+    """One policy. `reload` looks at its file: what the owner changed there holds without a restart.
 
-    def __init__(self, policy: Policy, tokens: Tokens | None = None, progress: Progress | None = None) -> None:
+    among   how many datasets share the memory and the disk of the machine.
+    """
+
+    def __init__(
+        self, policy: Policy, tokens: Tokens | None = None, progress: Progress | None = None, among: int = 1
+    ) -> None:
         self.tokens = tokens or Tokens.of(policy)
         self._lock = threading.Lock()
         self._written = self._complained = _written(policy.path)
-        self._curator = _curator(policy, progress)
+        self._among = among
+        self._curator = _curator(policy, progress, among)
         self._dummy: Curator | None = None
 
     @property
@@ -73,7 +79,7 @@ class Dataset:
             found = read(self._curator.policy.path)
             if name_of(found) != self.name or found.state != self._curator.policy.state:
                 raise LedgerError("its name or its state folder is another one now", "start the server again")
-            self._curator = _curator(found, None)  # the old one is not closed: it may be answering
+            self._curator = _curator(found, None, self._among)  # the old one is not closed: it may be answering
         except (PolicyError, LedgerError) as wrong:
             if self._complained != written:
                 log.warning(
@@ -154,9 +160,9 @@ def name_of(policy: Policy) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", policy.name).strip("-.") or "dataset"
 
 
-def _curator(policy: Policy, progress: Progress | None) -> Curator:
+def _curator(policy: Policy, progress: Progress | None, among: int) -> Curator:
     limit, pad = policy.serving.time_limit, policy.serving.pad_ms / 1000
-    return Curator(policy, open_ledger(policy), time_limit=limit, pad=pad, progress=progress)
+    return Curator(policy, open_ledger(policy), time_limit=limit, pad=pad, progress=progress, among=among)
 
 
 def _written(path: Path) -> tuple[int, int] | None:

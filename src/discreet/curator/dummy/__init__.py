@@ -48,37 +48,39 @@ class FreeLedger(Ledger):
 class Stage(Memory):
     """Made-up rows in private tables, and in public ones that cannot be read."""
 
-    def _fill(self, policy: Policy, table: Table, held: Rows) -> None:
-        if not (table.is_public and self._filled_from_source(policy, table)):
-            super()._fill(policy, table, held)
+    def _fill(self, connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, held: Rows) -> None:
+        if not (table.is_public and _filled_from_source(connection, policy, table)):
+            super()._fill(connection, policy, table, held)
 
-    def _filled_from_source(self, policy: Policy, table: Table) -> bool:
-        target = f"{SOURCE}.{name(table.name)}"
-        try:
-            reading = Sources(policy, self._connection).reading(table)
-            self._connection.execute(f"CREATE TABLE {target} AS SELECT * FROM {reading}")
-        except (SourceError, duckdb.Error, OSError, ValueError):
-            return False
-        finally:
-            self._detach()
-        columns = self._connection.execute(f"DESCRIBE {target}").fetchall()
-        if {column.lower() for column in table.columns} <= {row[0].lower() for row in columns}:
-            return True
-        self._connection.execute(f"DROP TABLE {target}")
+
+def _filled_from_source(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table) -> bool:
+    target = f"{SOURCE}.{name(table.name)}"
+    try:
+        reading = Sources(policy, connection).reading(table)
+        connection.execute(f"CREATE TABLE {target} AS SELECT * FROM {reading}")
+    except (SourceError, duckdb.Error, OSError, ValueError):
         return False
+    finally:
+        _detach(connection)
+    columns = connection.execute(f"DESCRIBE {target}").fetchall()
+    if {column.lower() for column in table.columns} <= {row[0].lower() for row in columns}:
+        return True
+    connection.execute(f"DROP TABLE {target}")
+    return False
 
-    def _detach(self) -> None:
-        """A DuckDB file may hold private tables beside public ones: it must not stay within reach."""
-        query = "SELECT database_name FROM duckdb_databases() WHERE NOT internal AND path IS NOT NULL"
-        for (attached,) in self._connection.execute(query).fetchall():
-            self._connection.execute(f"DETACH {name(attached)}")
+
+def _detach(connection: duckdb.DuckDBPyConnection) -> None:
+    """A DuckDB file may hold private tables beside public ones: it must not stay within reach."""
+    query = "SELECT database_name FROM duckdb_databases() WHERE NOT internal AND path IS NOT NULL"
+    for (attached,) in connection.execute(query).fetchall():
+        connection.execute(f"DETACH {name(attached)}")
 
 
 class Dummy(Curator):
     """A curator over so many made-up rows for each private table. Asking is free, and every answer says why."""
 
-    def __init__(self, policy: Policy, *, rows: int = 1000, time_limit: float | None = None) -> None:
-        self._stage = Stage(policy, made_up(policy, rows))
+    def __init__(self, policy: Policy, *, rows: int = 1000, time_limit: float | None = None, among: int = 1) -> None:
+        self._stage = Stage(policy, made_up(policy, rows), among=among)
         folder = _own_folder()
         self._remove = weakref.finalize(self, _removed, folder, os.getpid())
         policy = replace(policy, state=folder)
@@ -93,7 +95,7 @@ class Dummy(Curator):
         except LedgerError as wrong:
             self._remove()
             raise LedgerError(wrong.reason, "set TMPDIR to a folder on a local disk") from None
-        super().__init__(policy, ledger, time_limit=time_limit, engine=self._stage)
+        super().__init__(policy, ledger, time_limit=time_limit, engine=self._stage, among=among)
 
     def _plan(self, *given: Any, **named: Any) -> Plan:
         """Everything that is told about a question begins with its plan, and so do the notes."""

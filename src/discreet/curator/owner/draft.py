@@ -21,6 +21,7 @@ import duckdb
 
 from discreet.curator.owner.names import is_identifier, likely_kind, named_thing
 from discreet.curator.owner.toml import Names, head, is_name, key, line, quoted
+from discreet.engines.connection import connect
 from discreet.engines.header import OTHER_FORMAT, header
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import owned, read_files
@@ -126,7 +127,7 @@ def _column(column: str, held: str, form: Format) -> str:
 
 def _described(sources: Iterable[str]) -> Iterator[Described]:
     names = Names()
-    with duckdb.connect() as connection:
+    with connect() as connection:
         for place, given in enumerate(sources):
             for source in _tables_in(connection, f"draft{place}", given):
                 called = source.table.rpartition(".")[2] if source.table else _stem(source.path)

@@ -10,18 +10,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from tempfile import TemporaryDirectory
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import duckdb
 
+from discreet.engines.connection import before_state, connect
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import Sources, owned
 from discreet.policy import Bound, Column, Key, Kind, Policy, Table
 from discreet.policy.layout import TYPES
 from discreet.quoting import literal, name
-
-MEMORY: Final = "1200MB"
 
 T = TypeVar("T")
 
@@ -215,9 +213,6 @@ def _bound(bound: Bound, kind: Kind) -> str:
 
 @contextmanager
 def inspected(policy: Policy) -> Iterator[Inspection]:
-    """An inspection with a connection of its own; what does not fit into memory goes to a folder that vanishes."""
-    with TemporaryDirectory(prefix="discreet-") as spill, duckdb.connect() as connection:
-        connection.execute(f"SET memory_limit = {literal(MEMORY)}")
-        connection.execute(f"SET temp_directory = {literal(spill)}")
-        connection.execute("SET enable_progress_bar = false")
+    """An inspection with a connection of its own."""
+    with connect(spill=before_state(policy.state)) as connection:
         yield Inspection(policy, connection)

@@ -1,0 +1,204 @@
+"""Every DuckDB connection of the project is opened and configured here, and nowhere else.
+
+What an engine writes to disk when memory is short (its spill) are private rows in clear. So it goes into the state
+folder, which is for the owner's eyes only, into a folder of this process. That folder is locked for as long as the
+process lives, however it ends: whoever opens the state next removes the folders that nobody holds any more.
+Connections that see no private rows have no spill: what does not fit into memory fails.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import fcntl
+import itertools
+import os
+import re
+import shutil
+import stat
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import duckdb
+
+from discreet.files import locked
+from discreet.noise import SYSTEM
+
+CAREFUL: Final = "statistics_propagation"
+"""DuckDB 2.0 folds conditions by statistics that are wrong where a LEFT JOIN finds its right side empty: whether one
+unit's row exists then decides about other units' rows. It costs next to nothing to do without."""
+MEMORY: Final = "DISCREET_MEMORY"
+"""The environment variable that says how much memory the engines of this process may use together, such as 8GB."""
+SPILL: Final = "spill"
+LEAST_MEMORY: Final = 16 << 20
+_UNITS: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+_LIMITS: Final = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_OURS: Final = re.compile(r"[0-9]+-[0-9a-f]{16}")
+"""The names of spill folders: nothing else in the state folder is ever removed here."""
+
+Setting = str | bool | int | float | list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What one engine may use: bytes of memory, bytes of spill, threads."""
+
+    memory: int
+    disk: int
+    threads: int
+
+    @classmethod
+    def share(cls, among: int, folder: Path | None) -> Resources:
+        """Of what this machine gives to the engines of this process, the share of one of so many datasets.
+
+        All together have half of the memory, and half of what is free on the disk that holds the folder. Engines that
+        see no private rows have no folder, and an eighth of that memory more. Threads are not divided: those of an
+        engine that has nothing to do cost nothing.
+        """
+        memory = total_memory() // among
+        if folder is None:
+            return cls(max(memory // 8, LEAST_MEMORY), 0, _cores())
+        return cls(max(memory, LEAST_MEMORY), shutil.disk_usage(folder).free // 2 // among, _cores())
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def total_memory() -> int:
+    """Bytes for all engines of this process: what the environment says, else half of what there is."""
+    said = os.environ.get(MEMORY, "").strip()
+    if said:
+        return size(said)
+    known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for path in _LIMITS:
+        with suppress(OSError, ValueError):
+            known.append(int(path.read_text(encoding="ascii")))
+    return min(known) // 2
+
+
+def size(text: str) -> int:
+    """A number of bytes as people write it.
+
+    >>> size("8GB"), size("512 MiB"), size("1.5g")
+    (8000000000, 536870912, 1500000000)
+    """
+    found = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([kmgt]?i?)b?", text.strip().lower())
+    if found is None or found[2] not in _UNITS:
+        raise ValueError(f"{MEMORY} is not a number of bytes: write it like 8GB")
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+def connect(
+    database: Path | None = None, *, spill: Path | None = None, among: int = 1, **more: Setting
+) -> duckdb.DuckDBPyConnection:
+    """A connection to a database file, or to one in memory.
+
+    spill   the state folder, where it may write what does not fit into memory; without one it writes nothing.
+    among   how many engines share the machine.
+    """
+    folder = None if spill is None else _spill_folder(spill)
+    own = Resources.share(among, None if folder is None else folder.parent)
+    config: dict[str, Setting] = {
+        "memory_limit": f"{own.memory}B",
+        "threads": own.threads,
+        "temp_directory": "" if folder is None else str(folder),
+        "disabled_optimizers": CAREFUL,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "allow_community_extensions": False,
+        **more,
+    }
+    if folder is not None:
+        config["max_temp_directory_size"] = f"{own.disk}B"
+    connection = duckdb.connect(":memory:" if database is None else str(database), config=config)
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")  # what a time with a zone means must not depend on the machine
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def lock_up(connection: duckdb.DuckDBPyConnection) -> None:
+    """From here on nothing outside of the database can be read, and nothing can be set."""
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def sweep(state: Path) -> None:
+    """Remove what killed processes left of their spill."""
+    if (state / SPILL).is_dir():
+        with locked(state / SPILL / "lock"):
+            _sweep(state / SPILL)
+
+
+def _sweep(root: Path) -> None:
+    """Under the lock: then every folder is locked by the process that made it, if that is alive."""
+    for left in root.iterdir():
+        if _OURS.fullmatch(left.name) and left.is_dir() and not left.is_symlink() and not _is_held(left):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def before_state(state: Path) -> Path:
+    """Where to spill for an owner who looks at sources: the state folder, or, while there is none, one of this user."""
+    if state.is_dir():
+        return state
+    own = Path(tempfile.gettempdir()) / f"discreet-{os.getuid()}"
+    own.mkdir(mode=0o700, exist_ok=True)
+    found = own.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise PermissionError(errno.EACCES, "others can read it, or it is not yours", str(own))
+    return own
+
+
+def _is_held(folder: Path) -> bool:
+    """Whether the process that made the folder is alive."""
+    try:
+        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+_held: Final[dict[tuple[int, Path], tuple[Path, Iterator[int]]]] = {}
+"""For each process and state folder: the folder that is locked for the process, and numbers for its connections."""
+_guard: Final = threading.Lock()
+
+
+def _spill_folder(state: Path) -> Path:
+    """A folder for the spill of one connection. DuckDB makes it when it spills, and removes it when it is closed."""
+    key = os.getpid(), state.resolve()  # a fork has a folder of its own
+    with _guard:
+        if key not in _held or not _held[key][0].is_dir():
+            _held[key] = _locked_folder(state), itertools.count()
+        folder, numbers = _held[key]
+        return folder / str(next(numbers))
+
+
+def _locked_folder(state: Path) -> Path:
+    """A new folder that is locked until this process ends."""
+    for made in (state, state / SPILL):
+        made.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with locked(state / SPILL / "lock"):
+        _sweep(state / SPILL)
+        folder = state / SPILL / f"{os.getpid()}-{SYSTEM.bytes(8).hex()}"
+        folder.mkdir(mode=0o700)
+        fcntl.flock(os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), fcntl.LOCK_EX)
+    return folder
+
+
+@atexit.register
+def _leave() -> None:
+    """Remove the folders of this process; a fork that ends leaves those of its parent alone."""
+    for (process, _), (folder, _) in _held.items():
+        if process == os.getpid():
+            shutil.rmtree(folder, ignore_errors=True)

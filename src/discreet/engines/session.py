@@ -1,0 +1,104 @@
+"""Running queries: each in a cursor of its own, ended when time is up; a database that died is opened again."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import duckdb
+
+from discreet.engines.stopping import AGAIN, CURRENT
+
+
+class Session(ABC):
+    """A database that many threads may ask.
+
+    After some errors DuckDB refuses to work on a database ("invalidated"). Whoever met such an error gets it; whoever
+    comes next finds the database opened anew.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._closed = False
+        self._connection: duckdb.DuckDBPyConnection | None = self._opened()
+
+    @abstractmethod
+    def _opened(self) -> duckdb.DuckDBPyConnection:
+        """The database, with all that belongs into it."""
+
+    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+        """The answer as Python values: integers of any size stay exact. It is interrupted after so many seconds."""
+        connection = self._alive()
+        try:
+            return rows(connection, query, seconds)
+        except Exception:
+            self._bury_if_dead(connection)
+            raise
+
+    def _alive(self) -> duckdb.DuckDBPyConnection:
+        with self._lock:
+            if self._connection is None:
+                if self._closed:
+                    raise duckdb.ConnectionException("the engine is closed")
+                self._connection = self._opened()
+            return self._connection
+
+    def _bury_if_dead(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """A database that cannot say 1 is dead. Others who still ask it hold it, and it goes with the last of them."""
+        try:
+            rows(connection, "SELECT 1", None)
+        except Exception:
+            with self._lock:
+                if self._connection is connection and not self._closed:
+                    self._connection = None
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            if self._connection is not None:
+                self._connection.close()
+
+
+def rows(connection: duckdb.DuckDBPyConnection, query: str, seconds: float | None) -> list[tuple[Any, ...]]:
+    """Run a query in a cursor of its own; Ctrl-C is a KeyboardInterrupt."""
+    cursor = connection.cursor()
+    try:
+        with _limited(cursor, seconds), _stoppable(cursor):
+            return cursor.execute(query).fetchall()
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        cursor.close()
+
+
+def _stoppable(cursor: duckdb.DuckDBPyConnection) -> AbstractContextManager[None]:
+    stop = CURRENT.get()
+    return nullcontext() if stop is None else stop.over(cursor.interrupt)
+
+
+@contextmanager
+def _limited(cursor: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[None]:
+    """Interrupt what takes longer, again and again: an interrupt that comes before the engine has begun is lost."""
+    if seconds is None:
+        yield
+        return
+    done = threading.Event()
+
+    def insist() -> None:
+        left = seconds
+        while not done.wait(left):
+            cursor.interrupt()
+            left = AGAIN
+
+    watcher = threading.Thread(target=insist, daemon=True, name="discreet-limit")
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()

@@ -1,0 +1,92 @@
+"""Engines whose database died are opened again; those that were closed are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from discreet.engines import session
+from discreet.engines.duckdb import DuckDB, Scratch
+from discreet.engines.memory import Memory
+from discreet.engines.session import Session
+from tests.curator.worlds import hospital
+from tests.sql.worlds import policy_of
+
+TABLE = '[tables.t]\nsource = "t.csv"\nunit = "row"\n[tables.t.columns]\nx = { type = "text" }'
+ENDLESS = "SELECT COUNT(*) FROM range(1000000000000) WHERE hash(range) = 42"
+ENGINES: dict[str, Callable[[Path], Session]] = {
+    "copy": lambda folder: DuckDB(hospital(folder), 0),
+    "memory": lambda _: Memory(policy_of(TABLE), {"t": [{"x": "a"}, {"x": "b"}]}),
+    "scratch": lambda _: Scratch(),
+}
+
+
+def killed(engine: Session) -> None:
+    assert engine._connection is not None
+    engine._connection.close()
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_a_dead_database_fails_once_and_is_opened_again(kind: str, tmp_path: Path) -> None:
+    engine = ENGINES[kind](tmp_path)
+    tables = "SELECT table_name FROM information_schema.tables ORDER BY ALL"
+    before = engine.rows(tables)
+    killed(engine)
+    with pytest.raises(duckdb.Error):
+        engine.rows(tables)
+    assert engine.rows(tables) == before
+    with pytest.raises(duckdb.Error):  # what the new one may not do either
+        engine.rows("SELECT * FROM read_csv('/etc/passwd')")
+    engine.close()
+
+
+def test_an_error_that_kills_nothing_reopens_nothing() -> None:
+    engine = Scratch()
+    alive = engine._connection
+    for wrong in ("SELECT", "SELECT error('x')", ENDLESS):
+        with pytest.raises(duckdb.Error):
+            engine.rows(wrong, 0.05)
+    assert engine._connection is alive
+    engine.close()
+
+
+def test_a_closed_engine_stays_closed(tmp_path: Path) -> None:
+    for make in ENGINES.values():
+        engine = make(tmp_path)
+        engine.close()
+        for _ in range(2):
+            with pytest.raises(duckdb.Error):
+                engine.rows("SELECT 1")
+
+
+def test_a_limit_is_insisted_on() -> None:
+    """The first interrupt may come before the engine has begun; without further ones this would never end."""
+    engine, interrupts = Scratch(), []
+
+    class Deaf:
+        """A cursor that does not notice the first interrupt."""
+
+        def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+            self._cursor = cursor
+            self.execute, self.close = cursor.execute, cursor.close
+
+        def interrupt(self) -> None:
+            interrupts.append(1)
+            if len(interrupts) > 1:
+                self._cursor.interrupt()
+
+    class Shared:
+        def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+            self._connection = connection
+
+        def cursor(self) -> Deaf:
+            return Deaf(self._connection.cursor())
+
+    assert engine._connection is not None
+    with pytest.raises(duckdb.InterruptException):
+        session.rows(Shared(engine._connection), ENDLESS, 0.01)  # type: ignore[arg-type]
+    assert len(interrupts) > 1
+    engine.close()
