@@ -32,7 +32,6 @@ from discreet.curator.public import PublicTables
 from discreet.curator.question import Loss, Question, covers, priced
 from discreet.curator.results import Shown, noisy_items
 from discreet.curator.state import open_ledger
-from discreet.engines.connection import sweep
 from discreet.engines.copy import Progress
 from discreet.engines.duckdb import DuckDB, Scratch
 from discreet.engines.printed import confirmed, printed
@@ -67,7 +66,6 @@ class Curator(Asks):
         door: Door = OPEN,
         among: int = 1,
     ) -> None:
-        sweep(policy.state)
         self.policy = policy
         self._ledger = ledger
         self._time_limit = time_limit
@@ -408,8 +406,6 @@ class Curator(Asks):
         from discreet.curator.dummy import Dummy
 
         return Dummy(self.policy, rows=rows, time_limit=self._time_limit, among=self._among)
-
-    # the end
 
     def close(self) -> None:
         """Close ledger and engines."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from discreet.engines.connection import sweep
 from discreet.engines.copy import Progress, forget_others, private_copy
 from discreet.errors import Refused
 from discreet.files import locked
@@ -38,8 +39,9 @@ def grant_of(policy: Policy) -> Grant:
 
 
 def open_ledger(policy: Policy) -> Ledger:
-    """The policy's ledger, begun now if there is none. Policy and ledger must say the same."""
+    """The policy's ledger, begun now if there is none. Policy and ledger must say the same. Old spill is removed."""
     _make_folder(policy.state)
+    sweep(policy.state)
     return Ledger(
         ledger_path(policy),
         grant_of(policy),
