@@ -322,8 +322,6 @@ class Curator(Asks):
             known = ", ".join(sorted(self.policy.analysts)) or "there are none"
             raise Refused("unknown-analyst", "there is no such analyst in the policy", f"analysts: {known}")
 
-    # kept answers
-
     def _kept(self, asked: Question) -> tuple[Drawn, Loss, str] | None:
         """The dearest kept answer to the same question, if it is as good as what is asked for."""
         best: tuple[Drawn, Loss, str] | None = None
@@ -398,8 +396,6 @@ class Curator(Asks):
     def _guarantee(self) -> tuple[float, float | None]:
         budget = self.policy.budget
         return float_up(budget.epsilon), None if budget.delta is None else float_up(budget.delta)
-
-    # trying
 
     def dummy(self, rows: int = 1000) -> Curator:
         """A curator over made-up rows: the same policy, prices and refusals. Free: nothing private is read."""
