@@ -12,6 +12,8 @@ from enum import StrEnum
 from html import escape
 from typing import Final
 
+from discreet.printing import lines_of
+
 STYLES: Final = {
     "": "",
     "faint": "opacity:.65",
@@ -36,6 +38,9 @@ _TRACK: Final = (
 )
 _MATHEMATICS: Final = re.compile(r"[$\\]")
 """What notebooks would set as a formula; between tags it stays what it is."""
+_SPACES: Final = frozenset("\u2007\u2008")
+"""As wide as a digit, and as a point: ours, in columns of numbers."""
+_SPACE: Final = re.compile("([\u2007\u2008])")
 _FILLED: Final = ((0.9, "#cf4f5a"), (0.5, "#c9661b"), (0.0, "#2c9465"))
 """The colour of what is gone, from a share on."""
 
@@ -58,12 +63,15 @@ class Head:
 
 
 def words(text: str, style: str = "") -> str:
-    """Words in a style, whatever is in them.
+    r"""Words in a style, whatever is in them: no tag, no formula, nothing that turns the direction of the text.
 
     >>> words("a < b", "strong")
     '<span style="font-weight:600">a &lt; b</span>'
+    >>> words("a\u202eb")
+    'a<span>\\</span>u202eb'
     """
-    inner = _MATHEMATICS.sub(r"<span>\g<0></span>", escape(text))
+    shown = "".join(part if part in _SPACES else lines_of(part) for part in _SPACE.split(text))
+    inner = _MATHEMATICS.sub(r"<span>\g<0></span>", escape(shown))
     return f'<span style="{STYLES[style]}">{inner}</span>' if style else inner
 
 

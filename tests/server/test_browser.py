@@ -11,10 +11,10 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from discreet.audit.policies import audit_policy
+from discreet.audit.report import ALLOWED
 from discreet.audit.report import page as audit_page
 from discreet.policy import read
 from discreet.server.learn.lessons import LESSONS
-from discreet.server.pages.owner import _styles
 from tests.server.browser import CHROMIUM, MISSING, barriers, chromium, overflowing, sign_in, tab
 from tests.server.running import ENDLESS, HELD, POLICY, Running, build, serving, until
 
@@ -277,7 +277,7 @@ def test_the_report_of_an_audit_shuts_nobody_out(browser: Browser, running: Runn
     report = audit_page(audit_policy(read(running.policy), most=1))
 
     def reported(route: Route) -> None:
-        route.fulfill(body=report, content_type="text/html", headers={"content-security-policy": _styles(report)})
+        route.fulfill(body=report, content_type="text/html", headers={"content-security-policy": ALLOWED})
 
     with tab(browser, running) as page:
         page.route("**/report", reported)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from html import escape
 from typing import Final
 
@@ -34,6 +36,11 @@ figure { margin: 1.2rem 0 2rem; } figcaption { color: var(--faint); font-size: 1
 svg { max-width: 100%; height: auto; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; margin: .3rem 0 1.2rem; } dd { margin: 0; }
 """
+ALLOWED: Final = (
+    f"default-src 'none'; style-src 'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'; base-uri 'none'; "
+    f"form-action 'none'"
+)
+"""What the page may load or run, wherever it is opened: its own style, by its digest, and nothing else."""
 MADE_UP: Final = (
     "Everything on this page is about made-up rows. They were made from the policy alone: no source, no state and no "
     "ledger was read, so no number here says anything about a real person. Whoever may see the policy may see this "
@@ -61,7 +68,8 @@ def page(audit: Audit) -> str:
         *_questions(audit),
     ]
     head = (
-        f'<meta charset="utf-8"/><meta name="viewport" content="width=device-width, initial-scale=1"/>'
+        f'<meta charset="utf-8"/><meta http-equiv="Content-Security-Policy" content="{ALLOWED}"/>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"/>'
         f"<title>{_words(title)}</title><style>{STYLE}</style>"
     )
     return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>{chr(10).join(body)}</body></html>\n'

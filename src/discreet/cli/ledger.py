@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -22,7 +23,7 @@ from discreet.cli.output import (
     tell_program,
     write_new,
 )
-from discreet.printing import csv_text
+from discreet.printing import csv_text, lines_of
 
 if TYPE_CHECKING:
     from discreet.ledger import Report
@@ -76,13 +77,13 @@ def export(policy: Path | str, form: str, output: Path | None, as_json: bool) ->
     found = _entries(policy)
     text = FORMATS[form](found)
     if not output:
-        click.echo(text, nl=False)
+        click.echo(lines_of(text) if sys.stdout.isatty() else text, nl=False)
         return
     write_new(output, text)
     if as_json:
         tell_program({"written": str(output), "entries": len(found)})
     else:
-        click.echo(f"wrote {len(found)} entries to {output}")
+        click.echo(f"wrote {len(found)} entries to {printable(str(output))}")
 
 
 @ledger.command()

@@ -49,12 +49,36 @@ def is_expression(asked: object) -> bool:
 
 
 def text_of(expression: Any) -> str:
-    """An ibis expression as SQL that discreet reads."""
+    """An ibis expression as SQL that discreet reads, and reads like any other text: nothing is run or opened for it.
+
+    Tables of a database, rows in memory, SQL of its own and functions in Python are refused: their text would name
+    something else here than what they were written about.
+    """
     import ibis
 
     try:
-        return str(ibis.to_sql(expression, dialect="duckdb"))
+        foreign = _foreign(expression)
+        text = "" if foreign else str(ibis.to_sql(expression, dialect="duckdb"))
     except Exception as wrong:
         raise Refused(
             "syntax", f"this expression cannot be written as SQL ({type(wrong).__name__})", "ask in SQL"
         ) from wrong
+    if foreign:
+        raise Refused("syntax", f"this expression is about {foreign}", "begin with curator.table(name).to_ibis()")
+    return text
+
+
+def _foreign(expression: Any) -> str | None:
+    """What an expression is about beside tables that are known by name, if anything."""
+    import ibis.expr.operations as ops
+
+    kinds = {
+        ops.DatabaseTable: "a table of a database",
+        ops.InMemoryTable: "rows in memory",
+        ops.SQLQueryResult: "SQL of its own",
+        ops.SQLStringView: "SQL of its own",
+        ops.ScalarUDF: "a function of its own",
+        ops.AggUDF: "a function of its own",
+    }
+    found = expression.op().find(tuple(kinds))
+    return next((told for kind, told in kinds.items() for node in found if isinstance(node, kind)), None)

@@ -115,10 +115,19 @@ def understood(command: click.Command, line: str, names: Mapping[str, Any]) -> A
         told = f"the line cannot be split into words ({wrong}): close every quote"
         raise click.UsageError(told, click.Context(command, info_name=command.name)) from None
     try:
-        with command.make_context(command.name, [_filled(word, names) for word in words]) as context:
+        with command.make_context(command.name, [_value(word, names, command) for word in words]) as context:
             return command.invoke(context)
     except click.exceptions.Exit:
         return None
+
+
+def _value(word: str, names: Mapping[str, Any], command: click.Command) -> str:
+    """A word with its values filled in. A value stays a value: what it says is never an option."""
+    filled = _filled(word, names)
+    if filled.startswith("-") and not word.startswith("-"):
+        told = f"{filled!r} is the value of {word} and looks like an option: write options as they are"
+        raise click.UsageError(told, click.Context(command, info_name=command.name))
+    return filled
 
 
 def _filled(word: str, names: Mapping[str, Any]) -> str:
