@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 from benchmarks.figures import Figure, at_least, at_most, best_of
@@ -24,6 +25,7 @@ def figures() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory(prefix="discreet-bench-") as folder:
         yield from _speed(Path(folder))
         yield _opening(Path(folder))
+        yield from _looking(Path(folder))
 
 
 def _speed(folder: Path) -> Iterator[Figure]:
@@ -50,6 +52,31 @@ def _opening(folder: Path) -> Figure:
             _batch(ledger, 1000)
     took = best_of(3, lambda: _ledger(path).close())
     return at_most(f"opening {LONG:,} entries", f"{took:.3f} s", "limit 1 s", took, 1)
+
+
+def _looking(folder: Path) -> Iterator[Figure]:
+    """What a page and a cached answer cost in a long ledger, beside a short one."""
+    pages, answers = {}, {}
+    for name, draws in (("short", 100), ("long", 5_000)):
+        with _ledger(folder / f"{name}.sqlite") as ledger:
+            ledger._store._connection.execute("PRAGMA synchronous = OFF")
+            for _ in range(draws):
+                charge = ledger.charge(LOSS, why="SELECT COUNT(*) FROM visits", plan="p")
+                with charge:
+                    charge.keep(b"42")
+            pages[name] = best_of(5, partial(ledger.latest, limit=100))
+            answers[name] = best_of(5, partial(_cached, ledger))
+    for what, found, entries in (
+        ("a page of the ledger", pages, LONG),
+        ("a cached answer, drawn 5,000 times", answers, 0),
+    ):
+        length = f", {entries:,} entries" if entries else ""
+        ours, peer = (f"{1000 * found[name]:.2f} ms" for name in ("long", "short"))
+        yield at_most(f"{what}{length}", ours, f"among 100: {peer}", found["long"] / found["short"], 2)
+
+
+def _cached(ledger: Ledger) -> object:
+    return next(ledger.cached("p", 1, LOSS))
 
 
 def _batch(ledger: Ledger, count: int) -> None:

@@ -68,8 +68,10 @@ def test_cached_answers_are_still_there(old: tuple[str, Curator]) -> None:
     kind, hospital = old
     assert TOLD[kind]["kept"]
     for number, (plan, answer) in TOLD[kind]["kept"].items():
-        found = {str(each.charge): each.answer.hex() for each in hospital._ledger.kept(plan)}
-        assert found[number] == answer
+        found = hospital._ledger.kept(int(number))
+        assert found is not None
+        assert found.answer.hex() == answer
+        assert hospital._ledger.entry(int(number)).plan == plan  # type: ignore[union-attr]
         assert Drawn.decode(bytes.fromhex(answer)) is not None
 
 

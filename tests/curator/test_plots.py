@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import discreet
 from discreet.accounting import Concentrated, Pure, delta_of, noise_losses
 from discreet.curator.answers import Answer
-from discreet.curator.answers.plots import budget_chart, privacy_loss
+from discreet.curator.answers.plots import History, budget_chart, privacy_loss
 from discreet.curator.answers.plots.budget import MOST, burnt
 from discreet.curator.answers.plots.losses import BEYOND, DELTA, LEAST, Curve
 from discreet.curator.answers.plots.points import MOST_FACETS, MOST_KEYS, MOST_POINTS
@@ -447,7 +447,7 @@ def entry(number: int, analyst: str = "owner", loss: Pure | Concentrated | None 
 
 def test_an_unspent_budget_is_a_level_line() -> None:
     full = Balance(Amount(3.0), Amount(0.0), Amount(3.0))
-    chart = spec(budget_chart([], full, {}))
+    chart = spec(budget_chart(History([], 0), full, {}))
     assert (chart["title"]["text"], subtitle(chart)) == ("remaining ε 3 of 3", ["nothing is spent yet"])
     (panel,) = panels(chart)
     assert marks(panel) == ["line"]
@@ -458,11 +458,12 @@ def test_an_unspent_budget_is_a_level_line() -> None:
 def test_long_ledgers_show_their_newest_charges() -> None:
     entries = [entry(number, f"analyst {number % 12}") for number in range(1, 1501)]
     balance = Balance(Amount(3.0), Amount(1.5), Amount(1.5))
-    found = burnt(entries, balance)
+    history = History(entries[-MOST:], len(entries), entries[0].at)
+    found = burnt(history, balance)
     assert (len(found), found[0]["charge"], found[-1]["charge"]) == (MOST, 501, 1500)
     assert (found[-1]["remaining"], found[0]["before"]) == (1.5, 2.5)
     shares = {"analyst 3": Balance(Amount(1.0), Amount(0.125), Amount(0.875)), "none": Balance(*[Amount(0.0)] * 3)}
-    chart = spec(budget_chart(entries, balance, shares))
+    chart = spec(budget_chart(history, balance, shares))
     assert "the newest 1,000 charges are shown" in subtitle(chart)
     domain = encoding(panels(chart)[0], "point")["color"]["scale"]
     assert domain["domain"][-1] == "others"
@@ -472,7 +473,7 @@ def test_long_ledgers_show_their_newest_charges() -> None:
 
 def test_pure_charges_count_in_a_concentrated_budget() -> None:
     balance = Balance(Amount(3.0, 0.2, 1e-6), Amount(1.0, 0.1, 0.0), Amount(0.4, 0.1, 5e-7))
-    found = burnt([entry(1, loss=Pure(0.1)), entry(2, loss=Concentrated(0.01))], balance)
+    found = burnt(History([entry(1, loss=Pure(0.1)), entry(2, loss=Concentrated(0.01))], 2), balance)
     assert found[1]["before"] == pytest.approx(0.11)
     assert found[0]["before"] == pytest.approx(0.11 + 0.1 * math.tanh(0.05))
     assert found[0]["question"] == "SELECT 1"
@@ -580,7 +581,7 @@ def test_unknown_themes_are_refused(theme: Any) -> None:
     draws: list[Callable[[], object]] = [
         lambda: answer().plot(theme),
         lambda: preview().plot(theme),
-        lambda: budget_chart([], Balance(Amount(3.0), Amount(0.0), Amount(3.0)), {}, theme),
+        lambda: budget_chart(History([], 0), Balance(Amount(3.0), Amount(0.0), Amount(3.0)), {}, theme),
         lambda: privacy_loss(Laplace(epsilon=1, sensitivity=1), theme=theme),
     ]
     for draw in draws:

@@ -26,7 +26,7 @@ from discreet.errors import BudgetExhausted
 from discreet.ledger import Charge, LedgerError, verify
 from discreet.ledger.files import beside
 from discreet.ledger.store import Store
-from tests.ledger.helpers import CENT, PURE, opened, spend
+from tests.ledger.helpers import CENT, PURE, answers, opened, spend
 from tests.ledger.helpers import child as elsewhere
 
 Scenario = Callable[..., object]
@@ -242,7 +242,7 @@ def survived(path: Path, receipts: list[str], most: int) -> int:
         assert len(receipts) <= len(entries) <= most, (path, len(receipts), len(entries))
         assert Fraction(str(ledger.balance().spent.epsilon)) == len(entries) * CENT.epsilon
         answered = sum(entry.answered for entry in entries)
-        assert len(ledger.kept("p")) == answered <= len(receipts)
+        assert len(answers(ledger, "p")) == answered <= len(receipts)
         last = spend(ledger)
     assert verify(path, [*receipts, last]).problems == ()
     assert not beside(path, "-wal").exists()
@@ -386,7 +386,7 @@ def fork_and_use(path: Path) -> object:
             waiting.__enter__,
             ledger.balance,
             ledger.entries,
-            lambda: ledger.kept("p"),
+            lambda: ledger.kept(3),
             lambda: ledger.data_version,
             lambda: ledger.advance_data("x"),
             lambda: ledger.raise_budget(PURE, "x"),

@@ -9,7 +9,7 @@ import pytest
 
 from discreet.accounting import Concentrated
 from discreet.errors import Refused
-from discreet.ledger import Key, LedgerError, Repeated, keys, verify
+from discreet.ledger import Key, LedgerError, Repeated, verify
 from discreet.ledger.codec import Record
 from tests.ledger.helpers import BOTH, CENT, forge, hurried, opened, spend
 
@@ -83,15 +83,28 @@ def test_a_key_whose_charge_did_not_reach_the_disk_is_free_to_use(path: Path, mo
         assert ledger.charged(MINE) == number
 
 
-def test_old_keys_are_forgotten_and_recent_ones_are_not(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "REMEMBERED", 5)
+@pytest.mark.parametrize("name", [MINE.name, "", "ключ 'x\" \\", "\ud800", "\0nul", "ab\0nul"])
+def test_a_key_is_found_whatever_its_age_and_its_letters(path: Path, name: str) -> None:
+    """By an index: how many records lie between does not matter, also to those who open the ledger later."""
+    mine = Key(name, "what is asked")
     with hurried(path) as ledger:
-        spend(ledger, key=MINE)
-        for index in range(5):
+        number = number_of(spend(ledger, key=mine))
+        for index in range(30):
             spend(ledger, key=Key(f"later {index}", "question"))
     with hurried(path) as ledger:
-        assert ledger.charged(MINE) is None
-        assert all(ledger.charged(Key(f"later {index}", "question")) for index in range(5))
+        steps = 0
+
+        def count() -> None:
+            nonlocal steps
+            steps += 1
+
+        ledger.balance()
+        ledger._store._connection.set_progress_handler(count, 1)
+        assert ledger.charged(mine) == number
+        assert steps < 100, "the journal was read"
+        assert ledger.charged(Key(name + "\0", "what is asked")) is None
+        with pytest.raises(Repeated):
+            spend(ledger, key=mine)
 
 
 def test_of_two_charges_with_one_key_the_first_counts(path: Path) -> None:

@@ -26,6 +26,7 @@ from discreet.accounting import Approximate, Concentrated, Loss, Pure, conversio
 from discreet.accounting.conversion import rho_of_pure
 from discreet.errors import BudgetExhausted, Refused
 from discreet.ledger import OWNER, Amount, Entry, Grant, Ledger, LedgerError, grant, verify
+from tests.ledger.helpers import answers
 
 epsilon_of_rho = lru_cache(maxsize=None)(conversion.epsilon_of_rho)
 rho_of_epsilon = lru_cache(maxsize=None)(conversion.rho_of_epsilon)
@@ -291,7 +292,7 @@ class History(RuleBasedStateMachine):
             assert listed == self.model.entries
             numbers = [int(receipt.partition(":")[0]) for receipt in self.receipts]
             assert [entry.number for entry in self.open[1].entries()] == numbers == sorted(numbers)
-            assert [kept.answer for kept in self.open[1].kept("plan")] == self.kept
+            assert [kept.answer for kept in answers(self.open[1], "plan")] == self.kept
             for ledger in self.open:
                 ledger.close()
             report = verify(self.path, self.receipts)

@@ -17,7 +17,7 @@ from discreet.ledger.codec import Record, decode
 from discreet.ledger.files import beside, refuse_network
 from discreet.ledger.state import State
 from discreet.ledger.store import Row, Store
-from tests.ledger.helpers import CENT, change, filled, forge, hurried, moved, opened, rows, spend
+from tests.ledger.helpers import CENT, answers, change, filled, forge, hurried, moved, opened, rows, spend
 
 
 @pytest.mark.parametrize("change_", [{"v": 2}, {"v": 0}, {"v": "1"}, {"kind": "refund"}, {"kind": "Charge"}])
@@ -48,8 +48,8 @@ def test_a_line_that_is_no_record(line: str | None) -> None:
 
 def test_an_unknown_format_is_refused(path: Path) -> None:
     filled(path, 1)
-    change(path, "PRAGMA user_version = 2")
-    with pytest.raises(LedgerDamaged, match="has format 2, this discreet knows 1 → open it with the version"):
+    change(path, "PRAGMA user_version = 3")
+    with pytest.raises(LedgerDamaged, match="has format 3, this discreet knows 2 → open it with the version"):
         opened(path)
 
 
@@ -274,7 +274,7 @@ def test_the_record_before_the_totals(quick: Path, kind: str) -> None:
         charge = ledger.charge(CENT, why="this one", plan="p")
         with charge:
             charge.keep(b"42")
-        (kept,) = ledger.kept("p")
+        (kept,) = answers(ledger, "p")
         entry = ledger.entries()[-1]
         assert charge.number == entry.number == kept.charge
         assert charge.receipt == kept.receipt
@@ -282,7 +282,7 @@ def test_the_record_before_the_totals(quick: Path, kind: str) -> None:
         assert entry.question == "this one"
     assert verify(path, [charge.receipt]).problems == ()
     with opened(path) as ledger:
-        assert ledger.kept("p") == [kept]
+        assert answers(ledger, "p") == [kept]
 
 
 # where from

@@ -22,10 +22,10 @@ from discreet.accounting.filters import UNITS, charged
 from discreet.errors import BudgetExhausted, Refused
 from discreet.ledger import Grant, Ledger, LedgerDamaged, Portion, back_up, ledger, restore, verify
 from discreet.ledger.codec import Amounts, Record
-from discreet.ledger.portions import Lines, dearest, lines_read, lines_written, paid, rise
+from discreet.ledger.portions import Lines, lines_read, lines_written
 from discreet.ledger.store import Store
 from tests.ledger.conftest import in_memory
-from tests.ledger.helpers import BOTH, SHARES, child, forge, hurried, moved, opened, rows, spend
+from tests.ledger.helpers import BOTH, SHARES, answers, child, forge, hurried, moved, opened, rows, spend
 
 PARTITIONS: Final = {"p": 1, "q": 2, "r": 3}
 """In how many parts a unit is."""
@@ -60,19 +60,42 @@ def test_rises_add_up_to_what_the_worst_unit_paid(history: Sequence[tuple[Portio
     for portion, price in history:
         if portion is None:
             continue
-        before = held.get(portion.partition, {})
-        cost = rise(before, portion, price)
+        before = held.get(portion.partition, Lines()).bound(portion.most)
+        cost = before.rise(portion.part, price)
         assert all(0 <= a <= b for a, b in zip(cost, price, strict=True))
-        held[portion.partition] = paid(before, portion, price)
+        held[portion.partition] = before.after(portion.part, price)
         total = (total[0] + cost[0], total[1] + cost[1])
+        free = before.free(portion.part, 2)
+        assert before.rise(portion.part, free) == (0, 0)
+        assert all(before.rise(portion.part, (free[0] + 1, free[1] + 1)))
     for place in (0, 1):
-        assert total[place] == sum(worst_unit(lines, PARTITIONS[name], place) for name, lines in held.items())
-    assert lines_read({"portions": json.loads(json.dumps(lines_written(held)))}) == held
+        assert total[place] == sum(worst_unit(dict(lines), PARTITIONS[name], place) for name, lines in held.items())
+    record = {"v": 2, "portions": json.loads(json.dumps(lines_written(held)))}
+    again = lines_read(record)
+    assert again == held
+    assert [lines.largest for lines in again.values()] == [lines.largest for lines in held.values()]
 
 
-@given(st.dictionaries(st.sampled_from("ABCDE"), prices), st.integers(1, 6))
-def test_the_dearest_are_counted_in_each_currency_by_itself(lines: Lines, most: int) -> None:
-    assert dearest(lines, most, 2) == (worst_unit(lines, most, 0), worst_unit(lines, most, 1))
+@given(st.dictionaries(st.sampled_from("ABCDE"), prices, min_size=1), st.integers(1, 6))
+def test_the_dearest_are_counted_in_each_currency_by_itself(lines: dict[str, Amounts], most: int) -> None:
+    found = Lines.of(most, lines)
+    for place in (0, 1):
+        assert sum(amount for amount, _ in found.largest[place]) == worst_unit(lines, most, place)
+
+
+@given(st.lists(st.tuples(st.sampled_from("ABCD"), prices), max_size=12), st.integers(1, 3), st.integers(0, 12))
+def test_lines_that_begin_anew_cost_at_least_as_much(history: list[tuple[str, Amounts]], most: int, cut: int) -> None:
+    """The law by which lines of dead copies may be dropped."""
+
+    def total(steps: list[tuple[str, Amounts]]) -> Amounts:
+        lines, spent = Lines(most), (0, 0)
+        for part, price in steps:
+            cost = lines.rise(part, price)
+            lines, spent = lines.after(part, price), (spent[0] + cost[0], spent[1] + cost[1])
+        return spent
+
+    whole, first, second = total(history), total(history[:cut]), total(history[cut:])
+    assert all(a <= b + c for a, b, c in zip(whole, first, second, strict=True))
 
 
 @pytest.mark.parametrize("wrong", [{"most": 0}, {"most": -1}, {"most": True}, {"part": 1}, {"partition": None}])
@@ -87,7 +110,7 @@ def test_a_portion_that_cannot_be_is_not_read(wrong: Record) -> None:
 @pytest.mark.parametrize("price", [(1,), (1, 1, 1)])
 def test_a_line_is_not_paid_in_another_currency(price: Amounts) -> None:
     with pytest.raises(ValueError, match="zip"):
-        paid({"A": (2, 2)}, about("p"), price)
+        Lines(1).after("A", (2, 2)).after("A", price)
 
 
 def test_lines_of_the_same_name_in_two_partitions_are_two_lines(path: Path) -> None:
@@ -254,7 +277,7 @@ def test_what_costs_nothing_is_recorded_and_keeps_its_answer(path: Path) -> None
     with hurried(path, TIGHT) as book:
         spend(book, Pure(3), portion=about("p", "A"))
         receipt = spend(book, Pure(3), portion=about("p", "B"), plan="b", answer=b"7")
-        (kept,) = book.kept("b")
+        (kept,) = answers(book, "b")
         assert (kept.answer, kept.loss, kept.receipt) == (b"7", Pure(3), receipt)
         assert [(entry.loss, entry.answered) for entry in book.entries()] == [(Pure(3), False), (Pure(0), True)]
         with pytest.raises(BudgetExhausted):
@@ -336,13 +359,29 @@ def test_a_larger_budget_keeps_the_lines(path: Path) -> None:
     assert verify(path).problems == ()
 
 
-def test_new_data_and_new_policies_keep_the_lines(path: Path) -> None:
+def test_new_policies_keep_the_lines_and_new_data_end_them(path: Path) -> None:
     with hurried(path) as book:
         spend(book, Pure(2), portion=about("p", "A"))
-        book.advance_data("a new week")
     with opened(path, protected="others") as book:
         spend(book, Pure(2), portion=about("p", "B"))
         assert spent_of(book) == (2 * UNITS,)
+        book.advance_data("a new week")
+        spend(book, Pure(2), portion=about("p", "B"))
+        assert spent_of(book) == (4 * UNITS,)
+    assert verify(path).problems == ()
+
+
+def test_data_of_version_1_keep_the_lines(path: Path) -> None:
+    """What was written before lines ended with their copies still means what it meant."""
+    with hurried(path) as book:
+        spend(book, Pure(2), portion=about("p", "A"))
+        book.advance_data("a new week")
+        spend(book, Pure(0), portion=about("p", "B"))
+    forge(path, lambda _, record: record.update(v=1) if record["kind"] == "data" else None)
+    with opened(path) as book:
+        spend(book, Pure(2), portion=about("p", "B"))
+        assert spent_of(book) == (2 * UNITS,)
+    assert verify(path).problems == ()
 
 
 def test_lines_end_with_their_currency(path: Path) -> None:
@@ -476,7 +515,7 @@ def test_totals_repeat_the_lines(path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(ledger, "TOTALS_EVERY", 5)
     portioned(path)
     last = [json.loads(line) for _, line, *_ in rows(path) if '"kind":"totals"' in line][-1]
-    assert last["portions"]["p"]["B"] == [str(4 * UNITS)]
+    assert last["portions"]["p"]["lines"]["B"] == [str(4 * UNITS)]
     with opened(path) as book:
         assert spent_of(book) == ((4 + 2 + 3 + 5) * UNITS,)
         spend(book, Pure(3), portion=about("q", "A"))
@@ -489,9 +528,10 @@ def test_totals_repeat_the_lines(path: Path, monkeypatch: pytest.MonkeyPatch) ->
     [
         lambda record: record.pop("portions"),
         lambda record: record["portions"].pop("p"),
-        lambda record: record["portions"]["p"].pop("B"),
-        lambda record: record["portions"]["p"].update(B=["0"]),
-        lambda record: record["portions"]["p"].update(B=[str(9 * UNITS)]),
+        lambda record: record["portions"]["p"].update(most=2),
+        lambda record: record["portions"]["p"]["lines"].pop("B"),
+        lambda record: record["portions"]["p"]["lines"].update(B=["0"]),
+        lambda record: record["portions"]["p"]["lines"].update(B=[str(9 * UNITS)]),
     ],
 )
 def test_forged_lines_in_totals_are_found(
@@ -504,7 +544,15 @@ def test_forged_lines_in_totals_are_found(
     assert not verify(path).sound
 
 
-@pytest.mark.parametrize("lines", [[], {"p": []}, {"p": {"B": "4"}}, {"p": {"B": [4]}}, {"p": {"B": ["-4"]}}, 7])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        *([], 7, {"p": []}, {"p": {"B": ["4"]}}, {"p": {"lines": {"B": ["4"]}}}),
+        *({"p": {"most": most, "lines": {"B": ["4"]}}} for most in (0, True, "1", None)),
+        *({"p": {"most": 1, "lines": {"B": amounts}}} for amounts in ("4", [4], ["-4"], ["4", "4"])),
+        {"p": {"most": 1, "lines": {"B": ["4"], "C": ["4", "4"]}}},
+    ],
+)
 def test_lines_in_totals_that_cannot_be_read_are_refused(
     path: Path, monkeypatch: pytest.MonkeyPatch, lines: object
 ) -> None:
@@ -529,7 +577,7 @@ def test_journals_from_before_there_were_parts(path: Path, monkeypatch: pytest.M
     assert not any({"portion", "portions", "price"} & record.keys() for record in written)
     with opened(path) as book:
         assert spent_of(book) == (9 * UNITS,)
-        assert [kept.loss for kept in book.kept("p")] == [Pure(1)] * 9
+        assert [kept.loss for kept in answers(book, "p")] == [Pure(1)] * 9
         spend(book, Pure(2), portion=about("p", "A"))
         spend(book, Pure(2), portion=about("p", "B"))
         assert spent_of(book) == (11 * UNITS,)

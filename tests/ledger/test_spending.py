@@ -265,7 +265,7 @@ def test_a_closed_ledger_gives_nothing(path: Path) -> None:
         waiting.__enter__,
         ledger.balance,
         ledger.entries,
-        lambda: ledger.kept("p"),
+        lambda: ledger.kept(3),
         lambda: ledger.data_version,
         lambda: ledger.advance_data("x"),
         lambda: ledger.raise_budget(PURE, "x"),

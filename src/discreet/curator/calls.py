@@ -11,9 +11,11 @@ from numbers import Integral, Rational, Real
 from typing import Any, Final
 
 from discreet.accounting import Pure
+from discreet.curator.parts import part_of, why
 from discreet.errors import Refused
 from discreet.exact import number
 from discreet.ledger import Entry, Key
+from discreet.policy import Policy
 from discreet.sql.part import Part
 
 PRICES: Final = ("epsilon", "rho", "delta", "error")
@@ -52,7 +54,12 @@ def written(call: Call) -> dict[str, Any]:
         told["confidence"] = _value(call.confidence)
     if call.params:
         told["params"] = _value(call.params)
-    return told if call.dialect is None else {**told, "dialect": call.dialect}
+    if call.dialect is not None:
+        told["dialect"] = call.dialect
+    if call.part is not None:
+        named = {name: getattr(call.part, name) for name in ("table", "column", "key", "most")}
+        told["part"] = {name: _value(value) for name, value in named.items()}
+    return told
 
 
 def read(sql: str, told: Mapping[str, Any], **more: Any) -> Call:
@@ -60,11 +67,13 @@ def read(sql: str, told: Mapping[str, Any], **more: Any) -> Call:
     return Call(sql=sql, **{name: _said(value) for name, value in told.items()}, **more)
 
 
-def recorded(entry: Entry, analyst: str | None, **more: Any) -> Call:
+def recorded(policy: Policy, entry: Entry, analyst: str | None, **more: Any) -> Call:
     """The call that a charge is the record of; before calls were recorded, that of its text at its price."""
     price = {"epsilon": entry.price.epsilon} if isinstance(entry.price, Pure) else {"rho": entry.price.rho}
-    told = {name: _said(value) for name, value in entry.call.items()} or price
-    return Call(sql=entry.question, analyst=analyst, **{**told, **more})
+    told = {name: _said(value) for name, value in entry.call.items()}
+    part = part_of(policy, entry, told.pop("part", None))
+    text = entry.question if part is None else entry.question.removesuffix(why("", part))
+    return Call(sql=text, analyst=analyst, part=part, **{**(told or price), **more})
 
 
 def _value(value: Any) -> Any:

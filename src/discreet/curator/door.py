@@ -5,7 +5,6 @@ parse → plan → price (text and policy only) → charge (on disk) → run (ex
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from contextlib import suppress
 from dataclasses import replace
@@ -27,9 +26,10 @@ from discreet.curator.foretold import averages, errors, explained, words
 from discreet.curator.ibis_tables import is_expression, text_of
 from discreet.curator.kept import Drawn
 from discreet.curator.pacing import padded
-from discreet.curator.price import Price, buy
+from discreet.curator.parts import portion_of
 from discreet.curator.public import PublicTables
-from discreet.curator.question import Loss, Question, covers, priced
+from discreet.curator.question import Loss, Question, priced
+from discreet.curator.rest import what_is_left
 from discreet.curator.results import Shown, noisy_items
 from discreet.curator.state import open_ledger
 from discreet.engines.copy import Progress
@@ -37,7 +37,7 @@ from discreet.engines.duckdb import DuckDB, Scratch
 from discreet.engines.printed import confirmed, printed
 from discreet.engines.problems import SourceError
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
-from discreet.ledger import Balance, Charge, Entry, Ledger, Portion, Repeated
+from discreet.ledger import ALL, Balance, Charge, Entry, Ledger, Portion, Repeated, Search
 from discreet.policy import Policy, fingerprint, read
 from discreet.sql.part import Part
 from discreet.sql.plan import Plan, plan
@@ -128,20 +128,21 @@ class Curator(Asks):
             call=asked.told,
             key=call.key,
         )
-        drawn = self._charged_draw(asked, charge, engine, analyst)
+        drawn = self._charged_draw(asked, charge, engine)
         charge.keep(drawn.encode())
         cost = asked.loss if asked.part is None else charge.cost
         return self._answer(asked, drawn, cost, asked.loss, charge.receipt, analyst, cached=False)
 
     def _again(self, asked: Question, number: int, analyst: str | None) -> Answer:
         """What was drawn for an earlier charge of the same question, shown again for nothing."""
-        for kept in self._ledger.kept(asked.plan.fingerprint):
-            drawn = Drawn.decode(kept.answer) if kept.charge == number else None
+        entry, kept = self._ledger.entry(number), self._ledger.kept(number)
+        if entry is not None and kept is not None and entry.plan == asked.plan.fingerprint:
+            drawn = Drawn.decode(kept.answer)
             if drawn is not None:
                 return self._answer(asked, drawn, self._nothing, kept.loss, kept.receipt, analyst, cached=True)
         raise QueryFailed(f"charge {number} has no answer; what it cost stays spent", UNANSWERED)
 
-    def _charged_draw(self, asked: Question, charge: Charge, engine: Engine, analyst: str | None) -> Drawn:
+    def _charged_draw(self, asked: Question, charge: Charge, engine: Engine) -> Drawn:
         """Charge, run, blur, pause. Whatever goes wrong once data was touched is told in one fixed text."""
         try:
             with charge as bits:
@@ -149,21 +150,8 @@ class Curator(Asks):
                     return draw(asked.plan, asked.offer.bought, engine, bits, self._door, self._time_limit)
                 raise QueryFailed
         except BudgetExhausted as refused:
-            told = BudgetExhausted(refused.reason, f"{refused.fix}{self._what_is_left_buys(asked, analyst)}")
+            told = BudgetExhausted(refused.reason, what_is_left(self.policy, self._ledger, asked, charge, refused.fix))
         raise told
-
-    def _what_is_left_buys(self, asked: Question, analyst: str | None) -> str:
-        """The error that the rest of the budget would buy for the same question."""
-        left = self._ledger.remaining(analyst)
-        price = {"epsilon": left.epsilon} if left.rho is None else {"rho": left.rho}
-        try:
-            paid = Price.read(self.policy, **price)
-            bought = buy(self.policy, paid, asked.plan.releases).bought
-        except Refused:
-            return ""  # nothing, or next to nothing, is left
-        found = errors(asked.plan, tuple(noise.noises for noise in bought), asked.confidence)
-        shown = ", ".join(f"{label} ± {half:.4g}" for label, half in found.items())
-        return f", which buys {shown}" if shown else ""
 
     def foresee(self, call: Call) -> Preview:
         """The preview of what a caller says."""
@@ -237,7 +225,7 @@ class Curator(Asks):
             raise Refused("unknown-answer", what, "see the ledger for the charges that were")
         more = {} if confidence is None else {"confidence": confidence}
         with suppress(Refused, QueryFailed):
-            asked = self._ask(recorded(entry, analyst, **more))
+            asked = self._ask(recorded(self.policy, entry, analyst, **more))
             if asked.plan.fingerprint == entry.plan:
                 return self._again(asked, number, analyst)
         raise Refused("answer-gone", "the policy means something else now than for this answer", "ask again")
@@ -251,9 +239,21 @@ class Curator(Asks):
         self._check_analyst(analyst)
         return self._ledger.balance(analyst)
 
-    def entries(self) -> list[Entry]:
+    def entries(self, search: Search = ALL, *, limit: int | None = None) -> list[Entry]:
         """The ledger: one entry for each charge, newest last."""
-        return self._ledger.entries()
+        return self._ledger.entries(search, limit=limit)
+
+    def latest(self, search: Search = ALL, *, limit: int, offset: int = 0) -> list[Entry]:
+        """The newest charges, newest first: a page of them, without reading the others."""
+        return self._ledger.latest(search, limit=limit, offset=offset)
+
+    def count(self, search: Search = ALL) -> int:
+        """How many charges there are."""
+        return self._ledger.count(search)
+
+    def spenders(self) -> list[str]:
+        """Who charged anything, by name."""
+        return self._ledger.spenders()
 
     def entry(self, number: int) -> Entry | None:
         """The charge of this number; None if there is none."""
@@ -261,10 +261,10 @@ class Curator(Asks):
 
     def plot(self, theme: str = "light") -> ChartType:
         """An altair chart of what remained of the budget after each charge; `theme` is "light" or "dark"."""
-        from discreet.curator.answers.plots import budget_chart
+        from discreet.curator.answers.plots import History, budget_chart
 
         shares = {analyst: self.budget(analyst) for analyst in self.policy.analysts}
-        return budget_chart(self.entries(), self.budget(), shares, theme)
+        return budget_chart(History.of(self._ledger), self.budget(), shares, theme)
 
     def tables(self) -> dict[str, Facts]:
         """What an analyst may know: tables, columns, bounds, keys and limits."""
@@ -323,17 +323,13 @@ class Curator(Asks):
             raise Refused("unknown-analyst", "there is no such analyst in the policy", f"analysts: {known}")
 
     def _kept(self, asked: Question) -> tuple[Drawn, Loss, str] | None:
-        """The dearest kept answer to the same question, if it is as good as what is asked for."""
-        best: tuple[Drawn, Loss, str] | None = None
-        for kept in self._ledger.kept(asked.plan.fingerprint):
-            if kept.data_version != asked.version or not (asked.wanted or covers(kept.loss, asked.loss)):
-                continue
-            if best is not None and covers(best[1], kept.loss):
-                continue
+        """The dearest cached answer to the same question, if it is as good as what is asked for."""
+        least = None if asked.wanted else asked.loss
+        for kept in self._ledger.cached(asked.plan.fingerprint, asked.version, least):
             drawn = Drawn.decode(kept.answer)
             if drawn is not None and asked.satisfied(drawn, kept.loss):
-                best = drawn, kept.loss, kept.receipt
-        return best
+                return drawn, kept.loss, kept.receipt
+        return None
 
     # engines
 
@@ -430,8 +426,7 @@ class Curator(Asks):
 def _portion(part: Part, engine: Engine) -> Portion:
     """A part in the ledger: other rows, other copies and other partitions are never mistaken for it."""
     with suppress(Exception):
-        partition = repr((engine.copy, part.table, part.column, part.most))
-        return Portion(hashlib.sha256(partition.encode()).hexdigest()[:32], part.label, part.most)
+        return portion_of(part, engine.copy)
     raise QueryFailed(UNREADABLE, "ask the owner to run `discreet check`")
 
 

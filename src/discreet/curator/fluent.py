@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from discreet.curator.calls import Call
 from discreet.curator.ibis_tables import table_of
+from discreet.curator.parts import public_keys
 from discreet.errors import Refused
 from discreet.exact import number, whole
 from discreet.policy import Key, Table, meant
@@ -323,11 +324,10 @@ class Partition(Mapping["Key | None", Rows]):
     @property
     def _keys(self) -> tuple[Key | None, ...]:
         assert self.rows.table is not None
-        column = self.rows.table.columns[self.column]
-        values = column.values if column.values is not None else (False, True) if column.kind == "boolean" else None
-        if values is None:
+        keys = public_keys(self.rows.table.columns[self.column])
+        if keys is None:
             raise Refused("unknown-part", f"the keys of {self.column} are private", 'name a part: parts["82414"]')
-        return (*values, None) if column.nullable else tuple(values)
+        return keys
 
     def __repr__(self) -> str:
         assert self.rows.table is not None

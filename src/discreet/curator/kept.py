@@ -11,9 +11,12 @@ from fractions import Fraction
 from typing import Any, Final
 
 from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace, Noise
+from discreet.ledger import LedgerDamaged
+from discreet.ledger.entries import CHANGED
 from discreet.policy import Key
 
 VERSION: Final = 1
+UNREADABLE: Final = (zlib.error, ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
 Cell = tuple[Key | None, ...]
 Selected = tuple[Cell, ...] | None
 
@@ -38,15 +41,19 @@ class Drawn:
 
     @classmethod
     def decode(cls, kept: bytes) -> Drawn | None:
-        """None if another version of discreet kept it."""
-        document = json.loads(zlib.decompress(kept))
-        if document.get("version") != VERSION:
-            return None
-        noises = tuple(tuple(_read(noise) for noise in release) for release in document["noises"])
-        selected = tuple(
-            None if keys is None else tuple(tuple(map(_value, cell)) for cell in keys) for keys in document["selected"]
-        )
-        return cls(noises, tuple(tuple(release) for release in document["values"]), selected)
+        """None if another version of discreet kept it; `LedgerDamaged` if it is not what any of them wrote."""
+        try:
+            document = json.loads(zlib.decompress(kept))
+            if document["version"] != VERSION:
+                return None
+            noises = tuple(tuple(_read(noise) for noise in release) for release in document["noises"])
+            selected = tuple(
+                None if keys is None else tuple(tuple(map(_value, cell)) for cell in keys)
+                for keys in document["selected"]
+            )
+            return cls(noises, tuple(tuple(release) for release in document["values"]), selected)
+        except UNREADABLE:
+            raise LedgerDamaged("a cached answer cannot be read", CHANGED) from None
 
 
 def _key(value: Key | None) -> Any:

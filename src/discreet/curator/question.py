@@ -10,6 +10,7 @@ from discreet.accounting import Concentrated, Pure
 from discreet.curator.accuracy import Wanted
 from discreet.curator.calls import Call, written
 from discreet.curator.kept import Drawn
+from discreet.curator.parts import why
 from discreet.curator.price import Offer, Price, buy, free, rank_notes
 from discreet.errors import Refused
 from discreet.exact import number, probability
@@ -50,7 +51,7 @@ class Question:
     @property
     def why(self) -> str:
         """What the ledger records."""
-        return self.text if self.part is None else f"{self.text} -- of {self.part.table}, {self.part.label}"
+        return why(self.text, self.part)
 
     def satisfied(self, drawn: Drawn, paid: Loss) -> bool:
         """Whether what was drawn for a price is as good as what is asked for."""

@@ -9,9 +9,11 @@ from discreet.ledger.keys import Key, Repeated
 from discreet.ledger.ledger import OWNER, Ledger
 from discreet.ledger.portions import Portion
 from discreet.ledger.problems import LedgerDamaged, LedgerError
+from discreet.ledger.reading import ALL, Search
 from discreet.ledger.verify import Report, back_up, restore, verify
 
 __all__ = [
+    "ALL",
     "OWNER",
     "Amount",
     "Balance",
@@ -26,6 +28,7 @@ __all__ = [
     "Portion",
     "Repeated",
     "Report",
+    "Search",
     "back_up",
     "restore",
     "verify",

@@ -17,14 +17,19 @@ epoch    protected (fingerprint of unit and protected tables), name. Spending go
 data     version (a counter that the owner advances), reason.
 charge   at, analyst, question, plan (fingerprint or null), data (version), loss (amounts), spent (amounts of everybody
          after this charge), salt (random: no two charges ever have the same hash, also after a rollback). Of a
-         question about one part of a partition also: portion (partition, part, most: in how many parts a unit can be)
-         and price (amounts that are added to that part's line). Its loss is by how much the sum of the `most` largest
-         lines of the partition rises, in each currency. Lines end when a budget changes the currency.
+         question about one part of a partition also: portion (partition, part, most: in how many parts a unit can be;
+         the same in all charges of a partition) and price (amounts that are added to that part's line). Its loss is by
+         how much the sum of the `most` largest lines of the partition rises, in each currency. Lines end when a budget
+         changes the currency.
          How it was asked beside its text may stand in call (price, parameters, dialect), and the name that the caller
          gave to the request in key, with the digest of what it asks in request: no two charges have the same key.
 answer   charge (number), digest (SHA-256 of the kept answer).
 totals   the whole state, repeated every so often so that opening need not read everything: epsilon, delta, limits,
          spent, shares, protected, data, portions (for each partition the amounts of each part; left out if none).
+
+Version 2 of
+data     as before, and all lines end: the private copies that they were about are gone. What they cost stays spent.
+totals   as before, with portions that say for each partition most and lines (the amounts of each part).
 """
 
 from __future__ import annotations
@@ -35,8 +40,8 @@ from typing import Any, Final
 
 from discreet.ledger.problems import LedgerDamaged
 
-VERSION: Final = 1
-KINDS: Final = frozenset({"budget", "epoch", "data", "charge", "answer", "totals"})
+VERSIONS: Final = {"budget": 1, "epoch": 1, "data": 2, "charge": 1, "answer": 1, "totals": 2}
+"""The newest version of each kind, which is the one that is written; all before it are read."""
 GENESIS: Final = hashlib.sha256(b"discreet").hexdigest()
 
 Amounts = tuple[int, ...]
@@ -45,7 +50,7 @@ Record = dict[str, Any]
 
 def encode(kind: str, fields: Record) -> str:
     """A record as a line. What UTF-8 cannot write (lone surrogates) stays escaped, as JSON does it."""
-    record = {**fields, "v": VERSION, "kind": kind}
+    record = {**fields, "v": VERSIONS[kind], "kind": kind}
     line = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return line.encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -55,7 +60,7 @@ def decode(number: int, line: object) -> Record:
     try:
         record = dict(json.loads(line))  # type: ignore[arg-type]
         version, kind = record["v"], record["kind"]
-        known = version == VERSION and kind in KINDS
+        known = type(version) is int and 1 <= version <= VERSIONS.get(kind, 0)
     except (TypeError, ValueError, KeyError, RecursionError):
         raise LedgerDamaged(f"record {number} cannot be read", "restore a backup") from None
     if not known:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.filters import UNITS
-from discreet.ledger.codec import Amounts, Record, decode, parsed
+from discreet.ledger.codec import Amounts, Record, decode, link, parsed
+from discreet.ledger.portions import Portion
 from discreet.ledger.problems import LedgerDamaged
-from discreet.ledger.store import Store
+from discreet.ledger.reading import DEAREST, Reader
+
+LOOKED_AT: Final = 8
+CHANGED: Final = "run `discreet ledger verify`; restore a backup, or ask with fresh=True for a new answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,8 @@ class Entry:
     """How it was asked beside its text: price, parameters, dialect."""
     plan: str | None = None
     """The fingerprint of what it means."""
+    portion: Portion | None = None
+    """The part of a partition that it is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +60,8 @@ def _price(record: Record) -> Pure | Concentrated:
     return loss_of(parsed(record.get("price", record["loss"])))
 
 
-def entries(store: Store) -> list[Entry]:
-    charges, answered = {}, set()
-    for number, line, _ in store.rows():
-        record = decode(number, line)
-        if record["kind"] == "charge":
-            charges[number] = record
-        elif record["kind"] == "answer":
-            answered.add(record["charge"])
-    return [_entry(number, record, number in answered) for number, record in charges.items()]
-
-
-def entry(store: Store, number: int) -> Entry | None:
-    for _, line, _ in store.rows(number, number):
-        record = decode(number, line)
-        if record["kind"] == "charge":
-            plan = record["plan"]
-            answered = plan is not None and any(found.charge == number for found in kept(store, plan))
-            return _entry(number, record, answered)
-    return None
+def entries(rows: Iterable[tuple[int, str, bool]]) -> list[Entry]:
+    return [_entry(number, decode(number, line), answered) for number, line, answered in rows]
 
 
 def _entry(number: int, record: Record, answered: bool) -> Entry:
@@ -86,16 +76,34 @@ def _entry(number: int, record: Record, answered: bool) -> Entry:
         _price(record),
         record.get("call", {}),
         record["plan"],
+        Portion.read(record["portion"]) if "portion" in record else None,
     )
 
 
-def kept(store: Store, plan: str) -> list[Kept]:
-    found = []
-    for number, line, answer in store.answers(plan):
-        charge = decode(number, line)["charge"]
-        _, text, digest = next(store.rows(charge, charge))
-        record = decode(charge, text)
-        if record["kind"] != "charge":
-            raise LedgerDamaged(f"record {number} answers what is no charge", "restore a backup")
-        found.append(Kept(charge, _price(record), record["data"], answer, f"{charge}:{digest}"))
-    return found
+def kept(reader: Reader, charge: int) -> Kept | None:
+    """The answer to a charge, if there is one. What is not what was recorded is damage, told in words."""
+    found = reader.pair(charge)
+    if found is None:
+        return None
+    (_, text, digest, before), (number, line, hash_, answer, previous) = found
+    record, told = decode(charge, text), decode(number, line)
+    sound = link(str(before), text) == digest and link(str(previous), line) == hash_
+    if not sound or not isinstance(answer, bytes) or hashlib.sha256(answer).hexdigest() != told.get("digest"):
+        raise LedgerDamaged(f"the cached answer to charge {charge} was changed (record {number})", CHANGED)
+    return Kept(charge, _price(record), record["data"], answer, f"{charge}:{digest}")
+
+
+def dearest(reader: Reader, plan: str, data: int, least: Amounts) -> Iterator[Kept]:
+    """The cached answers for a plan that cost at least so much, dearest first: the newest of each cost.
+
+    No more than a few, so that a query costs the same whatever was drawn before.
+    """
+    below = DEAREST
+    for _ in range(LOOKED_AT):
+        row = reader.dearest(plan, data, below, least)
+        if row is None:
+            return
+        number, below = row
+        found = kept(reader, number)
+        if found is not None:
+            yield found

@@ -18,12 +18,14 @@ from discreet.accounting.filters import Filter
 from discreet.errors import Refused
 from discreet.ledger.charge import Charge
 from discreet.ledger.codec import GENESIS, Amounts, Record, decode, encode, link, written
-from discreet.ledger.entries import Entry, Kept, entries, entry, kept, loss_of
+from discreet.ledger.entries import loss_of
 from discreet.ledger.files import Seal
 from discreet.ledger.grant import Amount, Balance, Grant
-from discreet.ledger.keys import Key, Keys
+from discreet.ledger.keys import Key, charge_of
+from discreet.ledger.looking import Looking
 from discreet.ledger.portions import Portion
 from discreet.ledger.problems import LedgerDamaged, LedgerError
+from discreet.ledger.reading import Reader
 from discreet.ledger.state import State, granted_fields, plus
 from discreet.ledger.store import Row, Store
 from discreet.noise import SYSTEM
@@ -36,7 +38,7 @@ LONGEST: Final = 200_000
 """Characters of a question that are recorded at most."""
 
 
-class Ledger:
+class Ledger(Looking):
     """An opened ledger. Many threads may share it; other processes open it for themselves.
 
     Theorem  The losses of all releases made inside `charge` blocks, by any number of threads and processes, crashes
@@ -54,7 +56,6 @@ class Ledger:
         self._waiting: deque[Charge] = deque()
         self._store = Store(path)
         self._state = State()
-        self._keys = Keys()
         try:
             self._write(lambda: self._agree(grant, protected, name))
         except BaseException:
@@ -80,6 +81,9 @@ class Ledger:
             self._append_budget(grant, "the policy lowered it")
         if self._state.protected != protected:
             self._append("epoch", {"protected": protected, "name": name})
+        if any(lines.most is None for lines in self._state.portions.values()):
+            self._state = _replayed(self._store)  # totals of version 1 leave out what their charges said
+            self._append("totals", self._state.totals())
 
     # spending
 
@@ -141,12 +145,12 @@ class Ledger:
     def _admit(self, charge: Charge) -> None:
         state = self._state
         if charge.key is not None:
-            charge.refusal = self._keys.find(charge.key, self._store, state.head)
+            charge.refusal = charge_of(charge.key, self._store)
             if charge.refusal is not None:
                 return
         try:
             price = state.grant.unlimited.admit(charge.loss).units
-            loss = state.cost(charge.portion, price)
+            loss = _cost(state, charge.portion, price)
             cost = loss_of(loss)
             for filter_ in self._filters(charge.analyst):
                 filter_.admit(cost)
@@ -240,7 +244,7 @@ class Ledger:
         state = self._state
 
         def fits(count: int) -> bool:
-            cost = state.cost(portion, tuple(count * each for each in price))
+            cost = _cost(state, portion, tuple(count * each for each in price))
             return all(each <= most for each, most in zip(cost, left, strict=True))
 
         found = _largest(fits)
@@ -250,7 +254,25 @@ class Ledger:
     def cost(self, loss: Loss, portion: Portion) -> Pure | Concentrated:
         """What a question about a part would cost now."""
         grant, *_ = self._standing(None)
-        return loss_of(self._state.cost(portion, grant.unlimited.admit(loss).units))
+        return loss_of(_cost(self._state, portion, grant.unlimited.admit(loss).units))
+
+    def free(self, portion: Portion) -> Amount:
+        """What may be asked of a part, by anybody, before the dearest part gets dearer."""
+        grant, *_ = self._standing(None)
+        return grant.remaining(self._free(portion), grant.nothing)
+
+    def affordable(self, portion: Portion, analyst: str | None = None) -> Amount:
+        """The largest cost that a question about a part may have: what is free, and what remains of the budget."""
+        grant, limits, spent, _ = self._standing(analyst)
+        _, whole, all_spent, _ = self._standing(None)
+        own = (limit - used for limit, used in zip(limits, spent, strict=True))
+        left = (limit - used for limit, used in zip(whole, all_spent, strict=True))
+        amounts = zip(own, left, self._free(portion), strict=True)
+        return grant.remaining(tuple(max(min(a, b), 0) + free for a, b, free in amounts), grant.nothing)
+
+    def _free(self, portion: Portion) -> Amounts:
+        state = self._state
+        return state.lines(portion).free(portion.part, len(state.grant.limits))
 
     def _standing(self, analyst: str | None) -> tuple[Grant, Amounts, Amounts, Fraction]:
         with self._held():
@@ -276,26 +298,23 @@ class Ledger:
             self._catch_up()
             return self._state.data
 
-    def entries(self) -> list[Entry]:
-        """One entry for each charge, oldest first."""
+    def spenders(self) -> list[str]:
+        """Who charged anything, by name."""
         with self._held():
-            return entries(self._store)
+            self._catch_up()
+            return sorted(self._state.shares)
 
-    def entry(self, number: int) -> Entry | None:
-        """The charge of this number; None if there is none."""
-        with self._held():
-            return entry(self._store, number)
-
-    def kept(self, plan: str) -> list[Kept]:
-        """The answers kept for a plan, newest first."""
-        with self._held():
-            return kept(self._store, plan)
+    @property
+    def _reader(self) -> Reader:
+        """Not behind the lock: whoever looks holds up nobody who spends."""
+        self._usable()
+        return self._store.reader
 
     def charged(self, key: Key) -> int | None:
         """The number of the charge that has this key; None if there is none. Refused if it was another request."""
         with self._held():
             self._catch_up()
-            found = self._keys.find(key, self._store, self._state.head)
+            found = charge_of(key, self._store)
         if isinstance(found, Refused):
             raise found
         return None if found is None else found.number
@@ -311,7 +330,7 @@ class Ledger:
                     self._catch_up()
                     act()
             except BaseException:
-                self._state, self._keys = before, Keys()
+                self._state = before
                 raise
 
     def _catch_up(self) -> None:
@@ -331,7 +350,7 @@ class Ledger:
         row = self._state.head + 1, line, link(self._state.digest, line)
         self._state = self._state.after(row)
         self._store.append(*row, plan, answer)
-        if row[0] % TOTALS_EVERY == 0 and kind != "totals":
+        if row[0] % TOTALS_EVERY == 0:
             self._append("totals", self._state.totals())
         return row
 
@@ -374,6 +393,21 @@ class Ledger:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("an open ledger cannot be copied or pickled: open it again")
+
+
+def _cost(state: State, portion: Portion | None, price: Amounts) -> Amounts:
+    try:
+        return state.cost(portion, price)
+    except ValueError as wrong:
+        raise Refused("unknown-part", str(wrong), "ask about its parts as it was made") from None
+
+
+def _replayed(store: Store) -> State:
+    """The state that all records add up to."""
+    state = State()
+    for row in store.rows():
+        state = state.after(row)
+    return state
 
 
 def _largest(fits: Callable[[int], bool]) -> int | None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 from discreet.printing import lines_of
 
 
@@ -19,3 +24,33 @@ class LedgerError(Exception):
 
 class LedgerDamaged(LedgerError):  # noqa: N818  (it is a state, found out)
     """The ledger's content is not what discreet wrote."""
+
+
+@contextmanager
+def reported(doing: str, path: Path) -> Iterator[None]:
+    """Turn what SQLite and the system say into an error that says what to do."""
+    try:
+        yield
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite quotes damaged text in what it says
+        advice = _advice(str(error))
+        kind = LedgerError if advice else LedgerDamaged
+        raise kind(f"could not {doing} {path}: {error}", advice or "restore a backup") from None
+    except OSError as error:
+        advice = _advice(str(error)) or "check the state folder"
+        raise LedgerError(f"could not {doing} {path}: {error.strerror}", advice) from None
+
+
+def _advice(message: str) -> str | None:
+    """What to do about a failure that is not the file's; None if it is."""
+    table = {
+        "readonly": "make the state folder writable",
+        "ermission": "make the state folder writable",
+        "Read-only": "make the state folder writable",
+        "unable to open": "see that it is a file, and that you may write to its folder",
+        "full": "free some space; nothing was answered",
+        "No space": "free some space; nothing was answered",
+        "disk I/O": "check the disk; nothing was answered",
+        "locked": "try again: other processes are spending",
+        "No such file": "create the folder first",
+    }
+    return next((advice for part, advice in table.items() if part in message), None)

@@ -9,7 +9,7 @@ from typing import Final
 
 from discreet.ledger.codec import GENESIS, Amounts, Record, decode, link, parsed, written
 from discreet.ledger.grant import Grant
-from discreet.ledger.portions import NO_LINES, Lines, Portion, lines_read, lines_written, paid, rise
+from discreet.ledger.portions import NO_LINES, Lines, Portion, lines_read, lines_written
 from discreet.ledger.problems import LedgerDamaged
 from discreet.ledger.store import Row
 
@@ -60,7 +60,11 @@ class State:
 
     def cost(self, portion: Portion | None, price: Amounts) -> Amounts:
         """What a question of this price costs everybody: of a part, only what makes the dearest part dearer."""
-        return price if portion is None else rise(self.portions.get(portion.partition, NO_LINES), portion, price)
+        return price if portion is None else self.lines(portion).rise(portion.part, price)
+
+    def lines(self, portion: Portion) -> Lines:
+        """The lines of its partition; ValueError if that was made with another number of parts of a unit."""
+        return self.portions.get(portion.partition, NO_LINES).bound(portion.most)
 
     def totals(self) -> Record:
         """The fields of a record that repeats the whole state."""
@@ -110,7 +114,8 @@ def _epoch(state: State, record: Record) -> State:
 def _data(state: State, record: Record) -> State:
     if record["version"] != state.data + 1:
         raise ValueError("data versions count up")
-    return replace(state, data=state.data + 1)
+    # what was charged for the lines stays spent, so that they may end at any time (see `portions`)
+    return replace(state, data=state.data + 1, portions=state.portions if record["v"] == 1 else {})
 
 
 def _charge(state: State, record: Record) -> State:
@@ -131,10 +136,10 @@ def _portions(state: State, record: Record, loss: Amounts) -> dict[str, Lines]:
             raise ValueError("only parts have a price beside their loss")
         return state.portions
     portion, price = Portion.read(record["portion"]), parsed(record["price"])
-    if state.cost(portion, price) != loss:
+    lines = state.lines(portion)
+    if lines.rise(portion.part, price) != loss:
         raise ValueError("a charge for a part is what makes the dearest part dearer")
-    lines = paid(state.portions.get(portion.partition, NO_LINES), portion, price)
-    return {**state.portions, portion.partition: lines}
+    return {**state.portions, portion.partition: lines.after(portion.part, price)}
 
 
 def _answer(state: State, record: Record) -> State:
@@ -144,9 +149,10 @@ def _answer(state: State, record: Record) -> State:
 
 
 def _totals(state: State, record: Record) -> State:
-    if replace(_repeated(record), head=state.head, digest=state.digest) != state:
+    told = replace(_repeated(record), head=state.head, digest=state.digest)
+    if replace(told, portions={}) != replace(state, portions={}) or told.portions.keys() != state.portions.keys():
         raise ValueError("totals repeat what the records before add up to")
-    return state
+    return replace(state, portions={name: lines.agreed(told.portions[name]) for name, lines in state.portions.items()})
 
 
 def _repeated(record: Record) -> State:

@@ -16,28 +16,21 @@ from pathlib import Path
 from typing import Final
 
 from discreet.files import locked
-from discreet.ledger.files import beside, refuse_network
-from discreet.ledger.problems import LedgerDamaged, LedgerError
-
-FORMAT: Final = 1
-APPLICATION: Final = 0x44495343  # "DISC"
-PATIENCE: Final = 300.0
-"""Seconds to wait for other processes: the busy handler is not fair."""
-SCHEMA: Final = {
-    "journal": "CREATE TABLE journal (number INTEGER PRIMARY KEY, line TEXT NOT NULL, hash TEXT NOT NULL, plan TEXT, "
-    "kept BLOB)",
-    "plans": "CREATE INDEX plans ON journal (plan) WHERE plan IS NOT NULL",
-}
+from discreet.ledger.files import Seal, beside, refuse_network
+from discreet.ledger.problems import LedgerDamaged, LedgerError, reported
+from discreet.ledger.reading import PATIENCE, Reader, keyed
+from discreet.ledger.schema import ADDED, APPLICATION, FORMAT, LAYOUTS, SCHEMA
 
 Row = tuple[int, str, str]
 Identity = tuple[int, int]
 
 
 class Store:
-    """The file with the journal."""
+    """The file with the journal. Files of earlier formats are brought up to date by those who write, not by readers."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, as_it_is: bool = False) -> None:
         self.path = path.absolute()
+        self._as_it_is = as_it_is
         self.wal = beside(self.path, "-wal")
         refuse_network(self.path.parent)
         self.closed = False
@@ -50,6 +43,7 @@ class Store:
             with locked(beside(self.path, ".lock")):
                 self._connection = self._connect()
                 self._files = self._identities()
+        self.reader = Reader(self.path)
         _OPENED.add(self)
 
     def _connect(self) -> sqlite3.Connection:
@@ -70,7 +64,6 @@ class Store:
         os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        connection.execute("PRAGMA trusted_schema = OFF")
         queries = ("SELECT count(*) FROM sqlite_schema", "PRAGMA application_id")
         new = not any(connection.execute(query).fetchone()[0] for query in queries)
         if not new:
@@ -85,6 +78,22 @@ class Store:
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
             connection.execute("COMMIT")
+        elif not self._as_it_is:
+            self._upgrade(connection)
+
+    def _upgrade(self, connection: sqlite3.Connection) -> None:
+        """Add the indexes of format 2. The journal stays as it is; the seal of the old bytes goes."""
+        if connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        head = connection.execute("SELECT max(number) FROM journal").fetchone()[0] or 0
+        seal = Seal.read(self.path)
+        if seal is not None and seal.head <= head:  # one that is ahead tells that records are gone
+            beside(self.path, ".seal").unlink(missing_ok=True)
+        for statement in ADDED.values():
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute("COMMIT")
 
     def _recognise(self, connection: sqlite3.Connection) -> None:
         application, version = (
@@ -92,12 +101,12 @@ class Store:
         )
         if application != APPLICATION:
             raise LedgerDamaged(f"{self.path} is not a ledger of discreet", "name another state folder")
-        if version != FORMAT:
+        if version not in LAYOUTS:
             raise LedgerDamaged(
                 f"{self.path} has format {version}, this discreet knows {FORMAT}",
                 "open it with the version of discreet that wrote it",
             )
-        if dict(connection.execute("SELECT name, sql FROM sqlite_schema")) != SCHEMA:
+        if dict(connection.execute("SELECT name, sql FROM sqlite_schema")) != LAYOUTS[version]:
             raise LedgerDamaged(f"{self.path} has another layout than it should", "restore a backup")
 
     @contextmanager
@@ -170,11 +179,10 @@ class Store:
                 "SELECT number, plan FROM journal WHERE plan IS NOT NULL ORDER BY number"
             )
 
-    def answers(self, plan: str) -> list[tuple[int, str, bytes]]:
-        """The answers kept for a plan, newest first: number of the record, its line, the answer."""
-        query = "SELECT number, line, kept FROM journal WHERE plan = ? AND kept IS NOT NULL ORDER BY number DESC"
+    def keyed(self, name: str) -> list[tuple[int, str]]:
+        """The charges with a key, oldest first: number and line. Of the transaction that runs, if there is one."""
         with self._reported("read"):
-            return list(self._connection.execute(query, (plan,)))
+            return keyed(self._connection, name)
 
     def sound(self) -> list[str]:
         """What SQLite itself finds wrong with the file."""
@@ -204,25 +212,12 @@ class Store:
             self._connection.execute("PRAGMA synchronous = FULL")
 
     def close(self) -> None:
+        self.reader.close()
         self._connection.close()
         self.closed = True
 
     def _reported(self, doing: str) -> AbstractContextManager[None]:
         return reported(doing, self.path)
-
-
-@contextmanager
-def reported(doing: str, path: Path) -> Iterator[None]:
-    """Turn what SQLite and the system say into an error that says what to do."""
-    try:
-        yield
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite quotes damaged text in what it says
-        advice = _advice(str(error))
-        kind = LedgerError if advice else LedgerDamaged
-        raise kind(f"could not {doing} {path}: {error}", advice or "restore a backup") from None
-    except OSError as error:
-        advice = _advice(str(error)) or "check the state folder"
-        raise LedgerError(f"could not {doing} {path}: {error.strerror}", advice) from None
 
 
 def _identity(path: Path) -> Identity | None:
@@ -245,24 +240,9 @@ def _leave_to_the_parent() -> None:
     """
     for store in _OPENED:
         if not store.closed:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(store._connection))
+            for connection in (store._connection, store.reader.connection):
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
             _INHERITED.add(store._files[0])
 
 
 os.register_at_fork(after_in_child=_leave_to_the_parent)
-
-
-def _advice(message: str) -> str | None:
-    """What to do about a failure that is not the file's; None if it is."""
-    table = {
-        "readonly": "make the state folder writable",
-        "ermission": "make the state folder writable",
-        "Read-only": "make the state folder writable",
-        "unable to open": "see that it is a file, and that you may write to its folder",
-        "full": "free some space; nothing was answered",
-        "No space": "free some space; nothing was answered",
-        "disk I/O": "check the disk; nothing was answered",
-        "locked": "try again: other processes are spending",
-        "No such file": "create the folder first",
-    }
-    return next((advice for part, advice in table.items() if part in message), None)

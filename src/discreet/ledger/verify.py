@@ -9,9 +9,9 @@ from pathlib import Path
 
 from discreet.ledger.codec import decode
 from discreet.ledger.files import Seal, beside
-from discreet.ledger.problems import LedgerDamaged, LedgerError
+from discreet.ledger.problems import LedgerDamaged, LedgerError, reported
 from discreet.ledger.state import State
-from discreet.ledger.store import Store, reported
+from discreet.ledger.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def verify(path: Path, receipts: Iterable[str] = ()) -> Report:
         seal = Seal.read(path)
         found = Seal.of(path, seal.head) if seal else None
     try:
-        store = Store(path)
+        store = Store(path, as_it_is=True)
     except LedgerDamaged as damage:
         return Report(0, 0, "", False, (str(damage),))
     try:
@@ -113,7 +113,7 @@ def back_up(path: Path, target: Path) -> Report:
 
 def _copy(path: Path, target: Path) -> None:
     """All of it or nothing."""
-    store = Store(path)
+    store = Store(path, as_it_is=True)
     try:
         store.copy_to(target)
     except BaseException:

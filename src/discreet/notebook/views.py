@@ -14,6 +14,7 @@ from discreet.cli.tables import draw_tables
 from discreet.curator.answers.portrait import tables_html
 from discreet.curator.door import Curator
 from discreet.curator.wire import entry_shown
+from discreet.ledger import Search
 from discreet.ledger.drawing import balances_html
 from discreet.markup import Head, Side, around, line, table, words
 
@@ -47,13 +48,14 @@ def _tables(curator: Curator, _: str | None) -> View:
 
 
 def _ledger(curator: Curator, analyst: str | None) -> View:
-    found = [entry_shown(entry) for entry in curator.entries() if analyst in (None, entry.analyst)]
-    earlier = len(found) - len(found[-MOST:])
+    search = Search(analyst)
+    found = [entry_shown(entry) for entry in curator.latest(search, limit=MOST)[::-1]]
+    earlier = max(0, curator.count(search) - len(found))
     lines = [line(words(f"{earlier:,} earlier ones, and then", "faint"))] if earlier else []
-    rows = [[words(text) for text in entry_words(entry)] for entry in found[-MOST:]]
+    rows = [[words(text) for text in entry_words(entry)] for entry in found]
     heads = [Head(words(heading), Side.VALUE if heading in ("no", "cost") else Side.WORDS) for heading in HEADINGS]
     shown = table(heads, rows) if rows else line(words("nothing was charged yet", "faint"))
-    return View(_printed(draw_entries, found[-MOST:]), around(*lines, shown))
+    return View(_printed(draw_entries, found), around(*lines, shown))
 
 
 def _printed(draw: Callable[..., None], *arguments: Any) -> str:

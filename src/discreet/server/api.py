@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -23,7 +25,7 @@ from discreet.curator.wire import (
     preview_written,
 )
 from discreet.errors import QueryFailed, Refused
-from discreet.ledger import OWNER, Entry, verify
+from discreet.ledger import ALL, OWNER, Entry, Search, verify
 from discreet.printing import csv_text
 from discreet.server import schemas
 from discreet.server.access import Anybody, Asking, Callers, Visit, Watching, house, watcher
@@ -227,8 +229,9 @@ async def ledger(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 10_000,
 ) -> Response:
     """The charges, oldest first. Owners and auditors see all of them, analysts their own."""
-    found = await house(request).desk.light(own_entries, visit)
-    return told({"entries": [entry_written(entry) for entry in found if entry.number > after][:limit]})
+    search = replace(own_search(visit), after=after)
+    found = await house(request).desk.light(partial(visit.dataset.curator.entries, search, limit=limit))
+    return told({"entries": [entry_written(entry) for entry in found]})
 
 
 @router.get(
@@ -264,7 +267,12 @@ async def ledger_verify(
 
 def own_entries(visit: Visit) -> list[Entry]:
     """The charges that a caller may see."""
-    return [entry for entry in visit.dataset.curator.entries() if _is_open(visit, entry)]
+    return visit.dataset.curator.entries(own_search(visit))
+
+
+def own_search(visit: Visit) -> Search:
+    """Owners and auditors see everything, analysts their own charges."""
+    return ALL if visit.caller.role.sees_everybody else Search(visit.caller.analyst or OWNER)
 
 
 def _is_open(visit: Visit, entry: Entry) -> bool:

@@ -45,6 +45,8 @@ class Part:
         if not _fits(found, key):
             known = ", ".join(map(repr, found.values)) if found.values else f"of type {found.kind}"
             raise Refused("unknown-part", f"{column} has no such key", f"keys: {known}")
+        if type(most) is not int or most < 1:
+            raise Refused("unknown-part", "a unit is in one part or in more", "write partition(…, parts=1)")
         return cls(policy.tables[table].name, found.name, key, most)
 
     @property

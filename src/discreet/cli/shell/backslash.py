@@ -98,8 +98,9 @@ def _ledger(session: Session, text: str) -> None:
 
     if text and not (text.isascii() and text.isdecimal() and int(text[:9])):
         raise click.UsageError("\\ledger takes a whole number above 0, or nothing: \\ledger 10")
-    last = int(text[:9]) if text else 0
-    draw_entries([entry_shown(entry) for entry in session.curator.entries()[-last:]])
+    curator = session.curator
+    found = curator.latest(limit=int(text[:9]))[::-1] if text else curator.entries()
+    draw_entries([entry_shown(entry) for entry in found])
 
 
 def _tables(session: Session, name: str) -> None:

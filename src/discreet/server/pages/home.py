@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from fastapi import APIRouter, Request
@@ -12,7 +12,7 @@ from discreet.curator.door import Curator
 from discreet.errors import Refused
 from discreet.ledger import Balance, Entry
 from discreet.server.access import LONGEST, Visit, house
-from discreet.server.api import own_entries
+from discreet.server.api import own_search
 from discreet.server.datasets import Caller
 from discreet.server.pages.rendering import STATIC, page, static_file, static_path
 from discreet.server.pages.visiting import Guest, Guests, form_of, sessions
@@ -79,8 +79,8 @@ def _datasets(here: Guest) -> list[Shown]:
     for name, caller in here.callers.items():
         dataset = here.house.datasets[name]
         curator = dataset.curator
-        entries = [entry for entry in own_entries(Visit(dataset, caller)) if entry.answered]
-        latest = entries[: -LATEST - 1 : -1]
+        answered = replace(own_search(Visit(dataset, caller)), answered=True)
+        latest = curator.latest(answered, limit=LATEST)
         shown.append(
             Shown(name, caller, len(curator.policy.tables), curator.policy.unit, Gauge.of(curator, caller), latest)
         )

@@ -11,12 +11,12 @@ from starlette.responses import RedirectResponse, Response
 
 from discreet.accounting import Pure
 from discreet.accounting.rounding import float_up
-from discreet.curator.answers.plots import budget_chart
+from discreet.curator.answers.plots import History, budget_chart
 from discreet.curator.state import ledger_path
 from discreet.curator.wire import ENTRY, entry_shown, entry_written
-from discreet.ledger import Entry, verify
+from discreet.ledger import Entry, Search, verify
 from discreet.printing import at_least, csv_text
-from discreet.server.api import CSV, own_entries, told
+from discreet.server.api import CSV, own_entries, own_search, told
 from discreet.server.pages.home import Gauge
 from discreet.server.pages.rendering import picture
 from discreet.server.pages.visiting import Anybody, Stay, Watching
@@ -36,12 +36,12 @@ class Filter:
     text: str = ""
     answered: str = ""
 
-    def admits(self, entry: Entry) -> bool:
-        return (
-            (not self.analyst or entry.analyst == self.analyst)
-            and self.text.casefold() in entry.question.casefold()
-            and (not self.answered or entry.answered is (self.answered == "yes"))
-        )
+    def of(self, own: Search) -> Search | None:
+        """Of the charges that a caller may see; None if they cannot be among them."""
+        if self.analyst and own.analyst not in (None, self.analyst):
+            return None
+        answered = None if not self.answered else self.answered == "yes"
+        return Search(self.analyst or own.analyst, self.text, answered)
 
 
 @router.get("/ledger")
@@ -58,17 +58,20 @@ async def ledger_page(
 
 def _context(stay: Stay, wanted: Filter, page: int, **more: Any) -> dict[str, Any]:
     curator, caller = stay.visit.dataset.curator, stay.visit.caller
-    every = own_entries(stay.visit)
-    found = [entry for entry in reversed(every) if wanted.admits(entry)]
+    own = own_search(stay.visit)
+    search = wanted.of(own)
+    count = 0 if search is None else curator.count(search)
+    found = [] if search is None else curator.latest(search, limit=PAGE, offset=(page - 1) * PAGE)
+    history = History.of(curator, own)
     return {
         "wanted": wanted,
         "page": page,
-        "pages": max(1, -(-len(found) // PAGE)),
-        "count": len(found),
-        "entries": [(entry, _cost(entry)) for entry in found[(page - 1) * PAGE :][:PAGE]],
-        "analysts": sorted({entry.analyst for entry in every}),
+        "pages": max(1, -(-count // PAGE)),
+        "count": count,
+        "entries": [(entry, _cost(entry)) for entry in found],
+        "analysts": curator.spenders() if own.analyst is None else [own.analyst] if history.newest else [],
         "gauge": Gauge.of(curator, caller),
-        "chart": _burn_down(stay, every) if every else "",
+        "chart": _burn_down(stay, history) if history.newest else "",
         "report": None,
         **more,
     }
@@ -80,13 +83,13 @@ def _cost(entry: Entry) -> str:
     return f"{name} {at_least(float_up(amount))}"
 
 
-def _burn_down(stay: Stay, entries: list[Entry]) -> str | None:
+def _burn_down(stay: Stay, history: History) -> str | None:
     """What remained after each charge: for analysts, of their own share."""
     curator, caller = stay.visit.dataset.curator, stay.visit.caller
     balance = curator.budget(caller.analyst)
     shares = {} if caller.analyst else {name: curator.budget(name) for name in curator.policy.analysts}
-    alt = f"What remained of the budget after each of {len(entries)} charges; the table below has the same numbers"
-    return picture(partial(budget_chart, entries, balance, shares, "light"), alt)
+    alt = f"What remained of the budget after each of {history.count} charges; the table below has the same numbers"
+    return picture(partial(budget_chart, history, balance, shares, "light"), alt)
 
 
 @router.post("/ledger/verify")

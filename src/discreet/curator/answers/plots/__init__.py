@@ -6,8 +6,8 @@ altair is imported when something is drawn, not before: it comes with the extra 
 from __future__ import annotations
 
 from discreet.curator.answers.plots.answer import answer_chart
-from discreet.curator.answers.plots.budget import budget_chart
+from discreet.curator.answers.plots.budget import History, budget_chart
 from discreet.curator.answers.plots.losses import privacy_loss
 from discreet.curator.answers.plots.preview import preview_chart
 
-__all__ = ["answer_chart", "budget_chart", "preview_chart", "privacy_loss"]
+__all__ = ["History", "answer_chart", "budget_chart", "preview_chart", "privacy_loss"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from discreet.accounting import Concentrated, Pure
 from discreet.curator.answers.plots.theme import COLOURS, NEUTRAL, altair, chart_of, dressed, shortened, theme_of
-from discreet.ledger import Amount, Balance, Entry
+from discreet.ledger import ALL, Amount, Balance, Entry, Search
 from discreet.printing import at_least, at_most, printable
 
 if TYPE_CHECKING:
@@ -20,30 +21,51 @@ OTHERS: Final = "others"
 Record = dict[str, Any]
 
 
-def budget_chart(
-    entries: Sequence[Entry], total: Balance, shares: Mapping[str, Balance], theme: str = "light"
-) -> ChartType:
+class Journal(Protocol):
+    """Where charges are read: a ledger or a curator."""
+
+    def entries(self, search: Search = ..., *, limit: int | None = ...) -> list[Entry]: ...
+    def latest(self, search: Search = ..., *, limit: int) -> list[Entry]: ...
+    def count(self, search: Search = ...) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The newest charges, oldest of them first; how many there are in all; and when the first one was made."""
+
+    newest: Sequence[Entry]
+    count: int
+    since: str = ""
+
+    @classmethod
+    def of(cls, journal: Journal, search: Search = ALL) -> History:
+        """Reads no more than what is drawn, however long the journal is."""
+        newest = journal.latest(search, limit=MOST)[::-1]
+        first = journal.entries(search, limit=1)
+        return cls(newest, max(journal.count(search), len(newest)), first[0].at if first else "")
+
+
+def budget_chart(history: History, total: Balance, shares: Mapping[str, Balance], theme: str = "light") -> ChartType:
     """What remains of the budget after each charge; below it, what analysts have left of their shares."""
     look = theme_of(theme)
     alt = altair()
-    people = _people(entries, shares)
-    panels = [_total(burnt(entries, total), total, people, len(entries))]
-    left = [record for analyst, balance in shares.items() for record in _share(entries, analyst, balance, people)]
+    people = _people(history.newest, shares)
+    panels = [_total(burnt(history, total), total, people, history.count)]
+    left = [record for analyst, balance in shares.items() for record in _share(history, analyst, balance, people)]
     if left:
         panels.append(_shares(left, people))
     chart = alt.vconcat(*panels).resolve_scale(color="shared", x="shared")
-    return dressed(chart, look, f"remaining {_words(total)}", _subtitle(entries, total))
+    return dressed(chart, look, f"remaining {_words(total)}", _subtitle(history, total))
 
 
-def burnt(entries: Sequence[Entry], balance: Balance) -> list[Record]:
+def burnt(history: History, balance: Balance) -> list[Record]:
     """For each charge what remained before and after it.
 
     Counted back from what remains now, which the ledger knows exactly whatever budget was in force earlier.
     """
     symbol, left = _symbol(balance), _exact(_amount(balance.remaining))
     records: list[Record] = []
-    for place in range(len(entries), max(0, len(entries) - MOST), -1):
-        entry = entries[place - 1]
+    for place, entry in _numbered(history)[::-1]:
         cost = _cost(entry, balance)
         after, left = left, left + cost
         records.append(
@@ -61,20 +83,24 @@ def burnt(entries: Sequence[Entry], balance: Balance) -> list[Record]:
     return records[::-1]
 
 
-def _share(entries: Sequence[Entry], analyst: str, balance: Balance, people: Sequence[str]) -> list[Record]:
+def _numbered(history: History) -> list[tuple[int, Entry]]:
+    """The newest charges with their places in the whole history."""
+    return list(enumerate(history.newest, history.count - len(history.newest) + 1))
+
+
+def _share(history: History, analyst: str, balance: Balance, people: Sequence[str]) -> list[Record]:
     """What an analyst had left of a share after each of their charges, in parts of the share."""
     whole = _exact(_amount(balance.total))
     name = printable(analyst)
     if not whole:
         return []
     left = _exact(_amount(balance.remaining))
-    newest = list(enumerate(entries, 1))[-MOST:]
-    mine = [(place, entry) for place, entry in newest if entry.analyst == analyst]
-    records = [_point(max(1, len(entries)), name, left / whole, people)]
+    mine = [(place, entry) for place, entry in _numbered(history) if entry.analyst == analyst]
+    records = [_point(max(1, history.count), name, left / whole, people)]
     for place, entry in reversed(mine):
         records.append(_point(place, name, left / whole, people))
         left += _cost(entry, balance)
-    records.append(_point(max(0, len(entries) - MOST), name, left / whole, people))
+    records.append(_point(history.count - len(history.newest), name, left / whole, people))
     return records[::-1]
 
 
@@ -110,20 +136,20 @@ def _words(balance: Balance) -> str:
     return f"{symbol} {at_most(_amount(balance.remaining))} of {at_most(_amount(balance.total))}"
 
 
-def _subtitle(entries: Sequence[Entry], total: Balance) -> list[str]:
+def _subtitle(history: History, total: Balance) -> list[str]:
     whole = total.total
     lines = []
-    if not entries:
+    if not history.newest:
         lines.append("nothing is spent yet")
     else:
-        charges = "1 charge" if len(entries) == 1 else f"{len(entries):,} charges"
-        lines.append(f"{charges}, {entries[0].at[:10]} to {entries[-1].at[:10]}")
+        charges = "1 charge" if history.count == 1 else f"{history.count:,} charges"
+        lines.append(f"{charges}, {history.since[:10]} to {history.newest[-1].at[:10]}")
     if whole.rho is not None and whole.delta is not None:
         left = at_most(total.remaining.delta or 0.0)
         lines.append(
             f"the budget is (ε {whole.epsilon:g}, δ {whole.delta:g}); δ {left} is left for keys that are found"
         )
-    if len(entries) > MOST:
+    if history.count > len(history.newest):
         lines.append(f"the newest {MOST:,} charges are shown")
     return lines
 

@@ -1,0 +1,63 @@
+"""Parts of a partition between curator and ledger: their names, and how they are put on record."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from discreet.errors import Refused
+from discreet.ledger import Entry, Portion
+from discreet.policy import Key, Policy
+from discreet.policy.model import Column
+from discreet.sql.part import Part
+
+
+def portion_of(part: Part, copy: str) -> Portion:
+    """A part in the ledger: other rows, other copies and other partitions are never mistaken for it."""
+    partition = repr((copy, part.table, part.column, part.most))
+    return Portion(hashlib.sha256(partition.encode()).hexdigest()[:32], part.label, part.most)
+
+
+def why(text: str, part: Part | None) -> str:
+    """What the ledger records as the question."""
+    return text if part is None else f"{text} -- of {part.table}, {part.label}"
+
+
+def public_keys(column: Column) -> tuple[Key | None, ...] | None:
+    """The keys that the policy declares; None if they are private: which of them exist is not for everybody."""
+    values = column.values if column.values is not None else (False, True) if column.kind == "boolean" else None
+    if values is None:
+        return None
+    return (*values, None) if column.nullable else tuple(values)
+
+
+# parts on record
+
+
+def part_of(policy: Policy, entry: Entry, told: Mapping[str, Any] | None) -> Part | None:
+    """The part that a charge is about: as its call says, or, before calls said it, as its text does."""
+    if told is not None:
+        return Part.of(policy, told["table"], told["column"], told["key"], told["most"])
+    if entry.portion is None:
+        return None
+    for table in policy.private_tables.values():
+        for column in table.columns.values():
+            for key in _keys_in(entry.portion.part, column):
+                with suppress(Refused):
+                    part = Part.of(policy, table.name, column.name, key, entry.portion.most)
+                    if entry.question.endswith(why("", part)):
+                        return part
+    raise Refused("unknown-part", "the policy has no such part", "ask again")
+
+
+def _keys_in(label: str, column: Column) -> tuple[Key | None, ...]:
+    """The keys that a label may mean."""
+    declared = public_keys(column)
+    if declared is not None:
+        return declared
+    with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        return (ast.literal_eval(label.removeprefix(f"{column.name} = ")), None)
+    return (None,)

@@ -1,0 +1,74 @@
+"""What a budget that cannot pay for a question still buys: its error, and the parts that are free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from discreet.curator.foretold import errors
+from discreet.curator.parts import public_keys
+from discreet.curator.price import Price, buy
+from discreet.curator.question import Question
+from discreet.errors import Refused
+from discreet.ledger import Amount, Charge, Ledger, Portion
+from discreet.policy import Policy
+from discreet.printing import at_most
+from discreet.sql.part import Part
+
+LISTED: Final = 5
+"""Parts that are named in a refusal."""
+
+
+def what_is_left(policy: Policy, ledger: Ledger, asked: Question, charge: Charge, fix: str) -> str:
+    """What to do about a charge that does not fit, with the error that the rest would buy for the same question."""
+    analyst = charge.analyst if charge.analyst in policy.analysts else None
+    if asked.part is None or charge.portion is None:
+        return f"{fix}{_buys(policy, asked, ledger.remaining(analyst))}"
+    return _exhausted(policy, ledger, asked.part, charge.portion, analyst, partial(_buys, policy, asked))
+
+
+def _buys(policy: Policy, asked: Question, left: Amount) -> str:
+    price = {"epsilon": left.epsilon} if left.rho is None else {"rho": left.rho}
+    try:
+        paid = Price.read(policy, **price)
+        bought = buy(policy, paid, asked.plan.releases).bought
+    except Refused:
+        return ""  # nothing, or next to nothing, is left
+    found = errors(asked.plan, tuple(noise.noises for noise in bought), asked.confidence)
+    shown = ", ".join(f"{label} ± {half:.4g}" for label, half in found.items())
+    return f", which buys {shown}" if shown else ""
+
+
+def _exhausted(
+    policy: Policy, ledger: Ledger, part: Part, portion: Portion, analyst: str | None, buys: Callable[[Amount], str]
+) -> str:
+    """What may still be asked: about this part, and about which others for nothing.
+
+    It says what the ledger says of what was paid, as a preview does, and reads no data. Parts are named only if the
+    policy declares their keys: private keys that somebody else asked about stay between them and the ledger.
+    """
+    most = ledger.affordable(portion, analyst)
+    this = f"ask about this part for {_shown(most)} or less{buys(most)}" if _some(most) else "this part is exhausted"
+    keys = public_keys(policy.tables[part.table].columns[part.column])
+    others = [replace(part, key=key) for key in keys or () if key != part.key]
+    free = [(other.label, ledger.free(replace(portion, part=other.label))) for other in others]
+    told = [f"{label} up to {_shown(amount)}" for label, amount in free if _some(amount)]
+    if keys is None:
+        unasked = ledger.free(replace(portion, part=""))  # no part has an empty label
+        told = [f"parts that nobody asked about, up to {_shown(unasked)} each"] if _some(unasked) else []
+    if not told:
+        return f"{this}; no other part is free"
+    more = f" and {len(told) - LISTED} more" if len(told) > LISTED else ""
+    return f"{this}; free, because other parts cost more: {', '.join(told[:LISTED])}{more}"
+
+
+def _some(amount: Amount) -> bool:
+    return bool(amount.epsilon if amount.rho is None else amount.rho)
+
+
+def _shown(amount: Amount) -> str:
+    if amount.rho is None:
+        return f"epsilon {at_most(amount.epsilon)}"
+    return f"rho {at_most(amount.rho)} (epsilon {at_most(amount.epsilon)})"

@@ -1,0 +1,53 @@
+"""The journal in SQLite: one table, and indexes over what its lines say.
+
+The indexes are over expressions of the line, so that SQLite itself keeps them in step with it, whoever writes, and
+`PRAGMA integrity_check` finds any difference. Nothing that counts is read from them: they say where to look.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+FORMAT: Final = 2
+APPLICATION: Final = 0x44495343  # "DISC"
+DIGITS: Final = 50
+"""Of the largest amount in units of 10⁻²⁴; a loss has less than 40."""
+
+
+def told(path: str, table: str = "journal") -> str:
+    """What a line says under a key; NULL for one that is no JSON: an index must not fail over damage."""
+    return f"CASE WHEN json_valid({table}.line) THEN json_extract({table}.line, '$.{path}') END"
+
+
+def paid(place: int) -> str:
+    """An amount that an answer was bought for, with leading zeros; of a part it stands beside the loss."""
+    told_ = ", ".join(f"json_extract(journal.line, '$.{key}[{place}]')" for key in ("price", "loss"))
+    return f"CASE WHEN json_valid(journal.line) THEN substr('{'0' * DIGITS}' || coalesce({told_}, '0'), -{DIGITS}) END"
+
+
+def padded(amount: int) -> str:
+    """An amount as `paid` writes it: texts of one length are in the order of what they say."""
+    return f"{amount:0{DIGITS}}"
+
+
+def _index(name: str, *expressions: str, where: str) -> str:
+    plain = [text.replace("journal.", "") for text in (*expressions, where)]
+    return f"CREATE INDEX {name} ON journal ({', '.join(plain[:-1])}) WHERE {plain[-1]}"
+
+
+CHARGES: Final = f"{told('kind')} = 'charge'"
+ANSWERS: Final = f"{told('kind')} = 'answer'"
+OLD: Final = {
+    "journal": "CREATE TABLE journal (number INTEGER PRIMARY KEY, line TEXT NOT NULL, hash TEXT NOT NULL, plan TEXT, "
+    "kept BLOB)",
+    "plans": "CREATE INDEX plans ON journal (plan) WHERE plan IS NOT NULL",
+}
+ADDED: Final = {
+    "charges": _index("charges", told("analyst"), where=CHARGES),
+    "numbers": _index("numbers", "number", where=CHARGES),
+    "answers": _index("answers", told("charge"), where=ANSWERS),
+    "keys": _index("keys", told("key"), where=f"{told('key')} IS NOT NULL"),
+    "cached": _index("cached", told("plan"), told("data"), paid(0), where=CHARGES),
+}
+SCHEMA: Final = OLD | ADDED
+LAYOUTS: Final = {1: OLD, FORMAT: SCHEMA}
