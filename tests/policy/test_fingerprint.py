@@ -28,6 +28,7 @@ from discreet.policy import (
     fingerprint,
     protected,
 )
+from discreet.policy.model import UNIT_ROWS
 from tests.policy.examples import BANK, HOSPITAL, policy_of
 
 GOLDEN = {
@@ -110,6 +111,7 @@ policies = st.builds(
     tables=st.lists(tables, max_size=2).map(by_name),
     analysts=st.dictionaries(names, fractions, max_size=2),
     max_price=st.one_of(st.none(), fractions),
+    unit_rows=st.sampled_from([UNIT_ROWS, 20_000]),
 )
 
 
@@ -125,7 +127,7 @@ def meaning(policy: Policy) -> object:
         described = frozenset((name, of_column(column)) for name, column in table.columns.items())
         return described, table.source, table.owner, table.max_rows, table.max_groups, table.max_rows_per_group
 
-    return policy.unit, frozenset((name, of_table(table)) for name, table in policy.tables.items())
+    return policy.unit, policy.unit_rows, frozenset((name, of_table(table)) for name, table in policy.tables.items())
 
 
 def protection(policy: Policy) -> object:
@@ -200,6 +202,7 @@ def without(name: str) -> Change:
     ("change", "also_protected"),
     [
         (lambda policy: replace(policy, unit="account"), True),
+        (lambda policy: replace(policy, unit_rows=500), False),
         (without("logins"), True),
         (without("branches"), False),
         (of_accounts(source=Source(Format.DUCKDB, "bank.duckdb", "main.kept")), True),

@@ -255,6 +255,17 @@ USUAL = "usual values are 0.01 to 10"
         ),
         ([BUDGET, "unit = {}", TABLES], 'unit.name: missing; add name = "patient": whom or what you protect'),
         ([BUDGET, 'unit.name = "a\\nb"', TABLES], f"unit.name: {NO_TEXT}"),
+        (
+            [BUDGET, UNIT, "unit.max_rows = 1", TABLES],
+            (
+                "unit.max_rows: must lie between 2 and 1000000000; "
+                "write how many rows one unit may make at any step of a question: 10000 is usual"
+            ),
+        ),
+        (
+            [BUDGET, UNIT, "unit.max_rows = 50", 'tables.t = { source = "t.csv", unit = "id", max_rows = 60 }'],
+            "unit.max_rows: is less than max_rows of t; write at least 60, or lower that of the table",
+        ),
         ([BUDGET, UNIT, TABLES, "name = 1"], "name: must be a text, not an integer; put it in quotes"),
         ([BUDGET, UNIT, TABLES, 'state = ""'], f"state: {NO_TEXT}"),
         (

@@ -129,10 +129,20 @@ def test_defaults(tmp_path: Path) -> None:
     assert policy.state == tmp_path / "small.policy.discreet"
     assert policy.budget.delta is None
     assert policy.max_price is None
+    assert policy.unit_rows == 10_000
     assert policy.analysts == {}
     assert (people.max_rows, people.max_groups, people.max_rows_per_group) == (1, 1, 1)
     assert people.copied
     assert people.columns == {}
+
+
+@pytest.mark.parametrize(
+    ("stated", "read_of_it", "found"),
+    [("", 20, 10_000), ("", 50_000, 50_000), ("unit.max_rows = 500", 20, 500), ("unit.max_rows = 90000", 20, 90_000)],
+)
+def test_rows_that_a_unit_may_make(stated: str, read_of_it: int, found: int) -> None:
+    table = f'tables.t = {{ source = "t.csv", unit = "id", max_rows = {read_of_it} }}'
+    assert policy_of("\n".join(["budget.epsilon = 1", 'unit.name = "a"', stated, table])).unit_rows == found
 
 
 def test_the_policy_keeps_its_place_when_the_working_folder_changes(

@@ -8,7 +8,8 @@ The constitution of what is hashed:
    out what does not: name, budget, analysts, price limit, state, the file's location, and whether sources are copied.
 4. `protected` covers whom the ledger protects: unit, and the names, sources and owners of the private tables.
 5. Order means nothing: not of tables, nor of columns, nor of values.
-6. Numbers are written as exact fractions, dates by ISO 8601, sources as the policy spells them.
+6. What came later stands in a form only where it is not what held before: so earlier policies keep their digests.
+7. Numbers are written as exact fractions, dates by ISO 8601, sources as the policy spells them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from datetime import date
 from fractions import Fraction
 from typing import Any, Final
 
-from discreet.policy.model import Bound, Column, Key, Owner, Policy, Source, Table
+from discreet.policy.model import Bound, Column, Key, Owner, Policy, Source, Table, usual_unit_rows
 
 VERSION: Final = 1
 
@@ -27,7 +28,8 @@ VERSION: Final = 1
 def fingerprint(policy: Policy) -> str:
     """The digest of all that changes what an answer means."""
     tables = {name: _table(table) for name, table in policy.tables.items()}
-    return _digest({"form": "discreet policy", "version": VERSION, "unit": policy.unit, "tables": tables})
+    rows = {} if policy.unit_rows == usual_unit_rows(policy.tables.values()) else {"unit_rows": policy.unit_rows}
+    return _digest({"form": "discreet policy", "version": VERSION, "unit": policy.unit, "tables": tables, **rows})
 
 
 def protected(policy: Policy) -> str:

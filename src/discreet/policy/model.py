@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
+from typing import Final
 
 Key = str | int | bool | date
 """A declared value of a column, in its Python type."""
 Bound = Fraction | date | datetime
+UNIT_ROWS: Final = 10_000
+"""How many rows one unit may make at any step of a question, unless the policy says otherwise."""
 
 
 class Kind(StrEnum):
@@ -97,6 +100,11 @@ class Table:
         return self.owner is None
 
 
+def usual_unit_rows(tables: Iterable[Table]) -> int:
+    """How many rows one unit may make at any step where the policy says nothing: never fewer than are read of it."""
+    return max([UNIT_ROWS, *(table.max_rows for table in tables)])
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """How much may ever be spent: ε alone, or ε with δ."""
@@ -129,6 +137,8 @@ class Policy:
     tables: Mapping[str, Table]
     analysts: Mapping[str, Fraction]
     max_price: Fraction | None = None
+    unit_rows: int = UNIT_ROWS
+    """How many rows one unit may make at any step of a question, however tables are joined."""
     serving: Serving = Serving()
 
     @property

@@ -142,7 +142,10 @@ def _whole(least: int, most: int, fix: str) -> Callable[[object], int]:
 
 
 limit: Final = _whole(1, MOST_LIMIT, "write how many one unit may have at most")
-milliseconds: Final = _whole(0, 60_000, "write milliseconds: 0 turns it off, 100 is coarse enough for most")
+unit_rows: Final = _whole(
+    2, MOST_LIMIT, "write how many rows one unit may make at any step of a question: 10000 is usual"
+)
+milliseconds: Final = _whole(0, 60_000, "write milliseconds: 0 turns it off, 100 is usual")
 seconds: Final = _whole(1, 86_400, "write seconds: a question that takes longer is given up")
 rate: Final = _whole(1, 1_000_000, "write how many requests one token may send in a minute")
 

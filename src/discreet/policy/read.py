@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from discreet.policy.columns import read_columns
 from discreet.policy.document import absolute, content, document, label
-from discreet.policy.model import Budget, Policy, Serving, Table
+from discreet.policy.model import Budget, Policy, Serving, Table, usual_unit_rows
 from discreet.policy.owners import check_owners, read_owner
 from discreet.policy.place import (
     Field,
@@ -28,6 +28,7 @@ from discreet.policy.place import (
     rate,
     seconds,
     text,
+    unit_rows,
 )
 from discreet.policy.problems import PolicyError, Problem
 from discreet.policy.sources import check_apart, read_format, read_path, read_source
@@ -51,7 +52,10 @@ BUDGET: Final[Mapping[str, Field]] = {
     "epsilon": Field(epsilon, needed="add epsilon = 1.0: all that may ever be spent"),
     "delta": Field(delta),
 }
-UNIT: Final[Mapping[str, Field]] = {"name": Field(text, needed='add name = "patient": whom or what you protect')}
+UNIT: Final[Mapping[str, Field]] = {
+    "name": Field(text, needed='add name = "patient": whom or what you protect'),
+    "max_rows": Field(unit_rows),
+}
 ANALYST: Final[Mapping[str, Field]] = {"epsilon": Field(epsilon, needed="add epsilon = 0.5: this analyst's share")}
 SERVER: Final[Mapping[str, Field]] = {
     "pad_ms": Field(milliseconds),
@@ -88,6 +92,7 @@ def parse(text: bytes, path: Path) -> Policy:
     serving = _section(place, "server", top, SERVER)
     file = absolute(path)
     tables = _tables(place.at("tables"), top["tables"], file.parent) if "tables" in top else {}
+    unit_most = _unit_rows(place.at("unit"), unit.get("max_rows"), tables)
     analysts = _analysts(place.at("analysts"), top.get("analysts", {}), budget.get("epsilon"))
     state = file.parent / top.get("state", f"{file.stem}.discreet")
     if absolute(state) == file:
@@ -103,6 +108,7 @@ def parse(text: bytes, path: Path) -> Policy:
         tables=tables,
         analysts=analysts,
         max_price=top.get("max_price"),
+        unit_rows=unit_most,
         serving=Serving(**serving),
     )
 
@@ -161,6 +167,16 @@ def _check_protection(place: Place, given: Mapping[str, object], found: Mapping[
         )
     if "unit" in found and found["unit"].column is None and found.get("max_rows", 1) > 1:
         place.at("max_rows").report("must be 1, because every row is its own unit", "remove it, or name a unit column")
+
+
+def _unit_rows(place: Place, stated: int | None, tables: Mapping[str, Table]) -> int:
+    for table in tables.values():
+        if stated is not None and stated < table.max_rows:
+            place.at("max_rows").report(
+                f"is less than max_rows of {table.name}",
+                f"write at least {table.max_rows}, or lower that of the table",
+            )
+    return usual_unit_rows(tables.values()) if stated is None else stated
 
 
 def _analysts(place: Place, raw: object, budget: Fraction | None) -> dict[str, Fraction]:
