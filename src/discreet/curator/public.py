@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from discreet.composed import joined, keyword, literal, name, sql
+from discreet.composed import Sql, joined, keyword, literal, name, sql
 from discreet.curator.draw import Engine
 from discreet.engines.printed import printed
 from discreet.policy import Key
@@ -27,7 +27,8 @@ class PublicTables:
         query = sql("SELECT DISTINCT {} FROM {} ORDER BY 1 LIMIT {}", values, name(table), most)
         return tuple(row[0] for row in self.engine().rows(printed(query)))
 
-    def unique(self, table: str, columns: tuple[str, ...]) -> bool:
-        grouped = joined(", ", map(name, columns))
-        query = sql("SELECT 1 FROM {} GROUP BY {} HAVING COUNT(*) > 1 LIMIT 1", name(table), grouped)
-        return not self.engine().rows(printed(query))
+    def repeats(self, rows: Sql, columns: Sequence[Sql]) -> int:
+        there = joined(" AND ", (sql("{} IS NOT NULL", column) for column in columns))
+        counted = sql("SELECT COUNT(*) AS n FROM {} WHERE {} GROUP BY {}", rows, there, joined(", ", columns))
+        query = sql("SELECT COALESCE(MAX(n), 0) FROM ({})", counted)
+        return int(self.engine().rows(printed(query))[0][0])

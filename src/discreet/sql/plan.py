@@ -23,6 +23,7 @@ from discreet.sql.bind import Binder, Special, apply
 from discreet.sql.clause import NOTHING, Options
 from discreet.sql.domain import BOOLEAN, Domain
 from discreet.sql.expression import Expr
+from discreet.sql.fanout import demand, united
 from discreet.sql.formulas import Listing
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.keys import GroupKey, PublicKey
@@ -34,7 +35,7 @@ from discreet.sql.relation import PUBLIC, Derived, Public, Relation, Released
 from discreet.sql.release import Release
 from discreet.sql.scope import Scope
 from discreet.sql.select import Clauses, grouped_by, public_select, release_select, row_items
-from discreet.sql.sources import Known, Source, Tables, bounded
+from discreet.sql.sources import Known, Source, Tables, bounded, fitting
 
 VERSION: Final = 1
 """Of what a plan's fingerprint covers: counts up when the same text starts to mean something else."""
@@ -145,9 +146,9 @@ class _Planner:
         self._policy = policy
         self._public = public
         self._options = options
-        self._tables = Tables(policy, public, self.query, self._subqueries, part)
         self._releases: list[Release] = []
         self._notes: list[str] = []
+        self._tables = Tables(policy, public, self.query, self._subqueries, part, self._notes.append)
         self._bound: dict[int, Expr] = {}
 
     def plan(self, tree: exp.Query) -> Plan:
@@ -162,6 +163,7 @@ class _Planner:
             raise Refused(
                 "function-not-allowed", "lists of counts cannot be compared", "leave DISTINCT and GROUP BY out"
             )
+        demand(sum(release.child.work for release in self._releases), self._policy.unit_rows)
         notes = tuple(dict.fromkeys(self._notes))
         return Plan(self._policy, tuple(self._releases), found.below, found.after, notes)
 
@@ -192,6 +194,7 @@ class _Planner:
         source, scope = self._tables.source(clauses.source, clauses.joins, known)
         if isinstance(source, PUBLIC):
             return _seen_through(clauses, source, scope) or Derived(public_select(clauses, scope), source)
+        demand(source.work, self._policy.unit_rows)
         return self._private(clauses, source, scope)
 
     def _private(self, clauses: Clauses, source: Node, scope: Scope) -> Source:
@@ -279,7 +282,9 @@ class _Planner:
                 "statement-not-allowed", "both sides of UNION ALL need the same columns", "select the same ones"
             )
         _same_kinds(left, right)
-        return Union(bounded(left), bounded(right))
+        found = Union(*fitting(left, right, united, "UNION ALL", self._policy, self._notes.append))
+        demand(found.work, self._policy.unit_rows)
+        return found
 
     def _subqueries(self, known: Known) -> Special:
         """What takes subqueries inside of expressions: public ones, or such that are released first."""

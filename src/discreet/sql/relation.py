@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -35,8 +35,8 @@ class Public(Protocol):
     def keys(self, table: str, column: str, kind: str) -> tuple[Key | None, ...]:
         """The distinct values of a column, in an engine's type."""
 
-    def unique(self, table: str, columns: tuple[str, ...]) -> bool:
-        """Whether no two rows agree in these columns."""
+    def repeats(self, rows: Sql, columns: Sequence[Sql]) -> int:
+        """How many rows of a relation over public tables agree at most in these columns; NULL agrees with nothing."""
 
 
 @dataclass(frozen=True, slots=True)

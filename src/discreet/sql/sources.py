@@ -8,12 +8,14 @@ from typing import Any, Final
 
 from sqlglot import exp
 
+from discreet.composed import Sql, name, sql
 from discreet.errors import Refused
 from discreet.policy import Policy, meant
 from discreet.policy.model import Kind
+from discreet.sql import fanout
 from discreet.sql.bind import Special
 from discreet.sql.expression import Expr
-from discreet.sql.nodes import Bound, Field, Join, Node, Scan, Side
+from discreet.sql.nodes import Bound, Field, Join, Node, Scan, Side, lowered
 from discreet.sql.nodes.join import joined_fields
 from discreet.sql.nodes.lookup import Lookup, public_fields
 from discreet.sql.part import Part
@@ -23,6 +25,7 @@ from discreet.sql.scope import Scope, truth
 Source = Node | Relation
 Known = Mapping[str, Source]
 Query = Callable[[Any, Known], Source]
+Divided = Callable[[int, int, int], tuple[int, int]]
 _KINDS: Final = ("", "INNER", "OUTER")
 
 
@@ -30,13 +33,20 @@ class Tables:
     """Reads FROM clauses of one question."""
 
     def __init__(
-        self, policy: Policy, public: Public, query: Query, special: Callable[[Known], Special], part: Part | None
+        self,
+        policy: Policy,
+        public: Public,
+        query: Query,
+        special: Callable[[Known], Special],
+        part: Part | None,
+        tell: Callable[[str], object],
     ) -> None:
         self._policy = policy
         self._public = public
         self._query = query
         self._special = special
         self._part = part
+        self._tell = tell
 
     def source(self, first: Any, joins: list[Any], known: Known) -> tuple[Source, Scope]:
         """What is read, and the names that it has."""
@@ -83,7 +93,7 @@ class Tables:
         right, others = self._one(tree.this, known)
         if names.aliases & others.aliases - {""}:
             raise Refused("unknown-table", "two tables of the join have one name", "give them aliases: t AS a")
-        pair = _Pair(left, names, right, others, side)
+        pair = _Pair(left, names, right, others, side, self._policy, self._tell)
         tests = _conjuncts(tree, names, others)
         if isinstance(left, PUBLIC) and isinstance(right, PUBLIC):
             return pair.public(tests)
@@ -156,9 +166,12 @@ class _Pair:
     right: Source
     others: Scope
     side: Side
+    policy: Policy
+    tell: Callable[[str], object]
 
     def private(self, tests: list[Any]) -> tuple[Node, Scope]:
-        left, right = bounded(self.left), bounded(self.right)
+        divided = fanout.paired_and_alone if self.side is Side.FULL else fanout.paired
+        left, right = fitting(self.left, self.right, divided, "a join", self.policy, self.tell)
         kept = [test for test in tests if not self._on_owner(test)]
         if len(kept) == len(tests) or left.owner.column is None or right.owner.column is None:
             raise self._refusal()
@@ -200,16 +213,43 @@ class _Pair:
         looked = public_fields(relation, side)
         scope = self._scope([*looked, *private] if swapped else [*private, *looked])
         condition = _all(tests, scope)
-        matched = _matched(tests, scope, looked)
-        if condition is None or not matched:
+        alike = _alike(tests, scope, looked)
+        if condition is None or not alike:
             raise _off_unit("a public table is joined by equality", "write ON private.x = public.x")
-        exact = tuple(column for column, bytewise in matched if bytewise)
-        unique = isinstance(relation, Stored) and bool(exact) and public.unique(relation.table.name, exact)
-        if node.owner.column is None and not unique:
+        known, matches, among = self._matched(node, relation, alike, public)
+        return Lookup(known, relation, side, condition, matches, among), scope
+
+    def _matched(
+        self, node: Node, relation: Relation, alike: list[tuple[int, bool]], public: Public
+    ) -> tuple[Node, int, tuple[Sql, ...]]:
+        """The private rows that may meet public ones, how many of these each, and among which columns to count them.
+
+        What a subquery holds is not known yet, so that only its first rows are looked at.
+        """
+        rows, most = node.rows or 1, self.policy.unit_rows
+        among: tuple[Sql, ...] = ()
+        if isinstance(relation, Stored):
+            columns = [_compared(relation.columns[place].expr.sql, numeric=numeric) for place, numeric in alike]
+            matches = max(1, public.repeats(relation.sql(), columns))
+        else:
+            matches = most // rows
+            among = tuple(_compared(name(f"r{place}"), numeric=numeric) for place, numeric in alike)
+        if node.owner.column is None and matches > 1:
             raise _off_unit(
                 "rows that are their own unit may match one public row only", "join on a column that is unique there"
             )
-        return Lookup(node, relation, side, condition, unique), scope
+        if matches > most:
+            raise Refused(
+                "too-complex",
+                f"one row may match {matches} public rows, and a {self.policy.unit} makes at most {most} rows",
+                "join on more columns, or let the owner raise max_rows of [unit] in the policy",
+            )
+        if among and matches > 1:
+            self.tell(f"each row meets at most {matches} rows of a public subquery")
+        if rows * matches > most:
+            rows = most // matches
+            self.tell(_fewer("a join with public rows", f"{rows}", self.policy))
+        return lowered(node, rows), matches, among
 
     def public(self, tests: list[Any]) -> tuple[Relation, Scope]:
         assert isinstance(self.left, PUBLIC)
@@ -230,6 +270,22 @@ def bounded(source: Source) -> Node:
     return source if source.rows is not None else Bound(source, source.limits.rows)
 
 
+def fitting(
+    left: Source, right: Source, divided: Divided, what: str, policy: Policy, tell: Callable[[str], object]
+) -> tuple[Node, Node]:
+    """Two private relations of which each unit has few enough rows to be brought together."""
+    one, other = bounded(left), bounded(right)
+    given = one.rows or 1, other.rows or 1
+    m, n = divided(*given, policy.unit_rows)
+    if (m, n) != given:
+        tell(_fewer(what, f"{m} and {n}", policy))
+    return lowered(one, m), lowered(other, n)
+
+
+def _fewer(what: str, rows: str, policy: Policy) -> str:
+    return f"{what} takes at most {rows} rows of each {policy.unit}, which makes no more than {policy.unit_rows} then"
+
+
 def _all(tests: list[Any], scope: Scope) -> Expr | None:
     if not tests:
         return None
@@ -239,12 +295,9 @@ def _all(tests: list[Any], scope: Scope) -> Expr | None:
     return truth(scope.bind(tree), "ON")
 
 
-def _matched(tests: list[Any], scope: Scope, looked: list[Field]) -> list[tuple[str, bool]]:
-    """The public columns that must equal something private, and whether no two values can equal the same.
-
-    Numbers of different kinds are compared after a cast: two large integers may equal one float.
-    """
-    public = {field.expr.sql: field.name for field in looked}
+def _alike(tests: list[Any], scope: Scope, looked: list[Field]) -> list[tuple[int, bool]]:
+    """The places of public columns that must equal something private, and whether that is compared as float64."""
+    public = {field.expr.sql: place for place, field in enumerate(looked)}
     found = []
     for test in tests:
         if not isinstance(test, exp.EQ):
@@ -252,5 +305,10 @@ def _matched(tests: list[Any], scope: Scope, looked: list[Field]) -> list[tuple[
         sides = [scope.bind(part) for part in (test.this, test.expression)]
         for mine, other in (sides, sides[::-1]):
             if mine.sql in public and other.columns() and not other.columns() & public.keys():
-                found.append((public[mine.sql], mine.domain.kind is other.domain.kind is not Kind.NUMBER))
+                found.append((public[mine.sql], Kind.NUMBER in (mine.domain.kind, other.domain.kind)))
     return found
+
+
+def _compared(column: Sql, *, numeric: bool) -> Sql:
+    """A column as it is compared: two large integers may equal one float."""
+    return sql("CAST({} AS DOUBLE)", column) if numeric else column

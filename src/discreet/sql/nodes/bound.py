@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from discreet.composed import Sql, literal, name, sql
-from discreet.sql.nodes.node import Above, Node
-from discreet.sql.nodes.scan import hashed, place_of
+from discreet.sql.nodes.node import Above, Limits, Node
+from discreet.sql.nodes.scan import Scan, hashed, place_of
 
 PLACE: Final = "_discreet_place"
 
 
 @dataclass(frozen=True, slots=True)
 class Bound(Above):
-    """At most `most` rows of each unit, after joins that multiply rows.
+    """At most `most` rows of each unit, after joins that multiply rows and before those that could not bear more.
 
     Theorem  At most `most` rows belong to one unit; which ones depends on that unit's own rows alone.
     Proof    The place of a row is counted within its unit, by keyed hash of the unit and all columns, then by the
@@ -29,6 +29,10 @@ class Bound(Above):
         return self.most
 
     @property
+    def limits(self) -> Limits:
+        return replace(self.child.limits, rows=min(self.child.limits.rows, self.most))
+
+    @property
     def order(self) -> tuple[Sql, ...]:
         return (name(PLACE),)
 
@@ -38,3 +42,10 @@ class Bound(Above):
         rank = place_of(unit, hashed(unit, columns))
         ranked = sql("SELECT *, {} AS {} FROM ({})", rank, name(PLACE), self.child.sql())
         return sql("SELECT * FROM ({}) WHERE {} <= {}", ranked, name(PLACE), literal(self.most))
+
+
+def lowered(node: Node, most: int) -> Node:
+    """At most so many rows of each unit: by a rank that is there already, if there is one."""
+    if node.rows is not None and node.rows <= most:
+        return node
+    return replace(node, most=most) if isinstance(node, (Scan, Bound)) else Bound(node, most)

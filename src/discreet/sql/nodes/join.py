@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -30,8 +31,9 @@ class Side(StrEnum):
 class Join:
     """Rows of two relations side by side, where both belong to the same unit and a further condition holds.
 
-    Theorem  With m and n rows per unit: INNER at most m·n, LEFT m·max(n, 1), RIGHT n·max(m, 1), FULL max(m·n, m + n).
-             The owner is the unit that both sides share; that of the side which is there, where one is missing.
+    Theorem  With m and n rows per unit: INNER, LEFT and RIGHT at most m·n, FULL max(m·n, m + n); at most m·n pairs of
+             one unit's rows are compared. The owner is the unit that both sides share; that of the side which is there,
+             where one is missing.
     Proof    Rows meet only within a unit, so other units' rows are untouched. A row without a partner stays once. In a
              FULL join let a rows of the left and b of the right have partners: at most a·b + (m − a) + (n − b), which
              is largest at a corner: m·n, m + n, or (a = 1 or b = 1) no more than those.
@@ -41,6 +43,17 @@ class Join:
     right: Node
     side: Side
     condition: Expr | None
+    rows: int = dataclasses.field(init=False)
+    work: int = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        """Both are looked at often, and a relation may be joined with itself again and again: added up once."""
+        m, n = self.left.rows, self.right.rows
+        assert m is not None, "rows are bounded before they are joined"
+        assert n is not None, "rows are bounded before they are joined"
+        made = max(m * n, m + n) if self.side is Side.FULL else m * n
+        object.__setattr__(self, "rows", made)
+        object.__setattr__(self, "work", self.left.work + self.right.work + made)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -51,18 +64,6 @@ class Join:
         return Owner(name(UNIT), self.left.owner.names | self.right.owner.names)
 
     @property
-    def rows(self) -> int | None:
-        m, n = self.left.rows, self.right.rows
-        if m is None or n is None:
-            return None
-        return {
-            Side.INNER: m * n,
-            Side.LEFT: m * max(n, 1),
-            Side.RIGHT: n * max(m, 1),
-            Side.FULL: max(m * n, m + n),
-        }[self.side]
-
-    @property
     def order(self) -> tuple[Sql, ...]:
         left = [name(f"lo{place}") for place in range(len(self.left.order))]
         right = [name(f"ro{place}") for place in range(len(self.right.order))]
@@ -70,7 +71,7 @@ class Join:
 
     @property
     def limits(self) -> Limits:
-        return self.left.limits.joined(self.right.limits, self.rows or self.left.limits.rows)
+        return self.left.limits.joined(self.right.limits, self.rows)
 
     @property
     def inside(self) -> bool:

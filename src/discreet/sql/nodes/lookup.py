@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
-from discreet.composed import Sql, joined, keyword, name, sql
+from discreet.composed import Sql, joined, keyword, literal, name, sql
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.join import Side, joined_fields, renamed
 from discreet.sql.nodes.node import Above, Field, Node, Owner, labelled
+from discreet.sql.nodes.scan import place_of
 from discreet.sql.relation import Relation
+
+MATCH: Final = "_discreet_match"
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup(Above):
     """Private rows with what a public relation says about them; those without a match are kept (LEFT) or not (INNER).
 
-    Theorem  Every row belongs to the unit of its private row. Rows per unit stay as they are where a row matches at
-             most one public row, else they are not bounded: rows are chosen again before anything is counted.
-    Proof    Public rows are the same for all neighbours, so each row's matches depend on that row alone.
+    Theorem  Every row belongs to the unit of its private row, which is compared with at most `matches` public rows.
+             Rows per unit stay as they are where that is one; else they are chosen again before anything is counted.
+    Proof    Public rows are the same for all neighbours, so each row's matches depend on that row alone. Rows are
+             compared where the columns that must be equal are: of public rows that agree in all of these there are no
+             more than `matches`, as public tables show, or because no more are looked at, the first by all columns.
     """
 
     child: Node
     public: Relation
     side: Side
     condition: Expr
-    unique: bool
-    """Whether no two public rows agree in the columns that are compared: then rows do not multiply."""
+    matches: int
+    """How many public rows agree at most in the columns that must be equal."""
+    among: tuple[Sql, ...] = ()
+    """These columns, where no more than `matches` rows for each of their values are to be looked at."""
+    work: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        assert self.child.rows is not None, "rows are bounded before they are joined"
+        object.__setattr__(self, "work", self.child.work + self.child.rows * self.matches)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -37,17 +50,25 @@ class Lookup(Above):
 
     @property
     def rows(self) -> int | None:
-        return self.child.rows if self.unique else None
+        return self.child.rows if self.matches == 1 else None
 
     @property
     def order(self) -> tuple[Sql, ...]:
         return tuple(name(f"lo{place}") for place in range(len(self.child.order)))
 
     def sql(self) -> Sql:
-        columns = joined(", ", labelled((column.expr.sql for column in self.public.columns), "r"))
-        right = sql("SELECT {} FROM {}", columns, self.public.sql())
-        sides = renamed(self.child, "l"), keyword(self.side.value), right
+        sides = renamed(self.child, "l"), keyword(self.side.value), self._public_rows()
         return sql("SELECT * FROM ({}) {} JOIN ({}) ON {}", *sides, self.condition.sql)
+
+    def _public_rows(self) -> Sql:
+        columns = joined(", ", labelled((column.expr.sql for column in self.public.columns), "r"))
+        rows = sql("SELECT {} FROM {}", columns, self.public.sql())
+        if not self.among:
+            return rows
+        order = [name(f"r{place}") for place in range(len(self.public.columns))]
+        ranked = sql("SELECT *, {} AS {} FROM ({})", place_of(self.among, order), name(MATCH), rows)
+        listed = joined(", ", order), ranked, name(MATCH), literal(self.matches)
+        return sql("SELECT {} FROM ({}) WHERE {} <= {}", *listed)
 
 
 def public_fields(public: Relation, side: Side) -> list[Field]:

@@ -58,6 +58,7 @@ class Node(Protocol):
     """A relation in which every row belongs to exactly one unit.
 
     rows    at most so many rows belong to one unit; None if there is no such number.
+    work    how many rows of one unit all steps up to here make together.
     inside  whether all its units are in the part of a partition that the question is about.
     order   columns that order the rows of a unit by keyed hash, ties only between identical rows; none where
             a unit has one row.
@@ -72,6 +73,8 @@ class Node(Protocol):
     def owner(self) -> Owner: ...
     @property
     def rows(self) -> int | None: ...
+    @property
+    def work(self) -> int: ...
     @property
     def order(self) -> tuple[Sql, ...]: ...
     @property
@@ -109,6 +112,10 @@ class Above:
     @property
     def rows(self) -> int | None:
         return self.child.rows
+
+    @property
+    def work(self) -> int:
+        return self.child.work
 
     @property
     def order(self) -> tuple[Sql, ...]:

@@ -42,6 +42,10 @@ class PerUnit:
         return self.child.rows if self.keys else 1
 
     @property
+    def work(self) -> int:
+        return self.child.work
+
+    @property
     def order(self) -> tuple[Sql, ...]:
         return (name(PLACE),) if self.keys else ()
 

@@ -19,9 +19,9 @@ SECRET = sql("discreet_secret()")
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The first `max_rows` rows of each unit.
+    """The first `max_rows` rows of each unit, or fewer where a join could not bear so many.
 
-    Theorem  At most `max_rows` rows belong to one unit, and which ones depends on that unit's own rows alone.
+    Theorem  At most `rows` of them belong to one unit, and which ones depends on that unit's own rows alone.
     Proof    The rank is a position within the unit, stored in the private copy or computed here, by keyed hash of the
              unit and all declared columns; ties are between identical rows.
     """
@@ -29,6 +29,8 @@ class Scan:
     table: Table
     part: Part | None = None
     """Of this table: only its rows are read."""
+    most: int | None = None
+    """Fewer rows of each unit than the policy says."""
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -56,7 +58,11 @@ class Scan:
 
     @property
     def rows(self) -> int:
-        return self.table.max_rows
+        return self.table.max_rows if self.most is None else min(self.table.max_rows, self.most)
+
+    @property
+    def work(self) -> int:
+        return self.rows
 
     @property
     def order(self) -> tuple[Sql, ...]:
@@ -64,7 +70,7 @@ class Scan:
 
     @property
     def limits(self) -> Limits:
-        rows, groups, each = self.table.max_rows, self.table.max_groups, self.table.max_rows_per_group
+        rows, groups, each = self.rows, self.table.max_groups, self.table.max_rows_per_group
         return Limits(rows, groups if groups < rows else None, each if each < rows else None)
 
     @property

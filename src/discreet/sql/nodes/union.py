@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from discreet.composed import Sql, joined, literal, name, sql
 from discreet.policy.layout import UNIT
@@ -21,6 +21,15 @@ class Union:
 
     left: Node
     right: Node
+    rows: int = field(init=False)
+    work: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        m, n = self.left.rows, self.right.rows
+        assert m is not None, "rows are bounded before they are united"
+        assert n is not None, "rows are bounded before they are united"
+        object.__setattr__(self, "rows", m + n)
+        object.__setattr__(self, "work", self.left.work + self.right.work + m + n)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -34,12 +43,6 @@ class Union:
         return Owner(name(UNIT), self.left.owner.names | self.right.owner.names)
 
     @property
-    def rows(self) -> int | None:
-        if self.left.rows is None or self.right.rows is None:
-            return None
-        return self.left.rows + self.right.rows
-
-    @property
     def order(self) -> tuple[Sql, ...]:
         return tuple(name(f"o{place}") for place in range(self._orders + 1))
 
@@ -49,8 +52,7 @@ class Union:
 
     @property
     def limits(self) -> Limits:
-        rows = self.left.limits.rows + self.right.limits.rows
-        return self.left.limits.joined(self.right.limits, rows)
+        return self.left.limits.joined(self.right.limits, self.rows)
 
     @property
     def inside(self) -> bool:

@@ -1,0 +1,57 @@
+"""What an engine does for a question, counted in rows: seconds depend on the machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from discreet.engines.duckdb import DuckDB
+
+LOOPS = ("NESTED_LOOP_JOIN", "BLOCKWISE_NL_JOIN", "CROSS_PRODUCT")
+"""Operators that compare all rows with all rows."""
+
+
+class Work:
+    """The operators of every query that an engine ran, each with the rows that it made."""
+
+    def __init__(self) -> None:
+        self.operators: list[tuple[str, int]] = []
+
+    @property
+    def rows(self) -> int:
+        return sum(rows for _, rows in self.operators)
+
+    @property
+    def most(self) -> int:
+        """Of one operator."""
+        return max((rows for _, rows in self.operators), default=0)
+
+    @property
+    def loops(self) -> list[str]:
+        return [kind for kind, _ in self.operators if kind in LOOPS]
+
+    def add(self, plan: dict[str, Any]) -> None:
+        for operator in plan.get("operator", plan.get("children", ())):
+            self.operators.append((operator["type"], operator["intermediate_rows"]))
+            self.add(operator)
+
+
+@contextmanager
+def counted(patch: pytest.MonkeyPatch, only: str) -> Iterator[Work]:
+    """The work of all queries that mention a table."""
+    found, original = Work(), DuckDB.rows
+
+    def rows(self: DuckDB, query: Any, seconds: float | None = None) -> list[tuple[Any, ...]]:
+        if f'"{only}"' in str(query):
+            cursor = self._connection.cursor()
+            found.add(json.loads(cursor.execute(f"EXPLAIN (ANALYZE, FORMAT json) {query}").fetchall()[0][1]))
+            cursor.close()
+        return original(self, query, seconds)
+
+    with patch.context() as patched:
+        patched.setattr(DuckDB, "rows", rows)
+        yield found
