@@ -147,6 +147,14 @@ EXAMPLES: dict[str, list[Example]] = {
             sources=with_column("visits.parquet", "patient_id", "visit_id"),
         )
     ],
+    "narrow_joins": [
+        Example(
+            NOTE,
+            "unit.max_rows",
+            "joined with itself, visits takes 2 of the 3 rows that are read of one patient",
+            {'name = "patient"': 'name = "patient"\nmax_rows = 8'},
+        )
+    ],
     "repeated_identifiers": [
         Example(
             NOTE,

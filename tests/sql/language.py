@@ -63,7 +63,12 @@ _PARTS: Final = {
     ),
     "joins": (
         "Joins",
-        "Private tables meet where their rows belong to the same unit; public tables meet private ones by equality.",
+        (
+            "Private tables meet where their rows belong to the same unit; public tables meet private ones by equality."
+            " Rows of one unit multiply, up to `max_rows` of `[unit]` in the policy (10,000): where a join would make"
+            " more, fewer rows of each unit are joined, chosen by keyed hash, and the answer says how many. A question"
+            " whose steps make more than ten times as many rows of one unit in all is refused (`too-complex`)."
+        ),
     ),
     "subqueries": (
         "Subqueries and windows",

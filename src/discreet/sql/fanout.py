@@ -20,7 +20,7 @@ from typing import Final
 
 from discreet.errors import Refused
 
-STEPS: Final = 20
+STEPS: Final = 10
 """How many times the rows of one step a whole question may make of one unit."""
 
 

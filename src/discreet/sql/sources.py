@@ -217,7 +217,7 @@ class _Pair:
         if condition is None or not alike:
             raise _off_unit("a public table is joined by equality", "write ON private.x = public.x")
         known, matches, among = self._matched(node, relation, alike, public)
-        return Lookup(known, relation, side, condition, matches, among), scope
+        return Lookup(known, relation, side, condition, matches, node.limits.rows, among), scope
 
     def _matched(
         self, node: Node, relation: Relation, alike: list[tuple[int, bool]], public: Public

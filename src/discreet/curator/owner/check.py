@@ -31,6 +31,7 @@ LINTS: Final[tuple[Callable[[Inspection], Iterator[Finding]], ...]] = (
     unit_lints.empty_tables,
     unit_lints.single_rows,
     unit_lints.repeated_identifiers,
+    unit_lints.narrow_joins,
     unit_lints.cut_rows,
     unit_lints.large_delta,
     column_lints.uncastable,

@@ -15,6 +15,7 @@ from discreet.engines.sources import paths
 from discreet.files import NETWORKS, file_system
 from discreet.policy import Table
 from discreet.policy.problems import choices, shown, shown_file
+from discreet.sql.fanout import paired
 
 
 def unreadable_sources(inspection: Inspection) -> Iterator[Finding]:
@@ -111,6 +112,21 @@ def single_rows(inspection: Inspection) -> Iterator[Finding]:
                 f"every unit has one row, and {table.max_rows:,} are allowed: either the unit names rows and not whom "
                 "you protect, or the noise is larger than it need be",
                 "name the column of the unit, or remove max_rows if there can never be more",
+            )
+
+
+def narrow_joins(inspection: Inspection) -> Iterator[Finding]:
+    """Tables of which a join takes fewer rows than are read."""
+    most = inspection.policy.unit_rows
+    for table in inspection.policy.private_tables.values():
+        taken = min(paired(table.max_rows, table.max_rows, most))
+        if taken < table.max_rows:
+            yield Finding(
+                Severity.NOTE,
+                place("unit", "max_rows"),
+                f"joined with itself, {table.name} takes {taken:,} of the {table.max_rows:,} rows that are read of one "
+                f"{inspection.policy.unit}: more would make more than {most:,}",
+                f"leave it so, or lower max_rows of {table.name}; a larger max_rows of the unit lets time tell more",
             )
 
 

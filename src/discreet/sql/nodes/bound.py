@@ -17,8 +17,9 @@ class Bound(Above):
     """At most `most` rows of each unit, after joins that multiply rows and before those that could not bear more.
 
     Theorem  At most `most` rows belong to one unit; which ones depends on that unit's own rows alone.
-    Proof    The place of a row is counted within its unit, by keyed hash of the unit and all columns, then by the
-             columns: ties are between identical rows.
+    Proof    The place of a row is counted within its unit, by keyed hash of the unit and the places that its row has by
+             then, and by these: ties are between identical rows. Where public rows multiplied it, they have no place
+             of their own, and all columns are taken as well.
     """
 
     child: Node
@@ -38,7 +39,9 @@ class Bound(Above):
 
     def sql(self) -> Sql:
         assert self.owner.column is not None, "rows that are their own unit are not bounded"
-        unit, columns = [self.owner.column], [*self.child.order, *(field.expr.sql for field in self.child.fields)]
+        unit, columns = [self.owner.column], [*self.child.order]
+        if self.child.rows is None:
+            columns += [field.expr.sql for field in self.child.fields]
         rank = place_of(unit, hashed(unit, columns))
         ranked = sql("SELECT *, {} AS {} FROM ({})", rank, name(PLACE), self.child.sql())
         return sql("SELECT * FROM ({}) WHERE {} <= {}", ranked, name(PLACE), literal(self.most))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from discreet.composed import Sql, joined, keyword, literal, name, sql
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.join import Side, joined_fields, renamed
-from discreet.sql.nodes.node import Above, Field, Node, Owner, labelled
+from discreet.sql.nodes.node import Above, Field, Limits, Node, Owner, labelled
 from discreet.sql.nodes.scan import place_of
 from discreet.sql.relation import Relation
 
@@ -32,6 +32,8 @@ class Lookup(Above):
     condition: Expr
     matches: int
     """How many public rows agree at most in the columns that must be equal."""
+    most: int
+    """How many rows of each unit are to be chosen afterwards, where they multiply."""
     among: tuple[Sql, ...] = ()
     """These columns, where no more than `matches` rows for each of their values are to be looked at."""
     work: int = field(init=False)
@@ -51,6 +53,10 @@ class Lookup(Above):
     @property
     def rows(self) -> int | None:
         return self.child.rows if self.matches == 1 else None
+
+    @property
+    def limits(self) -> Limits:
+        return replace(self.child.limits, rows=self.most)
 
     @property
     def order(self) -> tuple[Sql, ...]:

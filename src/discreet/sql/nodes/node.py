@@ -61,7 +61,7 @@ class Node(Protocol):
     work    how many rows of one unit all steps up to here make together.
     inside  whether all its units are in the part of a partition that the question is about.
     order   columns that order the rows of a unit by keyed hash, ties only between identical rows; none where
-            a unit has one row.
+            a unit has one row. Where `rows` is None, ties are also between rows that differ in public columns.
 
     Theorem (of each class)  Adding or removing one unit adds or removes its own rows, at most `rows` of them, and
     changes no row of any other unit.
