@@ -47,9 +47,7 @@ def counted(patch: pytest.MonkeyPatch, only: str) -> Iterator[Work]:
 
     def rows(self: DuckDB, query: Any, seconds: float | None = None) -> list[tuple[Any, ...]]:
         if f'"{only}"' in str(query):
-            cursor = self._connection.cursor()
-            found.add(json.loads(cursor.execute(f"EXPLAIN (ANALYZE, FORMAT json) {query}").fetchall()[0][1]))
-            cursor.close()
+            found.add(json.loads(original(self, f"EXPLAIN (ANALYZE, FORMAT json) {query}", seconds)[0][1]))
         return original(self, query, seconds)
 
     with patch.context() as patched:

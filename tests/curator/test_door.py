@@ -29,6 +29,7 @@ import numpy as np
 import pytest
 
 import discreet
+from discreet import composed
 from discreet.accounting import Concentrated, Pure, rho_for
 from discreet.accounting.conversion import rho_of_pure
 from discreet.curator.door import Curator, _portion
@@ -862,8 +863,10 @@ def test_what_planning_looks_up_is_what_the_public_table_holds(policy: Policy) -
     assert public.schema("wards") == engine.schema("wards") != {}
     assert set(public.keys("wards", "ward", "VARCHAR")) == {None, "A"}
     assert public.keys("wards", "beds", "BIGINT") == (10, 20, 30)
-    assert public.unique("wards", ("ward", "beds")) is True
-    assert public.unique("wards", ("ward",)) is False
+    wards, ward, beds = map(composed.name, ("wards", "ward", "beds"))
+    assert public.repeats(wards, [ward, beds]) == 1
+    assert public.repeats(wards, [ward]) == 2
+    assert public.repeats(wards, [composed.sql("NULLIF({}, 'A')", ward)]) == 0
     engine.close()
 
 
