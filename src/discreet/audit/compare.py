@@ -107,13 +107,14 @@ class Moved:
     share: Fraction
 
     @classmethod
-    def of(cls, place: int, a: Passed, b: Passed) -> Moved | None:
+    def of(cls, place: int, a: Passed, b: Passed, units: int = 1) -> Moved | None:
         """None for what is no vector of numbers, or not of one length."""
         if not isinstance(a, Call) or not isinstance(b, Call) or not a.exact or len(a.exact) != len(b.exact):
             return None
         l1, _ = _distance(a, b)
         here, there = max(zip(a.exact, b.exact, strict=True), key=lambda pair: abs(pair[0] - pair[1]))
-        return cls(place, a.mechanism, a.reach, here, there, l1 / a.reach.l1 if a.reach.l1 else Fraction(l1))
+        share = l1 / (units * a.reach.l1) if a.reach.l1 else Fraction(l1)
+        return cls(place, a.mechanism, a.reach, here, there, share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +146,13 @@ class Report:
         return f"{self.question}: {told} ({self.calls} calls, {float(self.l1):.0%} of the reach)"
 
 
-def compared(question: str, first: Run, second: Run) -> Report:
-    """The report on two runs, the second of which was given the noisy values of the first."""
-    found, moved = _passed(first.calls, second.calls)
+def compared(question: str, first: Run, second: Run, units: int = 1) -> Report:
+    """The report on two runs, the second of which was given the noisy values of the first.
+
+    `units` is how often a unit is added or removed on the way from one database to the other: once, or twice where one
+    is replaced by another. Distances are at most so many times the declared reach, by the triangle inequality.
+    """
+    found, moved = _passed(first.calls, second.calls, units)
     found = found or _seen(first, second) or _unpaid(first) or _failed(first)
     furthest = max(moved, key=lambda one: one.share, default=None)
     return Report(
@@ -166,15 +171,23 @@ def compared(question: str, first: Run, second: Run) -> Report:
 # what passed the door
 
 
-def _passed(first: Sequence[Passed], second: Sequence[Passed]) -> tuple[Difference | None, list[Moved]]:
+def _who(units: int) -> str:
+    return "one unit" if units == 1 else "replacing one unit"
+
+
+def _times(units: int) -> str:
+    return "" if units == 1 else f"{units} times "
+
+
+def _passed(first: Sequence[Passed], second: Sequence[Passed], units: int) -> tuple[Difference | None, list[Moved]]:
     moved: list[Moved] = []
     for place, (a, b) in enumerate(itertools.zip_longest(first, second), start=1):
         if a is None or b is None:
             return Difference.between("calls", "noise is drawn ", many(first, "time"), many(second, "time")), moved
-        found = Moved.of(place, a, b)
+        found = Moved.of(place, a, b, units)
         moved += [] if found is None else [found]
         told = (
-            CHECKS[type(a)](a, b)
+            CHECKS[type(a)](a, b, units)
             if type(a) is type(b)
             else Difference.between("calls", "", NOUNS[type(a)], NOUNS[type(b)])
         )
@@ -189,7 +202,7 @@ def _distance(a: Call, b: Call) -> tuple[int, int]:
     return sum(moved), sum(x * x for x in moved)
 
 
-def _numbers(a: Call, b: Call) -> Difference | None:
+def _numbers(a: Call, b: Call, units: int) -> Difference | None:
     if a.mechanism != b.mechanism:
         return Difference.between("noise", "", *apart(noise_words, a.mechanism, b.mechanism))
     if a.reach != b.reach:
@@ -197,31 +210,31 @@ def _numbers(a: Call, b: Call) -> Difference | None:
     if len(a.exact) != len(b.exact):
         return Difference.between("numbers", "", many(a.exact, "number"), many(b.exact, "number"))
     l1, squares = _distance(a, b)
-    if l1 <= a.reach.l1 and squares <= a.reach.l2_squared:
+    if l1 <= units * a.reach.l1 and squares <= units**2 * a.reach.l2_squared:
         return None
-    allowed, found = reach_words(a.reach), f"{l1} (squares {squares})"
-    told = f"one unit moves it by {found}, beyond the declared reach of {allowed}"
+    allowed, found = f"{_times(units)}{reach_words(a.reach)}", f"{l1} (squares {squares})"
+    told = f"{_who(units)} moves it by {found}, beyond the declared reach of {allowed}"
     return Difference("distance", told, f"at most {allowed}", found)
 
 
-def _selected(a: Selection, b: Selection) -> Difference | None:
+def _selected(a: Selection, b: Selection, units: int) -> Difference | None:
     """Keys that both sides hold may differ by one unit each; keys of one side alone are that unit's own, and pay δ."""
     if a.mechanism != b.mechanism:
         return Difference.between("noise", "keys are selected by ", *apart(selection_words, a.mechanism, b.mechanism))
     moved = {key: abs(a.exact.get(key, 0) - b.exact.get(key, 0)) for key in {*a.exact, *b.exact}}
-    total, most = sum(moved.values()), a.mechanism.max_groups
+    total, most = sum(moved.values()), units * a.mechanism.max_groups
     worst = max(moved.values(), default=0)
-    if worst > 1:
+    if worst > units:
         key = min((key for key in moved if moved[key] == worst), key=repr)
-        told = f"one unit moves the number of units of the key {key_words(key)} by {worst}, and 1 is the most"
-        return Difference("keys", told, "at most 1", str(worst))
+        moves = f"moves the number of units of the key {key_words(key)} by {worst}, and {units} is the most"
+        return Difference("keys", f"{_who(units)} {moves}", f"at most {units}", str(worst))
     if total > most:
-        told = f"one unit moves {total} keys, and is in at most {most} groups"
+        told = f"{_who(units)} moves {total} keys, and is in at most {most} groups"
         return Difference("keys", told, f"at most {most}", str(total))
     return None
 
 
-def _chosen(a: Choice, b: Choice) -> Difference | None:
+def _chosen(a: Choice, b: Choice, units: int) -> Difference | None:
     """Scores of at most so many groups may move, each by no more than the mechanism's sensitivity."""
     if a.mechanism != b.mechanism:
         return Difference.between("noise", "candidates are chosen by ", repr(a.mechanism), repr(b.mechanism))
@@ -236,16 +249,16 @@ def _chosen(a: Choice, b: Choice) -> Difference | None:
         for left, right in zip(a.exact, b.exact, strict=True)
     ]
     most, groups = max(moved, default=0), sum(map(bool, moved))
-    allowed = a.mechanism.mechanism.sensitivity
-    if most <= allowed and groups <= a.mechanism.count:
+    allowed, count = units * a.mechanism.mechanism.sensitivity, units * a.mechanism.count
+    if most <= allowed and groups <= count:
         return None
     found = f"{most} in {groups} groups"
-    limit = f"{number(allowed)} in {a.mechanism.count} groups"
-    told = f"one unit moves the scores of candidates by {found}, beyond the declared {limit}"
+    limit = f"{number(allowed)} in {count} groups"
+    told = f"{_who(units)} moves the scores of candidates by {found}, beyond the declared {limit}"
     return Difference("choice", told, f"at most {limit}", found)
 
 
-CHECKS: Final[Mapping[type, Callable[[Any, Any], Difference | None]]] = {
+CHECKS: Final[Mapping[type, Callable[[Any, Any, int], Difference | None]]] = {
     Call: _numbers,
     Selection: _selected,
     Choice: _chosen,
@@ -266,13 +279,24 @@ def _seen(first: Run, second: Run) -> Difference | None:
     if first.queries != second.queries:
         place, one, other = _first_apart(first.queries, second.queries)
         return Difference.between("queries", f"the queries differ, first number {place}: ", one, other)
-    return None if first.outcome == second.outcome else _outcomes(first.outcome, second.outcome)
+    return None if _alike(first.outcome, second.outcome) else _outcomes(first.outcome, second.outcome)
+
+
+def _alike(one: object, other: object) -> bool:
+    """Whether nobody can tell them apart: 1 and 1.0, 0.0 and -0.0 are not the same, nor are two orders of keys."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return _alike(list(one.items()), list(other.items()))
+    return repr(one) == repr(other) if isinstance(one, float) else bool(one == other)
 
 
 def _outcomes(one: tuple[object, ...], other: tuple[object, ...]) -> Difference:
     if isinstance(one[0], str) or isinstance(other[0], str) or len(one) != len(other):
         return Difference.between("outcome", "the outcomes differ: ", _ending(one), _ending(other))
-    part, a, b = next((part, a, b) for part, a, b in zip(PARTS, one, other, strict=False) if a != b)
+    part, a, b = next((part, a, b) for part, a, b in zip(PARTS, one, other, strict=False) if not _alike(a, b))
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         place, left, right = _first_apart(a, b)
         return Difference.between("outcome", f"the {part} differ, first number {place}: ", left, right)
@@ -291,7 +315,7 @@ def _first_apart(one: Sequence[object], other: Sequence[object]) -> tuple[int, s
     """The place, from 1, of the first item that differs, and the item on both sides."""
     missing = object()
     for place, (a, b) in enumerate(itertools.zip_longest(one, other, fillvalue=missing), start=1):
-        if a != b:
+        if not _alike(a, b):
             left, right = ("nothing" if item is missing else short(item) for item in (a, b))
             return place, left, right
     raise AssertionError("they are the same")

@@ -63,6 +63,18 @@ def without(policy: Policy, data: Data, unit: str) -> Data:
     }
 
 
+def replaced(policy: Policy, data: Data, other: Data, unit: str) -> Data:
+    """The database with the rows that one unit has in another database in the place of its own.
+
+    Theorem  What differs between neighbours by at most d differs between these by at most 2d. Proof: remove, then add.
+    """
+    left = without(policy, data, unit)
+    return {
+        name: [*rows, *(row for row in other.get(name, ()) if unit_of(policy, other, policy.tables[name], row) == unit)]
+        for name, rows in left.items()
+    }
+
+
 def unit_of(policy: Policy, data: Data, table: Table, row: Mapping[str, Any]) -> str | None:
     """The unit that a row belongs to, along foreign keys; None if it is public, nobody's or a unit of its own."""
     owner = table.owner

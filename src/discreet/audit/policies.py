@@ -12,7 +12,7 @@ from typing import Final
 
 from discreet.audit.questions import Question, questions
 from discreet.audit.replay import Replay, Report, every_key
-from discreet.audit.worlds import Pair, searched, small
+from discreet.audit.worlds import Pair, replacements, searched, small
 from discreet.policy import Budget, Policy
 
 QUESTIONS: Final = 50
@@ -75,20 +75,21 @@ def audit_policy(
 ) -> Audit:
     """Replay at most so many questions on the pairs of neighbours that concern them.
 
-    Each meets all searched pairs and a few of the small ones in turn; with `every_pair` all of those too.
+    Each meets all searched pairs, some where a unit is replaced, and a few of the small ones in turn; with `every_pair`
+    all of those too.
     """
     asked, tell = questions(policy, most), progress or (lambda *_: None)
     tell("audit", 0.0)
-    likely, tiny = list(searched(policy)), list(small(policy))
+    likely, tiny, other = list(searched(policy)), list(small(policy)), list(replacements(policy))
     price = min(PRICE, policy.max_price or PRICE)
     results = []
     with Replay(policy, selects=every_key) as auditor:
         for place, question in enumerate(asked):
             each = len(tiny) if every_pair else SMALL_EACH
             concerned = _concerned(likely, question) + _in_turn(_concerned(tiny, question), place * each, each)
-            results.append(_examined(auditor, question, concerned, price))
+            results.append(_examined(auditor, question, concerned, _concerned(other, question), price))
             tell("audit", (place + 1) / len(asked))
-    return Audit(policy.name, policy.unit, policy.budget, price, tuple(results), len(likely) + len(tiny))
+    return Audit(policy.name, policy.unit, policy.budget, price, tuple(results), len(likely) + len(other) + len(tiny))
 
 
 def _concerned(pairs: Sequence[Pair], question: Question) -> list[Pair]:
@@ -105,13 +106,16 @@ def _in_turn(pairs: Sequence[Pair], first: int, count: int) -> list[Pair]:
     return [pairs[(first + place) % len(pairs)] for place in range(min(count, len(pairs)))]
 
 
-def _examined(auditor: Replay, question: Question, pairs: Sequence[Pair], epsilon: Fraction) -> Result:
+def _examined(
+    auditor: Replay, question: Question, pairs: Sequence[Pair], replaced: Sequence[Pair], epsilon: Fraction
+) -> Result:
     """The first difference, or the pair that uses most of the reach."""
     best: Result | None = None
-    for count, pair in enumerate(pairs, start=1):
-        report = auditor.compare(question.text, pair.data, pair.neighbour, epsilon=epsilon)
+    met = [*((pair, 1) for pair in pairs), *((pair, 2) for pair in replaced)]
+    for count, (pair, units) in enumerate(met, start=1):
+        report = auditor.compare(question.text, pair.data, pair.neighbour, units=units, epsilon=epsilon)
         if best is None or not report.same or report.l1 > best.report.l1:
-            best = Result(question, report, pair.what, len(pairs))
+            best = Result(question, report, pair.what, len(met))
         if not report.same:
             return Result(question, report, pair.what, count)
     return best or Result(question, Report(question.text, None, 0), "there is no such unit", 0)

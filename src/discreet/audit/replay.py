@@ -162,11 +162,14 @@ class Replay:
             self._engines[key] = Memory(self.policy, data)
         return self._engines[key]
 
-    def compare(self, question: str, data: Data, neighbour: Data, **price: Any) -> Report:
-        """Ask on both, with the same noisy values, and look for a difference."""
+    def compare(self, question: str, data: Data, neighbour: Data, *, units: int = 1, **price: Any) -> Report:
+        """Ask on both, with the same noisy values, and look for a difference.
+
+        `units` is 2 where a unit is replaced by another: it is removed, and one is added.
+        """
         first = self.run(question, data, **price)
         second = self.run(question, neighbour, first.calls, **price)
-        return compared(question, first, second)
+        return compared(question, first, second, units)
 
     def close(self) -> None:
         for engine in self._engines.values():
@@ -187,20 +190,23 @@ def _policy(given: object) -> Policy:
     return found
 
 
-def replay(asked: Policy | Curator | Mechanism, question: str, data: Data, neighbour: Data, **price: Any) -> Report:
+def replay(
+    asked: Policy | Curator | Mechanism, question: str, data: Data, neighbour: Data, *, units: int = 1, **price: Any
+) -> Report:
     """Ask a question of two neighbouring databases and say the first difference that anybody could see.
 
     `asked` is a policy, a curator (its policy is used, nothing else of it), or a function f(question, data, door) that
     draws its noise with `door.blur(mechanism, reach, exact, bits)`, `door.select` or `door.choose`, and returns what it
     would show. A function charges nothing, so what it draws is not compared with a charge.
+    `units` is 2 where the neighbour has other rows of one unit: then numbers may move by twice their reach.
     """
     if isinstance(asked, Policy) or not callable(asked):
         with Replay(asked) as auditor:
-            return auditor.compare(question, data, neighbour, **price)
+            return auditor.compare(question, data, neighbour, units=units, **price)
     if price:
         raise TypeError("a function has no price: leave it out, or pass a policy")
     first = _called(asked, question, data, ())
-    return compared(question, first, _called(asked, question, neighbour, first.calls))
+    return compared(question, first, _called(asked, question, neighbour, first.calls), units)
 
 
 def _called(asked: Mechanism, question: str, data: Data, script: Sequence[Passed]) -> Run:

@@ -70,6 +70,13 @@ def searched(policy: Policy) -> Iterator[Pair]:
     yield from (Pair(others.data, neighbour, "an ordinary unit") for neighbour in ordinary)
 
 
+def replacements(policy: Policy) -> Iterator[Pair]:
+    """Pairs with one unit that plays one part here and another there: it is removed, and another is added."""
+    others = World.of(policy)
+    for one, other in REPLACED:
+        yield from others.replaced(one, other)
+
+
 def small(policy: Policy) -> Iterator[Pair]:
     """For each private table: every two units with at most three rows in all, over every value or a few of them."""
     nobody = World.of(policy).emptied()
@@ -126,6 +133,17 @@ class World:
             if table not in self._owned:
                 data = self.with_rows({table.name: [part.row(table)]})
                 yield Pair(data, self.data, f"{part.what}, one row of {table.name}")
+
+    def replaced(self, part: Part, other: Part) -> Iterator[Pair]:
+        """With one more unit, which plays one of two parts; where rows are units, with one more row."""
+        what = f"{part.what}, replaced by {other.what}"
+        here, there = ({table.name: each.rows(table) for table in self._owned} for each in (part, other))
+        if here:
+            yield Pair(self.joined(here), self.joined(there), what)
+        for table in self.policy.private_tables.values():
+            if table not in self._owned:
+                sides = [self.with_rows({table.name: [each.row(table)]}) for each in (part, other)]
+                yield Pair(sides[0], sides[1], f"{what}, one row of {table.name}")
 
     def small_pair(self, table: Table, one: Sequence[Row], other: Sequence[Row], what: str) -> Iterator[Pair]:
         if table in self._owned:
@@ -283,3 +301,5 @@ PARTS: Final = (
     Part("a unit beyond all bounds, with keys that are not listed", _beyond, 3),
     Part("a unit of which nothing is known: NULL everywhere", _null),
 )
+REPLACED: Final = ((PARTS[0], PARTS[2]), (PARTS[1], PARTS[4]), (PARTS[3], PARTS[5]))
+"""Parts that are far from each other."""
