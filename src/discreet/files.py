@@ -33,6 +33,16 @@ def file_system(path: Path, mounts: str = "/proc/self/mounts") -> str | None:
     return max(held)[2] if held else None
 
 
+def is_mounted(path: Path, mounts: str = "/proc/self/mounts") -> bool:
+    """Whether the path itself is a mount point, as a file that is shared with a container is."""
+    try:
+        lines = Path(mounts).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
+    places = (fields[1] for fields in (line.split() for line in lines) if len(fields) > 2)
+    return any(place.replace("\\040", " ") == str(path) for place in places)
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold an exclusive lock of the operating system on a file; it ends with the process."""

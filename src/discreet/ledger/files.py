@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import os
+import stat
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from discreet.files import NETWORKS, file_system, locked
+from discreet.files import NETWORKS, file_system, is_mounted, locked
 from discreet.ledger.problems import LedgerError
 
 LARGEST_SEALED: Final = 2**28
@@ -17,6 +24,78 @@ LARGEST_SEALED: Final = 2**28
 def beside(ledger: Path, ending: str) -> Path:
     """A file that belongs to this ledger and to no other in the same folder, be it a backup of it."""
     return ledger.with_name(ledger.name + ending)
+
+
+Identity = tuple[int, int]
+
+
+def real(path: Path) -> Path:
+    """The file itself: a name that leads to it would have a WAL and a lock of its own beside it."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        raise LedgerError(f"{path} leads nowhere: its links go in a circle", "name the file itself") from None
+
+
+def identity(path: Path) -> Identity | None:
+    """Which file it is; None if there is none. A ledger's files have one name each."""
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISLNK(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_nlink > 1):
+        raise LedgerError(
+            f"{path} has more than one name (a link): whoever comes by the other one would spend beside the record",
+            "remove the other name; copy a ledger with `discreet ledger backup`",
+        )
+    return status.st_dev, status.st_ino
+
+
+class OwnLock:
+    """An exclusive lock beside the ledger that every transaction holds, whatever SQLite's own locks are worth.
+
+    SQLite's lock on writing lies in the -shm file: if that is removed under an open ledger, those who open it later
+    write at the same time. This one is of the operating system (flock), on a file of its own that is watched too.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        self._close = weakref.finalize(self, os.close, self._descriptor)
+        self._close.atexit = False
+
+    @contextmanager
+    def held(self, patience: float) -> Iterator[None]:
+        """Wait for the lock, no longer than so many seconds."""
+        until, pause = time.monotonic() + patience, 0.0005
+        while True:
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise LedgerError(f"{self.path} stays locked", "try again: other processes are spending") from None
+            time.sleep(pause)
+            pause = min(2 * pause, 0.005)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the file that is locked is the one that others lock."""
+        status = os.fstat(self._descriptor)
+        return identity(self.path) == (status.st_dev, status.st_ino)
+
+    def close(self) -> None:
+        self._close()
+
+
+def refuse_mounted(path: Path, mounts: str = "/proc/self/mounts") -> None:
+    """Raise if the file itself is a mount point: its WAL is not beside it for everybody who sees it."""
+    if is_mounted(path, mounts):
+        raise LedgerError(f"{path} is mounted as a single file", "mount the whole state folder instead")
 
 
 def refuse_network(path: Path, mounts: str = "/proc/self/mounts") -> None:

@@ -11,40 +11,67 @@ import os
 import sqlite3
 import weakref
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from discreet.files import locked
-from discreet.ledger.files import Seal, beside, refuse_network
+from discreet.ledger.files import Identity, OwnLock, Seal, beside, identity, real, refuse_mounted, refuse_network
 from discreet.ledger.problems import LedgerDamaged, LedgerError, reported
 from discreet.ledger.reading import PATIENCE, Reader, keyed
 from discreet.ledger.schema import ADDED, APPLICATION, FORMAT, LAYOUTS, SCHEMA
 
 Row = tuple[int, str, str]
-Identity = tuple[int, int]
 
 
 class Store:
     """The file with the journal. Files of earlier formats are brought up to date by those who write, not by readers."""
 
     def __init__(self, path: Path, *, as_it_is: bool = False) -> None:
-        self.path = path.absolute()
+        self.path = real(path)
         self._as_it_is = as_it_is
         self.wal = beside(self.path, "-wal")
         refuse_network(self.path.parent)
+        refuse_mounted(self.path)
         self.closed = False
         with self._reported("open"):
-            if _identity(self.path) in _INHERITED:
-                raise LedgerError(
-                    f"{self.path} was open when this process was forked: SQLite cannot open it here a second time",
-                    "fork before opening, or start a new process",
-                )
-            with locked(beside(self.path, ".lock")):
-                self._connection = self._connect()
-                self._files = self._identities()
+            self._open()
         self.reader = Reader(self.path)
+        held = Held(self._connection, self.reader, self.lock, self.path, self._files)
+        self._abandoned = weakref.finalize(self, held.close, 0.0)
+        self._held = held
         _OPENED.add(self)
+
+    def _demand_openable(self) -> None:
+        """All connections of a process to one file share one -shm, whatever lies at its name now."""
+        now = _identities(self.path)
+        if now[0] in _INHERITED:
+            raise LedgerError(
+                f"{self.path} was open when this process was forked: SQLite cannot open it here a second time",
+                "fork before opening, or start a new process",
+            )
+        others = [store._held for store in _OPENED if not store.closed] + _LEFT
+        if any(held.files[0] == now[0] and held.files != now for held in others):
+            raise LedgerDamaged(
+                f"files of {self.path} were replaced while this process had it open", "verify it, then start anew"
+            )
+
+    def _open(self) -> None:
+        """Under the lock that every transaction holds: a WAL is read as a whole while nobody writes to it."""
+        self.lock = OwnLock(beside(self.path, ".lock"))
+        try:
+            with self.lock.held(PATIENCE):
+                self._demand_openable()
+                self._connection = self._connect()
+                try:
+                    self._files = _identities(self.path)
+                    self._unmoved()
+                except BaseException:
+                    self._connection.close()
+                    raise
+        except BaseException:
+            self.lock.close()
+            raise
 
     def _connect(self) -> sqlite3.Connection:
         if not self.path.exists() or not self.path.stat().st_size:
@@ -80,6 +107,7 @@ class Store:
             connection.execute("COMMIT")
         elif not self._as_it_is:
             self._upgrade(connection)
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # from here on there are -wal and -shm
 
     def _upgrade(self, connection: sqlite3.Connection) -> None:
         """Add the indexes of format 2. The journal stays as it is; the seal of the old bytes goes."""
@@ -113,7 +141,7 @@ class Store:
     def transaction(self) -> Iterator[None]:
         """Everything inside is on disk when the block ends, or nothing is."""
         self._not_within_another()
-        with self._reported("write"):
+        with self._reported("write"), self.lock.held(PATIENCE):
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 self._unmoved()
@@ -143,12 +171,16 @@ class Store:
             self._connection.execute("ROLLBACK")
 
     def _unmoved(self) -> None:
-        """What is written to a file that was replaced or removed under an open ledger is lost."""
-        if self._identities() != self._files:
-            raise LedgerDamaged(f"{self.path} was replaced while it was open", "verify it, then open it again")
+        """What is written to a file that was replaced or removed under an open ledger is lost.
 
-    def _identities(self) -> list[Identity | None]:
-        return [_identity(path) for path in (self.path, self.wal)]
+        Theorem  Charges that gave bits are in one journal, whoever removes, replaces or links its files meanwhile.
+        Proof    A transaction holds the lock. Before and after it the four files (journal, -wal, -shm, lock) are those
+                 of the opening, each with one name. So two that both gave bits held the same lock one after the other,
+                 and the second read the WAL through the index in -shm that the first had written; or -shm was new,
+                 then it was made at an opening, which holds the lock too and reads the whole WAL.
+        """
+        if _identities(self.path) != self._files or not self.lock.is_in_place:
+            raise LedgerDamaged(f"{self.path} was replaced while it was open", "verify it, then open it again")
 
     def append(self, number: int, line: str, digest: str, plan: str | None = None, kept: bytes | None = None) -> None:
         self._connection.execute("INSERT INTO journal VALUES (?, ?, ?, ?, ?)", (number, line, digest, plan, kept))
@@ -212,24 +244,60 @@ class Store:
             self._connection.execute("PRAGMA synchronous = FULL")
 
     def close(self) -> None:
-        self.reader.close()
-        self._connection.close()
         self.closed = True
+        self._abandoned.detach()
+        self._held.close(PATIENCE)
 
     def _reported(self, doing: str) -> AbstractContextManager[None]:
         return reported(doing, self.path)
 
 
-def _identity(path: Path) -> Identity | None:
-    try:
-        status = os.stat(path)
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino
+def _identities(path: Path) -> list[Identity | None]:
+    return [identity(beside(path, ending)) for ending in ("", "-wal", "-shm")]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What an opened ledger holds of the system, and how it is let go.
+
+    Whoever closes a database last writes back what its -shm knows of the WAL and removes it. If -shm is no longer the
+    one that others use, that would remove what they wrote: then the connection is left to the end of the process.
+    """
+
+    connection: sqlite3.Connection
+    reader: Reader
+    lock: OwnLock
+    path: Path
+    files: list[Identity | None]
+    process: int = field(default_factory=os.getpid)
+
+    def close(self, patience: float) -> None:
+        if self.process != os.getpid():
+            return
+        if not self._closed(patience):
+            _LEFT.append(self)
+            _immortal(self.connection)
+            _immortal(self.reader.connection)
+        self.lock.close()
+
+    def _closed(self, patience: float) -> bool:
+        with suppress(LedgerError, OSError), self.lock.held(patience):
+            if _identities(self.path) == self.files and self.lock.is_in_place:
+                self.reader.close()
+                self.connection.close()
+                return True
+        return False
+
+
+def _immortal(thing: object) -> None:
+    """Never closed by whoever collects what is not used any more."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 
 _OPENED: Final[weakref.WeakSet[Store]] = weakref.WeakSet()
 _INHERITED: Final[set[Identity | None]] = set()
+_LEFT: Final[list[Held]] = []
+"""What this process could not close, because the files are others by now or somebody was writing."""
 
 
 def _leave_to_the_parent() -> None:
@@ -240,9 +308,10 @@ def _leave_to_the_parent() -> None:
     """
     for store in _OPENED:
         if not store.closed:
-            for connection in (store._connection, store.reader.connection):
-                ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+            _immortal(store._connection)
+            _immortal(store.reader.connection)
             _INHERITED.add(store._files[0])
+            store.lock.close()
 
 
 os.register_at_fork(after_in_child=_leave_to_the_parent)

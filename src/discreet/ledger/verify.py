@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.ledger.codec import decode
-from discreet.ledger.files import Seal, beside
+from discreet.ledger.files import Seal, beside, real
 from discreet.ledger.problems import LedgerDamaged, LedgerError, reported
 from discreet.ledger.state import State
 from discreet.ledger.store import Store
@@ -34,6 +34,7 @@ def verify(path: Path, receipts: Iterable[str] = ()) -> Report:
 
     A ledger that was rolled back as a whole, seal included, looks sound to itself: only a receipt tells.
     """
+    path = real(path)
     with reported("read", path):
         _demand(path)
         seal = Seal.read(path)
@@ -101,6 +102,7 @@ def _held(receipt: str, hashes: dict[str, str]) -> bool:
 
 def back_up(path: Path, target: Path) -> Report:
     """Write a consistent copy, also while others spend, and verify it."""
+    path = real(path)
     with reported("copy", path):
         _demand(path)
         if target.exists():
