@@ -46,7 +46,7 @@ def program(*args: str | Path, **settings: Any) -> subprocess.Popen[bytes]:
 def spend(policy: Policy, epsilon: float, question: str = "SELECT COUNT(*)", analyst: str | None = None) -> str:
     """Charge a question and keep its answer; the receipt."""
     with open_ledger(policy) as ledger:
-        charge = ledger.charge(Pure(epsilon), why=question, analyst=analyst)
+        charge = ledger.charge(Pure(epsilon, unit=policy.unit), why=question, analyst=analyst)
         with charge:
             charge.keep(b"42")
         return charge.receipt

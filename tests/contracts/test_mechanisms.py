@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from discreet import mechanisms
-from discreet.accounting import Concentrated, Pure
+from discreet.accounting import Concentrated, Pure, Relation
 from discreet.mechanisms import (
     AboveThreshold,
     BoundedMean,
@@ -127,6 +127,12 @@ class Example:
     @property
     def name(self) -> str:
         return self.mechanism.__name__
+
+    @property
+    def relation(self) -> Relation:
+        """Where the number of units is public, one is replaced."""
+        public = self.mechanism is RandomizedResponse or "size" in self.options
+        return Relation.REPLACE_ONE if public else Relation.ADD_REMOVE
 
     def build(self, **changes: Any) -> Any:
         return self.mechanism(**{**self.options, **changes})
@@ -249,9 +255,10 @@ def test_the_loss_is_the_price_in_its_currency(example: Example) -> None:
     loss = example.build().loss
     assert isinstance(loss, (Pure, Concentrated))
     if isinstance(loss, Pure):
-        assert loss == Pure(example.options["epsilon"])
+        assert loss == Pure(example.options["epsilon"], relation=example.relation)
     elif "rho" in example.options:
-        assert loss == Concentrated(example.options["rho"], example.options.get("delta", 0))
+        assert loss == Concentrated(example.options["rho"], example.options.get("delta", 0), relation=example.relation)
+    assert loss.unit is None
 
 
 # Error

@@ -486,13 +486,14 @@ def test_everything_is_in_the_dictionary() -> None:
         **{name: WARDS[name] for name in ("question", "columns", "rows", "intervals", "confidence", "cached", "noise")},
         "loss": {"rho": 0.005, "delta": 0.0},
         "price": {"rho": 0.005, "delta": 0.0},
+        "unit": None,
         "receipt": WARDS["receipt"],
         "remaining": {"epsilon": 0.69, "rho": 0.2401, "delta": 4.9e-7},
         "notes": ["at most 1 row of each patient is read"],
         "guarantee": {"epsilon": 3.0, "delta": 1e-6},
     }
     ahead = preview().to_dict()
-    assert set(ahead) == set(AHEAD)
+    assert set(ahead) == {*AHEAD, "unit"}
     assert ahead["loss"] == {"epsilon": 0.1}
     assert ahead["averages"] == {"age": {100: 4.912, 1000: 0.4912}}
     assert ahead["guarantee"] == {"epsilon": 3.0, "delta": None}

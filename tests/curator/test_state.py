@@ -43,7 +43,7 @@ def with_budget(folder: Path, budget: str) -> Policy:
 
 def spend(policy: Policy, epsilon: float, analyst: str | None = None) -> str:
     with open_ledger(policy) as ledger:
-        charge = ledger.charge(Pure(epsilon), why="SELECT COUNT(*) FROM patients", analyst=analyst)
+        charge = ledger.charge(Pure(epsilon, unit=policy.unit), why="SELECT COUNT(*) FROM patients", analyst=analyst)
         with charge:
             pass
         return charge.receipt
@@ -128,7 +128,7 @@ def test_a_ledger_of_many_records_is_looked_at(tmp_path: Path) -> None:
     policy = with_budget(tmp_path, "epsilon = 5000")
     with open_ledger(policy) as ledger:
         for _ in range(1100):
-            with ledger.charge(Pure(1), why="q"):
+            with ledger.charge(Pure(1, unit=policy.unit), why="q"):
                 pass
     assert len(entries(policy)) == 1100
     assert balances(policy)[None].spent.epsilon == 1100

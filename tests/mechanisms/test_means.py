@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.accounting import Concentrated, Pure
+from discreet.accounting import Concentrated, Pure, Relation
 from discreet.mechanisms import BoundedMean
 from tests.mechanisms.helpers import (
     STEADY,
@@ -81,8 +81,8 @@ def test_the_order_of_the_rows_changes_no_bit(table: list[float]) -> None:
 def test_the_price_is_the_whole_of_it() -> None:
     assert BoundedMean(bounds=(0, 1), epsilon=0.5).loss == Pure(0.5)
     assert BoundedMean(bounds=(0, 1), rho=0.5).loss == Concentrated(0.5)
-    assert BoundedMean(bounds=(0, 1), epsilon=0.5, size=10).loss == Pure(0.5)
-    assert BoundedMean(bounds=(0, 1), rho=0.5, size=10).loss == Concentrated(0.5)
+    assert BoundedMean(bounds=(0, 1), epsilon=0.5, size=10).loss == Pure(0.5, relation=Relation.REPLACE_ONE)
+    assert BoundedMean(bounds=(0, 1), rho=0.5, size=10).loss == Concentrated(0.5, relation=Relation.REPLACE_ONE)
 
 
 # What the lectures say

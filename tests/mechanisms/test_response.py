@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from discreet import noise
-from discreet.accounting import Pure
+from discreet.accounting import Pure, Relation
 from discreet.mechanisms import RandomizedResponse, clopper_pearson
 from tests.rigged import Rigged
 from tests.statistics import ALARM, law, misfit
@@ -28,7 +28,7 @@ def test_the_channel_is_stochastic_and_its_ratio_is_e_to_the_epsilon(epsilon: fl
     assert channel.shape == (answers, answers)
     assert channel.sum(axis=1) == pytest.approx(np.ones(answers), abs=1e-12)
     assert channel.max() / channel.min() == pytest.approx(math.exp(epsilon), rel=1e-12)
-    assert RandomizedResponse(epsilon, answers).loss == Pure(epsilon)
+    assert RandomizedResponse(epsilon, answers).loss == Pure(epsilon, relation=Relation.REPLACE_ONE)
 
 
 def test_two_coins_tell_the_truth_three_times_out_of_four() -> None:

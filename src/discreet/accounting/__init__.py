@@ -15,8 +15,10 @@ from discreet.accounting.losses import (
     epsilon_of,
     group,
     parallel,
+    replace_one,
     rho_for,
 )
+from discreet.accounting.relations import Relation
 from discreet.accounting.spectrum import LossDistribution, noise_losses, posterior, posterior_range, response_losses
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "Pure",
     "PureFilter",
     "Reach",
+    "Relation",
     "compose",
     "delta_of",
     "epsilon_of",
@@ -39,6 +42,7 @@ __all__ = [
     "parallel",
     "posterior",
     "posterior_range",
+    "replace_one",
     "response_losses",
     "rho_for",
 ]

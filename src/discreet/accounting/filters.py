@@ -2,11 +2,23 @@
 
 Theorem  However the analyst picks each question and price after seeing all earlier answers, if a release is made only
          when the filter admits its loss, all releases together are ε-DP (PureFilter), respectively δ-approximate
-         ρ-zCDP, hence (epsilon, conversion + δ)-DP (ConcentratedFilter).
-Source   Rogers, Roth, Ullman & Vadhan 2016; Feldman & Zrnic 2021; Whitehouse, Ramdas, Rogers & Wu 2023.
+         ρ-zCDP, hence (epsilon, conversion + δ)-DP (ConcentratedFilter), for the filter's relation and unit.
+Proof    Fix two neighbours D, D' and a transcript y of answers. Each price εᵢ is a function of y₁ … yᵢ₋₁, and so is
+         whether the filter admits it; both are the same on D and D', because neither sees the data.
+         Pure: ln P(y|D) − ln P(y|D') is the sum of the steps' log-ratios, each within ±εᵢ(y₁ … yᵢ₋₁); on every y the
+         admitted εᵢ add up to ε at most, so the ratio of the whole lies within e^±ε.
+         Concentrated, δ = 0: with Lᵢ the log-ratio of step i, E[exp((α − 1)·Lᵢ − α(α − 1)·ρᵢ) | y₁ … yᵢ₋₁] ≤ 1 under D,
+         so the product over i is a supermartingale that begins at 1; as Σρᵢ ≤ ρ on every path, E exp((α − 1)·ΣLᵢ) ≤
+         exp(α(α − 1)·ρ): a Rényi divergence of at most α·ρ, for each α > 1.
+         δ > 0: on each side step i is Pᵢ = (1 − δᵢ)·Pᵢ' + δᵢ·Pᵢ'', where the Pᵢ' of both sides have no δ. On every path
+         Π(1 − δᵢ) ≥ 1 − Σδᵢ ≥ 1 − δ, so the whole is (1 − δ)·P' + δ·P'' with P' made of the Pᵢ', as above.
+         What is refused is told to the analyst, and is a function of y alone. So the sums are that of one thread of
+         questions: whoever shares a filter among threads or processes must take turns (the ledger does), as a filter
+         is a value: `admit` gives the next one and changes nothing.
+Source   Rogers, Roth, Ullman & Vadhan 2016 (pure); Feldman & Zrnic 2021 (Rényi); Whitehouse, Ramdas, Rogers & Wu 2023
+         (approximate zCDP).
 
-Amounts are integers in units of 10⁻²⁴: charges round up, totals and what remains round down, and sums are exact. A
-filter is a value: `admit` gives the next one and changes nothing.
+Amounts are integers in units of 10⁻²⁴: charges round up, totals and what remains round down, and sums are exact.
 """
 
 from __future__ import annotations
@@ -17,7 +29,8 @@ from fractions import Fraction
 from typing import Final, Self
 
 from discreet.accounting.conversion import rho_of_epsilon
-from discreet.accounting.losses import Concentrated, Loss, Pure
+from discreet.accounting.losses import Concentrated, Loss, Pure, demand_loss
+from discreet.accounting.relations import Relation, demand_same, label, neighbours
 from discreet.accounting.rounding import float_down, float_up
 from discreet.errors import BudgetExhausted, Refused
 from discreet.exact import Number, probability
@@ -42,13 +55,16 @@ class PureFilter:
 
     total: int
     spent: int = 0
+    relation: Relation = Relation.ADD_REMOVE
+    unit: str | None = None
 
     @classmethod
-    def of(cls, epsilon: Number) -> PureFilter:
-        return cls(granted(price(epsilon)))
+    def of(cls, epsilon: Number, *, relation: Relation = Relation.ADD_REMOVE, unit: str | None = None) -> PureFilter:
+        return cls(granted(price(epsilon)), relation=neighbours(relation), unit=label(unit))
 
     def admit(self, loss: Loss) -> Self:
-        """The filter after the loss is spent; `BudgetExhausted` if it does not fit."""
+        """The filter after the loss is spent; `BudgetExhausted` if it does not fit, `Refused` if it is unlike."""
+        _demand_alike(loss, self)
         if not isinstance(loss, Pure):
             raise Refused(
                 "price-invalid",
@@ -75,7 +91,7 @@ class PureFilter:
 
     @property
     def remaining(self) -> Pure:
-        return Pure(Fraction(self.total - self.spent, UNITS))
+        return Pure(Fraction(self.total - self.spent, UNITS), relation=self.relation, unit=self.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +102,26 @@ class ConcentratedFilter:
     delta: int
     spent_rho: int = 0
     spent_delta: int = 0
+    relation: Relation = Relation.ADD_REMOVE
+    unit: str | None = None
 
     @classmethod
-    def of(cls, epsilon: Number, delta: Number) -> ConcentratedFilter:
+    def of(
+        cls,
+        epsilon: Number,
+        delta: Number,
+        *,
+        relation: Relation = Relation.ADD_REMOVE,
+        unit: str | None = None,
+    ) -> ConcentratedFilter:
         """The budget that guarantees (ε, δ)-DP: half of δ pays for the conversion, half is there for key selection."""
         half = probability(delta, "delta") / 2
-        return cls(granted(rho_of_epsilon(price(epsilon), half)), granted(half))
+        rho = granted(rho_of_epsilon(price(epsilon), half))
+        return cls(rho, granted(half), relation=neighbours(relation), unit=label(unit))
 
     def admit(self, loss: Loss) -> Self:
-        """The filter after the loss is spent; `BudgetExhausted` if it does not fit."""
+        """The filter after the loss is spent; `BudgetExhausted` if it does not fit, `Refused` if it is unlike."""
+        _demand_alike(loss, self)
         part = loss.concentrated()
         rho = self.spent_rho + charged(part.rho)
         delta = self.spent_delta + charged(part.delta)
@@ -124,10 +151,17 @@ class ConcentratedFilter:
 
     @property
     def remaining(self) -> Concentrated:
-        return Concentrated(Fraction(self.rho - self.spent_rho, UNITS), Fraction(self.delta - self.spent_delta, UNITS))
+        rho, delta = Fraction(self.left, UNITS), Fraction(self.delta - self.spent_delta, UNITS)
+        return Concentrated(rho, delta, relation=self.relation, unit=self.unit)
 
 
 Filter = PureFilter | ConcentratedFilter
+
+
+def _demand_alike(loss: Loss, budget: Filter) -> None:
+    demand_loss(loss)
+    if not loss.is_nothing:
+        demand_same(loss, budget.relation, budget.unit)
 
 
 def _shown(units: int) -> str:

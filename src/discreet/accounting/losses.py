@@ -6,23 +6,62 @@ Pure          ε-DP. The sum of the ε is the ε of all releases together (Roger
 Concentrated  δ-approximate ρ-zCDP. Both ρ and δ add up (Feldman & Zrnic 2021; Whitehouse et al. 2023).
 
 `Approximate` is a statement, (ε, δ)-DP, about releases of which nothing better is known; it is spent as Concentrated.
-The neighbouring relation is everywhere: add or remove one unit with all its rows.
+Every loss says which neighbours it is about (`relation`, nearly always: add or remove one unit with all its rows) and
+may say who that unit is (`unit`, None where nobody named it). Unlike things are not added up: see `relations`. Losses
+are equal where amounts and relation are; the name of the unit is a label, which sums compare.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from functools import reduce
+from typing import Any, Self, final
 
 from discreet.accounting.conversion import epsilon_of_rho, rho_of_epsilon, rho_of_pure
+from discreet.accounting.relations import CODE, Relation, common, label, neighbours
 from discreet.accounting.rounding import NEAREST, decimal, float_down, float_up, up
+from discreet.errors import Refused
 from discreet.exact import Number, number, probability, whole
 from discreet.exact import epsilon as price
 
 
+class _About:
+    """Whom a loss is about: what all kinds of losses share."""
+
+    __slots__ = ()
+    relation: Relation
+    unit: str | None
+
+    def _say(self, relation: object, unit: object) -> None:
+        object.__setattr__(self, "relation", neighbours(relation))
+        object.__setattr__(self, "unit", label(unit))
+
+    def _shown(self, amounts: str) -> str:
+        relation = "" if self.relation is Relation.ADD_REMOVE else f", relation={self.relation!r}"
+        unit = "" if self.unit is None else f", unit={self.unit!r}"
+        return f"{type(self).__name__}({amounts}{relation}{unit})"
+
+    def per(self, unit: str) -> Self:
+        """The same loss, with the name of the unit that it is about; refused if it has another name already."""
+        if self.unit is not None and self.unit != unit:
+            raise Refused(
+                CODE,
+                f"{self!r} is about one {self.unit!r} already",
+                f"write group(loss, k, unit={unit!r}) if that is at most k of those",
+            )
+        return replace(self, unit=unit)  # type: ignore[type-var]
+
+
+def _restore(loss: Any, state: list[Any]) -> None:
+    """A pickled loss; those of before losses said their relation are about adding or removing a unit without a name."""
+    names = [part.name for part in fields(loss)]
+    for name, value in zip(names, [*state, Relation.ADD_REMOVE, None], strict=False):
+        object.__setattr__(loss, name, value)
+
+
+@final
 @dataclass(frozen=True, init=False, slots=True)
-class Pure:
+class Pure(_About):
     """ε-differential privacy.
 
     >>> Pure(0.1)
@@ -30,27 +69,38 @@ class Pure:
     """
 
     epsilon: Fraction
+    relation: Relation
+    unit: str | None = field(compare=False)
 
-    def __init__(self, epsilon: Number) -> None:
+    def __init__(self, epsilon: Number, *, relation: Relation = Relation.ADD_REMOVE, unit: str | None = None) -> None:
         object.__setattr__(self, "epsilon", _amount(epsilon, "epsilon"))
+        self._say(relation, unit)
+
+    __setstate__ = _restore
 
     def __repr__(self) -> str:
-        return f"Pure(epsilon={float_up(self.epsilon):g})"
+        return self._shown(f"epsilon={float_up(self.epsilon):g}")
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing is lost, to whoever it is."""
+        return not self.epsilon and self.relation is Relation.ADD_REMOVE
 
     def concentrated(self) -> Concentrated:
         """The same release in the other currency: ρ = ε·tanh(ε/2), rounded up."""
-        return Concentrated(rho_of_pure(self.epsilon))
+        return Concentrated(rho_of_pure(self.epsilon), relation=self.relation, unit=self.unit)
 
     def group(self, size: int) -> Pure:
         """Theorem  kε for units that differ in k places. Proof: walk through k neighbours; the ratios multiply."""
-        return Pure(size * self.epsilon)
+        return Pure(size * self.epsilon, relation=self.relation, unit=self.unit)
 
     def epsilon_at(self, delta: Fraction) -> Fraction:  # noqa: ARG002  (ε-DP holds whatever the δ)
         return self.epsilon
 
 
+@final
 @dataclass(frozen=True, init=False, slots=True)
-class Concentrated:
+class Concentrated(_About):
     """δ-approximate ρ-zero-concentrated differential privacy (Bun & Steinke 2016).
 
     Outside an event of probability δ, the Rényi divergence of order α between neighbours is at most ρ·α, for all α > 1.
@@ -61,16 +111,33 @@ class Concentrated:
 
     rho: Fraction
     delta: Fraction
+    relation: Relation
+    unit: str | None = field(compare=False)
 
-    def __init__(self, rho: Number, delta: Number = 0) -> None:
+    def __init__(
+        self,
+        rho: Number,
+        delta: Number = 0,
+        *,
+        relation: Relation = Relation.ADD_REMOVE,
+        unit: str | None = None,
+    ) -> None:
         object.__setattr__(self, "rho", _amount(rho, "rho"))
         object.__setattr__(self, "delta", _amount(delta, "delta"))
         if self.delta >= 1:
             raise ValueError(f"delta must be below 1, not {delta}")
+        self._say(relation, unit)
+
+    __setstate__ = _restore
 
     def __repr__(self) -> str:
         delta = f", delta={float_up(self.delta):g}" if self.delta else ""
-        return f"Concentrated(rho={float_up(self.rho):g}{delta})"
+        return self._shown(f"rho={float_up(self.rho):g}{delta}")
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing is lost, to whoever it is."""
+        return not self.rho and not self.delta and self.relation is Relation.ADD_REMOVE
 
     def concentrated(self) -> Concentrated:
         return self
@@ -82,7 +149,7 @@ class Concentrated:
                 "a loss with delta above 0 has no group form of its own: "
                 "write group(Approximate(epsilon_of(loss, delta), delta), k)"
             )
-        return Concentrated(size**2 * self.rho)
+        return Concentrated(size**2 * self.rho, relation=self.relation, unit=self.unit)
 
     def epsilon_at(self, delta: Fraction) -> Fraction:
         if delta <= self.delta:
@@ -92,23 +159,41 @@ class Concentrated:
         return epsilon_of_rho(self.rho, delta - self.delta)
 
 
+@final
 @dataclass(frozen=True, init=False, slots=True)
-class Approximate:
+class Approximate(_About):
     """(ε, δ)-differential privacy."""
 
     epsilon: Fraction
     delta: Fraction
+    relation: Relation
+    unit: str | None = field(compare=False)
 
-    def __init__(self, epsilon: Number, delta: Number) -> None:
+    def __init__(
+        self,
+        epsilon: Number,
+        delta: Number,
+        *,
+        relation: Relation = Relation.ADD_REMOVE,
+        unit: str | None = None,
+    ) -> None:
         object.__setattr__(self, "epsilon", _amount(epsilon, "epsilon"))
         object.__setattr__(self, "delta", probability(delta, "delta"))
+        self._say(relation, unit)
+
+    __setstate__ = _restore
 
     def __repr__(self) -> str:
-        return f"Approximate(epsilon={float_up(self.epsilon):g}, delta={float_up(self.delta):g})"
+        return self._shown(f"epsilon={float_up(self.epsilon):g}, delta={float_up(self.delta):g}")
+
+    @property
+    def is_nothing(self) -> bool:
+        """Never: δ is above 0."""
+        return False
 
     def concentrated(self) -> Concentrated:
         """The same release in a currency that adds up: δ-approximate ε²/2-zCDP."""
-        return Concentrated(self.epsilon**2 / 2, self.delta)
+        return Concentrated(self.epsilon**2 / 2, self.delta, relation=self.relation, unit=self.unit)
 
     def group(self, size: int) -> Approximate:
         """Theorem  (kε, k·e^{kε}·δ) for units that differ in k places.
@@ -120,7 +205,7 @@ class Approximate:
         grown = NEAREST.multiply(NEAREST.exp(decimal(size * self.epsilon)), decimal(size * self.delta))
         if grown >= 1:
             raise ValueError(f"for groups of {size} the delta would reach 1: nothing is promised to them")
-        return Approximate(size * self.epsilon, up(grown))
+        return Approximate(size * self.epsilon, up(grown), relation=self.relation, unit=self.unit)
 
     def epsilon_at(self, delta: Fraction) -> Fraction:
         if delta < self.delta:
@@ -134,29 +219,80 @@ Loss = Pure | Concentrated | Approximate
 def compose(*losses: Loss) -> Pure | Concentrated:
     """The loss of all the releases together, however adaptively they were chosen. Pure only if all are.
 
+    All must be about the same relation and unit, else `Refused`; what loses nothing may be among them anyhow.
+
     >>> compose(Pure(0.1), Pure(0.2))
     Pure(epsilon=0.3)
     """
+    relation, unit = _alike(losses)
     if all(isinstance(loss, Pure) for loss in losses):
-        return Pure(sum((loss.epsilon for loss in losses if isinstance(loss, Pure)), Fraction(0)))
+        whole = sum((loss.epsilon for loss in losses if isinstance(loss, Pure)), Fraction(0))
+        return Pure(whole, relation=relation, unit=unit)
     parts = [loss.concentrated() for loss in losses]
-    return Concentrated(sum(part.rho for part in parts), sum(part.delta for part in parts))
+    rho, delta = sum(part.rho for part in parts), sum(part.delta for part in parts)
+    return Concentrated(rho, delta, relation=relation, unit=unit)
 
 
 def parallel(*losses: Loss) -> Pure | Concentrated:
     """The loss of releases on parts of the data of which each unit is in one only: the largest.
 
-    Proof   Adding or removing a unit changes the input of one release; the others have loss 0.
+    Proof   Adding or removing a unit changes the input of one release; the others have loss 0. Replacing one may move
+            it from a part to another, where the sizes of both are public: such losses are refused.
     """
+    relation, unit = _alike(losses)
+    if relation is not Relation.ADD_REMOVE:
+        raise Refused(
+            CODE,
+            f"a loss about {relation.value} does not hold for parts: the unit may leave one part and enter another",
+            "use mechanisms of ADD_REMOVE on parts",
+        )
     if all(isinstance(loss, Pure) for loss in losses):
-        return Pure(max((loss.epsilon for loss in losses if isinstance(loss, Pure)), default=Fraction(0)))
+        most = max((loss.epsilon for loss in losses if isinstance(loss, Pure)), default=Fraction(0))
+        return Pure(most, unit=unit)
     parts = [loss.concentrated() for loss in losses]
-    return reduce(lambda a, b: Concentrated(max(a.rho, b.rho), max(a.delta, b.delta)), parts)
+    rho, delta = max(part.rho for part in parts), max(part.delta for part in parts)
+    return Concentrated(rho, delta, unit=unit)
 
 
-def group(loss: Loss, size: int) -> Loss:
-    """What the same release costs where units may differ in `size` places: families, or replacing (two places)."""
-    return loss.group(whole(size, "size"))
+def group(loss: Loss, size: int, *, unit: str | None = None) -> Loss:
+    """What the same release costs a group of up to `size` units: families, or people of whom each has so many rows.
+
+    `unit` names the group, which is what the loss is about from then on: `group(loss, 20, unit="patient")`.
+    """
+    demand_loss(loss)
+    grown = loss.group(whole(size, "size"))
+    if unit is not None and loss.relation is not Relation.ADD_REMOVE:
+        raise Refused(
+            CODE,
+            f"where one {loss.unit or 'unit'} is replaced their number is public, and another {unit} may have fewer",
+            "use a mechanism of ADD_REMOVE",
+        )
+    return grown if unit is None else replace(grown, unit=unit)
+
+
+def replace_one(loss: Loss) -> Loss:
+    """What the same release costs where a unit is replaced and the number of units is public: two places differ.
+
+    >>> replace_one(Pure(0.5)), replace_one(Concentrated(0.1))
+    (Pure(epsilon=1, relation=Relation.REPLACE_ONE), Concentrated(rho=0.4, relation=Relation.REPLACE_ONE))
+    """
+    demand_loss(loss)
+    if loss.relation is Relation.REPLACE_ONE:
+        return loss
+    return replace(loss.group(2), relation=Relation.REPLACE_ONE)
+
+
+def _alike(losses: tuple[Loss, ...]) -> tuple[Relation, str | None]:
+    """The relation and unit of all that lose anything."""
+    for loss in losses:
+        demand_loss(loss)
+    return common([loss for loss in losses if not loss.is_nothing] or losses[:1])
+
+
+def demand_loss(loss: object) -> None:
+    """Raise for what only looks like a loss."""
+    if type(loss) not in (Pure, Concentrated, Approximate):
+        raise TypeError(f"a loss must be Pure, Concentrated or Approximate, not a {type(loss).__name__}")
 
 
 def epsilon_of(loss: Loss, delta: Number) -> float:

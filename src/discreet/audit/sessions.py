@@ -53,7 +53,7 @@ def _one(policy: Policy, engine: Memory, strategy: Strategy, questions: int) -> 
     answers: list[list[float]] = []
     with tempfile.TemporaryDirectory() as folder:
         grant = Grant.of(policy.budget.epsilon, policy.budget.delta)
-        with Ledger(Path(folder) / "ledger.sqlite", grant, shares=policy.analysts) as ledger:
+        with Ledger(Path(folder) / "ledger.sqlite", grant, shares=policy.analysts, unit=policy.unit) as ledger:
             curator = Curator(policy, ledger, engine=engine)
             for _ in range(questions):
                 asked = strategy(answers)

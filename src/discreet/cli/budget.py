@@ -87,11 +87,17 @@ def _tell(name: str, analyst: str | None, found: Mapping[str | None, Balance]) -
 
 
 def draw_balances(found: Mapping[str | None, Balance], delta: Fraction | None) -> None:
-    """Balances for people, one on each line, and what the numbers of a budget with δ mean."""
+    """Balances for people, one on each line, and what the numbers of a budget with δ, or about several units, mean."""
+    from discreet.ledger.units import unit_lines
+
     numbers = frozenset({"total", "spent", "remaining"})
     draw(table(["", "total", "spent", "remaining", ""], [_row(*item) for item in found.items()], numbers=numbers))
+    several = [line for balance in found.values() for line in unit_lines(balance)]
+    for text in several:
+        click.echo(text)
     if delta is not None:
-        click.echo(f"total and spent are guarantees with δ {float(delta):g};")
+        what = "these are" if several else "total and spent are"
+        click.echo(f"{what} guarantees with δ {float(delta):g};")
         click.echo("remaining is the largest price that a question may still have")
 
 

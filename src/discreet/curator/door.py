@@ -374,7 +374,9 @@ class Curator(Asks):
             intervals=shown.intervals,
             confidence=float(asked.confidence),
             loss=loss,
-            price=price,
+            price=price
+            if price.unit
+            else price.per(self.policy.unit),  # the plan is of this policy, and so is its unit
             cached=cached,
             receipt=receipt,
             remaining=self._ledger.remaining(analyst),
@@ -386,7 +388,8 @@ class Curator(Asks):
 
     @property
     def _nothing(self) -> Loss:
-        return Pure(0) if self.policy.budget.delta is None else Concentrated(0)
+        nothing = Pure(0) if self.policy.budget.delta is None else Concentrated(0)
+        return nothing.per(self.policy.unit)
 
     @property
     def _guarantee(self) -> tuple[float, float | None]:

@@ -12,6 +12,7 @@ from discreet.curator.price import Additive, Bought, Choices, Mechanism
 from discreet.curator.released import with_released
 from discreet.engines.printed import Printed, printed
 from discreet.mechanisms import KeySelection
+from discreet.mechanisms.order import public_rank
 from discreet.noise import Bits
 from discreet.sql.measures import Measure
 from discreet.sql.plan import Plan
@@ -46,8 +47,9 @@ def blur(mechanism: Additive, reach: Reach, exact: Sequence[int], bits: Bits) ->
 
 
 def select(mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) -> Sequence[Cell]:
-    """The keys whose noisy number of units passes the threshold."""
-    return list(mechanism.select(exact, bits))
+    """The keys whose noisy number of units passes the threshold, in their public order, as the engine wrote them."""
+    written = {cell: cell for cell in exact}
+    return [written[cell] for cell in mechanism.select(exact, bits)]
 
 
 def choose(mechanism: Choices, scores: Sequence[Sequence[int]], bits: Bits) -> Sequence[int]:
@@ -86,7 +88,7 @@ def draw(plan: Plan, bought: Sequence[Bought], engine: Engine, bits: Bits, door:
         if noise.selection is not None:
             units = engine.rows(printed(with_released(plan, drawn, release.selection_sql())), seconds)
             held = {row[:-1]: row[-1] for row in units if _whole(release, row)}
-            selected = tuple(sorted(door.select(noise.selection, held, bits), key=_in_order))
+            selected = tuple(sorted(door.select(noise.selection, held, bits), key=public_rank))
         rows = engine.rows(printed(with_released(plan, drawn, release.sql())), seconds)
         exact = counted(release, rows, release.listed(selected))
         if release.other:
@@ -106,10 +108,6 @@ def draw(plan: Plan, bought: Sequence[Bought], engine: Engine, bits: Bits, door:
 def _whole(release: Release, row: tuple[Any, ...]) -> bool:
     """Whether a combination of private keys has no NULL that is not a key."""
     return all(key.domain.nullable or value is not None for key, value in zip(release.private_keys, row, strict=False))
-
-
-def _in_order(cell: Cell) -> tuple[Any, ...]:
-    return tuple((value is None, "" if value is None else value) for value in cell)
 
 
 def counted(release: Release, rows: Sequence[tuple[Any, ...]], cells: Sequence[Cell]) -> list[list[int]]:

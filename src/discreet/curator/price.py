@@ -30,7 +30,15 @@ WIDEST: Final = 9 * 10**11
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The exponential mechanism in every group, of which one unit moves at most `count`."""
+    """The exponential mechanism in every group, of which one unit moves at most `count`.
+
+    Theorem  count·ε-DP, or count·ρ-zCDP, for all groups together, with ε or ρ the price of one choice.
+    Proof    Which groups there are is listed in advance, or was released before. Given that, choices are drawn
+             independently, each from the rows of its own group, so the log-ratio of all of them is the sum of those of
+             the groups. A unit has rows in at most `count` groups (the theorem of `Release`), whose scores move by the
+             sensitivity at most (that of `Chosen`); in all others both sides have the same scores, and the sum has
+             `count` terms. This is composition over a unit's groups: `parallel` would need each unit in one group.
+    """
 
     mechanism: Exponential
     count: int
@@ -202,7 +210,7 @@ class Offer:
 def free(policy: Policy) -> Offer:
     """What is not private costs nothing."""
     concentrated = policy.budget.delta is not None
-    nothing = Concentrated(0) if concentrated else Pure(0)
+    nothing = Concentrated(0, unit=policy.unit) if concentrated else Pure(0, unit=policy.unit)
     return Offer(Price(None, None, None, concentrated), (), (), {}, nothing)
 
 
@@ -222,7 +230,7 @@ def buy(policy: Policy, price: Price, releases: Sequence[Release], shares: Seque
             "ask for less at once",
         ) from None
     parts = [part for noise in bought for part in (*noise.measures, noise.selection) if part is not None]
-    return Offer(price, split, bought, told, price.loss(parts))
+    return Offer(price, split, bought, told, price.loss(parts).per(policy.unit))
 
 
 def _bought(

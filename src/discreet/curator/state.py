@@ -48,6 +48,7 @@ def open_ledger(policy: Policy) -> Ledger:
         shares=policy.analysts,
         protected=protected(policy),
         name=policy.name,
+        unit=policy.unit,
     )
 
 
@@ -60,7 +61,14 @@ def recorded_ledger(policy: Policy) -> RecordedLedger | None:
         raise LedgerError(f"could not read {path}: {wrong.strerror}", "run this as the owner of the files") from None
     if not begun:
         return None
-    return RecordedLedger(path, grant_of(policy), shares=policy.analysts, protected=protected(policy), name=policy.name)
+    return RecordedLedger(
+        path,
+        grant_of(policy),
+        shares=policy.analysts,
+        protected=protected(policy),
+        name=policy.name,
+        unit=policy.unit,
+    )
 
 
 def recorded_grant(policy: Policy) -> Grant:

@@ -24,7 +24,7 @@ from discreet.printing import plain
 Document = dict[str, Any]
 LIST: Final = "list of "
 LIMITS: Final = ("max_rows", "max_groups", "max_rows_per_group")
-ENTRY: Final = ("number", "at", "analyst", "question", "epsilon", "rho", "delta", "data_version", "answered")
+ENTRY: Final = ("number", "at", "analyst", "question", "epsilon", "rho", "delta", "data_version", "answered", "unit")
 """The columns of the ledger as it is shown and exported."""
 
 # answers and previews
@@ -47,8 +47,8 @@ def answer_read(told: Mapping[str, Any]) -> Answer:
         rows=[tuple(read(value) for read, value in zip(reads, row, strict=True)) for row in told["rows"]],
         intervals=[{name: _ends(pair) for name, pair in row.items()} for row in told["intervals"]],
         confidence=told["confidence"],
-        loss=_loss(told["loss"]),
-        price=_loss(told["price"]),
+        loss=_loss(told["loss"], told.get("unit")),
+        price=_loss(told["price"], told.get("unit")),
         cached=told["cached"],
         receipt=told["receipt"],
         remaining=Amount(**told["remaining"]),
@@ -68,7 +68,7 @@ def preview_read(told: Mapping[str, Any]) -> Preview:
     return Preview(
         question=told["question"],
         columns=list(told["columns"]),
-        loss=_loss(told["loss"]),
+        loss=_loss(told["loss"], told.get("unit")),
         error=dict(told["error"]),
         confidence=told["confidence"],
         groups=told["groups"],
@@ -124,8 +124,10 @@ def _ends(pair: Any) -> Any:
     return [None if each is None else tuple(each) for each in pair] if isinstance(pair, list) else pair
 
 
-def _loss(told: Mapping[str, Any]) -> Pure | Concentrated:
-    return Pure(told["epsilon"]) if "epsilon" in told else Concentrated(told["rho"], told["delta"])
+def _loss(told: Mapping[str, Any], unit: str | None) -> Pure | Concentrated:
+    if "epsilon" in told:
+        return Pure(told["epsilon"], unit=unit)
+    return Concentrated(told["rho"], told["delta"], unit=unit)
 
 
 # tables
@@ -184,13 +186,15 @@ def balance_written(balance: Balance) -> Document:
 
 
 def balance_read(told: Mapping[str, Any]) -> Balance:
-    return Balance(*(Amount(**told[name]) for name in ("total", "spent", "remaining")))
+    units = {str(unit): Amount(**amount) for unit, amount in told.get("units", {}).items()}
+    return Balance(*(Amount(**told[name]) for name in ("total", "spent", "remaining")), units=units)
 
 
 def entry_shown(entry: Entry) -> Document:
     """An entry in one line of a table; amounts round up."""
     amounts = {name: getattr(entry.loss, name, None) for name in ("epsilon", "rho", "delta")}
-    told = {name: None if amount is None else float_up(amount) for name, amount in amounts.items()}
+    told: Document = {name: None if amount is None else float_up(amount) for name, amount in amounts.items()}
+    told["unit"] = entry.loss.unit
     return {name: told[name] if name in told else getattr(entry, name) for name in ENTRY}
 
 
@@ -210,10 +214,10 @@ def entry_read(told: Mapping[str, Any]) -> Entry:
         told["at"],
         told["analyst"],
         told["question"],
-        _loss(amounts),
+        _loss(amounts, told.get("unit")),
         told["data_version"],
         told["answered"],
-        _loss(told["price"]),
+        _loss(told["price"], told.get("unit")),
         dict(told["call"]),
     )
 

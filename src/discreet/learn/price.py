@@ -14,6 +14,7 @@ import numpy as np
 from discreet import noise
 from discreet.accounting import Concentrated, Pure, rho_for
 from discreet.accounting.losses import Reach
+from discreet.accounting.turns import Turns
 from discreet.curator.price import most_accurate
 from discreet.errors import Refused
 from discreet.exact import Number
@@ -91,6 +92,7 @@ class Allowance:
     """What one fit may spend, and the bits that its charge gave: nothing else in a fit is random.
 
     Theorem  All releases of a fit together cost at most its price, whatever each of them does with earlier ones.
+    Assumes  That shares are paid one after the other: there is a lock for threads, and neither copy nor fork pays.
     Proof    Shares of ε add up, and so do shares of ρ, adaptively (Rogers et al. 2016; Feldman & Zrnic 2021); what
              would make their sum exceed 1 is not released.
     """
@@ -100,6 +102,7 @@ class Allowance:
         self._bits = bits
         self._left = WHOLE
         self._watch = watch
+        self._turns = Turns("what a fit may spend")
 
     def release(self, exact: Integers, reach: Reach, share: Fraction = WHOLE) -> Integers:
         """The integers, as one vector that a row can move by `reach`, plus fresh noise."""
@@ -125,9 +128,15 @@ class Allowance:
         return Allowance(self.price, self._bits)
 
     def _pay(self, share: Fraction) -> None:
-        if share > self._left:
-            raise RuntimeError("the releases of this fit cost more than its price: their shares must add up to 1")
-        self._left -= share
+        if share < 0:
+            raise RuntimeError("a share of a price is not below 0")
+        with self._turns:
+            if share > self._left:
+                raise RuntimeError("the releases of this fit cost more than its price: their shares must add up to 1")
+            self._left -= share
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("what a fit may spend cannot be copied or pickled")
 
     def watched(self, steps: Iterable[Step], total: int, what: str) -> Iterable[Step]:
         """The same steps, shown to who wants to see how far a fit is; how many they are must not be private."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 
-from discreet.accounting import Pure
+from discreet.accounting import Concentrated, Pure, group
 from discreet.composed import Sql, joined, sql
 from discreet.curator.draw import Engine
 from discreet.curator.pacing import padded
@@ -120,12 +120,19 @@ def _bounded(node: Node, max_rows: object) -> Node:
 def _loss(policy: Policy, model: Estimator, columns: _Columns, node: Node) -> Loss:
     """What all rows of one unit cost together: that is what the policy's limit on prices is about."""
     try:
-        loss = model.loss_for(len(columns.features)).group(node.rows or 1)
+        loss = _of_unit(model.loss_for(len(columns.features)), node.rows or 1, policy.unit)
     except (TypeError, ValueError) as wrong:
         raise Refused("fit-invalid", str(wrong), "change the estimator's arguments") from None
     if not _is_free(loss):
         Price.read(policy, **({"epsilon": loss.epsilon} if isinstance(loss, Pure) else {"rho": loss.rho}))
     return loss
+
+
+def _of_unit(loss: Loss, rows: int, unit: str) -> Loss:
+    """The loss of a row, as that of a unit with so many rows."""
+    found = group(loss, rows, unit=unit)
+    assert isinstance(found, Pure | Concentrated)
+    return found
 
 
 def _is_free(loss: Loss) -> bool:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from discreet.accounting import Concentrated, Loss, Pure
-from discreet.ledger.codec import Record
+from discreet.accounting import Concentrated, Loss, Pure, Relation
+from discreet.accounting.losses import demand_loss
+from discreet.accounting.relations import CODE
+from discreet.errors import Refused
+from discreet.ledger.codec import Amounts, Record
+from discreet.ledger.grant import Grant
 from discreet.ledger.keys import Key
 from discreet.ledger.portions import Portion
 from discreet.ledger.problems import LedgerError
@@ -65,3 +69,33 @@ class Charge:
     def _demand_paid(self) -> None:
         if not self.paid:
             raise LedgerError("nothing was charged here", "enter the charge first")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a charge cannot be copied or pickled: charge again")
+
+
+def demand_spendable(loss: Loss, unit: str | None) -> None:
+    """Raise unless a ledger of this unit can add the loss to what it holds: all of it is about adding or removing one.
+
+    A ledger that names no unit takes losses about any: it counts them apart and calls no sum of them a guarantee.
+    """
+    demand_loss(loss)
+    if loss.relation is not Relation.ADD_REMOVE:
+        raise Refused(
+            CODE,
+            f"{loss!r} is about {loss.relation.value}, and a ledger adds up losses about {Relation.ADD_REMOVE.value}",
+            "use a mechanism that takes the number of units as private, such as BoundedMean without size; "
+            "a replace-one loss cannot be converted",
+        )
+    if unit is not None and loss.unit != unit and not loss.is_nothing:
+        about = "says nothing about whom it is about" if loss.unit is None else f"is about one {loss.unit!r}"
+        raise Refused(
+            CODE,
+            f"{loss!r} {about}, and the ledger is about one {unit!r}",
+            f"write loss.per({unit!r}) if that is its unit, or group(loss, k, unit={unit!r}) if that is k of those",
+        )
+
+
+def price_of(loss: Loss, grant: Grant) -> Amounts:
+    """What the loss adds in the currency of a grant; refused if it has another."""
+    return grant.unlimited.admit(replace(loss, unit=None)).units

@@ -23,9 +23,13 @@ charge   at, analyst, question, plan (fingerprint or null), data (version), loss
          changes the currency.
          How it was asked beside its text may stand in call (price, parameters, dialect), and the name that the caller
          gave to the request in key, with the digest of what it asks in request: no two charges have the same key.
+         Whom the loss is about stands in unit (the name that the policy gave it; left out where nobody did): always for
+         adding or removing one.
 answer   charge (number), digest (SHA-256 of the kept answer).
 totals   the whole state, repeated every so often so that opening need not read everything: epsilon, delta, limits,
-         spent, shares, protected, data, portions (for each partition the amounts of each part; left out if none).
+         spent, shares, protected, data, portions (for each partition the amounts of each part; left out if none),
+         units (for each `protected` the amounts of each unit; left out if no charge since the last totals without it
+         named one: what is spent and not among them was charged before units were recorded).
 
 Version 2 of
 data     as before, and all lines end: the private copies that they were about are gone. What they cost stays spent.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from discreet.ledger.units import MEANING, unit_lines
 from discreet.markup import Head, Side, around, gauge, line, note, table, words
 from discreet.printing import at_least, at_most, printable
 
@@ -50,6 +51,9 @@ def _share(balance: Balance) -> float:
 
 def _meaning(balance: Balance) -> list[str]:
     delta = balance.total.delta
+    if balance.units:
+        with_delta = "" if delta is None else f" (with δ {delta:g})"
+        return [note(f"{text}{with_delta * (text == MEANING)}") for text in unit_lines(balance)]
     if delta is None:
         return []
     return [note(f"total and spent are guarantees with δ {delta:g}; remaining is the largest price still payable")]

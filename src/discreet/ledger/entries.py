@@ -51,13 +51,18 @@ class Kept:
     receipt: str
 
 
-def loss_of(amounts: Amounts) -> Pure | Concentrated:
+def loss_of(amounts: Amounts, unit: str | None = None) -> Pure | Concentrated:
     exact = [Fraction(amount, UNITS) for amount in amounts]
-    return Pure(exact[0]) if len(exact) == 1 else Concentrated(*exact)
+    return Pure(exact[0], unit=unit) if len(exact) == 1 else Concentrated(*exact, unit=unit)
+
+
+def _loss(record: Record) -> Pure | Concentrated:
+    """What a charge cost. Charges of before units were recorded do not say whom they are about."""
+    return loss_of(parsed(record["loss"]), record.get("unit"))
 
 
 def _price(record: Record) -> Pure | Concentrated:
-    return loss_of(parsed(record.get("price", record["loss"])))
+    return loss_of(parsed(record.get("price", record["loss"])), record.get("unit"))
 
 
 def entries(rows: Iterable[tuple[int, str, bool]]) -> list[Entry]:
@@ -70,7 +75,7 @@ def _entry(number: int, record: Record, answered: bool) -> Entry:
         record["at"],
         record["analyst"],
         record["question"],
-        loss_of(parsed(record["loss"])),
+        _loss(record),
         record["data"],
         answered,
         _price(record),

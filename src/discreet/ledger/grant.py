@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
@@ -66,20 +67,25 @@ class Grant:
             return None
         return charged(rho_of_pure(Fraction(spent[0], UNITS))), 0
 
-    def balance(self, limits: Amounts, spent: Amounts, epsilon: Fraction) -> Balance:
+    def balance(
+        self, limits: Amounts, spent: Amounts, epsilon: Fraction, units: Mapping[str, Amounts] | None = None
+    ) -> Balance:
+        """`units` is what was spent about each unit, where there are several."""
         remaining = self.remaining(limits, spent)
+        apart = {unit: self._used(amounts) for unit, amounts in (units or {}).items()}
+        if self.delta is None:
+            total = Amount(float_up(Fraction(limits[0], UNITS)))
+        else:
+            total = Amount(float_up(epsilon), float_down(Fraction(limits[0], UNITS)), float_up(self.delta))
+        return Balance(total, self._used(spent), remaining, units=apart)
+
+    def _used(self, spent: Amounts) -> Amount:
+        """Amounts as what they guarantee."""
         used = Fraction(spent[0], UNITS)
         if self.delta is None:
-            return Balance(Amount(float_up(Fraction(limits[0], UNITS))), Amount(float_up(used)), remaining)
-        return Balance(
-            Amount(float_up(epsilon), float_down(Fraction(limits[0], UNITS)), float_up(self.delta)),
-            Amount(
-                float_up(epsilon_of_rho(used, self.delta / 2)),
-                float_up(used),
-                float_up(Fraction(spent[1], UNITS)),
-            ),
-            remaining,
-        )
+            return Amount(float_up(used))
+        epsilon = epsilon_of_rho(used, self.delta / 2)
+        return Amount(float_up(epsilon), float_up(used), float_up(Fraction(spent[1], UNITS)))
 
     def remaining(self, limits: Amounts, spent: Amounts) -> Amount:
         """What is left, rounded down; its ε is the largest price still payable."""
@@ -107,12 +113,14 @@ class Balance:
     """What was granted, what is spent (rounded up) and what remains (rounded down).
 
     In a concentrated budget the ε of total and spent are (ε, δ) guarantees; the ε of what remains is the largest price
-    still payable.
+    still payable. Where charges were about several units, `units` has what was spent about each: these are guarantees,
+    and what is spent is no more than their sum, which the budget counts.
     """
 
     total: Amount
     spent: Amount
     remaining: Amount
+    units: Mapping[str, Amount] = field(default_factory=dict, kw_only=True)
 
     def _repr_html_(self) -> str:
         return balance_html(self)

@@ -15,8 +15,9 @@ from typing import Final, NoReturn, Self
 
 from discreet.accounting import Concentrated, Loss, Pure
 from discreet.accounting.filters import Filter
+from discreet.accounting.relations import label
 from discreet.errors import Refused
-from discreet.ledger.charge import Charge
+from discreet.ledger.charge import Charge, demand_spendable, price_of
 from discreet.ledger.codec import GENESIS, Amounts, Record, decode, encode, link, written
 from discreet.ledger.entries import loss_of
 from discreet.ledger.files import Seal
@@ -28,6 +29,7 @@ from discreet.ledger.problems import LedgerDamaged, LedgerError
 from discreet.ledger.reading import Reader
 from discreet.ledger.state import State, granted_fields, plus
 from discreet.ledger.store import Row, Store
+from discreet.ledger.units import by_unit
 from discreet.noise import SYSTEM
 
 OWNER: Final = "owner"
@@ -48,9 +50,17 @@ class Ledger(Looking):
     """
 
     def __init__(
-        self, path: Path, grant: Grant, *, shares: Mapping[str, Fraction], protected: str = "", name: str = ""
+        self,
+        path: Path,
+        grant: Grant,
+        *,
+        shares: Mapping[str, Fraction],
+        protected: str = "",
+        name: str = "",
+        unit: str | None = None,
     ) -> None:
         self._process = os.getpid()
+        self.unit = label(unit)
         self._shares = dict(shares)
         self._lock = threading.RLock()
         self._waiting: deque[Charge] = deque()
@@ -109,6 +119,7 @@ class Ledger(Looking):
             raise Refused("unknown-analyst", f"{analyst!r} has no share in the policy", f"analysts: {known}")
         if len(why) > LONGEST:
             raise Refused("too-complex", f"the question has more than {LONGEST} characters", "ask a shorter one")
+        demand_spendable(loss, self.unit)
         return Charge(self, loss, OWNER if analyst is None else analyst, why, plan, data, portion, call, key)
 
     def _spend(self, charge: Charge) -> None:
@@ -149,7 +160,7 @@ class Ledger(Looking):
             if charge.refusal is not None:
                 return
         try:
-            price = state.grant.unlimited.admit(charge.loss).units
+            price = price_of(charge.loss, state.grant)
             loss = _cost(state, charge.portion, price)
             cost = loss_of(loss)
             for filter_ in self._filters(charge.analyst):
@@ -157,7 +168,7 @@ class Ledger(Looking):
         except Refused as refusal:
             charge.refusal = refusal
             return
-        charge.cost = cost
+        charge.cost = loss_of(loss, charge.loss.unit)
         fields: Record = {
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "analyst": charge.analyst,
@@ -174,6 +185,8 @@ class Ledger(Looking):
             fields["call"] = charge.call
         if charge.key is not None:
             fields |= charge.key.fields()
+        if charge.loss.unit is not None:
+            fields["unit"] = charge.loss.unit
         charge.number, _, charge.digest = self._append("charge", fields)
 
     def _filters(self, analyst: str) -> list[Filter]:
@@ -223,7 +236,7 @@ class Ledger(Looking):
     def balance(self, analyst: str | None = None) -> Balance:
         """What was granted, is spent and remains: of everybody, or of one analyst."""
         grant, limits, spent, epsilon = self._standing(analyst)
-        return grant.balance(limits, spent, epsilon)
+        return grant.balance(limits, spent, epsilon, by_unit(self._state) if analyst is None else None)
 
     def remaining(self, analyst: str | None = None) -> Amount:
         """What remains, for everybody or for one analyst: the quick part of `balance`."""
@@ -237,9 +250,10 @@ class Ledger(Looking):
         """How many more charges of this loss fit, for everybody or for one analyst; None if all of them do."""
         grant, limits, spent, _ = self._standing(analyst)
         try:
-            price = grant.unlimited.admit(loss).units
+            demand_spendable(loss, self.unit)
+            price = price_of(loss, grant)
         except Refused:
-            return 0  # of another currency
+            return 0  # of another currency, or about somebody else
         left = [max(limit - used, 0) for limit, used in zip(limits, spent, strict=True)]
         state = self._state
 
@@ -253,8 +267,9 @@ class Ledger(Looking):
 
     def cost(self, loss: Loss, portion: Portion) -> Pure | Concentrated:
         """What a question about a part would cost now."""
+        demand_spendable(loss, self.unit)
         grant, *_ = self._standing(None)
-        return loss_of(_cost(self._state, portion, grant.unlimited.admit(loss).units))
+        return loss_of(_cost(self._state, portion, price_of(loss, grant)), loss.unit)
 
     def free(self, portion: Portion) -> Amount:
         """What may be asked of a part, by anybody, before the dearest part gets dearer."""

@@ -12,6 +12,7 @@ from discreet.ledger.grant import Grant
 from discreet.ledger.portions import NO_LINES, Lines, Portion, lines_read, lines_written
 from discreet.ledger.problems import LedgerDamaged
 from discreet.ledger.store import Row
+from discreet.ledger.units import Units, converted, spent_about, units_read, units_written
 
 NOTHING: Final = Grant(Fraction(0), None, (0,))
 MALFORMED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -32,6 +33,8 @@ class State:
     data: int = 1
     portions: dict[str, Lines] = field(default_factory=dict)
     """For each partition what was paid for each of its parts."""
+    units: Units = field(default_factory=dict)
+    """For each `protected` what was spent about each unit; what is missing was charged before units were recorded."""
 
     def after(self, row: Row) -> State:
         """The state after one more record; `LedgerDamaged` unless it follows from this one."""
@@ -75,6 +78,7 @@ class State:
             "protected": self.protected,
             "data": self.data,
             **({"portions": lines_written(self.portions)} if self.portions else {}),
+            **({"units": units_written(self.units)} if self.units else {}),
         }
 
 
@@ -104,7 +108,8 @@ def _budget(state: State, record: Record) -> State:
         raise ValueError("a budget does not change what analysts spent")
     # lines of another currency are left behind: questions about parts are paid from nothing again
     portions = state.portions if len(grant.limits) == len(state.grant.limits) else {}
-    return replace(state, grant=grant, spent=spent, shares=shares, portions=portions)
+    units = converted(state.units, grant)
+    return replace(state, grant=grant, spent=spent, shares=shares, portions=portions, units=units)
 
 
 def _epoch(state: State, record: Record) -> State:
@@ -127,7 +132,8 @@ def _charge(state: State, record: Record) -> State:
     if any(used > limit for used, limit in zip(spent, state.grant.limits, strict=True)):
         raise ValueError("a charge fits the budget")
     shares = {**state.shares, analyst: plus(state.share(analyst), loss)}
-    return replace(state, spent=spent, shares=shares, portions=_portions(state, record, loss))
+    units = spent_about(state.units, str(state.protected), record, loss)
+    return replace(state, spent=spent, shares=shares, portions=_portions(state, record, loss), units=units)
 
 
 def _portions(state: State, record: Record, loss: Amounts) -> dict[str, Lines]:
@@ -149,6 +155,8 @@ def _answer(state: State, record: Record) -> State:
 
 
 def _totals(state: State, record: Record) -> State:
+    if "units" not in record:  # written by a discreet that did not count them: whoever begins here knows none either
+        state = replace(state, units={})
     told = replace(_repeated(record), head=state.head, digest=state.digest)
     if replace(told, portions={}) != replace(state, portions={}) or told.portions.keys() != state.portions.keys():
         raise ValueError("totals repeat what the records before add up to")
@@ -163,6 +171,7 @@ def _repeated(record: Record) -> State:
         protected=str(record["protected"]),
         data=int(record["data"]),
         portions=lines_read(record),
+        units=units_read(record),
     )
 
 

@@ -19,10 +19,12 @@ from discreet.noise import Bits, Exponents, gumbel_race
 class Exponential:
     """Choose candidate r with probability ∝ exp(ε·u(r)/(2Δ)).
 
-    Theorem  ε-DP and ε²/8-zCDP, where `sensitivity` Δ bounds how far one unit can move any score. If adding a unit can
-             only raise scores (counts), `monotone=True` drops the 2 at the same price.
-    Proof    The weight of r moves by a factor within e^±(ε/2), and so does the sum of all weights. Monotone: weights
-             move up by at most e^ε, the sum by no more.
+    Theorem  ε-DP and ε²/8-zCDP, where `sensitivity` Δ bounds how far one unit can move any score. `monotone=True` drops
+             the 2 at the same price, for scores that are monotone as `selection` says (counts are).
+    Proof    The exponent of r moves by x(r) on a neighbour, so ln P'(r)/P(r) = x(r) − c with one c for all r, the log
+             of a mean of e^x(s), which lies between the least and the largest x(s). All x lie within [−ε/2, ε/2];
+             monotone, all within [0, ε] or all within [−ε, 0]: either way in an interval of length ε, so that
+             |x(r) − c| ≤ ε; and a log-ratio of range ε is ε²/8-zCDP.
     Error    P(u(chosen) ≤ best − R) ≤ |candidates|·exp(−εR/(2Δ)).
     Draw     A race of exponential clocks, decided exactly: no float softmax, every candidate keeps its probability.
     Source   McSherry & Talwar 2007; Cesar & Rogers 2021 (zCDP).
@@ -76,7 +78,7 @@ class TopK:
 
     Theorem  ε-DP with ε/k for each round; with ρ, ρ-zCDP with √(8ρ/k) for each.
     Proof    The order in which the clocks of `Exponential` ring is the order of repeated choices (lack of memory);
-             rounds compose.
+             rounds compose, each among the candidates that are left, whose scores are monotone if all are.
     Error    Each round falls short of the best that is left by R with probability ≤ |candidates|·exp(−εR/(2kΔ)).
     Source   Durfee & Rogers 2019.
     """

@@ -14,6 +14,7 @@ from discreet.accounting.distributions import Noise
 from discreet.accounting.losses import Concentrated, Reach
 from discreet.accounting.rounding import context, decimal
 from discreet.exact import Number, probability, whole
+from discreet.mechanisms.order import in_public_order
 from discreet.mechanisms.payment import Additive, additive
 from discreet.noise import Bits
 
@@ -27,7 +28,9 @@ class KeySelection:
     Theorem  δ-approximate ρ-zCDP (with ε: ρ = ε·tanh(ε/2)), where one unit holds at most `max_groups` keys.
     Proof    Keys that others hold too: their counts move by 1 in at most max_groups cells, which the noise covers. Keys
              that only this unit holds have count 1 and exist on one side only: none of them shows except with
-             probability 1 − (1 − P(1 + Z ≥ τ))^max_groups ≤ δ, and τ is the least integer with that.
+             probability 1 − (1 − P(1 + Z ≥ τ))^max_groups ≤ δ, and τ is the least integer with that. Where none shows,
+             what is seen is a function of the noisy counts of the other keys: those that pass are written plainly and
+             in an order that is a function of themselves (see `order`), whoever came first in the data.
     Error    A key of n units shows with probability P(n + Z ≥ τ) (see `chance`).
     Source   Korolova, Kenthapadi, Mishra & Ntoulas 2009; Swanberg, Desfontaines & Haney 2023 for the exact tail.
     """
@@ -59,14 +62,19 @@ class KeySelection:
         return self.mechanism.noise(self.mechanism.sensitivity, 1)
 
     def select(self, counts: Mapping[Key, int], bits: Bits | None = None) -> dict[Key, int]:
-        """The keys that pass, with their noisy numbers of units; `counts` has every key that some unit holds."""
+        """The keys that pass, in their public order, with their noisy numbers of units.
+
+        `counts` has every key that some unit holds. Of keys that Python takes for one (1, 1.0 and True) the plainest
+        comes out, whichever was put in.
+        """
         if not isinstance(counts, Mapping):
             raise TypeError("counts must map each key that is present to its number of units")
         if not counts:
             return {}
-        exact = [whole(count, "counts") for count in counts.values()]
+        held = in_public_order(counts)
+        exact = [whole(count, "counts") for _, count in held]
         values = np.asarray(self.mechanism.release(exact, bits))
-        return {key: int(value) for key, value in zip(counts, values, strict=True) if value >= self.threshold}
+        return {key: int(value) for (key, _), value in zip(held, values, strict=True) if value >= self.threshold}
 
     release = select
 

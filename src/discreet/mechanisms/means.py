@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from numpy.typing import ArrayLike
 
 from discreet.accounting.losses import Loss, Reach, compose
+from discreet.accounting.relations import Relation
 from discreet.exact import Number, probability, whole
 from discreet.mechanisms.column import Column, exact_sum
 from discreet.mechanisms.estimate import Estimate
@@ -23,8 +24,10 @@ class BoundedMean:
 
     Theorem  ε-DP or ρ-zCDP: count and sum take half of the price each. A unit moves the count by 1 and the sum about
              the middle by (high − low)/2. With `size` the number of units is public, two data sets are neighbours if
-             one unit's number is replaced, and the sum alone is paid for: it moves by high − low.
-    Proof    Composition; for `size`, clamped numbers differ by high − low at most.
+             one unit's number is replaced (the loss says REPLACE_ONE), and the sum alone is paid for: it moves by
+             high − low.
+    Proof    Composition; for `size`, clamped numbers differ by high − low at most. Nothing is promised there to whoever
+             hides that they are among the units: the number of values must be `size`, and everybody knows it.
     Error    |sum/count − mean| ≤ (b + r·a)/(n − a) where the noise stays below a on the count and b on the sum.
     Source   Li, Lyu, Su & Yang 2016, §2.5; with `size`, the lecture's (high − low)/n.
     """
@@ -54,7 +57,9 @@ class BoundedMean:
 
     @property
     def loss(self) -> Loss:
-        return self.total.loss if self.count is None else compose(self.total.loss, self.count.loss)
+        if self.count is None:
+            return replace(self.total.loss, relation=Relation.REPLACE_ONE)
+        return compose(self.total.loss, self.count.loss)
 
     def release(self, values: ArrayLike, bits: Bits | None = None) -> float:
         """The noisy mean of one number for each unit."""

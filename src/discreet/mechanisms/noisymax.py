@@ -22,9 +22,12 @@ from discreet.noise import Bits
 class NoisyMax:
     """Add discrete Laplace noise of scale 2Δ/ε to every score and report which is largest, but not its value.
 
-    Theorem  ε-DP, where `sensitivity` Δ bounds how far one unit can move any score (`monotone=True` drops the 2).
-    Proof    Fix the noise of all others and the order in which ties are broken. If r wins with noise z, it wins on any
-             neighbour with noise z + 2Δ, and P(Z ≥ z) ≤ e^ε·P(Z ≥ z + 2Δ) for integers.
+    Theorem  ε-DP, where `sensitivity` Δ bounds how far one unit can move any score (`monotone=True` drops the 2, for
+             scores that are monotone as `selection` says).
+    Proof    Fix the noise of all others and the order in which ties are broken: r wins where its noise is at least an
+             integer t, the largest of the others' less u(r) (and 1 where it loses ties). On a neighbour t moves by 2Δ
+             at most; monotone, by Δ, as the largest and u(r) move within [0, Δ] both, or within [−Δ, 0]. And
+             P(Z ≥ t) ≤ e^(1/scale)·P(Z ≥ t + 1) for integers. The order of ties is drawn without the scores.
     Error    The reported score is the best but for twice the largest noise.
     Source   Dwork & Roth 2014, Claim 3.9; ties in random order, so that no index is favoured.
     """

@@ -19,10 +19,15 @@ from discreet.noise import Bits, Exponents, exponential_race
 class PermuteAndFlip:
     """Go through the candidates in random order and take r with probability exp(ε·(u(r) − best)/(2Δ)).
 
-    Theorem  ε-DP, where `sensitivity` Δ bounds how far one unit can move any score (`monotone=True` drops the 2).
+    Theorem  ε-DP, where `sensitivity` Δ bounds how far one unit can move any score (`monotone=True` drops the 2, for
+             scores that are monotone as `selection` says).
+    Proof    By its race: with a(r) = ε·u(r)/(2Δ) and independent standard exponential E, the largest a(r) + E(r) wins.
+             Fix the E of all others: r wins where E(r) ≥ t = max(a(s) + E(s)) − a(r) over s ≠ r, which has probability
+             exp(−max(t, 0)). On a neighbour every a moves by ε/2 at most, so the max and a(r) do, t moves by ε at most,
+             and so does max(t, 0). Monotone, with a(r) = ε·u(r)/Δ: all move up by 0 to ε, or all down, so the max and
+             a(r) move within [0, ε] or within [−ε, 0], and their difference by ε at most. Average over the others' E.
     Error    The expected shortfall is at most the exponential mechanism's, and down to half of it.
-    Draw     The largest of ε·u(r)/(2Δ) + E(r) with standard exponential E(r): the same distribution, in a time that
-             does not depend on the scores.
+    Draw     The race, which has the same distribution, in a time that does not depend on the scores.
     Source   McKenna & Sheldon 2020; Ding, Kifer, Steinke & Wang 2021 (the race).
     """
 

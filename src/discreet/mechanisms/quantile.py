@@ -85,6 +85,9 @@ class Tree:
     tree: more of them cost nothing more, and they come out in order.
 
     Theorem  ε-DP or ρ-zCDP: a unit is in one cell on each of 4 levels, which is one vector with l1 = 4, l2² = 4.
+    Proof    The cell of a number depends on it and the bounds alone, so a unit adds 1 to one count of each level and
+             changes no other: what it moves is a vector with four entries of 1. All 16 + 16² + 16³ + 16⁴ counts get
+             noise as one vector, also where nobody is, and the quantiles are read off the noisy counts alone.
     Error    If no sum of 60 noises exceeds t, every rank is off by at most t, and so is the total: 2t.
     Source   Hay, Rastogi, Miklau & Suciu 2010.
     """
@@ -132,6 +135,11 @@ class Points:
     Better than a tree for one quantile of few units. Several quantiles share the price.
 
     Theorem  ε-DP or ρ-zCDP: adding a unit moves the score by max(q, 1 − q) at most.
+    Proof    A unit with number x adds 1 − q inside |…| at the points above x, −q at those below, and nothing at x: each
+             score moves by max(q, 1 − q) at most, up at some points and down at others, so it is not monotone. For
+             q = a/d scores are multiplied by d: integers that move by max(a, d − a). Points of one score are chosen as
+             a run, with a weight of as many points, and one of the run by a uniform draw: together each point has the
+             probability that the exponential mechanism gives it. Several quantiles compose, at 1/k of the price each.
     Error    That of the exponential mechanism; the score is the distance in ranks.
     Source   Smith 2011.
     """

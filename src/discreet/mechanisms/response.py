@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import noise
 from discreet.accounting.losses import Pure
+from discreet.accounting.relations import Relation
 from discreet.exact import Number, probability, whole
 from discreet.exact import epsilon as price
 from discreet.mechanisms.arrays import Array
@@ -23,8 +24,10 @@ from discreet.noise import Bits
 class RandomizedResponse:
     """Answer the truth with probability e^ε/(e^ε + k − 1), else one of the other k − 1 answers.
 
-    Theorem  ε-DP for each person's answer, against everybody, when any answer may be replaced by any other.
-    Proof    Every answer has probability p = e^ε/(e^ε + k − 1) or q = 1/(e^ε + k − 1), and p/q = e^ε.
+    Theorem  ε-DP for each person's answer, against everybody, when any answer may be replaced by any other: the loss
+             says REPLACE_ONE. That somebody answered is public; who gives several answers loses ε with each.
+    Proof    Every answer has probability p = e^ε/(e^ε + k − 1) or q = 1/(e^ε + k − 1), and p/q = e^ε. Answers are
+             randomised independently, so replacing one changes one factor of the probability of all responses.
     Error    The share of an answer is estimated by (observed − q)/(p − q), without bias; its variance is
              λ(1 − λ)/(n·(p − q)²) with λ = q + share·(p − q). Two coins (ε = ln 3) quadruple it at least.
     Source   Warner 1965; Kairouz, Oh & Viswanath 2014 (k-ary).
@@ -43,7 +46,7 @@ class RandomizedResponse:
 
     @property
     def loss(self) -> Pure:
-        return Pure(self.epsilon)
+        return Pure(self.epsilon, relation=Relation.REPLACE_ONE)
 
     @property
     def truth(self) -> float:

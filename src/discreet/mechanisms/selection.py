@@ -1,4 +1,10 @@
-"""What the mechanisms that choose one of several candidates share: scores become integers, prices become exponents."""
+"""What the mechanisms that choose one of several candidates share: scores become integers, prices become exponents.
+
+Monotone scores: for any two neighbours D and D + unit, either no score is smaller on D + unit, or none is larger; each
+differs by Δ at most. Which of the two may depend on D and on the unit, but not on the candidate. Counts are monotone,
+and so are sums of values that have one sign; a score such as −|count − target| is not, nor is any under REPLACE_ONE,
+where one unit goes and another comes. Rounding to a grid keeps what is monotone so, because it is.
+"""
 
 from __future__ import annotations
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import NoReturn, final
 
 from discreet import noise
 from discreet.accounting.distributions import DiscreteLaplace
 from discreet.accounting.losses import Pure
+from discreet.accounting.turns import Turns
 from discreet.errors import BudgetExhausted
 from discreet.exact import Number, extent, number, probability, whole
 from discreet.exact import epsilon as price
@@ -21,6 +23,9 @@ class AboveThreshold:
 
     Theorem  ε-DP for the whole stream, however long and adaptively chosen; charged whole at the start. One unit may
              move every number by up to `sensitivity` Δ.
+    Assumes  That the numbers of a stream are asked about one after the other, each knowing how many were answered Yes:
+             `Watch` has a lock for threads, refuses after a fork, and has no copies. Else k of them would share one
+             noisy threshold, and Yes would be said k·limit times for the price of `limit`.
     Proof    The threshold gets noise of scale Δ/ε₁ once, every number fresh noise of scale 2·limit·Δ/ε₂, ε₁ + ε₂ = ε.
              Shift the threshold's noise by Δ: every No on one neighbour stays a No on the other, at a cost of ε₁ for
              all of them. Shift the noise of each Yes by 2Δ: it stays a Yes, at ε₂/limit each. All are integers.
@@ -96,31 +101,49 @@ class AboveThreshold:
         return self.grid.value(steps + 1)
 
 
-@dataclass(slots=True)
+@final
 class Watch:
-    """A stream under way."""
+    """A stream under way: one thread after the other asks, in the process that started it. It has no copies."""
 
-    mechanism: AboveThreshold
-    _level: int = field(repr=False)
-    _bits: Bits | None = field(repr=False)
-    found: int = 0
+    __slots__ = ("__bits", "__found", "__level", "__mechanism", "__turns")
+
+    def __init__(self, mechanism: AboveThreshold, level: int, bits: Bits | None) -> None:
+        self.__mechanism = mechanism
+        self.__level = level
+        self.__bits = bits
+        self.__found = 0
+        self.__turns = Turns("a stream under way")
+
+    @property
+    def mechanism(self) -> AboveThreshold:
+        return self.__mechanism
+
+    @property
+    def found(self) -> int:
+        """How many times the answer was Yes."""
+        return self.__found
 
     @property
     def left(self) -> int:
         """How many more times the answer may be Yes."""
-        return self.mechanism.limit - self.found
+        return self.__mechanism.limit - self.__found
 
     def ask(self, exact: Number) -> bool:
         """Whether the number lies above the threshold, as far as the noise lets tell."""
-        if not self.left:
-            raise BudgetExhausted(
-                f"all {self.mechanism.limit} answers above the threshold were given",
-                "start a new AboveThreshold, at its price",
-            )
-        value = self.mechanism.grid.nearest(number(exact, "exact"))
-        above = value + noise.laplace(self.mechanism.scales[1], bits=self._bits) >= self._level
-        self.found += above
+        mechanism = self.__mechanism
+        value = mechanism.grid.nearest(number(exact, "exact"))
+        with self.__turns:
+            if not self.left:
+                raise BudgetExhausted(
+                    f"all {mechanism.limit} answers above the threshold were given",
+                    "start a new AboveThreshold, at its price",
+                )
+            above = value + noise.laplace(mechanism.scales[1], bits=self.__bits) >= self.__level
+            self.__found += above
         return above
 
-    def __reduce__(self) -> str:
+    def __repr__(self) -> str:
+        return f"Watch(mechanism={self.__mechanism!r}, found={self.__found})"
+
+    def __reduce__(self) -> NoReturn:
         raise TypeError("a stream under way holds secret noise and cannot be copied or pickled: start another")

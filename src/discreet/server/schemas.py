@@ -113,6 +113,9 @@ class Balance(BaseModel):
     total: Amount
     spent: Amount
     remaining: Amount
+    units: dict[str, Amount] = Field(
+        description="What was spent about each unit, where there are several: each is a guarantee about its own unit."
+    )
 
 
 class Answer(BaseModel):
@@ -126,6 +129,7 @@ class Answer(BaseModel):
     confidence: float
     loss: Loss = Field(description="What this request cost; zero if the answer was kept already.")
     price: Loss = Field(description="What the answer was bought for.")
+    unit: str | None = Field(description="Whom the losses are about: adding or removing one of these.")
     cached: bool
     receipt: str = Field(description="`<charge number>:<hash>`; empty if nothing private was read.")
     remaining: Amount
@@ -140,6 +144,7 @@ class Preview(BaseModel):
     question: str
     columns: list[str]
     loss: Loss
+    unit: str | None = Field(description="Whom the loss is about: adding or removing one of these.")
     error: dict[str, float | None] = Field(description="For each noisy column the half-width of its interval.")
     confidence: float
     groups: int | None
@@ -218,6 +223,7 @@ class Entry(BaseModel):
     delta: float | None
     data_version: int
     answered: bool
+    unit: str | None = Field(description="Whom the loss is about; null in entries of before it was recorded.")
     price: Loss
     call: dict[str, Any] = Field(description="How it was asked beside its text.")
 

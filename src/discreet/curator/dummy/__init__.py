@@ -42,7 +42,7 @@ class FreeLedger(Ledger):
 
     def _admit(self, charge: Charge) -> None:
         super()._admit(charge)
-        self._state = replace(self._state, spent=self._state.grant.nothing, shares={}, portions={})
+        self._state = replace(self._state, spent=self._state.grant.nothing, shares={}, portions={}, units={})
 
 
 class Stage(Memory):
@@ -91,6 +91,7 @@ class Dummy(Curator):
                 shares=policy.analysts,
                 protected=protected(policy),
                 name=policy.name,
+                unit=policy.unit,
             )
         except LedgerError as wrong:
             self._remove()
