@@ -18,7 +18,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture(scope="session")
 def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with serving(build(Path(tmp_path_factory.mktemp("rigged"))), program=RIGGED) as running:
+    policy = build(Path(tmp_path_factory.mktemp("rigged")))
+    with serving(policy, "--workers", "4", program=RIGGED) as running:  # two for each caller
         yield running
 
 

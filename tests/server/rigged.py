@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.cli import main
 from discreet.engines import session
-from discreet.server import front, run
+from discreet.server import front
 from tests.server.running import MARKS, PATIENCE
 
 HEAVY = "SELECT COUNT(*) FROM range(1000000000000) WHERE hash(range) = 42"
@@ -27,6 +27,5 @@ def rows(connection: Any, query: str, seconds: float | None) -> list[tuple[Any, 
 
 if __name__ == "__main__":
     session.rows = rows
-    for module in (front, run):
-        module.PATIENCE = PATIENCE  # type: ignore[attr-defined]
+    front.PATIENCE = PATIENCE  # type: ignore[misc]
     main()

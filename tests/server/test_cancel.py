@@ -39,7 +39,7 @@ def charges(client: httpx.Client) -> list[bool]:
 def test_what_runs_is_interrupted_and_stays_charged(rigged: Running) -> None:
     with rigged.client() as client:
         before = charges(client)
-        jobs = [begin(client, ENDLESS), begin(client, ENDLESS)]  # both workers
+        jobs = [begin(client, ENDLESS), begin(client, ENDLESS)]  # as many as one caller may have
         rigged.begun(2)
         assert [state(client, job) for job in jobs] == [("running", None)] * 2
         waiting = begin(client, "SELECT COUNT(*) FROM patients")
@@ -63,8 +63,8 @@ def test_what_waits_is_cancelled_for_nothing(rigged: Running) -> None:
         until(lambda: client.get("health").json()["running"] == 2)
         first, second = (begin(client, "SELECT COUNT(*) FROM patients") for _ in range(2))
         theirs = begin(other, "SELECT COUNT(*) FROM patients")
-        assert [state(client, job) for job in (first, second)] == [("queued", 1), ("queued", 3)]
-        assert state(other, theirs) == ("queued", 2)
+        assert [state(client, job) for job in (first, second)] == [("queued", 1), ("queued", 2)]
+        assert ended(other, theirs)[0] == 200  # others need not wait for what lasts
         for way in ("GET", "DELETE"):  # nobody else's business
             assert other.request(way, f"{HOME}jobs/{first}").json()["code"] == "unknown-job"
         assert client.delete(f"{HOME}jobs/{first}").status_code == 204
@@ -74,7 +74,6 @@ def test_what_waits_is_cancelled_for_nothing(rigged: Running) -> None:
         assert len(charges(client)) == before + 2
         rigged.release()
         assert [ended(client, job)[0] for job in (*held, second)] == [200] * 3
-        assert ended(other, theirs)[0] == 200
         assert len(charges(client)) == before + 3
 
 

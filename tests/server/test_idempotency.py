@@ -147,7 +147,7 @@ def test_the_other_one_is_answered_if_the_first_goes_away(rigged: Running) -> No
     """A client whose connection broke sends its request again; that the first is gone must not end the second."""
     with rigged.client() as client, ThreadPoolExecutor(4) as pool:
         before = charges(client) + 2
-        busy = [pool.submit(ask, client, None, sql=HELD) for _ in range(2)]  # both workers
+        busy = [pool.submit(ask, client, None, sql=HELD) for _ in range(2)]  # as many as one caller may have
         until(lambda: client.get("health").json()["running"] == 2 and charges(client) == before)
         with pytest.raises(httpx.ReadTimeout):
             client.post(

@@ -370,7 +370,7 @@ def test_a_question_that_lasts_is_waited_for_and_cancelled(rigged: Running) -> N
         page = Seen.of(client.get(HOME).text)
         fields = {"proof": page.values("proof")[0], "sql": f"{HELD[:-1]} page'", "epsilon": "0.01"}
         places = []
-        for number in range(3):  # two are answered at a time
+        for number in range(3):  # two of one caller are answered at a time
             found = client.post(f"{HOME}/ask", data={**fields, "key": f"lasting-{number}"})
             assert found.status_code == 303
             places.append(found.headers["location"])

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ SOON = 30.0
 class Held:
     """A queue of one worker that is busy until `go`; then it notes whom it serves, in order."""
 
-    def __init__(self, **settings: int) -> None:
+    def __init__(self, **settings: Any) -> None:
         self.go, self.served = threading.Event(), []  # type: ignore[var-annotated]
         self.queue = Queue(1, **settings)
         self.first = self.queue.submit("first", self.go.wait)
@@ -33,7 +34,7 @@ class Held:
 
 
 @contextmanager
-def held(**settings: int) -> Iterator[Held]:
+def held(**settings: Any) -> Iterator[Held]:
     made = Held(**settings)
     try:
         yield made

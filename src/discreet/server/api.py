@@ -28,7 +28,7 @@ from discreet.errors import QueryFailed, Refused
 from discreet.ledger import ALL, OWNER, Entry, Search, verify
 from discreet.printing import csv_text
 from discreet.server import schemas
-from discreet.server.access import Anybody, Asking, Callers, Visit, Watching, house, watcher
+from discreet.server.access import LONGEST, Anybody, Asking, Callers, Visit, Watching, house, watcher
 from discreet.server.asking import LONGEST_KEY, Asked
 from discreet.server.metrics import MEDIA
 from discreet.server.problems import cancelled, problem_of
@@ -147,9 +147,13 @@ def _ended(job: Job) -> Response:
 
 @router.get("/health", response_model=schemas.Health, tags=["looking"])
 async def health(request: Request) -> Response:
-    """That the server answers. No token is needed."""
-    queue = house(request).desk.queue
-    return told({"status": "ok", "waiting": queue.waiting, "running": queue.running})
+    """That the server answers. No token is needed; how busy it is is told to those who have one."""
+    found: dict[str, object] = {"status": "ok"}
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer" and house(request).datasets.callers(token[:LONGEST]):
+        queue = house(request).desk.queue
+        found |= {"waiting": queue.waiting, "running": queue.running}
+    return told(found)
 
 
 @router.get("/datasets", response_model=schemas.Datasets, tags=["looking"])

@@ -21,7 +21,7 @@ from discreet.ledger import LedgerError
 from discreet.server import schemas
 from discreet.server.access import House
 from discreet.server.api import metrics_router, router
-from discreet.server.asking import Desk
+from discreet.server.asking import FREE_SECONDS, Desk
 from discreet.server.datasets import Datasets
 from discreet.server.front import Front
 from discreet.server.hosts import Hosts
@@ -46,7 +46,7 @@ JSON: Final = re.compile(r"application/(?:[\w.-]+\+)?json\s*(?:;|$)", re.IGNOREC
 ROUTERS: Final = (router, metrics_router)
 LONGEST_REASON: Final = 300
 LOOK_EVERY: Final = 1.0
-"""Seconds between looks at the policy files."""
+"""Seconds between looks at the policy files, and at what runs too long."""
 
 
 def application(datasets: Datasets, *, workers: int, hosts: Sequence[str] = ("*",)) -> FastAPI:
@@ -56,9 +56,10 @@ def application(datasets: Datasets, *, workers: int, hosts: Sequence[str] = ("*"
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        looking = asyncio.create_task(_look_now_and_then(datasets))
+        tasks = [asyncio.create_task(each) for each in (_look_now_and_then(datasets), _stop_what_is_late(desk))]
         yield
-        looking.cancel()
+        for task in tasks:
+            task.cancel()
         desk.close()
         datasets.close()
 
@@ -93,6 +94,12 @@ async def _look_now_and_then(datasets: Datasets) -> None:
     while True:
         await asyncio.sleep(LOOK_EVERY)
         await asyncio.to_thread(datasets.reload)
+
+
+async def _stop_what_is_late(desk: Desk) -> None:
+    while True:
+        await asyncio.sleep(LOOK_EVERY)
+        desk.free.stop_late(FREE_SECONDS)
 
 
 async def _plain_http(request: Request, error: Exception) -> Response:

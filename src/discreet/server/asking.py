@@ -1,4 +1,8 @@
-"""From a request to an answer: what is free at once, the rest in turn, and nothing charged twice."""
+"""From a request to an answer: what is free and what is paid for, each in fair lines of its own, nothing charged twice.
+
+Free work (previews, answers over made-up rows, pages, what is kept) never takes a worker of those who pay, and ends
+after some seconds.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,6 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,16 +19,20 @@ from typing import Any, Final, TypeVar
 from discreet.curator.answers import Answer
 from discreet.curator.calls import Call, read
 from discreet.curator.door import Curator
+from discreet.engines.stopping import Stopped
 from discreet.errors import QueryFailed, Refused
 from discreet.ledger import Key
 from discreet.server.datasets import Caller, Dataset
+from discreet.server.limits import CALLER
 from discreet.server.queue import Job, Queue, State
 from discreet.server.schemas import Question
 
 LONGEST_KEY: Final = 200
 MOST_KEYS: Final = 10_000
 LIGHT: Final = 4
-"""Threads for what reads no private data."""
+"""Threads for what reads no private data; one caller has at most half of them."""
+FREE_SECONDS: Final = 10.0
+"""After which free work is stopped: nothing was paid for it that could be lost."""
 OUTSIDE: Final = {"sql", "analyst", "dummy", "fresh"}
 
 T = TypeVar("T")
@@ -39,6 +46,8 @@ class Asked:
     call: Call
     line: str
     """Whose line it waits in."""
+    is_dummy: bool = False
+    """It is about made-up rows, and free."""
 
     @classmethod
     def of(cls, dataset: Dataset, caller: Caller, question: Question, key: str | None = None) -> Asked:
@@ -55,7 +64,7 @@ class Asked:
             key=named,
         )
         curator = dataset.dummy if question.dummy else dataset.curator
-        return cls(curator, call, f"{dataset.name}/{caller.token}")
+        return cls(curator, call, f"{dataset.name}/{caller.token}", question.dummy)
 
 
 class Desk:
@@ -63,13 +72,21 @@ class Desk:
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
-        self._light = ThreadPoolExecutor(LIGHT, thread_name_prefix="discreet-light")
+        self.free = Queue(LIGHT, kept=0, name="light")
         self._lock = threading.Lock()
         self._keys: dict[str, tuple[str, Job]] = {}
 
     async def light(self, work: Callable[..., T], *given: Any) -> T:
-        """Something that reads no private data, apart from the event loop."""
-        return await asyncio.get_running_loop().run_in_executor(self._light, partial(work, *given))
+        """Something that reads no private data, apart from the event loop, in the line of whoever asks for it."""
+        job = self.free.submit(CALLER.get(), partial(work, *given))
+        try:
+            found: T = await asyncio.wrap_future(job.result)
+        except (Stopped, QueryFailed):
+            if not job.late:
+                raise
+            told = f"what is free takes at most {FREE_SECONDS:g} seconds"
+            raise Refused("free-limit", told, "ask a simpler question, or one that is charged") from None
+        return found
 
     async def ask(self, asked: Asked) -> Answer | Job:
         """The answer, if it is free; else the job that will have it."""
@@ -77,6 +94,8 @@ class Desk:
         running = None if key is None else self._running(key)
         if running is not None:
             return running
+        if asked.is_dummy:
+            return await self.light(asked.curator.answer, asked.call)
         try:
             known = await self.light(asked.curator.known, asked.call)
         except QueryFailed:  # charged and not answered: perhaps by the same request, which came a moment before
@@ -129,7 +148,7 @@ class Desk:
 
     def close(self) -> None:
         self.queue.close()
-        self._light.shutdown(wait=False, cancel_futures=True)
+        self.free.close()
 
 
 def _digest(value: object) -> str:

@@ -14,10 +14,12 @@ from collections.abc import MutableMapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.noise import SYSTEM
+from discreet.server.limits import CALLER
 from discreet.server.metrics import Metrics
 from discreet.server.problems import Problem, problem_of
 
@@ -36,6 +38,7 @@ HEADERS: Final = {
     "x-frame-options": "DENY",
 }
 """Set unless a page says otherwise."""
+HSTS: Final = {"strict-transport-security": "max-age=31536000"}
 NOWHERE: Final = "unmatched"
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
 """Others are counted as one: callers make them up."""
@@ -53,6 +56,7 @@ class Front:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        CALLER.set("")  # on a connection that is kept, what the last request left may still be there
         seen = Seen(scope, send)
         try:
             body = await _body(scope, receive)
@@ -102,12 +106,20 @@ class Seen:
             self.status = message["status"]
             given = {name.decode("latin-1").lower(): value for name, value in message["headers"]}
             self.code = given.get("discreet-code", b"").decode("latin-1")
-            more = {**HEADERS, "x-request-id": self.request}
+            more = {**HEADERS, **_only_encrypted(self._scope), "x-request-id": self.request}
             message["headers"] = [
                 *message["headers"],
                 *((name.encode(), text.encode()) for name, text in more.items() if name not in given),
             ]
         await self._send(message)
+
+
+def _only_encrypted(scope: Scope) -> dict[str, str]:
+    """Where TLS ends here, browsers are to use nothing else from now on; not for this machine's own name, which other
+    programs use too.
+    """
+    host = Headers(scope=scope).get("host", "").partition(":")[0].lower()
+    return HSTS if scope.get("scheme") == "https" and host != "localhost" else {}
 
 
 async def _body(scope: Scope, receive: Receive) -> bytes | Problem:

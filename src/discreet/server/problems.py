@@ -33,6 +33,7 @@ STATUSES: Final = {
     "too-large": 413,
     "body-invalid": 422,
     "rate-limited": 429,
+    "free-limit": 422,
     "busy": 503,
 }
 """The status of each code; refusals of a question are 422."""

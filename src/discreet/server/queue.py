@@ -1,11 +1,16 @@
-"""Questions wait in fair lines: each caller has one, and the lines take turns at a fixed number of workers."""
+"""Work waits in fair lines: each caller has one, and the lines take turns at a fixed number of workers.
+
+One caller holds at most half of the workers: what others send begins at once as long as no third one is there, however
+much the first has sent and however long it lasts. So nobody waits for the work of one other caller; they share the
+machine with it.
+"""
 
 from __future__ import annotations
 
 import math
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
@@ -38,15 +43,25 @@ class Job:
     """One question on its way."""
 
     caller: str
+    """Who may look at it: the token, perhaps behind a dataset and a slash."""
     work: Callable[[], Any]
     id: str = field(default_factory=lambda: SYSTEM.bytes(16).hex())
     state: State = State.QUEUED
     stop: Stop = field(default_factory=Stop)
     result: Future[Any] = field(default_factory=Future)
+    began: float = math.inf
     ended: float = math.inf
+    late: bool = False
+    """It was stopped because it took too long."""
+
+    @property
+    def line(self) -> str:
+        """Whose turn it takes: a token has one line, whatever datasets it opens."""
+        return self.caller.rpartition("/")[2]
 
     def run(self) -> None:
         value, failure = None, None
+        self.began = time.monotonic()
         try:
             with self.stop:
                 value = self.work()
@@ -66,16 +81,27 @@ class Job:
 class Queue:
     """Workers, and those who wait for them."""
 
-    def __init__(self, workers: int, *, most: int = MOST_WAITING, most_of_one: int = MOST_OF_ONE) -> None:
-        self._most, self._most_of_one = most, most_of_one
+    def __init__(
+        self,
+        workers: int,
+        *,
+        most: int = MOST_WAITING,
+        most_of_one: int = MOST_OF_ONE,
+        kept: int | None = None,
+        name: str = "worker",
+    ) -> None:
+        """`kept`: of how many that ended the end can still be fetched."""
+        self._most, self._most_of_one, self._kept = most, most_of_one, kept
+        self._at_once = max(1, workers // 2)
         self._changed = threading.Condition()
         self._lines: OrderedDict[str, deque[Job]] = OrderedDict()
         self._jobs: dict[str, Job] = {}
         self._ended: dict[str, Job] = {}
-        self._running = 0
+        self._running: dict[str, Job] = {}
+        self._held: Counter[str] = Counter()
         self._closed = False
         self._workers = [
-            threading.Thread(target=self._serve, name=f"discreet-worker-{number}", daemon=True)
+            threading.Thread(target=self._serve, name=f"discreet-{name}-{number}", daemon=True)
             for number in range(workers)
         ]
         for worker in self._workers:
@@ -86,10 +112,10 @@ class Queue:
         job = Job(caller, work)
         with self._changed:
             self._forget()
-            line = self._lines.get(caller, ())
+            line = self._lines.get(job.line, ())
             if self._closed or len(line) >= self._most_of_one or self.waiting >= self._most:
                 raise Refused("busy", "too many questions are waiting", "ask again in a moment")
-            self._lines.setdefault(caller, deque()).append(job)
+            self._lines.setdefault(job.line, deque()).append(job)
             self._jobs[job.id] = job
             self._changed.notify()
         return job
@@ -102,14 +128,17 @@ class Queue:
         return job if job is not None and job.caller == caller else None
 
     def position(self, job: Job) -> int | None:
-        """Whose turn it is before this one: 1 is next; None if it waits no longer."""
+        """Whose turn it is before this one: 1 is next; None if it waits no longer.
+
+        Lines of those who hold all that they may come after the others.
+        """
         with self._changed:
-            own = self._lines.get(job.caller, deque())
+            own = self._lines.get(job.line, deque())
             if job not in own:
                 return None
             place, before, seen = own.index(job), 0, False
-            for caller, line in self._lines.items():
-                if caller == job.caller:
+            for name, line in sorted(self._lines.items(), key=lambda item: self._is_full(item[0])):
+                if name == job.line:
                     seen = True
                     before += place
                 else:
@@ -119,12 +148,12 @@ class Queue:
     def cancel(self, job: Job) -> None:
         """Take it out of its line, or interrupt it: what it was charged stays spent."""
         with self._changed:
-            line = self._lines.get(job.caller, deque())
+            line = self._lines.get(job.line, deque())
             waited = job in line
             if waited:
                 line.remove(job)
                 if not line:
-                    del self._lines[job.caller]
+                    del self._lines[job.line]
         job.stop.now()
         if waited:
             job.end(failure=CancelledError())
@@ -137,7 +166,16 @@ class Queue:
 
     @property
     def running(self) -> int:
-        return self._running
+        return len(self._running)
+
+    def stop_late(self, seconds: float) -> None:
+        """Stop what runs for longer than this."""
+        long_ago = time.monotonic() - seconds
+        with self._changed:
+            late = [job for job in self._running.values() if job.began < long_ago and not job.late]
+        for job in late:
+            job.late = True
+            job.stop.now()
 
     def close(self) -> None:
         """Cancel everything and let the workers go."""
@@ -154,24 +192,37 @@ class Queue:
     def _serve(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._lines or self._closed)
-                if not self._lines:
+                self._changed.wait_for(lambda: self._ready() is not None or self._closed)
+                if self._ready() is None:
                     return
                 job = self._next()
-                self._running += 1
+                self._running[job.id] = job
+                self._held[job.line] += 1
             try:
                 job.run()
             finally:
                 with self._changed:
-                    self._running -= 1
+                    del self._running[job.id]
+                    self._held -= Counter((job.line,))  # a line that holds nothing is forgotten
                     self._remember(job)
+                    self._changed.notify_all()
+
+    def _is_full(self, line: str) -> bool:
+        """Whether a line holds as many workers as it may."""
+        return self._held[line] >= self._at_once
+
+    def _ready(self) -> str | None:
+        """The first line that may have a worker."""
+        return next((name for name in self._lines if not self._is_full(name)), None)
 
     def _next(self) -> Job:
-        """The first of the first line, which then goes to the end."""
-        caller, line = self._lines.popitem(last=False)
+        """The first of that line, which then goes to the end."""
+        name = self._ready()
+        assert name is not None
+        line = self._lines.pop(name)
         job = line.popleft()
         if line:
-            self._lines[caller] = line
+            self._lines[name] = line
         job.state = State.RUNNING
         return job
 
@@ -179,12 +230,14 @@ class Queue:
         """Apart from those that wait or run, so that what ended is in the order of its end."""
         with self._changed:
             self._ended[job.id] = self._jobs.pop(job.id)
+            self._forget()
 
     def _forget(self) -> None:
         """Drop the oldest that ended, once it is long ago or there are many."""
         long_ago = time.monotonic() - REMEMBERED
         while self._ended:
             oldest = next(iter(self._ended.values()))
-            if oldest.ended >= long_ago and len(self._ended) <= MOST_KEPT:
+            most = MOST_KEPT if self._kept is None else self._kept
+            if oldest.ended >= long_ago and len(self._ended) <= most:
                 return
             del self._ended[oldest.id]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import logging
+import math
 import socket
 import ssl
 import sys
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,14 +18,17 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from discreet.errors import Refused
 from discreet.server.app import LOOPBACK, application
+from discreet.server.connections import Door, Prompt, burst, most_connections, most_files
 from discreet.server.datasets import Datasets
-from discreet.server.front import PATIENCE
 
-MOST_CONNECTIONS: Final = 2000
+EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+AGAIN: Final = 60.0
+"""Seconds before the same is written again: asyncio tries again and again."""
+log: Final = logging.getLogger("discreet.server")
+_TOLD: Final[weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, float]] = weakref.WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,38 +76,6 @@ def demand_tokens(datasets: Datasets) -> None:
             )
 
 
-class Prompt(H11Protocol):
-    """Connections on which no request arrives are closed: uvicorn itself would wait for ever."""
-
-    _watch: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._watch = self.loop.call_later(PATIENCE, self.transport.close)
-
-    def data_received(self, data: bytes) -> None:
-        if self._watch is None and self._is_idle:
-            self._watch = self.loop.call_later(PATIENCE, self.transport.close)
-        super().data_received(data)
-        if not self._is_idle:
-            self._forget()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._forget()
-        super().connection_lost(exc)
-
-    @property
-    def _is_idle(self) -> bool:
-        """Whether no request is being answered."""
-        cycle = getattr(self, "cycle", None)
-        return cycle is None or cycle.response_complete
-
-    def _forget(self) -> None:
-        if self._watch is not None:
-            self._watch.cancel()
-            self._watch = None
-
-
 class Server(uvicorn.Server):
     """Says where it listens once it does."""
 
@@ -110,26 +84,39 @@ class Server(uvicorn.Server):
         self._tell = tell
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(_told)
         await super().startup(sockets)
         if self.started:
             self._tell()
+
+
+def _told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What goes wrong between requests, in a line: whoever opens and cuts connections must not fill the log."""
+    wrong = context.get("exception")
+    if isinstance(wrong, OSError) and wrong.errno in EXHAUSTED:
+        if loop.time() - _TOLD.get(loop, -math.inf) >= AGAIN:
+            _TOLD[loop] = loop.time()
+            log.error("no more connections can be taken in now: %s", wrong.strerror)
+    elif not isinstance(wrong, ConnectionError | TimeoutError | ssl.SSLError):
+        log.error("unforeseen: %s", context.get("message"), exc_info=wrong)
 
 
 def serve(datasets: Datasets, where: Listening, tell: Any) -> None:
     """Serve until it is told to stop. `tell` is called with the address once it listens."""
     _demand_certificate(where)
     _log_to(where.log)
-    listening = _socket(where)
+    listening = Prompt.door = _socket(where)
     port = listening.getsockname()[1]
     config = uvicorn.Config(
         application(datasets, workers=where.workers, hosts=where.hosts),
         http=Prompt,
+        loop="asyncio",
+        backlog=burst(most_files()),
         ws="none",
         access_log=False,
         log_config=None,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=10,
         h11_max_incomplete_event_size=2**16,
@@ -154,7 +141,7 @@ def _demand_certificate(where: Listening) -> None:
         ) from None
 
 
-def _socket(where: Listening) -> socket.socket:
+def _socket(where: Listening) -> Door:
     try:
         family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
         made = socket.create_server((where.host, where.port), family=family, backlog=2048)
@@ -164,8 +151,7 @@ def _socket(where: Listening) -> socket.socket:
             "cannot-listen", f"{where.host}:{where.port}: {told}", "choose another --host or --port"
         ) from None
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a body waits 40 ms for its header's receipt
-    made.set_inheritable(True)
-    return made
+    return Door(fileno=made.detach()).keep(most_connections(most_files()))
 
 
 def _log_to(path: Path | None) -> None:

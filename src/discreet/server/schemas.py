@@ -245,8 +245,8 @@ class Verified(BaseModel):
 
 
 class Health(BaseModel):
-    """That the server answers, and how many questions wait."""
+    """That the server answers; to those who send a token, also how many questions wait and are being answered."""
 
     status: Literal["ok"]
-    waiting: int
-    running: int
+    waiting: int | None = None
+    running: int | None = None

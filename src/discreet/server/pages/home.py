@@ -99,6 +99,7 @@ async def sign_in(request: Request) -> Response:
     back, token = _inside(form.get("back", "/")), form.get("token", "").strip()
     _demand_same_origin(request)
     if not house(request).datasets.callers(token[:LONGEST]):
+        house(request).rates.guessed(request.client.host if request.client else None)
         refusal = Refused("unauthorized", "the token is unknown, expired or revoked", "ask the owner for another")
         return _sign_in(back, problem_of(refusal).document(), 401)
     response = RedirectResponse(back, 303)

@@ -195,11 +195,15 @@ async def try_(stay: Asking) -> Response:
     """The answer over made-up rows: free."""
     written = Written.of(await stay.guest.form())
     try:
-        asked = Asked.of(stay.visit.dataset, stay.visit.caller, written.question(dummy=True))
-        answer = await stay.guest.house.desk.light(asked.curator.answer, asked.call)
+        answer = await stay.guest.house.desk.light(_tried, stay, written)
     except ANSWERABLE as refused:
         return await _refused(stay, written, refused)
     return await _shown(stay, written, tried=answer)
+
+
+def _tried(stay: Stay, written: Written) -> Answer:
+    asked = Asked.of(stay.visit.dataset, stay.visit.caller, written.question(dummy=True))
+    return asked.curator.answer(asked.call)
 
 
 @router.post("/ask")

@@ -82,6 +82,8 @@ def _as_page(handler: Handler) -> Handler:
         except (SignIn, Refused):
             shown = page("problem.html", {**NOBODY, "problem": problem}, told.status_code)
         shown.headers["discreet-code"] = problem["code"]
+        if "retry-after" in told.headers:
+            shown.headers["retry-after"] = told.headers["retry-after"]
         return shown
 
     return handle
