@@ -22,7 +22,7 @@ from discreet import quoting
 from discreet.errors import Refused
 from discreet.quoting import Value
 
-LARGEST: Final = 300_000
+LARGEST: Final = 400_000
 """Weight of a query: parts that stand in it twice or thrice, in parts that do so too, let it grow exponentially."""
 _LIGHT: Final = 16
 """So many characters of a literal weigh as much as one of anything else."""
@@ -143,6 +143,18 @@ def keyword(words: str) -> Sql:
     if not _WORDS.fullmatch(words):
         raise ValueError("a keyword is made of letters")
     return _made(words, words, len(words))
+
+
+def matched(part: Sql, values: Sequence[Value]) -> Sql:
+    """Which of these values a part is, counted from 0; NULL if it is none. Policies list them, so they weigh little."""
+    weight = part.weight * len(values) // 4
+    if weight > LARGEST:
+        raise too_large()
+    text, skeleton = (
+        " ".join(f"WHEN {own} = {written(value)} THEN {place}" for place, value in enumerate(values))
+        for own, written in ((part.text, quoting.literal), (part.skeleton, _neutral))
+    )
+    return sql("CASE {} END", _made(text, skeleton, weight))
 
 
 # composition

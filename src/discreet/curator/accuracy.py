@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Final
 
 from discreet.accounting.distributions import Noise
@@ -38,7 +39,7 @@ Paid = Mapping[Measure, Noise | Choices | None]
 SAY_IT: Final = "for others say HAVING COUNT(x) >= … about the averaged x"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Wanted:
     """For each column the error that the caller wants at most: a half-width, or how many rows a quantile is off.
 
@@ -89,13 +90,18 @@ class Wanted:
         shown = {line: share for line, share in zip(lines, usual, strict=True) if line.release == self._number}
         own = {line.measure: share for line, share in shown.items() if line.measure is not None}
         found = {label: self._alone(label, start, own) for label in self.columns}
-        amounts = []
-        for line, share in zip(lines, usual, strict=True):
-            users = [price for label, price in found.items() if line in shown and line.measure in self._measures(label)]
-            amounts.append(share * (max(users) if users else min(found.values())))
+        needed: dict[Measure, Fraction] = {}
+        for label, price in found.items():
+            for measure in self._measures(label):
+                needed[measure] = max(price, needed.get(measure, price))
+        least = min(found.values())
+        amounts = [
+            share * (needed.get(line.measure, least) if line in shown and line.measure is not None else least)
+            for line, share in zip(lines, usual, strict=True)
+        ]
         total = sum(amounts, Fraction(0))
-        price, shares = at(start, rounded_up(total)), [amount / total for amount in amounts]
-        return buy(policy, price, self.plan.releases, shares)
+        whole, shares = at(start, rounded_up(total)), [amount / total for amount in amounts]
+        return buy(policy, whole, self.plan.releases, shares)
 
     def met(self, noises: Sequence[Sequence[Noise | None]]) -> bool:
         """Whether what was drawn with these noises is as exact as wanted; no, where they do not tell."""
@@ -132,7 +138,7 @@ class Wanted:
             for label in self.columns
             if any(
                 isinstance(a.formula, Mean) and group_size(self.plan, a, noises, self.confidence) is None
-                for a in aggregates_in(shown_release(self.plan), _noisy(self.plan)[label]).values()
+                for a in aggregates_in(shown_release(self.plan), self._noisy[label]).values()
             )
         )
 
@@ -160,10 +166,14 @@ class Wanted:
         except (Refused, ValueError):
             return "nothing that can be drawn is left of the budget"
         written = {label: f"{float(rounded_up(Fraction(half), 3)):g}" for label, half in found.items()}
-        if len(_noisy(self.plan)) == 1:
+        if len(self._noisy) == 1:
             return f"want error={next(iter(written.values()))} or more"
         each = ", ".join(f'"{label}": {half}' for label, half in written.items())
         return f"want error={{{each}}} or more"
+
+    @cached_property
+    def _noisy(self) -> dict[str, Expr]:
+        return _noisy(self.plan)
 
     @property
     def _number(self) -> int:
@@ -171,11 +181,11 @@ class Wanted:
         return self.plan.below.number
 
     def _measures(self, label: str) -> set[Measure]:
-        used = aggregates_in(shown_release(self.plan), _noisy(self.plan)[label])
+        used = aggregates_in(shown_release(self.plan), self._noisy[label])
         return {measure for aggregate in used.values() for measure in aggregate.measures}
 
     def _error(self, label: str, paid: Paid) -> float | None:
-        expr = _noisy(self.plan)[label]
+        expr = self._noisy[label]
         aggregate = aggregate_of(self.plan, expr)
         if aggregate is None or not isinstance(aggregate.formula, InCell):
             noises = {m: None if isinstance(part, Choices) else part for m, part in paid.items()}

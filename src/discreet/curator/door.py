@@ -103,6 +103,7 @@ class Curator(Asks):
         analyst = call.analyst
         if asked.plan.explain:
             return explained(self._preview(asked, analyst), self._nothing)
+        _confirm(asked.plan)
         if not isinstance(call.fresh, bool):
             raise Refused("price-invalid", "fresh is True or False", "leave it out to get a kept answer for nothing")
         if not asked.plan.releases:
@@ -135,6 +136,7 @@ class Curator(Asks):
 
     def _again(self, asked: Question, number: int, analyst: str | None) -> Answer:
         """What was drawn for an earlier charge of the same question, shown again for nothing."""
+        _confirm(asked.plan)
         entry, kept = self._ledger.entry(number), self._ledger.kept(number)
         if entry is not None and kept is not None and entry.plan == asked.plan.fingerprint:
             drawn = Drawn.decode(kept.answer)
@@ -309,8 +311,6 @@ class Curator(Asks):
                 params=call.params,
                 part=call.part,
             )
-            for query in found.queries():
-                confirmed(query)
             if key is not None:
                 if len(self._plans) > 1000:
                     self._plans.clear()
@@ -424,6 +424,12 @@ class Curator(Asks):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a curator cannot be copied or pickled: open the policy again")
+
+
+def _confirm(plan: Plan) -> None:
+    """Ask the engine's parser, before anything is charged or run, whether it reads what was planned."""
+    for query in plan.queries:
+        confirmed(query)
 
 
 def _portion(part: Part, engine: Engine) -> Portion:

@@ -9,14 +9,14 @@ from typing import Final
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.distributions import DiscreteLaplace, Noise
-from discreet.composed import Sql, name
+from discreet.composed import Sql
 from discreet.curator.answers import Answer, Preview
 from discreet.curator.intervals import Intervals, Noises, aggregates_in, missing
 from discreet.curator.results import aggregate_of, is_list, noisy_items
 from discreet.policy import Kind
 from discreet.sql.aggregates import Aggregate
 from discreet.sql.expression import Expr
-from discreet.sql.formulas import Both, Mean, Recentred, Total, width
+from discreet.sql.formulas import Both, Listing, Mean, Recentred, Total, width
 from discreet.sql.measures import Measure, Product, Sum
 from discreet.sql.plan import Plan
 from discreet.sql.relation import Released
@@ -36,8 +36,10 @@ def errors(plan: Plan, noises: Drawn, confidence: Fraction) -> dict[str, float]:
     """The half-width of each noisy column at most: of a list, of each of its counts; of an average, in groups of the
     least size that is shown."""
     found = {}
-    for label, expr in noisy_items(plan):
-        half = half_width(plan, _named(plan, noises), confidence, expr)
+    items = noisy_items(plan)
+    named = _named(plan, noises) if items else {}
+    for label, expr in items:
+        half = half_width(plan, named, confidence, expr)
         if half is not None:
             found[label] = half
     return found
@@ -46,10 +48,11 @@ def errors(plan: Plan, noises: Drawn, confidence: Fraction) -> dict[str, float]:
 def averages(plan: Plan, noises: Drawn, confidence: Fraction) -> dict[str, dict[int, float]]:
     """How the error of an average falls with the size of a group."""
     found: dict[str, dict[int, float]] = {}
-    for label, expr in noisy_items(plan):
+    items = noisy_items(plan)
+    named = _named(plan, noises) if items else {}
+    for label, expr in items:
         aggregate = aggregate_of(plan, expr)
         if aggregate is not None and isinstance(aggregate.formula, Mean):
-            named = _named(plan, noises)
             sizes = {size: half_width(plan, named, confidence, expr, size) for size in SIZES}
             found[label] = {size: half for size, half in sizes.items() if half is not None}
     return found
@@ -84,7 +87,10 @@ def half_width(plan: Plan, noises: Noises, confidence: Fraction, expr: Expr, siz
         return None
     release = shown_release(plan)
     used = aggregates_in(release, expr)
-    values = {measure: [0] * measure.length for measure in release.measures}
+    listed = used.get(expr.sql)
+    if listed is not None and isinstance(listed.formula, Listing):
+        return float(width(_noise(noises[listed.measures[0]]), confidence))
+    values = {measure: [0] * measure.length for aggregate in used.values() for measure in aggregate.measures}
     miss = missing(used.values(), confidence)
     for aggregate in used.values():
         if isinstance(aggregate.formula, Mean):
@@ -94,8 +100,7 @@ def half_width(plan: Plan, noises: Noises, confidence: Fraction, expr: Expr, siz
             # the widest interval is the one whose end just reaches the bound
             values[count] = [rows] * count.length
             values[total] = [max(math.floor(aggregate.formula.radius * rows - strays), 0)]
-    known = Intervals(release, noises, values, confidence).known(expr, 0)
-    ends = known[0] if isinstance(known, list) else known
+    ends = Intervals(release, noises, values, confidence).interval(expr, 0)
     return None if ends is None else (ends[1] - ends[0]) / 2
 
 
@@ -112,9 +117,10 @@ def group_size(plan: Plan, average: Aggregate, noises: Noises, confidence: Fract
     total, count = average.measures
     nullable = isinstance(total, Sum) and total.steps.expr.domain.nullable
     found = []
-    for place, aggregate in enumerate(shown_release(plan).aggregates):
-        least = [_least(part, name(f"a{place}")) for part in _conjuncts(plan.after.having)]
-        rows = max((rows for rows in least if rows is not None), default=0)
+    for column, rows in _least(plan.after.having).items():
+        aggregate = shown_release(plan).leaves.get(column)
+        if aggregate is None:
+            continue
         if isinstance(aggregate.formula, Total) and aggregate.measures == (count,):
             found.append(rows)
         elif isinstance(aggregate.formula, Both) and aggregate.measures == (count,) and not nullable:
@@ -133,17 +139,20 @@ def _conjuncts(expr: Expr | None) -> list[Expr]:
 _TURNED: Final = {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}
 
 
-def _least(expr: Expr, column: Sql) -> int | None:
-    """n where the condition says that a count is at least n."""
-    if expr.function is None or expr.function.name not in _TURNED:
-        return None
-    sign, (left, right) = expr.function.name, expr.arguments
-    if left.constant:
-        sign, left, right = _TURNED[sign], right, left
-    value = right.value if right.constant else None
-    if left.sql != column or sign not in (">=", ">") or not isinstance(value, (int, Fraction)):
-        return None
-    return math.ceil(value) if sign == ">=" else math.floor(value) + 1
+def _least(having: Expr | None) -> dict[Sql, int]:
+    """Columns with the n that a condition says they are at least."""
+    found: dict[Sql, int] = {}
+    for expr in _conjuncts(having):
+        if expr.function is None or expr.function.name not in _TURNED:
+            continue
+        sign, (left, right) = expr.function.name, expr.arguments
+        if left.constant:
+            sign, left, right = _TURNED[sign], right, left
+        value = right.value if right.constant else None
+        if sign in (">=", ">") and isinstance(value, (int, Fraction)):
+            rows = math.ceil(value) if sign == ">=" else math.floor(value) + 1
+            found[left.sql] = max(found.get(left.sql, 0), rows)
+    return found
 
 
 def _linear(expr: Expr) -> bool:
@@ -158,8 +167,10 @@ def _linear(expr: Expr) -> bool:
 def words(plan: Plan, noises: Drawn) -> dict[str, str]:
     """The noise of each noisy column, in words."""
     found = {}
-    for label, expr in noisy_items(plan):
-        named, aggregate = _named(plan, noises), aggregate_of(plan, expr)
+    items = noisy_items(plan)
+    named = _named(plan, noises) if items else {}
+    for label, expr in items:
+        aggregate = aggregate_of(plan, expr)
         if aggregate is None:
             found[label] = "computed from noisy values"
         else:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from discreet.accounting.distributions import Noise
-from discreet.composed import Sql, name
+from discreet.composed import Sql
 from discreet.curator.released import numbers
 from discreet.policy import Kind
 from discreet.sql.aggregates import Aggregate
@@ -76,10 +76,9 @@ class Intervals:
 
 
 def aggregates_in(release: Release, expr: Expr) -> dict[Sql, Aggregate]:
-    """The aggregates that an expression is made of, by the text of their columns."""
-    columns = expr.columns()
-    named = ((name(f"a{place}"), aggregate) for place, aggregate in enumerate(release.aggregates))
-    return {sql: aggregate for sql, aggregate in named if sql in columns}
+    """The aggregates that an expression is made of, by their columns."""
+    used = sorted(expr.columns() & release.leaves.keys(), key=lambda column: (len(column.text), column.text))
+    return {column: release.leaves[column] for column in used}
 
 
 def missing(used: Iterable[Aggregate], confidence: Fraction) -> Fraction:

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import cache
 
 from discreet.composed import Sql, joined, keyword, literal, name, sql
 from discreet.curator.draw import Engine
-from discreet.engines.printed import printed
+from discreet.engines.printed import confirmed, printed
 from discreet.policy import Key
 from discreet.sql.keys import MOST_GROUPS
 
 
-@dataclass(frozen=True, slots=True)
 class PublicTables:
-    """Public tables as the engine holds them; it is started when something is looked up."""
+    """Public tables as the engine holds them; it is started when something is looked up, and asked everything once."""
 
-    engine: Callable[[], Engine]
+    def __init__(self, engine: Callable[[], Engine]) -> None:
+        self.engine = engine
+        self.schema = cache(self._schema)
+        self.keys = cache(self._keys)
+        self._most = cache(self._repeats)
 
-    def schema(self, table: str) -> dict[str, str]:
+    def _schema(self, table: str) -> dict[str, str]:
         return self.engine().schema(table)
 
-    def keys(self, table: str, column: str, kind: str) -> tuple[Key | None, ...]:
+    def _keys(self, table: str, column: str, kind: str) -> tuple[Key | None, ...]:
         values = sql("TRY_CAST({} AS {})", name(column), keyword(kind))
         most = literal(MOST_GROUPS + 1)
         query = sql("SELECT DISTINCT {} FROM {} ORDER BY 1 LIMIT {}", values, name(table), most)
         return tuple(row[0] for row in self.engine().rows(printed(query)))
 
     def repeats(self, rows: Sql, columns: Sequence[Sql]) -> int:
+        return self._most(rows, tuple(columns))
+
+    def _repeats(self, rows: Sql, columns: tuple[Sql, ...]) -> int:
         there = joined(" AND ", (sql("{} IS NOT NULL", column) for column in columns))
         counted = sql("SELECT COUNT(*) AS n FROM {} WHERE {} GROUP BY {}", rows, there, joined(", ", columns))
         query = sql("SELECT COALESCE(MAX(n), 0) FROM ({})", counted)
+        confirmed(query)
         return int(self.engine().rows(printed(query))[0][0])

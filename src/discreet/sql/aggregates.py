@@ -39,6 +39,7 @@ from discreet.sql.measures import (
     Units,
 )
 from discreet.sql.vectors import Histogram, Layout, Tree
+from discreet.sql.work import spend
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +309,7 @@ def _bins(bind: Binder, node: Any, asked: Asked) -> Aggregate:
     low, high = asked.per_row or _bounds_of(value, "HISTOGRAM", written(inner))
     cut = apply("WIDTH_BUCKET", [value, Expr.literal(low), Expr.literal(high), Expr.literal(bins)])
     held = apply("CLAMP", [cut, Expr.literal(1), Expr.literal(bins)])
+    spend(5 * bins)
     measure = Histogram(asked.of(held), tuple(range(1, bins + 1)), f"histogram of {written(inner)}")
     edges = tuple(float(low + (high - low) * place / bins) for place in range(bins))
     return Aggregate(("HISTOGRAM", measure, bins), (measure,), Listing(edges, None), Domain(None))
@@ -327,6 +329,7 @@ def _histogram(bind: Binder, inner: Any, asked: Asked) -> Histogram:
         raise Refused(
             "undeclared-bounds", f"the values of {written(inner)} cannot be listed", "declare its values in the policy"
         )
+    spend(count)
     return Histogram(asked.of(value), tuple(value.domain.keys()), f"histogram of {written(inner)}")
 
 

@@ -21,6 +21,7 @@ from discreet.sql.dates import DIFFERENCES, PARTS, TRUNCATIONS
 from discreet.sql.domain import DATED, NUMERIC
 from discreet.sql.expression import Expr
 from discreet.sql.functions import FUNCTIONS
+from discreet.sql.work import NODE, remembered, spend
 
 Resolve = Callable[[exp.Column], Expr]
 Special = Callable[[exp.Expression, "Binder"], Expr | None]
@@ -101,15 +102,32 @@ _NAMES: Final = {"n": "a number", "t": "text", "b": "true or false", "d": "a dat
 
 
 class Binder:
-    """Binds syntax in one scope. `special` may take a node before anybody else does."""
+    """Binds syntax in one scope. `special` may take a node before anybody else does.
+
+    Each node is bound once, however often it is asked for: what stands around it may be looked at in many ways.
+    """
 
     def __init__(self, resolve: Resolve, special: Special = lambda *_: None) -> None:
         self._resolve = resolve
         self._special = special
+        self._known: dict[int, tuple[exp.Expression, Expr | Refused]] = {}
+        """By identity; nodes are held, so that none gets the place of another."""
 
     def __call__(self, node: exp.Expression | None) -> Expr:
         if node is None:
             raise Refused("syntax", "an argument is missing", "write it between the parentheses")
+        if id(node) not in self._known:
+            spend(NODE)
+            try:
+                self._known[id(node)] = node, self._bound(node)
+            except Refused as refused:
+                self._known[id(node)] = node, refused
+        found = self._known[id(node)][1]
+        if isinstance(found, Refused):
+            raise found
+        return found
+
+    def _bound(self, node: exp.Expression) -> Expr:
         found = self._special(node, self)
         if found is not None:
             return found
@@ -401,6 +419,7 @@ _READERS: Final[dict[type[exp.Expression], Callable[[Binder, Any], Expr]]] = {
 }
 
 
+@remembered
 def written(node: Any) -> str:
     """The text of a node, for people. Plain columns are common, and sqlglot takes its time."""
     if node is None:

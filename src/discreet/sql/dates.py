@@ -9,6 +9,7 @@ from typing import Final
 
 from discreet.policy.model import Key, Kind
 from discreet.sql.domain import Domain, number
+from discreet.sql.work import spend
 
 MOST_KEYS: Final = 100_000
 """Truncations that are listed at most."""
@@ -105,6 +106,7 @@ def _truncated(part: str) -> Rule:
                 moment = following(moment)
             except (OverflowError, ValueError):
                 break
+        spend(len(keys))
         if len(keys) > MOST_KEYS or not keys:
             return Domain(value.kind)
         first, final = keys[0], keys[-1]

@@ -71,21 +71,33 @@ class Expr:
         return low if isinstance(low, Fraction) else None
 
     def under(self, facts: Mapping[Sql, Domain]) -> Domain:
-        """Its domain where more is known about some columns; they are named by their text."""
-        if self.sql in facts:
-            return facts[self.sql]
-        if self.function is None:
-            return self.domain
-        return self.function.domain([argument.under(facts) for argument in self.arguments])
+        """Its domain where more is known about some columns."""
+        return self._domain(lambda leaf: facts.get(leaf.sql, leaf.domain), facts, {})
 
     def loosened(self) -> Domain:
         """Its domain where bounds are what floats make of them."""
-        if self.function is None:
-            return self.domain if self.constant else loosened(self.domain)
-        return self.function.domain([argument.loosened() for argument in self.arguments])
+        return self._domain(lambda leaf: leaf.domain if leaf.constant else loosened(leaf.domain), {}, {})
+
+    def _domain(self, known: Callable[[Expr], Domain], facts: Mapping[Sql, Domain], seen: dict[int, Domain]) -> Domain:
+        """From the domains of its leaves, each part once: one that stands in many places is one object."""
+        if self.function is None or self.sql in facts:
+            return known(self)
+        if id(self) not in seen:
+            arguments = [argument._domain(known, facts, seen) for argument in self.arguments]
+            seen[id(self)] = self.function.domain(arguments)
+        return seen[id(self)]
 
     def columns(self) -> set[Sql]:
-        """The texts of the columns in it."""
-        if self.function is None:
-            return set() if self.constant else {self.sql}
-        return set().union(*(argument.columns() for argument in self.arguments))
+        """The columns in it."""
+        found: set[Sql] = set()
+        seen: set[int] = set()
+        waiting = [self]
+        while waiting:
+            part = waiting.pop()
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            waiting += part.arguments
+            if part.function is None and not part.constant:
+                found.add(part.sql)
+        return found

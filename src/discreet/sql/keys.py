@@ -15,6 +15,7 @@ from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.nodes import Field
 from discreet.sql.relation import Public
+from discreet.sql.work import spend
 
 MOST_GROUPS: Final = 100_000
 
@@ -120,6 +121,7 @@ def group_key(expr: Expr, field: Field | None, shown: str, public: Public) -> Gr
     key = PublicKey(expr, field)
     if key.count > MOST_GROUPS:
         raise too_many(key.count)
+    spend(key.count)
     if not count:
         raise Refused("undeclared-bounds", f"{shown} has no possible value", "widen its bounds")
     return key

@@ -98,16 +98,13 @@ def per_unit(items: list[Any], having: Any, keys: list[Any], child: Node, scope:
     """A subquery that groups by the owner, and maybe by more."""
     bound_keys = [(written(node), scope.bind(node)) for node in keys]
     places = {expr.sql: place for place, (_, expr) in enumerate(bound_keys)}
-    totals: list[Expr] = []
+    totals: dict[Sql, tuple[int, Expr]] = {}
 
     def special(node: exp.Expression, bind: Binder) -> Expr | None:
         if type(node) in TOTALS:
             total = TOTALS[type(node)](scope.bind, node, child)
-            known = [found.sql for found in totals]
-            if total.sql not in known:
-                totals.append(total)
-                known.append(total.sql)
-            return Expr(name(f"c{len(bound_keys) + known.index(total.sql)}"), total.domain)
+            column, _ = totals.setdefault(total.sql, (len(bound_keys) + len(totals), total))
+            return Expr(name(f"c{column}"), total.domain)
         if isinstance(node, (exp.AggFunc, exp.Window)):
             raise not_allowed(node)
         if isinstance(node, exp.Literal):
@@ -129,7 +126,7 @@ def per_unit(items: list[Any], having: Any, keys: list[Any], child: Node, scope:
     bind = Binder(resolve, special)
     shown = [(label, bind(node)) for node, label in zip(items, labels(items), strict=True) if not scope.is_owner(node)]
     condition = None if having is None else truth(bind(having), "HAVING")
-    found: Node = PerUnit(child, tuple(bound_keys), tuple(("", total) for total in totals))
+    found: Node = PerUnit(child, tuple(bound_keys), tuple(("", total) for _, total in totals.values()))
     if condition is not None:
         found = Filter(found, condition)
     return Project(found, tuple(shown))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any, Final
@@ -36,6 +36,7 @@ from discreet.sql.release import Release
 from discreet.sql.scope import Scope
 from discreet.sql.select import Clauses, grouped_by, public_select, release_select, row_items
 from discreet.sql.sources import Known, Source, Tables, bounded, fitting
+from discreet.sql.work import few_measures, few_numbers, planning
 
 VERSION: Final = 1
 """Of what a plan's fingerprint covers: counts up when the same text starts to mean something else."""
@@ -79,15 +80,17 @@ class Plan:
         written = json.dumps([VERSION, self.digest, drawn], sort_keys=True)
         return hashlib.sha256(written.encode()).hexdigest()
 
-    def queries(self) -> Iterator[Sql]:
+    @cached_property
+    def queries(self) -> tuple[Sql, ...]:
         """Everything that an engine will be asked, but for the values of earlier releases."""
+        found = [self.after.sql(self.below.sql())]
         for release in self.releases:
-            yield release.sql()
+            found.append(release.sql())
             if release.private_keys:
-                yield release.selection_sql()
+                found.append(release.selection_sql())
             if release.other:
-                yield release.other_sql(())
-        yield self.after.sql(self.below.sql())
+                found.append(release.other_sql(()))
+        return tuple(found)
 
 
 def plan(
@@ -102,10 +105,8 @@ def plan(
 ) -> Plan:
     """The plan of a question, or a refusal; where a part is given, of a question about that part alone."""
     asked = statement(text, dialect, params)
-    try:
+    with planning():
         found = _Planner(policy, public, asked.options, part).plan(asked.tree)
-    except RecursionError:
-        raise Refused("too-complex", "the question is nested too deeply", "ask a simpler one") from None
     if part is not None:
         found = _inside(found, part)
     return replace(found, options=asked.options, explain=asked.explain, digest=digest or fingerprint(policy))
@@ -115,10 +116,8 @@ def private_rows(policy: Policy, text: object, *, public: Public) -> Node:
     """The private rows that a SELECT describes, for what learns from them inside of the door; they are never shown."""
     asked = statement(text, None, None)
     planner = _Planner(policy, public, asked.options, None)
-    try:
+    with planning():
         found = planner.query(asked.tree, {})
-    except RecursionError:
-        raise Refused("too-complex", "the question is nested too deeply", "ask a simpler one") from None
     if isinstance(found, PUBLIC) or planner.releases or asked.explain or asked.options != NOTHING:
         raise Refused(
             "not-rows",
@@ -149,7 +148,8 @@ class _Planner:
         self._releases: list[Release] = []
         self._notes: list[str] = []
         self._tables = Tables(policy, public, self.query, self._subqueries, part, self._notes.append)
-        self._bound: dict[int, Expr] = {}
+        self._bound: dict[int, tuple[exp.Expression, Expr]] = {}
+        """Subqueries by their identity; nodes are held, so that none gets the place of another."""
 
     def plan(self, tree: exp.Query) -> Plan:
         found = self.query(tree, {})
@@ -165,6 +165,8 @@ class _Planner:
             )
         demand(sum(release.child.work for release in self._releases), self._policy.unit_rows)
         notes = tuple(dict.fromkeys(self._notes))
+        for release in self._releases:
+            release.sql()
         return Plan(self._policy, tuple(self._releases), found.below, found.after, notes)
 
     def _lists(self, found: Derived) -> bool:
@@ -192,10 +194,14 @@ class _Planner:
         if clauses.ctes:
             known = self._ctes(clauses.ctes, known)
         source, scope = self._tables.source(clauses.source, clauses.joins, known)
+        found: Source
         if isinstance(source, PUBLIC):
-            return _seen_through(clauses, source, scope) or Derived(public_select(clauses, scope), source)
-        demand(source.work, self._policy.unit_rows)
-        return self._private(clauses, source, scope)
+            found = _seen_through(clauses, source, scope) or Derived(public_select(clauses, scope), source)
+        else:
+            demand(source.work, self._policy.unit_rows)
+            found = self._private(clauses, source, scope)
+        found.sql()  # what is used twice by what is used twice is refused here, before it grows beyond all bounds
+        return found
 
     def _private(self, clauses: Clauses, source: Node, scope: Scope) -> Source:
         if clauses.where is not None:
@@ -214,6 +220,8 @@ class _Planner:
             clauses, source, scope, self._public, limits, other=self._options.other
         )
         self._releases.append(release)
+        few_measures(sum(len(release.measures) for release in self._releases))
+        few_numbers(sum(r.groups * sum(measure.length for measure in r.measures) for r in self._releases))
         self._note(release, chosen_first=clauses.where is not None)
         return Derived(after, Released(len(self._releases) - 1, columns))
 
@@ -284,6 +292,7 @@ class _Planner:
         _same_kinds(left, right)
         found = Union(*fitting(left, right, united, "UNION ALL", self._policy, self._notes.append))
         demand(found.work, self._policy.unit_rows)
+        found.sql()
         return found
 
     def _subqueries(self, known: Known) -> Special:
@@ -295,8 +304,8 @@ class _Planner:
                 found = taken(node, bind)
                 if found is None:
                     return None
-                self._bound[id(node)] = found
-            return self._bound[id(node)]
+                self._bound[id(node)] = node, found
+            return self._bound[id(node)][1]
 
         def taken(node: exp.Expression, bind: Binder) -> Expr | None:
             if isinstance(node, exp.In) and node.args.get("query") is not None:

@@ -78,10 +78,10 @@ def _parsed(tokens: list[Token], text: str, language: str) -> exp.Query:
 
 def _positive(tree: exp.Query) -> exp.Query:
     """NOT LIKE as NOT (… LIKE …): sqlglot writes it as a mark on LIKE, which is easily overlooked."""
-    for node in reversed(list(tree.find_all(exp.Like, exp.ILike))):  # the inner ones first: outer ones are copied
+    for node in reversed(list(tree.find_all(exp.Like, exp.ILike))):  # the inner ones first: outer ones are made anew
         if node.args.get("negate"):
-            node.set("negate", None)
-            node.replace(exp.Not(this=exp.Paren(this=node.copy())))
+            plain = type(node)(**{place: value for place, value in node.args.items() if place != "negate"})
+            node.replace(exp.Not(this=exp.Paren(this=plain)))
     return tree
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from discreet.composed import Sql, joined, keyword, literal, name, sql
@@ -15,6 +16,7 @@ from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import labelled
 from discreet.sql.nodes.scan import domain_of
+from discreet.sql.work import once
 
 _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), Kind.INTEGER),
@@ -96,30 +98,31 @@ class Released:
         return released_name(self.number)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Derived:
     """A SELECT over public values, as a relation of its own."""
 
     after: After
     below: Relation
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         return tuple(
             Column(label, Expr(name(f"v{place}"), Domain(expr.domain.kind, *expr.domain.numbers)))
             for place, (label, expr) in enumerate(self.after.items)
         )
 
-    @property
+    @cached_property
     def reads_tables(self) -> bool:
         return self.below.reads_tables
 
+    @once
     def sql(self) -> Sql:
         shown = (sql("{} AS {}", item_name(place), column.expr.sql) for place, column in enumerate(self.columns))
         return _placed(joined(", ", shown), sql("({})", self.after.sql(self.below.sql())))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Joined:
     """Public rows side by side."""
 
@@ -128,7 +131,7 @@ class Joined:
     side: str
     condition: Expr | None
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         found = []
         for letter, relation in (("l", self.left), ("r", self.right)):
@@ -138,10 +141,11 @@ class Joined:
             ]
         return tuple(found)
 
-    @property
+    @cached_property
     def reads_tables(self) -> bool:
         return self.left.reads_tables or self.right.reads_tables
 
+    @once
     def sql(self) -> Sql:
         sides = []
         for letter, relation in (("l", self.left), ("r", self.right)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -52,6 +52,11 @@ class Release:
                 key=lambda m: (type(m).__name__, m.argument.text if m.argument else "", m.detail, m.size, m.length),
             )
         )
+
+    @cached_property
+    def leaves(self) -> Mapping[Sql, Aggregate]:
+        """The aggregates by their columns."""
+        return {name(f"a{place}"): aggregate for place, aggregate in enumerate(self.aggregates)}
 
     @property
     def private_keys(self) -> tuple[PrivateKey, ...]:

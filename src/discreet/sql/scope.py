@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -15,7 +16,7 @@ from discreet.sql.expression import Expr
 from discreet.sql.nodes import Field
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scope:
     """Columns by name, each under the alias of its table; names of the unit, likewise; and what takes subqueries."""
 
@@ -39,7 +40,7 @@ class Scope:
         if column.args.get("db") or column.args.get("catalog"):
             return None
         wanted, table = column.name.lower(), column.table.lower()
-        found = [field for alias, field in self.fields if field.name.lower() == wanted and table in ("", alias)]
+        found = [field for alias, field in self._named.get(wanted, ()) if table in ("", alias)]
         if len(found) > 1:
             raise Refused("unknown-column", "a column name is ambiguous", "write the table before it: t.x")
         return found[0] if found else None
@@ -68,9 +69,17 @@ class Scope:
         wanted, table = node.name.lower(), node.table.lower()
         return any(name == wanted and table in ("", alias) for alias, name in self.owners)
 
-    @property
+    @cached_property
     def bind(self) -> Binder:
         return Binder(self.resolve, self.special)
+
+    @cached_property
+    def _named(self) -> Mapping[str, list[tuple[str, Field]]]:
+        """The fields of each name."""
+        found: dict[str, list[tuple[str, Field]]] = {}
+        for alias, field in self.fields:
+            found.setdefault(field.name.lower(), []).append((alias, field))
+        return found
 
     def condition(self, node: exp.Expression, clause: str) -> Expr:
         return truth(self.bind(node), clause)
@@ -85,10 +94,14 @@ def truth(expr: Expr, clause: str) -> Expr:
 def labels(nodes: Sequence[exp.Expression]) -> list[str]:
     """The name of each item: its alias, the column's name, or its text; never twice the same."""
     found: list[str] = []
+    taken: set[str] = set()
+    numbers: dict[str, int] = {}
     for node in nodes:
-        label = node.alias or (node.name if isinstance(node, exp.Column) else written(node))
-        taken, number = label, 2
-        while taken.lower() in {name.lower() for name in found}:
-            taken, number = f"{label}_{number}", number + 1
-        found.append(taken)
+        plain = node.alias or (node.name if isinstance(node, exp.Column) else written(node))
+        label, number = plain, numbers.get(plain.lower(), 2)
+        while label.lower() in taken:
+            label, number = f"{plain}_{number}", number + 1
+        numbers[plain.lower()] = number
+        taken.add(label.lower())
+        found.append(label)
     return found

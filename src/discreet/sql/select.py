@@ -25,6 +25,7 @@ from discreet.sql.relation import Public
 from discreet.sql.release import Release
 from discreet.sql.scope import Scope, labels, truth
 from discreet.sql.sharing import shared
+from discreet.sql.work import few_measures
 
 MOST_ROWS: Final = 10**12
 _KNOWN: Final = frozenset(
@@ -111,13 +112,24 @@ def _count(clause: Any, word: str) -> int | None:
     return min(int(str(literal.this)[:13]), MOST_ROWS)
 
 
-def is_aggregate(tree: exp.Expression) -> bool:
+def is_aggregate(tree: exp.Expression, known: Known | None = None) -> bool:
     """Whether something in it is counted over rows; what stands in subqueries is their own affair."""
+    known = {} if known is None else known
+    if id(tree) not in known:
+        known[id(tree)] = tree, _is_aggregate(tree, known)
+    return known[id(tree)][1]
+
+
+Known = dict[int, tuple[exp.Expression, bool]]
+"""What was found out about nodes, by their identity."""
+
+
+def _is_aggregate(tree: exp.Expression, known: Known) -> bool:
     if isinstance(tree, (exp.Query, exp.Window)):
         return False
     if isinstance(tree, (exp.AggFunc, exp.Filter, exp.WithinGroup)) or is_named(tree):
         return True
-    return any(is_aggregate(child) for child in tree.iter_expressions())
+    return any(is_aggregate(child, known) for child in tree.iter_expressions())
 
 
 # private rows
@@ -169,6 +181,8 @@ class _Grouping:
         self.clauses = clauses
         self.scope = scope
         self.aggregates: list[Aggregate] = []
+        self._places: dict[tuple[object, ...], int] = {}
+        self._aggregated: Known = {}
         fields = {field.expr.sql: field for field in source.fields}
         bound_keys = [(node, scope.bind(node)) for node in grouped_by(clauses, scope)]
         unique = {expr.sql: (node, expr) for node, expr in bound_keys}
@@ -182,11 +196,11 @@ class _Grouping:
     def _special(self, node: exp.Expression, bind: Binder) -> Expr | None:
         aggregate = bound(node, self.scope.bind, self.scope.is_owner, self._groups)
         if aggregate is not None:
-            keys = [found.key for found in self.aggregates]
-            if aggregate.key not in keys:
+            place = self._places.setdefault(aggregate.key, len(self.aggregates))
+            if place == len(self.aggregates):
                 self.aggregates.append(aggregate)
-                keys.append(aggregate.key)
-            return _leaf("a", keys.index(aggregate.key), aggregate.domain)
+                few_measures(len(self.aggregates))
+            return _leaf("a", place, aggregate.domain)
         if isinstance(node, (exp.AggFunc, exp.Filter, exp.Window, exp.WithinGroup)):
             raise not_allowed(node)
         key = self._key(node)
@@ -194,7 +208,7 @@ class _Grouping:
 
     def _key(self, node: exp.Expression) -> Expr | None:
         """The key that an expression is, if it is one."""
-        if not self.keys or isinstance(node, (exp.Literal, exp.Star)) or is_aggregate(node):
+        if not self.keys or isinstance(node, (exp.Literal, exp.Star)) or is_aggregate(node, self._aggregated):
             return None
         try:
             text = self.scope.bind(node).sql
@@ -340,13 +354,14 @@ def public_select(clauses: Clauses, scope: Scope) -> After:
 
     grouping = tuple(scope.bind(node) for node in grouped_by(clauses, scope)) if clauses.aggregated else None
     keys = {expr.sql: expr for expr in grouping or ()}
+    aggregated: Known = {}
 
     def special(node: exp.Expression, bind: Binder) -> Expr | None:
         if type(node) in _PUBLIC:
             return _public_aggregate(node, scope)
         if isinstance(node, (exp.AggFunc, exp.Window)):
             raise not_allowed(node)
-        if keys and not isinstance(node, exp.Literal) and not is_aggregate(node):
+        if keys and not isinstance(node, exp.Literal) and not is_aggregate(node, aggregated):
             with suppress(Refused):
                 key = keys.get(scope.bind(node).sql)
                 if key is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.losses import Reach
-from discreet.composed import Sql, double, joined, literal, sql
+from discreet.composed import Sql, double, literal, matched, sql
 from discreet.policy.model import Key
 from discreet.sql.expression import Expr
 from discreet.sql.measures import Contribution
@@ -245,11 +245,13 @@ class Histogram:
 
     @property
     def argument(self) -> Sql:
-        cases = (
-            sql("WHEN {} = {} THEN {}", self.expr.sql, literal(value), literal(place))
-            for place, value in enumerate(self.values)
-        )
-        return sql("CASE {} END", joined(" ", cases))
+        first, last = self.values[0], self.values[-1]
+        if isinstance(first, int) and isinstance(last, int) and self.values == tuple(range(first, last + 1)):
+            ends = literal(first), literal(last)
+            return sql(
+                "CASE WHEN {0} BETWEEN {1} AND {2} THEN TRY_CAST({0} AS BIGINT) - ({1}) END", self.expr.sql, *ends
+            )
+        return matched(self.expr.sql, self.values)
 
     def windowed(self, column: Sql, partition: Sql | None) -> Sql | None:  # noqa: ARG002
         return None

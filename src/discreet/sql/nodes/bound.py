@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 from discreet.composed import Sql, literal, name, sql
 from discreet.sql.nodes.node import Above, Limits, Node
 from discreet.sql.nodes.scan import Scan, hashed, place_of
+from discreet.sql.work import once
 
 PLACE: Final = "_discreet_place"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bound(Above):
     """At most `most` rows of each unit, after joins that multiply rows and before those that could not bear more.
 
@@ -25,18 +27,19 @@ class Bound(Above):
     child: Node
     most: int
 
-    @property
+    @cached_property
     def rows(self) -> int:
         return self.most
 
-    @property
+    @cached_property
     def limits(self) -> Limits:
         return replace(self.child.limits, rows=min(self.child.limits.rows, self.most))
 
-    @property
+    @cached_property
     def order(self) -> tuple[Sql, ...]:
         return (name(PLACE),)
 
+    @once
     def sql(self) -> Sql:
         assert self.owner.column is not None, "rows that are their own unit are not bounded"
         unit, columns = [self.owner.column], [*self.child.order]

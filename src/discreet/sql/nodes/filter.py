@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from discreet.composed import Sql, sql
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import Above, Node
+from discreet.sql.work import once
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Filter(Above):
     """The rows for which a condition is true.
 
@@ -19,5 +20,6 @@ class Filter(Above):
     child: Node
     condition: Expr
 
+    @once
     def sql(self) -> Sql:
         return sql("SELECT * FROM ({}) WHERE {}", self.child.sql(), self.condition.sql)

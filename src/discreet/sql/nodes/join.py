@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from discreet.composed import Sql, joined, keyword, name, sql
 from discreet.policy.layout import UNIT
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import ONE, Field, Limits, Node, Owner, labelled
+from discreet.sql.work import once
 
 ALONE = "_discreet_alone"
 
@@ -27,7 +29,7 @@ class Side(StrEnum):
         return self is Side.FULL or (self is Side.RIGHT if letter == "l" else self is Side.LEFT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Join:
     """Rows of two relations side by side, where both belong to the same unit and a further condition holds.
 
@@ -55,29 +57,30 @@ class Join:
         object.__setattr__(self, "rows", made)
         object.__setattr__(self, "work", self.left.work + self.right.work + made)
 
-    @property
+    @cached_property
     def fields(self) -> tuple[Field, ...]:
         return (*joined_fields(self.left, "l", self.side), *joined_fields(self.right, "r", self.side))
 
-    @property
+    @cached_property
     def owner(self) -> Owner:
         return Owner(name(UNIT), self.left.owner.names | self.right.owner.names)
 
-    @property
+    @cached_property
     def order(self) -> tuple[Sql, ...]:
         left = [name(f"lo{place}") for place in range(len(self.left.order))]
         right = [name(f"ro{place}") for place in range(len(self.right.order))]
         return (*left, *right, *([name(ALONE)] if self.side is Side.FULL else []))
 
-    @property
+    @cached_property
     def limits(self) -> Limits:
         return self.left.limits.joined(self.right.limits, self.rows)
 
-    @property
+    @cached_property
     def inside(self) -> bool:
         sides = self.left.inside, self.right.inside
         return {Side.INNER: any(sides), Side.LEFT: sides[0], Side.RIGHT: sides[1], Side.FULL: all(sides)}[self.side]
 
+    @once
     def sql(self) -> Sql:
         left, right = name("lu"), name("ru")
         tests = [sql("{} = {}", left, right), *([self.condition.sql] if self.condition else [])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 
 from discreet.composed import Sql, joined, keyword, literal, name, sql
@@ -11,11 +12,12 @@ from discreet.sql.nodes.join import Side, joined_fields, renamed
 from discreet.sql.nodes.node import Above, Field, Limits, Node, Owner, labelled
 from discreet.sql.nodes.scan import place_of
 from discreet.sql.relation import Relation
+from discreet.sql.work import once
 
 MATCH: Final = "_discreet_match"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Lookup(Above):
     """Private rows with what a public relation says about them; those without a match are kept (LEFT) or not (INNER).
 
@@ -42,26 +44,27 @@ class Lookup(Above):
         assert self.child.rows is not None, "rows are bounded before they are joined"
         object.__setattr__(self, "work", self.child.work + self.child.rows * self.matches)
 
-    @property
+    @cached_property
     def fields(self) -> tuple[Field, ...]:
         return (*joined_fields(self.child, "l", self.side), *public_fields(self.public, self.side))
 
-    @property
+    @cached_property
     def owner(self) -> Owner:
         return Owner(None if self.child.owner.column is None else name("lu"), self.child.owner.names)
 
-    @property
+    @cached_property
     def rows(self) -> int | None:
         return self.child.rows if self.matches == 1 else None
 
-    @property
+    @cached_property
     def limits(self) -> Limits:
         return replace(self.child.limits, rows=self.most)
 
-    @property
+    @cached_property
     def order(self) -> tuple[Sql, ...]:
         return tuple(name(f"lo{place}") for place in range(len(self.child.order)))
 
+    @once
     def sql(self) -> Sql:
         sides = renamed(self.child, "l"), keyword(self.side.value), self._public_rows()
         return sql("SELECT * FROM ({}) {} JOIN ({}) ON {}", *sides, self.condition.sql)

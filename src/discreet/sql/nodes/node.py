@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Protocol
 
 from discreet.composed import Sql, name, sql
@@ -97,34 +98,32 @@ def labelled(columns: Iterable[Sql], letter: str = "c", start: int = 0) -> list[
 class Above:
     """What an operator passes on of the one relation below it, unless it says otherwise."""
 
-    __slots__ = ()
-
     child: Node
 
-    @property
+    @cached_property
     def fields(self) -> tuple[Field, ...]:
         return self.child.fields
 
-    @property
+    @cached_property
     def owner(self) -> Owner:
         return self.child.owner
 
-    @property
+    @cached_property
     def rows(self) -> int | None:
         return self.child.rows
 
-    @property
+    @cached_property
     def work(self) -> int:
         return self.child.work
 
-    @property
+    @cached_property
     def order(self) -> tuple[Sql, ...]:
         return self.child.order
 
-    @property
+    @cached_property
     def limits(self) -> Limits:
         return self.child.limits
 
-    @property
+    @cached_property
     def inside(self) -> bool:
         return self.child.inside

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from discreet.composed import Sql, joined, name, sql
 from discreet.policy.layout import UNIT
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import Field, Limits, Node, Owner, labelled
 from discreet.sql.nodes.scan import hashed, place_of
+from discreet.sql.work import once
 
 PLACE = "_discreet_place"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PerUnit:
     """One row for each unit and each combination of further keys that it has.
 
@@ -26,37 +28,38 @@ class PerUnit:
     keys: tuple[tuple[str, Expr], ...]
     totals: tuple[tuple[str, Expr], ...]
 
-    @property
+    @cached_property
     def fields(self) -> tuple[Field, ...]:
         return tuple(
             Field(label, Expr(name(f"c{place}"), expr.domain))
             for place, (label, expr) in enumerate((*self.keys, *self.totals))
         )
 
-    @property
+    @cached_property
     def owner(self) -> Owner:
         return Owner(name(UNIT), self.child.owner.names)
 
-    @property
+    @cached_property
     def rows(self) -> int | None:
         return self.child.rows if self.keys else 1
 
-    @property
+    @cached_property
     def work(self) -> int:
         return self.child.work
 
-    @property
+    @cached_property
     def order(self) -> tuple[Sql, ...]:
         return (name(PLACE),) if self.keys else ()
 
-    @property
+    @cached_property
     def limits(self) -> Limits:
         return self.child.limits if self.keys else Limits(1)
 
-    @property
+    @cached_property
     def inside(self) -> bool:
         return self.child.inside
 
+    @once
     def sql(self) -> Sql:
         assert self.child.owner.column is not None, "rows that are their own unit are not grouped by it"
         columns = labelled(expr.sql for _, expr in (*self.keys, *self.totals))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from discreet.composed import Sql, joined, name, sql
 from discreet.policy.layout import UNIT
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import ONE, Above, Field, Node, Owner
+from discreet.sql.work import once
 
 ORDER = "_discreet_order"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Project(Above):
     """Computed columns, each under a name of its own.
 
@@ -22,7 +24,7 @@ class Project(Above):
     child: Node
     items: tuple[tuple[str, Expr], ...]
 
-    @property
+    @cached_property
     def fields(self) -> tuple[Field, ...]:
         stored = {field.expr.sql: field for field in self.child.fields}
         return tuple(self._field(place, *item, stored) for place, item in enumerate(self.items))
@@ -37,16 +39,17 @@ class Project(Above):
             kept.listed if kept else None,
         )
 
-    @property
+    @cached_property
     def owner(self) -> Owner:
         owner = self.child.owner
         shadowed = {label.lower() for label, _ in self.items}
         return Owner(None if owner.column is None else name(UNIT), owner.names - shadowed)
 
-    @property
+    @cached_property
     def order(self) -> tuple[Sql, ...]:
         return tuple(name(f"{ORDER}{place}") for place in range(len(self.child.order)))
 
+    @once
     def sql(self) -> Sql:
         stored = {field.expr.sql: field for field in self.child.fields}
         columns = []

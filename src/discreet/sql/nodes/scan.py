@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from discreet.composed import Sql, joined, literal, name, sql
 from discreet.policy.layout import ROW, UNIT, key_rank, row_in_key, steps_of, stored_steps
@@ -12,12 +13,13 @@ from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import Field, Limits, Owner
 from discreet.sql.part import Part
+from discreet.sql.work import once
 
 SECRET = sql("discreet_secret()")
 """The key of all hashes: a macro of the engine's, which analysts cannot name."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scan:
     """The first `max_rows` rows of each unit, or fewer where a join could not bear so many.
 
@@ -32,7 +34,7 @@ class Scan:
     most: int | None = None
     """Fewer rows of each unit than the policy says."""
 
-    @property
+    @cached_property
     def fields(self) -> tuple[Field, ...]:
         return tuple(self._field(column) for column in self.table.columns.values())
 
@@ -44,7 +46,7 @@ class Scan:
         nth = self.table.max_rows_per_group < self.table.max_rows
         return Field(column.name, expr, name(key_rank(column.name)), name(row_in_key(column.name)) if nth else None)
 
-    @property
+    @cached_property
     def owner(self) -> Owner:
         owner = self.table.owner
         if owner is None or owner.column is None:
@@ -52,31 +54,32 @@ class Scan:
         own = {column.lower() for column in self.table.columns} if owner.path else set()
         return Owner(name(UNIT), frozenset({owner.column.lower()} - own))  # a column of that name is another one
 
-    @property
+    @cached_property
     def _ranked(self) -> bool:
         return self.owner.column is not None and self.table.copied
 
-    @property
+    @cached_property
     def rows(self) -> int:
         return self.table.max_rows if self.most is None else min(self.table.max_rows, self.most)
 
-    @property
+    @cached_property
     def work(self) -> int:
         return self.rows
 
-    @property
+    @cached_property
     def order(self) -> tuple[Sql, ...]:
         return () if self.owner.column is None else (name(ROW),)
 
-    @property
+    @cached_property
     def limits(self) -> Limits:
         rows, groups, each = self.rows, self.table.max_groups, self.table.max_rows_per_group
         return Limits(rows, groups if groups < rows else None, each if each < rows else None)
 
-    @property
+    @cached_property
     def inside(self) -> bool:
         return self.part is not None
 
+    @once
     def sql(self) -> Sql:
         source = name(self.table.name)
         tests = [] if self.part is None else self.part.conditions(self.table)

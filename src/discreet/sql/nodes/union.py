@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from discreet.composed import Sql, joined, literal, name, sql
 from discreet.policy.layout import UNIT
 from discreet.sql.domain import union
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import Field, Limits, Node, Owner, labelled
+from discreet.sql.work import once
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Union:
     """The rows of one relation and those of another, columns by position.
 
@@ -31,33 +33,34 @@ class Union:
         object.__setattr__(self, "rows", m + n)
         object.__setattr__(self, "work", self.left.work + self.right.work + m + n)
 
-    @property
+    @cached_property
     def fields(self) -> tuple[Field, ...]:
         return tuple(
             Field(a.name, Expr(name(f"c{place}"), union([a.expr.domain, b.expr.domain])))
             for place, (a, b) in enumerate(zip(self.left.fields, self.right.fields, strict=True))
         )
 
-    @property
+    @cached_property
     def owner(self) -> Owner:
         return Owner(name(UNIT), self.left.owner.names | self.right.owner.names)
 
-    @property
+    @cached_property
     def order(self) -> tuple[Sql, ...]:
         return tuple(name(f"o{place}") for place in range(self._orders + 1))
 
-    @property
+    @cached_property
     def _orders(self) -> int:
         return max(len(self.left.order), len(self.right.order))
 
-    @property
+    @cached_property
     def limits(self) -> Limits:
         return self.left.limits.joined(self.right.limits, self.rows)
 
-    @property
+    @cached_property
     def inside(self) -> bool:
         return self.left.inside and self.right.inside
 
+    @once
     def sql(self) -> Sql:
         return sql("{} UNION ALL {}", self._branch(self.left, 0), self._branch(self.right, 1))
 

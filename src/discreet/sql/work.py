@@ -1,0 +1,105 @@
+"""How much work the planning of one question may be. Previews are free, so nothing else would stop a question of hours.
+
+Work is counted in steps and not in seconds, so that text and policy alone decide what is refused; a step is about a
+microsecond. What grows by itself, the text of a query, has a limit of its own (`composed.LARGEST`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, Final, TypeVar
+
+from discreet.errors import Refused
+
+MOST_STEPS: Final = 2_000_000
+NODE: Final = 10
+"""Steps that it takes to bind one node of syntax."""
+MOST_MEASURES: Final = 1_000
+"""What one question counts in each group."""
+MOST_NUMBERS: Final = 10_000_000
+"""Noisy numbers of one question: all that it counts, in all groups that are listed."""
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Work:
+    left: int = MOST_STEPS
+    texts: dict[int, tuple[object, str]] = field(default_factory=dict)
+
+
+_CURRENT: Final[ContextVar[_Work | None]] = ContextVar("planning", default=None)
+
+
+@contextmanager
+def planning() -> Iterator[None]:
+    """The planning of one question."""
+    before = _CURRENT.set(_Work())
+    try:
+        yield
+    except RecursionError:
+        raise Refused("too-complex", "the question is nested too deeply", "ask a simpler one") from None
+    finally:
+        _CURRENT.reset(before)
+
+
+def spend(steps: int) -> None:
+    """Count steps, and refuse a question that takes too many."""
+    work = _CURRENT.get()
+    if work is None:
+        return
+    work.left -= steps
+    if work.left < 0:
+        raise Refused("too-complex", "the question takes too many steps to plan", "ask several smaller questions")
+
+
+def few_measures(count: int) -> None:
+    """Refuse a question that counts too much at once."""
+    if count > MOST_MEASURES:
+        raise Refused(
+            "too-complex",
+            f"the question counts {count:,} things, and at most {MOST_MEASURES:,} are counted at once",
+            "ask several smaller questions",
+        )
+
+
+def few_numbers(count: int) -> None:
+    """Refuse a question that draws too much noise at once."""
+    if count > MOST_NUMBERS:
+        raise Refused(
+            "too-complex",
+            f"the question asks for {count:,} noisy numbers, and at most {MOST_NUMBERS:,} are drawn at once",
+            "group by coarser keys, or ask several smaller questions",
+        )
+
+
+def remembered(text: Callable[[Any], str]) -> Callable[[Any], str]:
+    """The text of a node of syntax, worked out once in a planning. Nodes are held: none gets the place of another."""
+
+    @wraps(text)
+    def found(node: Any) -> str:
+        work = _CURRENT.get()
+        if work is None:
+            return text(node)
+        if id(node) not in work.texts:
+            work.texts[id(node)] = node, text(node)
+        return work.texts[id(node)][1]
+
+    return found
+
+
+def once(method: Callable[[Any], T]) -> Callable[[Any], T]:
+    """A method without arguments that is worked out once for each object: plans are graphs, and paths are many."""
+    label = f"_once_{method.__name__}"
+
+    @wraps(method)
+    def found(self: Any) -> T:
+        held = self.__dict__
+        if label not in held:
+            held[label] = method(self)
+        return held[label]  # type: ignore[no-any-return]
+
+    return found
