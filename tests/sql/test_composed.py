@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import duckdb
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from discreet import composed, quoting
@@ -186,6 +186,7 @@ MOMENTS: Final = st.dates() | st.datetimes()
 PARSER: Final = duckdb.connect(":memory:")
 
 
+@settings(deadline=None)
 @given(
     st.lists(TEXTS | NUMBERS | MOMENTS | st.none() | st.booleans(), min_size=1, max_size=4),
     st.lists(TEXTS.filter(bool)),
@@ -208,12 +209,14 @@ def test_values_and_names_come_back(values: list[Any], labels: list[str]) -> Non
         assert shown == (float(value) if isinstance(value, (float, Fraction)) else value)
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_the_skeleton_of_a_literal_does_not_depend_on_it(text: str) -> None:
     assert literal(text).skeleton == "''"
     assert listed([text, 1]).skeleton == "'', 0"
 
 
+@settings(deadline=None)
 @given(NUMBERS | MOMENTS)
 def test_neutral_literals_are_of_the_same_kind(value: Any) -> None:
     query = sql("SELECT {} FROM t WHERE x < {}", literal(value), literal(value))

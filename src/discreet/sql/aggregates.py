@@ -311,7 +311,10 @@ def _bins(bind: Binder, node: Any, asked: Asked) -> Aggregate:
     held = apply("CLAMP", [cut, Expr.literal(1), Expr.literal(bins)])
     spend(5 * bins)
     measure = Histogram(asked.of(held), tuple(range(1, bins + 1)), f"histogram of {written(inner)}")
-    edges = tuple(float(low + (high - low) * place / bins) for place in range(bins))
+    start, width = low, (high - low) / bins
+    common = start.denominator * width.denominator
+    first, more = start.numerator * width.denominator, width.numerator * start.denominator
+    edges = tuple((first + more * place) / common for place in range(bins))  # int / int is rounded correctly
     return Aggregate(("HISTOGRAM", measure, bins), (measure,), Listing(edges, None), Domain(None))
 
 

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Work:
-    left: int = MOST_STEPS
+    left: int = field(default_factory=lambda: MOST_STEPS)
     texts: dict[int, tuple[object, str]] = field(default_factory=dict)
 
 
