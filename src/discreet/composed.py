@@ -20,10 +20,12 @@ from typing import Any, Final, NoReturn
 
 from discreet import quoting
 from discreet.errors import Refused
-from discreet.quoting import Value
+from discreet.quoting import TEXT_LENGTH, Value
 
 LARGEST: Final = 400_000
 """Weight of a query: parts that stand in it twice or thrice, in parts that do so too, let it grow exponentially."""
+_CUT: Final = LARGEST // 64
+"""What a text weighs that is cut: a query makes at most 64 of them, of 4 kB in each row."""
 _LIGHT: Final = 16
 """So many characters of a literal weigh as much as one of anything else."""
 _WORDS: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*( [A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
@@ -237,6 +239,19 @@ NOTHING: Final = _made("", "", 0)
 def dated(value: Sql, kind: str) -> Sql:
     """A date or time of the years 1 to 9999, else NULL."""
     return sql(quoting.DATED[kind], value)
+
+
+def stored(value: Sql, kind: str) -> Sql:
+    """A value of the type of its kind, as columns hold it."""
+    return sql(quoting.STORED[kind], value)
+
+
+def cut(value: Sql) -> Sql:
+    """A text, or what is left of it. It weighs much: every one needs memory for the texts of some thousand rows."""
+    found = sql("LEFT({}, {})", value, literal(TEXT_LENGTH))
+    if found.weight + _CUT > LARGEST:
+        raise too_large()
+    return _made(found.text, found.skeleton, found.weight + _CUT)
 
 
 def whole_steps(value: Sql, step: Fraction | None, low: int, high: int) -> Sql:

@@ -44,7 +44,7 @@ def literal(value: Value) -> str:
 def double(value: float | Fraction) -> str:
     """The nearest float64, as DOUBLE: a literal without an exponent would be a DECIMAL, and those overflow."""
     try:
-        number = float(value)
+        number = float(value) + 0.0  # no −0.0, which the smallest negative numbers become
     except OverflowError:
         number = math.inf if value > 0 else -math.inf
     if not math.isfinite(number):
@@ -59,6 +59,18 @@ DATED: Final = {
         "CASE WHEN {0} BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59.999999' THEN {0} END"
     ),
 }
+TEXT_LENGTH: Final = 1024
+"""Characters of a text at most, wherever it comes from: what is longer is cut, like a number that is clamped. A row
+could make gigabytes of texts that grow, and one that fails or lasts longer than others tells about itself."""
+STORED: Final = {
+    **DATED,
+    "number": "CASE WHEN NOT isnan({0}) THEN {0} + 0e0 END",
+    "text": "CASE WHEN strlen({0}) > 1024 THEN left({0}, 1024) ELSE {0} END",
+    "integer": "{0}",
+    "boolean": "{0}",
+}
+"""Values of each kind as columns hold them: numbers are not NaN, and 0.0 is never −0.0 (the two would tie in every
+order, and yet be told apart as text); texts have at most `TEXT_LENGTH` characters; dates are of the years 1 to 9999."""
 WHOLE: Final = "CASE WHEN {0} >= {1} THEN {1} WHEN {0} <= {2} THEN {2} ELSE TRY_CAST({0} AS BIGINT) END"
 STEPS: Final = (
     "CASE WHEN {0} >= {1} THEN {2} WHEN {0} <= {3} THEN {4} ELSE TRY_CAST(FLOOR({0} / {5} + 0.5e0) AS BIGINT) END"
@@ -68,6 +80,11 @@ STEPS: Final = (
 def dated(text: str, kind: str) -> str:
     """A date or time of the years 1 to 9999, else NULL: beyond, functions fail, and Python has no such days."""
     return DATED[kind].format(text)
+
+
+def stored(text: str, kind: str) -> str:
+    """A value of the type of its kind, as columns hold it."""
+    return STORED[kind].format(text)
 
 
 def whole_steps(value: str, step: Fraction | None, low: int, high: int) -> str:

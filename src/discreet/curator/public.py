@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from discreet.composed import Sql, joined, keyword, literal, name, sql
+from discreet.composed import Sql, joined, literal, name, sql
 from discreet.curator.draw import Engine
 from discreet.engines.printed import confirmed, printed
-from discreet.policy import Key
+from discreet.policy import Key, Kind
 from discreet.sql.keys import MOST_GROUPS
+from discreet.sql.relation import held
 
 
 class PublicTables:
@@ -24,10 +25,9 @@ class PublicTables:
     def _schema(self, table: str) -> dict[str, str]:
         return self.engine().schema(table)
 
-    def _keys(self, table: str, column: str, kind: str) -> tuple[Key | None, ...]:
-        values = sql("TRY_CAST({} AS {})", name(column), keyword(kind))
+    def _keys(self, table: str, column: str, kind: Kind) -> tuple[Key | None, ...]:
         most = literal(MOST_GROUPS + 1)
-        query = sql("SELECT DISTINCT {} FROM {} ORDER BY 1 LIMIT {}", values, name(table), most)
+        query = sql("SELECT DISTINCT {} FROM {} ORDER BY 1 LIMIT {}", held(column, kind), name(table), most)
         return tuple(row[0] for row in self.engine().rows(printed(query)))
 
     def repeats(self, rows: Sql, columns: Sequence[Sql]) -> int:

@@ -6,19 +6,16 @@ import glob
 from collections.abc import Sequence
 
 from discreet.policy.layout import TYPES
-from discreet.policy.model import Column, Kind, Source
-from discreet.quoting import dated, literal, name
+from discreet.policy.model import Column, Source
+from discreet.quoting import literal, name, stored
 
 
 def typed(expression: str, column: Column) -> str:
-    """An expression of any type as the declared one; NULL what cannot be cast, NaN, absurd dates, undeclared values."""
+    """An expression of any type as the declared one (`STORED`); NULL what cannot be cast or is not among the values."""
     cast = f"TRY_CAST({expression} AS {TYPES[column.kind]})"
     if column.values is not None:
         return f"CASE WHEN {cast} IN ({', '.join(literal(value) for value in column.values)}) THEN {cast} END"
-    if column.kind in (Kind.DATE, Kind.TIMESTAMP):
-        return dated(cast, column.kind)
-    # + 0 makes 0.0 of −0.0: the two would tie in every order, and yet be told apart as text
-    return f"CASE WHEN NOT isnan({cast}) THEN {cast} + 0e0 END" if column.kind is Kind.NUMBER else cast
+    return stored(cast, column.kind)
 
 
 def attached_table(source: Source) -> str:

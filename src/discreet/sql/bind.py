@@ -16,6 +16,7 @@ from sqlglot import exp
 from discreet.composed import sql
 from discreet.errors import Refused
 from discreet.policy.model import Kind
+from discreet.quoting import TEXT_LENGTH
 from discreet.sql.clause import BOUNDED
 from discreet.sql.dates import DIFFERENCES, PARTS, TRUNCATIONS
 from discreet.sql.domain import DATED, NUMERIC
@@ -166,6 +167,9 @@ def only(node: exp.Expression, *places: str) -> None:
 
 def apply(name: str, arguments: Sequence[Expr]) -> Expr:
     """A function of the table, on arguments of the kinds that it takes."""
+    if name == "CONCAT" and len(arguments) > 2:  # two by two: no text is longer than two before it is cut
+        half = len(arguments) // 2
+        return apply(name, [apply(name, arguments[:half]), apply(name, arguments[half:])])
     function = FUNCTIONS[name]
     letters = _letters(function.takes, len(arguments))
     shown = function.name.split(" ")[0]
@@ -181,7 +185,7 @@ def apply(name: str, arguments: Sequence[Expr]) -> Expr:
             raise Refused("function-not-allowed", f"{shown} takes a constant here", "write a number or a text")
     _check_constants(name, given)
     parts = [
-        sql("CAST({} AS DOUBLE)", part.sql)
+        sql("CAST({} AS DOUBLE)", part.computed if function.chained and part.computed is not None else part.sql)
         if letter == "n" or (letter == "c" and part.domain.kind in NUMERIC)
         else part.sql
         for letter, part in zip(letters, given, strict=True)
@@ -191,7 +195,7 @@ def apply(name: str, arguments: Sequence[Expr]) -> Expr:
     if name == "=" and all(part.domain.kind is Kind.INTEGER and not part.constant for part in given):
         # computed integers are DOUBLE: compared as such, two large integers would equal one
         parts = [sql("TRY_CAST({} AS BIGINT)", part.sql) for part in given]
-    return Expr(function.form(parts), function.domain([part.domain for part in given]), function, tuple(given))
+    return function(parts, given)
 
 
 def _letters(takes: str, count: int) -> str | None:
@@ -283,7 +287,12 @@ _FIXES: Final = {
 
 def _literal(_: Binder, node: exp.Literal) -> Expr:
     if node.is_string:
-        return Expr.literal(str(node.this))
+        text = str(node.this)
+        if len(text) > TEXT_LENGTH:
+            raise Refused(
+                "syntax", f"a text has more than {TEXT_LENGTH:,} characters", "texts are cut there: shorten it"
+            )
+        return Expr.literal(text)
     return Expr.literal(_number(str(node.this)))
 
 

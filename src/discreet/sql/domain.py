@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Final
 
 from discreet.policy.model import Key, Kind
+from discreet.quoting import TEXT_LENGTH
 
 Edge = Fraction | date | None
 """A bound; None where there is none."""
@@ -34,6 +35,7 @@ class Domain:
     step      all declared values are multiples of it.
     nullable  NULL is among the values that the policy declares or the text names.
     certain   no row gives NULL.
+    length    of a text: no row gives one of more characters (a function may, before it is cut).
     """
 
     kind: Kind | None
@@ -43,6 +45,7 @@ class Domain:
     nullable: bool = False
     certain: bool = False
     step: Fraction | None = None
+    length: int = TEXT_LENGTH
 
     @classmethod
     def of(cls, value: Key | float | Fraction | datetime | None) -> Domain:
@@ -58,7 +61,7 @@ class Domain:
         if isinstance(value, date):
             kind = Kind.TIMESTAMP if isinstance(value, datetime) else Kind.DATE
             return cls(kind, value, value, (value,), certain=True)
-        return cls(Kind.TEXT, values=(value,), certain=True)
+        return cls(Kind.TEXT, values=(value,), certain=True, length=len(value))
 
     @property
     def numbers(self) -> tuple[Fraction | None, Fraction | None]:
@@ -140,6 +143,7 @@ def union(domains: Iterable[Domain]) -> Domain:
         nullable=any(part.nullable for part in parts),
         certain=all(part.certain for part in parts),
         step=_shared_step(known) if kind is Kind.NUMBER else None,
+        length=max(part.length for part in known),
     )
 
 

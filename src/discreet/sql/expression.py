@@ -3,23 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 from fractions import Fraction
 
-from discreet.composed import Sql, literal
+from discreet.composed import Sql, cut, literal, sql
 from discreet.policy.model import Key
+from discreet.quoting import TEXT_LENGTH
 from discreet.sql.domain import Domain, loosened
+
+
+class Result(StrEnum):
+    """What the engine's form of a function gives, and so what has to be done to it before anybody sees it."""
+
+    DOUBLE = "a DOUBLE, never NaN where the arguments are not"
+    UNSURE = "a DOUBLE that may be NaN"
+    TEXT = "a VARCHAR"
+    EXACT = "a BIGINT, BOOLEAN, DATE or TIMESTAMP"
+    CHOICE = "one of its arguments, or NULL"
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One allowed function: what it takes, its engine form, its interval rule and its NULL rule.
+    """One allowed function: what it takes, its engine form, its interval rule, its NULL rule and its way out.
+
+    Theorem  What leaves a function is a normal value: no −0.0, no NaN, no text of more than `TEXT_LENGTH` characters.
+    Proof    `normal` is the one way out. x + 0.0 is 0.0 for x = −0.0, and x for any other; NaN becomes NULL wherever it
+             can arise; a text whose length, added up from those of the arguments, may be too large is cut. What is
+             chosen among normal values is normal, and so are columns (`STORED`) and literals.
 
     takes    a letter for each argument: n number, t text, b boolean, d date or time, a anything, s of one kind with the
              other s, c a constant; a last `*` repeats the argument before it.
     form     the engine's form of it, from those of the arguments (numbers come as DOUBLE).
     gives    the domain of the result from those of the arguments.
+    result   what the form gives, by which it leaves.
+    chained  arithmetic that gives NaN for NaN, and takes the sign of 0 for nothing: its arguments may come as they are
+             computed, and are made normal once, with the result. Each made so by itself, they would double the text.
     strict   whether NULL comes out only where NULL goes in. `own_nulls`: `gives` says it itself.
     """
 
@@ -27,10 +47,29 @@ class Function:
     takes: str
     form: Callable[[Sequence[Sql]], Sql]
     gives: Callable[..., Domain]
+    result: Result
     strict: bool = True
     own_nulls: bool = False
+    chained: bool = False
+
+    def normal(self, computed: Sql, found: Domain) -> Sql:
+        """What the form gives, as it leaves the function."""
+        if self.result is Result.DOUBLE:
+            return sql("({} + 0e0)", computed)
+        if self.result is Result.UNSURE:
+            return sql("CASE WHEN NOT isnan({0}) THEN {0} + 0e0 END", computed)
+        return cut(computed) if self.result is Result.TEXT and found.length > TEXT_LENGTH else computed
+
+    def __call__(self, parts: Sequence[Sql], arguments: Sequence[Expr]) -> Expr:
+        """Applied to arguments, whose texts come in the types that the form takes."""
+        computed, found = self.form(parts), self._given([argument.domain for argument in arguments])
+        return Expr(self.normal(computed, found), _cut(found), self, tuple(arguments), computed=computed)
 
     def domain(self, arguments: Sequence[Domain]) -> Domain:
+        """Of what leaves the function."""
+        return _cut(self._given(arguments))
+
+    def _given(self, arguments: Sequence[Domain]) -> Domain:
         found = self.gives(*arguments)
         if self.own_nulls:
             return found
@@ -38,6 +77,10 @@ class Function:
             nullable=any(part.nullable for part in arguments),
             certain=self.strict and all(part.certain for part in arguments),
         )
+
+
+def _cut(found: Domain) -> Domain:
+    return replace(found, length=TEXT_LENGTH) if found.length > TEXT_LENGTH else found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +94,8 @@ class Expr:
     constant: bool = False
     stored: Sql | None = None
     """Of a column: the one that holds it in whole steps."""
+    computed: Sql | None = None
+    """Of a function: what its form gives, before it is made normal."""
 
     def __eq__(self, other: object) -> bool:
         return (self.sql, self.domain) == (other.sql, other.domain) if isinstance(other, Expr) else NotImplemented

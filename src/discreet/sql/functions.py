@@ -1,8 +1,9 @@
 """The one table of functions. Every function is total: no row may raise an error.
 
 A function that is not here does not exist for analysts. Arithmetic runs in DOUBLE: overflow gives ±inf, which the clamp
-around an aggregate's argument holds back; NaN and x/0 give NULL. Nothing gives −0.0 (`+ 0e0` makes 0.0 of it): rows
-that differ in nothing else would tie in every order, and the engine's order would choose among them.
+around an aggregate's argument holds back; NaN and x/0 give NULL. Nothing gives −0.0: rows that differ in nothing else
+would tie in every order, and the engine's order would choose among them. Forms need not care: see `Function.normal`.
+Forms use no macro of the engine's (NULLIF is one): it puts in its argument twice, however deep, where nobody sees it.
 """
 
 from __future__ import annotations
@@ -17,19 +18,13 @@ from discreet.composed import Sql, dated, form, joined, keyword, literal, sql
 from discreet.policy.model import Kind
 from discreet.sql import dates, domain
 from discreet.sql.domain import BOOLEAN, TEXT, Domain
-from discreet.sql.expression import Function
+from discreet.sql.expression import Function, Result
 
 ZERO: Final = Fraction(0)
-NAN: Final = sql("'nan'::DOUBLE")
+WRITTEN: Final = 32
+"""Characters of a number or time that is written as text, at most."""
 Form = Callable[[Sequence[Sql]], Sql]
-
-
-def _no_nan(inner: Form) -> Form:
-    return lambda parts: sql("NULLIF({}, {})", inner(parts), NAN)
-
-
-LOGARITHM: Final = form("CASE WHEN {0} > 0 AND {1} > 0 THEN LN({1}) / NULLIF(LN({0}), 0e0) END")
-QUOTIENT: Final = _no_nan(form("{0} / NULLIF({1}, 0e0) + 0e0"))
+DOUBLE, UNSURE, VARCHAR, EXACT, CHOICE = Result
 
 
 # rules that need more than interval arithmetic
@@ -43,8 +38,27 @@ def _tested(*_: Domain) -> Domain:
     return Domain(Kind.BOOLEAN, certain=True)
 
 
-def _text(*_: Domain) -> Domain:
-    return TEXT
+def _text(value: Domain, *_: Domain) -> Domain:
+    """No longer than before: characters are replaced one by one, or left out."""
+    return replace(TEXT, length=value.length)
+
+
+def _part_of(value: Domain, _: Domain, count: Domain) -> Domain:
+    most = abs(count.bounded[0]) if count.bounded else value.length
+    return replace(TEXT, length=int(min(most, value.length)))
+
+
+def _written(value: Domain) -> Domain:
+    return replace(TEXT, length=value.length if value.kind is Kind.TEXT else WRITTEN)
+
+
+def _together(*parts: Domain) -> Domain:
+    return replace(TEXT, length=sum(part.length for part in parts))
+
+
+def _always_together(*parts: Domain) -> Domain:
+    """NULL is the empty text."""
+    return _together(*parts).but(certain=True)
 
 
 def _length(_: Domain) -> Domain:
@@ -179,10 +193,6 @@ def _listed(arguments: Sequence[Sql]) -> Sql:
     return sql("({} IN ({}))", arguments[0], joined(", ", arguments[1:]))
 
 
-def _concatenated(arguments: Sequence[Sql]) -> Sql:
-    return sql("({})", joined(" || ", arguments))
-
-
 def _called(function: str) -> Form:
     """A function of any number of arguments."""
     return lambda arguments: sql("{}({})", keyword(function), joined(", ", arguments))
@@ -204,88 +214,95 @@ def _dated(cast: Form, kind: Kind) -> Form:
     return lambda arguments: dated(cast(arguments), kind)
 
 
+QUOTIENT: Final = form("CASE WHEN {1} <> 0 THEN {0} / {1} END")
+FLOORED: Final = form("FLOOR(CASE WHEN {1} <> 0 THEN {0} / {1} END)")
+REMAINDER: Final = form("CASE WHEN {1} <> 0 THEN {0} % {1} END")
+LOGARITHM: Final = form("CASE WHEN {0} > 0 AND {1} > 0 AND {0} <> 1 THEN LN({1}) / LN({0}) END")
+
 _ROWS: Final = (
     # arithmetic
-    Function("+", "nn", _no_nan(form("{0} + {1}")), domain.add, strict=False),
-    Function("-", "nn", _no_nan(form("{0} - {1}")), domain.subtract, strict=False),
-    Function("*", "nn", _no_nan(form("{0} * {1} + 0e0")), domain.multiply, strict=False),
-    Function("/", "nn", QUOTIENT, domain.divide, strict=False),
+    Function("+", "nn", form("({0} + {1})"), domain.add, UNSURE, strict=False, chained=True),
+    Function("-", "nn", form("({0} - {1})"), domain.subtract, UNSURE, strict=False, chained=True),
+    Function("*", "nn", form("({0} * {1})"), domain.multiply, UNSURE, strict=False, chained=True),
+    Function("/", "nn", QUOTIENT, domain.divide, UNSURE, strict=False, chained=True),
+    Function("//", "nn", FLOORED, lambda a, b: domain.floored(domain.divide(a, b)), UNSURE, strict=False),
+    Function("%", "nn", REMAINDER, domain.modulo, UNSURE, strict=False, chained=True),
+    Function("NEGATE", "n", form("(0e0 - {0})"), domain.negate, DOUBLE),
+    Function("ABS", "n", form("ABS({0})"), domain.absolute, DOUBLE),
+    Function("ROUND", "n", form("ROUND({0})"), _rounded, DOUBLE),
+    Function("ROUND TO", "nc", form("ROUND({0}, CAST({1} AS INTEGER))"), _rounded, UNSURE, strict=False),
+    Function("FLOOR", "n", form("FLOOR({0})"), domain.floored, DOUBLE),
+    Function("CEIL", "n", form("CEIL({0})"), domain.ceiled, DOUBLE),
+    Function("SQRT", "n", form("CASE WHEN {0} >= 0 THEN SQRT({0}) END"), _root, DOUBLE, strict=False),
+    Function("EXP", "n", form("EXP({0})"), _exponential, DOUBLE),
+    Function("LN", "n", form("CASE WHEN {0} > 0 THEN LN({0}) END"), _natural, DOUBLE, strict=False),
+    Function("LOG10", "n", form("CASE WHEN {0} > 0 THEN LOG10({0}) END"), _decadic, DOUBLE, strict=False),
+    Function("LOG", "nn", LOGARITHM, lambda base, a: domain.divide(_natural(a), _natural(base)), UNSURE, strict=False),
+    Function("POWER", "nn", form("POW({0}, {1})"), _power, UNSURE, strict=False),
+    Function("LEAST", "n*", _called("LEAST"), domain.smallest, CHOICE, strict=False),
+    Function("GREATEST", "n*", _called("GREATEST"), domain.largest, CHOICE, strict=False),
     Function(
-        "//",
-        "nn",
-        lambda parts: sql("FLOOR({})", QUOTIENT(parts)),
-        lambda a, b: domain.floored(domain.divide(a, b)),
-        strict=False,
+        "CLAMP", "ncc", form("CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END"), _clamped, CHOICE
     ),
-    Function("%", "nn", _no_nan(form("{0} % NULLIF({1}, 0e0) + 0e0")), domain.modulo, strict=False),
-    Function("NEGATE", "n", form("(0e0 - {0})"), domain.negate),
-    Function("ABS", "n", form("ABS({0})"), domain.absolute),
-    Function("ROUND", "n", form("(ROUND({0}) + 0e0)"), _rounded),
-    Function("ROUND TO", "nc", _no_nan(form("ROUND({0}, CAST({1} AS INTEGER)) + 0e0")), _rounded, strict=False),
-    Function("FLOOR", "n", form("FLOOR({0})"), domain.floored),
-    Function("CEIL", "n", form("(CEIL({0}) + 0e0)"), domain.ceiled),
-    Function("SQRT", "n", form("CASE WHEN {0} >= 0 THEN SQRT({0}) END"), _root, strict=False),
-    Function("EXP", "n", form("EXP({0})"), _exponential),
-    Function("LN", "n", form("CASE WHEN {0} > 0 THEN LN({0}) END"), _natural, strict=False),
-    Function("LOG10", "n", form("CASE WHEN {0} > 0 THEN LOG10({0}) END"), _decadic, strict=False),
-    Function("LOG", "nn", _no_nan(LOGARITHM), lambda base, a: domain.divide(_natural(a), _natural(base)), strict=False),
-    Function("POWER", "nn", _no_nan(form("POW({0}, {1}) + 0e0")), _power, strict=False),
-    Function("LEAST", "n*", _called("LEAST"), domain.smallest, strict=False),
-    Function("GREATEST", "n*", _called("GREATEST"), domain.largest, strict=False),
-    Function("CLAMP", "ncc", form("CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END"), _clamped),
-    Function("WIDTH_BUCKET", "nccc", _bucket_text, _bucket),
+    Function("WIDTH_BUCKET", "nccc", _bucket_text, _bucket, EXACT),
     # truth
-    Function("=", "ss", form("({0} = {1})"), _truth),
-    Function("<>", "ss", form("({0} <> {1})"), _truth),
-    Function("<", "ss", form("({0} < {1})"), _truth),
-    Function("<=", "ss", form("({0} <= {1})"), _truth),
-    Function(">", "ss", form("({0} > {1})"), _truth),
-    Function(">=", "ss", form("({0} >= {1})"), _truth),
-    Function("BETWEEN", "sss", form("({0} BETWEEN {1} AND {2})"), _truth),
-    Function("IN", "ss*", _listed, _truth, strict=False),
-    Function("LIKE", "tc", form("({0} LIKE {1})"), _truth),
-    Function("ILIKE", "tc", form("({0} ILIKE {1})"), _truth),
-    Function("AND", "bb", form("({0} AND {1})"), _truth),
-    Function("OR", "bb", form("({0} OR {1})"), _truth),
-    Function("NOT", "b", form("(NOT {0})"), _truth),
-    Function("IS NULL", "a", form("({0} IS NULL)"), _tested, own_nulls=True),
-    Function("IS TRUE", "b", form("({0} IS TRUE)"), _tested, own_nulls=True),
-    Function("IS FALSE", "b", form("({0} IS FALSE)"), _tested, own_nulls=True),
+    Function("=", "ss", form("({0} = {1})"), _truth, EXACT),
+    Function("<>", "ss", form("({0} <> {1})"), _truth, EXACT),
+    Function("<", "ss", form("({0} < {1})"), _truth, EXACT),
+    Function("<=", "ss", form("({0} <= {1})"), _truth, EXACT),
+    Function(">", "ss", form("({0} > {1})"), _truth, EXACT),
+    Function(">=", "ss", form("({0} >= {1})"), _truth, EXACT),
+    Function("BETWEEN", "sss", form("({0} BETWEEN {1} AND {2})"), _truth, EXACT),
+    Function("IN", "ss*", _listed, _truth, EXACT, strict=False),
+    Function("LIKE", "tc", form("({0} LIKE {1})"), _truth, EXACT),
+    Function("ILIKE", "tc", form("({0} ILIKE {1})"), _truth, EXACT),
+    Function("AND", "bb", form("({0} AND {1})"), _truth, EXACT),
+    Function("OR", "bb", form("({0} OR {1})"), _truth, EXACT),
+    Function("NOT", "b", form("(NOT {0})"), _truth, EXACT),
+    Function("IS NULL", "a", form("({0} IS NULL)"), _tested, EXACT, own_nulls=True),
+    Function("IS TRUE", "b", form("({0} IS TRUE)"), _tested, EXACT, own_nulls=True),
+    Function("IS FALSE", "b", form("({0} IS FALSE)"), _tested, EXACT, own_nulls=True),
     # choice
-    Function("CASE", "(bs)*s", _case_text, _case, own_nulls=True),
-    Function("COALESCE", "s*", _called("COALESCE"), _coalesced, own_nulls=True),
-    Function("NULLIF", "ss", form("NULLIF({0}, {1})"), _or_null, own_nulls=True),
+    Function("CASE", "(bs)*s", _case_text, _case, CHOICE, own_nulls=True),
+    Function("COALESCE", "s*", _called("COALESCE"), _coalesced, CHOICE, own_nulls=True),
+    Function("NULLIF", "ss", form("CASE WHEN {0} = {1} THEN NULL ELSE {0} END"), _or_null, CHOICE, own_nulls=True),
     # casts
-    Function("CAST INTEGER", "a", form("TRY_CAST({0} AS BIGINT)"), _whole, strict=False),
-    Function("CAST NUMBER", "a", _no_nan(form("TRY_CAST({0} AS DOUBLE) + 0e0")), _real, strict=False),
-    Function("CAST TEXT", "a", form("CAST({0} AS VARCHAR)"), _text),
-    Function("CAST BOOLEAN", "a", form("TRY_CAST({0} AS BOOLEAN)"), _truth, strict=False),
-    Function("CAST DATE", "a", _dated(form("TRY_CAST({0} AS DATE)"), Kind.DATE), dates.as_date, strict=False),
+    Function("CAST INTEGER", "a", form("TRY_CAST({0} AS BIGINT)"), _whole, EXACT, strict=False),
+    Function("CAST NUMBER", "a", form("TRY_CAST({0} AS DOUBLE)"), _real, UNSURE, strict=False),
+    Function("CAST TEXT", "a", form("CAST({0} AS VARCHAR)"), _written, VARCHAR),
+    Function("CAST BOOLEAN", "a", form("TRY_CAST({0} AS BOOLEAN)"), _truth, EXACT, strict=False),
+    Function("CAST DATE", "a", _dated(form("TRY_CAST({0} AS DATE)"), Kind.DATE), dates.as_date, EXACT, strict=False),
     Function(
         "CAST TIMESTAMP",
         "a",
         _dated(form("TRY_CAST({0} AS TIMESTAMP)"), Kind.TIMESTAMP),
         dates.as_timestamp,
+        EXACT,
         strict=False,
     ),
     # text
-    Function("LOWER", "t", form("LOWER({0})"), _text),
-    Function("UPPER", "t", form("UPPER({0})"), _text),
-    Function("TRIM", "t", form("TRIM({0})"), _text),
-    Function("LENGTH", "t", form("LENGTH({0})"), _length),
-    Function("SUBSTR", "tc", form("SUBSTR({0}, {1})"), _text),
-    Function("SUBSTR TO", "tcc", form("SUBSTR({0}, {1}, {2})"), _text),
-    Function("||", "tt*", _concatenated, _text),
-    Function("CONCAT", "t*", _called("CONCAT"), lambda *_: Domain(Kind.TEXT, certain=True), own_nulls=True),
+    Function("LOWER", "t", form("LOWER({0})"), _text, VARCHAR),
+    Function("UPPER", "t", form("UPPER({0})"), _text, VARCHAR),
+    Function("TRIM", "t", form("TRIM({0})"), _text, VARCHAR),
+    Function("LENGTH", "t", form("LENGTH({0})"), _length, EXACT),
+    Function("SUBSTR", "tc", form("SUBSTR({0}, {1})"), _text, VARCHAR),
+    Function("SUBSTR TO", "tcc", form("SUBSTR({0}, {1}, {2})"), _part_of, VARCHAR),
+    Function("||", "tt", form("({0} || {1})"), _together, VARCHAR),
+    Function(
+        "CONCAT", "t*", _called("CONCAT"), lambda *parts: _together(*parts).but(certain=True), VARCHAR, own_nulls=True
+    ),
     # dates
-    *(Function(f"EXTRACT {part}", "d", _extracted(part), rule, strict=False) for part, rule in dates.PARTS.items()),
     *(
-        Function(f"DATE_TRUNC {part} {kind}", "d", _truncated(part, kind), rule)
+        Function(f"EXTRACT {part}", "d", _extracted(part), rule, EXACT, strict=False)
+        for part, rule in dates.PARTS.items()
+    ),
+    *(
+        Function(f"DATE_TRUNC {part} {kind}", "d", _truncated(part, kind), rule, EXACT)
         for part, rule in dates.TRUNCATIONS.items()
         for kind in (("TIMESTAMP",) if part in ("hour", "minute") else ("DATE", "TIMESTAMP"))
     ),
     *(
-        Function(f"DATE_DIFF {part}", "dd", _difference(part), rule, strict=False)
+        Function(f"DATE_DIFF {part}", "dd", _difference(part), rule, EXACT, strict=False)
         for part, rule in dates.DIFFERENCES.items()
     ),
 )

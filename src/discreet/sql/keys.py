@@ -9,7 +9,6 @@ from typing import Final
 
 from discreet.composed import Sql, listed, literal, sql
 from discreet.errors import Refused
-from discreet.policy.layout import TYPES
 from discreet.policy.model import Key, Kind
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
@@ -106,7 +105,7 @@ def _written(edge: Fraction | None) -> str:
 def group_key(expr: Expr, field: Field | None, shown: str, public: Public) -> GroupKey:
     """The key, or a refusal."""
     if expr.domain.count() is None and field is not None and field.listed is not None:
-        expr = _looked_up(expr, public.keys(*field.listed, TYPES[expr.domain.kind or Kind.TEXT]))
+        expr = _looked_up(expr, public.keys(*field.listed, expr.domain.kind or Kind.TEXT))
     if expr.function is not None and expr.domain.kind is Kind.INTEGER and expr.domain.values is None:
         expr = replace(expr, domain=expr.loosened())
     count = expr.domain.count()

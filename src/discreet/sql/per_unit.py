@@ -48,13 +48,13 @@ def _scaled(total: Sql, steps: Steps, child: Node) -> Expr:
     bounds = min(low, low * rows), max(high, high * rows)
     if steps.step == 1:
         return Expr(sql("CAST({} AS DOUBLE)", total), number(*bounds, integral=True))
-    return Expr(sql("(CAST({} AS DOUBLE) * {})", total, double(steps.step)), number(*bounds))
+    return Expr(sql("(CAST({} AS DOUBLE) * {} + 0e0)", total, double(steps.step)), number(*bounds))
 
 
 def _average(bind: Binder, node: exp.Avg, child: Node) -> Expr:  # noqa: ARG001
     only(node, "this")
     steps = steps_of(bind, node)
-    mean = sql("(CAST(SUM({0}) AS DOUBLE) / NULLIF(COUNT({0}), 0) * {1})", steps.sql(), double(steps.step))
+    mean = sql("(CAST(SUM({0}) AS DOUBLE) / COUNT({0}) * {1} + 0e0)", steps.sql(), double(steps.step))
     return Expr(mean, number(*steps.bounds))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from discreet.composed import Sql, joined, keyword, literal, name, sql
+from discreet.composed import Sql, joined, keyword, literal, name, sql, stored
 from discreet.policy.layout import TYPES
 from discreet.policy.model import Column as PolicyColumn
 from discreet.policy.model import Key, Kind, Table
@@ -34,8 +34,8 @@ class Public(Protocol):
     def schema(self, table: str) -> Mapping[str, str]:
         """The columns of a table with the engine's types."""
 
-    def keys(self, table: str, column: str, kind: str) -> tuple[Key | None, ...]:
-        """The distinct values of a column, in an engine's type."""
+    def keys(self, table: str, column: str, kind: Kind) -> tuple[Key | None, ...]:
+        """The distinct values of a column, as `Stored` holds them."""
 
     def repeats(self, rows: Sql, columns: Sequence[Sql]) -> int:
         """How many rows of a relation over public tables agree at most in these columns; NULL agrees with nothing."""
@@ -43,7 +43,8 @@ class Public(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A public table, every column in the type of its kind: comparisons must not cast private values to odd types."""
+    """A public table, every column as private ones are: in the type of its kind, so that comparisons cast nothing, and
+    without values that fail in a function or tie with others, because which of them meet private rows is private."""
 
     table: Table
     columns: tuple[Column, ...]
@@ -64,10 +65,15 @@ class Stored:
 
     def sql(self) -> Sql:
         columns = [
-            sql("TRY_CAST({0} AS {1}) AS {0}", column.expr.sql, keyword(TYPES[column.expr.domain.kind or Kind.TEXT]))
+            sql("{} AS {}", held(column.name, column.expr.domain.kind or Kind.TEXT), column.expr.sql)
             for column in self.columns
         ]
         return _placed(joined(", ", columns), name(self.table.name))
+
+
+def held(column: str, kind: Kind) -> Sql:
+    """A column of a public table, whatever its type is there, as columns of its kind are."""
+    return stored(sql("TRY_CAST({} AS {})", name(column), keyword(TYPES[kind])), kind)
 
 
 def _placed(columns: Sql, rows: Sql) -> Sql:

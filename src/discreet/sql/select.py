@@ -10,14 +10,14 @@ from typing import Any, Final, Self
 
 from sqlglot import exp
 
-from discreet.composed import form, keyword, name, sql
+from discreet.composed import form, keyword, name, sql, stored
 from discreet.errors import Refused
 from discreet.policy.model import Kind
 from discreet.sql.after import After, Column, Order, direction
 from discreet.sql.aggregates import Aggregate, bound, is_named
 from discreet.sql.bind import Binder, Special, not_allowed, written
 from discreet.sql.domain import Domain
-from discreet.sql.expression import Expr, Function
+from discreet.sql.expression import Expr, Function, Result
 from discreet.sql.keys import PublicKey, group_key
 from discreet.sql.measures import COUNTED
 from discreet.sql.nodes import Limits, Node
@@ -264,7 +264,7 @@ def _numbered(node: exp.Literal, items: Sequence[exp.Expression]) -> Any:
 
 UNKNOWN: Final = form("CAST(NULL AS DOUBLE)")
 INTERVAL_ENDS: Final = {
-    word: Function(word, "n", UNKNOWN, lambda _: Domain(Kind.NUMBER), own_nulls=True)
+    word: Function(word, "n", UNKNOWN, lambda _: Domain(Kind.NUMBER), Result.DOUBLE, own_nulls=True)
     for word in ("DP_INTERVAL_LOW", "DP_INTERVAL_HIGH")
 }
 
@@ -396,4 +396,4 @@ def _public_aggregate(node: exp.Expression, scope: Scope) -> Expr:
         kind = Kind.INTEGER
     part = sql("CAST({} AS DOUBLE)", value.sql) if kind is Kind.NUMBER else value.sql
     called = sql("{}(DISTINCT {})" if distinct else "{}({})", keyword(word), part)
-    return Expr(called, Domain(kind or value.domain.kind))
+    return Expr(stored(called, kind) if kind is Kind.NUMBER else called, Domain(kind or value.domain.kind))

@@ -9,6 +9,7 @@ from functools import cached_property
 from discreet.composed import Sql, joined, literal, name, sql
 from discreet.policy.layout import ROW, UNIT, key_rank, row_in_key, steps_of, stored_steps
 from discreet.policy.model import Column, Kind, Table
+from discreet.quoting import TEXT_LENGTH
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import Field, Limits, Owner
@@ -115,4 +116,5 @@ def domain_of(column: Column) -> Domain:
         whole = [int(value) for value in values if isinstance(value, int)]
         edges = Domain.of(min(whole)).low, Domain.of(max(whole)).high
         return Domain(column.kind, *edges, values, nullable=column.nullable)
-    return Domain(column.kind, low, high, values, nullable=column.nullable, step=column.step)
+    length = max((len(str(value)) for value in values or ()), default=TEXT_LENGTH)
+    return Domain(column.kind, low, high, values, nullable=column.nullable, step=column.step, length=length)
