@@ -89,7 +89,8 @@ _FUNCTIONS: Final = (
     "Functions",
     (
         "No row can make a function fail: what has no value is NULL. `x`, `n`, `w`, `d`, `t` and `b` are a number, a"
-        " whole number, a text, a date, a time and a boolean. What is not here is refused."
+        " whole number, a text, a date, a time and a boolean. Texts have at most 1,024 characters: what is longer, in a"
+        " table or made by a function, is cut there. What is not here is refused."
     ),
 )
 _REFUSALS: Final = (

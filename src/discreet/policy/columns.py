@@ -12,6 +12,7 @@ from discreet import exact
 from discreet.policy.model import Bound, Column, Key, Kind
 from discreet.policy.place import Field, Place, RuleError, flag, number, text
 from discreet.policy.problems import choices, noun, shown
+from discreet.quoting import TEXT_LENGTH
 
 MOST_VALUES: Final = 10_000
 _MOST_STEPS: Final = 2**62
@@ -105,6 +106,8 @@ def _value(item: object) -> None:
         number(item)
     if isinstance(item, str) and "\0" in item:
         raise RuleError("must not contain the character NUL", "remove it")
+    if isinstance(item, str) and len(item) > TEXT_LENGTH:
+        raise RuleError(f"must have at most {TEXT_LENGTH:,} characters", "texts are cut there: declare what is left")
 
 
 KEYS: Final[Mapping[str, Field]] = {
