@@ -24,8 +24,6 @@ from discreet.quoting import TEXT_LENGTH, Value
 
 LARGEST: Final = 400_000
 """Weight of a query: parts that stand in it twice or thrice, in parts that do so too, let it grow exponentially."""
-_CUT: Final = LARGEST // 64
-"""What a text weighs that is cut: a query makes at most 64 of them, of 4 kB in each row."""
 _LIGHT: Final = 16
 """So many characters of a literal weigh as much as one of anything else."""
 _WORDS: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*( [A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
@@ -247,11 +245,15 @@ def stored(value: Sql, kind: str) -> Sql:
 
 
 def cut(value: Sql) -> Sql:
-    """A text, or what is left of it. It weighs much: every one needs memory for the texts of some thousand rows."""
-    found = sql("LEFT({}, {})", value, literal(TEXT_LENGTH))
-    if found.weight + _CUT > LARGEST:
+    """A text, or what is left of it: a query makes at most 64 of them, each of 4 kB in some thousand rows."""
+    return weighed(sql("LEFT({}, {})", value, literal(TEXT_LENGTH)), LARGEST // 64)
+
+
+def weighed(value: Sql, more: int) -> Sql:
+    """The same, weighing more than its text does, because rows need much time or memory for it."""
+    if value.weight + more > LARGEST:
         raise too_large()
-    return _made(found.text, found.skeleton, found.weight + _CUT)
+    return _made(value.text, value.skeleton, value.weight + more)
 
 
 def whole_steps(value: Sql, step: Fraction | None, low: int, high: int) -> Sql:

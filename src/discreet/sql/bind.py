@@ -96,6 +96,7 @@ _CASTS: Final = {
     "DATE": "DATE",
     **dict.fromkeys(("TIMESTAMP", "DATETIME", "TIMESTAMPNTZ"), "TIMESTAMP"),
 }
+LONGEST_PATTERN: Final = 128
 _WORDS: Final = {Kind.INTEGER: "a number", Kind.NUMBER: "a number", Kind.TEXT: "text", Kind.BOOLEAN: "true or false",
                  Kind.DATE: "a date", Kind.TIMESTAMP: "a date", None: "NULL"}  # fmt: skip
 _LETTERS: Final = {"n": NUMERIC, "t": {Kind.TEXT}, "b": {Kind.BOOLEAN}, "d": DATED}
@@ -258,6 +259,11 @@ def _is_count(value: object, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= most
 
 
+def _is_pattern(value: object) -> bool:
+    """With _ a row takes as many steps as its text and the pattern have characters, multiplied."""
+    return isinstance(value, str) and ("_" not in value or len(value) <= LONGEST_PATTERN)
+
+
 def _ordered(low: Any, high: Any) -> bool:
     return isinstance(low, (int, Fraction)) and isinstance(high, (int, Fraction)) and low < high
 
@@ -268,8 +274,7 @@ _CHECKS: Final[dict[str, Callable[[list[Any]], bool]]] = {
     "SUBSTR TO": lambda values: all(_is_count(value, 10**6) for value in values),
     "CLAMP": lambda values: _ordered(*values),
     "WIDTH_BUCKET": lambda values: _ordered(*values[:2]) and _is_count(values[2], 10**6) and values[2] > 0,
-    "LIKE": lambda values: isinstance(values[0], str),
-    "ILIKE": lambda values: isinstance(values[0], str),
+    **dict.fromkeys(("LIKE", "ILIKE"), lambda values: _is_pattern(values[0])),
 }
 _FIXES: Final = {
     "ROUND TO": "round to -15 to 15 decimals",
@@ -277,8 +282,7 @@ _FIXES: Final = {
     "SUBSTR TO": "use places up to a million",
     "CLAMP": "write CLAMP(x, low, high) with low < high",
     "WIDTH_BUCKET": "write WIDTH_BUCKET(x, low, high, count) with low < high and a count of at least 1",
-    "LIKE": "write the pattern as a text",
-    "ILIKE": "write the pattern as a text",
+    **dict.fromkeys(("LIKE", "ILIKE"), f"write a text; a pattern with _ has at most {LONGEST_PATTERN} characters"),
 }
 
 

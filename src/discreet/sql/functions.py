@@ -14,7 +14,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
-from discreet.composed import Sql, dated, form, joined, keyword, literal, sql
+from discreet.composed import LARGEST, Sql, dated, form, joined, keyword, literal, sql, weighed
 from discreet.policy.model import Kind
 from discreet.sql import dates, domain
 from discreet.sql.domain import BOOLEAN, TEXT, Domain
@@ -198,6 +198,14 @@ def _called(function: str) -> Form:
     return lambda arguments: sql("{}({})", keyword(function), joined(", ", arguments))
 
 
+def _like(compared: Form) -> Form:
+    """A search: DuckDB takes some 100 µs for a hostile pattern and text, where other functions take 5 at most.
+
+    ILIKE is written out: for LIKE the pattern is taken to pieces once, not for each row.
+    """
+    return lambda arguments: weighed(compared(arguments), LARGEST // 256)
+
+
 def _extracted(part: str) -> Form:
     return lambda arguments: sql("EXTRACT({} FROM {})", keyword(part), *arguments)
 
@@ -254,8 +262,8 @@ _ROWS: Final = (
     Function(">=", "ss", form("({0} >= {1})"), _truth, EXACT),
     Function("BETWEEN", "sss", form("({0} BETWEEN {1} AND {2})"), _truth, EXACT),
     Function("IN", "ss*", _listed, _truth, EXACT, strict=False),
-    Function("LIKE", "tc", form("({0} LIKE {1})"), _truth, EXACT),
-    Function("ILIKE", "tc", form("({0} ILIKE {1})"), _truth, EXACT),
+    Function("LIKE", "tc", _like(form("({0} LIKE {1})")), _truth, EXACT),
+    Function("ILIKE", "tc", _like(form("(LOWER({0}) LIKE LOWER({1}))")), _truth, EXACT),
     Function("AND", "bb", form("({0} AND {1})"), _truth, EXACT),
     Function("OR", "bb", form("({0} OR {1})"), _truth, EXACT),
     Function("NOT", "b", form("(NOT {0})"), _truth, EXACT),
