@@ -22,7 +22,7 @@ from discreet.engines.printed import ALTERED, confirmed, printed
 from discreet.errors import QueryFailed, Refused
 
 ROOT: Final = Path(__file__).parents[2] / "src" / "discreet"
-TEMPLATES: Final = {"sql", "form", "joined"}
+TEMPLATES: Final = {"sql", "form", "joined", "repeated"}
 
 
 # what the source may write
@@ -91,7 +91,7 @@ def test_plans_do_not_quote_into_texts() -> None:
             continue
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module == "discreet.quoting":
-                assert {alias.name for alias in node.names} <= {"Value"}, path
+                assert {alias.name for alias in node.names} <= {"Value", "TEXT_LENGTH"}, path
             if isinstance(node, ast.Import):
                 assert not any(alias.name.startswith(("discreet.quoting", "duckdb")) for alias in node.names), path
 

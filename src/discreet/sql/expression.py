@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
 
-from discreet.composed import Sql, cut, literal, sql
+from discreet.composed import Sql, cut, literal, repeated, sql
 from discreet.policy.model import Key
 from discreet.quoting import TEXT_LENGTH
 from discreet.sql.domain import Domain, loosened
@@ -57,7 +57,7 @@ class Function:
         if self.result is Result.DOUBLE:
             return sql("({} + 0e0)", computed)
         if self.result is Result.UNSURE:
-            return sql("CASE WHEN NOT isnan({0}) THEN {0} + 0e0 END", computed)
+            return repeated("CASE WHEN NOT isnan({0}) THEN {0} + 0e0 END", computed)
         return cut(computed) if self.result is Result.TEXT and found.length > TEXT_LENGTH else computed
 
     def __call__(self, parts: Sequence[Sql], arguments: Sequence[Expr]) -> Expr:
