@@ -293,9 +293,8 @@ def _literal(_: Binder, node: exp.Literal) -> Expr:
     if node.is_string:
         text = str(node.this)
         if len(text) > TEXT_LENGTH:
-            raise Refused(
-                "syntax", f"a text has more than {TEXT_LENGTH:,} characters", "texts are cut there: shorten it"
-            )
+            reason = f"a text has more than {TEXT_LENGTH:,} characters"
+            raise Refused("too-complex", reason, "shorten it: texts are cut there")
         return Expr.literal(text)
     return Expr.literal(_number(str(node.this)))
 
