@@ -41,15 +41,15 @@ class Work:
 
 
 @contextmanager
-def counted(patch: pytest.MonkeyPatch, only: str) -> Iterator[Work]:
+def counted(patch: pytest.MonkeyPatch, only: str, engine: Any = DuckDB) -> Iterator[Work]:
     """The work of all queries that mention a table."""
-    found, original = Work(), DuckDB.rows
+    found, original = Work(), engine.rows
 
-    def rows(self: DuckDB, query: Any, seconds: float | None = None) -> list[tuple[Any, ...]]:
+    def rows(self: Any, query: Any, seconds: float | None = None) -> Any:
         if f'"{only}"' in str(query):
             found.add(json.loads(original(self, f"EXPLAIN (ANALYZE, FORMAT json) {query}", seconds)[0][1]))
         return original(self, query, seconds)
 
     with patch.context() as patched:
-        patched.setattr(DuckDB, "rows", rows)
+        patched.setattr(engine, "rows", rows)
         yield found

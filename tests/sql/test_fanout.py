@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import suppress
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
 
 from discreet.audit import Replay, neighbours
+from discreet.engines.memory import Memory
 from discreet.errors import Refused
 from discreet.policy import Policy
 from discreet.sql import plan as planning
-from discreet.sql.fanout import paired, paired_and_alone, united
+from discreet.sql.fanout import STEPS, paired, paired_and_alone, united
 from discreet.sql.plan import Plan
+from tests.attacks.work import counted as counted_work
 from tests.audit.worlds import OWNED, OWNED_LIMITS, OWNED_QUESTIONS, PUBLIC, made_owned, read
+from tests.sql import tiny
+from tests.sql.bombs import fanned
 from tests.sql.worlds import opened
 
 SIZES = (1, 2, 3, 7, 10, 31, 100, 101, 999, 10_000)
@@ -190,6 +196,37 @@ def test_numbers_that_are_equal_as_floats_are_alike() -> None:
     assert counted(3, asked, visits=visits, numbers=twins) == 2
     with pytest.raises(Refused, match="one row may match 4 public rows"):
         counted(3, asked, visits=visits, numbers=twins * 2)
+
+
+MANY = 60
+HOSPITAL = tiny.policy("pure")
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 9))])
+def test_made_up_fan_outs_make_no_more_rows_of_one_patient(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Asked with and without a patient who has many rows everywhere: the engine does no more than a little more."""
+    policy = replace(HOSPITAL, unit_rows=MANY)
+    mine = [{"patient": "me", "visit_id": 1000 + n, "ward": "ABC"[n % 3], "cost": n, "nights": 1} for n in range(9)]
+    labs = [{"visit_id": 1000 + n, "level": n} for n in range(9)]
+    crowded = {
+        **tiny.DATA,
+        "visits": [*tiny.DATA["visits"], *mine],
+        "labs": [*tiny.DATA["labs"], *labs],
+        "patients": [*tiny.DATA["patients"], {"patient": "me", "age": 4}],
+    }
+    dice, most, answered = Random(f"fan {seed}"), 0, 0
+    with opened(policy, crowded) as there, opened(policy, tiny.DATA) as gone:
+        for _ in range(15):
+            asked, works = fanned(dice), []
+            for curator in (there, gone):
+                with counted_work(monkeypatch, "visits", Memory) as work, suppress(Refused):
+                    curator.query(asked, epsilon=1)
+                works.append(work)
+            answered += bool(works[0].operators)
+            assert not works[0].loops, asked
+            most = max(most, works[0].rows - works[1].rows)
+    assert answered > 5
+    assert 0 < most <= 6 * STEPS * MANY, "each row passes a few operators: window, filter, projection"
 
 
 # neighbours

@@ -20,6 +20,7 @@ from discreet.curator.door import Curator
 from discreet.engines.memory import Memory
 from discreet.errors import Refused
 from tests.sql import tiny
+from tests.sql.bombs import bombed, fanned
 from tests.sql.fixtures import ANSWERED, REFUSED
 from tests.sql.test_fixes import CODES
 from tests.sql.worlds import ledger_of
@@ -395,6 +396,7 @@ def swapped(dice: random.Random) -> str:
 
 
 MAKERS = {"soup": soup, "mutated": mutated, "swapped": swapped}
+BOMBS = {"bombed": bombed, "fanned": fanned}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -412,12 +414,21 @@ def test_generated_texts_that_are_asked(seed: int, worlds: list[World]) -> None:
         worlds[0].query(MAKERS[dice.choice(["mutated", "swapped"])](dice))
 
 
+@pytest.mark.parametrize("maker", BOMBS)
+def test_bombs_are_answered_or_refused(maker: str, worlds: list[World]) -> None:
+    """No failure that a row decides; and most of them are answered, else nothing would be tried."""
+    dice = random.Random(f"bombs {maker}")
+    codes = [worlds[place % 2].query(BOMBS[maker](dice)) for place in range(30)]
+    assert codes.count("") > 10, codes
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 200))
 def test_a_hundred_thousand_texts(seed: int, worlds: list[World]) -> None:
     dice = random.Random(f"many {seed}")
     for number in range(1_000):
-        text = MAKERS[dice.choice(list(MAKERS))](dice)
+        makers = {**MAKERS, **BOMBS}
+        text = makers[dice.choice(list(makers))](dice)
         if number % 20:
             worlds[seed % 2].preview(text)
         else:

@@ -208,7 +208,10 @@ class _Planner:
             source = Filter(source, scope.condition(clauses.where, "WHERE"))
         if not clauses.aggregated:
             windowed = replace(scope, special=window(scope, bounded(source)))
-            return Project(bounded(source), tuple(row_items(clauses, windowed)))
+            windows = sum(1 for item in clauses.items for _ in item.find_all(exp.Window))
+            found = Project(bounded(source), tuple(row_items(clauses, windowed)), windows)
+            demand(found.work, self._policy.unit_rows)
+            return found
         source = self._within(bounded(source))
         grouping = grouped_by(clauses, scope)
         if any(scope.is_owner(node) for node in grouping):

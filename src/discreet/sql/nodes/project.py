@@ -23,6 +23,12 @@ class Project(Above):
 
     child: Node
     items: tuple[tuple[str, Expr], ...]
+    windows: int = 0
+    """How many windows are in them: each sorts the rows of a unit."""
+
+    @property
+    def work(self) -> int:
+        return self.child.work + self.windows * (self.child.rows or 0)
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
