@@ -13,6 +13,22 @@ from typing import NoReturn
 
 from discreet.errors import Refused
 
+_forks = 0
+"""How often this process's line was forked: in another PID namespace a child may have its parent's number."""
+
+
+def _count() -> None:
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_count)
+
+
+def _here() -> tuple[int, int]:
+    return os.getpid(), _forks
+
 
 class Turns:
     """`with turns:` one thread at a time; `Refused` in any process but the one that made it."""
@@ -22,10 +38,10 @@ class Turns:
     def __init__(self, what: str) -> None:
         self._what = what
         self._lock = threading.Lock()
-        self._process = os.getpid()
+        self._process = _here()
 
     def __enter__(self) -> None:
-        if self._process != os.getpid():  # first: a fork may have copied the lock while it was taken
+        if self._process != _here():  # first: a fork may have copied the lock while it was taken
             raise Refused(
                 "forked",
                 f"{self._what} was made before a fork, and what the other process spends is not seen here",
