@@ -14,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -32,10 +33,12 @@ from discreet.accounting import (
     replace_one,
 )
 from discreet.cli.program import discreet as program
+from discreet.client import documents
+from discreet.curator import wire
 from discreet.curator.state import open_ledger
 from discreet.errors import Refused
 from discreet.learn import StandardScaler
-from discreet.ledger import Grant, Ledger, verify
+from discreet.ledger import Amount, Balance, Entry, Grant, Ledger, verify
 from discreet.mechanisms import BoundedMean, BoundedSum, Laplace, RandomizedResponse
 from tests.curator.worlds import hospital
 
@@ -212,4 +215,23 @@ def test_what_was_spent_about_two_units_is_shown_apart_and_never_as_one_guarante
     assert set(told["units"]) == set(balance.units)
     listed = json.loads(CliRunner().invoke(program, ["ledger", "show", str(policy.path), "--json"]).output)
     assert [entry["unit"] for entry in listed["entries"]] == ["patient", "stay"]
+    drawn = CliRunner().invoke(program, ["ledger", "show", str(policy.path)]).output
+    assert "about" in drawn.splitlines()[0]
     assert verify(policy.state / "ledger.sqlite").sound
+
+
+def test_what_comes_from_a_server_still_says_whom_it_is_about() -> None:
+    loss = Pure(1, unit="patient")
+    entry = Entry(3, "2026-01-02T03:04:05Z", "ann", "SELECT 1", loss, 1, True, loss)
+    found = wire.entry_read(received(wire.entry_written(entry), documents.Entry))
+    assert (found.loss.unit, found.price.unit) == ("patient", "patient")
+    one = Amount(1.0)
+    balance = Balance(one, one, one, units={"patient": one, "visit": Amount(0.5, 0.1, 1e-9)})
+    assert wire.balance_read(received(wire.balance_written(balance), documents.Balance)) == balance
+    with pytest.raises(Refused, match="losses-differ"):
+        compose(found.loss, Pure(1, unit="pupil"))
+
+
+def received(told: dict[str, Any], form: Any) -> Any:
+    """What a client reads of it."""
+    return msgspec.json.decode(json.dumps(told), type=form)

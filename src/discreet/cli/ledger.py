@@ -150,7 +150,12 @@ def draw_entries(found: Sequence[dict[str, Any]]) -> None:
     if not found:
         click.echo("nothing was charged yet")
         return
-    draw(table(HEADINGS, [entry_words(entry) for entry in found], numbers=frozenset({"no", "cost"})))
+    rows = [entry_words(entry) for entry in found]
+    heads: Sequence[str] = HEADINGS
+    if len({entry["unit"] for entry in found}) > 1:  # costs about different units do not add up to anything
+        heads = (*HEADINGS, "about")
+        rows = [[*row, printable(entry["unit"] or "not on record")] for row, entry in zip(rows, found, strict=True)]
+    draw(table(heads, rows, numbers=frozenset({"no", "cost"})))
 
 
 def entry_words(entry: dict[str, Any]) -> list[str]:

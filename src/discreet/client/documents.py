@@ -7,7 +7,7 @@ these types: a number is a finite number, a text is a text, an answer has as man
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypedDict, TypeVar
+from typing import Any, Final, NotRequired, TypedDict, TypeVar
 
 import msgspec
 
@@ -51,6 +51,7 @@ class Answer(TypedDict):
     confidence: Number
     loss: Loss
     price: Loss
+    unit: NotRequired[str | None]
     cached: bool
     receipt: str
     remaining: Amount
@@ -63,6 +64,7 @@ class Preview(TypedDict):
     question: str
     columns: list[str]
     loss: Loss
+    unit: NotRequired[str | None]
     error: dict[str, Number | None]
     confidence: Number
     groups: int | None
@@ -107,6 +109,7 @@ class Balance(TypedDict):
     total: Amount
     spent: Amount
     remaining: Amount
+    units: NotRequired[dict[str, Amount]]
 
 
 class Dataset(TypedDict):
@@ -127,6 +130,7 @@ class Entry(TypedDict):
     delta: Number | None
     data_version: int
     answered: bool
+    unit: NotRequired[str | None]
     price: Loss
     call: dict[str, Any]
 
