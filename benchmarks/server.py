@@ -1,7 +1,7 @@
 """A small question through the server beside the same question in process: how many a second, and how long each takes.
 
 The clients are another process that sends prepared bytes over connections that stay open, so that what is measured is
-the server: `python -m benchmarks.server HOST PORT TOKEN BODY CLIENTS SECONDS`.
+the server: `python -m benchmarks.server HOST PORT TOKEN BODY CLIENTS SECONDS ROUTE`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import quantiles
+from statistics import median, quantiles
 from urllib.parse import urlsplit
 
 from tests.server.running import POLICY, build, serving
@@ -32,6 +32,16 @@ QUESTIONS = {
     "kept": {"sql": TEXT, "epsilon": PRICE},
     "fresh": {"sql": OTHER, "epsilon": PRICE, "fresh": True},
 }
+JOINED = "patients AS a" + "".join(f" JOIN patients AS {name} ON a.id = {name}.id" for name in "bcdefg")
+LOUD = {
+    "questions that last": ("query", {"sql": f"SELECT SUM(a.age) AS n FROM {JOINED}", "epsilon": PRICE, "fresh": True}),
+    "previews": ("preview", {"sql": f"SELECT SUM(a.age) AS n FROM {JOINED}", "epsilon": PRICE}),
+    "made-up rows": ("query", {"sql": f"SELECT SUM(a.age) AS n FROM {JOINED}", "epsilon": PRICE, "dummy": True}),
+}
+"""What one caller sends without end, sixteen at a time, while another asks one question after the other."""
+QUIET = {"sql": f"SELECT SUM(a.age) AS n FROM {JOINED} WHERE a.age > 30", "epsilon": PRICE, "fresh": True}
+MANY = 200_000
+"""Patients: enough for a question to last."""
 LEAST = {"kept": 0.05, "fresh": 0.3}
 """Of what one thread does in process: a kept answer costs next to nothing there, so that HTTP is all that is seen."""
 
@@ -46,6 +56,26 @@ def figures() -> Iterator[Figure]:
                 for clients in CLIENTS:
                     times = _load(str(parts.hostname), str(parts.port), running.tokens["owner"], question, clients)
                     yield _figure(kind, clients, times, here[kind])
+
+    yield from _beside_others()
+
+
+def _beside_others() -> Iterator[Figure]:
+    """How long another caller's question takes while one caller sends without end: at most twice as long as alone."""
+    with tempfile.TemporaryDirectory(prefix="discreet-bench-") as folder:
+        policy = build(Path(folder), patients=MANY, text=POLICY.replace("epsilon = 30.0", "epsilon = 1e6", 1))
+        with serving(policy, "--workers", "2") as running:
+            parts = urlsplit(running.url)
+            where = str(parts.hostname), str(parts.port)
+            alone = median(_load(*where, running.tokens["owner"], QUIET, 1))
+            for what, (route, question) in LOUD.items():
+                child = _begun(*where, running.tokens["epidemiology"], question, 16, route)
+                found = median(_load(*where, running.tokens["owner"], QUIET, 1))
+                assert child.poll() is None, f"{what} were refused"
+                child.kill()
+                child.communicate()
+                told = f"server, another's question beside 16 × {what}"
+                yield at_least(told, f"{1000 * found:.0f} ms", f"alone {1000 * alone:.0f} ms", alone / found, 0.5)
 
 
 def _figure(kind: str, clients: int, times: list[float], here: float) -> Figure:
@@ -67,15 +97,30 @@ def _in_process(policy: Path) -> dict[str, float]:
 
 
 def _load(host: str, port: str, token: str, question: dict[str, object], clients: int) -> list[float]:
-    child = [sys.executable, "-m", "benchmarks.server", host, port, token, json.dumps(question)]
-    found = subprocess.run([*child, str(clients), str(SECONDS)], capture_output=True, text=True, check=True)
-    times: list[float] = json.loads(found.stdout)
+    found, _ = _begun(host, port, token, question, clients, "query", SECONDS).communicate()
+    times: list[float] = json.loads(found)
     return times
 
 
-async def _clients(host: str, port: int, token: str, body: bytes, clients: int, seconds: float) -> list[float]:
+def _begun(
+    host: str,
+    port: str,
+    token: str,
+    question: dict[str, object],
+    clients: int,
+    route: str,
+    seconds: float = 600.0,
+) -> subprocess.Popen[str]:
+    """Clients that send this again and again, and at their end tell how long each took."""
+    given = [host, port, token, json.dumps(question), str(clients), str(seconds), route]
+    return subprocess.Popen([sys.executable, "-m", "benchmarks.server", *given], stdout=subprocess.PIPE, text=True)
+
+
+async def _clients(
+    host: str, port: int, token: str, body: bytes, clients: int, seconds: float, route: str
+) -> list[float]:
     head = (
-        f"POST /api/v1/datasets/hospital/query HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {token}\r\n"
+        f"POST /api/v1/datasets/hospital/{route} HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {token}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     until = time.perf_counter() + seconds
@@ -99,5 +144,6 @@ async def _client(host: str, port: int, request: bytes, until: float) -> list[fl
 
 
 if __name__ == "__main__":
-    host, port, token, body, clients, seconds = sys.argv[1:]
-    print(json.dumps(asyncio.run(_clients(host, int(port), token, body.encode(), int(clients), float(seconds)))))
+    host, port, token, body, clients, seconds, route = sys.argv[1:]
+    sending = _clients(host, int(port), token, body.encode(), int(clients), float(seconds), route)
+    print(json.dumps(asyncio.run(sending)))

@@ -30,7 +30,9 @@ from discreet.server.schemas import Question
 LONGEST_KEY: Final = 200
 MOST_KEYS: Final = 10_000
 LIGHT: Final = 4
-"""Threads for what reads no private data; one caller has at most half of them."""
+"""Threads for what reads no private data. One caller has one of them: planning holds Python's lock, and two callers
+who plan get half of it each.
+"""
 FREE_SECONDS: Final = 10.0
 """After which free work is stopped: nothing was paid for it that could be lost."""
 OUTSIDE: Final = {"sql", "analyst", "dummy", "fresh"}
@@ -72,7 +74,7 @@ class Desk:
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
-        self.free = Queue(LIGHT, kept=0, name="light")
+        self.free = Queue(LIGHT, at_once=1, kept=0, name="light")
         self._lock = threading.Lock()
         self._keys: dict[str, tuple[str, Job]] = {}
 

@@ -87,12 +87,13 @@ class Queue:
         *,
         most: int = MOST_WAITING,
         most_of_one: int = MOST_OF_ONE,
+        at_once: int | None = None,
         kept: int | None = None,
         name: str = "worker",
     ) -> None:
-        """`kept`: of how many that ended the end can still be fetched."""
+        """`at_once`: how many workers one caller may hold. `kept`: of how many that ended the end can be fetched."""
         self._most, self._most_of_one, self._kept = most, most_of_one, kept
-        self._at_once = max(1, workers // 2)
+        self._at_once = at_once or max(1, workers // 2)
         self._changed = threading.Condition()
         self._lines: OrderedDict[str, deque[Job]] = OrderedDict()
         self._jobs: dict[str, Job] = {}
