@@ -96,7 +96,7 @@ _CASTS: Final = {
     "DATE": "DATE",
     **dict.fromkeys(("TIMESTAMP", "DATETIME", "TIMESTAMPNTZ"), "TIMESTAMP"),
 }
-LONGEST_PATTERN: Final = 128
+LONGEST_PATTERN: Final = 64
 _WORDS: Final = {Kind.INTEGER: "a number", Kind.NUMBER: "a number", Kind.TEXT: "text", Kind.BOOLEAN: "true or false",
                  Kind.DATE: "a date", Kind.TIMESTAMP: "a date", None: "NULL"}  # fmt: skip
 _LETTERS: Final = {"n": NUMERIC, "t": {Kind.TEXT}, "b": {Kind.BOOLEAN}, "d": DATED}

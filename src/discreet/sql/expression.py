@@ -7,11 +7,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
+from typing import Final
 
-from discreet.composed import Sql, cut, literal, repeated, sql
-from discreet.policy.model import Key
+from discreet.composed import LARGEST, Sql, cut, literal, repeated, sql, weighed
+from discreet.policy.model import Key, Kind
 from discreet.quoting import TEXT_LENGTH
 from discreet.sql.domain import Domain, loosened
+
+SHORT_TEXT: Final = 64
+LONG_TEXT: Final = LARGEST // 512
+"""What a function weighs that goes through longer texts: DuckDB looks at interrupts after 2,048 rows, and a row takes
+some 3 µs for each. So a query that is made of nothing else ends some seconds after its time at the latest."""
 
 
 class Result(StrEnum):
@@ -63,7 +69,14 @@ class Function:
     def __call__(self, parts: Sequence[Sql], arguments: Sequence[Expr]) -> Expr:
         """Applied to arguments, whose texts come in the types that the form takes."""
         computed, found = self.form(parts), self._given([argument.domain for argument in arguments])
+        if self._reads_texts and any(argument.is_long for argument in arguments):
+            computed = weighed(computed, LONG_TEXT)
         return Expr(self.normal(computed, found), _cut(found), self, tuple(arguments), computed=computed)
+
+    @property
+    def _reads_texts(self) -> bool:
+        """Whether it goes through texts, letter by letter: text functions and casts do."""
+        return "t" in self.takes or (self.takes == "a" and not self.own_nulls)
 
     def domain(self, arguments: Sequence[Domain]) -> Domain:
         """Of what leaves the function."""
@@ -114,6 +127,11 @@ class Expr:
             return self.domain.values[0]
         low = self.domain.low
         return low if isinstance(low, Fraction) else None
+
+    @property
+    def is_long(self) -> bool:
+        """Whether rows may hold texts that take a while."""
+        return self.domain.kind is Kind.TEXT and not self.constant and self.domain.length > SHORT_TEXT
 
     def under(self, facts: Mapping[Sql, Domain]) -> Domain:
         """Its domain where more is known about some columns."""
