@@ -42,10 +42,10 @@ LEVELS: Final = 40
 DOUBLED: Final = {
     "||": ("s || s", 40),
     "CONCAT": ("CONCAT(s, s)", 40),
-    "many": ("CONCAT(s, s, s, s, s, s, s, s)", 9),
+    "many": ("CONCAT(s, s, s, s, s, s, s, s)", 7),
     "case": ("UPPER(s) || LOWER(s)", 40),
-    "cast": ("CAST(s || s AS VARCHAR) || CAST(n AS VARCHAR)", 30),
-    "choice": ("COALESCE(NULLIF(s || s, 'x'), CONCAT(s, 'y'))", 20),
+    "cast": ("CAST(s || s AS VARCHAR) || CAST(n AS VARCHAR)", 20),
+    "choice": ("COALESCE(NULLIF(s || s, 'x'), CONCAT(s, 'y'))", 14),
     "window": ("LAG(s || s, 0) OVER (PARTITION BY id ORDER BY n)", 20),
 }
 """Ways to make a text longer, and how often."""
