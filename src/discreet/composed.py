@@ -88,7 +88,7 @@ def name(identifier: str) -> Sql:
 
 
 def literal(value: Value) -> Sql:
-    """A value, quoted. Numbers that are not of BIGINT are DOUBLE.
+    """A value, quoted. Whole numbers are exact up to 127 bits; all other numbers are DOUBLE.
 
     >>> literal("it's").text, literal("it's").skeleton
     ("'it''s'", "''")

@@ -12,7 +12,7 @@ from typing import Final
 
 Value = str | int | bool | float | Fraction | date | datetime | None
 
-_BIGINT = 2**63
+_HUGEINT = 2**127
 
 
 def name(identifier: str) -> str:
@@ -21,7 +21,7 @@ def name(identifier: str) -> str:
 
 
 def literal(value: Value) -> str:
-    """A value, quoted. Numbers that are not of BIGINT are DOUBLE.
+    """A value, quoted. Whole numbers are exact up to 127 bits; all other numbers are DOUBLE.
 
     >>> literal("it's"), literal(7), literal(Fraction(1, 4)), literal(date(2026, 1, 2)), literal(None)
     ("'it''s'", '7', '0.25e0', "DATE '2026-01-02'", 'NULL')
@@ -31,7 +31,7 @@ def literal(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, int):
-        return str(value) if -_BIGINT < value < _BIGINT else double(value)
+        return str(value) if -_HUGEINT < value < _HUGEINT else double(value)
     if isinstance(value, (float, Fraction)):
         return double(value)
     if isinstance(value, datetime):

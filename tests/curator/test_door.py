@@ -895,14 +895,14 @@ def test_empty_tables_answer_like_any_other(policy: Policy) -> None:
     with over(policy, engine) as curator:
         by_sex = curator.query("SELECT sex, COUNT(*) AS n, AVG(age) AS a FROM patients GROUP BY sex", epsilon=0.1)
         assert [row[0] for row in by_sex.rows] == ["F", "M"]
-        assert all(type(row[1]) is int and 0 <= row[2] <= 110 for row in by_sex.rows)
+        assert all(type(row[1]) is int and (row[2] is None or 0 <= row[2] <= 110) for row in by_sex.rows)
         assert curator.query("SELECT SUM(cost) AS s FROM visits WHERE cost > 3", epsilon=0.1).rows[0][0] is not None
         assert curator.query("SELECT ward FROM wards").rows == []
         assert len(curator.entries()) == 2
     quiet: Callable[..., Sequence[int]] = lambda mechanism, reach, exact, bits: exact  # noqa: ARG005, E731
     with over(policy, engine, blurred=quiet) as curator:
         everything = "SELECT COUNT(*), SUM(age), AVG(age), COUNT(DISTINCT patient_id), COUNT(age) FROM patients"
-        assert curator.query(everything, epsilon=0.1).rows == [(0, 0, 55.0, 0, 0)]
+        assert curator.query(everything, epsilon=0.1).rows == [(0, 0, None, 0, 0)]
     engine.close()
 
 

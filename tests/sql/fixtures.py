@@ -811,9 +811,10 @@ def _sum(function: str, term: str, value: float, far: float) -> Fixture:
     )
 
 
-def _holds(function: str, condition: str, count: int) -> Fixture:
-    text = f"SELECT COUNT_IF({condition}) FROM beds"
-    return Fixture("functions", function, text, [(count,)], rows=(1,), reach=(SINGLE,), function=function)
+def _holds(function: str, condition: str, count: int, *, select: str = "SELECT") -> Fixture:
+    text = f"{select} COUNT_IF({condition}) FROM beds"
+    part = "functions" if select == "SELECT" else "clause"
+    return Fixture(part, function, text, [(count,)], rows=(1,), reach=(SINGLE,), function=function)
 
 
 _COUNTS: Final[Mapping[str, tuple[str, int]]] = {
@@ -834,7 +835,8 @@ _COUNTS: Final[Mapping[str, tuple[str, int]]] = {
     "IS TRUE": ("b IS TRUE", 1),
     "IS FALSE": ("b IS FALSE", 1),
     "NULLIF": ("NULLIF(n, 3) < 0", 1),
-    "CAST TEXT": ("CAST(n AS VARCHAR) = '-2'", 1),
+    "CAST TEXT": ("CAST(x AS VARCHAR) = '2.5'", 1),
+    "CAST TEXT OF A WHOLE NUMBER": ("CAST(n + 1 AS VARCHAR) = '4'", 1),
     "CAST BOOLEAN": ("CAST(n AS BOOLEAN)", 2),
     "CAST DATE": ("CAST(t AS DATE) = '2024-02-29'", 1),
     "CAST TIMESTAMP": ("CAST(d AS TIMESTAMP) < t", 1),
@@ -873,7 +875,7 @@ _SUMS: Final[Mapping[str, tuple[str, float, float]]] = {
     "-": ("x - n", -0.5 - 2, 15),
     "*": ("x * n", 7.5 + 8, 50),
     "/": ("x / 4", 0.625 - 1, 2.5),
-    "//": ("x // 2", 1 - 2, 5),
+    "//": ("(n - 1) // 2", 1 - 1, 3),
     "%": ("n % 2", 1, 1),
     "NEGATE": ("-n", -3 + 2, 5),
     "ABS": ("ABS(x)", 6.5, 10),
@@ -893,7 +895,8 @@ _SUMS: Final[Mapping[str, tuple[str, float, float]]] = {
     "WIDTH_BUCKET": ("WIDTH_BUCKET(x, -10, 10, 4)", 3 + 2, 5),
     "CASE": ("CASE WHEN b THEN 1 WHEN n < 0 THEN 2 ELSE 3 END", 1 + 2 + 3, 3),
     "COALESCE": ("COALESCE(n, 4)", 3 - 2 + 4, 5),
-    "CAST INTEGER": ("CAST(x * 1.1 AS INTEGER)", 3 - 4, 11),
+    "CAST INTEGER": ("CAST(x * 1.1 AS BIGINT)", 3 - 4, 11),
+    "CAST INT": ("CAST(x * 1.1 AS INTEGER)", 3 - 4, 11),
     "CAST NUMBER": ("CAST(n AS DOUBLE)", 3 - 2, 5),
     "EXTRACT year": ("EXTRACT(year FROM t)", 2 * 2024, 2024),
     "EXTRACT quarter": ("EXTRACT(quarter FROM t)", 1 + 4, 4),
@@ -911,9 +914,26 @@ _SUMS: Final[Mapping[str, tuple[str, float, float]]] = {
 Where a bound that floats may miss by a little meets a rounding, there is room for one more.
 """
 
+_BIGQUERY: Final[Mapping[str, tuple[str, int]]] = {
+    "EXTRACT day of the week from 1": ("EXTRACT(DAYOFWEEK FROM d) = 5", 1),
+    "EXTRACT sunday week": ("EXTRACT(WEEK FROM d) = 8", 1),
+    "EXTRACT monday week": ("EXTRACT(WEEK(MONDAY) FROM d) = 9", 1),
+    "DATE_TRUNC sunday week DATE": ("DATE_TRUNC(d, WEEK) = '2024-02-25'", 1),
+    "DATE_TRUNC sunday week TIMESTAMP": ("TIMESTAMP_TRUNC(t, WEEK) = '2024-02-25 00:00:00'", 1),
+    "DATE_TRUNC monday week DATE": ("DATE_TRUNC(d, ISOWEEK) = '2024-02-26'", 1),
+    "DATE_TRUNC monday week TIMESTAMP": ("TIMESTAMP_TRUNC(t, ISOWEEK) = '2024-02-26 00:00:00'", 1),
+    "DATE_DIFF sunday week": ("DATE_DIFF(d, DATE '2024-02-24', WEEK) = 1", 1),
+    "DATE_DIFF monday week": ("DATE_DIFF(d, DATE '2024-02-25', ISOWEEK) = 1", 1),
+    "LEAST OF ALL": ("LEAST(n, NULL) IS NULL", 3),
+    "CONCAT OF ALL": ("CONCAT(w, NULL) IS NULL", 3),
+    "GREATEST OF ALL": ("GREATEST(n, 1) = 3", 1),
+}
+"""Conditions as BigQuery means them, and how many of the three rows fulfil them."""
+
 FUNCTIONS: Final = (
     *(_sum(name, *row) for name, row in _SUMS.items()),
     *(_holds(name, *row) for name, row in _COUNTS.items()),
+    *(_holds(name, *row, select="SELECT WITH DIFFERENTIAL_PRIVACY") for name, row in _BIGQUERY.items()),
 )
 
 ALIKE: Final = (

@@ -51,7 +51,8 @@ _PARTS: Final = {
         "Aggregates",
         (
             "*Reach* is how far one patient can move the answer in all (ℓ₁), for each number drawn. A step of `cost`"
-            " is 0.5, a step of `nights` is 1."
+            " is 0.5, a step of `nights` is 1. Where there are no rows, COUNT and SUM are 0 and all others NULL, but"
+            " for quantiles, MIN and MAX, which are then any value between the bounds."
         ),
     ),
     "keys": (
@@ -80,17 +81,22 @@ _PARTS: Final = {
     "clause": (
         "BigQuery's clause",
         (
-            "Queries written for `WITH DIFFERENTIAL_PRIVACY` run unchanged. `privacy_unit_column` is compared with the"
-            " policy and never obeyed; limits can only be narrower than the policy's."
+            "Queries written for `WITH DIFFERENTIAL_PRIVACY` run unchanged, and their words mean what BigQuery means:"
+            " DAYOFWEEK counts from Sunday = 1, WEEK from the year's first Sunday, CONCAT and LEAST of NULL are NULL,"
+            " INT64 rounds halves away from zero; what BigQuery means differently and cannot be had here is refused."
+            " `privacy_unit_column` is compared with the policy and never obeyed; limits can only be narrower than the"
+            " policy's."
         ),
     ),
 }
 _FUNCTIONS: Final = (
     "Functions",
     (
-        "No row can make a function fail: what has no value is NULL. `x`, `n`, `w`, `d`, `t` and `b` are a number, a"
-        " whole number, a text, a date, a time and a boolean. Texts have at most 1,024 characters: what is longer, in a"
-        " table or made by a function, is cut there. What is not here is refused."
+        "No row can make a function fail: what has no value (x/0, LN of 0, a cast that does not fit) is NULL."
+        " Arithmetic is that of DOUBLE, where whole numbers beyond 2⁵³ are rounded; comparisons of columns and literals"
+        " are exact. DATE_TRUNC of a date is a date. `x`, `n`, `w`, `d`, `t` and `b` are a number, a whole number, a"
+        " text, a date, a time and a boolean. Texts have at most 1,024 characters: what is longer, in a table or made"
+        " by a function, is cut there. What is not here is refused, and so is every modifier that is not."
     ),
 )
 _REFUSALS: Final = (
@@ -126,7 +132,7 @@ def _answers(found: Iterable[Fixture], *, reach: bool) -> str:
 
 def _functions() -> str:
     examples: dict[str, list[Fixture]] = {}
-    for fixture in (*fixtures.FUNCTIONS, *fixtures.ALIKE):
+    for fixture in (known for known in (*fixtures.FUNCTIONS, *fixtures.ALIKE) if known.part == "functions"):
         examples.setdefault(fixture.shows.split(" ")[0], []).append(fixture)
     return _table(["function", "examples"], [[_code(name), _examples(found)] for name, found in examples.items()])
 

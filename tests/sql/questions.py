@@ -194,7 +194,7 @@ class Writer:
         assert x.low is not None
         assert x.high is not None
         low, high = Fraction(math.floor(x.low / by)), Fraction(math.floor(x.high / by))
-        return Term(f"({x.text} // {by})", f"floor(({x.plain})::DOUBLE / {by}::DOUBLE)", low, high, True)
+        return Term(f"FLOOR({x.text} / {by})", f"floor(({x.plain})::DOUBLE / {by}::DOUBLE)", low, high, True)
 
     def _remainder(self, depth: int) -> Term:
         x, by = self.number(depth), self.dice.choice([3, 7])
@@ -367,7 +367,8 @@ class Writer:
                 ("f", "f", [False, True]),
                 ("code", "code", [1, 2, 5]),
                 ("a", "a", list(range(21))),
-                ("a // 5", "floor(a / 5)::BIGINT", [0, 1, 2, 3, 4]),
+                ("a // 5", "a // 5", [0, 1, 2, 3, 4]),
+                ("(a - 10) // 6", "(a - 10) // 6", [-1, 0, 1]),
                 ("a % 4", "(a % 4)::BIGINT", [0, 1, 2, 3]),
                 ("d + 1", "d + 1", list(range(-4, 7))),
                 ("WIDTH_BUCKET(c, 0, 500, 2)",

@@ -29,6 +29,7 @@ from discreet.curator.pacing import padded
 from discreet.curator.parts import portion_of
 from discreet.curator.public import PublicTables
 from discreet.curator.question import Loss, Question, priced
+from discreet.curator.rehearsal import rehearse
 from discreet.curator.rest import what_is_left
 from discreet.curator.results import Shown, noisy_items
 from discreet.curator.state import open_ledger
@@ -311,6 +312,7 @@ class Curator(Asks):
                 params=call.params,
                 part=call.part,
             )
+            rehearse(found, public)
             if key is not None:
                 if len(self._plans) > 1000:
                     self._plans.clear()
@@ -362,7 +364,7 @@ class Curator(Asks):
     def _answer(
         self, asked: Question, drawn: Drawn, loss: Loss, price: Loss, receipt: str, analyst: str | None, *, cached: bool
     ) -> Answer:
-        reads = asked.plan.below.reads_tables
+        reads = asked.plan.reads_tables
         shown = Shown(
             asked.plan, drawn, asked.confidence, lambda query: self._run(query, asked.version if reads else None)
         )

@@ -18,12 +18,15 @@ class PublicTables:
 
     def __init__(self, engine: Callable[[], Engine]) -> None:
         self.engine = engine
-        self.schema = cache(self._schema)
+        self.schemas: dict[str, dict[str, str]] = {}
+        """Those that were looked up."""
         self.keys = cache(self._keys)
         self._most = cache(self._repeats)
 
-    def _schema(self, table: str) -> dict[str, str]:
-        return self.engine().schema(table)
+    def schema(self, table: str) -> dict[str, str]:
+        if table not in self.schemas:
+            self.schemas[table] = self.engine().schema(table)
+        return self.schemas[table]
 
     def _keys(self, table: str, column: str, kind: Kind) -> tuple[Key | None, ...]:
         most = literal(MOST_GROUPS + 1)

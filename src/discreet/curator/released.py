@@ -32,9 +32,19 @@ def numbers(aggregate: Aggregate, columns: Mapping[Measure, Sequence[int]], plac
 
 def with_released(plan: Plan, drawn: Drawn, query: Sql) -> Sql:
     """A query that finds what was drawn so far under its name, if it asks for it."""
+    tables = [table_of(release, drawn, number) for number, release in enumerate(plan.releases[: len(drawn.values)])]
+    return _with_tables(plan.releases, tables, query)
+
+
+def with_nothing(plan: Plan, query: Sql) -> Sql:
+    """A query that finds tables without rows where it asks for what is released before it."""
+    return _with_tables(plan.releases, [() for _ in plan.releases], query)
+
+
+def _with_tables(releases: Sequence[Release], tables: Sequence[Sequence[tuple[Any, ...]]], query: Sql) -> Sql:
     parts = [
-        sql("{} AS {}", released_name(number), values(columns_of(release), table_of(release, drawn, number)))
-        for number, release in enumerate(plan.releases[: len(drawn.values)])
+        sql("{} AS {}", released_name(number), values(columns_of(release), rows))
+        for number, (release, rows) in enumerate(zip(releases, tables, strict=False))
         if released_name(number).text in query.skeleton
     ]
     return sql("WITH {} {}", joined(", ", parts), query) if parts else query

@@ -40,7 +40,7 @@ class Shown:
         plan, below = self._plan, self._plan.below
         leaves = {column.expr.sql: place for place, column in enumerate(below.columns)}
         if plan.after.plain and isinstance(below, Released):
-            picked = [leaves[expr.sql] for _, expr in plan.after.items if not expr.constant]
+            picked = [leaves[expr.sql] for _, expr in plan.after.items if expr.sql in leaves]
             if len(picked) == len(plan.after.items):
                 table = self._tables[below.number]
                 return [tuple(row[place] for place in picked) for row in table], list(range(len(table)))

@@ -114,10 +114,10 @@ class CategoricalNB(Classifier):
         return _CategoryFacts(Labels.read(self.classes, "classes"), tables)
 
     def _dtype(self) -> Any:
-        """Numbers where all values are numbers; else as they come."""
+        """Numbers where all values are numbers that float64 can hold; else as they come."""
         known = getattr(self, "categories_", None)
         tables = [Labels(values) for values in known] if known is not None else category_labels(self.categories, None)
-        return np.float64 if all(labels.numeric for labels in tables) else object
+        return np.float64 if all(labels.small for labels in tables) else object
 
     def _learn(self, exact: Array, labels: Array | None, facts: _CategoryFacts, allowance: Allowance) -> None:
         assert labels is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from discreet.errors import Refused
 from discreet.mechanisms.arrays import Integers
 
 Array = NDArray[Any]
+LARGE: Final = 2**53
+"""From here on two integers may be one float64."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,11 +49,18 @@ class Labels:
 
     @property
     def numeric(self) -> bool:
-        return self.values.dtype.kind in "biuf"
+        return all(isinstance(value, (int, float)) for value in self.values.tolist())
+
+    @property
+    def small(self) -> bool:
+        """Whether all are numbers that float64 tells apart from every other number: NumPy compares in it."""
+        if self.values.dtype.kind not in "biuf":
+            return False
+        return bool(np.all((self.values > -LARGE) & (self.values < LARGE)))
 
     def places(self, labels: Array) -> Integers:
         """The place of each label among the values; −1 where it is none of them."""
-        if self.numeric and labels.dtype.kind in "biuf":
+        if self.small and labels.dtype.kind in "biuf":
             found = np.clip(np.searchsorted(self.values, labels), 0, self.count - 1)
             return np.where(self.values[found] == labels, found, -1).astype(np.int64)
         known: dict[Any, int] = {value: place for place, value in enumerate(self.values.tolist())}
@@ -66,9 +75,9 @@ def _ordered(listed: list[Any], name: str) -> list[Any]:
 
 
 def _array(listed: list[Any]) -> Array:
-    """As NumPy would hold them; texts as objects, so that none is cut."""
+    """As NumPy would hold them; texts as objects, so that none is cut; whole numbers never as floats that are not."""
     found = np.asarray(listed)
-    if found.ndim == 1 and found.dtype.kind in "biufU":
+    if found.ndim == 1 and found.dtype.kind in "biufU" and found.tolist() == listed:
         return found
     objects = np.empty(len(listed), dtype=object)
     objects[:] = listed

@@ -19,6 +19,7 @@ from discreet.curator.draw import Engine
 from discreet.curator.pacing import padded
 from discreet.curator.price import Price
 from discreet.curator.public import PublicTables
+from discreet.curator.rehearsal import runnable
 from discreet.engines.printed import confirmed, printed
 from discreet.errors import QueryFailed, Refused
 from discreet.exact import whole
@@ -27,7 +28,7 @@ from discreet.learn.core import PRICED, Estimator
 from discreet.learn.labels import Array
 from discreet.learn.price import Loss
 from discreet.ledger import Ledger
-from discreet.policy import Kind, Policy
+from discreet.policy import Kind, Policy, fingerprint
 from discreet.sql.nodes import Bound, Field, Node
 from discreet.sql.plan import private_rows
 
@@ -87,12 +88,14 @@ def fit(
              the estimator's loss is for one row. What is dropped (NULL) is dropped row by row.
     """
     version = tables.ledger.data_version
-    node = _bounded(private_rows(tables.policy, sql, public=PublicTables(lambda: tables.engine(version))), max_rows)
+    public = PublicTables(lambda: tables.engine(version))
+    node = _bounded(private_rows(tables.policy, sql, public=public), max_rows)
     columns = _Columns.of(node.fields, target)
     model = _declared(tables.policy, estimator, columns, epsilon=epsilon, rho=rho)
     loss = _loss(tables.policy, model, columns, node)
     query = _lowered(node, columns)
     confirmed(query)
+    runnable(tables.policy, fingerprint(tables.policy), [query], public.schemas)
     engine = tables.engine(version)
     why = f"{type(model).__name__}.fit: {sql}"
     with tables.ledger.charge(loss, why=why, analyst=analyst, data=version) as bits:
@@ -236,6 +239,8 @@ def _rows(rows: Sequence[tuple[Any, ...]], columns: _Columns, model: Estimator) 
     for values in found:
         kept &= _there(values)
     labels = None if columns.target is None else found[-1][kept]
+    if labels is not None and "classes" in model.get_params(deep=False):  # as they are, for the same reason
+        labels = np.asarray(_objects(listed[-1])[kept].tolist(), dtype=None if numeric[-1] else object)
     width = len(columns.features)
     if _categorical(model):  # values as they are: numbers beyond 2⁵³ may be categories
         found = [_objects(values) for values in listed]

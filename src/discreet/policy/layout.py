@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import Final
 
-from discreet.policy.model import Column, Kind
+from discreet.policy.model import Column, Kind, Table
 
 TYPES: Final = {
     Kind.INTEGER: "BIGINT",
@@ -48,3 +48,21 @@ def key_rank(column: str) -> str:
 def row_in_key(column: str) -> str:
     """The column that ranks a row among the rows of its unit that have the same key in this one."""
     return f"_discreet_nth_{column}"
+
+
+def copied_columns(table: Table) -> dict[str, str]:
+    """The columns of a table as queries find it, with their types; units may be of another type than text."""
+    found = {column.name: TYPES[column.kind] for column in table.columns.values()}
+    if table.owner is None:
+        return found
+    if table.owner.column is None:
+        return found or {ROW: "INTEGER"}
+    found = {UNIT: "VARCHAR", **found}
+    if not table.copied:
+        return found
+    keys = [column.name for column in table.columns.values() if column.is_key]
+    ranks = [key_rank(column) for column in keys]
+    if table.max_rows_per_group < table.max_rows:
+        ranks += [row_in_key(column) for column in keys]
+    steps = {steps_of(column.name): "BIGINT" for column in table.columns.values() if stored_steps(column)}
+    return {**found, ROW: "INTEGER", **dict.fromkeys(ranks, "INTEGER"), **steps}

@@ -49,7 +49,7 @@ class Order:
     direction: Sql
 
     def sql(self) -> Sql:
-        return sql("{} {}", self.expr.sql, self.direction)
+        return sql("{} {}", self.expr.key, self.direction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,11 @@ class After:
         """Whether each row shown is one row of the values below."""
         return self.grouping is None and not self.distinct
 
+    def single(self, below: bool) -> bool:
+        """Whether there is at most one row, where `below` says whether there is at most one below."""
+        counted = self.grouping is not None and not self.grouping
+        return counted or below or (self.limit is not None and self.limit <= 1)
+
     @property
     def open(self) -> bool:
         """Whether it only chooses and computes, row by row: a SELECT around it can do its work as well."""
@@ -98,7 +103,7 @@ class After:
         if self.condition is not None:
             parts.append(sql("WHERE {}", self.condition.sql))
         if self.grouping:
-            parts.append(sql("GROUP BY {}", joined(", ", (expr.sql for expr in self.grouping))))
+            parts.append(sql("GROUP BY {}", joined(", ", (expr.key for expr in self.grouping))))
         if self.having is not None:
             parts.append(sql("{} {}", keyword("WHERE" if self.keeps_rows else "HAVING"), self.having.sql))
         orders = [order.sql() for order in self.orders] + ([PLACE] if self.keeps_rows else [])

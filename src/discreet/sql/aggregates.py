@@ -13,8 +13,8 @@ from sqlglot import exp
 from discreet.errors import Refused
 from discreet.policy.layout import MOST_STEPS
 from discreet.policy.model import Kind
-from discreet.sql.bind import Binder, apply, not_allowed, only, written
-from discreet.sql.clause import BOUNDED, PER_GROUP, PER_ROW
+from discreet.sql.bind import Binder, apply, written
+from discreet.sql.clause import PER_GROUP, PER_ROW
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import (
@@ -38,6 +38,7 @@ from discreet.sql.measures import (
     Sum,
     Units,
 )
+from discreet.sql.syntax import Bounded, not_allowed
 from discreet.sql.vectors import Histogram, Layout, Tree
 from discreet.sql.work import spend
 
@@ -84,7 +85,6 @@ _Bind = Callable[[Binder, Any, Asked], Aggregate]
 
 
 def _count(bind: Binder, node: exp.Count, asked: Asked) -> Aggregate:
-    only(node, "this")
     inner = node.this
     if isinstance(inner, exp.Star):
         if asked.condition is None and asked.per_group is None:
@@ -120,7 +120,6 @@ def _distinct(bind: Binder, inner: exp.Distinct, asked: Asked) -> Aggregate:
 
 
 def _count_if(bind: Binder, node: exp.CountIf, asked: Asked) -> Aggregate:
-    only(node, "this")
     return _present(asked.of(apply("CASE", [bind(node.this), Expr.literal(1), Expr.literal(None)])), asked)
 
 
@@ -138,7 +137,6 @@ def _sum(bind: Binder, node: exp.Sum, asked: Asked) -> Aggregate:
 
 def _clamped_sum(bind: Binder, node: exp.Sum, asked: Asked, bounds: Bounds) -> Aggregate:
     """Rows are held far out only, so that they can be added as integers; what a unit adds to a group is clamped."""
-    only(node, "this")
     value = numeric(bind(node.this), node)
     low, high = bounds
     near = Steps.of(value, low, high)
@@ -159,7 +157,7 @@ def _average(bind: Binder, node: exp.Avg, asked: Asked) -> Aggregate:
     steps = _steps(bind, node, asked)
     total = Sum(steps, steps.middle, f"sum of {written(node.this)} about the middle")
     formula = Mean(steps.step, steps.middle, steps.low, steps.high)
-    domain = Domain(Kind.NUMBER, *steps.bounds, certain=True)
+    domain = Domain(Kind.NUMBER, *steps.bounds)
     return Aggregate(("AVG", steps), (total, _counted(steps.expr)), formula, domain, _assumed(node, steps))
 
 
@@ -180,7 +178,7 @@ def _spread(bind: Binder, node: Any, asked: Asked) -> Aggregate:
         Product(steps, steps, f"sum of squares of {shown}"),
     )
     formula = Spread(steps.step, steps.radius, sample=word.endswith("SAMP"), root=word.startswith("STDDEV"))
-    domain = Domain(Kind.NUMBER, Fraction(0), certain=True)
+    domain = Domain(Kind.NUMBER, Fraction(0))
     return Aggregate((word, steps), measures, formula, domain, _assumed(node, steps))
 
 
@@ -203,7 +201,6 @@ _RELATED: Final[dict[type[exp.Expression], str]] = {
 def _related(bind: Binder, node: Any, asked: Asked) -> Aggregate:
     """Rows in which one of both is NULL are left out, as SQL says. Regressions take y first, then x."""
     asked.unbounded(node)
-    only(node, "this", "expression")
     word = _RELATED[type(node)]
     parts = [node.this, node.expression]
     y, x = parts if word.startswith("REGR") else parts[::-1]
@@ -225,9 +222,7 @@ def _related(bind: Binder, node: Any, asked: Asked) -> Aggregate:
         measures.append(Product(left, left, f"sum of squares of {written(x)}"))
     if word == "CORR":
         measures.append(Product(right, right, f"sum of squares of {written(y)}"))
-    return Aggregate(
-        (word, left, right), tuple(measures), Related(left, right, word), Domain(Kind.NUMBER, certain=True)
-    )
+    return Aggregate((word, left, right), tuple(measures), Related(left, right, word), Domain(Kind.NUMBER))
 
 
 def _both(a: Expr, b: Expr, asked: Asked) -> Expr:
@@ -240,7 +235,6 @@ def _both(a: Expr, b: Expr, asked: Asked) -> Expr:
 
 
 def _quantile(bind: Binder, node: Any, asked: Asked) -> Aggregate:
-    only(node, "this", "expression", "quantile")
     given = node.args.get("expression") if isinstance(node, exp.PercentileCont) else node.args.get("quantile")
     share = Expr.literal(Fraction(1, 2)) if isinstance(node, exp.Median) else bind(given) if given is not None else None
     wanted = share.value if share is not None and share.constant else None
@@ -252,7 +246,6 @@ def _quantile(bind: Binder, node: Any, asked: Asked) -> Aggregate:
 
 
 def _extreme(bind: Binder, node: Any, asked: Asked) -> Aggregate:
-    only(node, "this")
     share = Fraction(1, 1000) if isinstance(node, exp.Min) else Fraction(999, 1000)
     return _ordered(bind, node, node.this, share, asked, extreme=True)
 
@@ -274,11 +267,10 @@ def _ordered(bind: Binder, node: Any, inner: Any, share: Fraction, asked: Asked,
     if extreme:
         note += f"; {node.key.upper()} is the {'first' if share < Fraction(1, 2) else 'last'} thousandth"
     formula = Ordered(layout, share, low, high, extreme)
-    return Aggregate(("QUANTILE", tree, share, extreme), (tree,), formula, Domain(kind, low, high, certain=True), note)
+    return Aggregate(("QUANTILE", tree, share, extreme), (tree,), formula, Domain(kind, low, high), note)
 
 
 def _mode(bind: Binder, node: exp.Mode, asked: Asked) -> Aggregate:
-    only(node, "this")
     asked.unbounded(node)
     measure = _histogram(bind, node.this, asked)
     kind = measure.expr.domain.kind
@@ -348,7 +340,6 @@ def _steps(bind: Binder, node: Any, asked: Asked, *, coarse: bool = False) -> St
 
 def steps_of(bind: Binder, node: Any, bounds: Bounds | None = None, *, coarse: bool = False) -> Steps:
     """The argument of a sum as whole steps, or a refusal where no bounds follow."""
-    only(node, "this")
     if isinstance(node.this, exp.Distinct):
         raise not_allowed(node.this)
     value = numeric(bind(node.this), node)
@@ -414,7 +405,7 @@ def bound(
         if condition.domain.kind is not Kind.BOOLEAN:
             raise Refused("function-not-allowed", "FILTER takes a condition", "write FILTER (WHERE x > 1)")
         inner = inner.this
-    while isinstance(inner, exp.Anonymous) and str(inner.this).upper() == BOUNDED:
+    while isinstance(inner, Bounded):
         inner, label, bounds = _named_bounds(inner, bind)
         limits[label] = bounds
     if isinstance(inner, exp.WithinGroup):
@@ -439,16 +430,14 @@ def _within(node: exp.WithinGroup) -> Any:
     raise not_allowed(node.this)
 
 
-def _named_bounds(node: exp.Anonymous, bind: Binder) -> tuple[Any, str, Bounds]:
-    parts = node.expressions
-    values = [bind(part) for part in parts[1:]]
-    low, high = (value.value for value in values[1:]) if len(values) == 3 else (None, None)
+def _named_bounds(node: Bounded, bind: Binder) -> tuple[Any, str, Bounds]:
+    low, high = (bind(node.args[edge]).value for edge in ("low", "high"))
     exact = [Fraction(edge) for edge in (low, high) if isinstance(edge, (int, Fraction)) and not isinstance(edge, bool)]
     if len(exact) != 2 or exact[0] >= exact[1]:
         raise Refused("syntax", "bounds are two numbers, the lower first", f"write {PER_GROUP} => (0, 100)")
-    return parts[0], str(values[0].value), _drawable((exact[0], exact[1]), "an aggregate")
+    return node.this, str(node.args["label"]), _drawable((exact[0], exact[1]), "an aggregate")
 
 
 def is_named(node: exp.Expression) -> bool:
     """Whether a call that sqlglot does not know is an aggregate."""
-    return isinstance(node, exp.Anonymous) and str(node.this).upper() in {*NAMED, BOUNDED}
+    return isinstance(node, Bounded) or (isinstance(node, exp.Anonymous) and str(node.this).upper() in NAMED)

@@ -1,12 +1,13 @@
 """From syntax to expressions: names become columns, nodes become rows of the table of functions, kinds are checked.
 
-Everything goes by list: a node, a function or a modifier that is not named here is refused.
+Everything goes by list: a node or a function that is not named here is refused; modifiers were, by `syntax`.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from fractions import Fraction
 from typing import Any, Final
@@ -17,11 +18,12 @@ from discreet.composed import sql
 from discreet.errors import Refused
 from discreet.policy.model import Kind
 from discreet.quoting import TEXT_LENGTH
-from discreet.sql.clause import BOUNDED
 from discreet.sql.dates import DIFFERENCES, PARTS, TRUNCATIONS
+from discreet.sql.dialects import CALLS
 from discreet.sql.domain import DATED, NUMERIC
 from discreet.sql.expression import Expr
 from discreet.sql.functions import FUNCTIONS
+from discreet.sql.syntax import BigQueryCast, Period, not_allowed, plain
 from discreet.sql.work import NODE, remembered, spend
 
 Resolve = Callable[[exp.Column], Expr]
@@ -71,26 +73,14 @@ _PLAIN: Final[dict[type[exp.Expression], tuple[str, tuple[str, ...]]]] = {
     exp.WidthBucket: ("WIDTH_BUCKET", ("this", "min_value", "max_value", "num_buckets")),
 }
 """Nodes that are functions of their arguments, in this order."""
-_FLAGS: Final = frozenset({"safe", "coalesce", "big_int", "date_part_boundary", "typed", "is_numeric", "ignore_nulls"})
-"""Modifiers that sqlglot sets and that change nothing here."""
 _LONGER: Final = {("ROUND", 2): "ROUND TO", ("SUBSTR", 3): "SUBSTR TO", ("LOG", 1): "LOG10"}
 """Functions whose form depends on how many arguments there are."""
+LARGEST: Final = Fraction(10**300)
 _ANONYMOUS: Final = {"CLAMP": "CLAMP", "MOD": "%"}
-_PARTS: Final[dict[type[exp.Expression], str]] = {
-    exp.Year: "year",
-    exp.Quarter: "quarter",
-    exp.Month: "month",
-    exp.Week: "week",
-    exp.Day: "day",
-    exp.DayOfWeek: "dow",
-    exp.DayOfYear: "doy",
-    exp.Hour: "hour",
-    exp.Minute: "minute",
-}
-_ALIKE: Final = {"dayofweek": "dow", "dayofyear": "doy"}
 _CASTS: Final = {
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT", "UINT", "UTINYINT", "USMALLINT"), "INTEGER"),
-    **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), "NUMBER"),
+    "INT": "INT",
+    "BIGINT": "INTEGER",
+    "DOUBLE": "NUMBER",
     **dict.fromkeys(("TEXT", "VARCHAR", "CHAR"), "TEXT"),
     "BOOLEAN": "BOOLEAN",
     "DATE": "DATE",
@@ -99,8 +89,8 @@ _CASTS: Final = {
 LONGEST_PATTERN: Final = 64
 _WORDS: Final = {Kind.INTEGER: "a number", Kind.NUMBER: "a number", Kind.TEXT: "text", Kind.BOOLEAN: "true or false",
                  Kind.DATE: "a date", Kind.TIMESTAMP: "a date", None: "NULL"}  # fmt: skip
-_LETTERS: Final = {"n": NUMERIC, "t": {Kind.TEXT}, "b": {Kind.BOOLEAN}, "d": DATED}
-_NAMES: Final = {"n": "a number", "t": "text", "b": "true or false", "d": "a date or time"}
+_LETTERS: Final = {"n": NUMERIC, "i": {Kind.INTEGER}, "t": {Kind.TEXT}, "b": {Kind.BOOLEAN}, "d": DATED}
+_NAMES: Final = {"n": "a number", "i": "a whole number", "t": "text", "b": "true or false", "d": "a date or time"}
 
 
 class Binder:
@@ -146,24 +136,57 @@ class Binder:
 
     def _plain(self, node: exp.Expression) -> Expr:
         name, places = _PLAIN[type(node)]
-        only(node, *places)
         arguments: list[Expr] = []
         for place in places:
             given = node.args.get(place)
             parts = given if isinstance(given, list) else [] if given is None else [given]
             arguments.extend(self(part) for part in parts)
-        if name == "NEGATE" and arguments[0].constant:
-            value = arguments[0].value
-            if isinstance(value, (int, Fraction)) and not isinstance(value, bool):
-                return Expr.literal(-value)
+        folded = _folded(name, arguments)
+        if folded is not None:
+            return folded
+        if _null_if_any_is(node):
+            name = _STRICT[name]
         return apply(_LONGER.get((name, len(arguments)), name), arguments)
 
 
-def only(node: exp.Expression, *places: str) -> None:
-    """Refuse modifiers that nobody here knows."""
-    for place, value in node.args.items():
-        if place not in places and place not in _FLAGS and value not in (None, False, []):
-            raise not_allowed(node)
+_FOLDED: Final[dict[str, Callable[..., Any]]] = {
+    "NEGATE": lambda a: -a,
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: math.trunc(Fraction(a) / b),
+    "%": lambda a, b: a - b * math.trunc(Fraction(a) / b),
+}
+"""Arithmetic of literals: engines compute with decimals there, and so exactly."""
+
+
+def _folded(name: str, arguments: Sequence[Expr]) -> Expr | None:
+    """What arithmetic of literals gives, as a literal; None if it is something else."""
+    written = [argument.written for argument in arguments]
+    values = [each.value for each in written if each is not None and (each.exact or name == "NEGATE")]
+    fold = _FOLDED.get(name)
+    if fold is None or len(values) < len(arguments) or not all(_is_number(value) for value in values):
+        return None
+    if name in ("//", "%") and values[1] == 0:
+        return None
+    if name == "//" and not all(isinstance(value, int) for value in values):
+        return None
+    found = fold(*values)
+    if abs(found) > LARGEST:
+        raise Refused("syntax", "a number is too large", "use another unit")
+    return Expr.literal(found, exact=all(each is not None and each.exact for each in written))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, Fraction)) and not isinstance(value, bool)
+
+
+def _null_if_any_is(node: exp.Expression) -> bool:
+    """Whether sqlglot says that the dialect's function is NULL where one of its arguments is."""
+    return node.args.get("coalesce") is False or node.args.get("ignore_nulls") is False
+
+
+_STRICT: Final = {"CONCAT": "CONCAT OF ALL", "LEAST": "LEAST OF ALL", "GREATEST": "GREATEST OF ALL"}
 
 
 def apply(name: str, arguments: Sequence[Expr]) -> Expr:
@@ -177,6 +200,8 @@ def apply(name: str, arguments: Sequence[Expr]) -> Expr:
     if letters is None:
         raise Refused("function-not-allowed", f"{shown} does not take {len(arguments)} arguments", "see the functions")
     given = _alike(shown, letters, list(arguments))
+    if name in _COMPARISONS:
+        given = _comparable(given)
     for letter, argument in zip(letters, given, strict=True):
         kinds = _LETTERS.get(letter)
         if kinds and argument.domain.kind is not None and argument.domain.kind not in kinds:
@@ -187,7 +212,7 @@ def apply(name: str, arguments: Sequence[Expr]) -> Expr:
     _check_constants(name, given)
     parts = [
         sql("CAST({} AS DOUBLE)", part.computed if function.chained and part.computed is not None else part.sql)
-        if letter == "n" or (letter == "c" and part.domain.kind in NUMERIC)
+        if letter in "ni" or (letter == "c" and part.domain.kind in NUMERIC)
         else part.sql
         for letter, part in zip(letters, given, strict=True)
     ]
@@ -197,6 +222,32 @@ def apply(name: str, arguments: Sequence[Expr]) -> Expr:
         # computed integers are DOUBLE: compared as such, two large integers would equal one
         parts = [sql("TRY_CAST({} AS BIGINT)", part.sql) for part in given]
     return function(parts, given)
+
+
+_COMPARISONS: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "BETWEEN", "IN", "NULLIF"})
+_EXACT: Final = 2**52
+"""Up to here every whole number and its half are a float64."""
+
+
+def _comparable(arguments: list[Expr]) -> list[Expr]:
+    """Whole numbers beside literals with decimals, so that they are compared as they are, and not as floats.
+
+    Written decimals such as 5.0 become whole; with other decimals all are compared as floats, which is exact for the
+    sizes that are let through.
+    """
+    if not any(argument.domain.kind is Kind.INTEGER and not argument.constant for argument in arguments):
+        return arguments
+    found = [
+        Expr.literal(int(value))
+        if isinstance(value := argument.value, Fraction) and value.denominator == 1
+        else argument
+        for argument in arguments
+    ]
+    values = [argument.value for argument in found]
+    large = [value for value in values if _is_number(value) and abs(value) > _EXACT]  # type: ignore[arg-type, operator]
+    if large and any(isinstance(value, Fraction) for value in values):
+        raise Refused("function-not-allowed", "large whole numbers are not compared with decimals", "round them")
+    return found
 
 
 def _letters(takes: str, count: int) -> str | None:
@@ -242,10 +293,7 @@ def moment(text: str, kind: Kind) -> Expr:
         raise Refused("syntax", "a date is not understood", "write it as 2026-01-31 or 2026-01-31 12:00:00") from None
     if value.tzinfo is not None:
         raise Refused("syntax", "times have no zone here", "leave the zone out")
-    at_midnight = value.time() == datetime.min.time()
-    if kind is Kind.DATE and at_midnight:
-        return Expr.literal(value.date())
-    return Expr.literal(value)
+    return Expr.literal(value.date() if kind is Kind.DATE else value)
 
 
 def _check_constants(name: str, arguments: Sequence[Expr]) -> None:
@@ -296,7 +344,7 @@ def _literal(_: Binder, node: exp.Literal) -> Expr:
             reason = f"a text has more than {TEXT_LENGTH:,} characters"
             raise Refused("too-complex", reason, "shorten it: texts are cut there")
         return Expr.literal(text)
-    return Expr.literal(_number(str(node.this)))
+    return Expr.literal(_number(str(node.this)), exact="e" not in str(node.this).lower())
 
 
 def _number(text: str) -> int | Fraction:
@@ -306,7 +354,7 @@ def _number(text: str) -> int | Fraction:
         value = Fraction(text.replace("_", ""))
     except (ValueError, ZeroDivisionError):
         raise Refused("syntax", "a number is not understood", "write it in decimal digits") from None
-    if abs(value) > 10**300 or (value and abs(value) < Fraction(1, 10**300)):
+    if abs(value) > LARGEST or (value and abs(value) < 1 / LARGEST):
         raise Refused("syntax", "a number is too large or too small", "use another unit")
     whole = value.denominator == 1 and not re.search(r"[.eE]", text)
     return int(value) if whole else value
@@ -321,7 +369,6 @@ def _null(_: Binder, __: exp.Null) -> Expr:
 
 
 def _is(bind: Binder, node: exp.Is) -> Expr:
-    only(node, "this", "expression")
     right = node.expression
     if isinstance(right, exp.Null):
         return apply("IS NULL", [bind(node.this)])
@@ -331,7 +378,6 @@ def _is(bind: Binder, node: exp.Is) -> Expr:
 
 
 def _case(bind: Binder, node: exp.Case) -> Expr:
-    only(node, "this", "ifs", "default")
     arguments: list[Expr] = []
     for branch in node.args["ifs"]:
         test = bind(branch.this)
@@ -342,45 +388,67 @@ def _case(bind: Binder, node: exp.Case) -> Expr:
 
 
 def _if(bind: Binder, node: exp.If) -> Expr:
-    only(node, "this", "true", "false")
     other = node.args.get("false")
     return apply("CASE", [bind(node.this), bind(node.args["true"]), bind(other) if other else Expr.literal(None)])
 
 
 def _cast(bind: Binder, node: exp.Cast) -> Expr:
-    only(node, "this", "to", "_type")
     kind = _CASTS.get(node.args["to"].this.name)
     if kind is None:
-        wanted = "INTEGER, DOUBLE, VARCHAR, BOOLEAN, DATE or TIMESTAMP"
+        wanted = "INTEGER, BIGINT, DOUBLE, VARCHAR, BOOLEAN, DATE or TIMESTAMP"
         raise Refused("function-not-allowed", "there is no cast to this type", f"cast to {wanted}")
     value = bind(node.this)
-    if value.constant and kind in ("DATE", "TIMESTAMP") and isinstance(value.value, str):
+    if kind in ("DATE", "TIMESTAMP") and isinstance(value.value, str):
         return moment(value.value, Kind(kind.lower()))
+    if isinstance(value.value, Fraction):
+        return _cast_number(value.value, value, kind)
+    if kind == "TEXT" and value.domain.kind is Kind.INTEGER:
+        kind = "TEXT OF A WHOLE NUMBER"  # computed ones are DOUBLE, and would be written with a point
+    if isinstance(node, BigQueryCast):
+        value = _bigquerys(value, kind)
     return apply(f"CAST {kind}", [value])
 
 
+def _cast_number(number: Fraction, value: Expr, kind: str) -> Expr:
+    """A literal with decimals: DuckDB rounds decimals half away from zero, and writes them as they are written."""
+    if kind == "TEXT":
+        raise Refused("function-not-allowed", "a number that is written is a text already", "write it in quotes")
+    if kind in ("INT", "INTEGER"):
+        steps = math.floor(abs(number) + Fraction(1, 2))
+        value = Expr.literal(steps if number >= 0 else -steps)
+    return apply(f"CAST {kind}", [value])
+
+
+def _bigquerys(value: Expr, kind: str) -> Expr:
+    """What is cast in BigQuery's dialect, so that the cast gives what it gives there."""
+    if kind == "INTEGER" and value.domain.kind is Kind.NUMBER:
+        return apply("ROUND", [value])
+    pair = (value.domain.kind, kind)
+    if pair in ((Kind.TEXT, "INTEGER"), (Kind.NUMBER, "TEXT")):
+        raise Refused("function-not-allowed", "BigQuery casts this differently", "cast to FLOAT64 first, or round it")
+    return value
+
+
 def _extract(bind: Binder, node: exp.Extract) -> Expr:
-    only(node, "this", "expression")
     return _part(_unit(node.this), bind(node.expression))
 
 
 def _named_part(bind: Binder, node: exp.Expression) -> Expr:
-    only(node, "this")
-    return _part(_PARTS[type(node)], bind(node.this))
+    return _part(CALLS[type(node)], bind(node.this))
 
 
 def _part(part: str, value: Expr) -> Expr:
-    part = _ALIKE.get(part, part)
     if part not in PARTS:
-        raise Refused("function-not-allowed", "this part of a date is not known", f"use one of: {', '.join(PARTS)}")
+        raise Refused(
+            "function-not-allowed", "this part of a date is not known", f"use one of: {', '.join(_named(PARTS))}"
+        )
     return apply(f"EXTRACT {part}", [value])
 
 
 def _truncate(bind: Binder, node: exp.Expression) -> Expr:
-    only(node, "this", "unit", "input_type_preserved", "unabbreviate")
     part, value = _unit(node.args["unit"]), bind(node.this)
     if part not in TRUNCATIONS:
-        known = ", ".join(TRUNCATIONS)
+        known = ", ".join(_named(TRUNCATIONS))
         raise Refused("function-not-allowed", "dates cannot be cut to this", f"use one of: {known}")
     kind = "TIMESTAMP" if value.domain.kind is Kind.TIMESTAMP or part in ("hour", "minute") else "DATE"
     if kind == "TIMESTAMP" and value.domain.kind is Kind.DATE:
@@ -389,10 +457,9 @@ def _truncate(bind: Binder, node: exp.Expression) -> Expr:
 
 
 def _difference(bind: Binder, node: exp.DateDiff) -> Expr:
-    only(node, "this", "expression", "unit")
     part = _unit(node.args["unit"]) if node.args.get("unit") else "day"
     if part not in DIFFERENCES:
-        known = ", ".join(DIFFERENCES)
+        known = ", ".join(_named(DIFFERENCES))
         raise Refused("function-not-allowed", "dates cannot be subtracted in this", f"use one of: {known}")
     start, end = bind(node.expression), bind(node.this)
     kinds = {start.domain.kind, end.domain.kind}
@@ -400,8 +467,14 @@ def _difference(bind: Binder, node: exp.DateDiff) -> Expr:
     return apply(f"DATE_DIFF {part}", [_dated(start, kind), _dated(end, kind)])
 
 
+def _named(parts: Iterable[str]) -> list[str]:
+    """Those that have a word of their own."""
+    return [part for part in parts if " " not in part]
+
+
 def _unit(node: exp.Expression) -> str:
-    return str(node.name).lower()
+    """What `dialects` found that a word for a part of dates means."""
+    return str(node.this) if isinstance(node, Period) else ""
 
 
 def _anonymous(bind: Binder, node: exp.Anonymous) -> Expr:
@@ -422,12 +495,13 @@ _READERS: Final[dict[type[exp.Expression], Callable[[Binder, Any], Expr]]] = {
     exp.If: _if,
     exp.Cast: _cast,
     exp.TryCast: _cast,
+    BigQueryCast: _cast,
     exp.Extract: _extract,
     exp.TimestampTrunc: _truncate,
     exp.DateTrunc: _truncate,
     exp.DateDiff: _difference,
     exp.Anonymous: _anonymous,
-    **dict.fromkeys(_PARTS, _named_part),
+    **dict.fromkeys(CALLS, _named_part),
 }
 
 
@@ -440,29 +514,6 @@ def written(node: Any) -> str:
         return str(node.name)
     if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
         return "COUNT(*)"
-    if isinstance(node, exp.Anonymous) and str(node.this).upper() == BOUNDED and node.expressions:
-        return written(node.expressions[0])
     if type(node) in (exp.Sum, exp.Avg) and isinstance(node.this, exp.Column):
         return f"{node.key.upper()}({written(node.this)})"
-    return str(node.sql(dialect="duckdb"))
-
-
-_ANSWERED: Final = frozenset(
-    {"avg", "corr", "count", "countif", "max", "median", "min", "mode", "percentilecont", "quantile", "stddev", "sum"}
-)
-"""Aggregates that people know and may have put in the wrong place."""
-
-
-def not_allowed(node: exp.Expression) -> Refused:
-    """A refusal that names what was written, not the text of it."""
-    name = str(node.this).upper() if isinstance(node, exp.Anonymous) else node.key.upper()
-    if isinstance(node, (exp.Subquery, exp.Select, exp.Exists)):
-        return Refused("private-subquery", "a subquery cannot stand here", "ask it as a question of its own")
-    if isinstance(node, exp.AggFunc):
-        if node.key not in _ANSWERED:
-            return Refused("function-not-allowed", "this aggregate is not answered", "see the aggregates of discreet")
-        return Refused(
-            "function-not-allowed", f"{name} cannot stand here", "use aggregates in SELECT, HAVING, ORDER BY"
-        )
-    shown = name if re.fullmatch(r"[A-Z0-9_]{1,40}", name) else "this function"
-    return Refused("function-not-allowed", f"{shown} is not on the list of functions", "see the functions of discreet")
+    return str(plain(node).sql(dialect="duckdb"))

@@ -1,6 +1,7 @@
 """What sqlglot does not parse, taken off the tokens before: EXPLAIN PRIVACY, BigQuery's clause and named arguments.
 
-`AGG(x, bounds => (a, b))` becomes `DISCREET_BOUNDED(AGG(x), 'bounds', a, b)`, which any dialect can parse.
+`AGG(x, bounds => (a, b))` becomes `marker(AGG(x), 'bounds', a, b)`, which any dialect can parse, and after that a node
+of its own kind. The marker is a name that does not occur in the question, so that nobody can write it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, Final
 
+from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from discreet.errors import Refused
+from discreet.sql.syntax import Bounded
 
-BOUNDED: Final = "DISCREET_BOUNDED"
 PER_GROUP: Final = "contribution_bounds_per_group"
 PER_ROW: Final = "contribution_bounds_per_row"
 EXPLAIN: Final = re.compile(r"\s*EXPLAIN\s+PRIVACY\b", re.IGNORECASE)
@@ -136,10 +138,11 @@ _OWN: Final[dict[str, Callable[[str, str], Any]]] = {
 _READERS: Final = {field.name: _OWN.get(field.name, _number) for field in fields(Options)}
 
 
-def with_bounds_outside(tokens: Sequence[Token]) -> list[Token]:
-    """Named arguments of aggregates, each moved into a call around the aggregate."""
+def with_bounds_outside(tokens: Sequence[Token]) -> tuple[list[Token], str]:
+    """Named arguments of aggregates, each moved into a call around the aggregate, and the name of that call."""
+    marker = _unwritten(tokens)
     if not any(token.token_type is TokenType.FARROW for token in tokens):
-        return list(tokens)
+        return list(tokens), marker
     found: list[Token] = []
     calls: list[int] = []
     """Where the calls begin that are open; -1 for parentheses that call nothing."""
@@ -151,7 +154,7 @@ def with_bounds_outside(tokens: Sequence[Token]) -> list[Token]:
             if not calls or calls[-1] < 0 or start < 0:
                 raise Refused("syntax", "a named argument stands outside of a call", "write SUM(x, name => (0, 1))")
             bounds, place = _bounds(tokens, place)
-            found[start:start] = [_made(TokenType.VAR, BOUNDED, token), _made(TokenType.L_PAREN, "(", token)]
+            found[start:start] = [_made(TokenType.VAR, marker, token), _made(TokenType.L_PAREN, "(", token)]
             found += [tokens[place], *bounds, _made(TokenType.R_PAREN, ")", token)]
             calls.pop()
             place += 1
@@ -163,7 +166,27 @@ def with_bounds_outside(tokens: Sequence[Token]) -> list[Token]:
             calls.pop()
         found.append(token)
         place += 1
-    return found
+    return found, marker
+
+
+def _unwritten(tokens: Sequence[Token]) -> str:
+    """A name that no token has or holds, however it is quoted: the parser sees nothing but tokens."""
+    texts = {token.text.lower() for token in tokens if "bounded" in token.text.lower()}
+    number = 0
+    while any(f"bounded_{number}" in text for text in texts):
+        number += 1
+    return f"bounded_{number}"
+
+
+def with_bounds(tree: exp.Query, marker: str) -> None:
+    """Put nodes of their own kind in the place of marked calls."""
+    for call in reversed(list(tree.find_all(exp.Anonymous))):  # the inner ones first: outer ones hold them
+        if str(call.this).lower() != marker:
+            continue
+        parts = call.expressions
+        if len(parts) != 4:
+            raise Refused("syntax", "bounds are two numbers, the lower first", f"write {PER_GROUP} => (0, 100)")
+        call.replace(Bounded(this=parts[0], label=str(parts[1].this), low=parts[2], high=parts[3]))
 
 
 def _names_argument(tokens: Sequence[Token], place: int) -> bool:

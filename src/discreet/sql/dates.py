@@ -42,6 +42,9 @@ def _years(value: Domain) -> Domain:
     return number(low, high, integral=True)
 
 
+SUNDAY_WEEK: Final = "sunday week"
+MONDAY_WEEK: Final = "monday week"
+SUNDAY_FIRST: Final = "day of the week from 1"
 PARTS: Final[dict[str, Rule]] = {
     "year": _years,
     "quarter": _between(1, 4),
@@ -53,6 +56,9 @@ PARTS: Final[dict[str, Rule]] = {
     "doy": _between(1, 366),
     "hour": _between(0, 23),
     "minute": _between(0, 59),
+    SUNDAY_FIRST: _between(1, 7),
+    SUNDAY_WEEK: _between(0, 53),
+    MONDAY_WEEK: _between(0, 53),
 }
 
 
@@ -85,6 +91,7 @@ _STEPS: Final[dict[str, Step]] = {
     "quarter": _months(3),
     "month": _months(1),
     "week": _spans(timedelta(weeks=1), lambda moment: _midnight(moment) - timedelta(days=moment.weekday())),
+    SUNDAY_WEEK: _spans(timedelta(weeks=1), lambda moment: _midnight(moment) - timedelta(days=moment.isoweekday() % 7)),
     "day": _spans(timedelta(days=1), _midnight),
     "hour": _spans(timedelta(hours=1), lambda moment: moment.replace(minute=0, second=0, microsecond=0)),
     "minute": _spans(timedelta(minutes=1), lambda moment: moment.replace(second=0, microsecond=0)),
@@ -98,7 +105,10 @@ def _truncated(part: str) -> Rule:
         if not (isinstance(value.low, date) and isinstance(value.high, date)):
             return Domain(value.kind)
         dated = value.kind is Kind.DATE
-        moment, last = begin(_moment(value.low)), _moment(value.high)
+        try:
+            moment, last = begin(_moment(value.low)), _moment(value.high)
+        except OverflowError:  # a week that begins before the year 1
+            return Domain(value.kind)
         keys: list[Key] = []
         while moment <= last and len(keys) <= MOST_KEYS:
             keys.append(moment.date() if dated else moment)
@@ -117,7 +127,10 @@ def _truncated(part: str) -> Rule:
     return rule
 
 
-TRUNCATIONS: Final[dict[str, Rule]] = {part: _truncated(part) for part in _STEPS}
+TRUNCATIONS: Final[dict[str, Rule]] = {
+    **{part: _truncated(part) for part in _STEPS},
+    MONDAY_WEEK: _truncated("week"),
+}
 
 
 # differences: how many beginnings of a period lie between two moments
@@ -127,6 +140,8 @@ _INDEXES: Final[dict[str, Callable[[datetime], int]]] = {
     "quarter": lambda moment: moment.year * 4 + (moment.month - 1) // 3,
     "month": lambda moment: moment.year * 12 + moment.month,
     "week": lambda moment: (moment.toordinal() - 1) // 7,
+    MONDAY_WEEK: lambda moment: (moment.toordinal() - 1) // 7,
+    SUNDAY_WEEK: lambda moment: moment.toordinal() // 7,
     "day": lambda moment: moment.toordinal(),
     "hour": lambda moment: moment.toordinal() * 24 + moment.hour,
     "minute": lambda moment: (moment.toordinal() * 24 + moment.hour) * 60 + moment.minute,

@@ -225,6 +225,10 @@ def floored(a: Domain) -> Domain:
     return _each(a, math.floor, integral=True)
 
 
+def truncated(a: Domain) -> Domain:
+    return _each(a, math.trunc, integral=True)
+
+
 def ceiled(a: Domain) -> Domain:
     return _each(a, math.ceil, integral=True)
 

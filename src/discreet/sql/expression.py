@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
-from discreet.composed import LARGEST, Sql, cut, literal, repeated, sql, weighed
+from discreet.composed import LARGEST, Sql, cut, keyword, literal, repeated, sql, weighed
+from discreet.policy.layout import TYPES
 from discreet.policy.model import Key, Kind
 from discreet.quoting import TEXT_LENGTH
 from discreet.sql.domain import Domain, loosened
@@ -39,8 +39,8 @@ class Function:
              can arise; a text whose length, added up from those of the arguments, may be too large is cut. What is
              chosen among normal values is normal, and so are columns (`STORED`) and literals.
 
-    takes    a letter for each argument: n number, t text, b boolean, d date or time, a anything, s of one kind with the
-             other s, c a constant; a last `*` repeats the argument before it.
+    takes    a letter for each argument: n number, i whole number, t text, b boolean, d date or time, a anything, s of
+             one kind with the other s, c a constant; a last `*` repeats the argument before it.
     form     the engine's form of it, from those of the arguments (numbers come as DOUBLE).
     gives    the domain of the result from those of the arguments.
     result   what the form gives, by which it leaves.
@@ -96,6 +96,14 @@ def _cut(found: Domain) -> Domain:
     return replace(found, length=TEXT_LENGTH) if found.length > TEXT_LENGTH else found
 
 
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """What a literal says; `exact` if it was written in decimals or is whole, and not as a float such as 1e-1."""
+
+    value: Key | Fraction | None
+    exact: bool = True
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Expr:
     """A column, a literal, or a function of other expressions. Two that have the same text are the same."""
@@ -104,7 +112,10 @@ class Expr:
     domain: Domain
     function: Function | None = None
     arguments: tuple[Expr, ...] = ()
-    constant: bool = False
+    written: Constant | None = None
+    """Of a literal: what it says. Nothing else has a value that is known while a query is planned."""
+    single: bool = False
+    """Whether it is a subquery's value: the same in every row, and known only when the query runs."""
     stored: Sql | None = None
     """Of a column: the one that holds it in whole steps."""
     computed: Sql | None = None
@@ -117,16 +128,24 @@ class Expr:
         return hash(self.sql)
 
     @classmethod
-    def literal(cls, value: Key | float | Fraction | datetime | None) -> Expr:
-        return cls(literal(value), Domain.of(value), constant=True)
+    def literal(cls, value: Key | Fraction | None, *, exact: bool = True) -> Expr:
+        return cls(literal(value), Domain.of(value), written=Constant(value, exact))
+
+    @property
+    def constant(self) -> bool:
+        return self.written is not None
 
     @property
     def value(self) -> Key | Fraction | None:
-        """The value of a literal."""
-        if self.domain.values:
-            return self.domain.values[0]
-        low = self.domain.low
-        return low if isinstance(low, Fraction) else None
+        """What a literal says; None for NULL, and for everything that is no literal."""
+        return None if self.written is None else self.written.value
+
+    @property
+    def key(self) -> Sql:
+        """As it can stand in GROUP BY and ORDER BY: a bare literal there is a position, or an error."""
+        if not self.constant:
+            return self.sql
+        return sql("CAST({} AS {})", self.sql, keyword(TYPES[self.domain.kind or Kind.TEXT]))
 
     @property
     def is_long(self) -> bool:
@@ -161,6 +180,6 @@ class Expr:
                 continue
             seen.add(id(part))
             waiting += part.arguments
-            if part.function is None and not part.constant:
+            if part.function is None and not (part.constant or part.single):
                 found.add(part.sql)
         return found

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from discreet.sql.measures import Steps
 from discreet.sql.vectors import Layout
 
 Interval = tuple[Fraction, Fraction]
+HALF_A_ROW: Final = 0.5
 
 
 @lru_cache(maxsize=4096)
@@ -106,7 +107,7 @@ class Both:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """m + S/n with S = Σ(x − m), held between the bounds; the middle where nothing is known.
+    """m + S/n with S = Σ(x − m), held between the bounds; NULL where no rows are left, as SQL has it.
 
     Interval  With μ = S/n exact and noise Y on S and Z on n, the noisy S − μn is Y − μZ (Fieller 1954), which strays no
               further for a smaller |μ|, up to one step: given Z, the integers that count move towards the middle of a
@@ -119,9 +120,11 @@ class Mean:
     low: int
     high: int
 
-    def value(self, noisy: Sequence[Sequence[int]]) -> float:
+    def value(self, noisy: Sequence[Sequence[int]]) -> float | None:
         total, count = noisy[0][0], noisy[1][0]
-        mean = self.middle + Fraction(total, count) if count > 0 else Fraction(self.middle)
+        if count < 1:
+            return None
+        mean = self.middle + Fraction(total, count)
         return float(min(max(mean, Fraction(self.low)), Fraction(self.high)) * self.step)
 
     @property
@@ -134,15 +137,17 @@ class Mean:
         terms = ((total, Fraction(1)), (count, Fraction(self.radius * quarters, 4)))
         return width_of_sum(terms, 1 - miss) + 1
 
-    def interval(self, parts: Sequence[Part]) -> Interval:
+    def interval(self, parts: Sequence[Part]) -> Interval | None:
         total, count = parts
         assert total.noise is not None
         assert count.noise is not None
         exact, rows = Fraction(total.values[0]), count.values[0]
+        if rows < 1:
+            return None
         bounds = Fraction(self.low - self.middle), Fraction(self.high - self.middle)
         low, high = bounds
         quarters, nearer = 5, 4
-        while rows > 0 and nearer < quarters:
+        while nearer < quarters:
             quarters = nearer
             half = self.astray(total.noise, count.noise, total.miss + count.miss, quarters)
             low, high = (min(max((exact + edge) / rows, bounds[0]), bounds[1]) for edge in (-half, half))
@@ -154,7 +159,8 @@ class Mean:
 class Spread:
     """The variance, or its root, from n, Σy and Σ(2y² − r²), with y the distance from the middle and r its largest.
 
-    Never negative, never above r² (Popoviciu 1935). `sample`: divided by n − 1 and not by n.
+    Never negative, never above r² (Popoviciu 1935). `sample`: divided by n − 1 and not by n. NULL where there are too
+    few rows for it, as SQL has it.
     """
 
     step: Fraction
@@ -162,11 +168,16 @@ class Spread:
     sample: bool
     root: bool
 
-    def value(self, noisy: Sequence[Sequence[int]]) -> float:
+    def value(self, noisy: Sequence[Sequence[int]]) -> float | None:
+        if noisy[0][0] < self._fewest:
+            return None
         count, total, square = (float(part[0]) for part in noisy)
-        count = max(count, 1.0)
         variance = (square / count + self.radius**2) / 2 - (total / count) ** 2
         return self._shown(variance, count)
+
+    @property
+    def _fewest(self) -> int:
+        return 2 if self.sample else 1
 
     def _shown(self, variance: float, count: float) -> float:
         held = min(max(variance, 0.0), float(self.radius**2))
@@ -175,7 +186,9 @@ class Spread:
         scaled = held * float(self.step) ** 2
         return math.sqrt(scaled) if self.root else scaled
 
-    def interval(self, parts: Sequence[Part]) -> Interval:
+    def interval(self, parts: Sequence[Part]) -> Interval | None:
+        if parts[0].values[0] < self._fewest:
+            return None
         (fewest, most), totals, squares = (part.interval for part in parts)
         largest = self._edge(Fraction(self.radius**2), 2)
         if fewest < 2:
@@ -198,15 +211,19 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Covariance, correlation, slope and intercept of y on x, from n, Σx, Σy, Σxy and, where needed, the squares."""
+    """Covariance, correlation, slope and intercept of y on x, from n, Σx, Σy, Σxy and, where needed, the squares.
+
+    NULL where there are too few rows for it, or where they do not differ, as SQL has it.
+    """
 
     x: Steps
     y: Steps
     kind: str
 
-    def value(self, noisy: Sequence[Sequence[int]]) -> float:
+    def value(self, noisy: Sequence[Sequence[int]]) -> float | None:
+        if noisy[0][0] < self._fewest:
+            return None
         n, sx, sy, sxy, *squares = (float(part[0]) for part in noisy)
-        n = max(n, 1.0)
         mx, my = sx / n, sy / n
         covariance = sxy / n - mx * my
         variances = [
@@ -215,7 +232,11 @@ class Related:
         ]
         return self._shown(n, mx, my, covariance, variances)
 
-    def _shown(self, n: float, mx: float, my: float, covariance: float, variances: list[float]) -> float:
+    @property
+    def _fewest(self) -> int:
+        return 2 if self.kind == "COVAR_SAMP" else 1
+
+    def _shown(self, n: float, mx: float, my: float, covariance: float, variances: list[float]) -> float | None:
         a, b = float(self.x.step), float(self.y.step)
         if self.kind in ("COVAR_POP", "COVAR_SAMP"):
             most = self.x.radius * self.y.radius
@@ -223,13 +244,17 @@ class Related:
             return held * n / max(n - 1, 1.0) if self.kind == "COVAR_SAMP" else held
         if self.kind == "CORR":
             spread = math.sqrt(variances[0] * variances[1])
-            return min(max(covariance / spread, -1.0), 1.0) if spread > 0 else 0.0
-        slope = covariance / variances[0] * b / a if variances[0] > 0 else 0.0
+            return min(max(covariance / spread, -1.0), 1.0) if spread > 0 else None
+        if variances[0] <= 0:
+            return None
+        slope = covariance / variances[0] * b / a
         if self.kind == "REGR_SLOPE":
             return slope
         return (my + self.y.middle) * b - slope * (mx + self.x.middle) * a
 
     def interval(self, parts: Sequence[Part]) -> Interval | None:
+        if parts[0].values[0] < self._fewest:
+            return None
         if self.kind == "CORR":
             return Fraction(-1), Fraction(1)
         if self.kind not in ("COVAR_POP", "COVAR_SAMP"):
@@ -251,7 +276,7 @@ class Related:
 @dataclass(frozen=True, slots=True)
 class Ordered:
     """A quantile, read off a tree of noisy counts; the least and the largest are the first and last ranks that rise
-    above the noise."""
+    above the noise. NULL where the noisy counts leave no rows."""
 
     layout: Layout
     share: Fraction
@@ -259,8 +284,10 @@ class Ordered:
     high: Fraction
     extreme: bool
 
-    def value(self, noisy: Sequence[Sequence[int]]) -> float | int:
+    def value(self, noisy: Sequence[Sequence[int]]) -> float | int | None:
         ranks = self.layout.ranks(noisy[0])
+        if ranks[-1] < HALF_A_ROW:
+            return None
         target = self._target(float(ranks[-1]))
         cell = int(np.clip(np.searchsorted(ranks, target, side="left") - 1, 0, self.layout.leaves - 1))
         rise = ranks[cell + 1] - ranks[cell]
@@ -274,9 +301,9 @@ class Ordered:
 
     def interval(self, parts: Sequence[Part]) -> Interval | None:
         """All ranks are off by at most t: the quantile lies where its rank may be."""
-        if self.extreme:
-            return None
         part = parts[0]
+        if self.extreme or self.value([part.values]) is None:
+            return None
         assert part.noise is not None
         spare = float(part.miss) / (2 * self.layout.leaves + 2)
         t = sum_of_noises(part.noise, self.layout.terms, spare)
@@ -314,11 +341,13 @@ class InCell:
 
 @dataclass(frozen=True, slots=True)
 class Favourite:
-    """The value with the largest noisy count."""
+    """The value with the largest noisy count; NULL where the noisy counts leave no rows."""
 
     values: tuple[Key, ...]
 
-    def value(self, noisy: Sequence[Sequence[int]]) -> Key:
+    def value(self, noisy: Sequence[Sequence[int]]) -> Key | None:
+        if max(noisy[0]) < 1:
+            return None
         return self.values[max(range(len(self.values)), key=lambda place: noisy[0][place])]
 
     def interval(self, parts: Sequence[Part]) -> None:  # noqa: ARG002  (a value, not a number)

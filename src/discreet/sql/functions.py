@@ -21,6 +21,7 @@ from discreet.sql.domain import BOOLEAN, TEXT, Domain
 from discreet.sql.expression import Function, Result
 
 ZERO: Final = Fraction(0)
+INT: Final = Fraction(2**31)
 WRITTEN: Final = 32
 """Characters of a number or time that is written as text, at most."""
 Form = Callable[[Sequence[Sql]], Sql]
@@ -185,6 +186,16 @@ def _whole(value: Domain) -> Domain:
     )
 
 
+def _int(value: Domain) -> Domain:
+    """What does not fit into 32 bits is NULL."""
+    low, high = _whole(value).numbers
+    return domain.number(
+        None if low is None else min(max(low, -INT), INT - 1),
+        None if high is None else max(min(high, INT - 1), -INT),
+        integral=True,
+    )
+
+
 def _real(value: Domain) -> Domain:
     return domain.number(*value.numbers) if value.kind in domain.NUMERIC else domain.number(None, None)
 
@@ -211,15 +222,36 @@ def _like(compared: Form) -> Form:
     return searched
 
 
+SUNDAY: Final = form("(DATE_TRUNC('week', {0} + INTERVAL 1 DAY) - INTERVAL 1 DAY)")
+MONDAY: Final = form("DATE_TRUNC('week', {0})")
+_EXTRACTED: Final = {
+    dates.SUNDAY_FIRST: form("(EXTRACT(dow FROM {0}) + 1)"),
+    dates.SUNDAY_WEEK: form("((EXTRACT(doy FROM {0}) + 6 - EXTRACT(dow FROM {0})) // 7)"),
+    dates.MONDAY_WEEK: form("((EXTRACT(doy FROM {0}) + 7 - EXTRACT(isodow FROM {0})) // 7)"),
+}
+"""Weeks are numbered from the first Sunday or Monday of a year; days before it are in week 0, as in C's %U and %W."""
+_BEGINNINGS: Final = {dates.SUNDAY_WEEK: SUNDAY, dates.MONDAY_WEEK: MONDAY}
+
+
 def _extracted(part: str) -> Form:
+    if part in _EXTRACTED:
+        return _EXTRACTED[part]
     return lambda arguments: sql("EXTRACT({} FROM {})", keyword(part), *arguments)
 
 
 def _truncated(part: str, kind: str) -> Form:
+    """A week that begins on a Sunday may do so before the year 1: then it is NULL."""
+    if part in _BEGINNINGS:
+        return lambda arguments: dated(sql("CAST({} AS {})", _BEGINNINGS[part](arguments), keyword(kind)), kind.lower())
     return lambda arguments: sql("CAST(DATE_TRUNC({}, {}) AS {})", literal(part), *arguments, keyword(kind))
 
 
 def _difference(part: str) -> Form:
+    """Weeks that begin on a stated day are counted by the days between their beginnings."""
+    if part in _BEGINNINGS:
+        return lambda arguments: sql(
+            "(DATE_DIFF('day', {}, {}) // 7)", *(_BEGINNINGS[part]([argument]) for argument in arguments)
+        )
     return lambda arguments: sql("DATE_DIFF({}, {}, {})", literal(part), *arguments)
 
 
@@ -228,9 +260,24 @@ def _dated(cast: Form, kind: Kind) -> Form:
 
 
 QUOTIENT: Final = form("CASE WHEN {1} <> 0 THEN {0} / {1} END")
-FLOORED: Final = form("FLOOR(CASE WHEN {1} <> 0 THEN {0} / {1} END)")
+TRUNCATED: Final = form("TRUNC(CASE WHEN {1} <> 0 THEN {0} / {1} END)")
 REMAINDER: Final = form("CASE WHEN {1} <> 0 THEN {0} % {1} END")
 LOGARITHM: Final = form("CASE WHEN {0} > 0 AND {1} > 0 AND {0} <> 1 THEN LN({1}) / LN({0}) END")
+
+
+def _if_all(function: str) -> Form:
+    """NULL where an argument is."""
+
+    def composed(arguments: Sequence[Sql]) -> Sql:
+        there = joined(" AND ", (sql("{} IS NOT NULL", argument) for argument in arguments))
+        return sql("CASE WHEN {} THEN {}({}) END", there, keyword(function), joined(", ", arguments))
+
+    return composed
+
+
+def _joined(arguments: Sequence[Sql]) -> Sql:
+    return sql("({})", joined(" || ", arguments))
+
 
 _ROWS: Final = (
     # arithmetic
@@ -238,7 +285,7 @@ _ROWS: Final = (
     Function("-", "nn", form("({0} - {1})"), domain.subtract, UNSURE, strict=False, chained=True),
     Function("*", "nn", form("({0} * {1})"), domain.multiply, UNSURE, strict=False, chained=True),
     Function("/", "nn", QUOTIENT, domain.divide, UNSURE, strict=False, chained=True),
-    Function("//", "nn", FLOORED, lambda a, b: domain.floored(domain.divide(a, b)), UNSURE, strict=False),
+    Function("//", "ii", TRUNCATED, lambda a, b: domain.truncated(domain.divide(a, b)), UNSURE, strict=False),
     Function("%", "nn", REMAINDER, domain.modulo, UNSURE, strict=False, chained=True),
     Function("NEGATE", "n", form("(0e0 - {0})"), domain.negate, DOUBLE),
     Function("ABS", "n", form("ABS({0})"), domain.absolute, DOUBLE),
@@ -254,6 +301,8 @@ _ROWS: Final = (
     Function("POWER", "nn", form("POW({0}, {1})"), _power, UNSURE, strict=False),
     Function("LEAST", "n*", _called("LEAST"), domain.smallest, CHOICE, strict=False),
     Function("GREATEST", "n*", _called("GREATEST"), domain.largest, CHOICE, strict=False),
+    Function("LEAST OF ALL", "n*", _if_all("LEAST"), domain.smallest, CHOICE),
+    Function("GREATEST OF ALL", "n*", _if_all("GREATEST"), domain.largest, CHOICE),
     Function(
         "CLAMP", "ncc", form("CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END"), _clamped, CHOICE
     ),
@@ -282,7 +331,16 @@ _ROWS: Final = (
     # casts
     Function("CAST INTEGER", "a", form("TRY_CAST({0} AS BIGINT)"), _whole, EXACT, strict=False),
     Function("CAST NUMBER", "a", form("TRY_CAST({0} AS DOUBLE)"), _real, UNSURE, strict=False),
+    Function("CAST INT", "a", form("CAST(TRY_CAST({0} AS INTEGER) AS BIGINT)"), _int, EXACT, strict=False),
     Function("CAST TEXT", "a", form("CAST({0} AS VARCHAR)"), _written, VARCHAR),
+    Function(
+        "CAST TEXT OF A WHOLE NUMBER",
+        "a",
+        form("CAST(TRY_CAST({0} AS HUGEINT) AS VARCHAR)"),
+        _written,
+        VARCHAR,
+        strict=False,
+    ),
     Function("CAST BOOLEAN", "a", form("TRY_CAST({0} AS BOOLEAN)"), _truth, EXACT, strict=False),
     Function("CAST DATE", "a", _dated(form("TRY_CAST({0} AS DATE)"), Kind.DATE), dates.as_date, EXACT, strict=False),
     Function(
@@ -301,6 +359,7 @@ _ROWS: Final = (
     Function("SUBSTR", "tc", form("SUBSTR({0}, {1})"), _text, VARCHAR),
     Function("SUBSTR TO", "tcc", form("SUBSTR({0}, {1}, {2})"), _part_of, VARCHAR),
     Function("||", "tt", form("({0} || {1})"), _together, VARCHAR),
+    Function("CONCAT OF ALL", "t*", _joined, _together, VARCHAR),
     Function(
         "CONCAT", "t*", _called("CONCAT"), lambda *parts: _together(*parts).but(certain=True), VARCHAR, own_nulls=True
     ),
@@ -310,7 +369,7 @@ _ROWS: Final = (
         for part, rule in dates.PARTS.items()
     ),
     *(
-        Function(f"DATE_TRUNC {part} {kind}", "d", _truncated(part, kind), rule, EXACT)
+        Function(f"DATE_TRUNC {part} {kind}", "d", _truncated(part, kind), rule, EXACT, strict=part not in _BEGINNINGS)
         for part, rule in dates.TRUNCATIONS.items()
         for kind in (("TIMESTAMP",) if part in ("hour", "minute") else ("DATE", "TIMESTAMP"))
     ),

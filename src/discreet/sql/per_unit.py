@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
 from sqlglot import exp
 
-from discreet.composed import Sql, double, joined, keyword, literal, name, sql
+from discreet.composed import NOTHING, Sql, double, joined, keyword, literal, name, sql
 from discreet.errors import Refused
 from discreet.sql.after import direction
 from discreet.sql.aggregates import steps_of
-from discreet.sql.bind import Binder, Special, not_allowed, only, written
+from discreet.sql.bind import Binder, Special, written
 from discreet.sql.domain import Domain, number
 from discreet.sql.expression import Expr
 from discreet.sql.measures import Steps
 from discreet.sql.nodes import Filter, Node, PerUnit, Project
 from discreet.sql.scope import Scope, labels, truth
+from discreet.sql.syntax import not_allowed
 
 Total = Callable[[Binder, Any, Node], Expr]
 
 
 def _count(bind: Binder, node: exp.Count, child: Node) -> Expr:
-    only(node, "this")
     counts = number(Fraction(0), Fraction(child.rows or 0), integral=True).but(certain=True)
     inner = node.this
     if isinstance(inner, exp.Star):
@@ -36,7 +38,6 @@ def _count(bind: Binder, node: exp.Count, child: Node) -> Expr:
 
 
 def _sum(bind: Binder, node: exp.Sum, child: Node) -> Expr:
-    only(node, "this")
     steps = steps_of(bind, node)
     return _scaled(sql("SUM({})", steps.sql()), steps, child)
 
@@ -52,21 +53,18 @@ def _scaled(total: Sql, steps: Steps, child: Node) -> Expr:
 
 
 def _average(bind: Binder, node: exp.Avg, child: Node) -> Expr:  # noqa: ARG001
-    only(node, "this")
     steps = steps_of(bind, node)
     mean = sql("(CAST(SUM({0}) AS DOUBLE) / COUNT({0}) * {1} + 0e0)", steps.sql(), double(steps.step))
     return Expr(mean, number(*steps.bounds))
 
 
 def _extreme(bind: Binder, node: Any, child: Node) -> Expr:  # noqa: ARG001
-    only(node, "this")
     value = bind(node.this)
     return Expr(sql("{}({})", keyword(node.key.upper()), value.sql), value.domain.but(certain=False))
 
 
 def _end(bind: Binder, node: Any, child: Node) -> Expr:
     """FIRST or LAST in an order; rows that tie are told apart by keyed hash."""
-    only(node, "this")
     order = node.this
     if not isinstance(order, exp.Order):
         raise Refused("function-not-allowed", f"{node.key.upper()} needs an order", "write FIRST(x ORDER BY day)")
@@ -78,8 +76,8 @@ def _end(bind: Binder, node: Any, child: Node) -> Expr:
 def ordered(bind: Binder, order: Any, further: Sequence[Sql]) -> Sql:
     """A total order: what is written, then the row's keyed hash; ranks do without, rows that tie share theirs."""
     parts = order.expressions if order is not None else []
-    keys = [sql("{} {}", bind(part.this).sql, direction(part)) for part in parts]
-    return joined(", ", [*keys, *further] or [literal(1)])
+    keys = [sql("{} {}", bind(part.this).key, direction(part)) for part in parts]
+    return joined(", ", [*keys, *further] or [sql("CAST(NULL AS BIGINT)")])
 
 
 TOTALS: Final[dict[type[exp.Expression], Total]] = {
@@ -136,13 +134,11 @@ def per_unit(items: list[Any], having: Any, keys: list[Any], child: Node, scope:
 
 
 def _numbered(bind: Binder, node: Any, child: Node) -> tuple[Sql, Domain]:  # noqa: ARG001
-    only(node)
     word = {exp.RowNumber: "row_number", exp.Rank: "rank", exp.DenseRank: "dense_rank"}[type(node)]
     return sql("{}()", keyword(word)), number(Fraction(1), Fraction(child.rows or 1), integral=True)
 
 
 def _neighbour(bind: Binder, node: Any, child: Node) -> tuple[Sql, Domain]:  # noqa: ARG001
-    only(node, "this", "offset")
     value = bind(node.this)
     offset = bind(node.args["offset"]).value if node.args.get("offset") else 1
     if not isinstance(offset, int) or not 0 <= offset <= 10**6:
@@ -169,30 +165,33 @@ WINDOWS: Final[dict[type[exp.Expression], Callable[[Binder, Any, Node], tuple[Sq
 
 
 def window(scope: Scope, child: Node) -> Special:
-    """What takes windows: within the owner, over a total order, frames in rows.
+    """What takes windows: within the owner, as SQL says which rows they see.
 
-    Theorem  A window's value depends on rows of its own unit alone. Proof: the owner is part of its partition.
+    Theorem  A window's value depends on rows of its own unit alone, and on nothing but their values.
+    Proof    The owner is part of its partition. A frame of RANGE ends after all rows that are equal in the written
+             order, so that none of them comes first; places and frames of ROWS are counted in a total order, in which
+             the row's keyed hash tells rows apart that are equal in the written one.
     """
 
     def special(node: exp.Expression, bind: Binder) -> Expr | None:
         if not isinstance(node, exp.Window):
             return scope.special(node, bind)
-        only(node, "this", "partition_by", "order", "spec", "over")
         parts = node.args.get("partition_by") or []
         if child.owner.column is None or not any(scope.is_owner(part) for part in parts):
             raise Refused(
                 "not-an-aggregate", "a window looks beyond one unit", "partition it by the unit: PARTITION BY the unit"
             )
         function = node.this
-        if type(function) not in {exp.Sum, *WINDOWS}:
+        if type(function) not in {exp.Sum, *WINDOWS} or str(node.args.get("over")).upper() != "OVER":
             raise not_allowed(function)
-        others = [scope.bind(part).sql for part in parts if not scope.is_owner(part)]
-        ties = isinstance(function, (exp.Rank, exp.DenseRank))
+        others = [scope.bind(part).key for part in parts if not scope.is_owner(part)]
+        frame = _frame(node)
+        total = isinstance(function, (exp.RowNumber, exp.Lag, exp.Lead)) or (frame is not None and frame.rows)
         over = sql(
             "OVER (PARTITION BY {} ORDER BY {} {})",
             joined(", ", [child.owner.column, *others]),
-            ordered(scope.bind, node.args.get("order"), () if ties else child.order),
-            _frame(node),
+            ordered(scope.bind, node.args.get("order"), child.order if total else ()),
+            NOTHING if frame is None else frame.sql,
         )
         if isinstance(function, exp.Sum):
             return _windowed_sum(scope, function, over, child)
@@ -203,36 +202,56 @@ def window(scope: Scope, child: Node) -> Special:
 
 
 def _windowed_sum(scope: Scope, node: exp.Sum, over: Sql, child: Node) -> Expr:
-    only(node, "this")
     steps = steps_of(scope.bind, node)
     return _scaled(sql("SUM({}) {}", steps.sql(), over), steps, child)
 
 
-def _frame(node: exp.Window) -> Sql:
-    """ROWS between two places; without an order or a frame, all rows of the partition up to this one."""
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Which rows around its own a window sees: counted one by one (ROWS), or with all that are equal (RANGE)."""
+
+    sql: Sql
+    rows: bool
+
+
+def _frame(node: exp.Window) -> _Frame | None:
+    """As it is written; SQL's own if nothing is: all rows up to this one and its equals, or all rows without an order.
+
+    Ranks, places and neighbours know no frame.
+    """
     spec = node.args.get("spec")
+    if not isinstance(node.this, (exp.Sum, exp.Count, exp.Min, exp.Max)):
+        if spec is not None:
+            raise Refused("function-not-allowed", "a frame means nothing here", "leave it out")
+        return None
     if spec is None:
         last = "CURRENT ROW" if node.args.get("order") else "UNBOUNDED FOLLOWING"
-        return sql("ROWS BETWEEN UNBOUNDED PRECEDING AND {}", keyword(last))
-    if str(spec.args.get("kind")).upper() != "ROWS" or spec.args.get("exclude"):
-        raise Refused("function-not-allowed", "frames are counted in rows", "write ROWS BETWEEN …")
+        return _Frame(sql("RANGE BETWEEN UNBOUNDED PRECEDING AND {}", keyword(last)), rows=False)
+    kind = str(spec.args.get("kind")).upper()
     start = _edge(spec.args.get("start"), spec.args.get("start_side"), "PRECEDING")
     end = _edge(spec.args.get("end"), spec.args.get("end_side"), "FOLLOWING")
-    return sql("ROWS BETWEEN {} AND {}", start, end)
+    counted = {start[0], end[0]} - {-math.inf, 0, math.inf}
+    if kind not in ("ROWS", "RANGE") or (kind == "RANGE" and counted):
+        raise Refused("function-not-allowed", "frames are counted in rows", "write ROWS BETWEEN …")
+    if start[0] > end[0] or start[0] == math.inf or end[0] == -math.inf:
+        raise Refused(*_FRAME)
+    return _Frame(sql("{} BETWEEN {} AND {}", keyword(kind), start[1], end[1]), rows=kind == "ROWS")
 
 
-_SIDES: Final = ("PRECEDING", "FOLLOWING")
+_SIDES: Final = {"PRECEDING": -1, "FOLLOWING": 1}
 _FRAME: Final = ("syntax", "a frame is not understood", "write ROWS BETWEEN 1 PRECEDING AND CURRENT ROW")
 
 
-def _edge(place: Any, side: Any, usual: str) -> Sql:
+def _edge(place: Any, side: Any, usual: str) -> tuple[float, Sql]:
+    """How many rows after this one a frame starts or ends, and its text."""
     if place is None or (isinstance(place, str) and place.upper() == "CURRENT ROW"):
-        return keyword("CURRENT ROW")
+        return 0, keyword("CURRENT ROW")
     way = str(side or usual).upper()
     if way not in _SIDES:
         raise Refused(*_FRAME)
     if isinstance(place, str) and place.upper() == "UNBOUNDED":
-        return sql("UNBOUNDED {}", keyword(way))
+        return _SIDES[way] * math.inf, sql("UNBOUNDED {}", keyword(way))
     if isinstance(place, exp.Literal) and not place.is_string and str(place.this).isdecimal():
-        return sql("{} {}", literal(int(str(place.this)[:9])), keyword(way))
+        rows = min(int(str(place.this)[:12]), 10**9)
+        return _SIDES[way] * rows, sql("{} {}", literal(rows), keyword(way))
     raise Refused(*_FRAME)

@@ -54,6 +54,8 @@ class Plan:
     notes: tuple[str, ...]
     options: Options = NOTHING
     explain: bool = False
+    reads_tables: bool = False
+    """Whether public tables are read for what is shown."""
     digest: str = ""
     """Of the policy."""
 
@@ -148,8 +150,9 @@ class _Planner:
         self._releases: list[Release] = []
         self._notes: list[str] = []
         self._tables = Tables(policy, public, self.query, self._subqueries, part, self._notes.append)
-        self._bound: dict[int, tuple[exp.Expression, Expr]] = {}
+        self._subquery: dict[int, tuple[Any, Relation]] = {}
         """Subqueries by their identity; nodes are held, so that none gets the place of another."""
+        self._reads_tables = False
 
     def plan(self, tree: exp.Query) -> Plan:
         found = self.query(tree, {})
@@ -167,7 +170,8 @@ class _Planner:
         notes = tuple(dict.fromkeys(self._notes))
         for release in self._releases:
             release.sql()
-        return Plan(self._policy, tuple(self._releases), found.below, found.after, notes)
+        reads = found.below.reads_tables or self._reads_tables
+        return Plan(self._policy, tuple(self._releases), found.below, found.after, notes, reads_tables=reads)
 
     def _lists(self, found: Derived) -> bool:
         """Whether lists of counts are shown."""
@@ -226,7 +230,7 @@ class _Planner:
         few_measures(sum(len(release.measures) for release in self._releases))
         few_numbers(sum(r.groups * sum(measure.length for measure in r.measures) for r in self._releases))
         self._note(release, chosen_first=clauses.where is not None)
-        return Derived(after, Released(len(self._releases) - 1, columns))
+        return Derived(after, Released(len(self._releases) - 1, columns, single=not release.keys))
 
     def _within(self, source: Node) -> Node:
         """Private rows as the question bounds them, never more widely than the policy."""
@@ -258,25 +262,12 @@ class _Planner:
     # CTEs, unions, subqueries
 
     def _ctes(self, tree: exp.With, known: Known) -> Known:
-        if tree.args.get("recursive"):
-            raise Refused("statement-not-allowed", "recursion is not answered", "write it without RECURSIVE")
         found = dict(known)
         for cte in tree.expressions:
-            alias = cte.args["alias"]
-            if alias.args.get("columns"):
-                raise Refused("statement-not-allowed", "columns cannot be renamed here", "rename them in SELECT")
             found[str(cte.alias).lower()] = self.query(cte.this, found)
         return found
 
     def _union(self, tree: exp.Union, known: Known) -> Source:
-        for place, value in tree.args.items():
-            if value and place not in ("this", "expression", "distinct", "with_"):
-                word = place.rstrip("_").upper()
-                raise Refused(
-                    "statement-not-allowed", f"{word} on a UNION is not answered", "put it into a SELECT around it"
-                )
-        if tree.args.get("distinct"):
-            raise Refused("statement-not-allowed", "UNION without ALL is not answered", "write UNION ALL")
         if tree.args.get("with_"):
             known = self._ctes(tree.args["with_"], known)
         left, right = self.query(tree.this, known), self.query(tree.expression, known)
@@ -302,29 +293,29 @@ class _Planner:
         """What takes subqueries inside of expressions: public ones, or such that are released first."""
 
         def special(node: exp.Expression, bind: Binder) -> Expr | None:
-            """Planned once, however often the expression around it is looked at: each planning would be bought."""
-            if id(node) not in self._bound:
-                found = taken(node, bind)
-                if found is None:
-                    return None
-                self._bound[id(node)] = node, found
-            return self._bound[id(node)][1]
-
-        def taken(node: exp.Expression, bind: Binder) -> Expr | None:
             if isinstance(node, exp.In) and node.args.get("query") is not None:
-                column, relation = self._single(node.args["query"], known)
+                relation = self._of_one_column(node.args["query"], known)
+                column = relation.columns[0].expr
                 value = apply("IN", [bind(node.this), Expr(column.sql, column.domain)]).arguments[0]
-                found = sql("({} IN (SELECT {} FROM {}))", value.sql, column.sql, relation)
+                found = sql("({} IN (SELECT {} FROM {}))", value.sql, column.sql, relation.sql())
                 return Expr(found, BOOLEAN, FUNCTIONS["CAST BOOLEAN"], (value,))
             if isinstance(node, (exp.Subquery, exp.Select)):
-                column, relation = self._single(node, known)
-                found = sql("(SELECT {} FROM {} ORDER BY {} LIMIT 1)", column.sql, relation, PLACE)
-                return Expr(found, Domain(column.domain.kind, *column.domain.numbers), constant=True)
+                relation = self._of_one_column(node, known)
+                if not relation.single:
+                    raise Refused(
+                        "syntax", "a subquery that is used as a value has one row", "count in it, or add LIMIT 1"
+                    )
+                column = relation.columns[0].expr
+                found = sql("(SELECT {} FROM {} ORDER BY {} LIMIT 1)", column.sql, relation.sql(), PLACE)
+                return Expr(found, Domain(column.domain.kind, *column.domain.numbers), single=True)
             return None
 
         return special
 
-    def _single(self, tree: Any, known: Known) -> tuple[Expr, Sql]:
+    def _of_one_column(self, tree: Any, known: Known) -> Relation:
+        """A subquery, planned once however often what is around it is looked at: each planning would be bought."""
+        if id(tree) in self._subquery:
+            return self._subquery[id(tree)][1]
         found = self.query(tree, known)
         if not isinstance(found, PUBLIC):
             raise Refused(
@@ -334,7 +325,9 @@ class _Planner:
             )
         if len(found.columns) != 1:
             raise Refused("syntax", "a subquery here has one column", "select one column in it")
-        return found.columns[0].expr, found.sql()
+        self._reads_tables |= found.reads_tables
+        self._subquery[id(tree)] = tree, found
+        return found
 
 
 def _seen_through(clauses: Clauses, source: Relation, scope: Scope) -> Derived | None:

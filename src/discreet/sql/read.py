@@ -17,7 +17,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from discreet.errors import Refused
 from discreet.exact import number
-from discreet.sql.clause import EXPLAIN, Options, has_clause, with_bounds_outside, without_clause
+from discreet.sql.clause import EXPLAIN, Options, has_clause, with_bounds, with_bounds_outside, without_clause
+from discreet.sql.dialects import as_meant
+from discreet.sql.syntax import understood
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it would log what analysts write
 
@@ -53,9 +55,14 @@ def statement(text: object, dialect: str | None = None, params: Mapping[str, obj
     if language not in DIALECTS:
         raise Refused("syntax", "the dialect is not known", f"use one of: {', '.join(DIALECTS)}")
     tokens, options = without_clause(_tokens(asked, language))
-    tree = _parsed(with_bounds_outside(tokens), asked, language)
+    marked, marker = with_bounds_outside(tokens)
+    tree = _parsed(marked, asked, language)
     _measure(tree)
-    return Statement(_filled(_positive(tree), params), options, explain is not None)
+    with_bounds(tree, marker)
+    tree = _filled(_positive(tree), params)
+    as_meant(tree, language)
+    understood(tree)
+    return Statement(tree, options, explain is not None)
 
 
 def _parsed(tokens: list[Token], text: str, language: str) -> exp.Query:

@@ -50,6 +50,7 @@ class Stored:
     columns: tuple[Column, ...]
 
     reads_tables = True
+    single = False
 
     @classmethod
     def of(cls, table: Table, public: Public) -> Stored:
@@ -97,6 +98,7 @@ class Released:
 
     number: int
     columns: tuple[Column, ...]
+    single: bool
 
     reads_tables = False
 
@@ -121,6 +123,10 @@ class Derived:
     @cached_property
     def reads_tables(self) -> bool:
         return self.below.reads_tables
+
+    @property
+    def single(self) -> bool:
+        return self.after.single(self.below.single)
 
     @once
     def sql(self) -> Sql:
@@ -151,6 +157,10 @@ class Joined:
     def reads_tables(self) -> bool:
         return self.left.reads_tables or self.right.reads_tables
 
+    @property
+    def single(self) -> bool:
+        return self.left.single and self.right.single and self.side != "FULL"
+
     @once
     def sql(self) -> Sql:
         sides = []
@@ -163,6 +173,7 @@ class Joined:
 
 
 Relation = Stored | Released | Derived | Joined
-"""Rows that anybody may see: `columns`; `reads_tables`, whether a public table has to be read for them; and `sql`, what
+"""Rows that anybody may see: `columns`; `reads_tables`, whether a public table has to be read for them; `single`,
+whether there is at most one row; and `sql`, what
 to put behind FROM where the releases have their names."""
 PUBLIC = (Stored, Released, Derived, Joined)

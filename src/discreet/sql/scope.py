@@ -45,6 +45,10 @@ class Scope:
             raise Refused("unknown-column", "a column name is ambiguous", "write the table before it: t.x")
         return found[0] if found else None
 
+    def knows(self, column: exp.Column) -> bool:
+        """Whether a name is that of a column, or of the unit."""
+        return self.find(column) is not None or self.is_owner(column)
+
     def resolve(self, column: exp.Column) -> Expr:
         if isinstance(column.this, exp.Star):
             raise Refused("not-an-aggregate", "* cannot stand here", "name the columns")

@@ -15,7 +15,7 @@ from discreet.errors import Refused
 from discreet.policy.model import Kind
 from discreet.sql.after import After, Column, Order, direction
 from discreet.sql.aggregates import Aggregate, bound, is_named
-from discreet.sql.bind import Binder, Special, not_allowed, written
+from discreet.sql.bind import Binder, Special, written
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr, Function, Result
 from discreet.sql.keys import PublicKey, group_key
@@ -25,18 +25,10 @@ from discreet.sql.relation import Public
 from discreet.sql.release import Release
 from discreet.sql.scope import Scope, labels, truth
 from discreet.sql.sharing import shared
+from discreet.sql.syntax import not_allowed
 from discreet.sql.work import few_measures
 
 MOST_ROWS: Final = 10**12
-_KNOWN: Final = frozenset(
-    {"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct"}
-)
-_CODES: Final = {
-    "laterals": ("statement-not-allowed", "LATERAL is not answered", "ask without it"),
-    "qualify": ("statement-not-allowed", "QUALIFY is not answered", "use HAVING"),
-    "into": ("statement-not-allowed", "nothing can be written", "leave INTO out"),
-    "sample": ("statement-not-allowed", "rows cannot be sampled", "leave the sample out"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +49,9 @@ class Clauses:
 
     @classmethod
     def of(cls, tree: exp.Select) -> Self:
-        for clause, value in tree.args.items():
-            if clause not in _KNOWN and value not in (None, False, []):
-                code, reason, fix = _CODES.get(
-                    clause, ("statement-not-allowed", f"{clause.upper()} is not answered", "leave it out")
-                )
-                raise Refused(code, reason, fix)
         args = tree.args
         if args.get("from_") is None or not tree.expressions:
             raise Refused("syntax", "there is nothing to read from", "write SELECT … FROM a_table")
-        distinct = args.get("distinct")
-        if distinct is not None and distinct.args.get("on"):
-            raise Refused("statement-not-allowed", "DISTINCT ON is not answered", "use DISTINCT or GROUP BY")
         return cls(
             tree.expressions,
             args["from_"].this,
@@ -79,7 +62,7 @@ class Clauses:
             args["order"].expressions if args.get("order") else [],
             _count(args.get("limit"), "LIMIT"),
             _count(args.get("offset"), "OFFSET"),
-            distinct is not None,
+            args.get("distinct") is not None,
             args.get("with_"),
         )
 
@@ -106,8 +89,7 @@ def _count(clause: Any, word: str) -> int | None:
     if clause is None:
         return None
     literal = clause.expression if isinstance(clause, (exp.Limit, exp.Offset)) else None
-    extra = [place for place, value in clause.args.items() if value and place not in ("expression", "this")]
-    if not isinstance(literal, exp.Literal) or literal.is_string or not str(literal.this).isdecimal() or extra:
+    if not isinstance(literal, exp.Literal) or literal.is_string or not str(literal.this).isdecimal():
         raise Refused("syntax", f"{word} takes a whole number", f"write {word} 10")
     return min(int(str(literal.this)[:13]), MOST_ROWS)
 
@@ -191,7 +173,7 @@ class _Grouping:
         self._texts = {key.expr.sql: place for place, key in enumerate(self.keys)}
 
     def after(self) -> After:
-        return shown(self.clauses, self._resolve, self._special)
+        return shown(self.clauses, self.scope, self._resolve, self._special)
 
     def _special(self, node: exp.Expression, bind: Binder) -> Expr | None:
         aggregate = bound(node, self.scope.bind, self.scope.is_owner, self._groups)
@@ -231,22 +213,22 @@ def grouped_by(clauses: Clauses, scope: Scope) -> list[exp.Expression]:
     group = clauses.group
     if group is None:
         return []
-    extra = [place for place, value in group.args.items() if value and place not in ("expressions", "all")]
-    if extra:
-        raise Refused("statement-not-allowed", f"{extra[0].upper()} is not answered", "use a plain GROUP BY")
     if group.args.get("all"):
-        return [_bare(item) for item in clauses.items if not is_aggregate(item)]
+        return [_bare(item) for item in clauses.items if not is_aggregate(item) and _varies(item)]
     named = {item.alias.lower(): item.this for item in clauses.items if isinstance(item, exp.Alias)}
     found = []
     for node in group.expressions:
-        if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets)):
-            raise Refused("statement-not-allowed", f"{node.key.upper()} is not answered", "use a plain GROUP BY")
         if isinstance(node, exp.Literal) and not node.is_string:
             node = _numbered(node, clauses.items)
         elif isinstance(node, exp.Column) and not node.table and scope.find(node) is None:
             node = named.get(node.name.lower(), node)
         found.append(node)
     return found
+
+
+def _varies(item: exp.Expression) -> bool:
+    """Whether it can be something else in another row."""
+    return item.find(exp.Column, exp.Query) is not None
 
 
 def _bare(node: exp.Expression) -> Any:
@@ -269,12 +251,16 @@ INTERVAL_ENDS: Final = {
 }
 
 
-def shown(clauses: Clauses, resolve: Callable[[exp.Column], Expr], special: Special) -> After:
-    """SELECT, HAVING, ORDER BY, LIMIT over values that are public by then."""
+def shown(clauses: Clauses, scope: Scope, resolve: Callable[[exp.Column], Expr], special: Special) -> After:
+    """SELECT, HAVING, ORDER BY, LIMIT over values that are public by then.
+
+    As in DuckDB, a name in an expression is a column if there is one, else an item before it; one that stands alone in
+    ORDER BY is an item first.
+    """
     known: dict[str, Expr] = {}
 
     def named(column: exp.Column) -> Expr:
-        if not column.table and column.name.lower() in known:
+        if not column.table and column.name.lower() in known and not scope.knows(column):
             return known[column.name.lower()]
         return resolve(column)
 
@@ -285,7 +271,7 @@ def shown(clauses: Clauses, resolve: Callable[[exp.Column], Expr], special: Spec
         items.append((label, expr))
         if node.alias:
             known.setdefault(node.alias.lower(), expr)
-    having = None if clauses.having is None else truth(_aliased(clauses.having, known, bind), "HAVING")
+    having = None if clauses.having is None else truth(bind(clauses.having), "HAVING")
     orders = tuple(_order(node, items, known, bind) for node in clauses.orders)
     return After(
         tuple(items),
@@ -315,8 +301,6 @@ def _aliased(node: exp.Expression, known: dict[str, Expr], bind: Binder) -> Expr
 
 
 def _order(node: exp.Ordered, items: list[tuple[str, Expr]], known: dict[str, Expr], bind: Binder) -> Order:
-    if node.args.get("with_fill"):
-        raise not_allowed(node)
     inner = node.this
     if isinstance(inner, exp.Literal) and not inner.is_string:
         place = str(inner.this)
@@ -378,7 +362,7 @@ def public_select(clauses: Clauses, scope: Scope) -> After:
             f"add {column.name} to GROUP BY, or count it: COUNT({column.name})",
         )
 
-    found = shown(clauses, resolve, special)
+    found = shown(clauses, scope, resolve, special)
     condition = None if clauses.where is None else scope.condition(clauses.where, "WHERE")
     return replace(found, condition=condition, grouping=grouping)
 

@@ -19,6 +19,7 @@ def shared(aggregates: Sequence[Aggregate]) -> list[Aggregate]:
     return _one_count(_few_quantiles([_from_average(aggregate, averaged) for aggregate in aggregates]))
 
 
+NO_ROWS: Final = "where there are no rows, a quantile is any value between them"
 FEW: Final = 15
 """Up to so many quantiles of one expression are chosen one by one; more of them share a tree of counts."""
 
@@ -38,7 +39,8 @@ def _chosen(aggregate: Aggregate) -> Aggregate:
     assert isinstance(formula, Ordered)
     words = f"quantile {float(formula.share):g} of {tree.words.removeprefix('ranks of ')}"
     measure = Chosen(tree.expr, tree.layout, formula.share, words)
-    return replace(aggregate, measures=(measure,), formula=InCell(tree.layout, formula.low, formula.high))
+    cell = InCell(tree.layout, formula.low, formula.high)
+    return replace(aggregate, measures=(measure,), formula=cell, note=f"{aggregate.note}; {NO_ROWS}")
 
 
 def _from_average(aggregate: Aggregate, averaged: Mapping[object, Aggregate]) -> Aggregate:

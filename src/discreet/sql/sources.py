@@ -65,11 +65,9 @@ class Tables:
 
     def _table(self, tree: Any, known: Known) -> tuple[Source, str]:
         if isinstance(tree, exp.Subquery):
-            _only_alias(tree, "this")
             return self._query(tree.this, known), str(tree.alias)
         if not isinstance(tree, exp.Table) or not isinstance(tree.this, exp.Identifier):
             raise Refused("function-not-allowed", "only declared tables can be read", self._tables())
-        _only_alias(tree, "this", "db", "catalog", "joins")
         wanted = tree.name
         if not tree.db and wanted.lower() in known:
             return known[wanted.lower()], str(tree.alias) or wanted
@@ -102,21 +100,7 @@ class Tables:
         return pair.private(tests)
 
 
-def _only_alias(tree: exp.Expression, *places: str) -> None:
-    """A table as it is: no sample, no pivot, no version, no columns renamed."""
-    for place, value in tree.args.items():
-        if value not in (None, False, [], "") and place not in (*places, "alias"):
-            word = place.upper()
-            raise Refused("statement-not-allowed", f"{word} on a table is not answered", "name the table alone")
-    alias = tree.args.get("alias")
-    if alias is not None and alias.args.get("columns"):
-        raise Refused("statement-not-allowed", "columns cannot be renamed here", "rename them in SELECT")
-
-
 def _side(tree: exp.Join) -> Side:
-    for place, value in tree.args.items():
-        if value and place not in ("this", "side", "kind", "on", "using"):
-            raise _off_unit(f"{place.upper()} joins are not answered", "write JOIN … ON")
     kind = str(tree.args.get("kind") or "").upper()
     if kind not in _KINDS or not (tree.args.get("on") or tree.args.get("using")):
         raise _off_unit("a join needs a condition", "write JOIN … ON a.id = b.id")

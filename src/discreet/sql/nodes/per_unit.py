@@ -64,7 +64,7 @@ class PerUnit:
         assert self.child.owner.column is not None, "rows that are their own unit are not grouped by it"
         columns = labelled(expr.sql for _, expr in (*self.keys, *self.totals))
         columns.append(sql("{} AS {}", self.child.owner.column, name(UNIT)))
-        groups = [self.child.owner.column, *(expr.sql for _, expr in self.keys)]
+        groups = [self.child.owner.column, *(expr.key for _, expr in self.keys)]
         listed = joined(", ", columns), self.child.sql(), joined(", ", groups)
         grouped = sql("SELECT {} FROM ({}) GROUP BY {}", *listed)
         if not self.keys:

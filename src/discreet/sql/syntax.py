@@ -1,0 +1,232 @@
+"""Which syntax is understood: every kind of node with every argument that is read. Anything else is refused.
+
+A parser knows more than its readers do: a modifier that nobody looks at (`* EXCLUDE`, `MIN(x, 2)`, BETWEEN SYMMETRIC)
+would be ignored, and the answer would be one to another query. So one walk over the whole tree, before anything reads
+it, refuses what is not listed here. A reader that starts to look at an argument adds it to the list.
+
+Theorem  No argument of any node is ignored, except those of `INDIFFERENT`, which say nothing about the answer.
+Proof    A tree passes only if each argument that is given is listed beside the kind of its node. The test of this
+         module removes arguments one by one, and checks that each changes what is planned, or is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from sqlglot import exp
+
+from discreet.errors import Refused
+
+Kinds = type[exp.Expression]
+
+
+class Bounded(exp.Expression):
+    """An aggregate with named bounds. Only `read` makes it, so that nobody can write it."""
+
+    arg_types = {"this": True, "label": True, "low": True, "high": True}  # noqa: RUF012  (as sqlglot has it)
+
+
+class Period(exp.Expression):
+    """A part of dates by its own name, and the word for it. Only `dialects` makes it, as the dialect means the word."""
+
+    arg_types = {"this": True, "word": True}  # noqa: RUF012
+
+
+class BigQueryCast(exp.Cast):
+    """A cast as BigQuery means it: to whole numbers halves are rounded away from zero."""
+
+
+_ONE: Final = frozenset({"this"})
+_TWO: Final = frozenset({"this", "expression"})
+_MANY: Final = frozenset({"this", "expressions"})
+_NONE: Final[frozenset[str]] = frozenset()
+_UNARY: Final[tuple[Kinds, ...]] = (
+    exp.Abs, exp.Avg, exp.Boolean, exp.Ceil, exp.Count, exp.CountIf, exp.Day, exp.DayOfWeek, exp.DayOfYear, exp.Exp,
+    exp.First, exp.Floor, exp.From, exp.Having, exp.Hour, exp.Last, exp.Length, exp.Ln, exp.Lower, exp.Max,
+    exp.Median, exp.Min, exp.Minute, exp.Mode, exp.Month, exp.Neg, exp.Not, exp.Paren, exp.Quarter, exp.Sqrt,
+    exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Sum, exp.TableAlias, exp.Trim, exp.Upper, exp.Var, exp.Variance,
+    exp.VariancePop, exp.Week, exp.WeekStart, exp.Where, exp.Year,
+)  # fmt: skip
+_BINARY: Final[tuple[Kinds, ...]] = (
+    exp.Add, exp.And, exp.ApproxTopK, exp.Corr, exp.CovarPop, exp.CovarSamp, exp.DPipe, exp.Div, exp.EQ, exp.Extract,
+    exp.Filter, exp.GT, exp.GTE, exp.ILike, exp.IntDiv, exp.Is, exp.LT, exp.LTE, exp.Like, exp.Log, exp.Mod, exp.Mul,
+    exp.NEQ, exp.Nullif, exp.Or, exp.PercentileCont, exp.Pow, exp.RegrIntercept, exp.RegrSlope, exp.Sub,
+    exp.WithinGroup,
+)  # fmt: skip
+UNDERSTOOD: Final[dict[Kinds, frozenset[str]]] = {
+    **dict.fromkeys(_UNARY, _ONE),
+    **dict.fromkeys(_BINARY, _TWO),
+    **dict.fromkeys((exp.Anonymous, exp.Coalesce, exp.Greatest, exp.Least), _MANY),
+    **dict.fromkeys((exp.DenseRank, exp.Null, exp.Rank, exp.RowNumber, exp.Star), _NONE),
+    **dict.fromkeys((exp.Cast, exp.TryCast, BigQueryCast), frozenset({"this", "to"})),
+    **dict.fromkeys((exp.DateTrunc, exp.TimestampTrunc), frozenset({"this", "unit"})),
+    **dict.fromkeys((exp.Lag, exp.Lead), frozenset({"this", "offset"})),
+    exp.Alias: frozenset({"this", "alias"}),
+    exp.Between: frozenset({"this", "low", "high"}),
+    exp.CTE: frozenset({"this", "alias"}),
+    exp.Case: frozenset({"this", "ifs", "default"}),
+    exp.Column: frozenset({"this", "table", "db", "catalog"}),
+    exp.Concat: frozenset({"expressions", "coalesce"}),
+    exp.DataType: _ONE,
+    exp.DateDiff: frozenset({"this", "expression", "unit"}),
+    exp.Distinct: frozenset({"expressions"}),
+    exp.Greatest: frozenset({"this", "expressions", "ignore_nulls"}),
+    exp.Group: frozenset({"expressions", "all"}),
+    exp.Identifier: frozenset({"this", "quoted"}),
+    exp.If: frozenset({"this", "true", "false"}),
+    exp.In: frozenset({"this", "expressions", "query"}),
+    exp.Join: frozenset({"this", "side", "kind", "on", "using"}),
+    exp.Least: frozenset({"this", "expressions", "ignore_nulls"}),
+    exp.Limit: frozenset({"expression"}),
+    exp.Literal: frozenset({"this", "is_string"}),
+    exp.Offset: frozenset({"expression"}),
+    exp.Order: _MANY,
+    exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
+    exp.Quantile: frozenset({"this", "quantile"}),
+    exp.Round: frozenset({"this", "decimals"}),
+    exp.Select: frozenset({
+        "with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct",
+    }),
+    exp.Subquery: frozenset({"this", "alias"}),
+    exp.Substring: frozenset({"this", "start", "length"}),
+    exp.Table: frozenset({"this", "db", "catalog", "alias"}),
+    exp.Union: frozenset({"this", "expression", "with_"}),
+    exp.WidthBucket: frozenset({"this", "min_value", "max_value", "num_buckets"}),
+    exp.Window: frozenset({"this", "partition_by", "order", "spec", "over"}),
+    exp.WindowSpec: frozenset({"kind", "start", "start_side", "end", "end_side"}),
+    exp.With: frozenset({"expressions"}),
+    Bounded: frozenset({"this", "label", "low", "high"}),
+    Period: frozenset({"this", "word"}),
+}  # fmt: skip
+"""The arguments of each kind of node that some reader looks at."""
+INDIFFERENT: Final[dict[Kinds, dict[str, str]]] = {
+    exp.CTE: {"materialized": "how a CTE is computed, not what it gives"},
+    exp.Coalesce: {"is_nvl": "another name of it", "is_null": "another name of it"},
+    exp.Concat: {"safe": "what is joined is text already"},
+    exp.Count: {"big_int": "counts are whole numbers of any size"},
+    exp.DPipe: {"safe": "what is joined is text already"},
+    exp.DataType: {"nested": "no type on the list holds others"},
+    exp.DateDiff: {"date_part_boundary": "DuckDB and BigQuery's DATE_DIFF both count beginnings of periods"},
+    exp.DateTrunc: {"input_type_preserved": "dates stay dates, times stay times"},
+    exp.Div: {"safe": "division by zero is NULL"},
+    exp.Length: {"binary": "texts have letters"},
+    exp.TimestampTrunc: {"input_type_preserved": "dates stay dates, times stay times"},
+    exp.TryCast: {"safe": "every cast is"},
+}
+"""What may be given and changes nothing, with the reason."""
+
+_ALONE: Final = ("statement-not-allowed", "{} on a table is not answered", "name the table alone")
+_PLAIN_GROUP: Final = ("statement-not-allowed", "{} is not answered", "use a plain GROUP BY")
+_RENAMED: Final = ("statement-not-allowed", "columns cannot be renamed here", "rename them in SELECT")
+_WORDS: Final[dict[Kinds, tuple[str, str, str]]] = {
+    exp.CTE: ("statement-not-allowed", "{} in WITH is not answered", "write WITH name AS (SELECT …)"),
+    exp.Column: ("syntax", "{} on a column is not answered", "name the column alone"),
+    exp.DataType: ("function-not-allowed", "types take no sizes here", "cast to DOUBLE, VARCHAR or another plain type"),
+    exp.Distinct: ("statement-not-allowed", "DISTINCT ON is not answered", "use DISTINCT or GROUP BY"),
+    exp.Group: _PLAIN_GROUP,
+    exp.Join: ("join-off-unit", "{} joins are not answered", "write JOIN … ON"),
+    exp.Limit: ("syntax", "LIMIT takes a whole number", "write LIMIT 10"),
+    exp.Offset: ("syntax", "OFFSET takes a whole number", "write OFFSET 10"),
+    exp.Select: ("statement-not-allowed", "{} is not answered", "leave it out"),
+    exp.Star: ("statement-not-allowed", "{} on * is not answered", "name the columns"),
+    exp.Subquery: _ALONE,
+    exp.Table: _ALONE,
+    exp.TableAlias: _RENAMED,
+    exp.Union: ("statement-not-allowed", "{} on a UNION is not answered", "put it into a SELECT around it"),
+    exp.WindowSpec: ("function-not-allowed", "{} in a frame is not answered", "write ROWS BETWEEN …"),
+    exp.With: ("statement-not-allowed", "{} in WITH is not answered", "write it without"),
+}
+"""What is said about an argument that is not on the list, by the kind of its node."""
+_PLACES: Final[dict[tuple[Kinds, str], tuple[str, str, str]]] = {
+    (exp.Select, "laterals"): ("statement-not-allowed", "LATERAL is not answered", "ask without it"),
+    (exp.Select, "qualify"): ("statement-not-allowed", "QUALIFY is not answered", "use HAVING"),
+    (exp.Select, "into"): ("statement-not-allowed", "nothing can be written", "leave INTO out"),
+    (exp.Select, "sample"): ("statement-not-allowed", "rows cannot be sampled", "leave the sample out"),
+    (exp.Union, "distinct"): ("statement-not-allowed", "UNION without ALL is not answered", "write UNION ALL"),
+    (exp.With, "recursive"): ("statement-not-allowed", "recursion is not answered", "write it without RECURSIVE"),
+}
+_NODES: Final[dict[Kinds, tuple[str, str, str]]] = {
+    **dict.fromkeys((exp.Cube, exp.GroupingSets, exp.Rollup), _PLAIN_GROUP),
+    **dict.fromkeys(
+        (exp.Except, exp.Intersect), ("statement-not-allowed", "{} is not answered", "ask with one SELECT")
+    ),
+    exp.Fetch: ("syntax", "FETCH is not answered", "write LIMIT 10"),
+}
+"""What is said about kinds of nodes that are not on the list."""
+
+
+def understood(tree: Any) -> None:
+    """Refuse a tree in which something would be ignored."""
+    for node in tree.walk(prune=_is_no_table):
+        if _is_no_table(node):
+            continue
+        kind = type(node)
+        places = UNDERSTOOD.get(kind)
+        if places is None:
+            raise _unknown(node)
+        for place, value in node.args.items():
+            if place not in places and _given(value) and place not in INDIFFERENT.get(kind, ()):
+                raise _unread(node, place)
+
+
+def plain(node: Any) -> Any:
+    """The same in sqlglot's own nodes, to be shown."""
+
+    def shown(part: Any) -> Any:
+        if isinstance(part, Bounded):
+            return plain(part.this)
+        if isinstance(part, Period):
+            return part.args["word"].copy()
+        return exp.Cast(**part.args) if isinstance(part, BigQueryCast) else part
+
+    return node.copy().transform(shown)
+
+
+def _given(value: Any) -> bool:
+    return value is not None and value is not False and value != [] and value != ""
+
+
+def _unread(node: Any, place: str) -> Refused:
+    word = place.rstrip("_").replace("_", " ").upper()
+    words = _PLACES.get((type(node), place)) or _WORDS.get(type(node))
+    if words is None:
+        shown = str(node.this).upper() if isinstance(node, exp.Anonymous) else node.key.upper()
+        return Refused("function-not-allowed", f"{shown} with {word} is not answered", "write it in its plain form")
+    code, reason, fix = words
+    return Refused(code, reason.format(word), fix)
+
+
+def _is_no_table(node: Any) -> bool:
+    """What stands where only tables can: `sources` refuses all but names, and knows which tables there are."""
+    return isinstance(node.parent, exp.Table) and node.arg_key == "this" and not isinstance(node, exp.Identifier)
+
+
+def _unknown(node: Any) -> Refused:
+    """The refusal of a kind of node that is not on the list."""
+    words = _NODES.get(type(node))
+    if words is not None:
+        code, reason, fix = words
+        return Refused(code, reason.format(node.key.upper()), fix)
+    return not_allowed(node)
+
+
+_ANSWERED: Final = frozenset(
+    {"avg", "corr", "count", "countif", "max", "median", "min", "mode", "percentilecont", "quantile", "stddev", "sum"}
+)
+"""Aggregates that people know and may have put in the wrong place."""
+
+
+def not_allowed(node: exp.Expression) -> Refused:
+    """A refusal that names what was written, not the text of it."""
+    name = str(node.this).upper() if isinstance(node, exp.Anonymous) else node.key.upper()
+    if isinstance(node, (exp.Subquery, exp.Select, exp.Exists)):
+        return Refused("private-subquery", "a subquery cannot stand here", "ask it as a question of its own")
+    if isinstance(node, exp.AggFunc):
+        if node.key not in _ANSWERED:
+            return Refused("function-not-allowed", "this aggregate is not answered", "see the aggregates of discreet")
+        return Refused(
+            "function-not-allowed", f"{name} cannot stand here", "use aggregates in SELECT, HAVING, ORDER BY"
+        )
+    shown = name if re.fullmatch(r"[A-Z0-9_]{1,40}", name) else "this function"
+    return Refused("function-not-allowed", f"{shown} is not on the list of functions", "see the functions of discreet")

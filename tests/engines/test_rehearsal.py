@@ -1,0 +1,94 @@
+"""Empty tables have the columns of the private copy; what cannot be run is known before it is charged."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from discreet.composed import sql
+from discreet.engines import rehearsal
+from discreet.engines.memory import Memory
+from discreet.engines.rehearsal import MOST, stage_of
+from discreet.policy import Policy, fingerprint
+from discreet.policy.layout import UNIT, copied_columns
+from tests.sql import tiny
+from tests.sql.test_language_noise_off import POLICY
+from tests.sql.twins import POLICY as TWINS
+from tests.sql.worlds import policy_of
+
+IN_PLACE = policy_of(
+    '[tables.a]\nsource = "a.csv"\nunit = "who"\ncopy = false\n[tables.a.columns]\nx = { min = 0, max = 1 }',
+    '[tables.b]\nsource = "b.csv"\nunit = "row"\n[tables.b.columns]\nx = { min = 0, max = 1 }',
+)
+
+
+@pytest.mark.parametrize("policy", [tiny.policy(), POLICY, TWINS, IN_PLACE], ids=["tiny", "language", "twins", "place"])
+def test_empty_tables_look_like_the_copy(policy: Policy) -> None:
+    engine = Memory(policy, {})
+    try:
+        for table in policy.tables.values():
+            if table.is_public and not table.columns:
+                continue
+            columns = copied_columns(table)
+            found = engine.schema(table.name)
+            assert {label.lower() for label in found} == {label.lower() for label in columns}
+            wider = {label: "BIGINT" if label.startswith("_discreet_steps") else kind for label, kind in found.items()}
+            assert {**wider, UNIT: ""} == {**columns, UNIT: ""}
+    finally:
+        engine.close()
+
+
+def test_what_cannot_be_bound_is_known() -> None:
+    stage = stage_of(TWINS, fingerprint(TWINS))
+    assert stage.runs(sql("SELECT COUNT(*) FROM t"), {})
+    assert stage.runs(sql("SELECT COUNT(*) FROM t"), {})
+    assert not stage.runs(sql("SELECT nothing FROM t"), {})
+    assert not stage.runs(sql("SELECT COUNT(*) FROM t GROUP BY 7"), {})
+    assert not stage.runs(sql("SELECT x FROM late"), {})
+    assert stage.runs(sql("SELECT x FROM late"), {"late": {"x": "INTEGER"}})
+    assert not stage.runs(sql("SELECT x FROM late"), {"late": {"y": "INTEGER"}})
+    assert not stage.runs(sql("SELECT x FROM late"), {"late": {"y": "NO SUCH TYPE"}})
+
+
+def test_policies_do_not_see_each_other() -> None:
+    stages = [stage_of(TWINS, f"digest {number}") for number in range(MOST + 3)]
+    assert stages[-1].runs(sql("SELECT x FROM own"), {"own": {"x": "INTEGER"}})
+    assert not stages[-2].runs(sql("SELECT x FROM own"), {})
+    assert not stages[0].runs(sql("SELECT COUNT(*) FROM t"), {})  # it was closed: too many were open
+    assert stage_of(TWINS, "digest 0").runs(sql("SELECT COUNT(*) FROM t"), {})
+
+
+def test_threads_share_a_stage() -> None:
+    stage, found = stage_of(TWINS, "threads"), list[bool]()
+    queries = [sql("SELECT COUNT(*) FROM t"), sql("SELECT SUM(i) FROM s"), sql("SELECT nothing FROM t")]
+    threads = [
+        threading.Thread(target=lambda query: found.append(stage.runs(query, {})), args=(query,))
+        for query in queries * 4
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [False] * 4 + [True] * 8
+
+
+def test_a_database_that_died_is_opened_again() -> None:
+    stage = stage_of(TWINS, "dead")
+    query = sql("SELECT COUNT(*) FROM t")
+    assert stage.runs(query, {})
+    theatre = stage._theatre
+    theatre.alive().close()  # as dead as it can be
+    assert not stage.runs(sql("SELECT SUM(i) FROM t"), {})
+    theatre.alive()
+    assert stage.runs(sql("SELECT SUM(i) FROM t"), {})
+    assert stage.runs(query, {})
+    assert not stage.runs(sql("SELECT nothing FROM t"), {})
+
+
+def test_what_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without rows, only generators could: nothing that analysts write has them, and still."""
+    monkeypatch.setattr(rehearsal, "SECONDS", 0.05)
+    endless = sql("SELECT COUNT(*) FROM range(1000000000) AS a, range(1000000000) AS b WHERE a.range + b.range = 5")
+    assert not stage_of(TWINS, "slow").runs(endless, {})
+    assert stage_of(TWINS, "slow").runs(sql("SELECT COUNT(*) FROM t"), {})
