@@ -10,6 +10,8 @@ from discreet.composed import sql
 from discreet.engines import rehearsal
 from discreet.engines.memory import Memory
 from discreet.engines.rehearsal import MOST, stage_of
+from discreet.engines.stopping import Stop
+from discreet.errors import QueryFailed
 from discreet.policy import Policy, fingerprint
 from discreet.policy.layout import UNIT, copied_columns
 from tests.sql import tiny
@@ -92,3 +94,11 @@ def test_what_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
     endless = sql("SELECT COUNT(*) FROM range(1000000000) AS a, range(1000000000) AS b WHERE a.range + b.range = 5")
     assert not stage_of(TWINS, "slow").runs(endless, {})
     assert stage_of(TWINS, "slow").runs(sql("SELECT COUNT(*) FROM t"), {})
+
+
+def test_what_is_stopped_is_no_refusal() -> None:
+    stop = Stop()
+    stop.now()
+    with stop, pytest.raises(QueryFailed, match="nothing was charged"):
+        stage_of(TWINS, "stopped").runs(sql("SELECT COUNT(*) FROM t"), {})
+    assert stage_of(TWINS, "stopped").runs(sql("SELECT COUNT(*) FROM t"), {})

@@ -312,7 +312,8 @@ class Curator(Asks):
                 params=call.params,
                 part=call.part,
             )
-            rehearse(found, public)
+            if public.schemas:
+                found = replace(found, schemas=public.schemas)
             if key is not None:
                 if len(self._plans) > 1000:
                     self._plans.clear()
@@ -429,9 +430,10 @@ class Curator(Asks):
 
 
 def _confirm(plan: Plan) -> None:
-    """Ask the engine's parser, before anything is charged or run, whether it reads what was planned."""
+    """Ask the engine's parser, before anything is charged or run, whether it reads what was planned, and can run it."""
     for query in plan.queries:
         confirmed(query)
+    rehearse(plan)
 
 
 def _portion(part: Part, engine: Engine) -> Portion:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from discreet.composed import Sql
-from discreet.curator.public import PublicTables
 from discreet.curator.released import with_nothing
 from discreet.engines.rehearsal import runs
 from discreet.errors import Refused
@@ -13,9 +12,9 @@ from discreet.policy import Policy
 from discreet.sql.plan import Plan
 
 
-def rehearse(plan: Plan, public: PublicTables) -> None:
+def rehearse(plan: Plan) -> None:
     """Refuse a plan of which a query cannot be run."""
-    runnable(plan.policy, plan.digest, [with_nothing(plan, query) for query in plan.queries], public.schemas)
+    runnable(plan.policy, plan.digest, [with_nothing(plan, query) for query in plan.queries], plan.schemas)
 
 
 def runnable(policy: Policy, digest: str, queries: Iterable[Sql], schemas: Mapping[str, Mapping[str, str]]) -> None:

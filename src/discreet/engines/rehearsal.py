@@ -21,6 +21,8 @@ from discreet.composed import Sql
 from discreet.engines.connection import connect, lock_up
 from discreet.engines.printed import printed
 from discreet.engines.session import Session, rows
+from discreet.engines.stopping import Stopped, is_stopped
+from discreet.errors import QueryFailed
 from discreet.policy import Policy
 from discreet.policy.layout import copied_columns
 from discreet.quoting import name
@@ -30,6 +32,8 @@ MOST: Final = 64
 MOST_KNOWN: Final = 4096
 SECONDS: Final = 5.0
 """Nothing takes that long without rows but what is made to."""
+STOPPED: Final = "the question was stopped; nothing was charged"
+AGAIN: Final = "ask again"
 _NUMBERS: Final = itertools.count()
 _GUARD: Final = threading.Lock()
 _STAGES: Final[dict[tuple[int, str], Stage]] = {}
@@ -73,7 +77,9 @@ class Stage:
                 if key in self._passed:
                     return True
             self._theatre.rows(f"USE {self._schema}; {printed(query)}", SECONDS)
-        except duckdb.Error:
+        except (duckdb.Error, Stopped):
+            if is_stopped():
+                raise QueryFailed(STOPPED, AGAIN) from None
             return False
         with self._lock:
             if len(self._passed) >= MOST_KNOWN:

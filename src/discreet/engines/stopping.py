@@ -64,3 +64,9 @@ class Stop:
 
 CURRENT: Final[ContextVar[Stop | None]] = ContextVar("stop", default=None)
 """What can stop the question that this thread is answering."""
+
+
+def is_stopped() -> bool:
+    """Whether the question that this thread is answering was stopped."""
+    stop = CURRENT.get()
+    return stop is not None and stop.asked

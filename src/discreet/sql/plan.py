@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Any, Final
 
@@ -58,6 +58,8 @@ class Plan:
     """Whether public tables are read for what is shown."""
     digest: str = ""
     """Of the policy."""
+    schemas: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Columns and types of public tables of which the policy declares none."""
 
     @property
     def columns(self) -> list[str]:
