@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
 from typing import Final
 
 THEIRS: Final = (
@@ -21,3 +24,8 @@ THEIRS: Final = (
 
 for _name in THEIRS:
     os.environ.pop(_name, None)
+
+MARKS: Final = tempfile.mkdtemp(prefix="discreet-marks-")
+"""The high-water marks of ledgers that tests make, also in processes that they start."""
+os.environ["DISCREET_MARKS"] = MARKS
+atexit.register(shutil.rmtree, MARKS, ignore_errors=True)

@@ -147,7 +147,7 @@ def test_a_ledger_that_is_gone_is_not_taken_for_a_new_one(tmp_path: Path, spoil:
     spend(policy, 1)
     assert callable(spoil)
     spoil(ledger_path(policy))
-    with pytest.raises(LedgerDamaged, match="records when it was closed"):
+    with pytest.raises(LedgerDamaged, match=r"had 3 records (when it was closed|and is gone)"):
         balances(policy)
 
 

@@ -101,7 +101,7 @@ def test_restoring_forgets_no_spending(path: Path, tmp_path: Path) -> None:
     with opened(path) as ledger:
         receipt = spend(ledger)
     with pytest.raises(
-        LedgerError, match="has records that the backup lacks: restoring would forget spending → keep it"
+        LedgerError, match="has records that the backup lacks: restoring would forget spending → restore a newer backup"
     ):
         restore(tmp_path / "backup", path)
     assert verify(path, [receipt]).problems == ()

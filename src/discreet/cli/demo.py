@@ -158,9 +158,13 @@ def tell(policy: Path, teller: Teller, attack: Attack) -> Story:
     """Tell the whole story, step by step."""
     import discreet
     from discreet.curator.state import ledger_path
+    from discreet.ledger import Marks
     from discreet.policy import read
 
     tell_policy(policy, teller)
+    ledger, marks = ledger_path(read(policy)), Marks.default()
+    if marks is not None and not ledger.exists():
+        marks.forget(ledger.absolute())  # its people are made up: a story that was thrown away may be told again
     with discreet.open(policy) as hospital:
         preview = tell_preview(hospital, teller)
         answer, again = tell_answer(hospital, teller)
@@ -168,7 +172,7 @@ def tell(policy: Path, teller: Teller, attack: Attack) -> Story:
         mended = tell_mended(hospital, teller)
         repeated = tell_repetition(hospital, teller, attack)
         fresh, exhausted = tell_averaging(hospital, teller, attack, repeated[0])
-        report = tell_ledger(hospital, teller, ledger_path(read(policy)), answer)
+        report = tell_ledger(hospital, teller, ledger, answer)
         balances = {who: hospital.budget(who) for who in (None, ANALYST, ATTACKER)}
         tell_budget(teller, balances)
     return Story(preview, answer, again, refusals, mended, repeated, fresh, exhausted, report, balances)

@@ -33,7 +33,7 @@ LONGEST: Final = 100
 """Characters of a question that are shown."""
 
 
-@click.group(no_args_is_help=False, short_help="Show, verify, export, back up and restore the ledger.")
+@click.group(no_args_is_help=False, short_help="Show, verify, export, back up, restore and accept the ledger.")
 def ledger() -> None:
     """What was asked and what it cost."""
 
@@ -58,13 +58,12 @@ def show(policy: Path | str, last: int | None, as_json: bool) -> None:
 def verify(policy: Path, receipts: tuple[str, ...], as_json: bool) -> int:
     """Recompute the whole ledger. Ends with 5 if it is not what discreet wrote.
 
-    A ledger that was rolled back as a whole looks sound to itself: only receipts tell.
+    A ledger that was rolled back as a whole looks sound to itself: receipts tell, and this host's high-water mark.
     """
-    from discreet.curator.state import ledger_path
-    from discreet.ledger import verify as recompute
+    from discreet.curator.state import verify_ledger
     from discreet.policy import read
 
-    return _tell(recompute(ledger_path(read(policy)), receipts), as_json=as_json)
+    return _tell(verify_ledger(read(policy), receipts), as_json=as_json)
 
 
 @ledger.command()
@@ -101,13 +100,34 @@ def backup(policy: Path, file: Path, as_json: bool) -> int:
 @ledger.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @policy_argument
+@click.option("--forget", metavar="WHY", default="", help="Why spending may be forgotten; it is put on record.")
 @json_option
-def restore(file: Path, policy: Path, as_json: bool) -> int:
-    """Put the backup FILE in the place of POLICY's ledger. Refused if that would forget what was spent."""
+def restore(file: Path, policy: Path, forget: str, as_json: bool) -> int:
+    """Put the backup FILE in the place of POLICY's ledger, and keep the file that was there.
+
+    Refused if that would forget what was spent, unless --forget says why.
+    """
     from discreet.curator.state import restore_ledger
     from discreet.policy import read
 
-    return _tell(restore_ledger(read(policy), file), as_json=as_json)
+    return _tell(restore_ledger(read(policy), file, forget), as_json=as_json)
+
+
+@ledger.command()
+@policy_argument
+@click.option("--reason", required=True, help="Why it is all right, for the record.")
+@click.option("--forget", is_flag=True, help="Also if records are gone: what they spent is forgotten.")
+@json_option
+def accept(policy: Path, reason: str, forget: bool, as_json: bool) -> None:
+    """Open POLICY's ledger on this host, which does not know it or knew it otherwise, and put that on record."""
+    from discreet.curator.state import accept_ledger
+    from discreet.policy import read
+
+    spent = accept_ledger(read(policy), reason, forget=forget).spent.epsilon
+    if as_json:
+        tell_program({"accepted": True, "spent": spent})
+    else:
+        click.echo(f"accepted: epsilon {at_least(spent)} is spent")
 
 
 def _tell(report: Report, *, as_json: bool) -> int:

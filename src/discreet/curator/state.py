@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -9,7 +10,20 @@ from discreet.engines.connection import sweep
 from discreet.engines.copy import Progress, forget_others, private_copy
 from discreet.errors import Refused
 from discreet.files import locked
-from discreet.ledger import Balance, Entry, Grant, Ledger, LedgerError, Report, back_up, restore
+from discreet.ledger import (
+    Acceptance,
+    Balance,
+    Entry,
+    Grant,
+    Ledger,
+    LedgerError,
+    Marks,
+    Report,
+    back_up,
+    restore,
+    verify,
+)
+from discreet.ledger.codec import Record
 from discreet.ledger.files import Seal
 from discreet.policy import Policy, protected
 
@@ -28,6 +42,10 @@ class RecordedLedger(Ledger):
             grant, protected = state.grant, str(state.protected)
         super()._agree(grant, protected, name)
 
+    def _accept(self, known: Record) -> None:
+        if self._watch.accept is not None:
+            super()._accept(known)
+
 
 def ledger_path(policy: Policy) -> Path:
     return policy.state / LEDGER
@@ -40,6 +58,15 @@ def grant_of(policy: Policy) -> Grant:
 
 def open_ledger(policy: Policy) -> Ledger:
     """The policy's ledger, begun now if there is none. Policy and ledger must say the same. Old spill is removed."""
+    return _opened(policy, Marks.default())
+
+
+def passing_ledger(policy: Policy) -> Ledger:
+    """One that goes with its folder, over made-up people: nobody misses it, so it has no high-water mark."""
+    return _opened(policy, None)
+
+
+def _opened(policy: Policy, marks: Marks | None) -> Ledger:
     _make_folder(policy.state)
     sweep(policy.state)
     return Ledger(
@@ -49,18 +76,24 @@ def open_ledger(policy: Policy) -> Ledger:
         protected=protected(policy),
         name=policy.name,
         unit=policy.unit,
+        marks=marks,
     )
 
 
-def recorded_ledger(policy: Policy) -> RecordedLedger | None:
-    """The ledger as it stands; None if there is none. A seal alone means that one is gone: opening it tells."""
-    path = ledger_path(policy)
+def recorded_ledger(policy: Policy, accept: Acceptance | None = None) -> RecordedLedger | None:
+    """The ledger as it stands; None if there is none.
+
+    A seal or a high-water mark alone means that one is gone: opening it tells.
+    """
+    path, marks = ledger_path(policy), Marks.default()
     try:
         begun = path.exists() or Seal.read(path) is not None
+        begun = begun or (marks is not None and marks.at(path.absolute()) is not None)
     except OSError as wrong:
         raise LedgerError(f"could not read {path}: {wrong.strerror}", "run this as the owner of the files") from None
     if not begun:
         return None
+    _make_folder(policy.state)
     return RecordedLedger(
         path,
         grant_of(policy),
@@ -68,6 +101,8 @@ def recorded_ledger(policy: Policy) -> RecordedLedger | None:
         protected=protected(policy),
         name=policy.name,
         unit=policy.unit,
+        marks=marks,
+        accept=accept,
     )
 
 
@@ -153,10 +188,24 @@ def back_up_ledger(policy: Policy, target: Path) -> Report:
     return back_up(ledger_path(policy), target)
 
 
-def restore_ledger(policy: Policy, backup: Path) -> Report:
-    """Put a backup in the place of the policy's lost or damaged ledger."""
+def restore_ledger(policy: Policy, backup: Path, forget: str = "") -> Report:
+    """Put a backup in the place of the policy's lost or damaged ledger; `forget` says why spending may be forgotten."""
     _make_folder(policy.state)
-    return restore(backup, ledger_path(policy))
+    return restore(backup, ledger_path(policy), forget=forget, marks=Marks.default())
+
+
+def verify_ledger(policy: Policy, receipts: Iterable[str] = ()) -> Report:
+    """Recompute the policy's ledger, and compare it with receipts and with this host's high-water mark."""
+    return verify(ledger_path(policy), receipts, Marks.default())
+
+
+def accept_ledger(policy: Policy, reason: str, *, forget: bool) -> Balance:
+    """Open, on the record, a ledger that this host does not know or knew otherwise; what it says is spent counts."""
+    ledger = recorded_ledger(policy, Acceptance(reason, forget))
+    if ledger is None:
+        raise LedgerError(f"there is no ledger at {ledger_path(policy)}", "the first question begins one")
+    with ledger:
+        return ledger.balance()
 
 
 def shown(grant: Grant) -> str:

@@ -12,7 +12,8 @@ Constitution
 
 Kinds of version 1
 budget   epsilon, delta (fractions; delta null for a pure budget), limits (amounts), spent (amounts, in the currency of
-         this budget), shares (amounts of every analyst), reason. The first record is one.
+         this budget), shares (amounts of every analyst), reason. The first record is one; it may also say id and host,
+         as accepted does.
 epoch    protected (fingerprint of unit and protected tables), name. Spending goes on.
 data     version (a counter that the owner advances), reason.
 charge   at, analyst, question, plan (fingerprint or null), data (version), loss (amounts), spent (amounts of everybody
@@ -30,10 +31,14 @@ totals   the whole state, repeated every so often so that opening need not read 
          spent, shares, protected, data, portions (for each partition the amounts of each part; left out if none),
          units (for each `protected` the amounts of each unit; left out if no charge since the last totals without it
          named one: what is spent and not among them was charged before units were recorded).
+accepted id (of the ledger, random, the same in all of them), host (the random name of the folder with high-water
+         marks that knows the ledger from now on), at, reason, known (how many records it was known to have: if there
+         are fewer, the others are forgotten, and the owner said so).
 
 Version 2 of
 data     as before, and all lines end: the private copies that they were about are gone. What they cost stays spent.
-totals   as before, with portions that say for each partition most and lines (the amounts of each part).
+totals   as before, with portions that say for each partition most and lines (the amounts of each part), and, once the
+         ledger was accepted somewhere, its id and hosts.
 """
 
 from __future__ import annotations
@@ -44,7 +49,7 @@ from typing import Any, Final
 
 from discreet.ledger.problems import LedgerDamaged
 
-VERSIONS: Final = {"budget": 1, "epoch": 1, "data": 2, "charge": 1, "answer": 1, "totals": 2}
+VERSIONS: Final = {"budget": 1, "epoch": 1, "data": 2, "charge": 1, "answer": 1, "accepted": 1, "totals": 2}
 """The newest version of each kind, which is the one that is written; all before it are read."""
 GENESIS: Final = hashlib.sha256(b"discreet").hexdigest()
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from typing import Final
 
 from discreet.accounting.conversion import epsilon_of_rho, rho_of_epsilon, rho_of_pure
 from discreet.accounting.filters import UNITS, ConcentratedFilter, Filter, PureFilter, charged, granted
 from discreet.accounting.rounding import float_down, float_up
 from discreet.ledger.codec import Amounts
 from discreet.ledger.drawing import balance_html
+
+MANY: Final = 10**36
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +140,16 @@ def _filter(limits: Amounts, spent: Amounts) -> Filter:
     if len(limits) == 1:
         return PureFilter(limits[0], spent[0])
     return ConcentratedFilter(limits[0], limits[1], spent[0], spent[1])
+
+
+def largest(fits: Callable[[int], bool]) -> int | None:
+    """The largest count that fits; None if there is no end to it."""
+    low, high = 0, 1
+    while fits(high):
+        low, high = high, 2 * high
+        if high > MANY:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

@@ -17,13 +17,15 @@ from discreet.accounting import Concentrated, Loss, Pure
 from discreet.accounting.filters import Filter
 from discreet.accounting.relations import label
 from discreet.errors import Refused
+from discreet.ledger.acceptance import Acceptance, Watch
 from discreet.ledger.charge import Charge, demand_spendable, price_of
 from discreet.ledger.codec import GENESIS, Amounts, Record, decode, encode, link, written
 from discreet.ledger.entries import loss_of
 from discreet.ledger.files import Seal
-from discreet.ledger.grant import Amount, Balance, Grant
+from discreet.ledger.grant import Amount, Balance, Grant, largest
 from discreet.ledger.keys import Key, charge_of
 from discreet.ledger.looking import Looking
+from discreet.ledger.marks import Marks
 from discreet.ledger.portions import Portion
 from discreet.ledger.problems import LedgerDamaged, LedgerError
 from discreet.ledger.reading import Reader
@@ -35,7 +37,6 @@ from discreet.noise import SYSTEM
 OWNER: Final = "owner"
 """Who is written down where no analyst is named."""
 TOTALS_EVERY: Final = 1000
-MANY: Final = 10**36
 LONGEST: Final = 200_000
 """Characters of a question that are recorded at most."""
 
@@ -58,30 +59,33 @@ class Ledger(Looking):
         protected: str = "",
         name: str = "",
         unit: str | None = None,
+        marks: Marks | None = None,
+        accept: Acceptance | None = None,
     ) -> None:
+        """With `marks`, a ledger that was rolled back is not opened unless the owner accepts it."""
         self._process = os.getpid()
         self.unit = label(unit)
         self._shares = dict(shares)
         self._lock = threading.RLock()
         self._waiting: deque[Charge] = deque()
+        self._watch = Watch(marks, path.absolute(), accept)
+        self._watch.demand_begun()
         self._store = Store(path)
         self._state = State()
         try:
             self._write(lambda: self._agree(grant, protected, name))
         except BaseException:
+            self._watch.close()
             self._store.close()
             raise
 
     def _agree(self, grant: Grant, protected: str, name: str) -> None:
         """Begin the journal, or see that policy and journal say the same."""
-        recorded, seal = self._state.grant, Seal.read(self._store.path)
-        if seal and seal.head > self._state.head:
-            raise LedgerDamaged(
-                f"{self._store.path} had {seal.head} records when it was closed and has {self._state.head}",
-                "restore a backup",
-            )
+        recorded = self._state.grant
+        known = self._watch.demand(self._state, self._store)
         if not self._state.head:
-            self._append_budget(grant, "the ledger begins")
+            named = {key: known.pop(key) for key in ("id", "host")} if known and not known["known"] else {}
+            self._append_budget(grant, "the ledger begins", named)
         elif (grant.epsilon, grant.delta) != (recorded.epsilon, recorded.delta):
             if not grant.within(recorded):
                 raise LedgerError(
@@ -92,8 +96,13 @@ class Ledger(Looking):
         if self._state.protected != protected:
             self._append("epoch", {"protected": protected, "name": name})
         if any(lines.most is None for lines in self._state.portions.values()):
-            self._state = _replayed(self._store)  # totals of version 1 leave out what their charges said
+            self._state = State.replayed(self._store.rows())  # totals of version 1 leave out what their charges said
             self._append("totals", self._state.totals())
+        if known and "id" in known:
+            self._accept(known)
+
+    def _accept(self, known: Record) -> None:
+        self._append("accepted", known)
 
     # spending
 
@@ -208,7 +217,7 @@ class Ledger(Looking):
         """Change what may be spent, on the record. Refused below what is spent already."""
         self._write(lambda: self._append_budget(grant, reason))
 
-    def _append_budget(self, grant: Grant, reason: str) -> None:
+    def _append_budget(self, grant: Grant, reason: str, named: Record | None = None) -> None:
         spent = grant.converted(self._state.spent)
         shares = {analyst: grant.converted(amounts) for analyst, amounts in self._state.shares.items()}
         if spent is None:
@@ -223,7 +232,7 @@ class Ledger(Looking):
             )
         written_shares = {analyst: written(amounts or ()) for analyst, amounts in shares.items()}
         fields = {**granted_fields(grant), "spent": written(spent), "shares": written_shares, "reason": reason}
-        self._append("budget", fields)
+        self._append("budget", {**fields, **(named or {})})
 
     def advance_data(self, reason: str) -> int:
         """Begin a new data version; all versions share what was spent."""
@@ -261,7 +270,7 @@ class Ledger(Looking):
             cost = _cost(state, portion, tuple(count * each for each in price))
             return all(each <= most for each, most in zip(cost, left, strict=True))
 
-        found = _largest(fits)
+        found = largest(fits)
         others = None if analyst is None else self.carries(loss, portion=portion)
         return min((count for count in (found, others) if count is not None), default=None)
 
@@ -341,8 +350,9 @@ class Ledger(Looking):
         with self._held():
             before = self._state
             try:
-                with self._store.transaction():
+                with self._store.transaction(lambda: self._watch.follow(self._state, grown=self._state.head > head)):
                     self._catch_up()
+                    head = self._state.head
                     act()
             except BaseException:
                 self._state = before
@@ -395,6 +405,7 @@ class Ledger(Looking):
             try:
                 self._catch_up()
             finally:
+                self._watch.close()
                 self._store.close()
             seal = Seal.of(self._store.path, self._state.head)
             if seal:
@@ -415,27 +426,6 @@ def _cost(state: State, portion: Portion | None, price: Amounts) -> Amounts:
         return state.cost(portion, price)
     except ValueError as wrong:
         raise Refused("unknown-part", str(wrong), "ask about its parts as it was made") from None
-
-
-def _replayed(store: Store) -> State:
-    """The state that all records add up to."""
-    state = State()
-    for row in store.rows():
-        state = state.after(row)
-    return state
-
-
-def _largest(fits: Callable[[int], bool]) -> int | None:
-    """The largest count that fits; None if there is no end to it."""
-    low, high = 0, 1
-    while fits(high):
-        low, high = high, 2 * high
-        if high > MANY:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
 
 
 def _resume(store: Store, head: int) -> State:

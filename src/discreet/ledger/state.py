@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final
@@ -35,6 +35,9 @@ class State:
     """For each partition what was paid for each of its parts."""
     units: Units = field(default_factory=dict)
     """For each `protected` what was spent about each unit; what is missing was charged before units were recorded."""
+    id: str | None = None
+    """Made when a host first accepted the ledger."""
+    hosts: frozenset[str] = frozenset()
 
     def after(self, row: Row) -> State:
         """The state after one more record; `LedgerDamaged` unless it follows from this one."""
@@ -47,6 +50,14 @@ class State:
         except MALFORMED:
             raise LedgerDamaged(f"record {number} does not add up", "restore a backup") from None
         return replace(state, head=number, digest=digest)
+
+    @classmethod
+    def replayed(cls, rows: Iterable[Row]) -> State:
+        """What all records add up to."""
+        state = cls()
+        for row in rows:
+            state = state.after(row)
+        return state
 
     @classmethod
     def resumed(cls, previous: Row, row: Row) -> State:
@@ -79,6 +90,7 @@ class State:
             "data": self.data,
             **({"portions": lines_written(self.portions)} if self.portions else {}),
             **({"units": units_written(self.units)} if self.units else {}),
+            **({} if self.id is None else {"id": self.id, "hosts": sorted(self.hosts)}),
         }
 
 
@@ -108,6 +120,8 @@ def _budget(state: State, record: Record) -> State:
         raise ValueError("a budget does not change what analysts spent")
     # lines of another currency are left behind: questions about parts are paid from nothing again
     portions = state.portions if len(grant.limits) == len(state.grant.limits) else {}
+    if "id" in record:  # of a ledger that begins on a host with high-water marks
+        state = _accepted(state, {"known": 0, **record})
     units = converted(state.units, grant)
     return replace(state, grant=grant, spent=spent, shares=shares, portions=portions, units=units)
 
@@ -154,6 +168,15 @@ def _answer(state: State, record: Record) -> State:
     return state
 
 
+def _accepted(state: State, record: Record) -> State:
+    name, host, known = record["id"], record["host"], record["known"]
+    if not (isinstance(name, str) and isinstance(host, str) and type(known) is int and known >= 0):
+        raise ValueError("a host accepts a ledger with all that it knew of it")
+    if not isinstance(record["reason"], str) or state.id not in (None, name):
+        raise ValueError("a ledger has one id")
+    return replace(state, id=name, hosts=state.hosts | {host})
+
+
 def _totals(state: State, record: Record) -> State:
     if "units" not in record:  # written by a discreet that did not count them: whoever begins here knows none either
         state = replace(state, units={})
@@ -172,6 +195,8 @@ def _repeated(record: Record) -> State:
         data=int(record["data"]),
         portions=lines_read(record),
         units=units_read(record),
+        id=None if record.get("id") is None else str(record["id"]),
+        hosts=frozenset(map(str, record.get("hosts", ()))),
     )
 
 
@@ -185,5 +210,6 @@ RULES: Final[dict[str, Callable[[State, Record], State]]] = {
     "data": _data,
     "charge": _charge,
     "answer": _answer,
+    "accepted": _accepted,
     "totals": _totals,
 }

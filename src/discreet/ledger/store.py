@@ -10,7 +10,7 @@ import ctypes
 import os
 import sqlite3
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +34,7 @@ class Store:
         refuse_network(self.path.parent)
         refuse_mounted(self.path)
         self.closed = False
+        self._durable = True
         with self._reported("open"):
             self._open()
         self.reader = Reader(self.path)
@@ -138,8 +139,8 @@ class Store:
             raise LedgerDamaged(f"{self.path} has another layout than it should", "restore a backup")
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Everything inside is on disk when the block ends, or nothing is."""
+    def transaction(self, after: Callable[[], None] | None = None) -> Iterator[None]:
+        """Everything inside is on disk when the block ends, or nothing is; then, still under the lock, `after`."""
         self._not_within_another()
         with self._reported("write"), self.lock.held(PATIENCE):
             try:
@@ -148,6 +149,8 @@ class Store:
                 yield
                 self._connection.execute("COMMIT")
                 self._unmoved()
+                if after is not None and self._durable:
+                    after()
             finally:
                 self._roll_back()
 
@@ -239,9 +242,11 @@ class Store:
         self._not_within_another()
         try:
             self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._durable = False
             yield
         finally:
             self._connection.execute("PRAGMA synchronous = FULL")
+            self._durable = True
 
     def close(self) -> None:
         self.closed = True

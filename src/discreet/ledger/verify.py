@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+from discreet.ledger.acceptance import forgotten, known_at
 from discreet.ledger.codec import decode
 from discreet.ledger.files import Seal, beside, real
+from discreet.ledger.marks import Mark, Marks
 from discreet.ledger.problems import LedgerDamaged, LedgerError, reported
 from discreet.ledger.state import State
 from discreet.ledger.store import Store
+
+FORGET: Final = "restore a newer backup; or say with --forget why, which is put on record"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +36,13 @@ class Report:
         return not self.problems
 
 
-def verify(path: Path, receipts: Iterable[str] = ()) -> Report:
+def verify(path: Path, receipts: Iterable[str] = (), marks: Marks | None = None) -> Report:
     """Recompute the chain, every sum and every digest; compare the file with its seal, and the chain with receipts.
 
-    A ledger that was rolled back as a whole, seal included, looks sound to itself: only a receipt tells.
+    A ledger that was rolled back as a whole, seal included, looks sound to itself: receipts and high-water marks tell.
     """
+    mark = None if marks is None else known_at(marks, path.absolute())
+    receipts = [*receipts, *([] if mark is None else [f"{mark.head}:{mark.digest}"])]
     path = real(path)
     with reported("read", path):
         _demand(path)
@@ -125,35 +134,81 @@ def _copy(path: Path, target: Path) -> None:
         store.close()
 
 
-def restore(backup: Path, path: Path) -> Report:
-    """Put a backup in the place of a lost or damaged ledger.
+def restore(backup: Path, path: Path, *, forget: str = "", marks: Marks | None = None) -> Report:
+    """Put a backup in the place of a lost or damaged ledger; the file that was there is kept beside it.
 
-    A ledger that is sound and holds anything that the backup does not hold stays: replacing it would forget spending.
+    Whatever is known of the ledger must be in the backup: records that can still be read, and how many there were by
+    the seal and by the high-water mark. If anything is missing, or nothing is known, `forget` must say why the owner
+    restores it all the same; that is put on the record.
     """
-    saved = verify(backup)
+    saved, named, path = verify(backup), path.absolute(), real(path)
     if not saved.sound:
         raise LedgerDamaged(f"{backup} is damaged itself: {saved.problems[0]}", "use another backup")
     with reported("restore", path):
-        if path.exists():
-            _demand_replaceable(path, backup)
+        _demand_closed(path)
+        known, lost = _missing(backup, saved, path, None if marks is None else known_at(marks, named))
+        if lost and not forget:
+            raise LedgerError(f"{lost}: restoring would forget spending", FORGET)
         temporary = beside(path, ".restoring")
         temporary.unlink(missing_ok=True)
         _copy(backup, temporary)
-        for ending in ("-wal", "-shm", ".seal"):
-            beside(path, ending).unlink(missing_ok=True)
+        told = forgotten(temporary, marks, forget, known) if lost else None
+        for ending in (".lock", ".seal"):
+            beside(temporary, ending).unlink(missing_ok=True)
+        _set_aside(path)
         temporary.replace(path)
+        if told is not None and marks is not None:
+            marks.begin(told[0], named, told[1]).close()
     return verify(path)
 
 
-def _demand_replaceable(path: Path, backup: Path) -> None:
-    """Raise if the ledger at the path must not be replaced."""
-    present = verify(path)
-    if not present.sound:
-        return
-    if present.records and not verify(backup, [f"{present.records}:{present.head}"]).sound:
-        raise LedgerError(
-            f"{path} is sound and has records that the backup lacks: restoring would forget spending",
-            "keep it; or move it away yourself if you are sure",
-        )
-    if beside(path, "-wal").exists():
+def _demand_closed(path: Path) -> None:
+    """Whoever has it open would go on spending from a file that is gone."""
+    if path.exists() and beside(path, "-wal").exists() and verify(path).sound and beside(path, "-wal").exists():
         raise LedgerError(f"{path} is in use: what is spent meanwhile would be lost", "close it everywhere first")
+
+
+def _missing(backup: Path, saved: Report, path: Path, mark: Mark | None) -> tuple[int, str]:
+    """How many records the ledger is known to have had, and what of it the backup lacks, in words."""
+    held, seal, is_left = _readable(backup), Seal.read(path), path.exists()
+    is_closed = seal is not None and not beside(path, "-wal").exists()
+    found = _readable(path) if is_left else {}
+    known = max([0, *found, *(each.head for each in (seal, mark) if each is not None)])
+    if any(not record & held.get(number, set()) for number, record in found.items()):
+        return known, f"{path} has records that the backup lacks"
+    if mark is not None and mark.digest.encode() not in held.get(mark.head, set()):
+        return known, f"record {mark.head} of {path} is known here, and the backup lacks it"
+    if known > saved.records:
+        return known, f"{path} had {known} records, the backup has {saved.records}"
+    if is_left and mark is None and not is_closed and not verify(path).sound:
+        return known, f"{path} is damaged, and how many records it had is not known"
+    return known, ""
+
+
+def _readable(path: Path) -> dict[int, set[bytes]]:
+    """The records that can be read, whatever is wrong with the others: by number, line and hash.
+
+    A record is that of the backup if either is the same: one flipped bit spoils one of them.
+    """
+    found: dict[int, set[bytes]] = {}
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
+    connection.text_factory = bytes
+    try:
+        for order in ("ASC", "DESC"):  # a page that is damaged hides what comes after it
+            with suppress(sqlite3.Error):
+                for number, *texts in connection.execute(f"SELECT number, line, hash FROM journal ORDER BY 1 {order}"):
+                    found.setdefault(int(number), set()).update(text for text in texts if isinstance(text, bytes))
+    finally:
+        connection.close()
+    return found
+
+
+def _set_aside(path: Path) -> None:
+    """Keep what was there, under a name that says so."""
+    number = 1
+    while beside(path, f".replaced-{number}").exists():
+        number += 1
+    for ending in ("", "-wal", ".seal"):
+        with suppress(FileNotFoundError):
+            beside(path, ending).rename(beside(path, f".replaced-{number}{ending}"))
+    beside(path, "-shm").unlink(missing_ok=True)

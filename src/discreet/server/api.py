@@ -14,7 +14,7 @@ from starlette.responses import Response
 from discreet.accounting.rounding import float_up
 from discreet.curator.answers import Answer
 from discreet.curator.answers.saving import csv_of
-from discreet.curator.state import ledger_path
+from discreet.curator.state import verify_ledger
 from discreet.curator.wire import (
     ENTRY,
     answer_written,
@@ -25,7 +25,7 @@ from discreet.curator.wire import (
     preview_written,
 )
 from discreet.errors import QueryFailed, Refused
-from discreet.ledger import ALL, OWNER, Entry, Search, verify
+from discreet.ledger import ALL, OWNER, Entry, Search
 from discreet.printing import csv_text
 from discreet.server import schemas
 from discreet.server.access import LONGEST, Anybody, Asking, Callers, Visit, Watching, house, watcher
@@ -257,7 +257,7 @@ async def ledger_verify(
     receipt: Annotated[list[Annotated[str, Query(max_length=200)]] | None, Query(max_length=100)] = None,
 ) -> Response:
     """Recompute the whole ledger. Receipts tell whether it was rolled back."""
-    report = await house(request).desk.light(verify, ledger_path(visit.dataset.curator.policy), receipt or ())
+    report = await house(request).desk.light(verify_ledger, visit.dataset.curator.policy, receipt or ())
     return told(
         {
             "sound": report.sound,

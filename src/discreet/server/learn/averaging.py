@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from discreet.curator.door import Curator
-from discreet.curator.state import open_ledger
+from discreet.curator.state import passing_ledger
 from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted
 from discreet.mechanisms import Laplace
@@ -56,7 +56,7 @@ def asked(price: float, budget: float) -> Asked:
         rows = [{"person": number, "smokes": "yes" if number < SMOKERS else "no"} for number in range(PEOPLE)]
         with (
             closing(Memory(policy, {"people": rows})) as engine,
-            closing(Curator(policy, open_ledger(policy), engine=engine)) as curator,
+            closing(Curator(policy, passing_ledger(policy), engine=engine)) as curator,
         ):
             return _until_refused(curator, price)
 

@@ -12,9 +12,9 @@ from starlette.responses import RedirectResponse, Response
 from discreet.accounting import Pure
 from discreet.accounting.rounding import float_up
 from discreet.curator.answers.plots import History, budget_chart
-from discreet.curator.state import ledger_path
+from discreet.curator.state import verify_ledger
 from discreet.curator.wire import ENTRY, entry_shown, entry_written
-from discreet.ledger import Entry, Search, verify
+from discreet.ledger import Entry, Search
 from discreet.printing import at_least, csv_text
 from discreet.server.api import CSV, own_entries, own_search, told
 from discreet.server.pages.home import Gauge
@@ -98,7 +98,7 @@ async def verify_page(stay: Watching) -> Response:
     receipts = form.get("receipt", "").split()[:100]
 
     def verified() -> dict[str, Any]:
-        report = verify(ledger_path(stay.visit.dataset.curator.policy), receipts)
+        report = verify_ledger(stay.visit.dataset.curator.policy, receipts)
         return _context(stay, Filter(), 1, report=report, receipts=len(receipts))
 
     return stay.show("ledger.html", here="/ledger", **await stay.guest.house.desk.light(verified))
