@@ -960,6 +960,12 @@ ANSWERED: Final = (*AGGREGATES, *KEYS, *JOINS, *SUBQUERIES, *CLAUSE, *STATEMENT,
 
 _DEEP: Final = "(" * 40 + "1" + ")" * 40
 _LONG: Final = " + ".join(["nights"] * 400)
+_TWICE: Final = "SQRT(" * 20 + "cost" + ")" * 20
+_DOUBLED: Final = (
+    "WITH c0 AS (SELECT COUNT(*) AS n FROM visits), "
+    + ", ".join(f"c{place} AS (SELECT n + n AS n FROM c{place - 1})" for place in range(1, 25))
+    + " SELECT n FROM c24"
+)
 _TABLES: Final = "tables: visits, patients, labs, beds, wards, stays"
 _COUNT: Final = "SELECT COUNT(*) FROM visits"
 
@@ -1052,6 +1058,9 @@ REFUSED: Final = (
     _no("too-complex", "deep nesting", f"SELECT SUM({_DEEP}) FROM visits", "ask a simpler question", "SELECT SUM((1)) FROM visits"),
     _no("too-complex", "long chains", f"SELECT SUM({_LONG}) FROM visits", "ask a simpler question", "SELECT SUM(nights + nights) FROM visits"),
     _no("too-complex", "long texts", f"{_COUNT} -- {'x' * 100_000}", "ask a shorter one", _COUNT),
+    _no("too-complex", "functions around functions", f"SELECT SUM({_TWICE}) FROM visits", "nest fewer functions", "SELECT SUM(SQRT(SQRT(cost))) FROM visits"),
+    _no("too-complex", "subqueries that are used twice, again and again", _DOUBLED, "ask several questions", "WITH c0 AS (SELECT COUNT(*) AS n FROM visits) SELECT 16 * n AS n FROM c0"),
+    _no("too-complex", "too many aggregates", f"SELECT {', '.join(f'SUM(CLAMP(cost, 0, {k}))' for k in range(1, 1002))} FROM visits", "ask several smaller questions", "SELECT SUM(cost), COUNT(*) FROM visits"),
     # prices
     _no("price-missing", "no price", _COUNT, "epsilon=0.1", None, price={}, fixed_price={"epsilon": 0.1}),
     _no("price-invalid", "a price that is none", _COUNT, "a number such as 0.1", None, price={"epsilon": 0}, fixed_price={"epsilon": 0.1}),

@@ -101,7 +101,14 @@ _FUNCTIONS: Final = (
 )
 _REFUSALS: Final = (
     "Refusals",
-    "A refusal has a stable code, costs nothing, and reads the same whatever the data is.",
+    (
+        "A refusal has a stable code, costs nothing, and reads the same whatever the data is. Planning is free, so it"
+        " has limits (`too-complex`): 100,000 characters, 20,000 words and signs, 30 parentheses deep, 150 operators;"
+        " 1,000 things that are counted and 10,000,000 noisy numbers; and the query that the engine is asked, which"
+        " grows where functions that use their argument more than once, such as CLAMP and SQRT, stand in each other,"
+        " and where subqueries are used more than once: 400,000 characters, and two million steps of planning."
+        " Previews, EXPLAIN PRIVACY, dummy data, questions in Python and fits have the same limits."
+    ),
 )
 
 

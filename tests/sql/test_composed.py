@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import copy
+import json
 import pickle
+from collections import Counter
 from collections.abc import Iterator
 from datetime import date, datetime
 from fractions import Fraction
@@ -20,6 +22,7 @@ from discreet import composed, quoting
 from discreet.composed import LARGEST, Sql, double, joined, keyword, lines, listed, literal, name, sql
 from discreet.engines.printed import ALTERED, confirmed, printed
 from discreet.errors import QueryFailed, Refused
+from tests.sql.worlds import opened, policy_of
 
 ROOT: Final = Path(__file__).parents[2] / "src" / "discreet"
 TEMPLATES: Final = {"sql", "form", "joined", "repeated"}
@@ -265,3 +268,59 @@ def test_the_private_copy_and_queries_are_written_alike() -> None:
     for value in (1, 1.5, Fraction(1, 3), "x'", None, True, date(2026, 1, 2), datetime(2026, 1, 2, 3)):
         assert literal(value).text == quoting.literal(value)
     assert double(3).text == quoting.double(3)
+
+
+# names and values of a policy
+
+NASTY: Final = (
+    "{over}",
+    "{0}",
+    "it's",
+    'say "x"',
+    "-- x",
+    "/* x",
+    "*/",
+    "%s",
+    "$1",
+    "?",
+    "a\\b",
+    "\\'",
+    "';",
+    "`",
+    "é漢😀",
+    "{{}}",
+)
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def toml(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def test_names_and_keys_of_a_policy_are_only_names_and_keys() -> None:
+    """Every column is called by one mark and holds all of them; the table is called by several."""
+    table = NASTY[0] + NASTY[3] + NASTY[4]
+    path, values = f"tables.{toml(table)}", f"[{', '.join(map(toml, NASTY))}]"
+    head = f'[{path}]\nsource = "t.csv"\nunit = "who"\nmax_rows = 3\n[{path}.columns]\n'
+    columns = "\n".join(f"{toml(label)} = {{ values = {values} }}" for label in NASTY)
+    marks = range(len(NASTY))
+    rows = [
+        {"who": f"u{row}", **{label: NASTY[(row + place) % len(NASTY)] for place, label in enumerate(NASTY)}}
+        for row in (*marks, *marks, 3)
+    ]
+    with opened(policy_of(head + columns), {table: rows}) as curator:
+        for place, label in enumerate(NASTY):
+            wanted = Counter(row[label] for row in rows)
+            grouped = f"SELECT {quoted(label)} AS k, COUNT(*) AS n FROM {quoted(table)} GROUP BY {quoted(label)}"
+            assert dict(curator.query(grouped, epsilon=1).rows) == wanted
+            mark = NASTY[(3 * place) % len(NASTY)]
+            value = quoting.literal(mark)
+            asked = f"SELECT COUNT(*) AS n FROM {quoted(table)} WHERE {quoted(label)} = {value}"
+            assert curator.query(asked, epsilon=1).rows == [(wanted[mark],)]
+            order = f"OVER (PARTITION BY who ORDER BY {quoted(label)} = {value})"
+            window = f"SELECT CLAMP(SUM(CASE WHEN {quoted(label)} = {value} THEN 1 ELSE 0 END) {order}, 0, 3) AS x"
+            found = curator.query(f"SELECT COUNT_IF(x > 0) AS n FROM ({window} FROM {quoted(table)})", epsilon=1)
+            assert found.rows == [(wanted[mark],)]

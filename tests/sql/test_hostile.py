@@ -395,7 +395,60 @@ def swapped(dice: random.Random) -> str:
     return " ".join(words)
 
 
-MAKERS = {"soup": soup, "mutated": mutated, "swapped": swapped}
+MARKS = (
+    "{over}", "{}", "{0}", "{{", "}}", "{x!r}", "%s", "%(x)s", "$1", "$x$", "\\1", "\\g<0>", "\\", "''", '"', "`", "--", "/*", "*/", ";",
+    " || (SELECT MIN(note) FROM visits) || ", ") OR (1 = 1", "E''", "discreet_secret()", "discreet_released_0", "NULL", "\u2028", "é", "x" * 300,
+)  # fmt: skip
+"""What would be a marker, a quote or a comment somewhere."""
+
+
+def marked(dice: random.Random) -> str:
+    """A question in which every text is made of marks."""
+    text = dice.choice(MARKED)
+    while "'?'" in text:
+        inside = "".join(dice.choice(MARKS) for _ in range(dice.randint(1, 3)))
+        text = text.replace("'?'", f"'{inside.replace('?', '')}'", 1)
+    return text
+
+
+MARKED = (
+    "SELECT COUNT(*) FROM visits WHERE note = '?' OR note LIKE '?' OR note IN ('?', '?')",
+    "SELECT CASE WHEN note = '?' THEN '?' ELSE '?' END AS k, COUNT(*) FROM visits GROUP BY k HAVING k <> '?' ORDER BY k = '?'",
+    "SELECT SUM(s) FROM (SELECT CLAMP(SUM(CASE WHEN note = '?' THEN 1 ELSE 0 END) OVER (PARTITION BY patient ORDER BY note = '?', day), 0, 9) AS s FROM visits)",
+    "SELECT SUM(s) FROM (SELECT patient, COUNT(CASE WHEN note LIKE '?' THEN '?' END) AS s FROM visits WHERE note <> '?' GROUP BY patient HAVING COUNT(*) > 0)",
+    "SELECT MODE(CASE WHEN note = '?' THEN '?' ELSE '?' END), COUNT(*) FILTER (WHERE note = '?') FROM visits",
+    "SELECT ward, '?' AS a, n FROM (SELECT ward, COUNT(*) AS n FROM visits WHERE CONCAT(note, '?') <> '?' GROUP BY ward) WHERE ward <> '?'",
+    "SELECT COUNT(*) FROM visits v JOIN wards w ON v.ward = w.ward AND w.wing <> '?' WHERE COALESCE(v.note, '?') IN (SELECT wing FROM wards WHERE wing > '?')",
+    "SELECT COUNT(*) FROM visits WHERE SUBSTR(note || '?', 2) < UPPER('?')",
+)  # fmt: skip
+
+AROUND = (
+    "CLAMP({}, 0, 10)", "SQRT({})", "WIDTH_BUCKET({}, 0, 9, 3)", "ABS({})", "ROUND({}, 2)", "COALESCE({}, 1)", "CASE WHEN {} > 1 THEN 2 ELSE 3 END",
+    "CASE {} WHEN 1 THEN 2 WHEN 3 THEN 4 END", "LEAST({}, 5)", "NULLIF({}, 3)", "({} + {})", "({} * {})", "LN({})", "MOD({}, 7)", "CAST({} AS INTEGER)", "-{}",
+)  # fmt: skip
+STEPS = (
+    "SELECT *, * FROM {0}", "SELECT patient, x + x AS x FROM {0}", "SELECT * FROM {0} UNION ALL SELECT * FROM {0}", "SELECT patient, SUM(CLAMP(x, 0, 9)) AS x FROM {0} GROUP BY patient",
+    "SELECT a.patient, a.x + b.x AS x FROM {0} a JOIN {0} b ON a.patient = b.patient", "SELECT patient, MAX(x) OVER (PARTITION BY patient) AS x FROM {0}", "SELECT patient, CLAMP(x, 0, 9) AS x FROM {0} WHERE x > 1",
+)  # fmt: skip
+
+
+def deep(dice: random.Random) -> str:
+    """Functions around functions, or CTEs over CTEs, each of which may stand in the next more than once."""
+    if dice.random() < 0.5:
+        inner, kinds = dice.choice(["cost", "nights", "COUNT(*)"]), dice.sample(AROUND, 2)
+        for _ in range(dice.randint(1, 28)):
+            inner = dice.choice(kinds).replace("{}", inner)
+            if len(inner) > 4_000:
+                break
+        return f"SELECT {inner} FROM visits" if "COUNT" in inner else f"SELECT SUM({inner}) FROM visits"
+    steps = [f"c{k} AS ({dice.choice(STEPS).format(f'c{k - 1}')})" for k in range(1, dice.randint(2, 30))]
+    last = dice.choice(["COUNT(*)", "SUM(CLAMP(x, 0, 9))", "COUNT(DISTINCT patient)"])
+    return (
+        f"WITH {', '.join(['c0 AS (SELECT patient, cost AS x FROM visits)', *steps])} SELECT {last} FROM c{len(steps)}"
+    )
+
+
+MAKERS = {"soup": soup, "mutated": mutated, "swapped": swapped, "marked": marked, "deep": deep}
 BOMBS = {"bombed": bombed, "fanned": fanned}
 
 
@@ -403,7 +456,7 @@ BOMBS = {"bombed": bombed, "fanned": fanned}
 @pytest.mark.parametrize("maker", MAKERS)
 def test_generated_texts(maker: str, seed: int, worlds: list[World]) -> None:
     dice = random.Random(f"{maker} {seed}")
-    for _ in range(300):
+    for _ in range(300 if maker in ("soup", "mutated", "swapped") else 20):
         worlds[seed % 2].preview(MAKERS[maker](dice))
 
 
@@ -420,6 +473,14 @@ def test_bombs_are_answered_or_refused(maker: str, worlds: list[World]) -> None:
     dice = random.Random(f"bombs {maker}")
     codes = [worlds[place % 2].query(BOMBS[maker](dice)) for place in range(30)]
     assert codes.count("") > 10, codes
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_marks_in_texts_stay_texts(seed: int, worlds: list[World]) -> None:
+    """All of these are answered, none with what stands in the data: a mark means nothing anywhere."""
+    dice = random.Random(f"marks {seed}")
+    refused = [text for text in (marked(dice) for _ in range(25)) if worlds[0].query(text)]
+    assert refused == []
 
 
 @pytest.mark.slow

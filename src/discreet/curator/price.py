@@ -22,6 +22,7 @@ from discreet.policy import Policy
 from discreet.sql.measures import Measure
 from discreet.sql.release import Release
 from discreet.sql.vectors import Chosen
+from discreet.sql.work import brief
 
 Additive = Laplace | Gaussian
 WIDEST: Final = 9 * 10**11
@@ -254,7 +255,7 @@ def _deltas(policy: Policy, price: Price, releases: Sequence[Release]) -> Fracti
     if not count:
         return Fraction(0)
     if policy.budget.delta is None:
-        keys = " and ".join(key.expr.sql.text for release in releases for key in release.private_keys)
+        keys = " and ".join(brief(key.expr.sql.text) for release in releases for key in release.private_keys)
         raise Refused(
             "private-keys-need-delta",
             f"the keys of {keys} are private, and the budget has no delta to select them",

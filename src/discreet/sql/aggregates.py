@@ -40,7 +40,7 @@ from discreet.sql.measures import (
 )
 from discreet.sql.syntax import Bounded, not_allowed
 from discreet.sql.vectors import Histogram, Layout, Tree
-from discreet.sql.work import spend
+from discreet.sql.work import brief, spend
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ def _ordered(bind: Binder, node: Any, inner: Any, share: Fraction, asked: Asked,
     if integral:
         low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
     if low >= high:
-        raise Refused("undeclared-bounds", f"{written(inner)} has one possible value", "widen its bounds")
+        raise Refused("undeclared-bounds", f"{brief(written(inner))} has one possible value", "widen its bounds")
     layout = Layout.over(low, high, integral=integral, groups=asked.groups)
     tree = Tree(asked.of(value), layout, f"ranks of {written(inner)}")
     kind = Kind.INTEGER if layout.whole else Kind.NUMBER
@@ -322,7 +322,9 @@ def _histogram(bind: Binder, inner: Any, asked: Asked) -> Histogram:
     count = value.domain.count()
     if count is None or not 0 < count <= 10_000:
         raise Refused(
-            "undeclared-bounds", f"the values of {written(inner)} cannot be listed", "declare its values in the policy"
+            "undeclared-bounds",
+            f"the values of {brief(written(inner))} cannot be listed",
+            "declare its values in the policy",
         )
     spend(count)
     return Histogram(asked.of(value), tuple(value.domain.keys()), f"histogram of {written(inner)}")
@@ -354,6 +356,7 @@ def numeric(value: Expr, node: Any) -> Expr:
 
 
 def _bounds_of(value: Expr, word: str, shown: str) -> Bounds:
+    shown = brief(shown)
     if value.domain.bounded is None:
         raise Refused(
             "undeclared-bounds",

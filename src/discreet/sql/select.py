@@ -26,7 +26,7 @@ from discreet.sql.release import Release
 from discreet.sql.scope import Scope, labels, truth
 from discreet.sql.sharing import shared
 from discreet.sql.syntax import not_allowed
-from discreet.sql.work import few_measures
+from discreet.sql.work import brief, few_measures
 
 MOST_ROWS: Final = 10**12
 
@@ -168,7 +168,9 @@ class _Grouping:
         fields = {field.expr.sql: field for field in source.fields}
         bound_keys = [(node, scope.bind(node)) for node in grouped_by(clauses, scope)]
         unique = {expr.sql: (node, expr) for node, expr in bound_keys}
-        self.keys = [group_key(expr, fields.get(expr.sql), written(node), public) for node, expr in unique.values()]
+        self.keys = [
+            group_key(expr, fields.get(expr.sql), brief(written(node)), public) for node, expr in unique.values()
+        ]
         self._groups = math.prod(key.count for key in self.keys if isinstance(key, PublicKey))
         self._texts = {key.expr.sql: place for place, key in enumerate(self.keys)}
 

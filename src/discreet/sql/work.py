@@ -76,6 +76,14 @@ def few_numbers(count: int) -> None:
         )
 
 
+MOST_SHOWN: Final = 300
+
+
+def brief(text: str) -> str:
+    """A text in a refusal: what is long is cut, so that a message stays one."""
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]} …"
+
+
 def remembered(text: Callable[[Any], str]) -> Callable[[Any], str]:
     """The text of a node of syntax, worked out once in a planning. Nodes are held: none gets the place of another."""
 
