@@ -70,7 +70,7 @@ LIMITS = (
     ("max_rows = 1", "max_rows = 1"),
     ("max_rows = 2", "max_rows = 2\nmax_groups = 1"),
     ("max_rows = 3\nmax_groups = 2\nmax_rows_per_group = 1", "max_rows = 2\nmax_rows_per_group = 1"),
-    ("max_rows = 3\nmax_groups = 1\ncopy = false", "max_rows = 1\ncopy = false"),
+    ("max_rows = 3\nmax_groups = 1", "max_rows = 1"),
     ("max_rows = 3\nmax_rows_per_group = 2", "max_rows = 3\nmax_groups = 2"),
 )
 OPTIONS = (

@@ -267,7 +267,7 @@ def check_further(name: str, seed: int, most: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("world", ["in place", "gaussian"])
+@pytest.mark.parametrize("world", ["all limits", "gaussian"])
 def test_further_aggregates_and_private_keys(world: str) -> None:
     check_further(world, 1, 6)
 
@@ -641,7 +641,7 @@ def test_a_missing_clamp_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         ("one group", "SELECT ward, COUNT(DISTINCT person) FROM visits GROUP BY ward", [row(1), row(1, ward="B")], 2),
         ("one group", "SELECT age, COUNT(DISTINCT person) FROM visits GROUP BY age", [row(1), row(1, age=2)], 2),
         ("gaussian", "SELECT ward, COUNT(*) FROM visits GROUP BY ward", [row(1)] * 2, 2),
-        ("in place", "SELECT age, COUNT(*) FROM visits GROUP BY age", [row(1)] * 4, 4),
+        ("all limits", "SELECT age, COUNT(*) FROM visits GROUP BY age", [row(1)] * 4, 4),
     ],
 )
 def test_an_engine_that_ignores_ranks_is_found(

@@ -75,7 +75,7 @@ WORLDS = {
         World("one group", "max_rows = 3\nmax_groups = 1", rows=3),
         World("one row in a group", "max_rows = 3\nmax_groups = 2\nmax_rows_per_group = 1", rows=3),
         World("two rows in a group", "max_rows = 3\nmax_rows_per_group = 2", rows=3),
-        World("in place", "max_rows = 3\nmax_groups = 2\nmax_rows_per_group = 2\ncopy = false", rows=3),
+        World("all limits", "max_rows = 3\nmax_groups = 2\nmax_rows_per_group = 2", rows=3),
         World("rows are units", unit="row"),
         World("foreign key", "max_rows = 2\nmax_groups = 1", unit="account -> accounts.person", rows=2),
         World("gaussian", "max_rows = 2\nmax_rows_per_group = 1", delta="delta = 1e-6\n", rows=2),
@@ -247,8 +247,6 @@ def made_world(random: Random) -> World:
         limits.append(f"max_groups = {random.randint(1, 4)}")
     if random.random() < 0.5:
         limits.append(f"max_rows_per_group = {random.randint(1, 4)}")
-    if random.random() < 0.3:
-        limits.append("copy = false")
     unit = random.choice(("person", "person", "account -> accounts.person"))
     return World("made", "\n".join(limits), unit, random.choice(("", "delta = 1e-6\n")), rows)
 
@@ -442,7 +440,6 @@ unit = "branch -> branches.owner"
 [tables.visits]
 source = "visits.csv"
 unit = "account -> accounts(id).branch -> branches.owner"
-copy = false
 [tables.visits.columns]
 cost = { min = 0, max = 5 }
 [tables.wards]
@@ -509,8 +506,8 @@ id = {{ type = "integer" }}
 OWNED_LIMITS = (
     ("", ""),
     ("max_groups = 1", "max_groups = 1"),
-    ("max_groups = 2\nmax_rows_per_group = 1", "copy = false"),
-    ("max_rows_per_group = 2\ncopy = false", "max_rows_per_group = 1"),
+    ("max_groups = 2\nmax_rows_per_group = 1", ""),
+    ("max_rows_per_group = 2", "max_rows_per_group = 1"),
 )
 OWNED_QUESTIONS = """\
 SELECT COUNT(*), SUM(v.cost), SUM(s.length) FROM visits v JOIN stays s ON v.person = s.who;

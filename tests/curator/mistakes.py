@@ -38,7 +38,7 @@ def with_column(file: str, column: str, new: str) -> dict[str, str]:
 
 EXAMPLES: dict[str, list[Example]] = {
     "open_state": [
-        Example(WARNING, "state", "others may enter", after=lambda folder: (folder / "hospital.discreet").mkdir(0o755))
+        Example(ERROR, "state", "others may enter", after=lambda folder: (folder / "hospital.discreet").mkdir(0o755))
     ],
     "share_sums": [
         Example(
@@ -106,17 +106,52 @@ EXAMPLES: dict[str, list[Example]] = {
     ],
     "repeated_keys": [
         Example(
-            ERROR,
+            WARNING,
             "tables.payments.unit",
-            "visits.visit_id is not unique",
+            "1 claim of a key that another unit claims too",
             sources=with_column("visits.parquet", "visit_id", "visit_id % 249"),
+        )
+    ],
+    "shared_files": [
+        Example(
+            ERROR,
+            "tables.wards.source",
+            "it reads a file of visits, which is private",
+            {'source = "wards.csv"': 'source = "vi*s.parquet"'},
+        )
+    ],
+    "unreadable_files": [
+        Example(
+            ERROR,
+            "tables.visits.source",
+            "visits-2.parquet is never read",
+            {'source = "visits.parquet"': 'source = "visits*.parquet"'},
+            after=lambda folder: (folder / "visits-2.parquet").write_bytes(b"PAR1 of another kind"),
+        )
+    ],
+    "dropped_records": [
+        Example(
+            WARNING,
+            "tables.wards.source",
+            "3 records of 4",
+            {'source = "wards.csv"\npublic = true': 'source = "wards.csv"\nunit = "ward"'},
+            after=lambda folder: (folder / "wards.csv").write_bytes(b'ward,beds\nA,1\nB\n"C,3\n\xff,4\n'),
+        )
+    ],
+    "long_records": [
+        Example(
+            NOTE,
+            "tables.wards.source",
+            "1 record of several lines",
+            {'source = "wards.csv"\npublic = true': 'source = "wards.csv"\nunit = "ward"'},
+            after=lambda folder: (folder / "wards.csv").write_bytes(b'ward,beds\nA,1\n"B\nb",2\n'),
         )
     ],
     "dangling_keys": [
         Example(
             WARNING,
             "tables.payments.unit",
-            "10 of 260 rows: the key leads nowhere",
+            "10 of 260 rows: the key leads to nobody",
             sources=with_column("payments.parquet", "visit_id", "payment_id"),
         )
     ],

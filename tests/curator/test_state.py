@@ -136,7 +136,7 @@ def test_a_ledger_of_many_records_is_looked_at(tmp_path: Path) -> None:
 
 def test_a_ledger_that_was_begun_and_not_written_is_begun_again(tmp_path: Path) -> None:
     policy = hospital(tmp_path, PURE)
-    policy.state.mkdir()
+    policy.state.mkdir(mode=0o700)
     ledger_path(policy).touch()
     assert balances(policy)[None].spent.epsilon == 0
 

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from discreet.engines import copy
-from discreet.engines.copy import MADE, private_copy
+from discreet.engines.copy import private_copy
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.problems import SourceError
 from discreet.policy import read
@@ -67,12 +67,11 @@ def test_removing_a_unit_changes_no_other_units_ranks(tmp_path: Path, rows: list
 @given(visits)
 def test_row_ranks_count_each_units_rows_and_key_ranks_its_keys(tmp_path: Path, rows: list[Row]) -> None:
     for unit, found in ranks(tmp_path, rows).items():
-        assert sorted(row[2] for row in found) == list(range(1, sum(row[0] == unit for row in rows) + 1))
-        read = [row for row in found if row[2] <= 3]
-        keys = {row[0]: row[3] for row in read}
+        held = min(3, sum(row[0] == unit for row in rows))
+        assert sorted(row[2] for row in found) == list(range(1, held + 1))
+        keys = {row[0]: row[3] for row in found}
         assert sorted(keys.values()) == list(range(1, len(keys) + 1))
-        assert all(row[3] == keys[row[0]] for row in read)
-        assert all(row[3] is None for row in found if row[2] > 3)
+        assert all(row[3] == keys[row[0]] for row in found)
 
 
 def test_units_are_compared_bytewise(tmp_path: Path) -> None:
@@ -155,10 +154,12 @@ def test_foreign_keys_lead_to_the_owner_over_several_tables(tmp_path: Path) -> N
     engine.close()
 
 
-def test_a_foreign_key_that_is_not_unique_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="not unique"):
-        commerce(tmp_path, [("x", "ann", "a"), ("x", "bob", "b")])
-    assert not list((tmp_path / "world.discreet" / "data").glob("*.duckdb"))
+def test_rows_that_two_units_claim_are_there_for_each_of_them(tmp_path: Path) -> None:
+    engine = commerce(tmp_path, [("x", "ann", "a"), ("x", "bob", "b"), ("x", "bob", "a")])
+    assert engine.rows(f'SELECT "{UNIT}", amount FROM orders ORDER BY 1') == [("ann", 5.0), ("bob", 5.0)]
+    found = [("ann", 1.0), ("ann", 2.0), ("bob", 1.0), ("bob", 2.0)]
+    assert engine.rows(f'SELECT "{UNIT}", price FROM items ORDER BY ALL') == found
+    engine.close()
 
 
 def test_units_of_integers_and_of_text_meet_as_text(tmp_path: Path) -> None:
@@ -179,15 +180,6 @@ def test_rows_that_are_their_own_unit_and_public_tables_are_copied_as_they_are(t
     assert engine.schema("rows") == {"a": "DOUBLE"}
     assert engine.rows("SELECT count(*) FROM rows") == [(3,)]
     assert engine.rows("SELECT * FROM wards") == [(1,)]
-    engine.close()
-
-
-def test_a_table_read_in_place_is_not_copied(tmp_path: Path) -> None:
-    write_csv(tmp_path / "visits.csv", HEADER, [("ann", "A", 1)])
-    engine = DuckDB(policy(tmp_path, VISITS.replace("max_rows", "copy = false\nmax_rows")), 1)
-    assert engine.rows("SELECT * FROM visits") == [("ann", "A", 1.0)]
-    with duckdb.connect(str(engine.path), read_only=True) as copied:
-        assert copied.execute("SHOW TABLES").fetchall() == [(MADE,)]
     engine.close()
 
 
@@ -314,7 +306,7 @@ def test_a_killed_copy_leaves_nothing_that_matters(tmp_path: Path) -> None:
         child.wait()
         child.stdout.close()
     engine = DuckDB(world, 1)
-    assert engine.rows("SELECT count(*) FROM visits") == [(3_000_000,)]
+    assert engine.rows("SELECT count(*) FROM visits") == [(3_000,)]
     engine.close()
     assert sorted(path.suffix for path in (world.state / "data").iterdir()) == ["", ".duckdb"]
 
@@ -323,6 +315,7 @@ def test_left_overs_are_swept(tmp_path: Path) -> None:
     write_csv(tmp_path / "visits.csv", HEADER, [("ann", "A", 1)])
     data = tmp_path / "world.discreet" / "data"
     (data / "99.tmp.spill").mkdir(parents=True)
+    data.chmod(0o700)
     (data / "99.tmp.spill" / "block").write_bytes(b"secret rows")
     (data / "99.tmp").write_bytes(b"half a copy")
     private_copy(policy(tmp_path, VISITS), 1)
@@ -337,7 +330,8 @@ def test_ties_are_broken_by_the_rows_themselves_when_all_hashes_collide(
     monkeypatch.setattr(copy, "selection", lambda *given: re.sub(r"hash\([^()]*\)", "0", selection(*given)))
     ordered = ranks(tmp_path, rows)
     assert ordered == ranks(tmp_path, rows[::-1])
-    assert [row[:2] for row in sorted(ordered["ann"], key=lambda row: str(row[2]))] == sorted(row[1:] for row in rows)
+    found = [row[:2] for row in sorted(ordered["ann"], key=lambda row: str(row[2]))]
+    assert found == sorted(row[1:] for row in rows)[:3]
 
 
 @pytest.mark.parametrize(
@@ -355,18 +349,14 @@ def test_nothing_about_a_csv_file_is_guessed_from_its_rows(tmp_path: Path, lines
     engine.close()
 
 
-@pytest.mark.parametrize("rows", ["q,A,1\nid,age,zz,4\n3,4,5,6\n", "q,A\n", 'q,A,"1\n'])
-def test_a_row_of_another_length_stops_the_copy_and_moves_no_header(tmp_path: Path, rows: str) -> None:
-    (tmp_path / "visits.csv").write_text("person,ward,cost\n" + rows, encoding="utf-8")
-    with pytest.raises(SourceError, match="visits"):
-        private_copy(policy(tmp_path, VISITS), 1)
-
-
-def test_files_with_different_headers_are_not_read_as_one_table(tmp_path: Path) -> None:
+def test_files_with_different_headers_are_read_by_their_names(tmp_path: Path) -> None:
     write_csv(tmp_path / "visits-1.csv", HEADER, [("ann", "A", 1)])
-    write_csv(tmp_path / "visits-2.csv", HEADER[::-1], [(1, "A", "ann")])
-    with pytest.raises(SourceError, match="different headers"):
-        private_copy(policy(tmp_path, VISITS.replace("visits.csv", "visits-*.csv")), 1)
+    write_csv(tmp_path / "visits-2.csv", HEADER[::-1], [(2, "B", "bob")])
+    write_csv(tmp_path / "visits-3.csv", ("Person", "more"), [("cy", "C")])
+    engine = DuckDB(policy(tmp_path, VISITS.replace("visits.csv", "visits-*.csv")), 1)
+    found = [("ann", "A", 1.0), ("bob", "B", 2.0), ("cy", None, None)]
+    assert engine.rows(f'SELECT "{UNIT}", ward, cost FROM visits ORDER BY 1') == found
+    engine.close()
 
 
 def test_a_public_table_without_declared_columns_has_all_of_them(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ vip = { type = "boolean", values = [true, false] }
 [tables.orders]
 source = "orders/2024-*.csv.gz"
 unit = "account_id -> accounts.customer_id"
-copy = false
+copy = true
 max_rows = 50
 [tables.orders.columns]
 amount = { type = "decimal", min = -1000.5, max = 1e6, step = 0.25 }

@@ -99,7 +99,6 @@ tables = st.builds(
     max_rows=limits,
     max_groups=limits,
     max_rows_per_group=limits,
-    copied=st.booleans(),
 )
 policies = st.builds(
     Policy,
@@ -153,7 +152,6 @@ def test_order_and_everything_outside_the_meaning_are_invisible(data: st.DataObj
         name: replace(
             table,
             columns=shuffled({key: turned(column) for key, column in table.columns.items()}),
-            copied=not table.copied,
         )
         for name, table in policy.tables.items()
     }

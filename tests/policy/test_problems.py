@@ -9,7 +9,9 @@ import pytest
 from discreet.policy import PolicyError, Problem, parse, suggest
 from tests.policy.examples import BANK, COLUMN_KEYS, FILE, HEAD, HOSPITAL, NO_TEXT, SMALLEST, problems_of
 
-TABLE_KEYS = "source, format, table, unit, public, copy, max_rows, max_groups, max_rows_per_group, columns"
+TABLE_KEYS = (
+    "source, format, table, unit, public, copy, multiline, folders, max_rows, max_groups, max_rows_per_group, columns"
+)
 NEED_UNIT = 'add the column that names the unit, or unit = "row" if every row is its own, or public = true'
 GRAMMAR = 'write it like "account_id -> accounts.customer_id", or "account_id -> accounts(id).customer_id"'
 NAMES = "must have 1 to 200 characters, no control characters among them; rename it"
@@ -26,7 +28,7 @@ NAMES = "must have 1 to 200 characters, no control characters among them; rename
             'source = "t.xlsx", unit = "id"',
             (
                 ".source: the ending of 't.xlsx' does not tell its format "
-                "(.csv, .tsv, .csv.gz, .parquet, .pq, .duckdb, .db do); "
+                "(.csv, .tsv, .csv.gz, .tsv.gz, .parquet, .pq, .duckdb, .db do); "
                 'add format = "csv" (or "parquet", "duckdb")'
             ),
         ),

@@ -89,7 +89,6 @@ def test_every_key() -> None:
         max_rows=50,
         max_groups=50,
         max_rows_per_group=50,
-        copied=False,
     )
     items = bank.tables["items"]
     assert items.owner == Owner(
@@ -132,7 +131,6 @@ def test_defaults(tmp_path: Path) -> None:
     assert policy.unit_rows == 10_000
     assert policy.analysts == {}
     assert (people.max_rows, people.max_groups, people.max_rows_per_group) == (1, 1, 1)
-    assert people.copied
     assert people.columns == {}
 
 

@@ -127,7 +127,6 @@ class Table:
     rows: int = 1
     groups: int | None = None
     in_group: int | None = None
-    copied: bool = True
 
     def toml(self, source: int) -> str:
         lines = [f"[tables.{toml(self.name)}]", f'source = "{source}.csv"']
@@ -135,7 +134,6 @@ class Table:
         limits = {"max_rows": self.rows, "max_groups": self.groups, "max_rows_per_group": self.in_group}
         if self.owner is not None:
             lines += [f"{key} = {value}" for key, value in limits.items() if value is not None]
-            lines += [] if self.copied else ["copy = false"]
         return "\n".join([*lines, f"[tables.{toml(self.name)}.columns]", *(c.toml() for c in self.columns)])
 
     @property
@@ -228,16 +226,14 @@ class Maker:
 
     def _limits(self) -> dict[str, Any]:
         dice = self.dice
-        copied = dice.random() < 0.9
         if not self.tight:
-            return {"rows": WIDE, "copied": copied}
+            return {"rows": WIDE}
         rows = dice.choice([1, 2, 3, 4, 5, 8])
         fewer = max(rows - 1, 1)
         return {
             "rows": rows,
             "groups": dice.choice([None, dice.randint(1, fewer), min(2, fewer), 9]),
             "in_group": dice.choice([None, None, dice.randint(1, fewer)]),
-            "copied": copied,
         }
 
     def _owned(self, name: str, unit: str, units: list[Any]) -> Table:

@@ -54,7 +54,7 @@ class Sources:
         for column in table.columns:
             if column.name == table.unit:
                 continue
-            ranked = column.is_key and table.owner is not None and table.copied and not missing
+            ranked = column.is_key and table.owner is not None and not missing
             place = f"{alias}.{quoted(column.name)}"
             nth = ranked and table.stated[1] is not None and not joined
             found.append(

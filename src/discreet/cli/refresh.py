@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from discreet.cli.output import json_option, policy_argument, progress, reason_option, tell_program
+from discreet.cli.output import json_option, policy_argument, printable, progress, reason_option, tell_program
+
+if TYPE_CHECKING:
+    from discreet.engines.sources import Report
 
 
 @click.command(short_help="Read the sources anew and advance the data version.")
@@ -22,9 +26,18 @@ def refresh(policy: Path, reason: str, as_json: bool) -> None:
     from discreet.policy import read
 
     refreshed = read(policy)
+    reports: dict[str, Report] = {}
     with progress(shown=not as_json) as tell:
-        version = advance(refreshed, reason or "refreshed", tell)
+        version = advance(refreshed, reason or "refreshed", tell, reports.update)
     if as_json:
-        tell_program({"policy": refreshed.name, "data_version": version})
-    else:
-        click.echo(f"questions are answered from data version {version} now")
+        left_out = {
+            table: {"records": report.counts.dropped, "files": report.unreadable} for table, report in reports.items()
+        }
+        tell_program({"policy": refreshed.name, "data_version": version, "left_out": left_out})
+        return
+    for table, report in reports.items():
+        for path, why in report.unreadable.items():
+            click.echo(f"{printable(table)}: {printable(path)} was left out: {printable(why)}")
+        if report.counts.dropped:
+            click.echo(f"{printable(table)}: {report.counts.dropped:,} bad records were left out")
+    click.echo(f"questions are answered from data version {version} now")

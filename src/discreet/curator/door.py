@@ -32,7 +32,7 @@ from discreet.curator.question import Loss, Question, priced
 from discreet.curator.rehearsal import rehearse
 from discreet.curator.rest import what_is_left
 from discreet.curator.results import Shown, noisy_items
-from discreet.curator.state import open_ledger
+from discreet.curator.state import open_ledger, prepared
 from discreet.engines.copy import Progress
 from discreet.engines.duckdb import DuckDB, Scratch
 from discreet.engines.printed import confirmed, printed
@@ -50,6 +50,14 @@ if TYPE_CHECKING:
 
 UNANSWERED: Final = "if it is still being answered, ask again later; else ask it as a new request"
 UNREADABLE: Final = "the tables cannot be read; nothing was charged"
+OUTDATED: Final = "the data was read anew meanwhile; nothing was charged"
+
+
+class OutdatedError(QueryFailed):
+    """What was planned is about a data version that is no longer asked."""
+
+    def __init__(self) -> None:
+        super().__init__(OUTDATED, "ask again")
 
 
 class Curator(Asks):
@@ -84,7 +92,12 @@ class Curator(Asks):
     # asking
 
     def answer(self, call: Call) -> Answer:
-        """The answer to what a caller says."""
+        """The answer to what a caller says. Data that is read anew in between is asked from the beginning."""
+        with suppress(OutdatedError):
+            return self._answered(call)
+        return self._answered(call)
+
+    def _answered(self, call: Call) -> Answer:
         asked = self._ask(call)
         found = self._known(asked, call)
         if found is not None:
@@ -207,6 +220,7 @@ class Curator(Asks):
         k rows cost k times epsilon, or k² times rho. Facts that the estimator leaves out are those of the policy.
         """
         self._check_analyst(analyst)
+        self.prepare()
         tables = import_module("discreet.learn.tables")  # by name: it stands above
         lent = tables.Tables(self.policy, self._ledger, self._engine, self._time_limit, self._pad)
         price = {"epsilon": epsilon, "rho": rho}
@@ -235,6 +249,9 @@ class Curator(Asks):
 
     def prepare(self) -> None:
         """Make the private copy now if there is none, so that the first question need not wait for it."""
+        with suppress(OutdatedError):
+            self._engine(self._ledger.data_version)
+            return
         self._engine(self._ledger.data_version)
 
     def budget(self, analyst: str | None = None) -> Balance:
@@ -285,6 +302,9 @@ class Curator(Asks):
         self._check_analyst(call.analyst)
         if is_expression(call.sql):
             call = replace(call, sql=text_of(call.sql), dialect="duckdb")
+        with suppress(OutdatedError):
+            version = self._ledger.data_version
+            return priced(self.policy, call, self._plan(version, call), version)
         version = self._ledger.data_version
         return priced(self.policy, call, self._plan(version, call), version)
 
@@ -337,13 +357,18 @@ class Curator(Asks):
     # engines
 
     def _engine(self, version: int) -> Engine:
-        """The engine over this data version; the private copy is made if there is none."""
+        """The engine over this data version; the private copy is made if there is none, never of an older version."""
         if self._given is not None:
             return self._given
         with self._lock:
             if version not in self._engines:
+                current = None
                 with suppress(SourceError):  # what is wrong with the sources is for the owner's eyes: `discreet check`
-                    self._engines[version] = DuckDB(self.policy, version, self._progress, self._among)
+                    current = prepared(self.policy, self._ledger, self._progress, self._among)
+                    if current == version:
+                        self._engines[version] = DuckDB(self.policy, version, self._progress, self._among)
+                if current is not None and current != version:
+                    raise OutdatedError
             if version not in self._engines:
                 raise QueryFailed(UNREADABLE, "ask the owner to run `discreet check`")
             for old in [other for other in self._engines if other != version]:

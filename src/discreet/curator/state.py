@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from discreet.engines.connection import sweep
-from discreet.engines.copy import Progress, forget_others, private_copy
+from discreet.engines.copy import Progress, Tell, copies, copy_path, forget_others, private_copy
+from discreet.engines.problems import SourceError
+from discreet.engines.sources import source_files
 from discreet.errors import Refused
 from discreet.files import locked
 from discreet.ledger import (
@@ -25,7 +28,7 @@ from discreet.ledger import (
 )
 from discreet.ledger.codec import Record
 from discreet.ledger.files import Seal
-from discreet.policy import Policy, protected
+from discreet.policy import Policy, PolicyError, protected, read
 
 LEDGER: Final = "ledger.sqlite"
 
@@ -67,7 +70,7 @@ def passing_ledger(policy: Policy) -> Ledger:
 
 
 def _opened(policy: Policy, marks: Marks | None) -> Ledger:
-    _make_folder(policy.state)
+    _make_folder(policy)
     sweep(policy.state)
     return Ledger(
         ledger_path(policy),
@@ -164,21 +167,63 @@ def _no_raise(wanted: Grant, known: str) -> Refused:
     )
 
 
-def refresh(policy: Policy, reason: str, progress: Progress | None = None) -> int:
+def refresh(policy: Policy, reason: str, progress: Progress | None = None, tell: Tell | None = None) -> int:
     """Read the sources anew and make that the data version that is asked from now on.
 
     The copy is made first and recorded last. If it fails, nothing is recorded and everybody goes on with the version
     before. If the process dies in between, a copy is left that no record names: nobody opens it, and the next refresh
-    makes it anew, because the sources may have changed since. One refresh runs at a time.
+    makes it anew, because the sources may have changed since. One refresh runs at a time. `tell` hears what of the
+    sources was left out.
     """
     with open_ledger(policy) as ledger, locked(policy.state / "refresh.lock"):
-        version = ledger.data_version + 1
-        for unrecorded in (policy.state / "data").glob(f"{version}.*.duckdb"):
-            unrecorded.unlink()
-        private_copy(policy, version, progress)
-        ledger.advance_data(reason)
-        forget_others(policy, version)
+        return _advanced(policy, ledger, reason, progress, tell)
+
+
+def prepared(policy: Policy, ledger: Ledger, progress: Progress | None = None, among: int = 1) -> int:
+    """The data version that is asked, with its copy for this policy; the sources are read if there is none.
+
+    Rows that were read once are never read again under the same number: where a copy was made before, or a question
+    charged, a policy that needs other columns, a lost copy or a newer program advances the version, on the record. A
+    policy that was edited since this process read it makes no copies.
+    """
+    if copy_path(policy, ledger.data_version).exists():
+        return ledger.data_version
+    with locked(policy.state / "refresh.lock"):
+        version = ledger.data_version
+        if copy_path(policy, version).exists():
+            return version
+        _demand_unedited(policy)
+        if any(copies(policy.state / "data")) or ledger.entries():
+            return _advanced(policy, ledger, "the sources are read anew", progress, among=among)
+        private_copy(policy, version, progress, among)
         return version
+
+
+def _advanced(
+    policy: Policy,
+    ledger: Ledger,
+    reason: str,
+    progress: Progress | None,
+    tell: Tell | None = None,
+    among: int = 1,
+) -> int:
+    version = ledger.data_version + 1
+    for path, made in copies(policy.state / "data"):
+        if made >= version:
+            path.unlink()
+    private_copy(policy, version, progress, among, tell)
+    ledger.advance_data(reason)
+    forget_others(policy, version)
+    return version
+
+
+def _demand_unedited(policy: Policy) -> None:
+    try:
+        edited = copy_path(read(policy.path), 0).name != copy_path(policy, 0).name
+    except PolicyError:
+        return  # what was opened is what counts
+    if edited:
+        raise SourceError("policy", "it was edited since this program read it", "open it again")
 
 
 def back_up_ledger(policy: Policy, target: Path) -> Report:
@@ -190,7 +235,7 @@ def back_up_ledger(policy: Policy, target: Path) -> Report:
 
 def restore_ledger(policy: Policy, backup: Path, forget: str = "") -> Report:
     """Put a backup in the place of the policy's lost or damaged ledger; `forget` says why spending may be forgotten."""
-    _make_folder(policy.state)
+    _make_folder(policy)
     return restore(backup, ledger_path(policy), forget=forget, marks=Marks.default())
 
 
@@ -214,13 +259,22 @@ def shown(grant: Grant) -> str:
     return f"epsilon {float(grant.epsilon):g}{delta}"
 
 
-def _make_folder(folder: Path) -> None:
-    """The state folder, for its owner's eyes only."""
+def _make_folder(policy: Policy) -> None:
+    """The state folder, for its owner's eyes only, and with nothing in it that is not state: it is deleted from."""
+    folder = policy.state
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
+        here, mode = folder.resolve(), stat.S_IMODE(folder.stat().st_mode)
     except OSError as wrong:
         raise LedgerError(
             f"could not make the state folder {folder}: {wrong.strerror}",
             'make its parent writable, or name another with state = "…" in the policy',
         ) from None
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise LedgerError(f"others may enter the state folder {folder}, where private rows lie", f"chmod 700 {folder}")
+    for path in [policy.path, *source_files(policy)]:
+        if path.resolve().is_relative_to(here):
+            raise LedgerError(
+                f"{path} lies in the state folder {folder}", 'name a folder for nothing else with state = "…"'
+            )

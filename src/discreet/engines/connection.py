@@ -19,7 +19,7 @@ import stat
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -120,6 +120,17 @@ def connect(
     connection.execute("SET GLOBAL TimeZone = 'UTC'")  # what a time with a zone means must not depend on the machine
     connection.execute("SET enable_progress_bar = false")
     return connection
+
+
+@contextmanager
+def scratch(state: Path) -> Iterator[Path]:
+    """A folder for private rows that nobody needs for longer than this, in the folder of this process."""
+    folder = _spill_folder(state)
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def lock_up(connection: duckdb.DuckDBPyConnection) -> None:

@@ -1,11 +1,11 @@
 """The private copy: what is ever read of the sources, with the ranks that bound what one unit contributes.
 
-Every private table is copied once: typed, undeclared values as NULL, without rows that belong to nobody, clustered by
-unit, with ranks.
+Every table is copied once: typed by the policy, undeclared values as NULL, without rows that belong to nobody, each
+unit's first `max_rows` rows, clustered by unit, with ranks.
 
 row rank   the place of a row among its unit's rows, by keyed hash of the unit and all declared columns, then by those
            columns: ties only between identical rows.
-key rank   for each key column, the place of the row's key among the keys of its unit's first `max_rows` rows, by keyed
+key rank   for each ranked key column, the place of the row's key among the keys of its unit's rows here, by keyed
            hash of unit and key, then by the key.
 steps      for each number with a declared step: how many of them it is, held between its bounds.
 row in key for each key column, where `max_rows_per_group` is below `max_rows`: the place of the row among those of its
@@ -24,7 +24,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,31 +35,38 @@ from typing import Final
 
 import duckdb
 
-from discreet.engines.connection import connect
+from discreet.engines.claims import owned_rows
+from discreet.engines.connection import connect, scratch
 from discreet.engines.problems import SourceError
-from discreet.engines.sources import Sources, owned
-from discreet.engines.text import typed
+from discreet.engines.sources import Report, Sources, demand_apart, first_line
 from discreet.files import locked
 from discreet.noise import SYSTEM
-from discreet.policy import Column, Policy, Table, suggest
-from discreet.policy.layout import ROW, UNIT, key_rank, row_in_key, steps_of, stored_steps
+from discreet.policy import Column, Policy, Table
+from discreet.policy.layout import ROW, UNIT, key_rank, ranked_keys, row_in_key, steps_of, stored_steps
 from discreet.quoting import literal, name, whole_steps
 
 LAYOUT: Final = 6
 """Counts up when copies made before can no longer be used."""
 MADE: Final = "_discreet_copy"
 """The table with the name of the copy, which no other copy has."""
-INTEGERS: Final = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"})
+_COPY: Final = re.compile(r"([0-9]+)\.[0-9a-f]{16}\.duckdb(?:\.wal)?")
+_TEMPORARY: Final = re.compile(r"[0-9]+\.tmp(?:\.wal|\.spill)?")
 
+Tell = Callable[[dict[str, Report]], None]
+"""Hears, for each table, what could not be read."""
 Progress = Callable[[str, float], None]
 """Told which table is being copied, and how far it is, from 0 to 1."""
 
 
-def private_copy(policy: Policy, version: int, progress: Progress | None = None, among: int = 1) -> Path:
-    """The copy of this data version for this policy; made now if there is none."""
+def private_copy(
+    policy: Policy, version: int, progress: Progress | None = None, among: int = 1, tell: Tell | None = None
+) -> Path:
+    """The copy of this data version for this policy; made now if there is none. `tell` hears what was left out."""
     folder = policy.state / "data"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    target = folder / f"{version}.{_fingerprint(policy)}.duckdb"
+    policy.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    demand_private(folder)
+    target = copy_path(policy, version)
     if target.exists():
         return target
     with locked(folder / "lock"):
@@ -65,17 +74,37 @@ def private_copy(policy: Policy, version: int, progress: Progress | None = None,
             _sweep(folder)
             temporary = folder / f"{os.getpid()}.tmp"
             try:
-                _write(policy, temporary, secret(policy.state), progress, among)
+                reports = _write(policy, temporary, secret(policy.state), progress, among)
                 temporary.replace(target)
             finally:
                 _sweep(folder)
+            if tell is not None:
+                tell(reports)
     return target
+
+
+def copy_path(policy: Policy, version: int) -> Path:
+    """Where the copy of this data version for this policy is, or would be."""
+    return policy.state / "data" / f"{version}.{_fingerprint(policy)}.duckdb"
+
+
+def demand_private(folder: Path) -> None:
+    """Raise if others may enter a folder that holds private rows."""
+    if stat.S_IMODE(folder.stat().st_mode) & (stat.S_IRWXG | stat.S_IRWXO):
+        raise SourceError("state", f"others may enter {folder}, where the private copy lies", f"chmod 700 {folder}")
+
+
+def copies(folder: Path) -> Iterator[tuple[Path, int]]:
+    """The copies in a folder, each with its data version: by names that nothing else has."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if found := _COPY.fullmatch(path.name):
+            yield path, int(found[1])
 
 
 def forget_others(policy: Policy, version: int) -> None:
     """Remove the copies of all other data versions: people who left the sources leave the disk as well."""
-    for path in (policy.state / "data").glob("*.duckdb"):
-        if path.name.split(".")[0] != str(version):
+    for path, other in copies(policy.state / "data"):
+        if other != version:
             path.unlink(missing_ok=True)
 
 
@@ -95,16 +124,20 @@ def secret(state: Path) -> str:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what killed processes left."""
-    for left in folder.glob("*.tmp*"):
-        if left.is_dir():
+    """Remove what killed processes left, by names that nothing else has."""
+    for left in folder.iterdir():
+        if not _TEMPORARY.fullmatch(left.name):
+            continue
+        if left.is_dir() and not left.is_symlink():
             shutil.rmtree(left, ignore_errors=True)
         else:
             left.unlink(missing_ok=True)
 
 
 def _fingerprint(policy: Policy) -> str:
-    """Of everything that the copy depends on."""
+    """Of everything that the copy depends on. Sources of another folder may be called alike: where this one lies, as
+    seen from the state folder, is part of it, so that both can be moved together."""
+    here = os.path.relpath(policy.folder.resolve(), policy.state.resolve())
     tables = {
         table.name: [
             str(table.source),
@@ -117,61 +150,70 @@ def _fingerprint(policy: Policy) -> str:
             table.max_rows_per_group < table.max_rows,
         ]
         for table in policy.tables.values()
-        if table.copied
     }
-    return hashlib.sha256(json.dumps([LAYOUT, tables], sort_keys=True).encode()).hexdigest()[:16]
+    told = json.dumps([LAYOUT, here, policy.unit_kind, tables], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
-def _write(policy: Policy, target: Path, key: str, progress: Progress | None, among: int) -> None:
-    with connect(target, spill=policy.state, among=among, preserve_insertion_order=False) as connection:
-        sources = Sources(policy, connection)
-        unit_type = unit_type_of(sources)
+def _write(policy: Policy, target: Path, key: str, progress: Progress | None, among: int) -> dict[str, Report]:
+    demand_apart(policy)
+    with (
+        scratch(policy.state) as folder,
+        connect(target, spill=policy.state, among=among, preserve_insertion_order=False) as connection,
+    ):
+        target.chmod(0o600)
+        sources = Sources(policy, connection, folder)
         connection.execute(f"CREATE TABLE {MADE} AS SELECT {literal(SYSTEM.bytes(16).hex())} AS name")
         for table in policy.tables.values():
-            if table.copied:
-                select = selection(sources, table, unit_type, key)
-                with owned(table.name), _reported(connection, table.name, progress):
-                    connection.execute(f"CREATE TABLE {name(table.name)} AS {select}")
+            with _reported(connection, table.name, progress):
+                _create(sources, table, key)
+    return sources.reports
 
 
-def unit_type_of(sources: Sources) -> str:
-    """The type that units are compared in, bytewise: integers if all sources have integers, else text."""
-    types = set()
-    for table in sources.policy.private_tables.values():
-        if table.owner is not None and table.owner.column is not None:
-            holder = sources.policy.tables[table.owner.path[-1].table] if table.owner.path else table
-            types.add(_source_column(sources, holder, table.owner.column)[1])
-    return "BIGINT" if types and types <= INTEGERS else "VARCHAR"
+def _create(sources: Sources, table: Table, key: str) -> None:
+    """Copy a table; once more without the files that fail in the midst, where there are others."""
+    for again in (True, False):
+        try:
+            sources.connection.execute(f"CREATE TABLE {name(table.name)} AS {selection(sources, table, key)}")
+        except duckdb.Error as error:
+            holders = [sources.policy.tables[hop.table] for hop in table.owner.path] if table.owner else []
+            try:
+                dropped = [sources.drop_unreadable(read) for read in (table, *holders)]
+            except duckdb.Error:  # the engine gave up altogether
+                dropped = []
+            if not (again and any(dropped)):
+                raise SourceError(table.name, first_line(error), "see `discreet check`") from None
+        else:
+            return
 
 
-def selection(sources: Sources, table: Table, unit_type: str, key: str) -> str:
+def selection(sources: Sources, table: Table, key: str) -> str:
     """The query that makes the copy of a table."""
     declared = [name(column) for column in table.columns]
     if table.owner is None or table.owner.column is None:
-        return owned_rows(sources, table, unit_type)
-    keys = [column for column in table.columns if table.columns[column].is_key]
-    ranks = [_key_rank(column, table.max_rows, key) for column in keys]
+        return owned_rows(sources, table)
+    keys = ranked_keys(table)
+    ranks = [_key_rank(column, key) for column in keys]
     if table.max_rows_per_group < table.max_rows:
         ranks += [_row_in_key(column) for column in keys]
     steps = [_in_steps(column) for column in table.columns.values() if stored_steps(column)]
     kept = ", ".join([name(UNIT), name(ROW), *ranks, *declared, *steps])
     order = ", ".join([f"hash({', '.join([literal(key), name(UNIT), *declared])})", *declared])
     return f"""
-        WITH typed AS ({owned_rows(sources, table, unit_type)}),
+        WITH typed AS ({owned_rows(sources, table)}),
         ranked AS (
             SELECT *, (row_number() OVER (PARTITION BY {name(UNIT)} ORDER BY {order}))::INTEGER AS {name(ROW)}
-            FROM typed
+            FROM typed QUALIFY {name(ROW)} <= {table.max_rows}
         )
         SELECT {kept} FROM ranked ORDER BY {name(UNIT)}
     """
 
 
-def _key_rank(column: str, max_rows: int, key: str) -> str:
-    """The rank of a key, NULL in rows that are never read."""
+def _key_rank(column: str, key: str) -> str:
+    """The rank of a key among those of its unit."""
     hashed = f"hash({literal(key)}, {literal(column)}, {name(UNIT)}, {name(column)})"
-    window = f"PARTITION BY {name(UNIT)} ORDER BY {name(ROW)} > {max_rows}, {hashed}, {name(column)}"
-    rank = f"(dense_rank() OVER ({window}))::INTEGER"
-    return f"CASE WHEN {name(ROW)} <= {max_rows} THEN {rank} END AS {name(key_rank(column))}"
+    window = f"PARTITION BY {name(UNIT)} ORDER BY {hashed}, {name(column)}"
+    return f"(dense_rank() OVER ({window}))::INTEGER AS {name(key_rank(column))}"
 
 
 def _in_steps(column: Column) -> str:
@@ -186,64 +228,6 @@ def _row_in_key(column: str) -> str:
     """The rank of a row among those of its unit and key; its order is that of the row rank."""
     window = f"PARTITION BY {name(UNIT)}, {name(column)} ORDER BY {name(ROW)}"
     return f"(row_number() OVER ({window}))::INTEGER AS {name(row_in_key(column))}"
-
-
-def owned_rows(sources: Sources, table: Table, unit_type: str) -> str:
-    """The typed rows of a table; those of a private one with their unit, found along its foreign keys, if any."""
-    if table.owner is None or table.owner.column is None:
-        declared = _typed(sources, table, "t") or (["*"] if table.is_public else [f"1 AS {name(ROW)}"])
-        return f"SELECT {', '.join(declared)} FROM {sources.reading(table)} AS t"
-    joins, holder, alias = "", table, "t"
-    for place, hop in enumerate(table.owner.path):
-        column, kind = _source_column(sources, holder, hop.column)
-        holder = sources.policy.tables[hop.table]
-        refuse_repeated_keys(sources, table, holder, hop.key)
-        key, other = _source_column(sources, holder, hop.key)
-        same = _same(f"{alias}.{name(column)}", kind, f"j{place}.{name(key)}", other)
-        joins += f" LEFT JOIN {sources.reading(holder)} AS j{place} ON {same}"
-        alias = f"j{place}"
-    column, _ = _source_column(sources, holder, table.owner.column)
-    unit = f"TRY_CAST({alias}.{name(column)} AS {unit_type})"
-    columns = ", ".join([f"{unit} AS {name(UNIT)}", *_typed(sources, table, "t")])
-    return f"SELECT {columns} FROM {sources.reading(table)} AS t{joins} WHERE {unit} IS NOT NULL"
-
-
-def _same(a: str, kind: str, b: str, other: str) -> str:
-    """Whether two keys are equal. Where types differ they are compared as text: a cast to a number could fail."""
-    if kind == other or {kind, other} <= INTEGERS:
-        return f"{a} = {b}"
-    return f"CAST({a} AS VARCHAR) = CAST({b} AS VARCHAR)"
-
-
-def refuse_repeated_keys(sources: Sources, table: Table, holder: Table, key: str) -> None:
-    """A foreign key must lead to one row, or a row of the table would belong to several units."""
-    column, _ = _source_column(sources, holder, key)
-    query = f"SELECT count({name(column)}) > count(DISTINCT {name(column)}) FROM {sources.reading(holder)}"
-    with owned(holder.name):
-        row = sources.connection.execute(query).fetchone()
-    if row and row[0]:
-        raise SourceError(
-            table.name, f"{holder.name}.{key} is not unique, so its rows have no single owner", "clean the source"
-        )
-
-
-def _typed(sources: Sources, table: Table, alias: str) -> list[str]:
-    columns = []
-    for column in table.columns.values():
-        held, _ = _source_column(sources, table, column.name)
-        columns.append(f"{typed(f'{alias}.{name(held)}', column)} AS {name(column.name)}")
-    return columns
-
-
-def _source_column(sources: Sources, table: Table, wanted: str) -> tuple[str, str]:
-    """A column of the source, by name (case does not matter), with its type."""
-    columns = sources.columns(table)
-    for column, kind in columns.items():
-        if column.lower() == wanted.lower():
-            return column, kind
-    raise SourceError(
-        table.name, f"the source has no column {wanted!r}", suggest(wanted, columns) or "correct its name"
-    )
 
 
 @contextmanager

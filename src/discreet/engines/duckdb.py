@@ -7,10 +7,9 @@ from pathlib import Path
 import duckdb
 
 from discreet.engines.connection import connect, lock_up
-from discreet.engines.copy import MADE, Progress, owned_rows, private_copy, secret, unit_type_of
+from discreet.engines.copy import MADE, Progress, private_copy, secret
 from discreet.engines.session import Session
-from discreet.engines.sources import Sources, owned, paths
-from discreet.policy import Format, Policy
+from discreet.policy import Policy
 from discreet.quoting import literal, name
 
 
@@ -33,14 +32,8 @@ class DuckDB(Session):
         connection = connect(spill=policy.state, among=self._among)
         connection.execute(f"CREATE MACRO discreet_secret() AS {literal(secret(policy.state))}")
         connection.execute(f"ATTACH {literal(str(self.path))} AS private (READ_ONLY)")
-        sources = Sources(policy, connection)
         for table in policy.tables.values():
-            rows = f"SELECT * FROM private.{name(table.name)}"
-            if not table.copied:
-                rows = owned_rows(sources, table, unit_type_of(sources))
-            with owned(table.name):
-                connection.execute(f"CREATE VIEW {name(table.name)} AS {rows}")
-        _allow_in_place(connection, policy)
+            connection.execute(f"CREATE VIEW {name(table.name)} AS SELECT * FROM private.{name(table.name)}")
         lock_up(connection)
         return connection
 
@@ -52,16 +45,6 @@ class DuckDB(Session):
     def schema(self, table: str) -> dict[str, str]:
         """The columns of a table with the engine's types."""
         return {row[0]: row[1] for row in self.rows(f"DESCRIBE {name(table)}")}
-
-
-def _allow_in_place(connection: duckdb.DuckDBPyConnection, policy: Policy) -> None:
-    """The files of tables that are not copied may be read when the rest is locked up."""
-    in_place = [
-        table for table in policy.tables.values() if not table.copied and table.source.format is not Format.DUCKDB
-    ]
-    allowed = [str(path) for table in in_place for path in paths(policy, table)]
-    if allowed:
-        connection.execute(f"SET allowed_paths = [{', '.join(literal(path) for path in allowed)}]")
 
 
 class Scratch(Session):

@@ -4,27 +4,57 @@ from __future__ import annotations
 
 import csv
 import gzip
-from typing import Final
+import io
+from dataclasses import dataclass
+from typing import BinaryIO, Final
 
 from discreet.engines.problems import SourceError
+from discreet.engines.records import LONGEST, record
 
-LONGEST_LINE: Final = 1_000_000
 OTHER_FORMAT: Final = "see that it is a file of the format that its ending tells"
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The names in the first record of a file, and where the rest begins."""
+
+    names: tuple[str, ...]
+    end: int
+    lines: int
 
 
 def header(path: str, said: str | None = None) -> list[str]:
     """The names in the first record of a file; `said` is what the owner calls it."""
-    opened = gzip.open if path.lower().endswith(".gz") else open
     try:
-        with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-            lines = iter(lambda: file.readline(LONGEST_LINE), "")
-            names = next(csv.reader(lines, delimiter=delimiter(path), strict=True), [])
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error):
-        names = []
-    if not names:
-        raise SourceError(said or path, "could not read a header of column names", OTHER_FORMAT)
-    return names
+        with opened(path) as file:
+            return list(read_header(file, delimiter(path)).names)
+    except (OSError, EOFError, ValueError):
+        raise SourceError(said or path, "could not read a header of column names", OTHER_FORMAT) from None
+
+
+def opened(path: str) -> BinaryIO:
+    """The bytes of a file, unpacked."""
+    return gzip.open(path, "rb") if path.lower().endswith(".gz") else open(path, "rb")  # type: ignore[return-value]
+
+
+def read_header(file: BinaryIO, delimiter: str) -> Header:
+    """The header of an open file; `ValueError` if it has none. Names that are empty are called by their place."""
+    start = file.read(LONGEST)
+    if not start.endswith(b"\n") and len(start) < LONGEST:
+        start += b"\n"
+    mark = len(_BOM) if start.startswith(_BOM) else 0
+    found = record(delimiter.encode()).match(start, mark)
+    if found is None or b"\0" in found[0]:
+        raise ValueError("no header")
+    text = found[0].decode("utf-8")
+    names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), [])
+    if not any(names):
+        raise ValueError("no names")
+    return Header(
+        tuple(name or f"column{place}" for place, name in enumerate(names)), found.end(), found[0].count(b"\n")
+    )
 
 
 def delimiter(path: str) -> str:
-    return "\t" if ".tsv" in path.lower() else ","
+    return "\t" if path.lower().endswith((".tsv", ".tsv.gz")) else ","

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import duckdb
 
 from discreet.engines.connection import connect, lock_up
-from discreet.engines.copy import owned_rows, selection, unit_type_of
+from discreet.engines.copy import selection
 from discreet.engines.session import Session
-from discreet.engines.sources import Sources
+from discreet.engines.sources import Part, Sources, described
 from discreet.noise import SYSTEM
 from discreet.policy import Policy, Table
 from discreet.policy.layout import TYPES
@@ -41,14 +42,9 @@ class Memory(Session):
         connection.execute(f"CREATE MACRO discreet_secret() AS {literal(key)}")
         for table in policy.tables.values():
             self._fill(connection, policy, table, self._tables.get(table.name, ()))
-        sources = Held(policy, connection)
+        sources = Held(policy, connection, Path())
         for table in policy.tables.values():
-            if table.copied:
-                query = selection(sources, table, unit_type_of(sources), key)
-                connection.execute(f"CREATE TABLE {name(table.name)} AS {query}")
-            else:
-                query = owned_rows(sources, table, unit_type_of(sources))
-                connection.execute(f"CREATE VIEW {name(table.name)} AS {query}")
+            connection.execute(f"CREATE TABLE {name(table.name)} AS {selection(sources, table, key)}")
         lock_up(connection)
         return connection
 
@@ -79,8 +75,13 @@ class Memory(Session):
 class Held(Sources):
     """Sources that are tables in memory."""
 
-    def reading(self, table: Table) -> str:
-        return f"{SOURCE}.{name(table.name)}"
+    def parts(self, table: Table) -> tuple[Part, ...]:
+        reading = f"{SOURCE}.{name(table.name)}"
+        columns = described(self.connection, reading)
+        return (Part(reading, {column: (name(column), kind) for column, kind in columns.items()}),)
+
+    def public_rows(self, table: Table) -> str:
+        return f"SELECT * FROM {SOURCE}.{name(table.name)}"
 
 
 def _text(value: Any) -> Any:

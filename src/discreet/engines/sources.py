@@ -1,24 +1,68 @@
-"""The owner's side: a connection that may read the sources as they are."""
+"""The owner's side: a connection that may read the sources as they are, file by file.
+
+Theorem  Whatever one file is called and holds, the rows that are read of the others are the same.
+Proof    Which columns exist, and of what type, is the policy's word. Every file is compared with it by itself: columns
+         are found by their names there, cast from the types that they have there, and NULL where it has none or its
+         type holds no single value. Files are read together only where names and types are the same, and then the types
+         are those of each. Folders say nothing, unless the policy names what they say. A file that cannot be read is
+         left out, alone, if there are others.
+"""
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, Final
+from urllib.parse import unquote
 
 import duckdb
 
-from discreet.engines.header import delimiter, header
+from discreet.engines import text
+from discreet.engines.header import OTHER_FORMAT, Header, delimiter, opened, read_header
 from discreet.engines.problems import SourceError
-from discreet.engines.text import attached_table, reading_csv, reading_parquet, reading_public_csv
+from discreet.engines.records import AmbiguousError, Cleaner, Counts
 from discreet.policy.model import Format, Policy, Table
+from discreet.policy.problems import suggest
 from discreet.quoting import literal, name
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+FILE: Final = "_discreet_file"
+NO_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
+DIFFERENT: Final = "different types"
+
+Render = Callable[[str, str, bool], str]
+"""From an expression, its type, and whether it may have a collation, to what is wanted of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Files of a table with the same columns: what to put behind FROM, and for each column its expression and type."""
+
+    text: str
+    columns: Mapping[str, tuple[str, str]]
+    collated: bool = False
+
+    def column(self, wanted: str) -> tuple[str, str] | None:
+        """A column by name (case does not matter, unless several differ in nothing else)."""
+        if wanted in self.columns:
+            return self.columns[wanted]
+        return next((found for column, found in self.columns.items() if column.lower() == wanted.lower()), None)
+
+
+@dataclass
+class Report:
+    """What could not be read of a table. For the owner."""
+
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """Files that were left out, each with the reason."""
+    counts: Counts = field(default_factory=Counts)
+    """Records of CSV files."""
 
 
 def paths(policy: Policy, table: Table) -> list[Path]:
@@ -34,41 +78,198 @@ def paths(policy: Policy, table: Table) -> list[Path]:
     return found
 
 
-def read_files(table: str, form: Format, files: list[str], *, public: bool = False) -> str:
-    """What to put behind FROM for files of a format."""
-    if form is Format.PARQUET:
-        return reading_parquet(files)
-    if public:
-        return reading_public_csv(files)
-    names, *others = [header(file, table) for file in files]
-    if any(other != names for other in others):
-        raise SourceError(table, "its files have different headers", "give every file the same columns in one order")
-    return reading_csv(files, names, delimiter(files[0]))
+def source_files(policy: Policy) -> Iterator[Path]:
+    """All files that a policy reads and that are there."""
+    for table in policy.tables.values():
+        pattern = os.path.join(glob.escape(str(policy.folder)), table.source.path)
+        yield from (Path(path) for path in glob.iglob(pattern, recursive=True))
+
+
+def demand_apart(policy: Policy) -> None:
+    """Raise if a file that holds private rows is also read as a public one, under whatever name."""
+    private = {identity: table for table in policy.private_tables.values() for identity in _identities(policy, table)}
+    for table in policy.tables.values():
+        for identity in _identities(policy, table) if table.is_public else ():
+            if identity in private:
+                raise SourceError(
+                    table.name, f"it reads a file of {private[identity].name}, which is private", "name other files"
+                )
+
+
+def _identities(policy: Policy, table: Table) -> Iterator[tuple[int, int, str]]:
+    for path in paths(policy, table):
+        with readable(table.name):
+            found = path.stat()
+        yield found.st_dev, found.st_ino, (table.source.table or "").casefold()
 
 
 class Sources:
-    """Every table of a policy, readable by name of its source."""
+    """Every table of a policy, readable by name. `scratch` is a folder for clean copies of CSV files."""
 
-    def __init__(self, policy: Policy, connection: DuckDBPyConnection) -> None:
+    def __init__(self, policy: Policy, connection: DuckDBPyConnection, scratch: Path) -> None:
         self.policy = policy
         self.connection = connection
+        self.reports: dict[str, Report] = {}
+        self._scratch = scratch
         self._attached: dict[Path, str] = {}
+        self._parts: dict[str, tuple[Part, ...]] = {}
 
-    def reading(self, table: Table) -> str:
-        """What to put behind FROM for a table."""
-        files = paths(self.policy, table)
-        if table.source.format is not Format.DUCKDB:
-            public = table.is_public and not table.columns
-            return read_files(table.name, table.source.format, [str(path) for path in files], public=public)
-        if table.source.table is None:
-            raise SourceError(table.name, "a DuckDB file holds several tables", 'add table = "…" to the policy')
-        return f"{name(self._attach(table.name, files[0]))}.{attached_table(table.source)}"
+    def parts(self, table: Table) -> tuple[Part, ...]:
+        """The files of a table, by what columns they have."""
+        if table.name not in self._parts:
+            self._parts[table.name] = tuple(self._found(table))
+        return self._parts[table.name]
+
+    def rows(self, table: Table, wanted: Mapping[str, tuple[str, Render]], *, absent: Mapping[str, str]) -> str:
+        """The SELECT of these columns: {alias: (column, what is wanted of it)}; `absent` has the types of all aliases.
+
+        A column that some files lack is NULL there; one that none has is an error.
+        """
+        parts = self.parts(table)
+        for column, _ in wanted.values():
+            if parts and all(part.column(column) is None for part in parts):
+                known = {known: "" for part in parts for known in part.columns}
+                raise SourceError(
+                    table.name, f"the source has no column {column!r}", suggest(column, known) or "correct its name"
+                )
+        selects = []
+        for part in parts:
+            columns = []
+            for alias, (column, render) in wanted.items():
+                found = part.column(column)
+                usable = found is not None and text.castable(found[1])
+                value = render(*found, part.collated) if found is not None and usable else "NULL"
+                columns.append(f"CAST({value} AS {absent[alias]}) AS {name(alias)}")
+            selects.append(f"SELECT {', '.join(columns) or '1 AS one'} FROM {part.text}")
+        return text.union(selects)
+
+    def public_rows(self, table: Table) -> str:
+        """The SELECT of a public table without declared columns: all of them, compared bytewise."""
+        files = [str(path) for path in paths(self.policy, table)]
+        if table.source.format is Format.CSV:
+            return f"SELECT * FROM {text.reading_public_csv(files, delimiter(files[0]))}"
+        if table.source.format is Format.PARQUET:
+            return f"SELECT * FROM {text.reading_parquet(files)}"
+        (part,) = self.parts(table)
+        shown = ", ".join(
+            f"{text.plain_text(value, collated=True) if kind == 'VARCHAR' else value} AS {name(column)}"
+            for column, (value, kind) in part.columns.items()
+        )
+        return f"SELECT {shown} FROM {part.text}"
 
     def columns(self, table: Table) -> dict[str, str]:
-        """The source's own columns with their types."""
+        """The source's own columns with their types, of all files."""
+        found: dict[str, str] = {}
+        for part in self.parts(table):
+            for column, (_, kind) in part.columns.items():
+                known = next((other for other in found if other.lower() == column.lower()), column)
+                found[known] = kind if found.get(known, kind) == kind else DIFFERENT
+        return found
+
+    def drop_unreadable(self, table: Table) -> bool:
+        """Read every file by itself; leave out those that fail. Whether there are any, and others remain."""
+        if table.source.format is not Format.PARQUET:
+            return False
+        report, found = self.reports[table.name], False
+        for path in paths(self.policy, table):
+            if str(path) not in report.unreadable:
+                try:
+                    self.connection.execute(
+                        f"SELECT max(hash(COLUMNS(*))) FROM {text.reading_parquet([str(path)])}"
+                    ).fetchall()
+                except duckdb.Error as error:
+                    report.unreadable[str(path)] = first_line(error)
+                    found = True
+        self._parts.pop(table.name, None)
+        return found and len(report.unreadable) < len(paths(self.policy, table))
+
+    # one table
+
+    def _found(self, table: Table) -> Iterator[Part]:
+        report = self.reports.setdefault(table.name, Report())
+        files = [path for path in paths(self.policy, table) if str(path) not in report.unreadable]
+        if table.source.format is Format.DUCKDB:
+            yield self._attached_part(table, files[0])
+            return
+        read = self._parquet if table.source.format is Format.PARQUET else self._csv
+        parts = list(read(table, files, report))
+        if not parts:
+            reason = next(iter(report.unreadable.values()), "cannot be read")
+            raise SourceError(table.name, reason, OTHER_FORMAT)
+        yield from parts
+
+    def _attached_part(self, table: Table, path: Path) -> Part:
+        if table.source.table is None:
+            raise SourceError(table.name, "a DuckDB file holds several tables", 'add table = "…" to the policy')
+        reading = f"{name(self._attach(table.name, path))}.{text.attached_table(table.source)}"
         with owned(table.name):
-            rows = self.connection.execute(f"DESCRIBE SELECT * FROM {self.reading(table)}").fetchall()
-        return {row[0]: row[1] for row in rows}
+            columns = described(self.connection, reading)
+        return Part(reading, {column: (name(column), kind) for column, kind in columns.items()}, collated=True)
+
+    def _parquet(self, table: Table, files: Sequence[Path], report: Report) -> Iterator[Part]:
+        shapes: dict[tuple[tuple[str, str], ...], list[Path]] = {}
+        for path in files:
+            try:
+                shape = described(self.connection, text.reading_parquet([str(path)]))
+            except duckdb.Error as error:
+                report.unreadable[str(path)] = first_line(error)
+                continue
+            shapes.setdefault(tuple(shape.items()), []).append(path)
+        for found, alike in shapes.items():
+            said = {str(path): self._said_by_folders(table, path) for path in alike}
+            reading = text.reading_parquet(said, called=FILE if table.source.folders else None)
+            part = Part(reading, {column: (name(column), kind) for column, kind in found})
+            yield _with_folders(part, said) if table.source.folders else part
+
+    def _csv(self, table: Table, files: Sequence[Path], report: Report) -> Iterator[Part]:
+        shapes: dict[tuple[str, tuple[str, ...]], list[tuple[Path, Path]]] = {}
+        for place, path in enumerate(files):
+            clean = self._scratch / f"records-{list(self.policy.tables).index(table.name)}-{place}"
+            try:
+                found = self._cleaned(table, path, clean, report)
+            except (OSError, EOFError, ValueError):
+                report.unreadable[str(path)] = "could not read a header of column names"
+                continue
+            shapes.setdefault((delimiter(str(path)), found.names), []).append((path, clean))
+        for (apart, names), alike in shapes.items():
+            columns: dict[str, tuple[str, str]] = {}
+            for place, column in enumerate(names):
+                columns.setdefault(column, (name(text.field(place)), "VARCHAR"))
+            for ending in ("lines", "longer"):
+                said = {f"{clean}.{ending}": self._said_by_folders(table, path) for path, clean in alike}
+                reading = text.reading_records(said, len(names), apart, longer=ending == "longer", called=FILE)
+                part = Part(reading, columns)
+                yield _with_folders(part, said) if table.source.folders else part
+
+    def _cleaned(self, table: Table, path: Path, clean: Path, report: Report) -> Header:
+        """Write the records of a file where DuckDB can read them."""
+        with (
+            opened(str(path)) as source,
+            private_file(f"{clean}.lines") as lines,
+            private_file(f"{clean}.longer") as longer,
+        ):
+            apart = delimiter(str(path))
+            found = read_header(source, apart)
+            source.seek(found.end)
+            cleaner = Cleaner(
+                source, lines, longer, apart.encode(), len(found.names), table.source.multiline, before=found.lines
+            )
+            try:
+                report.counts += cleaner.run()
+            except AmbiguousError as told:
+                raise SourceError(table.name, f"{path.name}: {told}", told.fix) from None
+        return found
+
+    def _said_by_folders(self, table: Table, path: Path) -> dict[str, str | None]:
+        """What the folders below the policy's own say about the columns that it reads from them."""
+        found: dict[str, str | None] = dict.fromkeys(table.source.folders)
+        base = self.policy.folder / os.path.dirname(table.source.path.partition("*")[0])
+        for folder in Path(os.path.relpath(path, base)).parent.parts:
+            column, sign, value = folder.partition("=")
+            known = next((known for known in found if known.lower() == unquote(column).lower()), None)
+            if sign and known is not None:
+                found[known] = None if value == NO_PARTITION or "\0" in unquote(value) else unquote(value)
+        return found
 
     def _attach(self, table: str, path: Path) -> str:
         if path not in self._attached:
@@ -79,10 +280,44 @@ class Sources:
         return self._attached[path]
 
 
+def _with_folders(part: Part, said: Mapping[str, Mapping[str, str | None]]) -> Part:
+    """What folders say stands above what files say, in every file alike."""
+    aliases = {column: f"_discreet_folder_{column}" for column in next(iter(said.values()))}
+    values = {file: {aliases[column]: value for column, value in row.items()} for file, row in said.items()}
+    read = {column: (name(alias), "VARCHAR") for column, alias in aliases.items()}
+    others = {
+        column: found for column, found in part.columns.items() if column.lower() not in {key.lower() for key in read}
+    }
+    return replace(part, text=text.beside_files(part.text, FILE, values), columns={**others, **read})
+
+
+def described(connection: DuckDBPyConnection, reading: str) -> dict[str, str]:
+    """The columns of what can stand behind FROM, with their types."""
+    return {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {reading}").fetchall()}
+
+
+def private_file(path: str) -> BinaryIO:
+    """A new file for its owner's eyes only."""
+    return os.fdopen(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o600), "wb")
+
+
+def first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 @contextmanager
 def owned(table: str) -> Iterator[None]:
     """Say which table DuckDB's complaint is about."""
     try:
         yield
     except duckdb.Error as error:
-        raise SourceError(table, str(error).splitlines()[0], "see `discreet check`") from None
+        raise SourceError(table, first_line(error), "see `discreet check`") from None
+
+
+@contextmanager
+def readable(table: str) -> Iterator[None]:
+    """Say which table the system's complaint is about."""
+    try:
+        yield
+    except OSError as error:
+        raise SourceError(table, f"cannot be read: {error.strerror}", "see that the file is yours to read") from None

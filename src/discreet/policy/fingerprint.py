@@ -5,7 +5,7 @@ The constitution of what is hashed:
 2. The meaning of a form never changes. Whoever changes what goes in, or how it is written, writes a new version number;
    kept answers and ledgers of the old version then count as belonging to another policy.
 3. `fingerprint` covers all that changes what an answer means: unit, tables, sources, owners, limits, columns. It leaves
-   out what does not: name, budget, analysts, price limit, state, the file's location, and whether sources are copied.
+   out what does not: name, budget, analysts, price limit, state, and the file's location.
 4. `protected` covers whom the ledger protects: unit, and the names, sources and owners of the private tables.
 5. Order means nothing: not of tables, nor of columns, nor of values.
 6. What came later stands in a form only where it is not what held before: so earlier policies keep their digests.
@@ -20,7 +20,7 @@ from datetime import date
 from fractions import Fraction
 from typing import Any, Final
 
-from discreet.policy.model import Bound, Column, Key, Owner, Policy, Source, Table, usual_unit_rows
+from discreet.policy.model import Bound, Column, Key, Kind, Owner, Policy, Source, Table, usual_unit_rows
 
 VERSION: Final = 1
 
@@ -29,7 +29,9 @@ def fingerprint(policy: Policy) -> str:
     """The digest of all that changes what an answer means."""
     tables = {name: _table(table) for name, table in policy.tables.items()}
     rows = {} if policy.unit_rows == usual_unit_rows(policy.tables.values()) else {"unit_rows": policy.unit_rows}
-    return _digest({"form": "discreet policy", "version": VERSION, "unit": policy.unit, "tables": tables, **rows})
+    kind = {} if policy.unit_kind is Kind.TEXT else {"unit_kind": policy.unit_kind.value}
+    form = {"form": "discreet policy", "version": VERSION, "unit": policy.unit, "tables": tables}
+    return _digest(form | rows | kind)
 
 
 def protected(policy: Policy) -> str:
@@ -48,7 +50,7 @@ def _digest(value: object) -> str:
 
 def _table(table: Table) -> dict[str, Any]:
     return {
-        "source": _source(table.source),
+        "source": _source(table.source) | _reading(table.source),
         "owner": _owner(table.owner),
         "max_rows": table.max_rows,
         "max_groups": table.max_groups,
@@ -59,6 +61,12 @@ def _table(table: Table) -> dict[str, Any]:
 
 def _source(source: Source) -> dict[str, Any]:
     return {"format": source.format.value, "path": source.path, "table": source.table}
+
+
+def _reading(source: Source) -> dict[str, Any]:
+    """How a source is read, where the policy says so."""
+    said = {"multiline": source.multiline, "folders": sorted(source.folders) or None}
+    return {key: value for key, value in said.items() if value is not None}
 
 
 def _owner(owner: Owner | None) -> dict[str, Any] | None:

@@ -24,6 +24,17 @@ MOST_STEPS: Final = 2**49
 """Beyond this many, float64 could round a number of steps to the next one."""
 
 
+MOST_RANKED: Final = 16
+"""Each ranked key column takes a sort of the whole table when it is copied."""
+
+
+def ranked_keys(table: Table) -> tuple[str, ...]:
+    """The key columns whose ranks the copy stores: all of them, or the first by name; others are ranked when asked."""
+    if table.owner is None or table.owner.column is None:
+        return ()
+    return tuple(sorted(column.name for column in table.columns.values() if column.is_key)[:MOST_RANKED])
+
+
 def stored_steps(column: Column) -> tuple[int, int] | None:
     """The bounds of a column in whole steps, if the copy stores it that way as well: where it declares its step."""
     if column.kind is not Kind.NUMBER or column.step is None or column.bounds is None:

@@ -43,6 +43,10 @@ class Source:
     format: Format
     path: str
     table: str | None = None
+    multiline: bool | None = None
+    """Of CSV: whether quoted values may hold line breaks. None: what cannot be told from the file is refused."""
+    folders: tuple[str, ...] = ()
+    """Columns that folders called `column=value` tell about the files in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One step of a foreign-key path: `column` refers to `table`.`key`, which must be unique there."""
+    """One step of a foreign-key path: `column` refers to `table`.`key`; whoever owns a row with that key claims it."""
 
     column: str
     table: str
@@ -93,7 +97,6 @@ class Table:
     max_rows: int = 1
     max_groups: int = 1
     max_rows_per_group: int = 1
-    copied: bool = True
 
     @property
     def is_public(self) -> bool:
@@ -139,6 +142,8 @@ class Policy:
     max_price: Fraction | None = None
     unit_rows: int = UNIT_ROWS
     """How many rows one unit may make at any step of a question, however tables are joined."""
+    unit_kind: Kind = Kind.TEXT
+    """The type that units are compared in: text, bytewise, or integers."""
     serving: Serving = Serving()
 
     @property

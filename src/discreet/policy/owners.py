@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from discreet.policy.model import Hop, Owner, Table
+from discreet.policy.model import Hop, Kind, Owner, Table
 from discreet.policy.place import Place, RuleError, identifier, text
 from discreet.policy.problems import choices, shown
 
@@ -34,6 +34,14 @@ def read_owner(value: object) -> Owner:
         path.append(Hop(column, identifier(table), identifier(key)))
         column = identifier(following)
     return Owner(column, tuple(path))
+
+
+def unit_kind(value: object) -> Kind:
+    """What units are: text, or integers."""
+    kind = text(value)
+    if kind not in (Kind.TEXT, Kind.INTEGER):
+        raise RuleError(f"units cannot be of type {shown(kind)}", choices(kind, [Kind.TEXT, Kind.INTEGER]))
+    return Kind(kind)
 
 
 def check_owners(place: Place, tables: Mapping[str, Table], names: Collection[str]) -> None:

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from discreet.policy.columns import read_columns
 from discreet.policy.document import absolute, content, document, label
-from discreet.policy.model import Budget, Policy, Serving, Table, usual_unit_rows
-from discreet.policy.owners import check_owners, read_owner
+from discreet.policy.model import Budget, Kind, Policy, Serving, Table, usual_unit_rows
+from discreet.policy.owners import check_owners, read_owner, unit_kind
 from discreet.policy.place import (
     Field,
     Place,
@@ -31,7 +31,16 @@ from discreet.policy.place import (
     unit_rows,
 )
 from discreet.policy.problems import PolicyError, Problem
-from discreet.policy.sources import check_apart, read_format, read_path, read_source
+from discreet.policy.sources import (
+    check_apart,
+    check_folders,
+    check_state,
+    copied,
+    read_folders,
+    read_format,
+    read_path,
+    read_source,
+)
 
 OWNER: Final = "owner"
 """What the ledger calls questions that the owner asks; no analyst has this name."""
@@ -55,6 +64,7 @@ BUDGET: Final[Mapping[str, Field]] = {
 UNIT: Final[Mapping[str, Field]] = {
     "name": Field(text, needed='add name = "patient": whom or what you protect'),
     "max_rows": Field(unit_rows),
+    "type": Field(unit_kind),
 }
 ANALYST: Final[Mapping[str, Field]] = {"epsilon": Field(epsilon, needed="add epsilon = 0.5: this analyst's share")}
 SERVER: Final[Mapping[str, Field]] = {
@@ -68,7 +78,9 @@ TABLE: Final[Mapping[str, Field]] = {
     "table": Field(text),
     "unit": Field(read_owner),
     "public": Field(flag),
-    "copy": Field(flag),
+    "copy": Field(copied),
+    "multiline": Field(flag),
+    "folders": Field(read_folders),
     **{key: Field(limit) for key in LIMITS},
     "columns": Field(anything),
 }
@@ -95,8 +107,7 @@ def parse(text: bytes, path: Path) -> Policy:
     unit_most = _unit_rows(place.at("unit"), unit.get("max_rows"), tables)
     analysts = _analysts(place.at("analysts"), top.get("analysts", {}), budget.get("epsilon"))
     state = file.parent / top.get("state", f"{file.stem}.discreet")
-    if absolute(state) == file:
-        place.at("state").report("is the policy file itself", 'add state = "state" or another folder')
+    check_state(place, state, file, tables.values())
     if place.problems:
         raise PolicyError(label(path), place.problems)
     return Policy(
@@ -109,6 +120,7 @@ def parse(text: bytes, path: Path) -> Policy:
         analysts=analysts,
         max_price=top.get("max_price"),
         unit_rows=unit_most,
+        unit_kind=unit.get("type", Kind.TEXT),
         serving=Serving(**serving),
     )
 
@@ -136,6 +148,7 @@ def _table(place: Place, name: str, raw: object) -> Table | None:
     found = place.fields(raw, TABLE)
     columns = read_columns(place.at("columns"), found.get("columns", {}))
     source = read_source(place, found)
+    check_folders(place, found, columns)
     if isinstance(raw, dict):
         _check_protection(place, raw, found)
     owner = found.get("unit")
@@ -150,7 +163,6 @@ def _table(place: Place, name: str, raw: object) -> Table | None:
         max_rows=rows,
         max_groups=found.get("max_groups", rows),
         max_rows_per_group=found.get("max_rows_per_group", rows),
-        copied=found.get("copy", True),
     )
 
 

@@ -8,20 +8,22 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from discreet.policy.model import Format, Source, Table
-from discreet.policy.place import Place, RuleError, text
+from discreet.policy.model import Column, Format, Source, Table
+from discreet.policy.place import Place, RuleError, flag, identifier, text
 from discreet.policy.problems import choices, shown
 
 EXTENSIONS: Final = {
     ".csv": Format.CSV,
     ".tsv": Format.CSV,
     ".csv.gz": Format.CSV,
+    ".tsv.gz": Format.CSV,
     ".parquet": Format.PARQUET,
     ".pq": Format.PARQUET,
     ".duckdb": Format.DUCKDB,
     ".db": Format.DUCKDB,
 }
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://")
+_FOLDER: Final = 'name a folder for nothing else, such as state = "state"'
 _PATTERN: Final = re.compile(r"[*?\[]")
 
 
@@ -58,7 +60,56 @@ def read_source(place: Place, found: Mapping[str, Any]) -> Source | None:
         )
         return None
     _check_table(place, form, path, table)
-    return Source(form, path, table)
+    if form is not Format.CSV and "multiline" in found:
+        place.at("multiline").report(f"only CSV has lines, and this is {form}", "remove it")
+    return Source(form, path, table, found.get("multiline"), found.get("folders", ()))
+
+
+def copied(value: object) -> bool:
+    """`copy = true` changes nothing; `copy = false` was taken back."""
+    if not flag(value):
+        raise RuleError(
+            "every table is copied now: rows that change under a running question cannot be protected",
+            "remove it; of each unit the copy holds max_rows rows at most",
+        )
+    return True
+
+
+def read_folders(value: object) -> tuple[str, ...]:
+    """Columns whose values stand in the names of folders."""
+    if not isinstance(value, list) or not value:
+        raise RuleError("must be a list of columns", 'write it like ["day"] where folders are called day=2026-01-31')
+    names = tuple(identifier(text(item)) for item in value)
+    if len({column.casefold() for column in names}) < len(names):
+        raise RuleError("names a column twice", "remove one")
+    return names
+
+
+def check_folders(place: Place, found: Mapping[str, Any], columns: Mapping[str, Column]) -> None:
+    """What folders say has a type like everything else: that of a declared column, or of the unit."""
+    if "folders" in found and found.get("format", _format_of(found.get("source", ""))) is Format.DUCKDB:
+        place.at("folders").report("a DuckDB source is one file", "remove it")
+    owner = found.get("unit")
+    known = {*columns, *([owner.column] if owner and not owner.path and owner.column else [])}
+    for column in found.get("folders", ()):
+        if column not in known:
+            place.at("folders").report(f"{shown(column)} is not declared", "declare it as a column")
+
+
+def check_state(place: Place, state: Path, file: Path, tables: Iterable[Table]) -> None:
+    """State is swept and deleted from: nothing of the owner's may lie there."""
+    folder = os.path.normpath(state)
+    if folder == os.path.normpath(file):
+        place.at("state").report("is the policy file itself", 'add state = "state" or another folder')
+    elif _inside(os.path.normpath(file), folder):
+        place.at("state").report("the policy lies in it", _FOLDER)
+    for table in tables:
+        if _inside(os.path.normpath(file.parent / _PATTERN.split(table.source.path)[0]), folder):
+            place.at("state").report(f"the source of {shown(table.name)} lies in it", _FOLDER)
+
+
+def _inside(path: str, folder: str) -> bool:
+    return path == folder or Path(path).is_relative_to(folder)
 
 
 def _check_table(place: Place, form: Format, path: str, table: str | None) -> None:

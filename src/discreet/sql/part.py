@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from discreet.composed import Sql, literal, name, sql
 from discreet.errors import Refused
-from discreet.policy.layout import key_rank
+from discreet.policy.layout import key_rank, ranked_keys
 from discreet.policy.model import Column, Key, Kind, Policy, Table
 
 _TYPES: Final[dict[Kind, type]] = {
@@ -67,11 +67,8 @@ def partitioned(policy: Policy, table: str, column: str) -> Column:
     found = policy.tables.get(table)
     if found is None or found.is_public:
         raise Refused("unknown-table", "there is no such private table", f"tables: {', '.join(policy.private_tables)}")
-    if not found.copied:
-        raise Refused(
-            "statement-not-allowed", "tables that are read in place have no fixed parts", "remove copy = false"
-        )
-    keys = [other.name for other in found.columns.values() if other.is_key]
+    own = found.owner is not None and found.owner.column is None
+    keys = [other.name for other in found.columns.values() if other.is_key] if own else list(ranked_keys(found))
     if column not in keys:
         raise Refused("unknown-column", "a table is divided by one of its key columns", f"keys: {', '.join(keys)}")
     return found.columns[column]

@@ -22,6 +22,7 @@ from discreet.curator.answers import Answer
 from discreet.curator.door import Curator
 from discreet.curator.dummy.made_up import made_up
 from discreet.curator.state import grant_of, ledger_path
+from discreet.engines.claims import owned_rows
 from discreet.engines.memory import SOURCE, Memory, Rows
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import Sources
@@ -56,8 +57,9 @@ class Stage(Memory):
 def _filled_from_source(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table) -> bool:
     target = f"{SOURCE}.{name(table.name)}"
     try:
-        reading = Sources(policy, connection).reading(table)
-        connection.execute(f"CREATE TABLE {target} AS SELECT * FROM {reading}")
+        with tempfile.TemporaryDirectory(prefix="discreet-") as scratch:
+            rows = owned_rows(Sources(policy, connection, Path(scratch)), table)
+            connection.execute(f"CREATE TABLE {target} AS {rows}")
     except (SourceError, duckdb.Error, OSError, ValueError):
         return False
     finally:

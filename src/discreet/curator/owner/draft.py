@@ -24,8 +24,8 @@ from discreet.curator.owner.toml import Names, head, is_name, key, line, quoted
 from discreet.engines.connection import connect
 from discreet.engines.header import OTHER_FORMAT, header
 from discreet.engines.problems import SourceError
-from discreet.engines.sources import owned, read_files
-from discreet.engines.text import attached_table
+from discreet.engines.sources import described, owned
+from discreet.engines.text import attached_table, reading_parquet
 from discreet.policy import Format, Kind, PolicyError, Problem, Source
 from discreet.policy.document import label
 from discreet.policy.place import RuleError
@@ -157,12 +157,10 @@ def _columns(connection: duckdb.DuckDBPyConnection, alias: str, source: Source) 
     if source.format is Format.CSV:
         first = next(iter(sorted(glob.glob(source.path, recursive=True))), source.path)
         return dict.fromkeys(header(first, source.path), "")
-    files = sorted(glob.glob(source.path, recursive=True)) or [source.path]
+    first = next(iter(sorted(glob.glob(source.path, recursive=True))), source.path)
     duckdb_table = f"{name(alias)}.{attached_table(source)}"
-    text = duckdb_table if source.format is Format.DUCKDB else read_files(source.path, source.format, files)
     with _owned(source.path):
-        rows = connection.execute(f"DESCRIBE SELECT * FROM {text}").fetchall()
-    return {row[0]: row[1] for row in rows}
+        return described(connection, duckdb_table if source.format is Format.DUCKDB else reading_parquet([first]))
 
 
 @contextmanager

@@ -9,16 +9,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
 
-from discreet.engines.connection import before_state, connect
+from discreet.engines.claims import KEY, claims, key_type, name_of, unit_type
+from discreet.engines.connection import before_state, connect, scratch
 from discreet.engines.problems import SourceError
-from discreet.engines.sources import Sources, owned
+from discreet.engines.sources import Render, Report, Sources, owned
+from discreet.engines.text import plain_text
 from discreet.policy import Bound, Column, Key, Kind, Policy, Table
-from discreet.policy.layout import TYPES
+from discreet.policy.layout import TYPES, UNIT
 from discreet.quoting import literal, name
 
 T = TypeVar("T")
@@ -58,15 +61,17 @@ class UnitFigures:
     units: int
     usual: int
     """Rows of a unit: 99 % of the units have at most so many."""
+    shared: int = 0
+    """Claims of keys that other units claim too."""
 
 
 class Inspection:
     """A policy beside its sources. What cannot be read is kept in `failures` and taken as empty."""
 
-    def __init__(self, policy: Policy, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, policy: Policy, connection: duckdb.DuckDBPyConnection, scratch: Path) -> None:
         self.policy = policy
         self.failures: dict[str, SourceError] = {}
-        self._sources = Sources(policy, connection)
+        self._sources = Sources(policy, connection, scratch)
         self._held: dict[str, dict[str, str]] = {}
         self._columns: dict[str, dict[str, ColumnFigures]] = {}
         self._units: dict[str, UnitFigures | None] = {}
@@ -85,7 +90,7 @@ class Inspection:
         return self._once(self._columns, table, lambda: self._counted(table), {})
 
     def units(self, table: Table) -> UnitFigures | None:
-        """Figures of a private table; None where a column on the way to the unit is missing or leads to many."""
+        """Figures of a private table; None where a column on the way to the unit is missing."""
         return self._once(self._units, table, lambda: self._owned(table), None)
 
     def is_repeated(self, table: Table, column: str) -> bool:
@@ -116,55 +121,67 @@ class Inspection:
         return self._sources.columns(table)
 
     def _counted(self, table: Table) -> dict[str, ColumnFigures]:
-        held = {column: self.spelling(table, column.name) for column in table.columns.values()}
-        counted = [(column, f"t.{name(spelling)}") for column, spelling in held.items() if spelling is not None]
+        counted = [column for column in table.columns.values() if self.spelling(table, column.name) is not None]
         if not counted:
             return {}
-        figures = ", ".join(figure for column, value in counted for figure in _figures(column, value))
-        row = iter(self._row(table, f"SELECT {figures} FROM {self._sources.reading(table)} AS t"))
-        return {column.name: _read_figures(column, row) for column, _ in counted}
+        wanted: dict[str, tuple[str, Render]] = {}
+        types: dict[str, str] = {}
+        for place, column in enumerate(counted):
+            kind = TYPES[column.kind]
+            wanted |= {f"raw{place}": (column.name, _raw), f"cast{place}": (column.name, partial(_cast, kind))}
+            types |= {f"raw{place}": "VARCHAR", f"cast{place}": kind}
+        rows = self._sources.rows(table, wanted, absent=types)
+        figures = ", ".join(
+            figure for place, column in enumerate(counted) for figure in _figures(column, f"raw{place}", f"cast{place}")
+        )
+        row = iter(self._row(table, f"SELECT {figures} FROM ({rows})"))
+        return {column.name: _read_figures(column, row) for column in counted}
 
     def _counts_twice(self, table: Table, column: str) -> bool:
-        counts = f"count({name(column)}) > count(DISTINCT {name(column)})"
-        return bool(self._row(table, f"SELECT {counts} FROM {self._sources.reading(table)}")[0])
+        rows = self._sources.rows(table, {"named": (column, _named)}, absent={"named": "VARCHAR"})
+        return bool(self._row(table, f"SELECT count(named) > count(DISTINCT named) FROM ({rows})")[0])
 
     def _owned(self, table: Table) -> UnitFigures | None:
-        way = self._way(table)
-        if way is None:
+        """Rows by the units that claim them; dangling are those with a key that nobody claims."""
+        owner = table.owner
+        if owner is None or any(self.spelling(holder, column) is None for holder, column in self.way(table)):
             return None
-        joins, unit, dangling = way
+        if owner.column is None:
+            (count,) = self._row(table, f"SELECT count(*) FROM ({self._sources.rows(table, {}, absent={})})")
+            return UnitFigures(count, 0, 0, count, 1)
+        key, joined, dangling, shared = owner.column, "", "false", "0 * count(*)"
+        if owner.path:
+            key, dangling, shared = owner.path[0].column, "k IS NOT NULL AND u IS NULL", "count(*) - count(DISTINCT k)"
+            joined = f"LEFT JOIN ({claims(self._sources, table)}) AS c ON t.k = c.{name(KEY)}"
+        unit = f"c.{name(UNIT)}" if owner.path else "t.k"
+        kind = key_type(self.policy, table, 0) if owner.path else unit_type(self.policy)
+        rows = self._sources.rows(table, {"k": (key, partial(name_of, kind))}, absent={"k": kind})
         query = f"""
+            WITH owned AS (SELECT t.k AS k, {unit} AS u FROM ({rows}) AS t {joined}),
+            counted AS (SELECT u, {dangling} AS d, count(*) AS n FROM owned GROUP BY ALL)
             SELECT coalesce(sum(n), 0), coalesce(sum(n) FILTER (d), 0),
                 coalesce(sum(n) FILTER (u IS NULL AND NOT d), 0), count(u),
-                coalesce(quantile_disc(n, 0.99) FILTER (u IS NOT NULL), 1)
-            FROM (SELECT {unit} AS u, {dangling} AS d, count(*) AS n FROM {joins} GROUP BY ALL)
+                coalesce(quantile_disc(n, 0.99) FILTER (u IS NOT NULL), 1),
+                (SELECT {shared} FROM (SELECT DISTINCT k, u FROM owned WHERE u IS NOT NULL))
+            FROM counted
         """
-        if not unit:
-            query = f"SELECT count(*), 0, 0, count(*), 1 FROM {joins}"
         return UnitFigures(*map(int, self._row(table, query)))
 
-    def _way(self, table: Table) -> tuple[str, str, str] | None:
-        """The table joined along its foreign keys, its unit there, and whether a key leads nowhere.
-
-        No unit where every row is its own; None where a column is missing or a key is not unique.
-        """
-        joins, holder, alias = f"{self._sources.reading(table)} AS t", table, "t"
-        lost = ["false"]
-        owner = table.owner
-        for place, hop in enumerate(owner.path if owner else ()):
-            column = self.spelling(holder, hop.column)
+    def way(self, table: Table) -> list[tuple[Table, str]]:
+        """The columns that lead from a row to its unit, each with the table that holds it."""
+        owner, holder, way = table.owner, table, []
+        for hop in owner.path if owner else ():
+            way.append((holder, hop.column))
             holder = self.policy.tables[hop.table]
-            key = self.spelling(holder, hop.key)
-            if column is None or key is None or self.is_repeated(holder, key):
-                return None
-            left, right = f"{alias}.{name(column)}", f"j{place}.{name(key)}"
-            joins += f" LEFT JOIN {self._sources.reading(holder)} AS j{place} ON {left} = {right}"
-            lost.append(f"({left} IS NOT NULL AND {right} IS NULL)")
-            alias = f"j{place}"
-        if owner is None or owner.column is None:
-            return joins, "", ""
-        unit = self.spelling(holder, owner.column)
-        return None if unit is None else (joins, f"{alias}.{name(unit)}", " OR ".join(lost))
+            way.append((holder, hop.key))
+        if owner and owner.column:
+            way.append((holder, owner.column))
+        return way
+
+    def report(self, table: Table) -> Report:
+        """What could not be read of a table."""
+        self.held(table)
+        return self._sources.reports.get(table.name, Report())
 
     def _row(self, table: Table, query: str) -> tuple[Any, ...]:
         with owned(table.name):
@@ -172,11 +189,22 @@ class Inspection:
         return row or ()
 
 
-def _figures(column: Column, value: str) -> tuple[str, ...]:
-    """What to count of a column, in the order of `_read_figures`."""
-    cast = f"TRY_CAST({value} AS {TYPES[column.kind]})"
+def _raw(value: str, _: str, collated: bool) -> str:
+    return plain_text(value, collated=collated)
+
+
+def _cast(wanted: str, value: str, _: str, collated: bool) -> str:
+    return plain_text(value, collated=collated) if wanted == "VARCHAR" else f"TRY_CAST({value} AS {wanted})"
+
+
+def _named(value: str, kind: str, collated: bool) -> str:
+    return name_of("VARCHAR", value, kind, collated)
+
+
+def _figures(column: Column, value: str, cast: str) -> tuple[str, ...]:
+    """What to count of a column, in the order of `_read_figures`, from its text and what that is as the type."""
     finite = f"isfinite({cast})" if column.kind in (Kind.NUMBER, Kind.DATE, Kind.TIMESTAMP) else f"{cast} IS NOT NULL"
-    number = f"TRY_CAST(CAST({value} AS VARCHAR) AS DOUBLE)"
+    number = f"TRY_CAST({value} AS DOUBLE)"
     fraction = f"isfinite({number}) AND {number} <> trunc({number})" if column.kind is Kind.INTEGER else "false"
     outside, tight, seen = "false", "false", "NULL"
     if column.bounds is not None:
@@ -214,5 +242,6 @@ def _bound(bound: Bound, kind: Kind) -> str:
 @contextmanager
 def inspected(policy: Policy) -> Iterator[Inspection]:
     """An inspection with a connection of its own."""
-    with connect(spill=before_state(policy.state)) as connection:
-        yield Inspection(policy, connection)
+    state = before_state(policy.state)
+    with scratch(state) as folder, connect(spill=state) as connection:
+        yield Inspection(policy, connection, folder)

@@ -10,8 +10,9 @@ from discreet.curator.owner.findings import Finding, Severity, counted, place
 from discreet.curator.owner.inspection import Inspection, UnitFigures
 from discreet.curator.owner.names import is_identifier
 from discreet.curator.owner.toml import quoted
-from discreet.engines.copy import INTEGERS
-from discreet.engines.sources import paths
+from discreet.engines.problems import SourceError
+from discreet.engines.sources import demand_apart, paths
+from discreet.engines.text import INTEGERS
 from discreet.files import NETWORKS, file_system
 from discreet.policy import Table
 from discreet.policy.problems import choices, shown, shown_file
@@ -28,7 +29,7 @@ def unreadable_sources(inspection: Inspection) -> Iterator[Finding]:
 def missing_unit_columns(inspection: Inspection) -> Iterator[Finding]:
     """Columns on the way to the unit that the source lacks."""
     for table in inspection.policy.private_tables.values():
-        for holder, column in _way(inspection, table):
+        for holder, column in inspection.way(table):
             held = inspection.held(holder)
             if held and inspection.spelling(holder, column) is None:
                 yield Finding(
@@ -39,29 +40,64 @@ def missing_unit_columns(inspection: Inspection) -> Iterator[Finding]:
                 )
 
 
-def _way(inspection: Inspection, table: Table) -> list[tuple[Table, str]]:
-    """The columns that lead from a row to its unit, each with the table that holds it."""
-    owner, holder, way = table.owner, table, []
-    for hop in owner.path if owner else ():
-        way.append((holder, hop.column))
-        holder = inspection.policy.tables[hop.table]
-        way.append((holder, hop.key))
-    if owner and owner.column:
-        way.append((holder, owner.column))
-    return way
-
-
 def repeated_keys(inspection: Inspection) -> Iterator[Finding]:
-    """Foreign keys that lead to several rows."""
-    for table in inspection.policy.private_tables.values():
-        for hop in table.owner.path if table.owner else ():
-            if inspection.is_repeated(inspection.policy.tables[hop.table], hop.key):
-                yield Finding(
-                    Severity.ERROR,
-                    place("tables", table.name, "unit"),
-                    f"{hop.table}.{hop.key} is not unique, so a row of {table.name} may belong to several units",
-                    f"clean {hop.table}, or name a column that is unique there",
-                )
+    """Foreign keys that lead to rows of several units."""
+    for table, figures in _units(inspection):
+        if figures.shared:
+            yield Finding(
+                Severity.WARNING,
+                place("tables", table.name, "unit"),
+                f"{counted(figures.shared, 'claim')} of a key that another unit claims too: such rows count for both",
+                "clean the table that the key leads to, unless rows are meant to belong to several units",
+            )
+
+
+def dropped_records(inspection: Inspection) -> Iterator[Finding]:
+    """Lines of CSV that are no records."""
+    for table in inspection.policy.tables.values():
+        counts = inspection.report(table).counts
+        if counts.dropped:
+            yield Finding(
+                Severity.WARNING if counts.kept else Severity.ERROR,
+                place("tables", table.name, "source"),
+                f"{counted(counts.dropped, 'record')} of {counts.kept + counts.dropped:,}: not as many fields as the "
+                "header, a stray quote, no UTF-8, or too long, so never read",
+                "clean the source",
+            )
+
+
+def long_records(inspection: Inspection) -> Iterator[Finding]:
+    """Records of several lines, where the policy does not say whether there are any."""
+    for table in inspection.policy.tables.values():
+        counts = inspection.report(table).counts
+        if counts.longer and table.source.multiline is None:
+            yield Finding(
+                Severity.NOTE,
+                place("tables", table.name, "source"),
+                f"{counted(counts.longer, 'record')} of several lines",
+                "write multiline = true if values may hold line breaks, multiline = false if they never do",
+            )
+
+
+def unreadable_files(inspection: Inspection) -> Iterator[Finding]:
+    """Files of a pattern that were left out."""
+    for table in inspection.policy.tables.values():
+        for path, reason in inspection.report(table).unreadable.items():
+            yield Finding(
+                Severity.ERROR,
+                place("tables", table.name, "source"),
+                f"{shown_file(Path(path).name)} is never read: {reason}",
+                "repair it, or move it away",
+            )
+
+
+def shared_files(inspection: Inspection) -> Iterator[Finding]:
+    """Files that are private in one table and public in another."""
+    try:
+        demand_apart(inspection.policy)
+    except SourceError as failure:
+        if failure.table not in inspection.failures:
+            yield Finding(Severity.ERROR, place("tables", failure.table, "source"), failure.reason, "name other files")
 
 
 def _units(inspection: Inspection) -> Iterator[tuple[Table, UnitFigures]]:
@@ -78,7 +114,7 @@ def dangling_keys(inspection: Inspection) -> Iterator[Finding]:
             yield Finding(
                 Severity.WARNING,
                 place("tables", table.name, "unit"),
-                f"{figures.dangling:,} of {counted(figures.rows, 'row')}: the key leads nowhere, so never read",
+                f"{figures.dangling:,} of {counted(figures.rows, 'row')}: the key leads to nobody, so never read",
                 "complete the tables that the key leads to",
             )
 
@@ -160,9 +196,7 @@ def cut_rows(inspection: Inspection) -> Iterator[Finding]:
 
 def unlike_units(inspection: Inspection) -> Iterator[Finding]:
     """Unit columns whose types differ between tables."""
-    ends = [
-        (table, *way[-1]) for table in inspection.policy.private_tables.values() if (way := _way(inspection, table))
-    ]
+    ends = [(table, *way[-1]) for table in inspection.policy.private_tables.values() if (way := inspection.way(table))]
     typed = [(table, f"{end.name}.{column}", _type(inspection, end, column)) for table, end, column in ends]
     known = [(table, column, kind) for table, column, kind in typed if kind]
     for table, column, kind in known[1:]:
@@ -272,7 +306,7 @@ def open_state(inspection: Inspection) -> Iterator[Finding]:
     """State that others may look at: it holds the private copy and the key of all hashes."""
     state = inspection.policy.state
     if state.exists() and _mode(state) & (stat.S_IRWXG | stat.S_IRWXO):
-        yield Finding(Severity.WARNING, "state", f"others may enter {state}, where the private copy lies", "chmod 700")
+        yield Finding(Severity.ERROR, "state", f"others may enter {state}, where the private copy lies", "chmod 700")
 
 
 def _mode(path: Path) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from discreet.composed import Sql, joined, literal, name, sql
-from discreet.policy.layout import ROW, UNIT, key_rank, row_in_key, steps_of, stored_steps
+from discreet.policy.layout import ROW, UNIT, key_rank, ranked_keys, row_in_key, steps_of, stored_steps
 from discreet.policy.model import Column, Kind, Table
 from discreet.quoting import TEXT_LENGTH
 from discreet.sql.domain import Domain
@@ -25,7 +25,7 @@ class Scan:
     """The first `max_rows` rows of each unit, or fewer where a join could not bear so many.
 
     Theorem  At most `rows` of them belong to one unit, and which ones depends on that unit's own rows alone.
-    Proof    The rank is a position within the unit, stored in the private copy or computed here, by keyed hash of the
+    Proof    The rank is a position within the unit, stored in the private copy, by keyed hash of the
              unit and all declared columns; ties are between identical rows.
     """
 
@@ -37,12 +37,13 @@ class Scan:
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
-        return tuple(self._field(column) for column in self.table.columns.values())
+        ranked = frozenset(ranked_keys(self.table))
+        return tuple(self._field(column, ranked) for column in self.table.columns.values())
 
-    def _field(self, column: Column) -> Field:
-        stored = name(steps_of(column.name)) if self._ranked and stored_steps(column) else None
+    def _field(self, column: Column, ranked: frozenset[str]) -> Field:
+        stored = name(steps_of(column.name)) if self.owner.column is not None and stored_steps(column) else None
         expr = Expr(name(column.name), domain_of(column), stored=stored)
-        if not (column.is_key and self._ranked):
+        if column.name not in ranked:
             return Field(column.name, expr)
         nth = self.table.max_rows_per_group < self.table.max_rows
         return Field(column.name, expr, name(key_rank(column.name)), name(row_in_key(column.name)) if nth else None)
@@ -54,10 +55,6 @@ class Scan:
             return Owner(None, frozenset())
         own = {column.lower() for column in self.table.columns} if owner.path else set()
         return Owner(name(UNIT), frozenset({owner.column.lower()} - own))  # a column of that name is another one
-
-    @cached_property
-    def _ranked(self) -> bool:
-        return self.owner.column is not None and self.table.copied
 
     @cached_property
     def rows(self) -> int:
@@ -82,15 +79,10 @@ class Scan:
 
     @once
     def sql(self) -> Sql:
-        source = name(self.table.name)
         tests = [] if self.part is None else self.part.conditions(self.table)
-        first = sql("{} <= {}", name(ROW), literal(self.rows))
-        if self._ranked:
-            tests.append(first)
-        if self._ranked or self.owner.column is None:
-            return where(sql("SELECT * FROM {}", source), tests)
-        rank = place_of([name(UNIT)], hashed([name(UNIT)], [name(column) for column in self.table.columns]))
-        return sql("SELECT * FROM (SELECT *, {} AS {} FROM {}) WHERE {}", rank, name(ROW), source, first)
+        if self.owner.column is not None:
+            tests.append(sql("{} <= {}", name(ROW), literal(self.rows)))
+        return where(sql("SELECT * FROM {}", name(self.table.name)), tests)
 
 
 def where(rows: Sql, tests: Sequence[Sql]) -> Sql:
