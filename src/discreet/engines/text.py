@@ -100,6 +100,7 @@ def reading_records(files: Iterable[str], fields: int, delimiter: str, *, longer
         "escape": literal('"'),
         "comment": "''",
         "skip": "0",
+        "new_line": r"'\n'",
         "max_line_size": "4194304",
         "parallel": "false" if longer else "true",
         "compression": "'none'",
