@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -219,7 +220,8 @@ def _advanced(
 
 def _demand_unedited(policy: Policy) -> None:
     try:
-        edited = copy_path(read(policy.path), 0).name != copy_path(policy, 0).name
+        there = replace(read(policy.path), state=policy.state)
+        edited = copy_path(there, 0) != copy_path(policy, 0)
     except PolicyError:
         return  # what was opened is what counts
     if edited:

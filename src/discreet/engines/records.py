@@ -96,7 +96,6 @@ class Cleaner:
     counts: Counts = field(default_factory=Counts)
     _buffer: bytes = b""
     _ended: bool = False
-    _wasted: int = 0
 
     def run(self) -> Counts:
         """Go through the file from where it stands, behind its header, to its end."""
@@ -155,16 +154,17 @@ class Cleaner:
         return max(end, reach)
 
     def _extended(self, start: int) -> int | None:
-        """Where the record of several lines ends that begins here; None if there is none."""
+        """Where the record of several lines ends that begins here; None if there is none.
+
+        It ends with the next line that has an odd number of quotes, or is none: so all of these are linear together.
+        """
         while True:
             found = record(self.delimiter, self.fields).match(self._buffer, start)
             if found is not None:
                 return found.end()
             begun = _beginning(self.delimiter).match(self._buffer, start)
-            tried = len(self._buffer) if begun is None else begun.end()
-            self._wasted += tried - start
+            tried = start if begun is None else begun.end()
             if tried < len(self._buffer) or self._ended:
-                self._demand_little_waste()
                 return None
             if tried - start > FARTHEST:
                 self._demand_no_quote(start)
@@ -178,10 +178,6 @@ class Cleaner:
             if b'"' in more:
                 raise AmbiguousError(f"line {self._number(start)} opens a quote that closes far behind")
         self.source.seek(place)
-
-    def _demand_little_waste(self) -> None:
-        if self._wasted > 8 * FARTHEST:
-            raise AmbiguousError("very many lines open a quote that they do not close")
 
     def _keep_longer(self, start: int, end: int) -> None:
         text = self._buffer[start:end]
