@@ -32,11 +32,11 @@ from discreet.curator.question import Loss, Question, priced
 from discreet.curator.rehearsal import rehearse
 from discreet.curator.rest import what_is_left
 from discreet.curator.results import Shown, noisy_items
-from discreet.curator.state import open_ledger, prepared
+from discreet.curator.state import open_ledger
+from discreet.curator.versions import OutdatedError, Versions, unreadable
 from discreet.engines.copy import Progress
-from discreet.engines.duckdb import DuckDB, Scratch
+from discreet.engines.duckdb import Scratch
 from discreet.engines.printed import confirmed, printed
-from discreet.engines.problems import SourceError
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
 from discreet.ledger import ALL, Balance, Charge, Entry, Ledger, Portion, Repeated, Search
 from discreet.policy import Policy, fingerprint, read
@@ -49,15 +49,6 @@ if TYPE_CHECKING:
     from discreet.curator.fluent import Rows
 
 UNANSWERED: Final = "if it is still being answered, ask again later; else ask it as a new request"
-UNREADABLE: Final = "the tables cannot be read; nothing was charged"
-OUTDATED: Final = "the data was read anew meanwhile; nothing was charged"
-
-
-class OutdatedError(QueryFailed):
-    """What was planned is about a data version that is no longer asked."""
-
-    def __init__(self) -> None:
-        super().__init__(OUTDATED, "ask again")
 
 
 class Curator(Asks):
@@ -79,11 +70,10 @@ class Curator(Asks):
         self._ledger = ledger
         self._time_limit = time_limit
         self._pad = pad
-        self._progress = progress
         self._door = door
         self._among = among
         self._lock = threading.Lock()
-        self._engines: dict[int, Engine] = {}
+        self._versions = Versions(policy, ledger, progress, among)
         self._given = engine
         self._scratch: Scratch | None = None
         self._plans: dict[object, Plan] = {}
@@ -180,7 +170,9 @@ class Curator(Asks):
     def _preview(self, asked: Question, analyst: str | None) -> Preview:
         noises = tuple(noise.noises for noise in asked.offer.bought)
         kept = self._kept(asked) if asked.plan.releases else None
-        opened = self._given or self._engines.get(asked.version)  # a preview makes no copy: then lines are not known
+        opened = self._given or self._versions.opened(
+            asked.version
+        )  # a preview makes no copy: then lines are not known
         portion = None if asked.part is None or opened is None else _portion(asked.part, opened)
         notes = asked.notes
         if portion is not None and kept is None:
@@ -357,23 +349,8 @@ class Curator(Asks):
     # engines
 
     def _engine(self, version: int) -> Engine:
-        """The engine over this data version; the private copy is made if there is none, never of an older version."""
-        if self._given is not None:
-            return self._given
-        with self._lock:
-            if version not in self._engines:
-                current = None
-                with suppress(SourceError):  # what is wrong with the sources is for the owner's eyes: `discreet check`
-                    current = prepared(self.policy, self._ledger, self._progress, self._among)
-                    if current == version:
-                        self._engines[version] = DuckDB(self.policy, version, self._progress, self._among)
-                if current is not None and current != version:
-                    raise OutdatedError
-            if version not in self._engines:
-                raise QueryFailed(UNREADABLE, "ask the owner to run `discreet check`")
-            for old in [other for other in self._engines if other != version]:
-                del self._engines[old]  # not closed: somebody may be asking it, and the last one to leave closes it
-            return self._engines[version]
+        """The engine over this data version."""
+        return self._versions.at(version) if self._given is None else self._given
 
     def _run(self, query: Sql, version: int | None) -> list[tuple[Any, ...]]:
         """A query over public values; where it reads public tables, over those of a data version."""
@@ -432,10 +409,8 @@ class Curator(Asks):
 
     def close(self) -> None:
         """Close ledger and engines."""
+        self._versions.close()
         with self._lock:
-            for engine in self._engines.values():
-                engine.close()
-            self._engines.clear()
             if self._scratch is not None:
                 self._scratch.close()
                 self._scratch = None
@@ -465,7 +440,7 @@ def _portion(part: Part, engine: Engine) -> Portion:
     """A part in the ledger: other rows, other copies and other partitions are never mistaken for it."""
     with suppress(Exception):
         return portion_of(part, engine.copy)
-    raise QueryFailed(UNREADABLE, "ask the owner to run `discreet check`")
+    raise unreadable()
 
 
 def open(  # noqa: A001  (discreet.open is what people write)

@@ -1,0 +1,70 @@
+"""The engines over the data versions of a policy: one object for plan and draw, and never a copy of an older version."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import Final
+from weakref import WeakValueDictionary
+
+from discreet.curator.draw import Engine
+from discreet.curator.state import prepared
+from discreet.engines.copy import Progress
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.problems import SourceError
+from discreet.errors import QueryFailed
+from discreet.ledger import Ledger
+from discreet.policy import Policy
+
+UNREADABLE: Final = "the tables cannot be read; nothing was charged"
+OUTDATED: Final = "the data was read anew meanwhile; nothing was charged"
+
+
+class OutdatedError(QueryFailed):
+    """What was planned is about a data version that is no longer asked."""
+
+    def __init__(self) -> None:
+        super().__init__(OUTDATED, "ask again")
+
+
+def unreadable() -> QueryFailed:
+    """What is wrong with the sources is for the owner's eyes."""
+    return QueryFailed(UNREADABLE, "ask the owner to run `discreet check`")
+
+
+class Versions:
+    """Opens engines when they are asked for; the newest stays open, older ones as long as somebody asks them."""
+
+    def __init__(self, policy: Policy, ledger: Ledger, progress: Progress | None, among: int) -> None:
+        self._policy, self._ledger = policy, ledger
+        self._progress, self._among = progress, among
+        self._lock = threading.Lock()
+        self._newest: DuckDB | None = None
+        self._engines: WeakValueDictionary[int, DuckDB] = WeakValueDictionary()
+
+    def opened(self, version: int) -> Engine | None:
+        """The engine over this data version, if it was opened before."""
+        return self._engines.get(version)
+
+    def at(self, version: int) -> Engine:
+        """The engine over this data version; its private copy is made if there is none, and it is the newest."""
+        with self._lock:
+            engine = self._engines.get(version)
+            if engine is None:
+                engine = self._newest = self._engines[version] = self._made(version)
+            return engine
+
+    def _made(self, version: int) -> DuckDB:
+        current = None
+        with suppress(SourceError):
+            current = prepared(self._policy, self._ledger, self._progress, self._among)
+            if current == version:
+                return DuckDB(self._policy, version, self._progress, self._among)
+        raise unreadable() if current in (None, version) else OutdatedError
+
+    def close(self) -> None:
+        with self._lock:
+            for engine in list(self._engines.values()):
+                engine.close()
+            self._engines.clear()
+            self._newest = None
