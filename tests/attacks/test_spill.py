@@ -142,7 +142,7 @@ def test_datasets_of_a_server_share_the_memory(tmp_path: Path, monkeypatch: pyte
     policy = hospital(tmp_path)
     dataset = Dataset(policy, among=3)
     dataset.curator.prepare()
-    (engine,) = dataset.curator._engines.values()
+    engine = dataset.curator._engine(1)
     assert size(setting(engine, "memory_limit")) <= 300_000_000  # type: ignore[arg-type]
     dataset.close()
 

@@ -634,6 +634,11 @@ def test_a_missing_clamp_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "one unit moves it by 1000 " in found_in(TWO, "SELECT SUM(cost) FROM visits", [[row(1, cost=1000)]])
 
 
+def everything(*given: Any) -> str:
+    """A copy that holds all rows of every unit."""
+    return re.sub(r'QUALIFY "_discreet_row" <= \d+', "", copy.selection(*given))
+
+
 @pytest.mark.parametrize(
     ("world", "asked", "rows", "moved"),
     [
@@ -655,15 +660,15 @@ def test_an_engine_that_ignores_ranks_is_found(
         return original(self, ranks.sub("TRUE", query), seconds)
 
     monkeypatch.setattr(Memory, "rows", unbounded)
+    monkeypatch.setattr(memory, "selection", everything)
     assert f"one unit moves it by {moved} " in found_in(WORLDS[world], asked, [rows])
 
 
 def test_ranks_by_the_place_of_rows_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a hash of each row's place in the table: removing one unit changes which rows of all others count."""
-    original = copy.selection
 
     def by_place(*given: Any) -> str:
-        numbered = f"SELECT *, hash(row_number() OVER ()) AS place FROM ({original(*given)})"
+        numbered = f"SELECT *, hash(row_number() OVER ()) AS place FROM ({everything(*given)})"
         rank = "row_number() OVER (PARTITION BY _discreet_unit ORDER BY place)"
         return f"SELECT * EXCLUDE (place) REPLACE ({rank} AS _discreet_row) FROM ({numbered})"
 

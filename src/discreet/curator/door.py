@@ -170,9 +170,7 @@ class Curator(Asks):
     def _preview(self, asked: Question, analyst: str | None) -> Preview:
         noises = tuple(noise.noises for noise in asked.offer.bought)
         kept = self._kept(asked) if asked.plan.releases else None
-        opened = self._given or self._versions.opened(
-            asked.version
-        )  # a preview makes no copy: then lines are not known
+        opened = self._given or self._versions.opened(asked.version)  # a preview makes no copy
         portion = None if asked.part is None or opened is None else _portion(asked.part, opened)
         notes = asked.notes
         if portion is not None and kept is None:

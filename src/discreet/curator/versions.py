@@ -1,4 +1,4 @@
-"""The engines over the data versions of a policy: one object for plan and draw, and never a copy of an older version."""
+"""The engines over the data versions of a policy: one for plan and draw, and never a copy of an older version."""
 
 from __future__ import annotations
 
