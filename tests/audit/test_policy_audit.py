@@ -275,7 +275,7 @@ def understated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def unbounded_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    original, selection = Memory.rows, memory.selection
+    original, selection = Memory.rows, copy.selection
     ranks = re.compile(r'"(_discreet_(row|key_\w+|nth_\w+)|r\d)" <= \d+')
     monkeypatch.setattr(memory, "selection", lambda *given: ranks.sub("TRUE", selection(*given)))
     monkeypatch.setattr(
