@@ -45,7 +45,7 @@ from discreet.policy import Column, Policy, Table
 from discreet.policy.layout import ROW, UNIT, key_rank, ranked_keys, row_in_key, steps_of, stored_steps
 from discreet.quoting import literal, name, whole_steps
 
-LAYOUT: Final = 6
+LAYOUT: Final = 7
 """Counts up when copies made before can no longer be used."""
 MADE: Final = "_discreet_copy"
 """The table with the name of the copy, which no other copy has."""
