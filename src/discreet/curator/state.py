@@ -97,7 +97,7 @@ def recorded_ledger(policy: Policy, accept: Acceptance | None = None) -> Recorde
         raise LedgerError(f"could not read {path}: {wrong.strerror}", "run this as the owner of the files") from None
     if not begun:
         return None
-    _make_folder(policy.state)
+    _make_folder(policy)
     return RecordedLedger(
         path,
         grant_of(policy),

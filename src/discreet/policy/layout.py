@@ -69,9 +69,7 @@ def copied_columns(table: Table) -> dict[str, str]:
     if table.owner.column is None:
         return found or {ROW: "INTEGER"}
     found = {UNIT: "VARCHAR", **found}
-    if not table.copied:
-        return found
-    keys = [column.name for column in table.columns.values() if column.is_key]
+    keys = ranked_keys(table)
     ranks = [key_rank(column) for column in keys]
     if table.max_rows_per_group < table.max_rows:
         ranks += [row_in_key(column) for column in keys]
