@@ -43,7 +43,7 @@ ZEROS: Final = {
     "product of constants": "0 * -1.0 * n",
     "quotient": "x / -3",
     "small quotient": "-1e-300 / 1e300 * (n + 5)",
-    "whole quotient": "x // -3",
+    "whole quotient": "n // -3",
     "remainder": "-4 % 2 + x * 0",
     "modulo": "MOD(n, 2)",
     "negation": "-x",
