@@ -18,6 +18,7 @@ from discreet.composed import sql
 from discreet.errors import Refused
 from discreet.policy.model import Kind
 from discreet.quoting import TEXT_LENGTH
+from discreet.sql.constants import check_constants
 from discreet.sql.dates import DIFFERENCES, PARTS, TRUNCATIONS
 from discreet.sql.dialects import CALLS
 from discreet.sql.domain import DATED, NUMERIC
@@ -86,7 +87,6 @@ _CASTS: Final = {
     "DATE": "DATE",
     **dict.fromkeys(("TIMESTAMP", "DATETIME", "TIMESTAMPNTZ"), "TIMESTAMP"),
 }
-LONGEST_PATTERN: Final = 64
 _WORDS: Final = {Kind.INTEGER: "a number", Kind.NUMBER: "a number", Kind.TEXT: "text", Kind.BOOLEAN: "true or false",
                  Kind.DATE: "a date", Kind.TIMESTAMP: "a date", None: "NULL"}  # fmt: skip
 _LETTERS: Final = {"n": NUMERIC, "i": {Kind.INTEGER}, "t": {Kind.TEXT}, "b": {Kind.BOOLEAN}, "d": DATED}
@@ -209,7 +209,7 @@ def apply(name: str, arguments: Sequence[Expr]) -> Expr:
             raise Refused("function-not-allowed", f"{shown} takes {_NAMES[letter]}, not {found}", "cast it")
         if letter == "c" and not argument.constant:
             raise Refused("function-not-allowed", f"{shown} takes a constant here", "write a number or a text")
-    _check_constants(name, given)
+    check_constants(name, given)
     parts = [
         sql("CAST({} AS DOUBLE)", part.computed if function.chained and part.computed is not None else part.sql)
         if letter in "ni" or (letter == "c" and part.domain.kind in NUMERIC)
@@ -294,44 +294,6 @@ def moment(text: str, kind: Kind) -> Expr:
     if value.tzinfo is not None:
         raise Refused("syntax", "times have no zone here", "leave the zone out")
     return Expr.literal(value.date() if kind is Kind.DATE else value)
-
-
-def _check_constants(name: str, arguments: Sequence[Expr]) -> None:
-    check = _CHECKS.get(name)
-    values = [argument.value for argument in arguments if argument.constant]
-    if check and not check(values[-(len(arguments) - 1) :]):
-        raise Refused("function-not-allowed", f"{name.split(' ')[0]} with these constants means nothing", _FIXES[name])
-
-
-def _is_count(value: object, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= most
-
-
-def _is_pattern(value: object) -> bool:
-    """With _ a row takes as many steps as its text and the pattern have characters, multiplied."""
-    return isinstance(value, str) and ("_" not in value or len(value) <= LONGEST_PATTERN)
-
-
-def _ordered(low: Any, high: Any) -> bool:
-    return isinstance(low, (int, Fraction)) and isinstance(high, (int, Fraction)) and low < high
-
-
-_CHECKS: Final[dict[str, Callable[[list[Any]], bool]]] = {
-    "ROUND TO": lambda values: _is_count(values[0], 15),
-    "SUBSTR": lambda values: _is_count(values[0], 10**6),
-    "SUBSTR TO": lambda values: all(_is_count(value, 10**6) for value in values),
-    "CLAMP": lambda values: _ordered(*values),
-    "WIDTH_BUCKET": lambda values: _ordered(*values[:2]) and _is_count(values[2], 10**6) and values[2] > 0,
-    **dict.fromkeys(("LIKE", "ILIKE"), lambda values: _is_pattern(values[0])),
-}
-_FIXES: Final = {
-    "ROUND TO": "round to -15 to 15 decimals",
-    "SUBSTR": "use places up to a million",
-    "SUBSTR TO": "use places up to a million",
-    "CLAMP": "write CLAMP(x, low, high) with low < high",
-    "WIDTH_BUCKET": "write WIDTH_BUCKET(x, low, high, count) with low < high and a count of at least 1",
-    **dict.fromkeys(("LIKE", "ILIKE"), f"write a text; a pattern with _ has at most {LONGEST_PATTERN} characters"),
-}
 
 
 # nodes that need more than a look into the table
