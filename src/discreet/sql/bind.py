@@ -6,7 +6,6 @@ Everything goes by list: a node or a function that is not named here is refused;
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from fractions import Fraction
@@ -24,6 +23,7 @@ from discreet.sql.dialects import CALLS
 from discreet.sql.domain import DATED, NUMERIC
 from discreet.sql.expression import Expr
 from discreet.sql.functions import FUNCTIONS
+from discreet.sql.literals import COMPARISONS, comparable, folded, number
 from discreet.sql.syntax import BigQueryCast, Period, not_allowed, plain
 from discreet.sql.work import NODE, remembered, spend
 
@@ -76,7 +76,6 @@ _PLAIN: Final[dict[type[exp.Expression], tuple[str, tuple[str, ...]]]] = {
 """Nodes that are functions of their arguments, in this order."""
 _LONGER: Final = {("ROUND", 2): "ROUND TO", ("SUBSTR", 3): "SUBSTR TO", ("LOG", 1): "LOG10"}
 """Functions whose form depends on how many arguments there are."""
-LARGEST: Final = Fraction(10**300)
 _ANONYMOUS: Final = {"CLAMP": "CLAMP", "MOD": "%"}
 _CASTS: Final = {
     "INT": "INT",
@@ -141,44 +140,12 @@ class Binder:
             given = node.args.get(place)
             parts = given if isinstance(given, list) else [] if given is None else [given]
             arguments.extend(self(part) for part in parts)
-        folded = _folded(name, arguments)
-        if folded is not None:
-            return folded
+        known = folded(name, arguments)
+        if known is not None:
+            return known
         if _null_if_any_is(node):
             name = _STRICT[name]
         return apply(_LONGER.get((name, len(arguments)), name), arguments)
-
-
-_FOLDED: Final[dict[str, Callable[..., Any]]] = {
-    "NEGATE": lambda a: -a,
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "//": lambda a, b: math.trunc(Fraction(a) / b),
-    "%": lambda a, b: a - b * math.trunc(Fraction(a) / b),
-}
-"""Arithmetic of literals: engines compute with decimals there, and so exactly."""
-
-
-def _folded(name: str, arguments: Sequence[Expr]) -> Expr | None:
-    """What arithmetic of literals gives, as a literal; None if it is something else."""
-    written = [argument.written for argument in arguments]
-    values = [each.value for each in written if each is not None and (each.exact or name == "NEGATE")]
-    fold = _FOLDED.get(name)
-    if fold is None or len(values) < len(arguments) or not all(_is_number(value) for value in values):
-        return None
-    if name in ("//", "%") and values[1] == 0:
-        return None
-    if name == "//" and not all(isinstance(value, int) for value in values):
-        return None
-    found = fold(*values)
-    if abs(found) > LARGEST:
-        raise Refused("syntax", "a number is too large", "use another unit")
-    return Expr.literal(found, exact=all(each is not None and each.exact for each in written))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, Fraction)) and not isinstance(value, bool)
 
 
 def _null_if_any_is(node: exp.Expression) -> bool:
@@ -200,8 +167,8 @@ def apply(name: str, arguments: Sequence[Expr]) -> Expr:
     if letters is None:
         raise Refused("function-not-allowed", f"{shown} does not take {len(arguments)} arguments", "see the functions")
     given = _alike(shown, letters, list(arguments))
-    if name in _COMPARISONS:
-        given = _comparable(given)
+    if name in COMPARISONS:
+        given = comparable(given)
     for letter, argument in zip(letters, given, strict=True):
         kinds = _LETTERS.get(letter)
         if kinds and argument.domain.kind is not None and argument.domain.kind not in kinds:
@@ -222,32 +189,6 @@ def apply(name: str, arguments: Sequence[Expr]) -> Expr:
         # computed integers are DOUBLE: compared as such, two large integers would equal one
         parts = [sql("TRY_CAST({} AS BIGINT)", part.sql) for part in given]
     return function(parts, given)
-
-
-_COMPARISONS: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "BETWEEN", "IN", "NULLIF"})
-_EXACT: Final = 2**52
-"""Up to here every whole number and its half are a float64."""
-
-
-def _comparable(arguments: list[Expr]) -> list[Expr]:
-    """Whole numbers beside literals with decimals, so that they are compared as they are, and not as floats.
-
-    Written decimals such as 5.0 become whole; with other decimals all are compared as floats, which is exact for the
-    sizes that are let through.
-    """
-    if not any(argument.domain.kind is Kind.INTEGER and not argument.constant for argument in arguments):
-        return arguments
-    found = [
-        Expr.literal(int(value))
-        if isinstance(value := argument.value, Fraction) and value.denominator == 1
-        else argument
-        for argument in arguments
-    ]
-    values = [argument.value for argument in found]
-    large = [value for value in values if _is_number(value) and abs(value) > _EXACT]  # type: ignore[arg-type, operator]
-    if large and any(isinstance(value, Fraction) for value in values):
-        raise Refused("function-not-allowed", "large whole numbers are not compared with decimals", "round them")
-    return found
 
 
 def _letters(takes: str, count: int) -> str | None:
@@ -306,20 +247,7 @@ def _literal(_: Binder, node: exp.Literal) -> Expr:
             reason = f"a text has more than {TEXT_LENGTH:,} characters"
             raise Refused("too-complex", reason, "shorten it: texts are cut there")
         return Expr.literal(text)
-    return Expr.literal(_number(str(node.this)), exact="e" not in str(node.this).lower())
-
-
-def _number(text: str) -> int | Fraction:
-    if not re.fullmatch(r"[0-9._]{1,400}([eE][-+]?[0-9]{1,4})?", text):
-        raise Refused("syntax", "a number is not understood", "write it in decimal digits")
-    try:
-        value = Fraction(text.replace("_", ""))
-    except (ValueError, ZeroDivisionError):
-        raise Refused("syntax", "a number is not understood", "write it in decimal digits") from None
-    if abs(value) > LARGEST or (value and abs(value) < 1 / LARGEST):
-        raise Refused("syntax", "a number is too large or too small", "use another unit")
-    whole = value.denominator == 1 and not re.search(r"[.eE]", text)
-    return int(value) if whole else value
+    return Expr.literal(number(str(node.this)), exact="e" not in str(node.this).lower())
 
 
 def _boolean(_: Binder, node: exp.Boolean) -> Expr:
