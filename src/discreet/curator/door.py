@@ -33,14 +33,13 @@ from discreet.curator.rehearsal import rehearse
 from discreet.curator.rest import what_is_left
 from discreet.curator.results import Shown, noisy_items
 from discreet.curator.state import open_ledger
-from discreet.curator.versions import OutdatedError, Versions, unreadable
+from discreet.curator.versions import OutdatedError, Versions
 from discreet.engines.copy import Progress
 from discreet.engines.duckdb import Scratch
 from discreet.engines.printed import confirmed, printed
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
-from discreet.ledger import ALL, Balance, Charge, Entry, Ledger, Portion, Repeated, Search
+from discreet.ledger import ALL, Balance, Charge, Entry, Ledger, Repeated, Search
 from discreet.policy import Policy, fingerprint, read
-from discreet.sql.part import Part
 from discreet.sql.plan import Plan, plan
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ class Curator(Asks):
             analyst=analyst,
             plan=asked.plan.fingerprint,
             data=asked.version,
-            portion=None if asked.part is None else _portion(asked.part, engine),
+            portion=None if asked.part is None else portion_of(asked.part, engine),
             call=asked.told,
             key=call.key,
         )
@@ -171,7 +170,7 @@ class Curator(Asks):
         noises = tuple(noise.noises for noise in asked.offer.bought)
         kept = self._kept(asked) if asked.plan.releases else None
         opened = self._given or self._versions.opened(asked.version)  # a preview makes no copy
-        portion = None if asked.part is None or opened is None else _portion(asked.part, opened)
+        portion = None if asked.part is None or opened is None else portion_of(asked.part, opened)
         notes = asked.notes
         if portion is not None and kept is None:
             cost = price_words(self._ledger.cost(asked.loss, portion), self._guarantee)
@@ -432,13 +431,6 @@ def _confirm(plan: Plan) -> None:
     for query in plan.queries:
         confirmed(query)
     rehearse(plan)
-
-
-def _portion(part: Part, engine: Engine) -> Portion:
-    """A part in the ledger: other rows, other copies and other partitions are never mistaken for it."""
-    with suppress(Exception):
-        return portion_of(part, engine.copy)
-    raise unreadable()
 
 
 def open(  # noqa: A001  (discreet.open is what people write)

@@ -6,19 +6,24 @@ import ast
 import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from discreet.errors import Refused
+from discreet.errors import QueryFailed, Refused
 from discreet.ledger import Entry, Portion
 from discreet.policy import Key, Policy
 from discreet.policy.model import Column
 from discreet.sql.part import Part
 
+if TYPE_CHECKING:
+    from discreet.curator.draw import Engine
 
-def portion_of(part: Part, copy: str) -> Portion:
+
+def portion_of(part: Part, engine: Engine) -> Portion:
     """A part in the ledger: other rows, other copies and other partitions are never mistaken for it."""
-    partition = repr((copy, part.table, part.column, part.most))
-    return Portion(hashlib.sha256(partition.encode()).hexdigest()[:32], part.label, part.most)
+    with suppress(Exception):
+        partition = repr((engine.copy, part.table, part.column, part.most))
+        return Portion(hashlib.sha256(partition.encode()).hexdigest()[:32], part.label, part.most)
+    raise QueryFailed("the tables cannot be read; nothing was charged", "ask the owner to run `discreet check`")
 
 
 def why(text: str, part: Part | None) -> str:
