@@ -19,13 +19,13 @@ from tests.sql.test_language_noise_off import POLICY
 from tests.sql.twins import POLICY as TWINS
 from tests.sql.worlds import policy_of
 
-IN_PLACE = policy_of(
-    '[tables.a]\nsource = "a.csv"\nunit = "who"\ncopy = false\n[tables.a.columns]\nx = { min = 0, max = 1 }',
+OWN_ROWS = policy_of(
+    '[tables.a]\nsource = "a.csv"\nunit = "who"\n[tables.a.columns]\nx = { min = 0, max = 1 }',
     '[tables.b]\nsource = "b.csv"\nunit = "row"\n[tables.b.columns]\nx = { min = 0, max = 1 }',
 )
 
 
-@pytest.mark.parametrize("policy", [tiny.policy(), POLICY, TWINS, IN_PLACE], ids=["tiny", "language", "twins", "place"])
+@pytest.mark.parametrize("policy", [tiny.policy(), POLICY, TWINS, OWN_ROWS], ids=["tiny", "language", "twins", "rows"])
 def test_empty_tables_look_like_the_copy(policy: Policy) -> None:
     engine = Memory(policy, {})
     try:
