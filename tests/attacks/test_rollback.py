@@ -99,7 +99,7 @@ def without_wal(policy: Policy) -> None:
         spend(book, TENTH)
         shutil.copy(policy.state / "ledger.sqlite", policy.state.parent / "copy")
     shutil.rmtree(policy.state)
-    policy.state.mkdir()
+    policy.state.mkdir(0o700)
     (policy.state.parent / "copy").rename(policy.state / "ledger.sqlite")
 
 
@@ -184,8 +184,8 @@ def test_a_folder_that_was_moved_goes_on_and_is_not_missed(policy: Policy, tmp_p
 
 @pytest.mark.usefixtures("marks")
 def test_a_link_that_leads_elsewhere_now_is_noticed(policy: Policy, tmp_path: Path) -> None:
-    (tmp_path / "one").mkdir()
-    (tmp_path / "two").mkdir()
+    (tmp_path / "one").mkdir(0o700)
+    (tmp_path / "two").mkdir(0o700)
     policy.state.symlink_to(tmp_path / "one")
     charge(policy, 2)
     policy.state.unlink()
