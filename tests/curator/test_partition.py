@@ -32,7 +32,6 @@ from tests.curator.parts import (
     Session,
     Step,
     Transcript,
-    World,
     all_parts,
     conversation,
     demand_theorem,
@@ -583,12 +582,6 @@ def test_every_step_keeps_the_part(four: Curator) -> None:
     assert part.part is not None
     assert {step.part for step in steps} == {part.part}
     assert {step.call("COUNT(*)").part for step in steps} == {part.part}
-
-
-def test_a_table_that_is_read_in_place_has_no_parts() -> None:
-    policy = World("max_rows = 2\ncopy = false").policy
-    with opened(policy, {}) as curator, pytest.raises(Refused, match="read in place"):
-        curator.table("visits").partition("ward")
 
 
 def test_a_part_joined_to_other_rows(four: Curator) -> None:

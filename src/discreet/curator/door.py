@@ -238,10 +238,8 @@ class Curator(Asks):
 
     def prepare(self) -> None:
         """Make the private copy now if there is none, so that the first question need not wait for it."""
-        with suppress(OutdatedError):
-            self._engine(self._ledger.data_version)
-            return
-        self._engine(self._ledger.data_version)
+        if self._given is None:
+            self._versions.newest()
 
     def budget(self, analyst: str | None = None) -> Balance:
         """What was granted, is spent and remains: of everybody, or of one analyst."""

@@ -54,6 +54,12 @@ class Versions:
                 engine = self._newest = self._engines[version] = self._made(version)
             return engine
 
+    def newest(self) -> Engine:
+        """The engine over the data version that is asked; if another was read meanwhile, over that."""
+        with suppress(OutdatedError):
+            return self.at(self._ledger.data_version)
+        return self.at(self._ledger.data_version)
+
     def _made(self, version: int) -> DuckDB:
         current = None
         with suppress(SourceError):
