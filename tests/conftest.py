@@ -8,6 +8,12 @@ import shutil
 import tempfile
 from typing import Final
 
+from hypothesis import settings
+
+settings.register_profile("busy", deadline=None)
+settings.load_profile("busy")
+"""On a busy machine every example may take long."""
+
 THEIRS: Final = (
     "COLUMNS",
     "LINES",

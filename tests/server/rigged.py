@@ -17,6 +17,8 @@ real = session.rows
 
 
 def rows(connection: Any, query: str, seconds: float | None) -> list[tuple[Any, ...]]:
+    if query.startswith("USE "):  # a rehearsal: over empty tables nothing lasts
+        return real(connection, query, seconds)
     folder = Path(os.environ[MARKS])
     if "'held" in query or "'endless" in query:
         (folder / f"begun-{time.monotonic_ns()}").touch()

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
 
 import pytest
 import sqlglot
 from sqlglot import exp
 
+from discreet.curator.door import Curator
+from discreet.curator.public import PublicTables
 from discreet.errors import Refused
 from discreet.sql import clause, read
+from discreet.sql.plan import _Planner, planning
 from discreet.sql.syntax import INDIFFERENT, UNDERSTOOD, Bounded, Period, understood
+from tests.sql import tiny
+from tests.sql.fixtures import ANSWERED
 
 KINDS = [kind for _, kind in inspect.getmembers(exp, inspect.isclass) if issubclass(kind, exp.Expression)]
 PLAIN = "SELECT k, COUNT(*) AS n FROM t AS a JOIN s USING (id) WHERE i > 1 GROUP BY k ORDER BY k LIMIT 3"
@@ -81,3 +88,72 @@ def test_markers_are_unlike_every_token() -> None:
     tokens = sqlglot.tokenize(" ".join(f"bounded_{number} x_BOUNDED_{number}_y" for number in range(50)))
     _, marker = clause.with_bounds_outside(tokens)
     assert marker == "bounded_50"
+
+
+# nothing that is listed is ignored
+
+WINDOW: Final = "SELECT SUM(CLAMP(x, 0, 9)) FROM (SELECT SUM(cost) OVER (PARTITION BY patient ORDER BY day {}) AS x FROM visits)"  # fmt: skip  # noqa: E501
+RARER: Final = (
+    *(f"SELECT {part}(day) AS p, COUNT(*) FROM visits GROUP BY p"
+      for part in ("YEAR", "QUARTER", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE")),
+    *(WINDOW.format(f"ROWS BETWEEN {frame}") for frame in
+      ("1 FOLLOWING AND 2 FOLLOWING", "3 PRECEDING AND 2 PRECEDING", "CURRENT ROW AND UNBOUNDED FOLLOWING")),
+    *(f"SELECT SUM(x) FROM (SELECT {word}(cost, 2) OVER (PARTITION BY patient ORDER BY day) AS x FROM visits)"
+      for word in ("LAG", "LEAD")),
+    "SELECT COUNT(*) FROM visits INNER JOIN patients USING (patient)",
+    "SELECT COUNT(*) FROM visits SEMI JOIN patients USING (patient)",
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) APPROX_TOP_COUNT(ward, 2) AS top FROM visits",
+    "SELECT COUNT(*) FROM other.visits",
+    "SELECT COUNT(other.visits.cost) FROM visits",
+    "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n NULLS FIRST",
+    "SELECT COUNT(*) FROM (WITH a AS (SELECT patient FROM visits) SELECT * FROM a UNION ALL SELECT * FROM a)",
+)  # fmt: skip
+"""For arguments that no fixture gives."""
+NEVER: Final[Mapping[tuple[str, str], str]] = {
+    ("Identifier", "quoted"): "names mean the same with quotes and without",
+    ("Column", "catalog"): "it comes with a schema, and that is refused",
+    ("Table", "catalog"): "it comes with a schema, and that is refused",
+}
+
+
+def meaning(asked: read.Statement, tree: exp.Query, curator: Curator) -> Any:
+    """What is planned, or how that fails."""
+    public = PublicTables(lambda: curator._engine(1))
+    try:
+        with planning():
+            plan = _Planner(curator.policy, public, asked.options, None).plan(tree)
+    except Exception as failed:
+        return type(failed)
+    return [query.text for query in plan.queries], plan.after.items
+
+
+def without(tree: exp.Query, number: int, argument: str) -> exp.Query:
+    """The tree, with one argument less at its so many-th node."""
+    less = tree.copy()
+    list(less.walk())[number].set(argument, None)
+    return less
+
+
+@cache
+def changing() -> set[tuple[str, str]]:
+    """Every argument of which there is a query that means something else, or nothing, without it."""
+    found: set[tuple[str, str]] = set()
+    with tiny.asked("pure") as pure, tiny.asked("delta") as delta:
+        queries = [(fixture.text, delta if fixture.policy == "delta" else pure, fixture.params) for fixture in ANSWERED]
+        for text, curator, params in [*queries, *((text, delta, None) for text in RARER)]:
+            asked = read.statement(text, None, params)
+            whole = meaning(asked, asked.tree, curator)
+            for number, node in enumerate(list(asked.tree.walk())):
+                for argument in UNDERSTOOD.get(type(node), ()):
+                    key = type(node).__name__, argument
+                    if key in found or node.args.get(argument) in (None, False, []):
+                        continue
+                    if meaning(asked, without(asked.tree, number, argument), curator) != whole:
+                        found.add(key)
+    return found
+
+
+@pytest.mark.parametrize("kind", UNDERSTOOD, ids=lambda kind: kind.__name__)
+def test_arguments_that_are_listed_are_read(kind: type[exp.Expression]) -> None:
+    ignored = {(kind.__name__, argument) for argument in UNDERSTOOD[kind]} - changing()
+    assert ignored == {key for key in NEVER if key[0] == kind.__name__}

@@ -5,8 +5,8 @@ would be ignored, and the answer would be one to another query. So one walk over
 it, refuses what is not listed here. A reader that starts to look at an argument adds it to the list.
 
 Theorem  No argument of any node is ignored, except those of `INDIFFERENT`, which say nothing about the answer.
-Proof    A tree passes only if each argument that is given is listed beside the kind of its node. The test of this
-         module removes arguments one by one, and checks that each changes what is planned, or is refused.
+Proof    A tree passes only if each argument that is given is listed beside the kind of its node. For each that is
+         listed, the test of this module has a query that is planned differently, or refused, without it.
 """
 
 from __future__ import annotations
