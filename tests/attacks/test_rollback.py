@@ -229,11 +229,16 @@ def test_a_new_host_accepts_a_ledger_once(
     assert verify_ledger(policy).problems == ()
 
 
+def copied(source: Path, target: Path) -> None:
+    """A folder for its owner alone, as states are."""
+    shutil.copytree(source, target)
+    for path in [target, *target.rglob("*")]:
+        path.chmod(0o700 if path.is_dir() else 0o600)
+
+
 @pytest.mark.usefixtures("marks")
 def test_ledgers_from_before_there_were_marks_are_known_from_their_first_opening_on(tmp_path: Path) -> None:
-    shutil.copytree(HERE / "pure", tmp_path / "pure")
-    for path in [tmp_path / "pure", *(tmp_path / "pure").rglob("*")]:
-        path.chmod(0o700 if path.is_dir() else 0o600)
+    copied(HERE / "pure", tmp_path / "pure")
     found = read(tmp_path / "pure" / "hospital.toml")
     before = balances(found)[None]
     assert "accepted" not in kinds(found), "looking records nothing"
@@ -241,7 +246,7 @@ def test_ledgers_from_before_there_were_marks_are_known_from_their_first_opening
     assert last(found)["kind"] == "accepted"
     assert balances(found)[None] == before
     shutil.rmtree(found.state)
-    shutil.copytree(HERE / "pure" / "state", found.state)
+    copied(HERE / "pure" / "state", found.state)
     with pytest.raises(LedgerDamaged, match="is another one now"):
         open_ledger(found)
 

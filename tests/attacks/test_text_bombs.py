@@ -153,9 +153,9 @@ def test_letters_are_replaced_one_by_one() -> None:
     engine.close()
 
 
-def test_a_cell_of_megabytes_is_cut_when_it_is_read(tmp_path: Path) -> None:
+def test_a_cell_of_a_megabyte_is_cut_when_it_is_read(tmp_path: Path) -> None:
     head = HEAD.replace("epsilon = 3", "epsilon = 300")
-    (tmp_path / "t.csv").write_text("id,s,n\n1,a,1\n2," + "b" * 1_500_000 + ",2\n", encoding="utf-8")
+    (tmp_path / "t.csv").write_text("id,s,n\n1,a,1\n2," + "b" * 1_000_000 + ",2\n", encoding="utf-8")
     (tmp_path / "world.toml").write_text(head + TABLE, encoding="utf-8")
     with discreet.open(tmp_path / "world.toml") as found:
         found._door = Door(blur=quiet)

@@ -258,8 +258,8 @@ class Writer:
         size = max(abs(low), abs(high))
         rest = Key(f"{field.text} % 3", f"(({field.plain})::DOUBLE % 3)::BIGINT", list(range(0 if low >= 0 else -2, 3)),
                    column.nullable)  # fmt: skip
-        cut = f"floor(({field.plain})::DOUBLE / 7)"
-        listed = range(low // 7, high // 7 + 1)
+        cut = f"trunc(({field.plain})::DOUBLE / 7)"
+        listed = range(int(low / 7), int(high / 7) + 1)
         if size > 2**40 or len(listed) > MOST_KEYS:
             return [rest if size < 2**40 else None]
         inside = f"(CASE WHEN {cut} BETWEEN {listed[0]} AND {listed[-1]} THEN {cut}::BIGINT END)"

@@ -275,22 +275,20 @@ def right(item: Aggregate, place: int, rows: Sequence[Row], found: Any) -> bool:
     numbers = [x for row in passed if (x := clamped(row.numbers[place], term)) is not None]
     if item.kind == "present":
         return bool(found == len(numbers))
-    value, total, count = Fraction(found), sum(numbers, Fraction(0)), len(numbers)
+    total, count = sum(numbers, Fraction(0)), len(numbers)
     last = term.size / 2**48
     if item.kind == "sum":
-        return abs(value - total) <= count * (term.slack + last)
+        return abs(Fraction(found) - total) <= count * (term.slack + last)
+    if count < (2 if item.kind.endswith("SAMP") else 1):
+        return found is None
     if item.kind == "average":
-        if not numbers:
-            return term.low - term.slack - last <= value <= term.high + term.slack + last
-        return abs(value - total / count) <= term.slack + last
+        return abs(Fraction(found) - total / count) <= term.slack + last
     return spread(item.kind, term, numbers, found)
 
 
 def spread(kind: str, term: Term, numbers: Sequence[Fraction], found: float) -> bool:
     """Variances: compared as squares, off by twice the range for each step that a number is off."""
     span = term.high - term.low
-    if len(numbers) < 2:
-        return found >= 0
     mean = sum(numbers, Fraction(0)) / len(numbers)
     squares = sum(((x - mean) * (x - mean) for x in numbers), Fraction(0))
     wanted = squares / (len(numbers) - (1 if kind.endswith("SAMP") else 0))

@@ -118,8 +118,15 @@ def connect(
         config["max_temp_directory_size"] = f"{own.disk}B"
     connection = duckdb.connect(":memory:" if database is None else str(database), config=config)
     connection.execute("SET GLOBAL TimeZone = 'UTC'")  # what a time with a zone means must not depend on the machine
-    connection.execute("SET enable_progress_bar = false")
+    count_progress(connection, wanted=False)
     return connection
+
+
+def count_progress(connection: duckdb.DuckDBPyConnection, *, wanted: bool) -> None:
+    """Let statements be counted, or not, and never draw a bar; in notebooks without widgets DuckDB has no counter."""
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar_print = false")
+        connection.execute(f"SET enable_progress_bar = {str(wanted).lower()}")
 
 
 @contextmanager

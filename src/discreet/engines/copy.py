@@ -36,7 +36,7 @@ from typing import Final
 import duckdb
 
 from discreet.engines.claims import owned_rows
-from discreet.engines.connection import connect, scratch
+from discreet.engines.connection import connect, count_progress, scratch
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import Report, Sources, demand_apart, first_line
 from discreet.files import locked
@@ -243,8 +243,7 @@ def _reported(connection: duckdb.DuckDBPyConnection, table: str, progress: Progr
             progress(table, max(connection.query_progress(), 0.0) / 100)
 
     watcher = threading.Thread(target=watch, daemon=True)
-    connection.execute("SET enable_progress_bar = true")  # else DuckDB does not count
-    connection.execute("SET enable_progress_bar_print = false")
+    count_progress(connection, wanted=True)
     progress(table, 0.0)
     watcher.start()
     try:

@@ -246,7 +246,7 @@ class Histogram:
     @property
     def argument(self) -> Sql:
         first, last = self.values[0], self.values[-1]
-        if isinstance(first, int) and isinstance(last, int) and self.values == tuple(range(first, last + 1)):
+        if type(first) is type(last) is int and self.values == tuple(range(first, last + 1)):  # no truth values
             ends = literal(first), literal(last)
             return sql(
                 "CASE WHEN {0} BETWEEN {1} AND {2} THEN TRY_CAST({0} AS BIGINT) - ({1}) END", self.expr.sql, *ends
