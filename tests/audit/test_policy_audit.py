@@ -214,10 +214,8 @@ def test_an_audit_finds_nothing_where_nothing_is_wrong(audited: Audit) -> None:
     assert all(result.report.calls for result in audited.results)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "name", [*(pytest.param(name, marks=pytest.mark.slow) for name in ("demo", "bank")), "strange"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["demo", "bank", "strange"])
 def test_audits_of_other_policies(name: str) -> None:
     found = audit_policy(policy(name), most=8)
     assert found.passed, [str(result.report) for result in found.of("difference")]

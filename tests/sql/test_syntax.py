@@ -15,8 +15,9 @@ from discreet.curator.door import Curator
 from discreet.curator.public import PublicTables
 from discreet.errors import Refused
 from discreet.sql import clause, read
-from discreet.sql.plan import _Planner, planning
+from discreet.sql.plan import _Planner
 from discreet.sql.syntax import INDIFFERENT, UNDERSTOOD, Bounded, Period, understood
+from discreet.sql.work import planning
 from tests.sql import tiny
 from tests.sql.fixtures import ANSWERED
 
@@ -144,7 +145,7 @@ def changing() -> set[tuple[str, str]]:
             asked = read.statement(text, None, params)
             whole = meaning(asked, asked.tree, curator)
             for number, node in enumerate(list(asked.tree.walk())):
-                for argument in UNDERSTOOD.get(type(node), ()):
+                for argument in UNDERSTOOD.get(type(node), ()):  # type: ignore[arg-type]
                     key = type(node).__name__, argument
                     if key in found or node.args.get(argument) in (None, False, []):
                         continue
