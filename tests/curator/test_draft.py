@@ -172,6 +172,10 @@ def test_names_never_break_out_of_their_place() -> None:
 def test_any_header_gives_toml(names: list[str]) -> None:
     quoted = ",".join('"' + name.replace('"', '""') + '"' for name in names)
     Path("odd.csv").write_text(quoted + "\n", encoding="utf-8", errors="replace", newline="")
+    if "\0" in quoted:
+        with pytest.raises(SourceError, match="could not read a header"):
+            draft(["odd.csv"], "x")
+        return
     document = tomllib.loads(draft(["odd.csv"], "x"))
     assert set(document) == {"name", "budget", "unit", "tables"}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.running import RIGGED, Running, build, serving
+from tests.server.running import RIGGED, Running, build, serving, until
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +25,10 @@ def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture
 def rigged(lasting: Running) -> Running:
-    """Questions of earlier tests are forgotten, and new ones are held again."""
+    """Questions of earlier tests are let go, however those ended, and new ones are held again."""
+    lasting.release()
+    with lasting.client() as client:
+        until(lambda: client.get("health").json()["running"] == 0)
     for mark in (*lasting.policy.parent.glob("begun-*"), lasting.policy.parent / "go"):
         mark.unlink(missing_ok=True)
     return lasting

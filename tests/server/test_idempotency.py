@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from http.client import HTTPConnection
 from typing import Any
 
@@ -172,11 +173,10 @@ def test_whoever_goes_away_without_a_key_pays_nothing_while_it_waits(rigged: Run
         busy = [pool.submit(ask, client, None, sql=HELD) for _ in range(2)]
         until(lambda: client.get("health").json()["running"] == 2)
         before = charges(client)
-        leaves = HTTPConnection(client.base_url.host, client.base_url.port or 80)
-        asked = client.build_request("POST", "datasets/hospital/query", json=QUESTION)
-        leaves.request("POST", asked.url.path, asked.content, dict(asked.headers))
-        until(lambda: client.get("health").json()["waiting"] == 1)
-        leaves.close()
+        with closing(HTTPConnection(client.base_url.host, client.base_url.port or 80)) as leaves:
+            asked = client.build_request("POST", "datasets/hospital/query", json=QUESTION)
+            leaves.request("POST", asked.url.path, asked.content, dict(asked.headers))
+            until(lambda: client.get("health").json()["waiting"] == 1)
         until(lambda: client.get("health").json()["waiting"] == 0)
         rigged.release()
         assert [each.result(60).status_code for each in busy] == [200, 200]
