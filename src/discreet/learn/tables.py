@@ -102,7 +102,7 @@ def fit(
         names = [field.name for field in columns.features]
         with suppress(Exception), padded(tables.pad):  # what goes wrong once data was touched may be private
             # what is free learns nothing from rows, so nobody can read them for nothing
-            rows = [] if _is_free(loss) else engine.rows(printed(query), tables.seconds)
+            rows = [] if loss.is_nothing else engine.rows(printed(query), tables.seconds)
             exact, labels = _rows(rows, columns, model)
             model.learn_from(exact, labels, names, bits)
             return _given(estimator, model, loss)
@@ -126,7 +126,7 @@ def _loss(policy: Policy, model: Estimator, columns: _Columns, node: Node) -> Lo
         loss = _of_unit(model.loss_for(len(columns.features)), node.rows or 1, policy.unit)
     except (TypeError, ValueError) as wrong:
         raise Refused("fit-invalid", str(wrong), "change the estimator's arguments") from None
-    if not _is_free(loss):
+    if not loss.is_nothing:
         Price.read(policy, **({"epsilon": loss.epsilon} if isinstance(loss, Pure) else {"rho": loss.rho}))
     return loss
 
@@ -136,10 +136,6 @@ def _of_unit(loss: Loss, rows: int, unit: str) -> Loss:
     found = group(loss, rows, unit=unit)
     assert isinstance(found, Pure | Concentrated)
     return found
-
-
-def _is_free(loss: Loss) -> bool:
-    return loss == type(loss)(0)
 
 
 def _declared(policy: Policy, estimator: Any, columns: _Columns, *, epsilon: Any, rho: Any) -> Estimator:

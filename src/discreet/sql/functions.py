@@ -57,11 +57,6 @@ def _together(*parts: Domain) -> Domain:
     return replace(TEXT, length=sum(part.length for part in parts))
 
 
-def _always_together(*parts: Domain) -> Domain:
-    """NULL is the empty text."""
-    return _together(*parts).but(certain=True)
-
-
 def _length(_: Domain) -> Domain:
     return domain.number(ZERO, None, integral=True)
 
