@@ -21,7 +21,7 @@ import pytest
 from discreet.accounting import Concentrated, Pure, compose
 from discreet.accounting.losses import Reach
 from discreet.audit import Replay, Report, neighbours, replay
-from discreet.audit.neighbours import unit_of, units, without
+from discreet.audit.neighbours import claimants, units, without
 from discreet.audit.replay import Run
 from discreet.composed import form
 from discreet.curator import door
@@ -754,8 +754,8 @@ def test_units_are_found_along_foreign_keys() -> None:
         "wards": [{"ward": "A"}],
     }
     visits = policy.tables["visits"]
-    assert [unit_of(policy, data, visits, visit) for visit in data["visits"]] == ["p", "q", None, None, None, None]
-    assert unit_of(policy, data, policy.tables["wards"], data["wards"][0]) is None
+    assert [claimants(policy, data, visits, visit) for visit in data["visits"]] == [{"p"}, {"q"}, *[set()] * 4]
+    assert claimants(policy, data, policy.tables["wards"], data["wards"][0]) == set()
     assert units(policy, data) == ["p", "q"]
     assert without(policy, data, "p") == {
         "branches": data["branches"][1:],

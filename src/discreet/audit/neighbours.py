@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain
 from typing import TYPE_CHECKING, Any, overload
 
-from discreet.policy import Column, Kind, Policy, Table
+from discreet.policy import Kind, Policy, Table
 
 if TYPE_CHECKING:
     from discreet.audit.worlds import Pair
@@ -49,16 +50,17 @@ def units(policy: Policy, data: Data) -> list[str]:
     found: dict[str, None] = {}
     for table in policy.private_tables.values():
         for row in data.get(table.name, ()):
-            unit = unit_of(policy, data, table, row)
-            if unit is not None:
-                found[unit] = None
+            found |= dict.fromkeys(sorted(claimants(policy, data, table, row)))
     return list(found)
 
 
 def without(policy: Policy, data: Data, unit: str) -> Data:
-    """The database without one unit. Rows are judged by the whole database, before anything is removed."""
+    """The database without one unit: its rows, but for those that others claim too, which stay theirs.
+
+    Rows are judged by the whole database, before anything is removed.
+    """
     return {
-        name: [row for row in rows if unit_of(policy, data, policy.tables[name], row) != unit]
+        name: [row for row in rows if claimants(policy, data, policy.tables[name], row) != {unit}]
         for name, rows in data.items()
     }
 
@@ -70,34 +72,39 @@ def replaced(policy: Policy, data: Data, other: Data, unit: str) -> Data:
     """
     left = without(policy, data, unit)
     return {
-        name: [*rows, *(row for row in other.get(name, ()) if unit_of(policy, other, policy.tables[name], row) == unit)]
+        name: [
+            *rows,
+            *(row for row in other.get(name, ()) if claimants(policy, other, policy.tables[name], row) == {unit}),
+        ]
         for name, rows in left.items()
     }
 
 
-def unit_of(policy: Policy, data: Data, table: Table, row: Mapping[str, Any]) -> str | None:
-    """The unit that a row belongs to, along foreign keys; None if it is public, nobody's or a unit of its own."""
+def claimants(policy: Policy, data: Data, table: Table, row: Row) -> set[str]:
+    """The units that claim a row, by its column or along foreign keys; none if it is public, or a unit of its own."""
     owner = table.owner
     if owner is None or owner.column is None:
-        return None
-    holder = table
+        return set()
+    holder, claimed = table, [row]
     for hop in owner.path:
         holder = policy.tables[hop.table]
-        reference = row.get(hop.column)
-        matches = [
-            other for other in data.get(hop.table, ()) if reference is not None and other.get(hop.key) == reference
-        ]
-        if not matches:
-            return None
-        row = matches[0]
-    return _typed(row.get(owner.column), holder.columns.get(owner.column))
+        references = [found for each in claimed if (found := each.get(hop.column)) is not None]
+        claimed = [other for other in data.get(hop.table, ()) if other.get(hop.key) in references]
+    declared = holder.columns.get(owner.column)
+    kind = Kind.TEXT if declared is None else declared.kind
+    return {unit for each in claimed if (unit := _named(each.get(owner.column), kind, policy.unit_kind)) is not None}
 
 
-def _typed(value: Any, column: Column | None) -> str | None:
-    """A unit as the engine compares it: a declared integer is a number, everything else is text."""
-    if value is None or column is None or column.kind is not Kind.INTEGER:
-        return None if value is None else str(value)
+def _named(value: Any, kind: Kind, units: Kind) -> str | None:
+    """A unit as the engine compares it: first a value of the column's kind, then a name of the kind that units are."""
     try:
-        return str(round(Decimal(str(value).strip())))
+        if value is not None and kind is Kind.INTEGER:
+            value = round(Decimal(str(value).strip()))
+        elif value is not None and kind is Kind.NUMBER:
+            value = int(value) if float(value).is_integer() else float(value)
     except (ArithmeticError, ValueError):
         return None
+    if value is None or units is not Kind.INTEGER:
+        return None if value is None else str(value)
+    whole = re.fullmatch(r"[+-]?[0-9]{1,19}", str(value))
+    return str(int(value)) if whole and -(2**63) <= int(value) < 2**63 else None

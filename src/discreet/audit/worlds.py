@@ -1,8 +1,8 @@
 """Databases and their neighbours, made from a policy alone: all small ones, and those where one unit shows most.
 
 Nothing is read. Others are made-up rows (`made_up`); the unit that makes the difference is cast for a part: at the ends
-of all bounds and beyond them, in every group, with more rows than are read, with keys that nobody else has, with NULLs;
-and always with rows in all tables, along foreign keys, so that joins find it.
+of all bounds and beyond them, in every group, with more rows than are read, with keys that nobody else has, with NULLs,
+with everybody's foreign keys; and always with rows in all tables, along foreign keys, so that joins find it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from discreet.audit.neighbours import Data, Row, neighbours, unit_of, without
+from discreet.audit.neighbours import Data, Row, claimants, neighbours, without
 from discreet.curator.dummy.kinships import Kinships, Spot
 from discreet.curator.dummy.made_up import Scale, made_up
 from discreet.policy import Column, Kind, Policy, Table
@@ -64,6 +64,7 @@ def searched(policy: Policy) -> Iterator[Pair]:
     nobody = others.emptied()
     for part in PARTS:
         yield from others.pairs(part)
+    yield from others.claimed(CLAIMING)
     for part in PARTS[:2]:
         yield from (pair._replace(what=f"{pair.what}, alone") for pair in nobody.pairs(part))
     ordinary = itertools.islice(neighbours(policy, others.data), ORDINARY)
@@ -134,6 +135,15 @@ class World:
                 data = self.with_rows({table.name: [part.row(table)]})
                 yield Pair(data, self.data, f"{part.what}, one row of {table.name}")
 
+    def claimed(self, part: Part) -> Iterator[Pair]:
+        """With one more unit that repeats the keys of everybody's rows, where foreign keys lead to any."""
+        if self.kinships.keys:
+            rows = {}
+            for table in self._owned:
+                count = max(min(table.max_rows, MOST_ROWS), len(self.data[table.name]))
+                rows[table.name] = [part.row(table, nth) for nth in range(count + 1)]
+            yield from self._pair(self.joined(rows, claims=True), part.what)
+
     def replaced(self, part: Part, other: Part) -> Iterator[Pair]:
         """With one more unit, which plays one of two parts; where rows are units, with one more row."""
         what = f"{part.what}, replaced by {other.what}"
@@ -157,8 +167,7 @@ class World:
         """The neighbour is whatever is left without the new unit's rows, however they came to be its own."""
         for table in self._owned:
             for row in data[table.name][len(self.data[table.name]) :]:
-                unit = unit_of(self.policy, data, table, row)
-                if unit is not None:
+                for unit in claimants(self.policy, data, table, row):  # the first tables name units themselves
                     yield Pair(data, without(self.policy, data, unit), what)
                     return
 
@@ -171,14 +180,17 @@ class World:
     def with_rows(self, rows: Mapping[str, Sequence[Row]]) -> Data:
         return {name: [*held, *rows.get(name, ())] for name, held in self.data.items()}
 
-    def joined(self, rows: Mapping[str, Sequence[Row]]) -> Data:
-        """With one more unit, which has these rows; rows that foreign keys need on the way are added."""
+    def joined(self, rows: Mapping[str, Sequence[Row]], *, claims: bool = False) -> Data:
+        """With one more unit, which has these rows; rows that foreign keys need on the way are added.
+
+        `claims`: as many of its rows as can repeat keys of others.
+        """
         wanted = {name: list(held) for name, held in rows.items()}
         for name in rows:
             owner = self.policy.tables[name].owner
             for hop in owner.path if owner else ():
                 wanted.setdefault(hop.table, [{}])
-        cast = Casting(self, {})
+        cast = Casting(self, {}, claims)
         for table in self._owned:
             cast.enter(table, wanted.get(table.name, []))
         return self.with_rows(cast.made)
@@ -190,6 +202,7 @@ class Casting:
 
     world: World
     made: dict[str, list[Row]]
+    claims: bool = False
 
     def enter(self, table: Table, rows: Sequence[Row]) -> None:
         """Rows of the unit: its name, keys that nobody has, and foreign keys that lead to its rows before."""
@@ -202,7 +215,7 @@ class Casting:
             linked = {spot: values[nth % len(values)] if values else None for spot, values in links.items()}
             for spot in kinships.keys & links.keys():
                 if not links[spot]:
-                    linked[spot] = self._fresh(spot, nth)
+                    linked[spot] = self._key(table, spot, nth)
             unique = {(spot, str(linked[spot])) for spot in kinships.keys & links.keys()}
             if seen.isdisjoint(unique):  # a key may be the unit itself, and then it has one row
                 seen |= unique
@@ -220,6 +233,14 @@ class Casting:
             return []
         key = self.world.kinships.spelling(self.world.policy.tables[hop.table], hop.key.lower())
         return [row[key] for row in self.made.get(hop.table, [])]
+
+    def _key(self, table: Table, spot: Spot, nth: int) -> Any:
+        """The key of a row: a new one; for a unit that claims those of others, theirs too, as long as there are any."""
+        others = self.world.data[table.name] if self.claims else ()
+        taken = (
+            others[nth - 1].get(self.world.kinships.spelling(table, spot.column)) if 0 < nth <= len(others) else None
+        )
+        return self._fresh(spot, nth) if taken is None else taken
 
     def _fresh(self, spot: Spot, nth: int) -> Any:
         """A value that nobody else has in the columns that are compared with this one; if there is none, the last."""
@@ -301,5 +322,6 @@ PARTS: Final = (
     Part("a unit beyond all bounds, with keys that are not listed", _beyond, 3),
     Part("a unit of which nothing is known: NULL everywhere", _null),
 )
+CLAIMING: Final = Part("a unit that claims everybody's keys", _high)
 REPLACED: Final = ((PARTS[0], PARTS[2]), (PARTS[1], PARTS[4]), (PARTS[3], PARTS[5]))
 """Parts that are far from each other."""
