@@ -42,7 +42,7 @@ HELD = {
     ("noisy max, too little noise", SAMPLES): 0.99,
 }
 """Where the median of a few runs may lie below the prototype's figure by chance (and, with small noise, does); all
-others reach it in full."""
+others sensitivity it in full."""
 
 
 def figures() -> Iterator[Figure]:

@@ -235,7 +235,7 @@ it exceeds the claim, all is done again on fresh samples, and the row shows the 
 
 **What this does not say.** Not disproved is not correct: other neighbours, another ε or more samples may show what
 these did not, and with 20,000 samples noise that is a tenth too small passes. A violation is one of the claim as the
-row states it: ε and δ as they are passed to the library or priced by it, and neighbours as named there. Some rest on
+row states it: ε and δ as they are passed to the library or costed by it, and neighbours as named there. Some rest on
 what a library warns of or leaves to the caller, and the row says so. Whether one matters depends on who sees outputs,
 and how precisely: a witness in the last bits of a float is gone once every output is rounded to a fixed grid much
 coarser than those bits. Versions are those that were installed on that day; later ones may differ. The same auditor

@@ -1,4 +1,4 @@
-"""How exact quantiles are, in ranks, beside opendp's and a plain exponential mechanism at the same price."""
+"""How exact quantiles are, in ranks, beside opendp's and a plain exponential mechanism at the same cost."""
 
 from __future__ import annotations
 

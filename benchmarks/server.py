@@ -27,19 +27,19 @@ SECONDS = 4.0
 TEXT = "SELECT COUNT(*) AS n FROM patients"
 OTHER = "SELECT COUNT(*) AS n FROM patients WHERE age > 30"
 """Asked afresh many times: all those answers are kept and looked through."""
-PRICE = 1e-4
+COST = 1e-4
 QUESTIONS = {
-    "kept": {"sql": TEXT, "epsilon": PRICE},
-    "fresh": {"sql": OTHER, "epsilon": PRICE, "fresh": True},
+    "kept": {"sql": TEXT, "epsilon": COST},
+    "fresh": {"sql": OTHER, "epsilon": COST, "fresh": True},
 }
 JOINED = "patients AS a" + "".join(f" JOIN patients AS {name} ON a.id = {name}.id" for name in "bcdefg")
 LOUD = {
-    "questions that last": ("query", {"sql": f"SELECT SUM(a.age) AS n FROM {JOINED}", "epsilon": PRICE, "fresh": True}),
-    "previews": ("preview", {"sql": f"SELECT SUM(a.age) AS n FROM {JOINED}", "epsilon": PRICE}),
-    "made-up rows": ("query", {"sql": f"SELECT SUM(a.age) AS n FROM {JOINED}", "epsilon": PRICE, "dummy": True}),
+    "questions that last": ("query", {"sql": f"SELECT SUM(a.age) AS n FROM {JOINED}", "epsilon": COST, "fresh": True}),
+    "previews": ("preview", {"sql": f"SELECT SUM(a.age) AS n FROM {JOINED}", "epsilon": COST}),
+    "made-up rows": ("query", {"sql": f"SELECT SUM(a.age) AS n FROM {JOINED}", "epsilon": COST, "dummy": True}),
 }
 """What one caller sends without end, sixteen at a time, while another asks one question after the other."""
-QUIET = {"sql": f"SELECT SUM(a.age) AS n FROM {JOINED} WHERE a.age > 30", "epsilon": PRICE, "fresh": True}
+QUIET = {"sql": f"SELECT SUM(a.age) AS n FROM {JOINED} WHERE a.age > 30", "epsilon": COST, "fresh": True}
 MANY = 200_000
 """Patients: enough for a question to last."""
 LEAST = {"kept": 0.05, "fresh": 0.3}
@@ -89,10 +89,10 @@ def _figure(kind: str, clients: int, times: list[float], here: float) -> Figure:
 def _in_process(policy: Path) -> dict[str, float]:
     """Seconds of each kind of question in one thread."""
     with discreet.open(policy) as curator:
-        curator.query(TEXT, epsilon=PRICE)
+        curator.query(TEXT, epsilon=COST)
         return {
-            "kept": median_of(200, lambda: curator.query(TEXT, epsilon=PRICE)),
-            "fresh": median_of(50, lambda: curator.query(OTHER, epsilon=PRICE, fresh=True)),
+            "kept": median_of(200, lambda: curator.query(TEXT, epsilon=COST)),
+            "fresh": median_of(50, lambda: curator.query(OTHER, epsilon=COST, fresh=True)),
         }
 
 

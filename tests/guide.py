@@ -21,8 +21,8 @@ def wards(hospital: discreet.Curator) -> Any:
     return hospital.query(WARDS, epsilon=0.1).plot()
 
 
-def prices(hospital: discreet.Curator) -> Any:
-    """The same question at three prices, over one axis."""
+def costs(hospital: discreet.Curator) -> Any:
+    """The same question at three costs, over one axis."""
     import altair
 
     charts = {epsilon: hospital.query(WARDS, epsilon=epsilon, fresh=True).plot() for epsilon in (0.01, 0.03, 0.1)}
@@ -60,7 +60,7 @@ def clusters(_: discreet.Curator) -> Any:
     """The same rows clustered without privacy, by the lecture's method and by ours."""
     import sklearn.cluster
 
-    from discreet.curator.answers.plots.theme import THEMES, altair, dressed
+    from discreet.answers.plots.theme import THEMES, altair, dressed
     from discreet.learn import KMeans
 
     rows = _blobs()
@@ -87,7 +87,7 @@ def _blobs() -> Any:
 
 def _clustered(rows: Any, model: Any, title: str) -> Any:
     """Some of the rows, coloured by the nearest centre, and the centres."""
-    from discreet.curator.answers.plots.theme import COLOURS, NEUTRAL, altair, chart_of
+    from discreet.answers.plots.theme import COLOURS, NEUTRAL, altair, chart_of
 
     alt, some = altair(), rows[:100]
     axis: dict[str, Any] = {"title": None, "axis": None, "scale": alt.Scale(domain=(-1, 1))}
@@ -103,7 +103,7 @@ def _clustered(rows: Any, model: Any, title: str) -> Any:
 
 
 def bayes(_: discreet.Curator) -> Any:
-    """Naïve Bayes on handwritten digits, at seven prices."""
+    """Naïve Bayes on handwritten digits, at seven costs."""
     from sklearn.datasets import load_digits
 
     from discreet.learn import GaussianNB, learning_curve
@@ -115,7 +115,7 @@ def bayes(_: discreet.Curator) -> Any:
 
 DRAWN: Final[dict[str, Callable[[discreet.Curator], Any]]] = {
     "wards.svg": wards,
-    "prices.svg": prices,
+    "costs.svg": costs,
     "pressure.svg": pressure,
     "places.svg": places,
     "budget.svg": budget,

@@ -22,7 +22,7 @@ ASKED: Final = {
     "SELECT smoker, AVG(blood_pressure) AS pressure\nFROM patients\nGROUP BY smoker": 0.07,
     "SELECT COUNT(*) AS n FROM patients WHERE age >= 65": 0.05,
 }
-"""Questions that were asked before, and their prices."""
+"""Questions that were asked before, and their costs."""
 NEXT: Final = "SELECT smoker, COUNT(*) AS patients\nFROM patients\nGROUP BY smoker"
 HEIGHTS: Final = {"sign-in": 440, "ask": 840, "answer": 700, "ledger": 1290, "owner": 1000, "learn": 570}
 """What is worth seeing of each page, in pixels."""

@@ -44,20 +44,20 @@ def law(probabilities: Sequence[float]) -> Law:
 
 
 def laplace_law(scale: Fraction | int) -> Law:
-    reach = math.ceil(40 * scale) + 1
-    sizes = np.abs(np.arange(-reach, reach + 1))
-    return Law(-reach, math.tanh(1 / (2 * float(scale))) * np.exp(-sizes / float(scale)))
+    sensitivity = math.ceil(40 * scale) + 1
+    sizes = np.abs(np.arange(-sensitivity, sensitivity + 1))
+    return Law(-sensitivity, math.tanh(1 / (2 * float(scale))) * np.exp(-sizes / float(scale)))
 
 
 def geometric_law(scale: Fraction | int) -> Law:
-    reach = math.ceil(40 * scale) + 1
-    return Law(0, -math.expm1(-1 / float(scale)) * np.exp(-np.arange(reach + 1) / float(scale)))
+    sensitivity = math.ceil(40 * scale) + 1
+    return Law(0, -math.expm1(-1 / float(scale)) * np.exp(-np.arange(sensitivity + 1) / float(scale)))
 
 
 def gaussian_law(variance: Fraction | int) -> Law:
-    reach = math.ceil(9 * math.sqrt(variance)) + 1
-    weights = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * float(variance)))
-    return Law(-reach, weights / weights.sum())
+    sensitivity = math.ceil(9 * math.sqrt(variance)) + 1
+    weights = np.exp(-(np.arange(-sensitivity, sensitivity + 1) ** 2) / (2 * float(variance)))
+    return Law(-sensitivity, weights / weights.sum())
 
 
 def bernoulli_law(probability: float) -> Law:

@@ -34,65 +34,65 @@ NOT_FINITE = [
     ],
 )
 def test_a_tenth_is_a_tenth_however_it_is_written(written: object) -> None:
-    assert number(written, "price") == Fraction(1, 10)
+    assert number(written, "cost") == Fraction(1, 10)
 
 
 @pytest.mark.parametrize(
     "written", [3, 3.0, np.int64(3), np.uint8(3), np.float32(3), Decimal(3), Decimal("3E0"), Fraction(3)]
 )
 def test_three_is_three_however_it_is_written(written: object) -> None:
-    assert number(written, "price") == 3
-    assert type(number(written, "price")) is Fraction
+    assert number(written, "cost") == 3
+    assert type(number(written, "cost")) is Fraction
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_float_means_its_shortest_decimal(value: float) -> None:
-    assert number(value, "price") == Fraction(repr(value))
-    assert float(number(value, "price")) == value
+    assert number(value, "cost") == Fraction(repr(value))
+    assert float(number(value, "cost")) == value
 
 
 @given(st.fractions())
 def test_fractions_and_integers_mean_themselves(value: Fraction) -> None:
-    assert number(value, "price") == value
-    assert number(value.numerator, "price") == value.numerator
+    assert number(value, "cost") == value
+    assert number(value.numerator, "cost") == value.numerator
 
 
 @pytest.mark.parametrize("check", [number, positive, extent, epsilon, probability])
 @pytest.mark.parametrize("bad", NOT_NUMBERS)
 def test_what_is_not_a_number_is_refused_by_name(check: Any, bad: object) -> None:
     with pytest.raises(
-        TypeError, match=r"^price must be a number, not (a \w+|None): pass an int, float, Fraction or Decimal"
+        TypeError, match=r"^cost must be a number, not (a \w+|None): pass an int, float, Fraction or Decimal"
     ):
-        check(bad, "price")
+        check(bad, "cost")
 
 
 @pytest.mark.parametrize("check", [number, positive, extent, epsilon, probability])
 @pytest.mark.parametrize("bad", NOT_FINITE)
 def test_what_is_not_finite_is_refused_by_name(check: Any, bad: object) -> None:
-    with pytest.raises(ValueError, match=r"^price must be finite, not "):
-        check(bad, "price")
+    with pytest.raises(ValueError, match=r"^cost must be finite, not "):
+        check(bad, "cost")
 
 
 @pytest.mark.parametrize("bad", ["1e-999999999", "1e999999999", "-1e-100000"])
 def test_an_exponent_that_would_fill_the_memory_is_refused(bad: str) -> None:
-    with pytest.raises(ValueError, match=r"^price must not have an exponent beyond 1000"):
-        number(Decimal(bad), "price")
+    with pytest.raises(ValueError, match=r"^cost must not have an exponent beyond 1000"):
+        number(Decimal(bad), "cost")
 
 
 @pytest.mark.parametrize("bad", [0, 0.0, -0.0, -1, -1e-300, Decimal("-0.1"), Fraction(-1, 10**50)])
 def test_what_is_not_positive_is_refused_by_name(bad: object) -> None:
     for check in (positive, extent, epsilon, not_below):
-        with pytest.raises(ValueError, match=r"^price must be above 0"):
-            check(bad, "price")
+        with pytest.raises(ValueError, match=r"^cost must be above 0"):
+            check(bad, "cost")
 
 
 @pytest.mark.parametrize("good", [1e-9, 1e9, 1, Decimal("1E-9"), Fraction(10**9)])
-def test_prices_within_the_range_are_accepted(good: object) -> None:
+def test_costs_within_the_range_are_accepted(good: object) -> None:
     assert epsilon(good) == number(good, "epsilon")
 
 
 @pytest.mark.parametrize("bad", [9.999e-10, 1.0001e9, Fraction(10**9) + Fraction(1, 10**30), 5e-324, 1e300])
-def test_prices_out_of_the_range_are_refused(bad: object) -> None:
+def test_costs_out_of_the_range_are_refused(bad: object) -> None:
     with pytest.raises(
         ValueError, match=r"^epsilon must lie between 1e-9 and 1e9, not .*: usual values are 0\.01 to 10"
     ):

@@ -18,8 +18,8 @@ from nbclient.exceptions import CellExecutionError
 from traitlets.config import Config
 
 import discreet
-from discreet.curator.answers import Answer, Preview
-from discreet.curator.door import Curator
+from discreet.answers import Answer, Preview
+from discreet.curator.curator import Curator
 from discreet.ledger import Amount, Balance, LedgerError
 from discreet.markup import words
 from discreet.notebook.magic import _LOADED
@@ -107,7 +107,7 @@ def test_curators_are_closed_when_the_interpreter_ends(policy: Path) -> None:
     code = f"""
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 config = Config()
 config.HistoryManager.enabled = False
 shell = InteractiveShell.instance(config=config)
@@ -146,8 +146,8 @@ def test_a_preview_is_free(shell: Shell) -> None:
 def test_every_option_reaches_the_door(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[dict[str, Any]] = []
     monkeypatch.setattr(Curator, "query", lambda _, sql, **settings: heard.append({"sql": sql, **settings}))
-    prices = "--rho 0.02 --delta 1e-8 --error n=10 --error cost=500 --confidence 0.9 -e 2"
-    ask(shell, f"hospital.toml {prices} --analyst fraud --dialect bigquery -p ward=ICU --param least=18 --fresh", "Q")
+    costs = "--rho 0.02 --delta 1e-8 --error n=10 --error cost=500 --confidence 0.9 -e 2"
+    ask(shell, f"hospital.toml {costs} --analyst fraud --dialect bigquery -p ward=ICU --param least=18 --fresh", "Q")
     assert heard == [
         {
             "sql": "Q\n",
@@ -178,8 +178,8 @@ def test_a_variable_with_a_curator_is_asked(word: str, shell: Shell) -> None:
 
 
 def test_expressions_are_filled_in_and_stay_one_word(shell: Shell) -> None:
-    run(shell, "price, place = 0.25, 'a b'")
-    found = ask(shell, "hospital.toml -e {price*2} -p zip={place} --preview", f"{COUNT} WHERE zip = $zip")
+    run(shell, "cost, place = 0.25, 'a b'")
+    found = ask(shell, "hospital.toml -e {cost*2} -p zip={place} --preview", f"{COUNT} WHERE zip = $zip")
     assert found.loss.concentrated().rho == 0.125
 
 
@@ -462,7 +462,7 @@ def test_answers_and_previews_are_sound_and_print_nothing_beside(
     shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = ask(shell, "hospital.toml -e 0.5", "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex")
-    assert "price" in sound(answer._repr_html_()).text
+    assert "cost" in sound(answer._repr_html_()).text
     assert "± " in sound(ask(shell, "hospital.toml -e 0.5 --preview")._repr_html_()).text
     assert capsys.readouterr().err == ""
 

@@ -5,7 +5,7 @@ published descriptions print, never looked up in the rows; both libraries get th
 its own into three quarters to learn from and one to predict.
 
 diffprivlib takes ε alone: it has no use for δ. Where it is *tuned*, it gets the best of a grid of its options, chosen
-by the very rows that are then reported and for no price; ours run with their defaults. Its logistic regression
+by the very rows that are then reported and for no cost; ours run with their defaults. Its logistic regression
 protects against replacing a row by another, ours against adding or removing one. It takes the number of rows for
 public, counts how much a row bends the loss by its norm and not by the square of it, leaves the intercept without the
 penalty that its proof needs, and stops near the minimum: by our reading its ε is larger than it says (not audited).

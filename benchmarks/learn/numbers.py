@@ -31,8 +31,8 @@ def figures(path: Path) -> Iterator[Figure]:
 def _compared(path: Path, held: Set, name: str, ends: tuple[float, float]) -> Iterator[Figure]:
     plain = errors(sklearn.linear_model.LinearRegression(), held)
     theirs = peer_scores("linear", held.save(path, ends=ends))
-    for price, paid in PAID.items():
-        what = f"linear regression error on {name}, {price}"
+    for cost, paid in PAID.items():
+        what = f"linear regression error on {name}, {cost}"
         ours = errors(LinearRegression(bounds=(held.low, held.high), y_bounds=ends, **paid), held)
         yield useful(what, ours, plain)
         yield below(what, ours, theirs, "diffprivlib, tuned,")

@@ -1,6 +1,6 @@
 """diffprivlib's estimators on the arrays of a NumPy file, at ε = 1.
 
-Those that are tuned get the options of a grid that score best on the first splits, at no price for the choice.
+Those that are tuned get the options of a grid that score best on the first splits, at no cost for the choice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benchmarks.peers.task import perform
 TRIED = 5
 """Splits on which options are compared."""
 FORMS = {"unit": (0.0, 1.0), "centred": (-1.0, 1.0)}
-"""Where features are moved to by their bounds, at no price."""
+"""Where features are moved to by their bounds, at no cost."""
 Split = tuple[Any, Any, Any, Any]
 Score = Callable[[Split], float]
 

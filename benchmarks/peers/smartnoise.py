@@ -1,6 +1,6 @@
 """smartnoise-sql over a pandas frame, where it was faster than over SQLite. It bounds a unit's rows, not its groups.
 
-Its ε is for each column: the price that it tells for the query is scaled to ε in all. Keys are public (`censor_dims`).
+Its ε is for each column: the cost that it tells for the query is scaled to ε in all. Keys are public (`censor_dims`).
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def _reader(path: Path, table: str, key: str, query: str, bounds: dict[str, obje
     def reader(rows: Any, epsilon: float) -> Any:
         return snsql.from_df(rows, privacy=snsql.Privacy(epsilon=epsilon, delta=DELTA), metadata=metadata)
 
-    price, _ = reader(frame.head(1), 1.0).get_privacy_cost(query)
-    return reader(frame, EPSILON / float(price))
+    cost, _ = reader(frame.head(1), 1.0).get_privacy_cost(query)
+    return reader(frame, EPSILON / float(cost))
 
 
 if __name__ == "__main__":

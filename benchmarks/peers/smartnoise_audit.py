@@ -1,6 +1,6 @@
 """smartnoise-sql over pandas. The tiny table stands there once for each of many keys, and one query is many samples.
 
-That is fair: rows of one key have nothing to do with the answer of another, as its own price per query assumes.
+That is fair: rows of one key have nothing to do with the answer of another, as its own cost per query assumes.
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ def _frame(rows: list[Any], keys: Iterable[int]) -> pd.DataFrame:
 
 
 def _reader(frame: pd.DataFrame, unit: Mapping[str, Any], query: str, epsilon: float, delta: float) -> Any:
-    """With the ε and δ of a column at which its own price of the whole query is at most what is claimed."""
+    """With the ε and δ of a column at which its own cost of the whole query is at most what is claimed."""
     metadata = {"": {"main": {"tiny": {"rows": len(frame), **unit, **COLUMNS}}}}
 
     def reader(epsilon: float, delta: float) -> Any:
         return snsql.from_df(frame, privacy=snsql.Privacy(epsilon=epsilon, delta=delta), metadata=metadata)
 
-    price = [float(part) for part in reader(epsilon, delta).get_privacy_cost(query)]
-    found = reader(epsilon * epsilon / price[0], 0.99 * delta * min(1.0, delta / price[1]))
+    cost = [float(part) for part in reader(epsilon, delta).get_privacy_cost(query)]
+    found = reader(epsilon * epsilon / cost[0], 0.99 * delta * min(1.0, delta / cost[1]))
     asked = [float(part) for part in found.get_privacy_cost(query)]
     if asked[0] > epsilon * (1 + 1e-9) or asked[1] > delta:
-        raise ValueError(f"its price is {asked}, more than what is claimed")
+        raise ValueError(f"its cost is {asked}, more than what is claimed")
     return found
 
 

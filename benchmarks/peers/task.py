@@ -13,7 +13,7 @@ Report = list[tuple[str, float, float, float]]
 
 
 def with_means(totals: list[tuple[str, float, float]]) -> Report:
-    """The mean as the quotient of noisy sum and count, for no price of its own."""
+    """The mean as the quotient of noisy sum and count, for no cost of its own."""
     return [(part, n, s, s / max(n, 1)) for part, n, s in totals]
 
 

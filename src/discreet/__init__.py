@@ -10,11 +10,11 @@ from discreet.version import __version__ as __version__
 if TYPE_CHECKING:
     from discreet import accounting as accounting
     from discreet import mechanisms as mechanisms
+    from discreet.answers import Answer as Answer
+    from discreet.answers import Preview as Preview
     from discreet.client import connect as connect
-    from discreet.curator.answers import Answer as Answer
-    from discreet.curator.answers import Preview as Preview
-    from discreet.curator.door import Curator as Curator
-    from discreet.curator.door import open as open  # noqa: A004
+    from discreet.curator.curator import Curator as Curator
+    from discreet.curator.curator import open as open  # noqa: A004
     from discreet.errors import BudgetExhausted as BudgetExhausted
     from discreet.errors import QueryFailed as QueryFailed
     from discreet.errors import Refused as Refused

@@ -24,7 +24,7 @@ class Refused(Exception):  # noqa: N818  (a refusal is an answer, not a fault)
 
 
 class BudgetExhausted(Refused):
-    """The price is more than what is left."""
+    """The cost is more than what is left."""
 
     def __init__(self, reason: str, fix: str = "") -> None:
         super().__init__("budget-exhausted", reason, fix)

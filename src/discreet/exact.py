@@ -54,7 +54,7 @@ def extent(value: object, name: str) -> Fraction:
 
 
 def epsilon(value: object, name: str = "epsilon") -> Fraction:
-    """A price within the accepted range."""
+    """A cost within the accepted range."""
     exact = positive(value, name)
     if not LEAST_EPSILON <= exact <= MOST_EPSILON:
         raise ValueError(f"{name} must lie between 1e-9 and 1e9, not {value}: usual values are 0.01 to 10")

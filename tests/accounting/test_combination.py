@@ -31,17 +31,20 @@ def masses(noise: Noise) -> dict[int, int]:
     with localcontext() as context:
         context.prec = 60
         if isinstance(noise, DiscreteLaplace):
-            rate, reach = Decimal(noise.scale.numerator) / noise.scale.denominator, math.ceil(75 * noise.scale) + 2
-            weights = [(-Decimal(z) / rate).exp() for z in range(reach)]
+            rate, sensitivity = (
+                Decimal(noise.scale.numerator) / noise.scale.denominator,
+                math.ceil(75 * noise.scale) + 2,
+            )
+            weights = [(-Decimal(z) / rate).exp() for z in range(sensitivity)]
             q = (-1 / rate).exp()
             total = (1 + q) / (1 - q)
         else:
-            spread, reach = (
+            spread, sensitivity = (
                 Decimal(noise.spread.numerator) / noise.spread.denominator,
                 math.ceil(12 * math.sqrt(noise.spread)) + 3,
             )
-            weights = [(-Decimal(z * z) / (2 * spread)).exp() for z in range(reach)]
-            # what is beyond reach is below 10⁻³⁰ of the whole; adding it can only make masses smaller
+            weights = [(-Decimal(z * z) / (2 * spread)).exp() for z in range(sensitivity)]
+            # what is beyond sensitivity is below 10⁻³⁰ of the whole; adding it can only make masses smaller
             total = 2 * sum(weights) - 1 + Decimal("1e-30")
         return {
             sign * z: int(weight / total * WIDE)

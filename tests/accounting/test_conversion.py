@@ -83,7 +83,7 @@ def test_rho_of_pure_is_the_divergence_of_randomised_response_rounded_up() -> No
         assert ours <= epsilon**2 / 2
 
 
-def test_rho_of_pure_holds_for_prices_far_below_the_accepted_ones() -> None:
+def test_rho_of_pure_holds_for_costs_far_below_the_accepted_ones() -> None:
     for epsilon in log_uniform(-60, -9, 200):
         truth = real(epsilon) * mp.tanh(real(epsilon) / 2)
         assert real(rho_of_pure(epsilon)) >= truth * (1 - mp.mpf("1e-90")), epsilon
@@ -91,7 +91,7 @@ def test_rho_of_pure_holds_for_prices_far_below_the_accepted_ones() -> None:
 
 
 @pytest.mark.parametrize("digits", range(18, 60))
-def test_rho_of_pure_holds_for_prices_with_endless_digits(digits: int) -> None:
+def test_rho_of_pure_holds_for_costs_with_endless_digits(digits: int) -> None:
     """Where 1 − e^−ε loses digits, the result would fall below the truth, ε²/2·(1 − ε²/12) or more."""
     for epsilon in (Fraction(7, 3 * 10**digits), Fraction(97, 11 * 10**digits)):
         assert epsilon**2 / 2 * (1 - epsilon**2 / 12) <= rho_of_pure(epsilon) <= epsilon**2 / 2
@@ -106,13 +106,13 @@ def test_a_budget_too_small_for_any_rho_grants_none(epsilon: Fraction) -> None:
 @pytest.mark.parametrize("epsilon", ["1e-6", "0.01", "0.1", "0.5", "1", "2", "5", "20", "100"])
 def test_randomised_response_stays_below_its_line(epsilon: str) -> None:
     """The theorem itself: D_α ≤ α·ε·tanh(ε/2) for every order, with equality as α → 1."""
-    price = real(Fraction(epsilon))
-    rho = price * mp.tanh(price / 2)
+    cost = real(Fraction(epsilon))
+    rho = cost * mp.tanh(cost / 2)
     for steps in range(-60, 61):
         alpha = 1 + mp.mpf(10) ** (mp.mpf(steps) / 10)
-        divergence = _response_divergence(price, alpha)
+        divergence = _response_divergence(cost, alpha)
         assert divergence <= alpha * rho
-    assert _response_divergence(price, 1 + mp.mpf("1e-30")) > rho * (1 - mp.mpf("1e-20"))
+    assert _response_divergence(cost, 1 + mp.mpf("1e-30")) > rho * (1 - mp.mpf("1e-20"))
 
 
 def _response_divergence(epsilon: Real, alpha: Real) -> Real:

@@ -57,10 +57,10 @@ def test_delta_is_the_sum_over_all_outcomes_of_random_noise() -> None:
 @pytest.mark.parametrize("epsilon", ["0", "0.3", "2"])
 def test_no_smaller_shift_in_either_direction_has_a_larger_delta(noise: Noise, epsilon: str) -> None:
     """The theorem of `curves`: the worst unit moves the answer as far as it can."""
-    price = Fraction(epsilon)
+    cost = Fraction(epsilon)
     for most in (1, 4, 9):
-        worst = max(hockey_stick(noise, shift, price) for shift in (*range(-most, 0), *range(1, most + 1)))
-        assert worst - mp.mpf("1e-60") <= real(delta_of(noise, most, price)) <= worst * (1 + mp.mpf("1e-13"))
+        worst = max(hockey_stick(noise, shift, cost) for shift in (*range(-most, 0), *range(1, most + 1)))
+        assert worst - mp.mpf("1e-60") <= real(delta_of(noise, most, cost)) <= worst * (1 + mp.mpf("1e-13"))
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
@@ -73,14 +73,14 @@ def test_the_exact_delta_is_never_below_the_truth(noise: Noise) -> None:
 
 def test_no_event_is_worse_than_the_half_line() -> None:
     """All 2¹⁰ unions of ten outcomes around the centre, for noise that lies almost wholly on them."""
-    noise, shift, price = DiscreteGaussian(Fraction(1, 2)), 1, Fraction(1, 2)
+    noise, shift, cost = DiscreteGaussian(Fraction(1, 2)), 1, Fraction(1, 2)
     mass = masses(noise, 20)
-    gaps = [float(mass[abs(y)] - mp.exp(real(price)) * mass[abs(y - shift)]) for y in range(-5, 5)]
+    gaps = [float(mass[abs(y)] - mp.exp(real(cost)) * mass[abs(y - shift)]) for y in range(-5, 5)]
     worst = max(sum(gap for bit, gap in enumerate(gaps) if event >> bit & 1) for event in range(2**10))
-    assert worst <= delta_of(noise, shift, price)
+    assert worst <= delta_of(noise, shift, cost)
 
 
-def test_laplace_noise_has_no_delta_from_its_price_on() -> None:
+def test_laplace_noise_has_no_delta_from_its_cost_on() -> None:
     assert delta_of(DiscreteLaplace(Fraction(10)), 1, 0.1) == 0
     assert delta_of(DiscreteLaplace(Fraction(10)), 5, 0.5) == 0
     assert delta_of(DiscreteLaplace(Fraction(10)), 5, 0.499) > 0
@@ -140,7 +140,7 @@ def test_deltas_out_of_range_are_refused(bad: float) -> None:
 
 
 @pytest.mark.parametrize("bad", [0, -1, 9e-10, 2e9, float("inf")])
-def test_prices_out_of_range_are_refused(bad: float) -> None:
+def test_costs_out_of_range_are_refused(bad: float) -> None:
     with pytest.raises(ValueError, match=r"^epsilon must "):
         gaussian_spread(bad, 1e-6, 1)
 

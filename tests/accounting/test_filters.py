@@ -28,7 +28,7 @@ from tests.accounting.truth import mp, real
 
 law = settings(deadline=None, max_examples=60)
 UNIT = Fraction(1, UNITS)
-prices = st.one_of(
+costs = st.one_of(
     st.fractions(0, 2, max_denominator=10**30),
     st.floats(0, 2),
     st.sampled_from([Fraction(0), UNIT, UNIT / 3, Fraction(1, 3), Fraction(1, 10), Fraction(1)]),
@@ -81,9 +81,9 @@ def test_ten_tenths_of_rho_fit_into_one_and_not_a_unit_more() -> None:
     for _ in range(10):
         spent = spent.admit(Concentrated(0.1, 1e-7))
     assert spent.remaining == Concentrated(0, 0)
-    with pytest.raises(BudgetExhausted, match="the price is rho"):
+    with pytest.raises(BudgetExhausted, match="the cost is rho"):
         spent.admit(Concentrated(1e-24))
-    with pytest.raises(BudgetExhausted, match="the price is delta"):
+    with pytest.raises(BudgetExhausted, match="the cost is delta"):
         spent.admit(Concentrated(0, 1e-24))
 
 
@@ -107,19 +107,19 @@ def test_a_third_of_a_unit_costs_a_whole_one_in_every_currency() -> None:
 def test_a_pure_budget_takes_pure_losses_only(loss: Loss) -> None:
     with pytest.raises(Refused) as refusal:
         PureFilter.of(1).admit(loss)
-    assert refusal.value.code == "price-invalid"
+    assert refusal.value.code == "cost-invalid"
     assert repr(loss) in refusal.value.reason
     assert "give the budget a delta" in refusal.value.fix
     assert not isinstance(refusal.value, BudgetExhausted)
 
 
 @pytest.mark.parametrize("epsilon", ["1e-9", "0.001", "0.1", "1", "3"])
-def test_a_concentrated_budget_takes_pure_losses_at_the_price_of_randomised_response(epsilon: str) -> None:
-    price = Fraction(epsilon)
-    spent = ConcentratedFilter.of(20, 1e-6).admit(Pure(price))
-    truth = real(price) * mp.tanh(real(price) / 2)
+def test_a_concentrated_budget_takes_pure_losses_at_the_cost_of_randomised_response(epsilon: str) -> None:
+    cost = Fraction(epsilon)
+    spent = ConcentratedFilter.of(20, 1e-6).admit(Pure(cost))
+    truth = real(cost) * mp.tanh(real(cost) / 2)
     assert truth <= real(Fraction(spent.spent_rho, UNITS)) <= truth + real(UNIT) + truth * mp.mpf("1e-28")
-    assert spent.spent_rho <= charged(price**2 / 2)
+    assert spent.spent_rho <= charged(cost**2 / 2)
     assert spent.spent_delta == 0
 
 
@@ -203,9 +203,9 @@ def test_what_a_pure_refusal_offers_is_there(left: Fraction) -> None:
     with pytest.raises(BudgetExhausted) as refusal:
         budget.admit(Pure(2))
     assert refusal.value.code == "budget-exhausted"
-    assert refusal.value.reason.startswith("the price is epsilon 2 and ")
-    price = offered(refusal.value, "epsilon")
-    assert budget.admit(Pure(price)).remaining.epsilon < left / 10**5
+    assert refusal.value.reason.startswith("the cost is epsilon 2 and ")
+    cost = offered(refusal.value, "epsilon")
+    assert budget.admit(Pure(cost)).remaining.epsilon < left / 10**5
 
 
 @pytest.mark.parametrize("left", SIXTHS)
@@ -248,17 +248,17 @@ def test_the_ledger_writes_down_whole_units() -> None:
     assert ConcentratedFilter.of(1, 1e-6).admit(Concentrated(1e-3, 1e-9)).units == (UNITS // 1000, UNITS // 10**9)
 
 
-# Prices chosen adaptively, against exact sums
+# Costs chosen adaptively, against exact sums
 
 
-def next_price(left: Fraction, move: tuple[str, Any]) -> Fraction:
-    """A price that depends on what is left, as an analyst's may."""
+def next_cost(left: Fraction, move: tuple[str, Any]) -> Fraction:
+    """A cost that depends on what is left, as an analyst's may."""
     kind, value = move
     amount = Pure(value).epsilon
     return {"any": amount, "share": left * amount / 2, "all": left, "too much": left + UNIT}[kind]
 
 
-moves = st.lists(st.tuples(st.sampled_from(["any", "any", "share", "share", "all", "too much"]), prices), max_size=30)
+moves = st.lists(st.tuples(st.sampled_from(["any", "any", "share", "share", "all", "too much"]), costs), max_size=30)
 
 
 @law
@@ -266,13 +266,13 @@ moves = st.lists(st.tuples(st.sampled_from(["any", "any", "share", "share", "all
 def test_a_pure_budget_is_never_overspent_and_refuses_nothing_that_fits(total: Fraction, choices: list[Any]) -> None:
     budget, exact = PureFilter.of(total), Fraction(0)
     for count, move in enumerate(choices, start=1):
-        price = next_price(budget.remaining.epsilon, move)
+        cost = next_cost(budget.remaining.epsilon, move)
         try:
-            budget = budget.admit(Pure(price))
+            budget = budget.admit(Pure(cost))
         except BudgetExhausted:
-            assert exact + price > total - (count + 1) * UNIT
+            assert exact + cost > total - (count + 1) * UNIT
         else:
-            exact += price
+            exact += cost
         assert exact <= total
         assert total - exact - (count + 1) * UNIT <= budget.remaining.epsilon <= total - exact
 
@@ -289,7 +289,7 @@ def test_a_concentrated_budget_is_never_overspent(total: Fraction, choices: list
     cap = Fraction(1, 4)
     budget, exact, deltas = ConcentratedFilter(granted(total), granted(cap)), mp.mpf(0), Fraction(0)
     for count, (move, (kind, delta)) in enumerate(zip(choices, kinds, strict=False), start=1):
-        amount = next_price(budget.remaining.rho, move)
+        amount = next_cost(budget.remaining.rho, move)
         loss: Loss = Pure(amount) if kind is Pure or not delta else kind(amount, delta)
         own = Fraction(0) if isinstance(loss, Pure) else delta
         cost = _true_rho(loss)
@@ -311,7 +311,7 @@ def _true_rho(loss: Loss) -> Any:
 
 
 @law
-@given(st.lists(st.builds(Pure, prices), max_size=20))
+@given(st.lists(st.builds(Pure, costs), max_size=20))
 def test_a_filter_admits_what_composition_adds_up(some: list[Pure]) -> None:
     budget = PureFilter.of(100)
     for loss in some:

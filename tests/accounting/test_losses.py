@@ -16,7 +16,7 @@ from discreet.accounting import (
     Concentrated,
     Loss,
     Pure,
-    Reach,
+    Sensitivity,
     compose,
     epsilon_of,
     group,
@@ -190,7 +190,7 @@ def test_a_group_of_one_is_the_unit(loss: Loss) -> None:
     assert group(loss, 1) == loss
 
 
-def test_a_group_whose_delta_would_reach_one_is_promised_nothing() -> None:
+def test_a_group_whose_delta_would_sensitivity_one_is_promised_nothing() -> None:
     with pytest.raises(ValueError, match="for groups of 5 the delta would reach 1: nothing is promised to them"):
         group(Approximate(2, 1e-4), 5)
 
@@ -247,34 +247,34 @@ def test_the_loss_s_own_delta_does_not_pay_for_the_conversion() -> None:
         epsilon_of(Concentrated(0.1, 1e-6), 1e-6)
 
 
-# Reach
+# Sensitivity
 
 
 @law
 @given(st.integers(0, 1000), amounts)
 def test_cells_add_up_in_both_norms(count: int, size: Any) -> None:
     most = Pure(size).epsilon
-    assert Reach.cells(count, size) == Reach(count * most, count * most**2)
+    assert Sensitivity.cells(count, size) == Sensitivity(count * most, count * most**2)
 
 
 @law
 @given(st.integers(0, 1000), amounts, amounts)
 def test_a_total_bounds_both_norms(count: int, size: Any, total: Any) -> None:
     s, t = Pure(size).epsilon, Pure(total).epsilon
-    assert Reach.cells(count, size, total) == Reach(min(s * count, t), min(s**2 * count, s * t))
+    assert Sensitivity.cells(count, size, total) == Sensitivity(min(s * count, t), min(s**2 * count, s * t))
 
 
 @law
 @given(st.lists(st.fractions(0, 5, max_denominator=20), min_size=1, max_size=12))
-def test_no_unit_moves_the_answer_beyond_its_reach(moves: list[Fraction]) -> None:
-    reach = Reach.cells(len(moves), 5, 20)
+def test_no_unit_moves_the_answer_beyond_its_sensitivity(moves: list[Fraction]) -> None:
+    sensitivity = Sensitivity.cells(len(moves), 5, 20)
     scale = min(Fraction(1), 20 / (sum(moves) or Fraction(1)))
-    assert sum(scale * move for move in moves) <= reach.l1
-    assert sum((scale * move) ** 2 for move in moves) <= reach.l2_squared
+    assert sum(scale * move for move in moves) <= sensitivity.l1
+    assert sum((scale * move) ** 2 for move in moves) <= sensitivity.l2_squared
 
 
 def test_answers_side_by_side_add_their_reaches() -> None:
-    assert Reach.cells(1, 3) + Reach.cells(2, 5) == Reach(Fraction(13), Fraction(59))
+    assert Sensitivity.cells(1, 3) + Sensitivity.cells(2, 5) == Sensitivity(Fraction(13), Fraction(59))
 
 
 # Bad inputs
@@ -286,10 +286,10 @@ AMOUNTS: dict[str, tuple[str, Maker]] = {
     "Concentrated": ("rho", Concentrated),
     "Concentrated delta": ("delta", lambda value: Concentrated(1, value)),
     "Approximate": ("epsilon", lambda value: Approximate(value, 0.1)),
-    "cells size": ("size", lambda value: Reach.cells(1, value)),
-    "cells total": ("total", lambda value: Reach.cells(1, 1, value)),
+    "cells size": ("size", lambda value: Sensitivity.cells(1, value)),
+    "cells total": ("total", lambda value: Sensitivity.cells(1, 1, value)),
 }
-PRICES: dict[str, tuple[str, Maker]] = {"rho_for": ("epsilon", lambda value: rho_for(value, 0.1))}
+COSTS: dict[str, tuple[str, Maker]] = {"rho_for": ("epsilon", lambda value: rho_for(value, 0.1))}
 PROBABILITIES: dict[str, tuple[str, Maker]] = {
     "Approximate delta": ("delta", lambda value: Approximate(1, value)),
     "epsilon_of": ("delta", lambda value: epsilon_of(Pure(1), value)),
@@ -297,9 +297,9 @@ PROBABILITIES: dict[str, tuple[str, Maker]] = {
 }
 COUNTS: dict[str, tuple[str, Maker]] = {
     "group": ("size", lambda value: group(Pure(1), value)),
-    "cells": ("count", lambda value: Reach.cells(value, 1)),
+    "cells": ("count", lambda value: Sensitivity.cells(value, 1)),
 }
-NUMBERS = AMOUNTS | PRICES | PROBABILITIES
+NUMBERS = AMOUNTS | COSTS | PROBABILITIES
 
 
 @pytest.mark.parametrize("where", NUMBERS)
@@ -335,10 +335,10 @@ def test_negative_amounts_are_refused_by_name(where: str, bad: Any) -> None:
         make(bad)
 
 
-@pytest.mark.parametrize("where", PRICES)
+@pytest.mark.parametrize("where", COSTS)
 @pytest.mark.parametrize("bad", [0, 0.0, -0.0, 9.99e-10, 1.01e9, 10**10])
-def test_prices_out_of_range_are_refused_by_name(where: str, bad: Any) -> None:
-    name, make = PRICES[where]
+def test_costs_out_of_range_are_refused_by_name(where: str, bad: Any) -> None:
+    name, make = COSTS[where]
     with pytest.raises(ValueError, match=f"^{name} must "):
         make(bad)
 
@@ -369,4 +369,4 @@ def test_too_few_are_refused_by_name() -> None:
     with pytest.raises(ValueError, match=r"^size must be at least 1"):
         group(Pure(1), 0)
     with pytest.raises(ValueError, match=r"^count must be at least 0"):
-        Reach.cells(-1, 1)
+        Sensitivity.cells(-1, 1)

@@ -150,7 +150,7 @@ def test_a_concentrated_loss_costs_what_the_renyi_accountant_says() -> None:
 
 
 def test_pure_histories_cost_little_more_than_the_renyi_accountant_says() -> None:
-    """Their curves know each mechanism; ours are one line, ρα, so that prices can be chosen adaptively."""
+    """Their curves know each mechanism; ours are one line, ρα, so that costs can be chosen adaptively."""
     random = np.random.default_rng()
     ratios = []
     for _ in range(100):

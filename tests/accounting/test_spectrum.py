@@ -52,14 +52,14 @@ def test_the_ratios_average_to_one_under_the_neighbour(noise: Noise, shift: int)
 
 
 @pytest.mark.parametrize("scale", [1, 3, 10, 15, 30, 70, Fraction(7, 3), 999])
-def test_laplace_never_loses_more_than_its_price(scale: int | Fraction) -> None:
+def test_laplace_never_loses_more_than_its_cost(scale: int | Fraction) -> None:
     picture = noise_losses(DiscreteLaplace(Fraction(scale)), 1)
     assert picture.worst == pytest.approx(1 / float(scale))
     assert picture.beyond(1 / float(scale)) == 0
     assert picture.delta(1 / float(scale)) == pytest.approx(0, abs=1e-15)
 
 
-def test_laplace_loses_exactly_its_price_in_a_little_more_than_half_of_the_outcomes() -> None:
+def test_laplace_loses_exactly_its_cost_in_a_little_more_than_half_of_the_outcomes() -> None:
     picture = noise_losses(DiscreteLaplace(Fraction(10)), 1)
     assert picture.losses.tolist() == [-0.1, 0.1]
     assert picture.masses[1] == pytest.approx(1 / (1 + math.exp(-0.1)))
@@ -114,7 +114,7 @@ def test_response_among_many_answers_mostly_loses_nothing() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 30, 700, 1e4, 1e9])
-def test_response_is_drawn_at_any_accepted_price(epsilon: float) -> None:
+def test_response_is_drawn_at_any_accepted_cost(epsilon: float) -> None:
     picture = response_losses(epsilon, answers=3)
     assert picture.masses.sum() == pytest.approx(1)
     assert picture.worst == epsilon

@@ -73,10 +73,12 @@ def masses(noise: Noise, most: int) -> list[Real]:
 
 def hockey_stick(noise: Noise, shift: int, epsilon: Fraction) -> Real:
     """Σ max(0, P(Z = y) − e^ε·P(Z = y − shift)), outcome by outcome; what is left out is below 10⁻⁶⁰."""
-    reach = math.ceil(140 * noise.scale if isinstance(noise, DiscreteLaplace) else 17 * math.sqrt(noise.spread)) + 1
-    mass = masses(noise, reach + abs(shift))
+    sensitivity = (
+        math.ceil(140 * noise.scale if isinstance(noise, DiscreteLaplace) else 17 * math.sqrt(noise.spread)) + 1
+    )
+    mass = masses(noise, sensitivity + abs(shift))
     factor = mp.exp(real(epsilon))
-    gaps = (mass[abs(y)] - factor * mass[abs(y - shift)] for y in range(-reach, reach + 1))
+    gaps = (mass[abs(y)] - factor * mass[abs(y - shift)] for y in range(-sensitivity, sensitivity + 1))
     return mp.fsum(gap for gap in gaps if gap > 0)
 
 

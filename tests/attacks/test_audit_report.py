@@ -12,7 +12,7 @@ from fractions import Fraction
 from hashlib import sha256
 from html.parser import HTMLParser
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.audit.compare import Moved, Report
 from discreet.audit.policies import Audit, Result
 from discreet.audit.questions import Question
@@ -48,7 +48,7 @@ class Page(HTMLParser):
 
 def audit(text: str) -> Audit:
     """A difference, a refusal, and a question with a picture; this is the text of everything."""
-    moved = Moved(0, Laplace(epsilon=1, sensitivity=1), Reach(Fraction(1), Fraction(1)), 5, 4, Fraction(1))
+    moved = Moved(0, Laplace(epsilon=1, sensitivity=1), Sensitivity(Fraction(1), Fraction(1)), 5, 4, Fraction(1))
     question = Question(text, text, frozenset({text}))
     same = Report(text, None, 1, Fraction(1), moved=moved)
     different = replace(same, difference=text, kind=text, expected=text, found=text, moved=None)

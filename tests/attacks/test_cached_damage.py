@@ -17,10 +17,10 @@ import pytest
 
 import discreet
 from discreet.accounting import Concentrated, Pure
-from discreet.curator.door import Curator
-from discreet.curator.kept import Drawn
+from discreet.curator.curator import Curator
 from discreet.ledger import Entry, Ledger, LedgerDamaged, LedgerError, Search, codec, entries, verify
 from discreet.ledger.codec import Record
+from discreet.sql.cache import Drawn
 from tests.ledger.conftest import in_memory
 from tests.ledger.helpers import BOTH, change, forge, hurried, spend
 

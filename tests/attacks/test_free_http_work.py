@@ -18,7 +18,7 @@ import pytest
 from discreet.engines import session
 from discreet.engines.stopping import CURRENT
 from discreet.errors import QueryFailed, Refused
-from discreet.server.asking import FREE_SECONDS, LIGHT, Desk
+from discreet.server.dispatch import FREE_SECONDS, LIGHT, Desk
 from discreet.server.limits import BURST, CALLER, GUESSES, Rates, TooMany
 from discreet.server.queue import Queue, State
 from tests.server.running import ENDLESS, build, until

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from discreet.composed import LARGEST
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.dummy import Dummy
 from discreet.errors import Refused
 from discreet.learn import KMeans

@@ -32,7 +32,7 @@ ANSWER: dict[str, Any] = {
     "question": "q", "columns": ["ward", "n", "top"], "types": ["text", "integer", "list of text"],
     "rows": [["A", 7, [{"value": "x", "count": 3}]], [None, None, None]],
     "intervals": [{"n": [5, 9], "top": [[1, 5]]}, {"n": None}],
-    "confidence": 0.95, "loss": {"epsilon": 0.1}, "price": {"rho": 0.1, "delta": 0.0}, "cached": False,
+    "confidence": 0.95, "loss": {"epsilon": 0.1}, "cost": {"rho": 0.1, "delta": 0.0}, "cached": False,
     "receipt": "3:ab", "remaining": AMOUNT, "noise": {"n": "x"}, "notes": ["so"],
     "guarantee": {"epsilon": 3.0, "delta": None},
 }  # fmt: skip
@@ -54,7 +54,7 @@ TABLES: dict[str, Any] = {
 BALANCE: dict[str, Any] = {"total": AMOUNT, "spent": AMOUNT, "remaining": AMOUNT}
 ENTRY: dict[str, Any] = {
     "number": 1, "at": "2026-01-02T00:00:00Z", "analyst": "a", "question": "q", "epsilon": 0.1, "rho": None,
-    "delta": None, "data_version": 1, "answered": True, "price": {"epsilon": 0.1}, "call": {"epsilon": 0.1},
+    "delta": None, "data_version": 1, "answered": True, "cost": {"epsilon": 0.1}, "call": {"epsilon": 0.1},
 }  # fmt: skip
 CALLS: dict[str, tuple[dict[str, Any], Callable[[Remote], Any]]] = {
     "query": (ANSWER, lambda found: found.query("SELECT 1", epsilon=0.1)),

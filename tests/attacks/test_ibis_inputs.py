@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import discreet
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.ibis_tables import is_expression, text_of
 from discreet.errors import Refused
 from discreet.sql.read import statement
@@ -163,8 +163,8 @@ def test_everything_else_is_a_text_like_others(curator: Curator, patients: Any, 
     assert len(curator.entries()) == before
 
 
-def test_the_price_is_that_of_the_text(curator: Curator, patients: Any) -> None:
-    """An expression that lies about the types of columns has its text's price, and its text's answer."""
+def test_the_cost_is_that_of_the_text(curator: Curator, patients: Any) -> None:
+    """An expression that lies about the types of columns has its text's cost, and its text's answer."""
     lying = ibis.table({"zip": "int64", "age": "string"}, name="patients")
     for table in (patients, lying):
         expression = table.group_by("zip").agg(n=_.count())

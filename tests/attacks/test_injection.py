@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.draw import Door
 from discreet.engines.memory import Memory
 from discreet.learn import KMeans

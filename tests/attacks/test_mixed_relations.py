@@ -105,7 +105,7 @@ def test_a_ledger_takes_no_loss_of_the_other_relation(loss: Loss, grant: Grant, 
     with Ledger(tmp_path / "ledger.sqlite", grant, shares={}) as ledger:
         with pytest.raises(Refused, match=r"about replacing one unit.*BoundedMean without size.*cannot be converted"):
             ledger.charge(loss, why="q")
-        assert ledger.carries(loss) == 0
+        assert ledger.affordable_count(loss) == 0
         assert ledger.entries() == []
 
 
@@ -143,7 +143,7 @@ def test_what_only_looks_like_a_loss_is_none(tmp_path: Path) -> None:
             return Concentrated(0)
 
     class Nothing:
-        relation, unit, epsilon, rho, delta, is_nothing = Relation.ADD_REMOVE, None, 0, 0, 0, True
+        relation, unit, epsilon, rho, delta, is_zero = Relation.ADD_REMOVE, None, 0, 0, 0, True
 
     for fake in (Cheap(5), Nothing(), 0.1, None, "Pure(0)"):
         acts: list[Callable[[Any], object]] = [
@@ -188,7 +188,7 @@ def test_the_ledger_of_a_policy_is_about_its_unit(tmp_path: Path) -> None:
         assert [entry.loss.unit for entry in ledger.entries()] == [policy.unit]
     with discreet.open(policy.path, state=policy.state) as curator:
         answer = curator.query("SELECT COUNT(*) FROM patients", epsilon=0.1)
-        assert answer.loss.unit == answer.price.unit == policy.unit
+        assert answer.loss.unit == answer.cost.unit == policy.unit
         assert compose(answer.loss, curator.query("SELECT COUNT(*) FROM patients", epsilon=0.1).loss) == answer.loss
 
 
@@ -224,7 +224,7 @@ def test_what_comes_from_a_server_still_says_whom_it_is_about() -> None:
     loss = Pure(1, unit="patient")
     entry = Entry(3, "2026-01-02T03:04:05Z", "ann", "SELECT 1", loss, 1, True, loss)
     found = wire.entry_read(received(wire.entry_written(entry), documents.Entry))
-    assert (found.loss.unit, found.price.unit) == ("patient", "patient")
+    assert (found.loss.unit, found.cost.unit) == ("patient", "patient")
     one = Amount(1.0)
     balance = Balance(one, one, one, units={"patient": one, "visit": Amount(0.5, 0.1, 1e-9)})
     assert wire.balance_read(received(wire.balance_written(balance), documents.Balance)) == balance

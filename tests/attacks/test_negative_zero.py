@@ -14,7 +14,7 @@ from typing import Any, Final
 import duckdb
 import pytest
 
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.draw import Door
 from discreet.curator.state import open_ledger
 from discreet.policy import read

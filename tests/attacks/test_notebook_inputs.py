@@ -19,7 +19,7 @@ from traitlets.config import Config
 
 import discreet
 from discreet.cli import discreet as program
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.markup import words
 from discreet.notebook.failures import told
 from discreet.policy import read

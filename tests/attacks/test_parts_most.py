@@ -17,7 +17,7 @@ import discreet
 from discreet.accounting import Pure
 from discreet.accounting.filters import UNITS
 from discreet.curator.calls import Call
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.state import refresh
 from discreet.errors import BudgetExhausted, Refused
 from discreet.ledger import LedgerDamaged, Portion, ledger, verify
@@ -72,7 +72,7 @@ def test_k_belongs_to_its_partition(first: int, lie: int) -> None:
                     spend(book, TENTH, portion=Portion("p", part, lie))
                 assert refused.value.code == "unknown-part"
                 with pytest.raises(Refused):
-                    book.cost(TENTH, Portion("p", part, lie))
+                    book.increase(TENTH, Portion("p", part, lie))
             assert len(book.entries()) == 1
         with hurried(path) as book, pytest.raises(Refused):
             spend(book, TENTH, portion=Portion("p", "B", lie))

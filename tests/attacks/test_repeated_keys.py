@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import discreet
-from discreet.curator.owner.check import check
+from discreet.owner.check import check
 from discreet.policy import read
 from tests.attacks.worlds import HEAD, Row, held, secret_of
 
@@ -32,7 +32,7 @@ source = "items.csv"
 unit = "order -> orders.account -> accounts(id).customer"
 max_rows = 5
 [tables.items.columns]
-price = { min = 0, max = 10 }
+cost = { min = 0, max = 10 }
 """
 )
 OTHERS = [(f"acc{i}", f"p{i}", "a") for i in range(8)]
@@ -54,7 +54,7 @@ def world(folder: Path, claims: list[tuple[str, str, str]]) -> dict[str, list[Ro
     secret_of(folder)
     write(folder / "accounts.csv", "id,customer,kind", [*OTHERS, *claims])
     write(folder / "orders.csv", "order,account,amount", [(i, f"acc{i % 8}", i % 9) for i in range(30)])
-    write(folder / "items.csv", "order,price", [(i % 30, i % 7) for i in range(90)])
+    write(folder / "items.csv", "order,cost", [(i % 30, i % 7) for i in range(90)])
     return {table: held(folder, POLICY, table, but="mallory") for table in ("accounts", "orders", "items")}
 
 

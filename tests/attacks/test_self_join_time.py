@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import discreet
-from discreet.curator.door import Curator
-from discreet.curator.pacing import step
+from discreet.curator.curator import Curator
+from discreet.curator.timing import step
 from discreet.errors import Refused
 from discreet.learn import KMeans
 from discreet.sql.fanout import STEPS

@@ -15,7 +15,7 @@ import pytest
 
 import discreet
 from discreet import composed
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.draw import Door
 from discreet.engines.memory import Memory
 from discreet.errors import QueryFailed, Refused

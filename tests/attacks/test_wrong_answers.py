@@ -18,7 +18,7 @@ from discreet.sql.expression import Expr
 from tests.sql.twins import Twins, twins
 from tests.sql.worlds import opened, policy_of
 
-PRICE = 300
+COST = 300
 
 
 @pytest.fixture(scope="module")
@@ -28,14 +28,14 @@ def world() -> Iterator[Twins]:
 
 
 def rows(world: Twins, text: str, **options: Any) -> list[tuple[Any, ...]]:
-    return world.curator.query(text, epsilon=PRICE, **options).rows
+    return world.curator.query(text, epsilon=COST, **options).rows
 
 
 def refused(world: Twins, text: str, **options: Any) -> Refused:
     """The refusal of a query, for nothing."""
     before = world.charges
     with pytest.raises(Refused) as found:
-        world.curator.query(text, epsilon=PRICE, **options)
+        world.curator.query(text, epsilon=COST, **options)
     assert world.charges == before
     return found.value
 
@@ -172,7 +172,7 @@ def test_what_bigquery_means_differently_is_refused(expression: str, world: Twin
 def test_aggregates_of_no_rows_are_null(item: str, world: Twins) -> None:
     """So are those of a public key without rows, and what follows sees NULL."""
     assert rows(world, f"SELECT {item} FROM t WHERE i > 100") == [(None,)]
-    answer = world.curator.query(f"SELECT k, {item} AS v FROM t WHERE k <> 'C' GROUP BY k ORDER BY k", epsilon=PRICE)
+    answer = world.curator.query(f"SELECT k, {item} AS v FROM t WHERE k <> 'C' GROUP BY k ORDER BY k", epsilon=COST)
     assert answer.rows[2] == ("C", None)
     assert None not in (answer.rows[0][1], answer.rows[1][1])
     assert "v" not in answer.intervals[2]
@@ -183,7 +183,7 @@ def test_aggregates_of_no_rows_are_null(item: str, world: Twins) -> None:
 
 
 def test_quantiles_of_no_rows_say_what_they_are(world: Twins) -> None:
-    answer = world.curator.query("SELECT MEDIAN(i) FROM t WHERE i > 100", epsilon=PRICE)
+    answer = world.curator.query("SELECT MEDIAN(i) FROM t WHERE i > 100", epsilon=COST)
     assert any("where there are no rows" in note for note in answer.notes)
     many = ", ".join(f"QUANTILE_CONT(i, {share / 20})" for share in range(1, 20))
     assert set(rows(world, f"SELECT {many} FROM t WHERE i > 100")[0]) == {None}

@@ -274,7 +274,7 @@ class Audited:
         self.auditor.close()
 
     def check(self, text: str, data: Data, most: int | None = None) -> Fraction:
-        """The same is seen on all pairs; how much of the reach was used."""
+        """The same is seen on all pairs; how much of the sensitivity was used."""
         used = Fraction(0)
         for neighbour in itertools.islice(neighbours(self.policy, data), most):
             report = self.auditor.compare(text, data, neighbour, epsilon=1, dialect="duckdb")

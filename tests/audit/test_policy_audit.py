@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 import discreet
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.audit import audit_policy, neighbours, pictures, policies, replay
 from discreet.audit.compare import KINDS, Moved
 from discreet.audit.neighbours import units, without
@@ -284,11 +284,15 @@ def unbounded_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def unpaid(monkeypatch: pytest.MonkeyPatch) -> None:
-    from discreet.curator.price import Price
+    from discreet.sql.cost import Cost
 
-    original = Price.noise
+    original = Cost.noise
     monkeypatch.setattr(
-        Price, "noise", lambda self, reach, share: original(self, Reach(reach.l1 / 2, reach.l2_squared / 4), share)
+        Cost,
+        "noise",
+        lambda self, sensitivity, share: original(
+            self, Sensitivity(sensitivity.l1 / 2, sensitivity.l2_squared / 4), share
+        ),
     )
 
 
@@ -307,7 +311,7 @@ def unpaid(monkeypatch: pytest.MonkeyPatch) -> None:
             unbounded_groups,
             "SELECT COUNT(*) FROM visits",
             "distance",
-            r"moves it by 60 .*beyond the declared reach of 20",
+            r"moves it by 60 .*beyond the declared sensitivity of 20",
         ),
         (
             unbounded_groups,
@@ -355,7 +359,7 @@ def test_a_curator_is_audited_by_its_policy_alone(tmp_path: Path) -> None:
 
 
 def total(_: str, data: Data, door: Door) -> Sequence[int]:
-    return door.blur(Laplace(1, sensitivity=5), Reach.cells(1, 5), [sum(row["x"] for row in data["t"])], SYSTEM)
+    return door.blur(Laplace(1, sensitivity=5), Sensitivity.cells(1, 5), [sum(row["x"] for row in data["t"])], SYSTEM)
 
 
 def exactly(_: str, data: Data, door: Door) -> Any:
@@ -371,7 +375,7 @@ def failing(_: str, data: Data, __: Door) -> Any:
     ("mechanism", "value", "kind", "words"),
     [
         (total, 5, None, "None"),
-        (total, 6, "distance", "moves it by 6 (squares 36), beyond the declared reach of 5 (squares 25)"),
+        (total, 6, "distance", "moves it by 6 (squares 36), beyond the declared sensitivity of 5 (squares 25)"),
         (exactly, 1, "outcome", "[{'x': 1}] on one side, [] on the other"),
         (failing, 1, "outcome", "an answer on one side, the error ZeroDivisionError"),
     ],
@@ -388,8 +392,8 @@ def test_what_cannot_be_audited_is_told(nothing: Any) -> None:
         replay(nothing, "SELECT 1", {}, {}, epsilon=1)
 
 
-def test_a_function_has_no_price() -> None:
-    with pytest.raises(TypeError, match="no price"):
+def test_a_function_has_no_cost() -> None:
+    with pytest.raises(TypeError, match="no cost"):
         replay(total, "total", {"t": []}, {"t": []}, epsilon=1)
 
 
@@ -453,7 +457,7 @@ def records(moved: Moved) -> list[tuple[float, float, float, float]]:
 
 @pytest.mark.parametrize("mechanism", [Laplace(1, sensitivity=3), Gaussian(rho=Fraction(1, 2), sensitivity=3)])
 def test_pictures_show_the_exact_probabilities(mechanism: Laplace | Gaussian) -> None:
-    found = records(Moved(1, mechanism, Reach.cells(1, 3), 13, 10, Fraction(1)))
+    found = records(Moved(1, mechanism, Sensitivity.cells(1, 3), 13, 10, Fraction(1)))
     for column in (1, 2):
         assert 0.998 < math.fsum(record[column] for record in found) <= 1 + 1e-12
     assert max(found, key=lambda record: record[1])[0] == 3
@@ -463,18 +467,18 @@ def test_pictures_show_the_exact_probabilities(mechanism: Laplace | Gaussian) ->
 
 
 def test_laplace_noise_stays_within_its_band() -> None:
-    moved = Moved(1, Laplace(1, sensitivity=3), Reach.cells(1, 3), 13, 10, Fraction(1))
+    moved = Moved(1, Laplace(1, sensitivity=3), Sensitivity.cells(1, 3), 13, 10, Fraction(1))
     band = pictures.Band.of(moved, None)
     assert (band.epsilon, band.delta) == (1, None)
     assert max(abs(record[3]) for record in records(moved)) == pytest.approx(band.epsilon)
-    beyond = Moved(1, Laplace(1, sensitivity=3), Reach.cells(1, 3), 16, 10, Fraction(2))
+    beyond = Moved(1, Laplace(1, sensitivity=3), Sensitivity.cells(1, 3), 16, 10, Fraction(2))
     assert max(abs(record[3]) for record in records(beyond)) == pytest.approx(2 * band.epsilon)
     assert "stays between" in pictures.caption(moved, None)
     assert "one unit shows more" in pictures.caption(beyond, None)
 
 
 def test_gaussian_noise_is_told_in_its_own_currency() -> None:
-    moved = Moved(1, Gaussian(rho=Fraction(1, 2), sensitivity=3), Reach.cells(1, 3), 13, 10, Fraction(1))
+    moved = Moved(1, Gaussian(rho=Fraction(1, 2), sensitivity=3), Sensitivity.cells(1, 3), 13, 10, Fraction(1))
     told = pictures.caption(moved, Fraction(1, 10**6))
     assert "ρ 0.5" in told
     assert "at δ = 1e-06" in told
@@ -484,6 +488,6 @@ def test_gaussian_noise_is_told_in_its_own_currency() -> None:
 def test_numbers_of_any_size_are_drawn() -> None:
     for here in (0, 10**9, -(10**30)):
         mechanism = Laplace(1, sensitivity=10**12)
-        drawn = pictures.svg(Moved(1, mechanism, Reach.cells(1, 10**12), here, 0, Fraction(1)), None)
+        drawn = pictures.svg(Moved(1, mechanism, Sensitivity.cells(1, 10**12), here, 0, Fraction(1)), None)
         assert drawn is not None
         ElementTree.fromstring(drawn)

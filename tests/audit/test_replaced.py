@@ -1,4 +1,6 @@
-"""Replay with a unit that is replaced by another: twice the reach and no more; and final rows, to the last bit."""
+"""Replay with a unit that is replaced by another:
+twice the sensitivity and no more; and final rows, to the last bit.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
+from discreet.answers import Answer
 from discreet.audit import Replay, Report, audit_policy, replay
 from discreet.audit.neighbours import replaced, units, without
 from discreet.audit.worlds import replacements
-from discreet.curator.answers import Answer
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.draw import Door
 from discreet.engines.printed import Printed
 from discreet.mechanisms import Laplace
@@ -109,12 +111,12 @@ def test_several_tables_often(limits: tuple[str, str], seed: int) -> None:
 # what is found
 
 
-def test_twice_the_reach_is_used_and_once_would_be_too_little() -> None:
+def test_twice_the_sensitivity_is_used_and_once_would_be_too_little() -> None:
     asked = "SELECT SUM(cost) FROM visits"
     here, there = TWO.data([row(1, cost=10)] * 2), TWO.data([row(1, cost=-10)] * 2)
     report = replay(TWO.policy, asked, here, there, units=2, epsilon=1)
     assert report.same
-    assert float(report.l1) == pytest.approx(0.6), "from 2 · 10 to 2 · (−2), where 2 · 10 is the reach"
+    assert float(report.l1) == pytest.approx(0.6), "from 2 · 10 to 2 · (−2), where 2 · 10 is the sensitivity"
     assert "one unit moves it by 48 " in str(replay(TWO.policy, asked, here, there, epsilon=1))
 
 
@@ -124,7 +126,10 @@ def test_an_understated_contribution_is_found(monkeypatch: pytest.MonkeyPatch) -
     here, there = TWO.data([row(1)] * 2), TWO.data([row(1, ward="B")] * 2)
     report = replay(TWO.policy, asked, here, there, units=2, epsilon=1)
     assert report.difference
-    assert "replacing one unit moves it by 4 (squares 8), beyond the declared reach of 2 times 1" in report.difference
+    assert (
+        "replacing one unit moves it by 4 (squares 8), beyond the declared sensitivity of 2 times 1"
+        in report.difference
+    )
 
 
 def test_a_policy_is_audited_with_replaced_units(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,7 +237,7 @@ def test_post_processing_shows_nothing_but_noise(asked: str) -> None:
 
 def test_functions_may_return_what_they_like() -> None:
     def told(_: str, data: Data, door: Door) -> object:
-        noisy = door.blur(Laplace(1, sensitivity=1), Reach.cells(1, 1), [len(data["visits"])], SYSTEM)
+        noisy = door.blur(Laplace(1, sensitivity=1), Sensitivity.cells(1, 1), [len(data["visits"])], SYSTEM)
         return {"n": float("nan"), "values": list(noisy), "as": object}
 
     report = replay(told, "rows", {"visits": [{}]}, {"visits": []})

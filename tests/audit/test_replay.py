@@ -1,4 +1,6 @@
-"""Record and replay: on every pair of neighbours the same is seen, and exact numbers stay within the declared reach."""
+"""Record and replay: on every pair of neighbours the same is seen,
+and exact numbers stay within the declared sensitivity.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,15 @@ import duckdb
 import pytest
 
 from discreet.accounting import Concentrated, Pure, compose
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
+from discreet.answers import Answer
 from discreet.audit import Replay, Report, neighbours, replay
 from discreet.audit.neighbours import claimants, units, without
 from discreet.audit.replay import Run
 from discreet.composed import form
-from discreet.curator import door
-from discreet.curator.answers import Answer
-from discreet.curator.door import Curator
+from discreet.curator import curator as door
+from discreet.curator.curator import Curator
 from discreet.curator.draw import Door
-from discreet.curator.price import Price
 from discreet.engines import copy, memory
 from discreet.engines.memory import Memory
 from discreet.engines.printed import Printed
@@ -37,6 +38,7 @@ from discreet.mechanisms import Laplace
 from discreet.policy import Policy
 from discreet.sql import measures
 from discreet.sql import plan as sql
+from discreet.sql.cost import Cost
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.measures import Contribution
 from discreet.sql.plan import Plan
@@ -86,10 +88,10 @@ class Once(Replay):
         self._scripts: dict[str, Sequence[Any]] = {}
         self._runs: dict[tuple[str, str], Run] = {}
 
-    def run(self, question: str, data: Data, script: Sequence[Any] = (), **price: Any) -> Run:
+    def run(self, question: str, data: Data, script: Sequence[Any] = (), **cost: Any) -> Run:
         key = question, repr(data)
         if key not in self._runs:
-            found = super().run(question, data, self._scripts.get(question, script), **price)
+            found = super().run(question, data, self._scripts.get(question, script), **cost)
             self._scripts.setdefault(question, found.calls)
             self._runs[key] = found
         return self._runs[key]
@@ -164,15 +166,15 @@ def test_some_small_tables_with_every_neighbour(place: int) -> None:
     assert check_everything(world, tables, asked[place::18]) > 10
 
 
-# how tight the reach is
+# how tight the sensitivity is
 
 
 def shares(auditor: Replay, text: str, data: Data, neighbour: Data) -> list[Fraction]:
-    """For each thing that is drawn: how much of its reach this pair uses."""
+    """For each thing that is drawn: how much of its sensitivity this pair uses."""
     first: Sequence[Any] = auditor.run(text, data, epsilon=1).calls
     second: Sequence[Any] = auditor.run(text, neighbour, first, epsilon=1).calls
     return [
-        sum((abs(x - y) for x, y in zip(a.exact, b.exact, strict=True)), Fraction(0)) / a.reach.l1
+        sum((abs(x - y) for x, y in zip(a.exact, b.exact, strict=True)), Fraction(0)) / a.sensitivity.l1
         for a, b in zip(first, second, strict=True)
     ]
 
@@ -185,7 +187,7 @@ EXTREMES = ["", "A", "AA", "AAAA", "AB", "AAB", "ABB"]
 @pytest.mark.usefixtures("planned_once")
 @pytest.mark.parametrize("world", WORLDS)
 def test_noise_is_not_wasted(world: str) -> None:
-    """Everything that is drawn has a pair of neighbours that uses its whole reach, with and without groups."""
+    """Everything that is drawn has a pair of neighbours that uses its whole sensitivity, with and without groups."""
     found = list(pairs(WORLDS[world], [[row(1, ward=ward) for ward in wards] for wards in EXTREMES]))
     with Once(WORLDS[world].policy) as auditor:
         for key in ("all", "declared"):
@@ -203,7 +205,7 @@ def covered(run: Run) -> bool:
     """Whether the charge pays for the noise, if one unit moves exact numbers by as much as was declared."""
     (charged,) = run.charges
     calls: Sequence[Any] = run.calls
-    losses = [call.mechanism.loss_for(call.reach) for call in calls]
+    losses = [call.mechanism.loss_for(call.sensitivity) for call in calls]
     if isinstance(charged, Concentrated):
         return bool(losses) and sum(loss.concentrated().rho for loss in losses) <= charged.rho
     return bool(losses) and compose(*losses) == charged
@@ -410,7 +412,7 @@ DAYS = ("0001-01-01", "9999-12-31", "infinity", "-infinity", "10000-01-01", "000
 
 @pytest.mark.long
 @pytest.mark.usefixtures("planned_once")
-def test_one_poison_row_moves_nothing_beyond_its_reach() -> None:
+def test_one_poison_row_moves_nothing_beyond_its_sensitivity() -> None:
     rows = [row(place, **dict.fromkeys(EMPTY, poison)) for place, poison in enumerate(POISON)]
     rows += [row(100 + place, day=day, moment=day) for place, day in enumerate(DAYS)]
     world = WORLDS["two rows"]
@@ -543,37 +545,45 @@ class Swaying(Curator):
     def __init__(self, *given: Any, door: Door, **options: Any) -> None:
         super().__init__(*given, door=replace(door, blur=partial(self.swayed, door.blur)), **options)
 
-    def swayed(self, blur: Blurred, mechanism: Any, reach: Any, exact: Sequence[int], *rest: Any) -> Sequence[int]:
+    def swayed(
+        self, blur: Blurred, mechanism: Any, sensitivity: Any, exact: Sequence[int], *rest: Any
+    ) -> Sequence[int]:
         raise NotImplementedError
 
 
 class Scaling(Swaying):
-    def swayed(self, blur: Blurred, _: Any, reach: Any, exact: Sequence[int], *rest: Any) -> Sequence[int]:
-        return blur(Laplace(1, sensitivity=1 + sum(exact)), reach, exact, *rest)
+    def swayed(self, blur: Blurred, _: Any, sensitivity: Any, exact: Sequence[int], *rest: Any) -> Sequence[int]:
+        return blur(Laplace(1, sensitivity=1 + sum(exact)), sensitivity, exact, *rest)
 
 
 class Declaring(Swaying):
     def swayed(self, blur: Blurred, mechanism: Any, _: Any, exact: Sequence[int], *rest: Any) -> Sequence[int]:
-        return blur(mechanism, Reach.cells(1, max(exact) + 1), exact, *rest)
+        return blur(mechanism, Sensitivity.cells(1, max(exact) + 1), exact, *rest)
 
 
 class Sparing(Swaying):
-    def swayed(self, blur: Blurred, mechanism: Any, reach: Any, exact: Sequence[int], *rest: Any) -> Sequence[int]:
+    def swayed(
+        self, blur: Blurred, mechanism: Any, sensitivity: Any, exact: Sequence[int], *rest: Any
+    ) -> Sequence[int]:
         """One of the sums, that of unit 2 alone, is shown as it is."""
-        return blur(mechanism, reach, exact, *rest) if sum(exact) != 20 else exact
+        return blur(mechanism, sensitivity, exact, *rest) if sum(exact) != 20 else exact
 
 
 class Shortening(Swaying):
-    def swayed(self, blur: Blurred, mechanism: Any, reach: Any, exact: Sequence[int], *rest: Any) -> Sequence[int]:
-        blur(mechanism, reach, [number for number in exact if number], *rest)
+    def swayed(
+        self, blur: Blurred, mechanism: Any, sensitivity: Any, exact: Sequence[int], *rest: Any
+    ) -> Sequence[int]:
+        blur(mechanism, sensitivity, [number for number in exact if number], *rest)
         return exact
 
 
 class Forgetting(Swaying):
     """Releases exact numbers."""
 
-    def swayed(self, blur: Blurred, mechanism: Any, reach: Any, exact: Sequence[int], *rest: Any) -> Sequence[int]:
-        blur(mechanism, reach, exact, *rest)
+    def swayed(
+        self, blur: Blurred, mechanism: Any, sensitivity: Any, exact: Sequence[int], *rest: Any
+    ) -> Sequence[int]:
+        blur(mechanism, sensitivity, exact, *rest)
         return exact
 
 
@@ -592,7 +602,7 @@ COUNTED = "SELECT ward, COUNT(*), SUM(cost) FROM visits GROUP BY ward"
         (Complaining, r"the outcomes differ: the error RuntimeError .*has 3 rows.* on one side, .*has 1 rows"),
         (Refusing, r"noise is drawn 0 times on one side, 2 times on the other"),
         (Scaling, r"call 1: Laplace noise of scale 4 on one side, Laplace noise of scale 2 on the other"),
-        (Declaring, r"call 1: the declared reach is 3 \(squares 9\) on one side, 2 \(squares 4\) on the other"),
+        (Declaring, r"call 1: the declared sensitivity is 3 \(squares 9\) on one side, 2 \(squares 4\) on the other"),
         (Sparing, r"noise is drawn 2 times on one side, 1 time on the other"),
         (Shortening, r"call 1: 2 numbers on one side, 1 number on the other"),
         (Forgetting, r"the rows differ, first number 1: "),
@@ -617,7 +627,7 @@ def found_in(world: World, asked: str, tables: Sequence[Sequence[Row]]) -> str:
 def test_an_understated_contribution_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Release, "contribution", Contribution(1, 1, 1))
     found = found_in(TWO, "SELECT COUNT(*) FROM visits", [[row(1), row(1)]])
-    assert "one unit moves it by 2 (squares 4), beyond the declared reach of 1 (squares 1)" in found
+    assert "one unit moves it by 2 (squares 4), beyond the declared sensitivity of 1 (squares 1)" in found
 
 
 def test_understated_squares_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -688,19 +698,22 @@ def test_a_question_that_fails_on_one_side_is_found(monkeypatch: pytest.MonkeyPa
     assert found_in(TWO, asked, [[row(1)]]) == "noise is drawn 0 times on one side, 1 time on the other"
 
 
-def test_a_charge_for_less_than_the_declared_reach_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = Price.noise
-    halved = lambda self, reach, share: original(self, Reach(reach.l1 / 2, reach.l2_squared / 4), share)  # noqa: E731
+def test_a_charge_for_less_than_the_declared_sensitivity_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = Cost.noise
+
+    def halved(self: Cost, sensitivity: Sensitivity, share: Fraction) -> Any:
+        return original(self, Sensitivity(sensitivity.l1 / 2, sensitivity.l2_squared / 4), share)
+
     with Replay(TWO.policy) as auditor:
         assert covered(auditor.run(COUNTED, DATA, epsilon=1))
-        monkeypatch.setattr(Price, "noise", halved)
+        monkeypatch.setattr(Cost, "noise", halved)
         assert not covered(auditor.run(COUNTED, DATA, epsilon=1))
 
 
-def test_reports_say_how_much_of_the_reach_is_used() -> None:
+def test_reports_say_how_much_of_the_sensitivity_is_used() -> None:
     report = replay(TWO.policy, "SELECT COUNT(*) FROM visits", DATA, WITHOUT_2, epsilon=1)
     assert (report.same, report.calls, report.l1) == (True, 1, Fraction(1, 2))
-    assert str(report) == "SELECT COUNT(*) FROM visits: no difference (1 calls, 50% of the reach)"
+    assert str(report) == "SELECT COUNT(*) FROM visits: no difference (1 calls, 50% of the sensitivity)"
 
 
 def test_refusals_are_the_same_on_both_sides() -> None:

@@ -37,10 +37,10 @@ def hunter(answers: Sequence[Sequence[float]]) -> Asked | None:
     for place in range(step % 7):
         middle = (low + high) // 2
         low, high = (middle, high) if (middle <= 64) == (place % 5 != 4) else (low, middle)
-    price = 0.02 if not answers or answers[-1][0] < 2 else 0.06
+    cost = 0.02 if not answers or answers[-1][0] < 2 else 0.06
     measure = ("COUNT(*)", "SUM(x)", "COUNT(DISTINCT who)")[step % 3]
     return f"SELECT {measure} AS v FROM t WHERE g = 'b' AND x BETWEEN {low} AND {high} AND {step} = {step}", {
-        "epsilon": price,
+        "epsilon": cost,
         "fresh": True,
     }
 

@@ -47,7 +47,7 @@ def test_a_policy_alone_is_enough_and_stays_alone(policy: Policy, tmp_path: Path
         (policy.folder / file).unlink()
     found = told("audit", policy.path, *FEW, "--no-report")
     assert (found["policy"], found["questions"], found["differences"], found["report"]) == ("hospital", 2, 0, None)
-    assert found["reach"] == 1
+    assert found["sensitivity"] == 1
     assert found["comparisons"] == sum(result["pairs"] for result in found["results"]) > 10
     assert [result["state"] for result in found["results"]] == ["the same", "the same"]
     assert all(result["difference"] is None for result in found["results"])
@@ -61,8 +61,8 @@ def test_a_difference_ends_with_6_and_is_told(policy: Policy, monkeypatch: pytes
     found = told("audit", policy.path, *FEW, "--report", "mine.html", code=command.FOUND)
     (difference,) = [result["difference"] for result in found["results"] if result["difference"]]
     assert difference["kind"] == "distance"
-    assert "beyond the declared reach" in difference["words"]
-    assert found["reach"] > 1
+    assert "beyond the declared sensitivity" in difference["words"]
+    assert found["sensitivity"] > 1
     assert difference["words"] in Path("mine.html").read_text(encoding="utf-8")
     shown = run("audit", policy.path, *FEW, "--report", "mine.html", code=6).stdout
     assert difference["words"] in shown

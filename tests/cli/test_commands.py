@@ -99,7 +99,7 @@ def test_init_imports_smartnoise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_complete_draft_has_nothing_left_to_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = hospital(tmp_path).path.read_text(encoding="utf-8")
-    monkeypatch.setattr("discreet.curator.owner.smartnoise.from_smartnoise", lambda *_: text)
+    monkeypatch.setattr("discreet.owner.smartnoise.from_smartnoise", lambda *_: text)
     assert run("init", "--from-smartnoise", "any.yaml").stderr == "nothing is left to decide\n"
 
 

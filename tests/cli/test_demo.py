@@ -13,7 +13,7 @@ import pytest
 
 from discreet.accounting import Concentrated
 from discreet.cli.demo import COUNTING, FOLDER, HASTY, NEIGHBOUR, PATIENT, Story, settle, tell
-from discreet.cli.telling import Teller
+from discreet.cli.narration import Teller
 from discreet.curator.state import open_ledger
 from discreet.errors import BudgetExhausted
 from discreet.lab.hospital import build
@@ -42,9 +42,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Told:
 # the story
 
 
-def test_the_preview_was_true_to_price_and_error(demo: Told) -> None:
+def test_the_preview_was_true_to_cost_and_error(demo: Told) -> None:
     preview, answer = demo.story.preview, demo.story.answer
-    assert preview.loss == answer.loss == answer.price
+    assert preview.loss == answer.loss == answer.cost
     for row, interval in zip(answer.rows, answer.intervals, strict=True):
         low, high = interval["patients"]
         assert (high - low) / 2 == preview.error["patients"]
@@ -101,7 +101,7 @@ def test_the_budget_ends_cleanly(demo: Told) -> None:
     """Refused, nothing charged for it, every charge answered, and others may go on."""
     assert isinstance(demo.story.exhausted, BudgetExhausted)
     finance, everybody = demo.story.balances["finance"], demo.story.balances[None]
-    assert finance.remaining.epsilon < HASTY.price
+    assert finance.remaining.epsilon < HASTY.cost
     assert finance.spent.epsilon <= finance.total.epsilon == 0.5
     assert everybody.remaining.epsilon > 0.2
     with open_ledger(read(demo.policy)) as ledger:

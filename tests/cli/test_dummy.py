@@ -65,7 +65,7 @@ def test_the_budget_is_as_it_was(policy: Policy) -> None:
     assert (balances(policy), entries(policy)) == before
 
 
-def test_the_price_is_the_real_one(policy: Policy) -> None:
+def test_the_cost_is_the_real_one(policy: Policy) -> None:
     free, real = (told("preview", policy.path, BY_SEX, "--epsilon", "0.2", *more) for more in (("--dummy",), ()))
     free["notes"].remove(NOTE)
     assert free == real
@@ -75,7 +75,7 @@ def test_refusals_are_the_real_ones(bare: Policy) -> None:
     assert told("query", bare.path, "SELECT age FROM patients", *ASKED, code=3)["error"]["spent"] == 0
     assert told("query", bare.path, BY_SEX, "--epsilon", "9", "--dummy", code=4)["error"]["code"] == "budget-exhausted"
     assert told("query", bare.folder / "none.toml", BY_SEX, *ASKED, code=2)["error"]["reason"]
-    assert told("query", bare.path, BY_SEX, "--dummy", code=3)["error"]["code"] == "price-missing"
+    assert told("query", bare.path, BY_SEX, "--dummy", code=3)["error"]["code"] == "cost-missing"
 
 
 @pytest.mark.parametrize("command", ["query", "preview"])

@@ -173,7 +173,7 @@ def test_an_interrupt_ends_with_130(
     def raise_it(*_: object) -> None:
         raise error()
 
-    monkeypatch.setattr("discreet.curator.owner.check.check", raise_it)
+    monkeypatch.setattr("discreet.owner.check.check", raise_it)
     run("check", hospital(tmp_path).path, code=130)
 
 
@@ -181,7 +181,7 @@ def test_unforeseen_errors_tell_no_more_than_their_name(tmp_path: Path, monkeypa
     def fail(*_: object) -> None:
         raise ZeroDivisionError("secret 42")
 
-    monkeypatch.setattr("discreet.curator.owner.check.check", fail)
+    monkeypatch.setattr("discreet.owner.check.check", fail)
     result = run("check", hospital(tmp_path).path, code=5)
     assert result.stderr.startswith("error: something unforeseen happened (ZeroDivisionError)\n→ please report it")
     assert "secret" not in result.output

@@ -16,11 +16,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from discreet.accounting import Concentrated
+from discreet.answers import Answer, Preview
 from discreet.cli import discreet
-from discreet.cli.asking import parameter
 from discreet.cli.failures import failure_of
+from discreet.cli.options import parameter
 from discreet.cli.program import COMMANDS
-from discreet.curator.answers import Answer, Preview
 from discreet.curator.facts import Facts
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
 from discreet.ledger import LedgerError
@@ -76,7 +76,7 @@ class Door:
 @pytest.fixture
 def door(monkeypatch: pytest.MonkeyPatch) -> Door:
     found = Door()
-    monkeypatch.setattr("discreet.curator.door.open", found.open)
+    monkeypatch.setattr("discreet.curator.curator.open", found.open)
     return found
 
 
@@ -100,7 +100,7 @@ def test_a_question_goes_to_the_door_as_it_was_written(door: Door) -> None:
 
 
 def test_every_option_reaches_the_door(door: Door) -> None:
-    prices = ("--rho", "0.02", "--delta", "1e-8", "--error", "5", "--confidence", "0.9", "-e", "2")
+    costs = ("--rho", "0.02", "--delta", "1e-8", "--error", "5", "--confidence", "0.9", "-e", "2")
     others = ("--analyst", "fraud", "--dialect", "bigquery", "--param", "ward=ICU", "-p", "least=18")
     expected = {
         "epsilon": 2.0,
@@ -112,10 +112,10 @@ def test_every_option_reaches_the_door(door: Door) -> None:
         "dialect": "bigquery",
         "params": {"ward": "ICU", "least": 18},
     }
-    run("query", "p.toml", SQL, *prices, *others, "--fresh", "--time-limit", "2.5")
+    run("query", "p.toml", SQL, *costs, *others, "--fresh", "--time-limit", "2.5")
     assert door.opened[1]["time_limit"] == 2.5
     assert door.asked == (SQL, {**expected, "fresh": True})
-    run("preview", "p.toml", SQL, *prices, *others)
+    run("preview", "p.toml", SQL, *costs, *others)
     assert door.asked == (SQL, expected)
 
 
@@ -194,7 +194,7 @@ def test_people_see_a_table(door: Door) -> None:
     lines = [line.rstrip() for line in run("query", "p.toml", SQL).stdout.splitlines()]
     assert lines[0] == "ward         n (95 %)"
     assert lines[2:5] == ["A        1,041 ± 30", "ICU         -3 ± 30", "NULL   104,127 ± 30"]
-    assert "price ε 0.1 · remaining ε 2.9" in lines
+    assert "cost ε 0.1 · remaining ε 2.9" in lines
     ahead = run("preview", "p.toml", SQL).stdout
     assert "in groups of 1,000" in ahead
     assert "4 rows" in ahead
@@ -215,13 +215,13 @@ def test_programs_are_told_everything(door: Door) -> None:
     found = told("query", "p.toml", SQL)
     assert found["rows"] == [["2026-01-02", 1041.5], ["2026-01-02T03:00:00", None], [None, None]]
     assert found["intervals"] == [{"n": [1011, 1072.0]}, {"n": [None, 5]}, {}]
-    assert found["loss"] == found["price"] == {"rho": 0.005, "delta": 0.0}
+    assert found["loss"] == found["cost"] == {"rho": 0.005, "delta": 0.0}
     assert found["remaining"] == {"epsilon": 0.69, "rho": 0.2401, "delta": 4.9e-7}
     assert found["guarantee"] == {"epsilon": 3.0, "delta": 1e-6}
     assert set(found) == set(door.answer.to_dict())
 
 
-def test_programs_are_told_prices_that_are_rounded_up(door: Door) -> None:
+def test_programs_are_told_costs_that_are_rounded_up(door: Door) -> None:
     third = Fraction(1, 3)
     door.preview_ = replace(door.preview_, loss=Concentrated(third, third))
     found = told("preview", "p.toml", SQL)
@@ -342,12 +342,12 @@ def test_a_question_is_answered_charged_and_kept(policy: Policy) -> None:
         low, high = interval["n"]
         assert low <= n <= high
         assert abs(n - 50) < 200  # σ is 5: farther off once in 10³⁰⁰
-    assert first["loss"] == first["price"] == {"rho": 0.02, "delta": 0.0}
+    assert first["loss"] == first["cost"] == {"rho": 0.02, "delta": 0.0}
     assert (first["cached"], first["guarantee"]) == (False, {"epsilon": 3.0, "delta": 1e-6})
     again = told("query", policy.path, BY_SEX, "--epsilon", "0.1", "--analyst", "fraud")
     assert (again["rows"], again["cached"], again["receipt"]) == (first["rows"], True, first["receipt"])
     assert again["loss"] == {"rho": 0.0, "delta": 0.0}
-    assert again["price"] == first["price"]
+    assert again["cost"] == first["cost"]
     assert "cached: free" in run("query", policy.path, BY_SEX, "--epsilon", "0.1").stdout
     fresh = told("query", policy.path, BY_SEX, "--epsilon", "0.1", "--fresh", "--analyst", "fraud")
     assert (fresh["cached"], fresh["loss"]) == (False, {"rho": 0.005, "delta": 0.0})
@@ -362,7 +362,7 @@ def test_a_question_is_answered_charged_and_kept(policy: Policy) -> None:
 def test_a_pure_budget_shows_epsilon(tmp_path: Path) -> None:
     pure = hospital(tmp_path, {"epsilon = 3.0\ndelta = 1e-6": "epsilon = 3.0"})
     shown = run("query", pure.path, BY_SEX, "--epsilon", "0.5").stdout
-    assert "price ε 0.5 · remaining ε 2.5\n" in shown
+    assert "cost ε 0.5 · remaining ε 2.5\n" in shown
     assert "ρ" not in shown
 
 
@@ -401,7 +401,7 @@ def test_what_fails_after_the_charge_stays_charged(policy: Policy, monkeypatch: 
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("secret 42")
 
-    monkeypatch.setattr("discreet.curator.door.draw", fail)
+    monkeypatch.setattr("discreet.curator.curator.draw", fail)
     result = run("query", policy.path, BY_SEX, "--epsilon", "0.2", "--json", code=5)
     error = json.loads(result.stdout)["error"]
     assert (error["code"], error["spent"], bool(error["fix"])) == ("failed", None, True)
@@ -410,7 +410,7 @@ def test_what_fails_after_the_charge_stays_charged(policy: Policy, monkeypatch: 
     assert (entry["rho"], entry["answered"]) == (0.02, False)
 
 
-def test_parameters_and_standard_input_reach_the_plan(policy: Policy) -> None:
+def test_parameters_and_standard_input_sensitivity_the_plan(policy: Policy) -> None:
     sql = b"SELECT COUNT(*) AS n FROM patients WHERE sex = $sex AND age >= $least"
     args = ("query", str(policy.path), "-", "-e", "0.4", "-p", "sex=F", "-p", "least=0", "--time-limit", "60", "--json")
     result = piped(sql, *args)

@@ -1,4 +1,4 @@
-"""`discreet shell`: where statements end, what can be completed, prices before they are paid, and every way to end."""
+"""`discreet shell`: where statements end, what can be completed, costs before they are paid, and every way to end."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot.tokenizer_core import TokenType
 
+from discreet.answers.saving import csv_of
 from discreet.cli import discreet
 from discreet.cli.failures import Failure
 from discreet.cli.shell import terminal
-from discreet.cli.shell.agreement import agree
+from discreet.cli.shell.autofix import mended
 from discreet.cli.shell.backslash import COMMANDS, obey
 from discreet.cli.shell.completion import choices
-from discreet.cli.shell.mending import mended
-from discreet.cli.shell.performing import perform
+from discreet.cli.shell.confirm import agree
+from discreet.cli.shell.execute import perform
 from discreet.cli.shell.session import Interrupted, Session, Settings
 from discreet.cli.shell.statements import is_finished, split
 from discreet.cli.shell.vocabulary import KEYWORDS, Vocabulary, functions
 from discreet.cli.shell.words import offer, prompt_of
-from discreet.curator.answers.saving import csv_of
-from discreet.curator.door import Curator
-from discreet.curator.door import open as open_curator
+from discreet.curator.curator import Curator
+from discreet.curator.curator import open as open_curator
 from discreet.curator.state import open_ledger
 from discreet.errors import Refused
 from discreet.lab.hospital import build
@@ -315,13 +315,13 @@ def test_a_script_goes_on_after_a_refusal(session: Session) -> None:
     assert len(session.curator.entries()) == 1
 
 
-def test_a_script_without_a_price_is_refused(session: Session) -> None:
+def test_a_script_without_a_cost_is_refused(session: Session) -> None:
     done = piped(session.curator.policy.path, f"{COUNT};")
     assert done.exit_code == 3
-    assert "price-missing" in done.stderr
+    assert "cost-missing" in done.stderr
 
 
-def test_the_clause_names_the_price_itself(session: Session) -> None:
+def test_the_clause_names_the_cost_itself(session: Session) -> None:
     sql = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.2) COUNT(*) FROM patients"
     assert piped(session.curator.policy.path, f"{sql};", "--epsilon", "0.1").exit_code == 0
     without = sql.replace("epsilon = 0.2", "max_groups_contributed = 1")
@@ -351,7 +351,7 @@ def test_help_imports_nothing_heavy(args: list[str]) -> None:
     assert not (HEAVY | {"prompt_toolkit", "pygments"}) & loaded
 
 
-# prices before they are paid
+# costs before they are paid
 
 
 def replies(*said: str) -> Any:
@@ -359,7 +359,7 @@ def replies(*said: str) -> Any:
     return lambda _: left.pop(0)
 
 
-def test_the_price_is_shown_and_changed(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_cost_is_shown_and_changed(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
     assert agree(session, COUNT, replies("")) == session.settings
     assert agree(session, COUNT, replies("what", "?", "0.05", " Y ")) == Settings(epsilon=0.05)
     assert agree(session, COUNT, replies("-1", "nan", "1e999", "n")) is None
@@ -383,7 +383,7 @@ def test_what_cannot_be_paid_is_not_run_by_enter(session: Session, capsys: pytes
     assert ", more than the ρ" in capsys.readouterr().out
 
 
-def test_a_price_in_the_text_is_changed_there(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cost_in_the_text_is_changed_there(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
     sql = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.2) COUNT(*) FROM patients"
     assert agree(session, sql, replies("0.5", "n")) is None
     shown = capsys.readouterr().out
@@ -399,14 +399,14 @@ def test_many_columns_are_cut(session: Session) -> None:
     assert told.endswith(" · …")
 
 
-def test_the_usual_price_stays_within_the_limit(tmp_path: Path) -> None:
+def test_the_usual_cost_stays_within_the_limit(tmp_path: Path) -> None:
     path = hospital(tmp_path).path
-    text = path.read_text(encoding="utf-8").replace("[budget]", "max_price = 0.05\n[budget]")
+    text = path.read_text(encoding="utf-8").replace("[budget]", "max_cost = 0.05\n[budget]")
     path.write_text(text, encoding="utf-8")
     with open_curator(path) as curator:
         for given, expected in ((Settings(), 0.05), (Settings(epsilon=0.2), 0.2), (Settings(error=5), None)):
             session = Session(curator, given)
-            session.with_usual_price()
+            session.with_usual_cost()
             assert session.settings.epsilon == expected
 
 
@@ -432,7 +432,7 @@ def test_settings_hold_from_now_on(session: Session, capsys: pytest.CaptureFixtu
         ("\\", "there is no command"),
         ("\\savv x.csv", "did you mean \\save?"),
         ("\\\x1b[2J", "there is no command \\\\x1b[2J"),
-        ("\\epsilon", "takes PRICE"),
+        ("\\epsilon", "takes COST"),
         ("\\epsilon much", "not a number above 0"),
         ("\\epsilon inf", "not a number above 0"),
         ("\\confidence 1", "between 0 and 1"),
@@ -604,13 +604,13 @@ engines.DuckDB.rows = slow
 
 @pytest.mark.long
 def test_a_conversation(demo: Path) -> None:
-    """Price, another price, answer, kept answer, refusal with its fix in the next line, history, the end."""
+    """Cost, another cost, answer, kept answer, refusal with its fix in the next line, history, the end."""
     with Conversation(demo) as shell:
         assert re.search(r"hospital ε 0\.\d+ left>", shell.greeting)
         assert "…" in shell.say("SELECT COUNT(*) AS people\r", "…")
-        assert "costs ρ 0.005 of the ρ" in shell.say("FROM patients;\r", "price/?]")
-        assert "costs ρ 0.0002 of the ρ" in shell.say("0.02\r", "price/?]")
-        assert "price ρ 0.0002 of a budget" in shell.say("\r", "receipt")
+        assert "costs ρ 0.005 of the ρ" in shell.say("FROM patients;\r", "cost/?]")
+        assert "costs ρ 0.0002 of the ρ" in shell.say("0.02\r", "cost/?]")
+        assert "cost ρ 0.0002 of a budget" in shell.say("\r", "receipt")
         shell.say("\\epsilon 0.01\r", "from now on")
         assert "cached: free" in shell.say("SELECT COUNT(*) AS people FROM patients;\r", "receipt")
         told = shell.say("SELECT COUNT(*) FROM vists;\r", "FROM visits;")
@@ -632,7 +632,7 @@ def test_ctrl_c_while_a_question_runs(demo: Path) -> None:
     sql = "SELECT MAX(nights) FROM visits"
     with Conversation(demo, "--epsilon", "0.05", "--analyst", "finance", prelude=SLEEPY) as shell:
         assert "hospital/finance ε" in shell.greeting
-        shell.say(f"{sql};\r", "price/?]")
+        shell.say(f"{sql};\r", "cost/?]")
         shell.say("y\r", "reading")
         assert "stays charged" in shell.say("\x03", "charged")
         assert "MAX(nights)" in shell.say("\\ledger 1\r", "question")

@@ -45,8 +45,8 @@ def cursor(connection: dbapi.Connection) -> dbapi.Cursor:
 def paid(cursor: dbapi.Cursor) -> Fraction:
     """The ρ that the last answer was bought for."""
     assert cursor.answer is not None
-    assert isinstance(cursor.answer.price, Concentrated)
-    return cursor.answer.price.rho
+    assert isinstance(cursor.answer.cost, Concentrated)
+    return cursor.answer.cost.rho
 
 
 # the module
@@ -272,7 +272,7 @@ def test_what_is_for_other_databases(cursor: dbapi.Cursor) -> None:
     with pytest.raises(dbapi.NotSupportedError, match="with execute"):
         cursor.executemany(WARDS, [{}])
     with pytest.raises(AttributeError):
-        cursor.epsilom = 0.1  # type: ignore[attr-defined]  # a slip that would ask at the wrong price
+        cursor.epsilom = 0.1  # type: ignore[attr-defined]  # a slip that would ask at the wrong cost
 
 
 # values
@@ -333,7 +333,7 @@ def test_values_that_cannot_be(cursor: dbapi.Cursor, given: Any, kind: type, tex
         cursor.execute("SELECT ward FROM wards WHERE beds = :x", given)
 
 
-# the price
+# the cost
 
 
 def test_a_question_costs_what_the_connection_says(cursor: dbapi.Cursor) -> None:
@@ -373,10 +373,10 @@ def test_the_text_has_the_last_word(connection: dbapi.Connection) -> None:
         cursor.execute(clause.format("epsilom = 1"), {"age": 17})
 
 
-def test_without_a_price_nothing_is_bought(server: Running) -> None:
+def test_without_a_cost_nothing_is_bought(server: Running) -> None:
     with connected(server) as connection:
         cursor = connection.cursor()
-        with pytest.raises(dbapi.ProgrammingError, match=r"price-missing: .* → "):
+        with pytest.raises(dbapi.ProgrammingError, match=r"cost-missing: .* → "):
             cursor.execute("SELECT COUNT(*) FROM patients WHERE age > 18")
         cursor.epsilon = float("nan")
         with pytest.raises(dbapi.DatabaseError, match="→"):
@@ -458,7 +458,7 @@ def test_refusals_are_errors_with_their_text(cursor: dbapi.Cursor, text: Any, ki
         (errors.QueryFailed(), dbapi.OperationalError),
         (Unreachable("no route", "look at the cable"), dbapi.OperationalError),
         (errors.Refused("busy", "too many wait", "ask later"), dbapi.OperationalError),
-        (errors.Refused("price-invalid", "two prices", "give one"), dbapi.DataError),
+        (errors.Refused("cost-invalid", "two costs", "give one"), dbapi.DataError),
         (errors.Refused("something-new", "no", "ask for less"), dbapi.ProgrammingError),
     ],
 )

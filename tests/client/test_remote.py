@@ -23,11 +23,11 @@ def test_it_answers_like_a_curator(server: Running) -> None:
         again = here.query(text, epsilon=0.1, analyst="epidemiology")
         assert found.columns == ["ward", "n"]
         assert again.cached
-        assert (found.rows, found.intervals, found.receipt, found.price) == (
+        assert (found.rows, found.intervals, found.receipt, found.cost) == (
             again.rows,
             again.intervals,
             again.receipt,
-            again.price,
+            again.cost,
         )
         assert remote.budget() == here.budget()
         assert remote.tables() == here.tables()

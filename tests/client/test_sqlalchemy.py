@@ -248,7 +248,7 @@ def test_a_count_is_noisy_and_has_an_interval(engine: sa.Engine, patients: sa.Ta
         answer = answer_of(result)
     ((low, high),) = answer.intervals[0].values()
     assert low < value < high
-    assert answer.price == Concentrated(0.0002)
+    assert answer.cost == Concentrated(0.0002)
 
 
 def test_groups_labels_and_order(dummy: sa.Engine, patients: sa.Table) -> None:
@@ -318,22 +318,22 @@ def test_every_name_is_read_as_a_name() -> None:
         assert [found.name for found in tree.find_all(exp.Table)] == [table.name]
 
 
-# the price
+# the cost
 
 
-def test_a_statement_and_a_connection_have_their_price(engine: sa.Engine, patients: sa.Table) -> None:
+def test_a_statement_and_a_connection_have_their_cost(engine: sa.Engine, patients: sa.Table) -> None:
     def asked(age: int) -> Any:
         return select(func.count()).select_from(patients).where(patients.c.age > age)
 
     with engine.connect().execution_options(epsilon=0.04, confidence=0.5) as connection:
         answer = answer_of(connection.execute(asked(32)))
-        assert (answer.price, answer.confidence) == (Concentrated(0.0008), 0.5)
+        assert (answer.cost, answer.confidence) == (Concentrated(0.0008), 0.5)
         answer = answer_of(connection.execute(asked(33).execution_options(rho=0.0001)))
-        assert (answer.price, answer.confidence) == (Concentrated(0.0001), 0.5)
+        assert (answer.cost, answer.confidence) == (Concentrated(0.0001), 0.5)
     with engine.connect() as connection:
-        price = answer_of(connection.execute(asked(34))).price
-        assert isinstance(price, Concentrated)
-        assert price.rho == Fraction("0.0002")
+        cost = answer_of(connection.execute(asked(34))).cost
+        assert isinstance(cost, Concentrated)
+        assert cost.rho == Fraction("0.0002")
 
 
 def test_intervals_are_columns_if_wanted(server: Running) -> None:
@@ -366,7 +366,7 @@ def test_refusals_are_errors_of_sqlalchemy_with_their_text(engine: sa.Engine, pa
             "→",
         ),
         (select(func.count()).select_from(patients).execution_options(epsilon=25), sa.exc.OperationalError, "budget-e"),
-        (select(func.count()).select_from(patients).execution_options(epsilon=-1), sa.exc.DataError, "price-invalid"),
+        (select(func.count()).select_from(patients).execution_options(epsilon=-1), sa.exc.DataError, "cost-invalid"),
     ):
         with pytest.raises(kind, match=text):
             rows(engine, question)

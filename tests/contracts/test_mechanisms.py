@@ -43,7 +43,7 @@ CONFIDENCES = [0.01, 0.5, 0.9, 0.95, 0.99, 0.999999, 1 - Fraction(1, 10**30)]
 
 NOT_FINITE = [math.nan, math.inf, -math.inf, Decimal("NaN"), np.float64("nan")]
 NOT_NUMBERS = [None, "1", b"1", True, np.True_, [1], 1j]
-NOT_PRICES = [*NOT_NUMBERS, *NOT_FINITE, 0, -1, -0.0, 1e10, 1e-10]
+NOT_COSTS = [*NOT_NUMBERS, *NOT_FINITE, 0, -1, -0.0, 1e10, 1e-10]
 NOT_SIZES = [*NOT_NUMBERS, *NOT_FINITE, 0, -1, 1e101, Fraction(1, 10**101)]
 NOT_COUNTS = [*NOT_NUMBERS, *NOT_FINITE, 0, -1, 1.5, 2.0]
 NOT_BOUNDS = [
@@ -59,8 +59,8 @@ NOT_BOUNDS = [
 ]
 
 BAD: dict[str, list[Any]] = {
-    "epsilon": NOT_PRICES,
-    "rho": NOT_PRICES,
+    "epsilon": NOT_COSTS,
+    "rho": NOT_COSTS,
     "delta": [*NOT_NUMBERS, *NOT_FINITE, 0, 1, 1.5, -1e-6],
     "sensitivity": NOT_SIZES,
     "step": [value for value in NOT_SIZES if value is not None],
@@ -251,7 +251,7 @@ def test_the_docstring_states_a_theorem_and_an_error(mechanism: Callable[..., An
 
 
 @EVERY
-def test_the_loss_is_the_price_in_its_currency(example: Example) -> None:
+def test_the_loss_is_the_cost_in_its_currency(example: Example) -> None:
     loss = example.build().loss
     assert isinstance(loss, (Pure, Concentrated))
     if isinstance(loss, Pure):
@@ -384,7 +384,7 @@ def test_a_number_means_its_shortest_decimal_however_it_is_written(example: Exam
 
 
 @EVERY
-def test_another_price_is_another_mechanism(example: Example) -> None:
+def test_another_cost_is_another_mechanism(example: Example) -> None:
     name = "rho" if "rho" in example.options else "epsilon"
     assert example.build(**{name: 0.375}) != example.build()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from discreet.curator.owner.check import Severity
+from discreet.owner.check import Severity
 from tests.curator.worlds import SOURCES
 
 ERROR, WARNING, NOTE = Severity

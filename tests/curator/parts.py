@@ -12,9 +12,9 @@ from random import Random
 from typing import Any, Final, Self
 
 from discreet.accounting import Concentrated, Pure
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.curator.calls import Call
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.draw import Door, blur, choose, select
 from discreet.engines.memory import Memory
 from discreet.policy import Policy
@@ -197,7 +197,7 @@ class Passed:
     """What passed the door: the mechanism, how far one unit may move it, exact numbers, and what was seen of them."""
 
     mechanism: object
-    reach: Reach | None
+    sensitivity: Sensitivity | None
     exact: Any
     seen: Any
 
@@ -209,13 +209,13 @@ class Recorder:
     script: Sequence[Passed] = ()
     passed: list[Passed] = field(default_factory=list)
 
-    def note(self, mechanism: object, reach: Reach | None, exact: Any, draw: Callable[[], Any]) -> Any:
+    def note(self, mechanism: object, sensitivity: Sensitivity | None, exact: Any, draw: Callable[[], Any]) -> Any:
         told = self.script[len(self.passed)].seen if self.script else draw()
-        self.passed.append(Passed(mechanism, reach, exact, told))
+        self.passed.append(Passed(mechanism, sensitivity, exact, told))
         return told
 
-    def blur(self, mechanism: Any, reach: Reach, exact: Sequence[int], bits: Any) -> Any:
-        return self.note(mechanism, reach, tuple(exact), lambda: blur(mechanism, reach, exact, bits))
+    def blur(self, mechanism: Any, sensitivity: Sensitivity, exact: Sequence[int], bits: Any) -> Any:
+        return self.note(mechanism, sensitivity, tuple(exact), lambda: blur(mechanism, sensitivity, exact, bits))
 
     def select(self, mechanism: Any, exact: Mapping[Any, int], bits: Any) -> Any:
         return self.note(mechanism, None, dict(exact), lambda: select(mechanism, exact, bits))
@@ -229,8 +229,8 @@ class Told:
     """What came of it: what passed the door, what it was bought for and what it cost."""
 
     passed: tuple[Passed, ...]
-    price: tuple[Fraction, ...]
     cost: tuple[Fraction, ...]
+    increase: tuple[Fraction, ...]
 
     def exact(self) -> tuple[object, ...]:
         return tuple(passed.exact for passed in self.passed)
@@ -269,7 +269,7 @@ class Session:
         self.recorder = Recorder(script)
         call = Call(sql=step.sql, part=step.part, epsilon=step.epsilon, params=step.params, fresh=True)
         answer = self.curator.answer(call)
-        return Told(tuple(self.recorder.passed), amounts(answer.price), amounts(answer.loss))
+        return Told(tuple(self.recorder.passed), amounts(answer.cost), amounts(answer.loss))
 
     def __enter__(self) -> Self:
         return self
@@ -302,8 +302,8 @@ def demand_theorem(world: World, data: Data, transcript: Transcript) -> list[set
         with Session(world.policy, neighbour) as session:
             for step, told in transcript:
                 again = session.ask(step, told.passed)
-                assert (again.price, again.cost) == (told.price, told.cost), step
-                demand_reach(told, again)
+                assert (again.cost, again.increase) == (told.cost, told.increase), step
+                demand_sensitivity(told, again)
                 if again.exact() != told.exact():
                     changed.append((step, told))
         for partition in {partition_of(step) for step, _ in transcript}:
@@ -325,18 +325,18 @@ def demand_charged(partition: object, transcript: Transcript, changed: Transcrip
     )
     parts = {step.part for step, _ in lost}
     assert not isinstance(partition, tuple) or len(parts) <= partition[2], parts
-    charged, price = plus(*(told.cost for _, told in asked)), plus(*(told.price for _, told in lost))
-    assert all(a <= b for a, b in zip(price, charged, strict=False)), (partition, lost)
+    charged, cost = plus(*(told.increase for _, told in asked)), plus(*(told.cost for _, told in lost))
+    assert all(a <= b for a, b in zip(cost, charged, strict=False)), (partition, lost)
 
 
-def demand_reach(told: Told, again: Told) -> None:
+def demand_sensitivity(told: Told, again: Told) -> None:
     assert len(told.passed) == len(again.passed)
     for a, b in zip(told.passed, again.passed, strict=True):
         assert a.mechanism == b.mechanism
-        if a.reach is not None:
+        if a.sensitivity is not None:
             moved = [abs(x - y) for x, y in zip(a.exact, b.exact, strict=True)]
-            assert sum(moved) <= a.reach.l1
-            assert sum(x * x for x in moved) <= a.reach.l2_squared
+            assert sum(moved) <= a.sensitivity.l1
+            assert sum(x * x for x in moved) <= a.sensitivity.l2_squared
 
 
 def noisy(told: Told) -> int:
@@ -362,7 +362,7 @@ def all_parts(policy: Policy) -> list[Part]:
 
 
 def conversation(policy: Policy, data: Data, texts: Sequence[str], random: Random, length: int) -> Transcript:
-    """Questions of which each, its part and its price depend on the noisy answers before; some about everything."""
+    """Questions of which each, its part and its cost depend on the noisy answers before; some about everything."""
     transcript: Transcript = []
     parts: list[Part | None] = [*all_parts(policy), None]
     with Session(policy, data) as session:
@@ -374,5 +374,5 @@ def conversation(policy: Policy, data: Data, texts: Sequence[str], random: Rando
             transcript.append((step, told))
             seen = noisy(told) + place
         recorded = plus(*(amounts(entry.loss) for entry in session.curator.entries()))
-        assert recorded == plus(*(told.cost for _, told in transcript))
+        assert recorded == plus(*(told.increase for _, told in transcript))
     return transcript

@@ -11,13 +11,13 @@ import pytest
 import discreet
 from discreet.accounting import Pure
 from discreet.curator.calls import Call
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.state import LEDGER
 from discreet.engines.memory import Memory
 from discreet.errors import FAILED
 from discreet.ledger import Key
 from discreet.policy import Policy, read
-from tests.curator.test_door import BY_SEX, COUNT, DATA, Failing, copied, over, path_of
+from tests.curator.test_curator import BY_SEX, COUNT, DATA, Failing, copied, over, path_of
 from tests.curator.worlds import hospital
 
 
@@ -51,7 +51,7 @@ def test_a_request_that_is_sent_twice_is_charged_once(curator: Curator) -> None:
     other = curator.answer(call(BY_SEX, "another"))
     again = curator.answer(call(BY_SEX, analyst="fraud"))
     assert (first.cached, other.cached, again.cached) == (False, False, True)
-    assert (again.rows, again.receipt, again.price) == (first.rows, first.receipt, first.price)
+    assert (again.rows, again.receipt, again.cost) == (first.rows, first.receipt, first.cost)
     assert again.loss == Pure(0)
     assert again.receipt != other.receipt
     assert len(curator.entries()) == 2
@@ -112,7 +112,7 @@ def test_an_answer_is_recalled_by_its_number(curator: Curator) -> None:
     number = curator.entries()[0].number
     again = curator.recall(number, analyst="fraud")
     assert (again.rows, again.receipt, again.intervals) == (first.rows, first.receipt, first.intervals)
-    assert (again.cached, again.loss, again.price) == (True, Pure(0), first.price)
+    assert (again.cached, again.loss, again.cost) == (True, Pure(0), first.cost)
     surer = curator.recall(number, confidence=0.999)
     assert surer.confidence == 0.999
     assert surer.intervals[0]["n"][1] > first.intervals[0]["n"][1]

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from discreet.accounting import Concentrated, Pure
-from discreet.curator.answers import Answer, Preview
-from discreet.curator.answers.drawing import html
-from discreet.curator.answers.figures import figure, half_width, text_of
-from discreet.curator.answers.showing import answer_parts
+from discreet.answers import Answer, Preview
+from discreet.answers.figures import figure, half_width, text_of
+from discreet.answers.layout import answer_parts
+from discreet.answers.render import html
 from discreet.ledger import Amount
 from discreet.policy import Kind
 
@@ -32,7 +32,7 @@ WARDS: dict[str, Any] = {
     "intervals": [{"n": (1011, 1071)}, {"n": (-33, 27)}, {"n": (104097, 104157)}],
     "confidence": 0.95,
     "loss": Pure(0.1),
-    "price": Pure(0.1),
+    "cost": Pure(0.1),
     "cached": False,
     "receipt": "12:" + "9f3a" * 16,
     "remaining": Amount(2.9),
@@ -42,7 +42,7 @@ WARDS: dict[str, Any] = {
 }
 CONCENTRATED: dict[str, Any] = {
     "loss": Concentrated(0.005),
-    "price": Concentrated(0.005),
+    "cost": Concentrated(0.005),
     "remaining": Amount(0.69, 0.2401, 4.9e-7),
     "guarantee": (3.0, 1e-6),
 }
@@ -69,7 +69,7 @@ A        1,041 ± 30
 ICU         -3 ± 30
 NULL   104,127 ± 30
 
-price ε 0.1 · remaining ε 2.9
+cost ε 0.1 · remaining ε 2.9
 · n: discrete Laplace, scale 10
 · at most 1 row of each patient is read
 · receipt 12:9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a"""
@@ -81,9 +81,9 @@ n        ± 30
 age      ±  4.92        in groups of 100
          ±  0.492       in groups of 1,000
 
-price ε 0.1 · remaining ε 2.9, enough for 29 such questions
+cost ε 0.1 · remaining ε 2.9, enough for 29 such questions
 4 rows
-· of the price: 33.3 % count of rows · 66.7 % sum of age
+· of the cost: 33.3 % count of rows · 66.7 % sum of age
 · n: discrete Laplace, scale 20
 · age: discrete Laplace, scales 20 and 2200
 · age is taken between 0 and 110"""
@@ -188,12 +188,12 @@ def test_keys_are_shown_on_one_line_and_steer_nothing(value: object, shown: str)
 # terminals
 
 
-def test_an_answer_is_a_table_with_its_price() -> None:
+def test_an_answer_is_a_table_with_its_cost() -> None:
     assert str(answer()) == SHOWN
     assert repr(answer()) == SHOWN
 
 
-def test_a_preview_is_a_table_with_its_price() -> None:
+def test_a_preview_is_a_table_with_its_cost() -> None:
     assert str(preview()) == SHOWN_AHEAD
     assert repr(preview()) == SHOWN_AHEAD
 
@@ -205,18 +205,18 @@ def test_numbers_stand_point_under_point() -> None:
     assert lines[2:5] == ["A      45.319 ±  0.519", "B      47     ± 17", "C        NULL"]
 
 
-def test_a_concentrated_price_is_never_called_epsilon() -> None:
+def test_a_concentrated_cost_is_never_called_epsilon() -> None:
     lines = str(answer(**CONCENTRATED)).splitlines()
-    assert lines[6:8] == ["price ρ 0.005 of a budget of (ε 3, δ 1e-06)", "remaining ρ 0.2401 (prices up to ε 0.69)"]
-    lines = str(preview(**{name: value for name, value in CONCENTRATED.items() if name != "price"})).splitlines()
-    assert "price ρ 0.005 of a budget of (ε 3, δ 1e-06)" in lines
-    shown = str(answer(**{**CONCENTRATED, "price": Concentrated(0.005, 1e-8)}))
-    assert "price ρ 0.005, δ 1e-08 of a budget of (ε 3, δ 1e-06)" in shown
+    assert lines[6:8] == ["cost ρ 0.005 of a budget of (ε 3, δ 1e-06)", "remaining ρ 0.2401 (costs up to ε 0.69)"]
+    lines = str(preview(**{name: value for name, value in CONCENTRATED.items() if name != "cost"})).splitlines()
+    assert "cost ρ 0.005 of a budget of (ε 3, δ 1e-06)" in lines
+    shown = str(answer(**{**CONCENTRATED, "cost": Concentrated(0.005, 1e-8)}))
+    assert "cost ρ 0.005, δ 1e-08 of a budget of (ε 3, δ 1e-06)" in shown
 
 
-def test_prices_round_up_and_what_remains_rounds_down() -> None:
-    shown = str(answer(price=Pure(0.123401), remaining=Amount(0.99999)))
-    assert "price ε 0.1235 · remaining ε 0.9999" in shown
+def test_costs_round_up_and_what_remains_rounds_down() -> None:
+    shown = str(answer(cost=Pure(0.123401), remaining=Amount(0.99999)))
+    assert "cost ε 0.1235 · remaining ε 0.9999" in shown
 
 
 def test_a_kept_answer_is_free() -> None:
@@ -225,7 +225,7 @@ def test_a_kept_answer_is_free() -> None:
 
 
 def test_public_data_is_free() -> None:
-    shown = str(answer(loss=Pure(0), price=Pure(0), receipt="", noise={}, intervals=[{}] * 3))
+    shown = str(answer(loss=Pure(0), cost=Pure(0), receipt="", noise={}, intervals=[{}] * 3))
     assert "free: nothing private was read · remaining ε 2.9" in shown
     assert "receipt" not in shown
 
@@ -348,11 +348,11 @@ def test_notebooks_show_the_same() -> None:
     read = Reader(answer()._repr_html_())
     cells = [cell.strip() for cell in read.cells]
     assert cells == ["ward", "n", "(95 %)", "A", "1,041", "± 30", "ICU", "-3", "± 30", "NULL", "104,127", "± 30"]
-    assert "price ε 0.1 · remaining ε 2.9" in read.text
+    assert "cost ε 0.1 · remaining ε 2.9" in read.text
     assert "at most 1 row of each patient is read" in read.text
     ahead = Reader(preview()._repr_html_())
     assert [cell.strip() for cell in ahead.cells[:8]] == ["column", "error (95 %)", "", "ward", "", "", "n", "± 30"]
-    assert "of the price: 33.3 % count of rows · 66.7 % sum of age" in ahead.text
+    assert "of the cost: 33.3 % count of rows · 66.7 % sum of age" in ahead.text
 
 
 def test_notebooks_pad_with_blanks_as_wide_as_digits() -> None:
@@ -485,7 +485,7 @@ def test_everything_is_in_the_dictionary() -> None:
     assert found == {
         **{name: WARDS[name] for name in ("question", "columns", "rows", "intervals", "confidence", "cached", "noise")},
         "loss": {"rho": 0.005, "delta": 0.0},
-        "price": {"rho": 0.005, "delta": 0.0},
+        "cost": {"rho": 0.005, "delta": 0.0},
         "unit": None,
         "receipt": WARDS["receipt"],
         "remaining": {"epsilon": 0.69, "rho": 0.2401, "delta": 4.9e-7},

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from discreet.curator.owner import unit_lints
-from discreet.curator.owner.check import LINTS, Finding, check
-from discreet.curator.owner.inspection import inspected
+from discreet.owner import unit_lints
+from discreet.owner.check import LINTS, Finding, check
+from discreet.owner.inspection import inspected
 from tests.curator.mistakes import ERROR, EXAMPLES, NOTE, ROWS_ALONE, WARNING
 from tests.curator.worlds import hospital
 

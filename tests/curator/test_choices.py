@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from discreet.accounting import Pure
-from discreet.curator.price import Choices
 from discreet.mechanisms import Exponential
+from discreet.sql.cost import Choices
 from discreet.sql.measures import Contribution
 from discreet.sql.vectors import Chosen
 
@@ -44,7 +44,7 @@ def worst(share: Fraction, rows: int, mechanism: Exponential) -> float:
 @pytest.mark.parametrize(("count", "rows"), [(1, 1), (2, 1), (3, 2)])
 def test_choices_in_all_groups_of_a_unit_together_cost_what_is_charged(share: Fraction, count: int, rows: int) -> None:
     """A unit is in `count` groups with `rows` rows each; choices are independent, so the log-ratios add up."""
-    sensitivity = quantile(share).sensitivity(Contribution(count, rows, count * rows))
+    sensitivity = quantile(share).score_sensitivity(Contribution(count, rows, count * rows))
     choices = Choices(Exponential(Fraction(1) / count, sensitivity=sensitivity), count)
     assert choices.loss == Pure(1)
     assert 0.3 < count * worst(share, rows, choices.mechanism) <= 1 + 1e-12
@@ -53,6 +53,6 @@ def test_choices_in_all_groups_of_a_unit_together_cost_what_is_charged(share: Fr
 def test_the_largest_of_the_groups_alone_would_not_be_enough() -> None:
     """As in parallel composition: a unit in two groups loses in both."""
     half = Fraction(1, 2)
-    mechanism = Exponential(1, sensitivity=quantile(half).sensitivity(Contribution(2, 1, 2)))
+    mechanism = Exponential(1, sensitivity=quantile(half).score_sensitivity(Contribution(2, 1, 2)))
     assert 2 * worst(half, 1, mechanism) > 1
     assert Choices(mechanism, 2).loss == Pure(2)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.curator.owner.draft import draft
 from discreet.engines.problems import SourceError
+from discreet.owner.draft import draft
 from discreet.policy import Kind, Policy, PolicyError, parse
 from tests.curator.worlds import SOURCES, write_source
 

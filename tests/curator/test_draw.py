@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.curator.draw import Door, blur, choose, counted, draw, select
-from discreet.curator.kept import Drawn
-from discreet.curator.price import Bought, Choices, Price, buy
-from discreet.curator.released import numbers, table_of
 from discreet.mechanisms import Exponential, KeySelection, Laplace
 from discreet.noise import SYSTEM, Bits
+from discreet.sql.cache import Drawn
+from discreet.sql.cost import Bought, Choices, Cost, buy
+from discreet.sql.released import numbers, table_of
 from discreet.sql.vectors import Chosen
-from tests.curator.test_price import BOTH, TABLE, planned
 from tests.rigged import Rigged
+from tests.sql.test_cost import BOTH, TABLE, planned
 from tests.sql.worlds import HEAD, policy_of
 
 NULLS = policy_of(
@@ -50,14 +50,14 @@ class Answers:
         pass
 
 
-def quiet(mechanism: Any, reach: Reach, exact: Sequence[int], bits: Bits) -> Sequence[int]:  # noqa: ARG001
+def quiet(mechanism: Any, sensitivity: Sensitivity, exact: Sequence[int], bits: Bits) -> Sequence[int]:  # noqa: ARG001
     return exact
 
 
 @pytest.mark.parametrize(("policy", "kept"), [(BOTH, {("a",), ("b",)}), (NULLS, {("a",), ("b",), (None,)})])
 def test_private_keys_are_selected_among_whole_ones_and_come_in_order(policy: Any, kept: set[Any]) -> None:
     found = planned(policy, KEYS)
-    offer = buy(policy, Price.read(policy, epsilon=1), found.releases)
+    offer = buy(policy, Cost.read(policy, epsilon=1), found.releases)
     seen: list[dict[Any, int]] = []
 
     def everything(mechanism: KeySelection, exact: Any, bits: Bits) -> list[Any]:  # noqa: ARG001
@@ -76,7 +76,7 @@ def test_private_keys_are_selected_among_whole_ones_and_come_in_order(policy: An
 
 def test_units_are_counted_for_each_combination_of_private_keys() -> None:
     found = planned(BOTH, "SELECT z, w, COUNT(*) AS n FROM t GROUP BY z, w")
-    offer = buy(BOTH, Price.read(BOTH, epsilon=1), found.releases)
+    offer = buy(BOTH, Cost.read(BOTH, epsilon=1), found.releases)
     seen: list[Any] = []
 
     def nothing(mechanism: KeySelection, exact: Any, bits: Bits) -> list[Any]:  # noqa: ARG001
@@ -95,7 +95,7 @@ def test_what_was_not_selected_is_counted_apart_under_its_own_name(kept: list[An
     """A key that is really called OTHER stays a group of its own."""
     text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-6, other = true) z, COUNT(*) AS n"
     found = planned(BOTH, f"{text} FROM t GROUP BY z")
-    offer = buy(BOTH, Price.read(BOTH, epsilon=1, delta=1e-6), found.releases)
+    offer = buy(BOTH, Cost.read(BOTH, epsilon=1, delta=1e-6), found.releases)
     engine = Answers([("a", 3)], [("a", 30), ("OTHER", 8)], [("OTHER", 4)])
     drawn = draw(found, offer.bought, engine, SYSTEM, Door(blur=quiet, select=lambda *_: kept), None)
     assert [list(column) for column in drawn.values[0]] == [[30, 4] if kept else [4]]
@@ -131,10 +131,10 @@ def test_choices_are_made_group_by_group() -> None:
 def test_the_real_door_draws_from_the_bits_of_the_charge() -> None:
     laplace, keys = Laplace(Fraction(1), sensitivity=1), KeySelection(delta=1e-6, max_groups=1, epsilon=1)
     bits = Rigged([2**63 + 2**62] * 20)
-    found = blur(laplace, Reach.cells(1, 1), [10, 20, 30], bits)
+    found = blur(laplace, Sensitivity.cells(1, 1), [10, 20, 30], bits)
     assert [type(value) for value in found] == [int] * 3
     assert bits.taken == 8 * 3
-    assert blur(laplace, Reach.cells(1, 1), [], bits) == []
+    assert blur(laplace, Sensitivity.cells(1, 1), [], bits) == []
     assert bits.taken == 8 * 3
     assert select(keys, {("a",): 10**6, ("b",): 10**6}, SYSTEM) == [("a",), ("b",)]
     assert choose(Choices(Exponential(1, sensitivity=1), 2), [[0, 10**6], [10**6, 0]], SYSTEM) == [1, 0]

@@ -21,7 +21,7 @@ import duckdb
 import pytest
 
 import discreet
-from discreet.curator.answers import Answer, Preview
+from discreet.answers import Answer, Preview
 from discreet.curator.dummy import NOTE, Dummy, Stage
 from discreet.curator.dummy import open as open_dummy
 from discreet.curator.dummy.made_up import MOST_ROWS, made_up
@@ -404,7 +404,7 @@ def test_a_file_with_private_tables_does_not_stay_attached(formats: Path) -> Non
             opened._stage.rows(f"SELECT * FROM read_csv('{formats.parent / 'a.csv'}')")
 
 
-# prices and refusals
+# costs and refusals
 
 QUESTIONS: Final[list[tuple[str, dict[str, Any]]]] = [
     (COUNT, {"epsilon": 0.1}),
@@ -420,9 +420,9 @@ QUESTIONS: Final[list[tuple[str, dict[str, Any]]]] = [
 ]
 
 
-def outcome(curator: discreet.Curator, sql: str, price: Mapping[str, Any]) -> object:
+def outcome(curator: discreet.Curator, sql: str, cost: Mapping[str, Any]) -> object:
     try:
-        told = curator.preview(sql, **price).to_dict()
+        told = curator.preview(sql, **cost).to_dict()
     except discreet.Refused as refused:
         return refused.code, refused.reason, refused.fix
     return {**told, "notes": [note for note in told["notes"] if note != NOTE]}
@@ -431,7 +431,7 @@ def outcome(curator: discreet.Curator, sql: str, price: Mapping[str, Any]) -> ob
 def test_previews_and_refusals_are_those_of_the_real_curator(tmp_path: Path) -> None:
     policy = hospital(tmp_path)
     with discreet.open(policy.path) as real, real.dummy() as opened:
-        found = [(outcome(real, sql, price), outcome(opened, sql, price)) for sql, price in QUESTIONS]
+        found = [(outcome(real, sql, cost), outcome(opened, sql, cost)) for sql, cost in QUESTIONS]
         assert all(one == other for one, other in found)
         assert {type(one) for one, _ in found} == {dict, tuple}
         for analyst in (None, "epidemiology"):
@@ -442,7 +442,7 @@ def test_previews_and_refusals_are_those_of_the_real_curator(tmp_path: Path) -> 
             assert str(here.value) == str(there.value)
         assert opened.budget() == real.budget()
         answers = [curator.query(COUNT, epsilon=0.2) for curator in (real, opened)]
-        assert answers[0].price == answers[1].price
+        assert answers[0].cost == answers[1].cost
         assert answers[0].noise == answers[1].noise
         widths = [row["n"][1] - row["n"][0] for answer in answers for row in answer.intervals]
         assert widths[0] == widths[1]
@@ -452,7 +452,7 @@ def test_the_budget_is_whole_for_every_question(dummy: Dummy) -> None:
     whole = dummy.budget(), dummy.budget("fraud")
     for analyst in (None, "fraud", "fraud", None):
         answer = dummy.query(COUNT, epsilon=0.35, analyst=analyst, fresh=True)
-        assert answer.price.concentrated().rho == Fraction("0.06125")
+        assert answer.cost.concentrated().rho == Fraction("0.06125")
         assert (dummy.budget(), dummy.budget("fraud")) == whole
     assert whole[0].spent.epsilon == 0
     assert len(dummy.entries()) == 4

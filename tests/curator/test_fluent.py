@@ -1,4 +1,4 @@
-"""Asking in Python is asking in SQL: the same answers, prices, refusals and records."""
+"""Asking in Python is asking in SQL: the same answers, costs, refusals and records."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 
 import discreet
 from discreet.accounting import Pure
-from discreet.curator.answers import Answer, Preview
-from discreet.curator.door import Curator
+from discreet.answers import Answer, Preview
+from discreet.curator.curator import Curator
 from discreet.curator.fluent import CALL, STATISTICS, OfColumn, Rows
 from discreet.errors import Refused
 from tests.sql.worlds import opened, policy_of
@@ -97,13 +97,13 @@ def rows_of(answer: Answer) -> tuple[list[str], list[tuple[Any, ...]]]:
     return answer.columns, answer.rows
 
 
-def demand_same(curator: Curator, ask: Ask, sql: str, **price: Any) -> Answer:
+def demand_same(curator: Curator, ask: Ask, sql: str, **cost: Any) -> Answer:
     """The same columns and rows, and the same question: what one bought, the other gets for nothing."""
     mine = ask(curator)
-    theirs = curator.query(sql, **{"epsilon": 1, **price})
+    theirs = curator.query(sql, **{"epsilon": 1, **cost})
     assert rows_of(mine) == rows_of(theirs)
     assert theirs.cached
-    assert mine.price == theirs.price
+    assert mine.cost == theirs.cost
     assert mine.notes == theirs.notes
     assert isinstance(mine, Answer)
     return mine
@@ -273,8 +273,8 @@ def test_every_statistic_is_compared_with_sql() -> None:
     assert {statistic for statistic in STATISTICS if statistic not in compared} == set()
 
 
-def test_prices_of_every_kind(visits: Rows, curator: Curator) -> None:
-    assert visits.where("cost > 0.5").count(error=5).price == curator.preview(
+def test_costs_of_every_kind(visits: Rows, curator: Curator) -> None:
+    assert visits.where("cost > 0.5").count(error=5).cost == curator.preview(
         "SELECT COUNT(*) AS count FROM visits WHERE (cost > 0.5)", error=5
     ).loss  # fmt: skip
     confident = visits.count(epsilon=1, confidence=0.5)
@@ -450,7 +450,7 @@ def test_describe(curator: Curator, visits: Rows) -> None:
     answer = demand_same(curator, lambda _: visits["cost"].describe(epsilon=9), sql, epsilon=9)
     assert answer.columns == ["count", "mean", "std", "min", "q25", "q50", "q75", "max"]
     assert answer.rows[0][0] == 12
-    assert answer.price == Pure(9)
+    assert answer.cost == Pure(9)
     with pytest.raises(Refused):
         visits["note"].describe(epsilon=9)
 
@@ -642,7 +642,7 @@ def test_the_ledger_shows_what_was_asked(curator: Curator, visits: Rows) -> None
 
 
 def test_what_is_printed(curator: Curator, visits: Rows) -> None:
-    assert repr(visits) == '<rows: SELECT * FROM "visits"; end with count, sum, mean, … and a price>'
+    assert repr(visits) == '<rows: SELECT * FROM "visits"; end with count, sum, mean, … and a cost>'
     assert "GROUP BY ward" in repr(visits.group_by("ward"))
     assert "WHERE (cost > 3 )" in repr(visits.where("cost > 3"))
     assert discreet.Refused is Refused

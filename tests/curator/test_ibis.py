@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.draw import Door
 from discreet.curator.state import open_ledger
 from discreet.errors import Refused
@@ -62,7 +62,7 @@ CASES: dict[str, tuple[Callable[..., Any], str]] = {
 def hospital(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Curator]:
     """With noise off: the same question in two languages has one answer."""
     policy = read(build(tmp_path_factory.mktemp("hospital")))
-    quiet = Door(blur=lambda _mechanism, _reach, exact, _bits: exact)
+    quiet = Door(blur=lambda _mechanism, _sensitivity, exact, _bits: exact)
     with Curator(policy, open_ledger(policy), door=quiet) as curator:
         yield curator
 
@@ -74,7 +74,7 @@ def test_an_expression_is_the_same_question_in_sql(hospital: Curator, case: str)
     asked = expression(*tables)
     found, wanted = hospital.query(asked, epsilon=0.01, fresh=True), hospital.query(text, epsilon=0.01, fresh=True)
     assert sorted(found.rows, key=repr) == sorted(wanted.rows, key=repr)
-    assert found.price == wanted.price
+    assert found.cost == wanted.cost
     assert [list(row.values()) for row in found.intervals] == [list(row.values()) for row in wanted.intervals]
     assert hospital.preview(asked, epsilon=0.02).loss == hospital.preview(text, epsilon=0.02).loss
 

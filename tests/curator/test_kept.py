@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace
-from discreet.curator.kept import Drawn
+from discreet.sql.cache import Drawn
 
 LAPLACE, GAUSSIAN = DiscreteLaplace(Fraction(10, 3)), DiscreteGaussian(Fraction(7, 2))
 KEYS = [

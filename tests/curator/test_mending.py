@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from discreet.curator.mending import mended
+from discreet.curator.autofix import mended
 from discreet.errors import Refused
 
 CLAMP = "write {0}(CLAMP({1}, 0, 100)), or add bounds to the policy"

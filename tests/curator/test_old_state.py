@@ -13,13 +13,13 @@ import pytest
 
 import discreet
 from discreet.accounting import Pure
-from discreet.curator.door import Curator
-from discreet.curator.kept import Drawn
+from discreet.curator.curator import Curator
 from discreet.curator.state import refresh
 from discreet.errors import Refused
 from discreet.ledger import Grant, Key, Ledger, Portion, verify
 from discreet.policy import read
 from discreet.server.tokens import Tokens
+from discreet.sql.cache import Drawn
 from tests.fixtures.build import HERE, amounts
 
 TOLD: Final[dict[str, Any]] = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
@@ -133,7 +133,7 @@ def test_a_long_ledger_resumes_with_its_lines(tmp_path: Path) -> None:
         assert ledger.data_version == 1010
         tenth = Pure(Fraction(1, 10))
         costs = {
-            (part, most): ledger.cost(tenth, Portion(f"partition {most}", part, most))
+            (part, most): ledger.increase(tenth, Portion(f"partition {most}", part, most))
             for part, most in (("a", 1), ("b", 1), ("b", 2), ("c", 2))
         }
         # lines stand at a 0.4, b 0.2 (one part each), and at a 0.3, b 0.2, c 0.1 (two parts each)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from discreet.curator import pacing
-from discreet.curator.door import Curator
-from discreet.curator.pacing import padded, step
+from discreet.curator import timing as pacing
+from discreet.curator.curator import Curator
+from discreet.curator.timing import padded, step
 from discreet.engines.memory import Memory
 from discreet.engines.stopping import Stop, Stopped
 from discreet.errors import QueryFailed, Refused

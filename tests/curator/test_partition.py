@@ -16,7 +16,7 @@ import pytest
 import discreet
 from discreet.accounting import Pure
 from discreet.curator.calls import Call
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.fluent import Rows
 from discreet.curator.state import refresh
 from discreet.engines.memory import Memory
@@ -326,19 +326,19 @@ def test_a_kept_answer_about_a_part_is_free(four: Curator) -> None:
     again = rows.count(epsilon=1)
     less = rows.count(epsilon=0.5)
     assert (first.cached, again.cached, less.cached) == (False, True, True)
-    assert (again.loss, less.loss, again.price) == (Pure(0), Pure(0), Pure(1))
+    assert (again.loss, less.loss, again.cost) == (Pure(0), Pure(0), Pure(1))
     assert first.rows == again.rows == less.rows
     assert not rows.count(epsilon=2).cached
 
 
-def test_what_was_free_is_kept_at_its_price() -> None:
+def test_what_was_free_is_kept_at_its_cost() -> None:
     """A part that is asked second costs nothing, and its answer is as good as the first one's."""
     world = WORLDS["four rows"]
     with opened(world.policy, made(Random("kept"), world)) as curator:
         parts = curator.table("visits").partition("ward")
         parts["A"].count(epsilon=1)
         second = parts["B"].count(epsilon=1)
-        assert (second.loss, second.price) == (Pure(0), Pure(1))
+        assert (second.loss, second.cost) == (Pure(0), Pure(1))
         assert parts["B"].count(epsilon=1).cached
         assert parts["B"].preview.count(epsilon=1).cached
         assert not parts["B"].preview.count(epsilon=1.5).cached
@@ -422,7 +422,7 @@ def test_parts_that_are_asked_with_an_error_are_paid_side_by_side() -> None:
         parts = curator.table("visits").partition("ward")
         first = parts["A"].count(error=20)
         second = parts["B"].count(error=20)
-        assert first.loss == first.price == second.price
+        assert first.loss == first.cost == second.cost
         assert second.loss == Pure(0)
 
 
@@ -615,7 +615,7 @@ def test_parts_of_made_up_rows(four: Curator) -> None:
         for key in parts:
             answer = parts[key].group_by("flag").count(epsilon=1)
             assert len(answer.rows) == 2
-            assert answer.price == Pure(1)
+            assert answer.cost == Pure(1)
         assert dummy.budget().spent.epsilon == 0
         with pytest.raises(Refused) as refused:
             dummy.answer(Call(sql=OUTSIDE[0], part=parts["A"].part, epsilon=1))
@@ -713,12 +713,12 @@ def test_another_policy_over_the_same_rows_is_paid_anew(policy_file: Path) -> No
         assert curator.table("visits").partition("ward")["B"].count(epsilon=1).loss == Pure(1)
 
 
-def test_what_is_on_record_says_price_and_cost(policy_file: Path) -> None:
+def test_what_is_on_record_says_cost_and_cost(policy_file: Path) -> None:
     with discreet.open(policy_file) as curator:
         parts = curator.table("visits").partition("ward")
         for key in "ABC":
             parts[key].count(epsilon=1)
-        assert [(entry.loss, entry.price) for entry in curator.entries()] == [
+        assert [(entry.loss, entry.cost) for entry in curator.entries()] == [
             (Pure(1), Pure(1)),
             (Pure(0), Pure(1)),
             (Pure(0), Pure(1)),

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 import discreet
 from discreet.accounting import Concentrated, Pure, delta_of, noise_losses
-from discreet.curator.answers import Answer
-from discreet.curator.answers.plots import History, budget_chart, privacy_loss
-from discreet.curator.answers.plots.budget import MOST, burnt
-from discreet.curator.answers.plots.losses import BEYOND, DELTA, LEAST, Curve
-from discreet.curator.answers.plots.points import MOST_FACETS, MOST_KEYS, MOST_POINTS
-from discreet.curator.answers.plots.theme import COLOURS, NEUTRAL, THEMES
-from discreet.curator.door import Curator
+from discreet.answers import Answer
+from discreet.answers.plots import History, budget_chart, privacy_loss
+from discreet.answers.plots.budget import MOST, burnt
+from discreet.answers.plots.losses import BEYOND, DELTA, LEAST, Curve
+from discreet.answers.plots.points import MOST_FACETS, MOST_KEYS, MOST_POINTS
+from discreet.answers.plots.theme import COLOURS, NEUTRAL, THEMES
+from discreet.curator.curator import Curator
 from discreet.ledger import Amount, Balance, Entry
 from discreet.mechanisms import Exponential, Gaussian, Laplace
 from tests.curator.test_answers import CONCENTRATED, answer, one, preview
@@ -297,7 +297,7 @@ def test_tables_without_noise_are_dots() -> None:
     assert spec(numbers)["title"]["text"] == "beds by year"
 
 
-def test_the_price_of_a_concentrated_budget_is_not_called_epsilon() -> None:
+def test_the_cost_of_a_concentrated_budget_is_not_called_epsilon() -> None:
     assert subtitle(spec(answer(**CONCENTRATED))) == ["ρ = 0.005 of a budget of (ε 3, δ 1e-06), bars 95 %"]
     assert subtitle(spec(answer(confidence=0.999)))[0] == "ε = 0.1, bars 99.9 %"
 
@@ -612,5 +612,5 @@ def test_without_altair_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_altair_is_imported_only_to_draw() -> None:
-    code = "import sys, discreet, discreet.curator.door, discreet.curator.answers.plots; print('altair' in sys.modules)"
+    code = "import sys, discreet, discreet.curator.curator, discreet.answers.plots; print('altair' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout == "False\n"

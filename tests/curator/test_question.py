@@ -11,18 +11,18 @@ import pytest
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.distributions import DiscreteLaplace
 from discreet.curator.calls import Call
-from discreet.curator.kept import Drawn
-from discreet.curator.question import Question, covers, priced
+from discreet.curator.question import Question, costed, covers
 from discreet.errors import Refused
 from discreet.policy import Policy
+from discreet.sql.cache import Drawn
 from discreet.sql.part import Part
-from tests.curator.test_price import BOTH, PURE, planned
+from tests.sql.test_cost import BOTH, PURE, planned
 
 COUNT = "SELECT COUNT(*) AS n FROM t"
 
 
 def asked(policy: Policy, text: str, **call: Any) -> Question:
-    return priced(policy, Call(sql=text, **call), planned(policy, text), 7)
+    return costed(policy, Call(sql=text, **call), planned(policy, text), 7)
 
 
 def refused(policy: Policy, text: str, **call: Any) -> str:
@@ -36,7 +36,7 @@ def test_the_text_and_the_call_may_say_the_same() -> None:
     for call in ({}, {"epsilon": 0.5}, {"epsilon": Fraction(1, 2)}):
         assert asked(PURE, text, **call).loss == Pure(0.5)
     for other in (0.4, "half", True, [0.5]):
-        assert refused(PURE, text, epsilon=other) == "price-invalid"
+        assert refused(PURE, text, epsilon=other) == "cost-invalid"
 
 
 def test_a_question_keeps_what_it_was_asked_with() -> None:
@@ -54,12 +54,12 @@ def test_a_question_keeps_what_it_was_asked_with() -> None:
 
 @pytest.mark.parametrize("confidence", [0, 1, 2, -1, "much", None, True])
 def test_a_confidence_lies_between_0_and_1(confidence: Any) -> None:
-    assert refused(PURE, COUNT, epsilon=0.5, confidence=confidence) == "price-invalid"
+    assert refused(PURE, COUNT, epsilon=0.5, confidence=confidence) == "cost-invalid"
 
 
-@pytest.mark.parametrize("price", [{"epsilon": 1}, {"rho": 1}])
-def test_a_price_and_an_error_are_two_prices(price: dict[str, Any]) -> None:
-    assert refused(BOTH, COUNT, error=10, **price) == "price-invalid"
+@pytest.mark.parametrize("cost", [{"epsilon": 1}, {"rho": 1}])
+def test_a_cost_and_an_error_are_two_costs(cost: dict[str, Any]) -> None:
+    assert refused(BOTH, COUNT, error=10, **cost) == "cost-invalid"
 
 
 def test_a_wanted_error_buys_what_it_needs() -> None:
@@ -67,7 +67,7 @@ def test_a_wanted_error_buys_what_it_needs() -> None:
     assert found.wanted is not None
     assert found.satisfied(Drawn(((DiscreteLaplace(Fraction(3)),),), (((5,),),), (None,)), Pure(0.001))
     assert not found.satisfied(Drawn(((DiscreteLaplace(Fraction(9)),),), (((5,),),), (None,)), Pure(100))
-    # the same price is the same noise, whatever is known of it
+    # the same cost is the same noise, whatever is known of it
     assert found.satisfied(Drawn(((DiscreteLaplace(Fraction(9)),),), (((5,),),), (None,)), found.loss)
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from discreet.curator.owner import raising
-from discreet.curator.owner.raising import grant_more
 from discreet.curator.state import ledger_path, open_ledger, raise_budget, recorded_grant
 from discreet.errors import Refused
 from discreet.ledger import Grant, LedgerError, verify
+from discreet.owner import raising
+from discreet.owner.raising import grant_more
 from discreet.policy import Policy, parse, read
 from tests.curator.worlds import hospital
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 KILLED = """\
 import os, sys
 from pathlib import Path
-from discreet.curator.owner import raising
+from discreet.owner import raising
 from discreet.policy import read
 raising.raise_budget = lambda *_: os._exit(9)
 raising.grant_more(read(Path(sys.argv[1])), 5, "a new study")
@@ -141,7 +141,7 @@ def test_it_is_only_ever_more(policy: Policy, wrong: float) -> None:
 def test_a_number_that_is_none_is_refused(policy: Policy, wrong: float) -> None:
     with pytest.raises(Refused, match="such as 5") as refused:
         grant_more(policy, wrong, "")
-    assert refused.value.code == "price-invalid"
+    assert refused.value.code == "cost-invalid"
 
 
 def test_a_large_number_is_read_back_as_it_was_meant(policy: Policy) -> None:
@@ -207,7 +207,7 @@ def test_what_cannot_be_written_is_left_alone(policy: Policy, monkeypatch: pytes
         raise OSError(28, "No space left on device")
 
     before = policy.path.read_bytes()
-    monkeypatch.setattr(f"discreet.curator.owner.raising.{call}", fails)
+    monkeypatch.setattr(f"discreet.owner.raising.{call}", fails)
     with pytest.raises(Refused, match="No space left on device"):
         grant_more(policy, 5, "")
     monkeypatch.undo()

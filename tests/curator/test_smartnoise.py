@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.curator.owner.smartnoise import from_smartnoise
-from discreet.curator.owner.yaml import Node, YamlError, parse
+from discreet.owner.smartnoise import from_smartnoise
+from discreet.owner.yaml import Node, YamlError, parse
 from discreet.policy import Kind, Policy, PolicyError
 from discreet.policy import parse as parse_policy
 

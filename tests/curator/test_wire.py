@@ -13,8 +13,8 @@ import pytest
 
 import discreet
 from discreet.accounting import Concentrated, Pure
+from discreet.answers import Answer
 from discreet.curator import wire
-from discreet.curator.answers import Answer
 from discreet.curator.facts import Facts
 from discreet.ledger import Amount, Entry
 from tests.server.running import build
@@ -42,11 +42,11 @@ def sent(document: Any) -> Any:
     return json.loads(json.dumps(document, allow_nan=False))
 
 
-@pytest.mark.parametrize(("text", "price"), QUESTIONS, ids=[text for text, _ in QUESTIONS])
-def test_answers_and_previews_come_back(hospital: discreet.Curator, text: str, price: dict[str, Any]) -> None:
-    answer = hospital.query(text, **price)
+@pytest.mark.parametrize(("text", "cost"), QUESTIONS, ids=[text for text, _ in QUESTIONS])
+def test_answers_and_previews_come_back(hospital: discreet.Curator, text: str, cost: dict[str, Any]) -> None:
+    answer = hospital.query(text, **cost)
     assert wire.answer_read(sent(wire.answer_written(answer))) == answer
-    preview = hospital.preview(text, **price)
+    preview = hospital.preview(text, **cost)
     assert wire.preview_read(sent(wire.preview_written(preview))) == preview
 
 
@@ -69,7 +69,7 @@ def listed(*lists: Any) -> Answer:
     """An answer whose only column holds these lists of counts."""
     return Answer(
         question="SELECT …", columns=["top"], rows=[(each,) for each in lists], intervals=[{} for _ in lists],
-        confidence=0.95, loss=Pure(0), price=Pure(Fraction(1, 8)), cached=True, receipt="", remaining=Amount(1.0),
+        confidence=0.95, loss=Pure(0), cost=Pure(Fraction(1, 8)), cached=True, receipt="", remaining=Amount(1.0),
         noise={"top": ""}, notes=(), guarantee=(1.0, None),
     )  # fmt: skip
 
@@ -114,16 +114,16 @@ def test_an_answer_in_which_something_is_missing_is_not_read(wrong: dict[str, An
 
 
 @pytest.mark.parametrize(
-    ("loss", "price"), [(Pure(0), Pure(Fraction(1, 3))), (Concentrated(Fraction(1, 3), Fraction(1, 7)), Pure(1))]
+    ("loss", "cost"), [(Pure(0), Pure(Fraction(1, 3))), (Concentrated(Fraction(1, 3), Fraction(1, 7)), Pure(1))]
 )
-def test_an_entry_is_told_rounded_up(loss: Pure | Concentrated, price: Pure) -> None:
-    entry = Entry(3, "2026-01-02T03:04:05Z", "ann", "SELECT …", loss, 1, True, price, {"epsilon": 1})
+def test_an_entry_is_told_rounded_up(loss: Pure | Concentrated, cost: Pure) -> None:
+    entry = Entry(3, "2026-01-02T03:04:05Z", "ann", "SELECT …", loss, 1, True, cost, {"epsilon": 1})
     written = sent(wire.entry_written(entry))
     for name in ("epsilon", "rho", "delta"):
         exact = getattr(loss, name, None)
         assert (written[name] is None) == (exact is None)
         assert exact is None or exact <= Fraction(written[name]) <= exact + Fraction(1, 10**15)
-    assert price.epsilon <= Fraction(written["price"]["epsilon"]) <= price.epsilon + Fraction(1, 10**15)
+    assert cost.epsilon <= Fraction(written["cost"]["epsilon"]) <= cost.epsilon + Fraction(1, 10**15)
     found = wire.entry_read(written)
     assert (type(found.loss), found.number, found.at, found.answered) == (type(loss), 3, entry.at, True)
 
@@ -139,16 +139,16 @@ def test_a_private_table_tells_its_limits_and_a_public_one_has_none() -> None:
 
 
 def test_an_answer_is_recalled_by_its_number(hospital: discreet.Curator) -> None:
-    for text, price in QUESTIONS[:7]:
-        answer = hospital.query(text, **price, fresh=True)
+    for text, cost in QUESTIONS[:7]:
+        answer = hospital.query(text, **cost, fresh=True)
         spent = hospital.budget().spent
         again = hospital.recall(int(answer.receipt.partition(":")[0]))
         assert hospital.budget().spent == spent
         assert again.cached
-        assert (again.rows, again.intervals, again.price, again.receipt, again.confidence) == (
+        assert (again.rows, again.intervals, again.cost, again.receipt, again.confidence) == (
             answer.rows,
             answer.intervals,
-            answer.price,
+            answer.cost,
             answer.receipt,
             answer.confidence,
         )

@@ -136,21 +136,21 @@ source = "items.csv"
 unit = "order_id -> orders.account_id -> accounts(id).customer"
 max_rows = 9
 [tables.items.columns]
-price = { min = 0, max = 10 }
+cost = { min = 0, max = 10 }
 """
 
 
 def commerce(folder: Path, accounts: list[Row]) -> DuckDB:
     write_csv(folder / "accounts.csv", ("id", "customer", "kind"), accounts)
     write_csv(folder / "orders.csv", ("order_id", "account_id", "amount"), [(1, "x", 5), (2, "y", 6), (3, "gone", 7)])
-    write_csv(folder / "items.csv", ("order_id", "price"), [(1, 1), (1, 2), (2, 3), (3, 4), (9, 5)])
+    write_csv(folder / "items.csv", ("order_id", "cost"), [(1, 1), (1, 2), (2, 3), (3, 4), (9, 5)])
     return DuckDB(policy(folder, PATH), 1)
 
 
 def test_foreign_keys_lead_to_the_owner_over_several_tables(tmp_path: Path) -> None:
     engine = commerce(tmp_path, [("x", "ann", "a"), ("y", "bob", "b")])
     assert engine.rows(f'SELECT "{UNIT}", amount FROM orders ORDER BY 2') == [("ann", 5.0), ("bob", 6.0)]
-    assert engine.rows(f'SELECT "{UNIT}", price FROM items ORDER BY 2') == [("ann", 1.0), ("ann", 2.0), ("bob", 3.0)]
+    assert engine.rows(f'SELECT "{UNIT}", cost FROM items ORDER BY 2') == [("ann", 1.0), ("ann", 2.0), ("bob", 3.0)]
     engine.close()
 
 
@@ -158,7 +158,7 @@ def test_rows_that_two_units_claim_are_there_for_each_of_them(tmp_path: Path) ->
     engine = commerce(tmp_path, [("x", "ann", "a"), ("x", "bob", "b"), ("x", "bob", "a")])
     assert engine.rows(f'SELECT "{UNIT}", amount FROM orders ORDER BY 1') == [("ann", 5.0), ("bob", 5.0)]
     found = [("ann", 1.0), ("ann", 2.0), ("bob", 1.0), ("bob", 2.0)]
-    assert engine.rows(f'SELECT "{UNIT}", price FROM items ORDER BY ALL') == found
+    assert engine.rows(f'SELECT "{UNIT}", cost FROM items ORDER BY ALL') == found
     engine.close()
 
 

@@ -12,7 +12,7 @@ from discreet.accounting import (
     DiscreteGaussian,
     DiscreteLaplace,
     Pure,
-    Reach,
+    Sensitivity,
     compose,
     delta_of,
     gaussian_spread,
@@ -26,19 +26,19 @@ from discreet.accounting import (
 
 
 def test_a_count_moves_by_one() -> None:
-    assert Reach.cells(1, 1).l1 == 1
+    assert Sensitivity.cells(1, 1).l1 == 1
 
 
 def test_k_disjoint_buckets_together_move_by_one() -> None:
     """A person is in one of them."""
     for buckets in (2, 10, 1000):
-        assert Reach.cells(buckets, 1, total=1) == Reach(Fraction(1), Fraction(1))
+        assert Sensitivity.cells(buckets, 1, total=1) == Sensitivity(Fraction(1), Fraction(1))
 
 
 def test_five_complaints_per_person_move_a_count_by_five() -> None:
     """Hence Lap(5/ε)."""
-    assert Reach.cells(1, 5).l1 == 5
-    assert Reach.cells(7, 1, total=5) == Reach(Fraction(5), Fraction(5))
+    assert Sensitivity.cells(1, 5).l1 == 5
+    assert Sensitivity.cells(7, 1, total=5) == Sensitivity(Fraction(5), Fraction(5))
 
 
 def test_k_releases_cost_k_epsilon() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from discreet.curator.owner.check import check
 from discreet.lab.hospital import CODES, PATIENTS, WARDS, build, text
+from discreet.owner.check import check
 from discreet.policy import read
 
 FILES = {"patients.parquet", "visits.parquet", "wards.csv", "hospital.toml"}

@@ -26,20 +26,20 @@ from discreet.learn import (
 )
 
 BOUNDS: Final = ([-1.0, 0.0, 100.0], [1.0, 5.0, 101.0])
-PRICES: Final = {"pure": {"epsilon": 1.0}, "approximate": {"epsilon": 1.0, "delta": 1e-6}, "rho": {"rho": 0.1}}
+COSTS: Final = {"pure": {"epsilon": 1.0}, "approximate": {"epsilon": 1.0, "delta": 1e-6}, "rho": {"rho": 0.1}}
 
 
 @dataclass(frozen=True)
 class Case:
-    """How to build an estimator at a price."""
+    """How to build an estimator at a cost."""
 
     name: str
     make: Callable[..., Any]
-    prices: tuple[str, ...] = tuple(PRICES)
+    costs: tuple[str, ...] = tuple(COSTS)
     data: str = "numbers"
 
     def each(self) -> list[tuple[str, Callable[..., Any]]]:
-        return [(f"{self.name}-{price}", partial(self.make, **PRICES[price])) for price in self.prices]
+        return [(f"{self.name}-{cost}", partial(self.make, **COSTS[cost])) for cost in self.costs]
 
 
 def _labelled(kind: Callable[..., Any], *classes: str, **given: Any) -> Callable[..., Any]:

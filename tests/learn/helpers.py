@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.accounting.losses import Reach
-from discreet.learn import price
+from discreet.accounting.losses import Sensitivity
+from discreet.learn import cost
 from discreet.noise import Bits
 from tests.rigged import Rigged
 
@@ -53,7 +53,7 @@ class Release:
     """One vector on its way out."""
 
     mechanism: Any
-    reach: Reach
+    sensitivity: Sensitivity
     exact: Integers
     values: Integers
 
@@ -68,17 +68,17 @@ class Recorder:
     def again(self) -> None:
         self.earlier, self.releases = self.releases, []
 
-    def blur(self, mechanism: Any, reach: Reach, exact: Integers, bits: Bits) -> Integers:
+    def blur(self, mechanism: Any, sensitivity: Sensitivity, exact: Integers, bits: Bits) -> Integers:
         values = np.asarray(mechanism.release(exact, bits), dtype=np.int64)
         if self.earlier:
             values = self.earlier[len(self.releases)].values
-        self.releases.append(Release(mechanism, reach, exact.copy(), values))
+        self.releases.append(Release(mechanism, sensitivity, exact.copy(), values))
         return values
 
 
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     found = Recorder()
-    monkeypatch.setattr(price, "blur", found.blur)
+    monkeypatch.setattr(cost, "blur", found.blur)
     return found
 
 

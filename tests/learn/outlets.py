@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from discreet.accounting import Pure, compose
-from discreet.accounting.losses import Reach
-from discreet.learn import price
+from discreet.accounting.losses import Sensitivity
+from discreet.learn import cost
 from discreet.noise import Bits
 from tests.learn.helpers import Recorder, repeating, without
 
@@ -48,14 +48,14 @@ class Outlets(Recorder):
 
     @property
     def losses(self) -> list[Any]:
-        vectors = [release.mechanism.loss_for(release.reach) for release in self.releases]
+        vectors = [release.mechanism.loss_for(release.sensitivity) for release in self.releases]
         return vectors + [choice.mechanism.loss for choice in self.choices]
 
 
 def outlets(monkeypatch: pytest.MonkeyPatch) -> Outlets:
     found = Outlets()
-    monkeypatch.setattr(price, "blur", found.blur)
-    monkeypatch.setattr(price, "pick", found.pick)
+    monkeypatch.setattr(cost, "blur", found.blur)
+    monkeypatch.setattr(cost, "pick", found.pick)
     return found
 
 
@@ -74,16 +74,16 @@ def check_moves(found: Outlets) -> None:
     """What left in two runs on neighbours, the first of them with the row."""
     for here, there in zip(found.releases, found.earlier, strict=True):
         moved = here.exact.astype(object).ravel() - there.exact.astype(object).ravel()
-        _check(moved, there.reach)
+        _check(moved, there.sensitivity)
         assert here.mechanism == there.mechanism
     for fewer, more in zip(found.choices, found.chosen, strict=True):
         assert fewer.mechanism == more.mechanism
         assert ((more.exact - fewer.exact >= 0) & (more.exact - fewer.exact <= more.mechanism.sensitivity)).all()
 
 
-def _check(moved: Any, reach: Reach) -> None:
-    assert sum(abs(int(step)) for step in moved) <= reach.l1
-    assert sum(int(step) ** 2 for step in moved) <= reach.l2_squared
+def _check(moved: Any, sensitivity: Sensitivity) -> None:
+    assert sum(abs(int(step)) for step in moved) <= sensitivity.l1
+    assert sum(int(step) ** 2 for step in moved) <= sensitivity.l2_squared
 
 
 def check_nobody(make: Callable[[], Any], rows: Any, labels: Any, monkeypatch: pytest.MonkeyPatch) -> Any:

@@ -27,11 +27,11 @@ from discreet.learn.boosting import (
     scored,
 )
 from discreet.learn.box import Box
-from discreet.learn.price import Allowance, Price
+from discreet.learn.cost import Allowance, Cost
 from discreet.learn.residuals import FAR, GRAIN, POWERS, OneClass, Values
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
-from tests.learn.cases import BOUNDS, PRICES, data
+from tests.learn.cases import BOUNDS, COSTS, data
 from tests.learn.helpers import Till, repeating
 from tests.learn.outlets import NAMES, check_moves, outlets
 
@@ -41,7 +41,7 @@ MODELS: Final[dict[str, Callable[..., Any]]] = {
     "number": lambda **more: AdditiveRegressor(**{"bounds": BOUNDS, "y_bounds": (-2, 3), **more}),
 }
 every = pytest.mark.parametrize("name", MODELS)
-priced = pytest.mark.parametrize("price", PRICES.values(), ids=PRICES)
+costed = pytest.mark.parametrize("cost", COSTS.values(), ids=COSTS)
 
 
 def given(name: str, rows: int, seed: int) -> tuple[Any, Any]:
@@ -76,7 +76,7 @@ def _check_one(make: Any, rows: Any, labels: Any, place: int, monkeypatch: pytes
 WHOLE_LINE: Final = slice(None)
 
 
-def test_no_residuals_pass_their_reach_and_some_attain_it() -> None:
+def test_no_residuals_pass_their_sensitivity_and_some_attain_it() -> None:
     """All scores of a grid, also far apart: in integers, for whatever number of steps."""
     for classes, fine in itertools.product((2, 3, 4), (2, 64, 2**20)):
         levels = np.array([-(2**40), -20_000, -700, 0, 1, 900, 2**40], dtype=np.float64)
@@ -85,8 +85,8 @@ def test_no_residuals_pass_their_reach_and_some_attain_it() -> None:
             target = OneClass(own, classes)
             found = target.residuals(scores, WHOLE_LINE, fine).astype(np.int64)
             assert found.shape == scores.shape
-            assert np.abs(found).sum(axis=0).max() == target.reach.l1 * fine
-            assert (found**2).sum(axis=0).max() == target.reach.l2_squared * fine**2
+            assert np.abs(found).sum(axis=0).max() == target.sensitivity.l1 * fine
+            assert (found**2).sum(axis=0).max() == target.sensitivity.l2_squared * fine**2
     numbers = Values(np.arange(-GRAIN, GRAIN + 1))
     for score in (0, 2**40, -(2**40), 17):
         lengths = np.abs(numbers.residuals(np.full((1, 2 * GRAIN + 1), float(score)), WHOLE_LINE, 64))
@@ -132,7 +132,7 @@ def test_the_noise_of_a_visit(monkeypatch: pytest.MonkeyPatch) -> None:
         assert size.mechanism.scale / 2**20 == Fraction(20, 2)
         for visit in visits:
             assert visit.mechanism.epsilon == Fraction(2) * Fraction(19, 20) / len(visits)
-            assert visit.reach.l1 / 2**20 == l1
+            assert visit.sensitivity.l1 / 2**20 == l1
         found = outlets(monkeypatch)
         MODELS[name](rho=0.1).fit(*given(name, 20, 1))
         turns = found.releases[1:]
@@ -146,15 +146,15 @@ def test_the_noise_of_a_visit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_plans_stay_within_their_limits() -> None:
     target = OneClass(0, 3)
     for width, rows in itertools.product((1, 7, 300), (1.0, 1e3, 1e9)):
-        for price in (Price.read(epsilon=value) for value in (1e-5, 1, 1e6)):
-            plan = Plan.choose(target, width, rows, price)
+        for cost in (Cost.read(epsilon=value) for value in (1e-5, 1, 1e6)):
+            plan = Plan.choose(target, width, rows, cost)
             assert 4 <= plan.visits <= MOST_VISITS
             assert plan.together == 1
-        for price in (Price.read(rho=value) for value in (1e-6, 1, 1e6)):
-            plan = Plan.choose(target, width, rows, price)
+        for cost in (Cost.read(rho=value) for value in (1e-6, 1, 1e6)):
+            plan = Plan.choose(target, width, rows, cost)
             assert 20 * (width + 1) <= plan.visits <= MOST_TURNS * (width + 1)
             assert plan.rate <= max(0.1, 2 / (width + 1))
-    allowance = Allowance(Price.read(epsilon=1), SYSTEM)
+    allowance = Allowance(Cost.read(epsilon=1), SYSTEM)
     visited = list(Plan(9, 1, 1.0).blocks(3, allowance))
     assert [len(block) for block in visited] == [1] * 9
     assert sorted(int(block[0]) for block in visited[:4]) == [0, 1, 2, 3]
@@ -247,8 +247,8 @@ def test_rows_do_the_same_wherever_they_stand(classes: int, monkeypatch: pytest.
 
 
 @every
-@priced
-def test_what_was_learned_from_is_what_the_tables_say(name: str, price: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@costed
+def test_what_was_learned_from_is_what_the_tables_say(name: str, cost: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores that were moved visit by visit are those of the tables, exactly."""
     made: list[Rows] = []
     keep = Rows.of
@@ -258,7 +258,7 @@ def test_what_was_learned_from_is_what_the_tables_say(name: str, price: Any, mon
         return made[-1]
 
     monkeypatch.setattr(Rows, "of", kept)
-    model = MODELS[name](**price).fit(*given(name, 500, 6))
+    model = MODELS[name](**cost).fit(*given(name, 500, 6))
     assert sum(rows.count for rows in made) > 200
     for rows in made:
         np.testing.assert_array_equal(rows.scores.T, scored(rows.bins, model.tables_))
@@ -273,8 +273,8 @@ def test_progress_is_told_of_every_visit(monkeypatch: pytest.MonkeyPatch) -> Non
         return found
 
     monkeypatch.setattr(Allowance, "watched", watched)
-    for price in {"epsilon": 1}, {"rho": 0.1}:
-        MODELS["two"](**price).fit(*given("two", 300, 1))
+    for cost in {"epsilon": 1}, {"rho": 0.1}:
+        MODELS["two"](**cost).fit(*given("two", 300, 1))
     assert [made for made, _, _ in seen] == [total for _, total, _ in seen]
     assert [what for _, _, what in seen] == ["visits", "visits"]
 
@@ -303,7 +303,7 @@ WRONG: Final[list[tuple[str, dict[str, Any], Any, str]]] = [
     ("number", {"y_bounds": ([0, 1], [2, 3])}, ValueError, "one number"),
     ("number", {"epsilon": 1e-8}, Refused, "pay more"),
     ("two", {"epsilon": None, "rho": 1e-9}, Refused, "pay more"),
-    ("two", {"epsilon": None}, Refused, "price"),
+    ("two", {"epsilon": None}, Refused, "cost"),
 ]
 
 
@@ -319,12 +319,12 @@ def test_wrong_arguments_are_explained_before_anything_is_charged(
 
 def test_breast_cancer_and_diabetes() -> None:
     """Means over five fits: about 0.94 of 0.97 without noise, and an R² of 0.37 of about 0.5."""
-    price: dict[str, Any] = {"epsilon": 1, "delta": 1e-5}
+    cost: dict[str, Any] = {"epsilon": 1, "delta": 1e-5}
     rows, labels = load_breast_cancer(return_X_y=True)
     bounds = (rows.min(axis=0), rows.max(axis=0))
-    models = [AdditiveClassifier(bounds=bounds, classes=[0, 1], **price).fit(rows, labels) for _ in range(5)]
+    models = [AdditiveClassifier(bounds=bounds, classes=[0, 1], **cost).fit(rows, labels) for _ in range(5)]
     assert np.mean([model.score(rows, labels) for model in models]) > 0.88
     rows, numbers = load_diabetes(return_X_y=True)
     bounds = (rows.min(axis=0), rows.max(axis=0))
-    fits = [AdditiveRegressor(bounds=bounds, y_bounds=(25, 350), **price).fit(rows, numbers) for _ in range(5)]
+    fits = [AdditiveRegressor(bounds=bounds, y_bounds=(25, 350), **cost).fit(rows, numbers) for _ in range(5)]
     assert np.mean([fit.score(rows, numbers) for fit in fits]) > 0.15

@@ -1,4 +1,4 @@
-"""Naïve Bayes and scalers: close to those without privacy where the price allows it."""
+"""Naïve Bayes and scalers: close to those without privacy where the cost allows it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_categorical_agrees_with_scikit_learn_where_noise_is_small() -> None:
     np.testing.assert_allclose(ours.predict_proba(rows).sum(axis=1), 1)
 
 
-def test_categorical_is_good_at_a_usual_price() -> None:
+def test_categorical_is_good_at_a_usual_cost() -> None:
     rows, labels = people(20_000, 1)
     ours = CategoricalNB(categories=[4, 3, 2], classes=[0, 1], epsilon=0.5).fit(rows, labels)
     theirs = sklearn.naive_bayes.CategoricalNB().fit(rows.astype(int), labels)

@@ -1,4 +1,4 @@
-"""What every estimator keeps: scikit-learn's contract, and ours about prices, facts, ledgers and randomness."""
+"""What every estimator keeps: scikit-learn's contract, and ours about costs, facts, ledgers and randomness."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from discreet.learn import (
     RandomForestClassifier,
     StandardScaler,
 )
-from discreet.learn.price import LostLedger
+from discreet.learn.cost import LostLedger
 from discreet.noise import SystemBits
 from tests.learn.cases import BOUNDS, FITS, FREE, IDS, PURE, data
 from tests.learn.helpers import Same, Till, repeating
@@ -96,7 +96,7 @@ def test_scikit_learn_s_checks(estimator: Any, check: Callable[[Any], None]) -> 
     check(estimator)
 
 
-# prices and facts
+# costs and facts
 
 
 @pytest.mark.parametrize(("make", "kind"), [(make, kind) for _, make, kind in FITS], ids=IDS)
@@ -107,7 +107,7 @@ def test_the_loss_is_known_before_and_the_same_after(make: Callable[..., Any], k
     assert before == model.loss_for() == model.fit(*data(kind, 5, 1)).loss_
 
 
-def test_what_a_price_means() -> None:
+def test_what_a_cost_means() -> None:
     facts: dict[str, Any] = {"bounds": (0, 1)}
     assert StandardScaler(epsilon=0.3, **facts).loss_for(4) == Pure(0.3)
     assert StandardScaler(rho=0.3, **facts).loss_for(4) == Concentrated(0.3)
@@ -117,12 +117,12 @@ def test_what_a_price_means() -> None:
 
 REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: KMeans(3, epsilon=1), "undeclared-bounds"),
-    (lambda: KMeans(3, bounds=BOUNDS), "price-missing"),
-    (lambda: KMeans(3, bounds=BOUNDS, delta=1e-6), "price-missing"),
-    (lambda: KMeans(3, bounds=BOUNDS, epsilon=1, rho=1), "price-invalid"),
-    (lambda: KMeans(3, bounds=BOUNDS, rho=1, delta=1e-6), "price-invalid"),
-    (lambda: KMeans(3, bounds=BOUNDS, epsilon=1, method="gaussian-lloyd"), "price-invalid"),
-    (lambda: KMeans(3, bounds=BOUNDS, rho=1, method="lloyd"), "price-invalid"),
+    (lambda: KMeans(3, bounds=BOUNDS), "cost-missing"),
+    (lambda: KMeans(3, bounds=BOUNDS, delta=1e-6), "cost-missing"),
+    (lambda: KMeans(3, bounds=BOUNDS, epsilon=1, rho=1), "cost-invalid"),
+    (lambda: KMeans(3, bounds=BOUNDS, rho=1, delta=1e-6), "cost-invalid"),
+    (lambda: KMeans(3, bounds=BOUNDS, epsilon=1, method="gaussian-lloyd"), "cost-invalid"),
+    (lambda: KMeans(3, bounds=BOUNDS, rho=1, method="lloyd"), "cost-invalid"),
     (lambda: KMeans(10**6, bounds=BOUNDS, epsilon=1), "too-complex"),
     (lambda: GaussianNB(bounds=BOUNDS, epsilon=1), "undeclared-classes"),
     (lambda: GaussianNB(classes=["a"], epsilon=1), "undeclared-bounds"),
@@ -368,7 +368,7 @@ def test_two_fits_differ() -> None:
 
 
 def test_importing_discreet_does_not_import_scikit_learn() -> None:
-    code = "import sys, discreet, discreet.curator.door; print('sklearn' in sys.modules)"
+    code = "import sys, discreet, discreet.curator.curator; print('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 

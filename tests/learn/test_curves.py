@@ -1,4 +1,4 @@
-"""Learning curves: exact scores at several prices, beside those without privacy, for rows that the caller owns."""
+"""Learning curves: exact scores at several costs, beside those without privacy, for rows that the caller owns."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def test_every_estimator_with_a_score_has_a_twin(case: Any) -> None:
     rows, labels = data(case.data, 60, 3)
     if case.data == "places":
         rows = np.clip(rows, 0, 2)
-    delta = None if "pure" in case.prices else 1e-6
+    delta = None if "pure" in case.costs else 1e-6
     found = learning_curve(case.make(), rows, labels, epsilons=[1], fits=1, delta=delta)
     assert np.isfinite([*found.means, *found.plain]).all()
 
 
-def test_a_price_may_come_twice() -> None:
+def test_a_cost_may_come_twice() -> None:
     found = learning_curve(MODEL, *made(30), epsilons=[1, 1.0, 2], fits=3)
     assert list(found.epsilons) == [1, 1, 2]
     assert [len(scores) for scores in (*found.scores, found.plain)] == [3] * 4
@@ -80,7 +80,7 @@ def test_frames_and_lists() -> None:
 WRONG: list[tuple[dict[str, Any], Any, str]] = [
     ({"estimator": sklearn.naive_bayes.GaussianNB()}, TypeError, "one of KMeans"),
     ({"estimator": MinMaxScaler(bounds=BOUNDS)}, TypeError, "one of KMeans"),
-    ({"estimator": GaussianNB(bounds=BOUNDS, classes=[0, 1], epsilon=1)}, Refused, "price"),
+    ({"estimator": GaussianNB(bounds=BOUNDS, classes=[0, 1], epsilon=1)}, Refused, "cost"),
     ({"estimator": GaussianNB(bounds=BOUNDS, classes=[0, 1], ledger=Till(repeating(1)))}, Refused, "own"),
     ({"epsilons": []}, ValueError, "at least one"),
     ({"epsilons": [0]}, ValueError, "above 0"),

@@ -27,7 +27,7 @@ def test_gradients_keep_to_the_clip(norm: int, columns: int) -> None:
                 weights = dice.choice(np.array([0.0, 1e9, -1e9, 0.3, 3.0]), (columns, 5))
                 place = dice.integers(0, max(columns, 2), 1)
                 found = Examples(row, place, steps, clip).gradient(weights)
-                check_moved(found.ravel(), clip.reach(steps))
+                check_moved(found.ravel(), clip.sensitivity(steps))
 
 
 @pytest.mark.parametrize("norm", [1, 2])

@@ -1,4 +1,4 @@
-"""Linear regression: exact sums, their reach, the noise on them, and what is made of them."""
+"""Linear regression: exact sums, their sensitivity, the noise on them, and what is made of them."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from sklearn.datasets import load_diabetes
 
 from discreet.audit import estimate
 from discreet.errors import Refused
-from discreet.learn import LinearRegression, linear, price
+from discreet.learn import LinearRegression, cost, linear
 from discreet.learn.box import Box
 from discreet.learn.gram import BLOCK, Size, lengths, products, shortened
-from discreet.learn.units import Units
+from discreet.learn.scaling import Units
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from tests.learn.helpers import Till, noises, repeating
 from tests.learn.replaying import hard_rows, replay
 
 FACTS: dict[str, Any] = {"bounds": (-1, 1), "y_bounds": (-1, 1)}
-PRICES: dict[str, dict[str, Any]] = {"pure": {"epsilon": 1.0}, "rho": {"rho": 0.1}, "dear": {"rho": 50.0}}
+COSTS: dict[str, dict[str, Any]] = {"pure": {"epsilon": 1.0}, "rho": {"rho": 0.1}, "dear": {"rho": 50.0}}
 
 
-# reach
+# sensitivity
 
 
 @pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.parametrize("paid", list(PRICES))
-def test_without_any_one_row_the_sums_move_at_most_their_reach(
+@pytest.mark.parametrize("paid", list(COSTS))
+def test_without_any_one_row_the_sums_move_at_most_their_sensitivity(
     paid: str, constant: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used = []
@@ -40,7 +40,7 @@ def test_without_any_one_row_the_sums_move_at_most_their_reach(
         rows, targets = hard_rows(9, width, width), hard_rows(9, 1, width + 50)[:, 0]
         for place in range(len(rows)):
             used += replay(
-                lambda: LinearRegression(**FACTS, **PRICES[paid], fit_intercept=constant),
+                lambda: LinearRegression(**FACTS, **COSTS[paid], fit_intercept=constant),
                 rows,
                 targets,
                 place,
@@ -49,14 +49,14 @@ def test_without_any_one_row_the_sums_move_at_most_their_reach(
     assert max(used) > 0.6
 
 
-def test_the_reach_is_attained_in_a_box() -> None:
+def test_the_sensitivity_is_attained_in_a_box() -> None:
     """By a corner: bounds are tight there, and a smaller one would be wrong."""
     for radii in ([8], [8, 8, 8], [8, 3, 5, 1]):
         corner = np.array([radii])
         moved = products(corner, corner)[np.triu_indices(len(radii))].tolist()
-        reach = Size.of(radii).gram
-        assert sum(map(abs, moved)) == reach.l1
-        assert sum(step**2 for step in moved) == reach.l2_squared
+        sensitivity = Size.of(radii).gram
+        assert sum(map(abs, moved)) == sensitivity.l1
+        assert sum(step**2 for step in moved) == sensitivity.l2_squared
 
 
 @pytest.mark.parametrize("norm", [1, 2])
@@ -198,7 +198,7 @@ def test_refusals_cost_nothing() -> None:
 
 
 def test_nobody_gives_numbers_too() -> None:
-    for paid in PRICES.values():
+    for paid in COSTS.values():
         model = LinearRegression(**FACTS, **paid).learn_from(np.zeros((0, 3)), np.zeros(0), list("abc"), SYSTEM)
         assert np.isfinite(model.coef_).all()
         assert np.isfinite(model.intercept_)
@@ -206,7 +206,7 @@ def test_nobody_gives_numbers_too() -> None:
 
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("paid", [{"epsilon": 1e7}, {"rho": 1e9}])
-def test_at_a_high_price_it_is_least_squares(paid: Any, constant: bool) -> None:
+def test_at_a_high_cost_it_is_least_squares(paid: Any, constant: bool) -> None:
     """Rows are weighed by their length, so what is compared is the true line."""
     dice = np.random.default_rng(4)
     rows = dice.uniform([10, -3], [14, 5], (20_000, 2))
@@ -219,7 +219,7 @@ def test_at_a_high_price_it_is_least_squares(paid: Any, constant: bool) -> None:
 
 
 def test_noise_shrinks_what_it_hides() -> None:
-    """At a price that shows nothing the model predicts nearly a constant, not something wild."""
+    """At a cost that shows nothing the model predicts nearly a constant, not something wild."""
     dice = np.random.default_rng(5)
     rows = dice.uniform(-1, 1, (200, 10))
     targets = rows[:, 0] / 2
@@ -253,9 +253,9 @@ def test_an_auditor_finds_no_leak_and_would_find_one(monkeypatch: pytest.MonkeyP
     found = estimate(_intercept, rows, rows[:2], claim=1, samples=1000, confidence=1 - 1e-6)
     assert not found.violated, str(found)
     monkeypatch.setattr(
-        price,
+        cost,
         "blur",
-        lambda mechanism, _reach, exact, bits: Laplace(
+        lambda mechanism, _sensitivity, exact, bits: Laplace(
             mechanism.epsilon * 20, sensitivity=mechanism.sensitivity
         ).release(exact, bits),
     )

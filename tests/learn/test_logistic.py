@@ -18,7 +18,7 @@ from discreet.errors import Refused
 from discreet.learn import LogisticRegression, logistic
 from discreet.learn.box import Box
 from discreet.learn.gram import BLOCK
-from discreet.learn.units import Units
+from discreet.learn.scaling import Units
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from tests.learn.helpers import Till, noises, recorder, repeating
@@ -26,15 +26,15 @@ from tests.learn.replaying import hard_rows, replay
 
 TWO: dict[str, Any] = {"bounds": (-1, 1), "classes": [0, 1]}
 FOUR: dict[str, Any] = {"bounds": (-1, 1), "classes": ["a", "b", "c", "d"]}
-PRICES: dict[str, dict[str, Any]] = {"pure": {"epsilon": 1.0}, "rho": {"rho": 0.1}, "dear": {"rho": 5000.0}}
+COSTS: dict[str, dict[str, Any]] = {"pure": {"epsilon": 1.0}, "rho": {"rho": 0.1}, "dear": {"rho": 5000.0}}
 
 
-# reach
+# sensitivity
 
 
 @pytest.mark.parametrize("facts", [TWO, FOUR], ids=["two", "four"])
-@pytest.mark.parametrize("paid", list(PRICES))
-def test_without_any_one_row_every_step_moves_at_most_its_reach(
+@pytest.mark.parametrize("paid", list(COSTS))
+def test_without_any_one_row_every_step_moves_at_most_its_sensitivity(
     paid: str, facts: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dice = np.random.default_rng(1)
@@ -45,7 +45,7 @@ def test_without_any_one_row_every_step_moves_at_most_its_reach(
         labels = dice.choice(np.array([*facts["classes"], facts["classes"][0], 7][: len(facts["classes"]) + 1]), 8)
         for place in range(len(rows)):
             shares = replay(
-                partial(LogisticRegression, **facts, **PRICES[paid], fit_intercept=constant),
+                partial(LogisticRegression, **facts, **COSTS[paid], fit_intercept=constant),
                 rows,
                 labels,
                 place,
@@ -78,15 +78,15 @@ def test_many_rows_in_units_of_their_spread_too(paid: Any, bounds: Any, monkeypa
 # noise
 
 
-@pytest.mark.parametrize("paid", list(PRICES))
+@pytest.mark.parametrize("paid", list(COSTS))
 def test_all_releases_together_cost_the_loss(paid: str, monkeypatch: pytest.MonkeyPatch) -> None:
     dice = np.random.default_rng(7)
     for rows in (dice.uniform(-1, 1, (40, 3)), dice.uniform(-1, 1, (20_000, 3))):
         found = recorder(monkeypatch)
-        model = LogisticRegression(**TWO, **PRICES[paid]).fit(rows, dice.integers(0, 2, len(rows)))
-        total = compose(*(release.mechanism.loss_for(release.reach) for release in found.releases))
+        model = LogisticRegression(**TWO, **COSTS[paid]).fit(rows, dice.integers(0, 2, len(rows)))
+        total = compose(*(release.mechanism.loss_for(release.sensitivity) for release in found.releases))
         spent = total.epsilon if isinstance(total, Pure) else total.concentrated().rho
-        declared = Fraction(str(next(iter(PRICES[paid].values()))))
+        declared = Fraction(str(next(iter(COSTS[paid].values()))))
         assert declared * Fraction(99, 100) <= spent <= declared * (1 + Fraction(1, 10**12))
         others = len(found.releases) - model.n_iter_
         assert others == 3 or (others == 1 and len(rows) == 40), "counts; with rows enough, spread and curvature"
@@ -196,7 +196,7 @@ def test_refusals_cost_nothing() -> None:
 
 def test_nobody_gives_numbers_too() -> None:
     for facts in (TWO, FOUR):
-        for paid in PRICES.values():
+        for paid in COSTS.values():
             empty = np.array([], dtype=np.asarray(facts["classes"]).dtype)
             model = LogisticRegression(**facts, **paid).learn_from(np.zeros((0, 3)), empty, list("abc"), SYSTEM)
             assert np.isfinite(model.coef_).all()
@@ -212,7 +212,7 @@ def test_other_labels_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("paid", [{"epsilon": 1e6}, {"rho": 1e6}])
-def test_at_a_high_price_it_is_scikit_learn_s(paid: Any, classes: int) -> None:
+def test_at_a_high_cost_it_is_scikit_learn_s(paid: Any, classes: int) -> None:
     rows, labels = make_classification(
         4000,
         5,

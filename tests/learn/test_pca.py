@@ -1,4 +1,4 @@
-"""Principal components: the reach of the matrix, the noise on it, and what is read off it."""
+"""Principal components: the sensitivity of the matrix, the noise on it, and what is read off it."""
 
 from __future__ import annotations
 
@@ -12,26 +12,28 @@ import sklearn.decomposition
 
 from discreet.audit import estimate
 from discreet.errors import Refused
-from discreet.learn import PCA, price
+from discreet.learn import PCA, cost
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from tests.learn.helpers import Till, noises, repeating
 from tests.learn.replaying import hard_rows, replay
 
-PRICES: dict[str, dict[str, Any]] = {"pure": {"epsilon": 1.0}, "rho": {"rho": 0.1}, "dear": {"rho": 50.0}}
+COSTS: dict[str, dict[str, Any]] = {"pure": {"epsilon": 1.0}, "rho": {"rho": 0.1}, "dear": {"rho": 50.0}}
 
 
-# reach
+# sensitivity
 
 
-@pytest.mark.parametrize("paid", list(PRICES))
-def test_without_any_one_row_the_matrix_moves_at_most_its_reach(paid: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("paid", list(COSTS))
+def test_without_any_one_row_the_matrix_moves_at_most_its_sensitivity(
+    paid: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In boxes of equal and of very unequal sides; a corner moves it by all of that."""
     for halves in ([1.0], [1.0, 1.0, 1.0], [1.0, 1e-3, 0.3, 1 / 3, 1e-9]):
         half = np.array(halves)
         rows = np.vstack([hard_rows(8, len(half), len(half)), np.ones(len(half))]) * half + 5
         used = [
-            replay(partial(PCA, bounds=(5 - half, 5 + half), **PRICES[paid]), rows, None, place, monkeypatch)
+            replay(partial(PCA, bounds=(5 - half, 5 + half), **COSTS[paid]), rows, None, place, monkeypatch)
             for place in range(len(rows))
         ]
         assert max(share for (share,) in used) == 1
@@ -99,14 +101,14 @@ def test_refusals_cost_nothing() -> None:
 
 
 def test_nobody_gives_numbers_too() -> None:
-    for paid in PRICES.values():
+    for paid in COSTS.values():
         model = PCA(2, bounds=(-1, 1), **paid).learn_from(np.zeros((0, 3)), None, list("abc"), SYSTEM)
         for found in (model.mean_, model.components_, model.explained_variance_, model.explained_variance_ratio_):
             assert np.isfinite(found).all()
 
 
 @pytest.mark.parametrize("paid", [{"epsilon": 1e7}, {"rho": 1e9}])
-def test_at_a_high_price_it_is_scikit_learn_s(paid: Any) -> None:
+def test_at_a_high_cost_it_is_scikit_learn_s(paid: Any) -> None:
     dice = np.random.default_rng(4)
     rows = dice.normal(0, 1, (5000, 4)) @ dice.normal(0, 1, (4, 4)) * [1, 3, 0.2, 1] + [5, 0, -1, 100]
     low, high = rows.min(axis=0), rows.max(axis=0)
@@ -148,9 +150,9 @@ def test_an_auditor_finds_no_leak_and_would_find_one(monkeypatch: pytest.MonkeyP
     rows = np.ones((3, 1))
     assert not estimate(count, rows, rows[:2], claim=1, samples=1000, confidence=1 - 1e-6).violated
     monkeypatch.setattr(
-        price,
+        cost,
         "blur",
-        lambda mechanism, _reach, exact, bits: Laplace(
+        lambda mechanism, _sensitivity, exact, bits: Laplace(
             mechanism.epsilon * 20, sensitivity=mechanism.sensitivity
         ).release(exact, bits),
     )

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.errors import Refused
 from discreet.learn import CategoricalNB, Estimator, GaussianNB, KMeans, StandardScaler
 from discreet.learn.box import Box
+from discreet.learn.cost import Allowance, Cost
 from discreet.learn.kmeans.geometry import nearest, squared_distances
 from discreet.learn.kmeans.projection import _projected
-from discreet.learn.moments import reach as moments_reach
+from discreet.learn.moments import sensitivity as moments_sensitivity
 from discreet.learn.moments import sums
-from discreet.learn.price import Allowance, Price
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from tests.learn.cases import BOUNDS, FITS, IDS, data
@@ -32,7 +32,7 @@ every = pytest.mark.parametrize(("make", "kind"), EVERY.values(), ids=EVERY)
 
 
 @every
-def test_without_any_one_row_every_vector_moves_at_most_its_reach(
+def test_without_any_one_row_every_vector_moves_at_most_its_sensitivity(
     make: Callable[..., Any], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Given what was released before, as adaptive composition wants it; also where no row is left at all."""
@@ -60,11 +60,11 @@ def test_all_releases_of_a_fit_together_cost_its_loss(
     check_loss(found, model.loss_for(3))
 
 
-def test_the_reach_of_moments_is_attained_and_never_passed() -> None:
+def test_the_sensitivity_of_moments_is_attained_and_never_passed() -> None:
     for fine in (2, 4, 16, 64):
         steps = np.arange(-fine, fine + 1)
         squares = steps * steps // fine - fine // 2
-        one = moments_reach(0, 1)
+        one = moments_sensitivity(0, 1)
         assert (np.abs(steps) + np.abs(squares)).max() == one.l1 * fine
         assert (steps**2 + squares**2).max() == one.l2_squared * fine**2
 
@@ -167,10 +167,10 @@ def test_sums_are_exact() -> None:
 
 
 def test_an_allowance_is_not_overdrawn() -> None:
-    allowance = Allowance(Price.read(epsilon=1), SYSTEM)
-    one = Reach.cells(1, 1)
+    allowance = Allowance(Cost.read(epsilon=1), SYSTEM)
+    one = Sensitivity.cells(1, 1)
     allowance.release(np.zeros(3, dtype=np.int64), one, Fraction(2, 3))
-    with pytest.raises(RuntimeError, match="more than its price"):
+    with pytest.raises(RuntimeError, match="more than its cost"):
         allowance.release(np.zeros(3, dtype=np.int64), one, Fraction(1, 2))
     allowance.release(np.zeros(3, dtype=np.int64), one, Fraction(1, 3))
 
@@ -192,7 +192,7 @@ def _learned(model: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("make", "kind"), [(make, kind) for _, make, kind in FITS], ids=IDS)
-def test_prices_at_the_ends_are_drawn_or_refused_before_the_charge(make: Callable[..., Any], kind: str) -> None:
+def test_costs_at_the_ends_are_drawn_or_refused_before_the_charge(make: Callable[..., Any], kind: str) -> None:
     for amount in (1e-9, 1e-8, 1e-6, 1e6, 1e9):
         till = Till(SYSTEM)
         model = make(ledger=till)
@@ -204,6 +204,6 @@ def test_prices_at_the_ends_are_drawn_or_refused_before_the_charge(make: Callabl
             refused = "pay more" in getattr(wrong, "fix", "") or "must lie between" in str(wrong)
         assert refused is not bool(till.events)
         assert not (refused and amount > 1e-6)
-    for width, price in ((10**4, 1e-9), (10**6, 1e-6)):
-        with pytest.raises(Refused, match="price-invalid"):
-            StandardScaler(bounds=(0, 1), epsilon=price).loss_for(width)
+    for width, cost in ((10**4, 1e-9), (10**6, 1e-6)):
+        with pytest.raises(Refused, match="cost-invalid"):
+            StandardScaler(bounds=(0, 1), epsilon=cost).loss_for(width)

@@ -1,4 +1,4 @@
-"""Private scores: a value, an interval that holds, and a price."""
+"""Private scores: a value, an interval that holds, and a cost."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def truth(metric: str) -> float:
 
 
 @every
-def test_a_high_price_tells_the_score(metric: str) -> None:
+def test_a_high_cost_tells_the_score(metric: str) -> None:
     model, labels = CASES[metric]
     found = private_score(model, ROWS, labels, epsilon=1e6, metric=metric)
     assert found.metric == metric
@@ -56,9 +56,9 @@ def test_a_high_price_tells_the_score(metric: str) -> None:
 def test_intervals_hold(metric: str) -> None:
     """At a confidence of 1 − 10⁻⁹ in each of forty draws; and they are not trivial."""
     model, labels = CASES[metric]
-    for price in {"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}:
+    for cost in {"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}:
         for _ in range(20):
-            found = private_score(model, ROWS, labels, metric=metric, confidence=1 - 1e-9, **price)
+            found = private_score(model, ROWS, labels, metric=metric, confidence=1 - 1e-9, **cost)
             low, high = found.interval
             assert low <= truth(metric) <= high
             assert low <= found.value <= high
@@ -84,7 +84,7 @@ def test_the_ends_of_a_ratio() -> None:
 
 
 @every
-def test_without_any_one_row_the_numbers_move_by_their_reach_at_most(
+def test_without_any_one_row_the_numbers_move_by_their_sensitivity_at_most(
     metric: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, labels = CASES[metric]
@@ -158,7 +158,7 @@ WRONG: Final[list[tuple[Any, dict[str, Any], Any, str]]] = [
     (REGRESSOR, {"metric": "accuracy"}, ValueError, "does not suit"),
     (REGRESSOR, {"y_bounds": (2, 1)}, ValueError, "low < high"),
     (CLASSIFIER, {"confidence": 1}, ValueError, "between 0 and 1"),
-    (CLASSIFIER, {"epsilon": None}, Refused, "price"),
+    (CLASSIFIER, {"epsilon": None}, Refused, "cost"),
     (CLASSIFIER, {"rho": 1}, Refused, "rho"),
     (GaussianNB(), {}, Exception, "not fitted"),
     ("a model", {}, TypeError, "estimator"),

@@ -1,4 +1,4 @@
-"""Searching for settings: one price for all candidates and the choice, and rows that are in one part only."""
+"""Searching for settings: one cost for all candidates and the choice, and rows that are in one part only."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from sklearn.naive_bayes import GaussianNB as Plain
 from discreet import Refused
 from discreet.accounting import Pure, compose
 from discreet.learn import AdditiveRegressor, DecisionTreeClassifier, GaussianNB, KMeans, PrivateSearchCV
-from discreet.learn.price import Allowance, Price
+from discreet.learn.cost import Allowance, Cost
 from discreet.mechanisms import Exponential, PermuteAndFlip
 from discreet.noise import SYSTEM
-from tests.learn.cases import BOUNDS, PRICES, data
+from tests.learn.cases import BOUNDS, COSTS, data
 from tests.learn.helpers import Till, repeating
 from tests.learn.outlets import NAMES, check_moves, outlets, ratio
 
@@ -30,7 +30,7 @@ SEARCHES: Final[dict[str, Callable[..., Any]]] = {
     "number": lambda **more: PrivateSearchCV(NUMBER, {"bounds": [BOUNDS, ([-2, -1, 90], [2, 6, 110])]}, **more),
 }
 every = pytest.mark.parametrize("name", SEARCHES)
-priced = pytest.mark.parametrize("price", PRICES.values(), ids=PRICES)
+costed = pytest.mark.parametrize("cost", COSTS.values(), ids=COSTS)
 
 
 def given(name: str, rows: int, seed: int) -> tuple[Any, Any]:
@@ -42,36 +42,36 @@ def given(name: str, rows: int, seed: int) -> tuple[Any, Any]:
 
 
 @every
-@priced
-def test_a_row_moves_fits_or_choice_and_never_both(name: str, price: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@costed
+def test_a_row_moves_fits_or_choice_and_never_both(name: str, cost: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the same coins for the rows that stay."""
     rows, labels = given(name, 8, 2)
     coins = np.array([False, True] * 4)
     for place in range(8):
         found = outlets(monkeypatch)
-        _search(name, price, rows, labels, coins, monkeypatch)
+        _search(name, cost, rows, labels, coins, monkeypatch)
         found.again()
         fewer = [np.delete(part, place, axis=0) for part in (rows, labels, coins)]
-        _search(name, price, fewer[0], fewer[1], fewer[2], monkeypatch)
+        _search(name, cost, fewer[0], fewer[1], fewer[2], monkeypatch)
         check_moves(found)
         fits = any((here.exact != there.exact).any() for here, there in zip(found.releases, found.earlier, strict=True))
         choice = (found.choices[0].exact != found.chosen[0].exact).any()
         assert not (fits if coins[place] else choice)
 
 
-def _search(name: str, price: Any, rows: Any, labels: Any, coins: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def _search(name: str, cost: Any, rows: Any, labels: Any, coins: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PrivateSearchCV, "_coins", lambda *_: coins)
-    SEARCHES[name](**price).learn_from(rows, labels, NAMES, repeating(1))
+    SEARCHES[name](**cost).learn_from(rows, labels, NAMES, repeating(1))
 
 
 @every
-@priced
-def test_fits_share_the_price_and_the_choice_has_it_beside(
-    name: str, price: Any, monkeypatch: pytest.MonkeyPatch
+@costed
+def test_fits_share_the_cost_and_the_choice_has_it_beside(
+    name: str, cost: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = outlets(monkeypatch)
-    model = SEARCHES[name](**price).fit(*given(name, 40, 1))
-    fits = compose(*(release.mechanism.loss_for(release.reach) for release in found.releases))
+    model = SEARCHES[name](**cost).fit(*given(name, 40, 1))
+    fits = compose(*(release.mechanism.loss_for(release.sensitivity) for release in found.releases))
     (choice,) = found.choices
     for loss in (fits, choice.mechanism.loss):
         assert 0.99 <= ratio(loss, model.loss_) <= 1 + 1e-12
@@ -83,9 +83,9 @@ def test_fits_share_the_price_and_the_choice_has_it_beside(
 def test_coins_are_fair() -> None:
     """4000 coins of a quarter: false alarms below 10⁻⁶."""
     search, rows = PrivateSearchCV(BAYES, GRID, epsilon=1), 4_000
-    held = search._coins(rows, Allowance(Price.read(epsilon=1), SYSTEM))
+    held = search._coins(rows, Allowance(Cost.read(epsilon=1), SYSTEM))
     assert abs(held.sum() - rows / 4) < 5.2 * (rows * 3 / 16) ** 0.5
-    assert len(search._coins(0, Allowance(Price.read(epsilon=1), SYSTEM))) == 0
+    assert len(search._coins(0, Allowance(Cost.read(epsilon=1), SYSTEM))) == 0
 
 
 @every
@@ -139,10 +139,10 @@ WRONG: Final[list[tuple[dict[str, Any], Any, str]]] = [
     ({"estimator": Plain()}, TypeError, "discreet.learn"),
     ({"estimator": KMeans(3, bounds=BOUNDS)}, TypeError, "classifier or regressor"),
     ({"estimator": None}, TypeError, "classifier or regressor"),
-    ({"estimator": clone(BAYES).set_params(epsilon=1)}, Refused, "share one price"),
-    ({"estimator": clone(BAYES).set_params(ledger=Till(repeating(0)))}, Refused, "share one price"),
+    ({"estimator": clone(BAYES).set_params(epsilon=1)}, Refused, "share one cost"),
+    ({"estimator": clone(BAYES).set_params(ledger=Till(repeating(0)))}, Refused, "share one cost"),
     ({"estimator": GaussianNB(classes=["a"])}, Refused, "bounds"),
-    ({"param_grid": {"epsilon": [1, 2]}}, Refused, "share one price"),
+    ({"param_grid": {"epsilon": [1, 2]}}, Refused, "share one cost"),
     ({"param_grid": {"classes": [["a"], ["b"]]}}, ValueError, "same rows"),
     ({"param_grid": {"var_smoothing": [-1.0]}}, ValueError, "above 0"),
     ({"param_grid": {"speed": [1]}}, ValueError, "Invalid parameter"),
@@ -151,7 +151,7 @@ WRONG: Final[list[tuple[dict[str, Any], Any, str]]] = [
     ({"param_grid": 3}, TypeError, "dict or a list"),
     ({"test_size": 1}, ValueError, "between 0 and 1"),
     ({"test_size": "quarter"}, TypeError, "number"),
-    ({"epsilon": None}, Refused, "price"),
+    ({"epsilon": None}, Refused, "cost"),
     ({"epsilon": 2e-9}, Refused, "too low"),
 ]
 
@@ -165,6 +165,6 @@ def test_wrong_arguments_are_explained_before_anything_is_charged(wrong: dict[st
     assert not till.events
 
 
-def test_prices_of_candidates_are_exact() -> None:
+def test_costs_of_candidates_are_exact() -> None:
     candidates = PrivateSearchCV(BAYES, GRID, epsilon=1)._facts(3)
     assert [candidate.epsilon for candidate in candidates] == [Fraction(1, 3)] * 3

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 
 import discreet
 from discreet.accounting import Concentrated, Pure
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
 from discreet.lab.hospital import build
@@ -134,7 +134,7 @@ def test_categories_are_the_policy_s() -> None:
         assert model.classes_.tolist() == ["A", "B"]
 
 
-def test_a_price_is_read_in_the_budget_s_currency() -> None:
+def test_a_cost_is_read_in_the_budget_s_currency() -> None:
     with curator(BOTH) as found:
         assert found.fit(StandardScaler(), "SELECT age FROM people", epsilon=1).loss_ == Concentrated(0.5)
         assert found.fit(StandardScaler(), "SELECT age FROM people", rho=0.25).loss_ == Concentrated(0.25)
@@ -148,11 +148,11 @@ def test_rows_of_a_unit_are_bounded_and_more_of_them_cost_more(monkeypatch: pyte
         (PURE, {"epsilon": 0.5}, [Pure(0.5), Pure(1), Pure(1.5), Pure(1.5)]),
         (BOTH, {"rho": 0.01}, [Concentrated(0.01), Concentrated(0.04), Concentrated(0.09), Concentrated(0.09)]),
     ]
-    for head, price, losses in cases:
+    for head, cost, losses in cases:
         with curator(head, count=50) as found:
             for most, loss in zip((None, 2, 3, 100), losses, strict=True):
                 seen.releases.clear()
-                model = found.fit(StandardScaler(), sql, **price, max_rows=most)
+                model = found.fit(StandardScaler(), sql, **cost, max_rows=most)
                 assert model.loss_ == loss
                 # the policy reads three rows of each person at most
                 assert seen.releases[0].exact[0] / 2**20 == 50 * min(most or 1, 3)
@@ -160,7 +160,7 @@ def test_rows_of_a_unit_are_bounded_and_more_of_them_cost_more(monkeypatch: pyte
 
 
 def test_one_person_moves_the_vectors_no_farther_than_so_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reach is that of one row; a person with k of them moves k times as far, which `group` pays for."""
+    """The sensitivity is that of one row; a person with k of them moves k times as far, which `group` pays for."""
     seen = recorder(monkeypatch)
     for most in (1, 2, 3):
         exact = []
@@ -170,8 +170,8 @@ def test_one_person_moves_the_vectors_no_farther_than_so_many_rows(monkeypatch: 
                 found.fit(StandardScaler(), "SELECT cost FROM visits", epsilon=1, max_rows=most)
             exact.append(seen.releases[0])
         moved = np.abs(exact[0].exact - exact[1].exact).sum()
-        assert moved <= most * exact[0].reach.l1
-        assert moved > (most - 1) * exact[0].reach.l1 / 2
+        assert moved <= most * exact[0].sensitivity.l1
+        assert moved > (most - 1) * exact[0].sensitivity.l1 / 2
 
 
 def test_where_and_expressions_and_joins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,12 +230,12 @@ REFUSALS: list[tuple[Callable[[], Any], Any, dict[str, Any], str]] = [
     (lambda: make_pipeline(StandardScaler(), KMeans(2)), "SELECT age FROM people", {}, "not-private"),
     (lambda: "KMeans", "SELECT age FROM people", {}, "not-private"),
     (lambda: KMeans, "SELECT age FROM people", {}, "not-private"),
-    (lambda: KMeans(2, epsilon=1), "SELECT age FROM people", {}, "price-invalid"),
-    (lambda: KMeans(2), "SELECT age FROM people", {"epsilon": None}, "price-missing"),
-    (lambda: KMeans(2), "SELECT age FROM people", {"epsilon": -1}, "price-invalid"),
-    (lambda: KMeans(2), "SELECT age FROM people", {"rho": 1}, "price-invalid"),
-    (lambda: KMeans(2), "SELECT age FROM people", {"max_rows": 0}, "price-invalid"),
-    (lambda: KMeans(2), "SELECT age FROM people", {"max_rows": "all"}, "price-invalid"),
+    (lambda: KMeans(2, epsilon=1), "SELECT age FROM people", {}, "cost-invalid"),
+    (lambda: KMeans(2), "SELECT age FROM people", {"epsilon": None}, "cost-missing"),
+    (lambda: KMeans(2), "SELECT age FROM people", {"epsilon": -1}, "cost-invalid"),
+    (lambda: KMeans(2), "SELECT age FROM people", {"rho": 1}, "cost-invalid"),
+    (lambda: KMeans(2), "SELECT age FROM people", {"max_rows": 0}, "cost-invalid"),
+    (lambda: KMeans(2), "SELECT age FROM people", {"max_rows": "all"}, "cost-invalid"),
     (lambda: KMeans(2), "SELECT age FROM people", {"target": "age"}, "target-unused"),
     (lambda: KMeans(2), "SELECT age FROM people", {"analyst": "nobody"}, "unknown-analyst"),
     (lambda: KMeans(0), "SELECT age FROM people", {}, "fit-invalid"),
@@ -318,15 +318,15 @@ def test_the_charge_comes_before_the_rows_and_failures_tell_nothing() -> None:
         assert not hasattr(model, "loss_")
 
 
-@pytest.mark.parametrize(("head", "price"), [(PURE, {"epsilon": 0.5}), (BOTH, {"rho": 0.125})])
-def test_the_limit_on_prices_is_for_all_rows_of_a_unit(head: str, price: dict[str, Any]) -> None:
-    policy = replace(policy_of(POLICY, head=head), max_price=Fraction(1, 2))
+@pytest.mark.parametrize(("head", "cost"), [(PURE, {"epsilon": 0.5}), (BOTH, {"rho": 0.125})])
+def test_the_limit_on_costs_is_for_all_rows_of_a_unit(head: str, cost: dict[str, Any]) -> None:
+    policy = replace(policy_of(POLICY, head=head), max_cost=Fraction(1, 2))
     engine = Memory(policy, tables(3))
     with ledger_of(policy) as ledger, Curator(policy, ledger, engine=engine) as found:
-        with pytest.raises(Refused, match="price-too-high"):
-            found.fit(KMeans(2), "SELECT cost FROM visits", max_rows=2, **price)
+        with pytest.raises(Refused, match="cost-too-high"):
+            found.fit(KMeans(2), "SELECT cost FROM visits", max_rows=2, **cost)
         assert not found.entries()
-        found.fit(KMeans(2), "SELECT cost FROM visits", **price)
+        found.fit(KMeans(2), "SELECT cost FROM visits", **cost)
     engine.close()
 
 

@@ -12,16 +12,16 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from discreet import Refused
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.audit import estimate
 from discreet.learn import DecisionTreeClassifier, RandomForestClassifier, trees
 from discreet.learn.box import Box
-from discreet.learn.cuts import HEAVIEST, OFFERS, Rows, offered, weights_of
-from discreet.learn.price import Allowance, Price
+from discreet.learn.cost import Allowance, Cost
+from discreet.learn.thresholds import HEAVIEST, OFFERS, Rows, offered, weights_of
 from discreet.learn.trees import counts_of, grown
 from discreet.mechanisms import Exponential, Gaussian, Laplace, PermuteAndFlip
 from discreet.noise import SYSTEM
-from tests.learn.cases import BOUNDS, PRICES, data
+from tests.learn.cases import BOUNDS, COSTS, data
 from tests.learn.helpers import Till, repeating
 from tests.learn.outlets import NAMES, check_loss, check_neighbours, check_nobody, outlets
 
@@ -34,41 +34,41 @@ MODELS: Final[dict[str, Callable[..., Any]]] = {
 }
 # the others are in the tests of all estimators
 shaped = pytest.mark.parametrize("make", [MODELS["shaped forest"], MODELS["shaped tree"]], ids=["forest", "tree"])
-priced = pytest.mark.parametrize("price", PRICES.values(), ids=PRICES)
+costed = pytest.mark.parametrize("cost", COSTS.values(), ids=COSTS)
 
 
 # privacy
 
 
 @shaped
-@priced
+@costed
 def test_without_any_one_row_nothing_moves_farther_than_it_says(
-    make: Any, price: Any, monkeypatch: pytest.MonkeyPatch
+    make: Any, cost: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check_neighbours(lambda: make(**price), *data("numbers", 7, 3), monkeypatch)
+    check_neighbours(lambda: make(**cost), *data("numbers", 7, 3), monkeypatch)
 
 
 @shaped
-@priced
-def test_nobody_is_noised_like_everybody(make: Any, price: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = check_nobody(lambda: make(**price), *data("numbers", 30, 4), monkeypatch)
+@costed
+def test_nobody_is_noised_like_everybody(make: Any, cost: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = check_nobody(lambda: make(**cost), *data("numbers", 30, 4), monkeypatch)
     assert (np.diff(np.unique(model.counts_)) > 0).any()
 
 
 @shaped
-@priced
-def test_all_that_leaves_costs_the_declared_loss(make: Any, price: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@costed
+def test_all_that_leaves_costs_the_declared_loss(make: Any, cost: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found = outlets(monkeypatch)
-    model = make(**price).fit(*data("numbers", 40, 1))
+    model = make(**cost).fit(*data("numbers", 40, 1))
     assert model.loss_ == model.loss_for(3)
     check_loss(found, model.loss_)
 
 
-@priced
-def test_chosen_cuts_keep_to_what_they_say(price: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@costed
+def test_chosen_cuts_keep_to_what_they_say(cost: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same as above for forests that have rows enough to choose their cuts."""
     monkeypatch.setattr(trees, "ENOUGH", -np.inf)
-    for make in (partial(MODELS[name], **price) for name in ("forest", "shaped forest")):
+    for make in (partial(MODELS[name], **cost) for name in ("forest", "shaped forest")):
         check_neighbours(make, *data("numbers", 5, 3), monkeypatch)
         check_nobody(make, *data("numbers", 30, 4), monkeypatch)
         found = outlets(monkeypatch)
@@ -126,7 +126,7 @@ def test_rare_classes_weigh_more() -> None:
 
 
 def test_offers_know_the_bounds_alone_and_crowd_at_their_low_end() -> None:
-    allowance = Allowance(Price.read(epsilon=1), SYSTEM)
+    allowance = Allowance(Cost.read(epsilon=1), SYSTEM)
     for width in 1, 10, 10**4:
         box = Box.read((np.full(width, -3.0), np.arange(width) + 5.0), width)
         features, cuts = offered(box, 20, 3, allowance)
@@ -145,9 +145,9 @@ def test_cuts_are_chosen_where_rows_are_many(monkeypatch: pytest.MonkeyPatch) ->
     rows = dice.uniform(0, 1, (20_000, 10))
     labels = dice.uniform(0, 1, 20_000) < 0.25
     rows[:, 4] = np.where(labels, 0.4, 0.001)
-    for price in {"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}:
+    for cost in {"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}:
         found = outlets(monkeypatch)
-        model = RandomForestClassifier(bounds=(0, 1), classes=[False, True], **price).fit(rows, labels)
+        model = RandomForestClassifier(bounds=(0, 1), classes=[False, True], **cost).fit(rows, labels)
         assert found.choices
         assert model.score(rows, labels) > 0.9
         for level in range(model.max_depth_):
@@ -155,16 +155,16 @@ def test_cuts_are_chosen_where_rows_are_many(monkeypatch: pytest.MonkeyPatch) ->
             assert (np.ptp(model.features_[:, nodes], axis=1) == 0).all()
             assert (np.ptp(model.thresholds_[:, nodes], axis=1) == 0).all()
         few = outlets(monkeypatch)
-        RandomForestClassifier(bounds=(0, 1), classes=[False, True], **price).fit(rows[:50], labels[:50])
+        RandomForestClassifier(bounds=(0, 1), classes=[False, True], **cost).fit(rows[:50], labels[:50])
         assert not few.choices
 
 
 def test_the_noise_of_a_forest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """T/ε on each count, or a variance of T/(2ρ), in 2²⁰ parts of one, where ε and ρ are 19/20 of the price."""
-    prices: list[tuple[dict[str, Any], Any]] = [({"epsilon": 0.5}, Laplace), ({"rho": 0.02}, Gaussian)]
-    for price, kind in prices:
+    """T/ε on each count, or a variance of T/(2ρ), in 2²⁰ parts of one, where ε and ρ are 19/20 of the cost."""
+    costs: list[tuple[dict[str, Any], Any]] = [({"epsilon": 0.5}, Laplace), ({"rho": 0.02}, Gaussian)]
+    for cost, kind in costs:
         found = outlets(monkeypatch)
-        RandomForestClassifier(7, max_depth=2, **FACTS, **price).fit(*data("numbers", 20, 1))
+        RandomForestClassifier(7, max_depth=2, **FACTS, **cost).fit(*data("numbers", 20, 1))
         _, release = found.releases
         assert isinstance(release.mechanism, kind)
         assert release.exact.size == 7 * 4 * 3
@@ -174,7 +174,7 @@ def test_the_noise_of_a_forest(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_noise_of_a_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half of the price chooses, the other half tells the leaves; choosing is by counts, so without a factor of 2."""
+    """Half of the cost chooses, the other half tells the leaves; choosing is by counts, so without a factor of 2."""
     found = outlets(monkeypatch)
     DecisionTreeClassifier(max_depth=3, **FACTS, epsilon=0.5).fit(*data("numbers", 20, 1))
     DecisionTreeClassifier(max_depth=3, **FACTS, rho=0.5).fit(*data("numbers", 20, 1))
@@ -195,7 +195,7 @@ def test_splits_know_the_bounds_alone() -> None:
     np.testing.assert_array_equal(here.features_, there.features_)
     np.testing.assert_array_equal(here.thresholds_, there.thresholds_)
     box = Box.read(BOUNDS, 3)
-    found = grown(50, 5, box, Allowance(Price.read(epsilon=1), SYSTEM))
+    found = grown(50, 5, box, Allowance(Cost.read(epsilon=1), SYSTEM))
     for tree in range(found.count):
         _check_ranges(found, tree, 0, box.low.copy(), box.high.copy())
 
@@ -214,8 +214,8 @@ def _check_ranges(found: Any, tree: int, node: int, low: Any, high: Any) -> None
 def test_every_row_is_counted_once_in_each_tree_unless_its_class_is_unknown() -> None:
     rows = np.random.default_rng(1).uniform(-1, 1, (500, 3))
     places = np.random.default_rng(2).integers(-1, 3, 500)
-    found = grown(6, 4, Box.read((-1, 1), 3), Allowance(Price.read(epsilon=1), SYSTEM))
-    counts = counts_of(found, rows, places, 3, Allowance(Price.read(epsilon=1), SYSTEM))
+    found = grown(6, 4, Box.read((-1, 1), 3), Allowance(Cost.read(epsilon=1), SYSTEM))
+    counts = counts_of(found, rows, places, 3, Allowance(Cost.read(epsilon=1), SYSTEM))
     for place in range(3):
         assert (counts[:, :, place].sum(axis=1) == np.count_nonzero(places == place)).all()
     for cut in (1, 17, 499):
@@ -232,7 +232,7 @@ def test_an_audit_finds_nothing_and_would_find_too_little_noise(monkeypatch: pyt
         return model.learn_from(rows[:count], np.array([0, 1, 1])[:count], ["a"], SYSTEM).counts_.sum()
 
     assert not estimate(leaves, 3, 2, claim=1, samples=400, confidence=1 - 1e-6).violated
-    monkeypatch.setattr(trees, "reach", lambda count: Reach(Fraction(count, 16), Fraction(count, 256)))
+    monkeypatch.setattr(trees, "sensitivity", lambda count: Sensitivity(Fraction(count, 16), Fraction(count, 256)))
     assert estimate(leaves, 3, 2, claim=1, samples=400, confidence=1 - 1e-6).violated
 
 
@@ -250,7 +250,7 @@ WRONG: Final[list[tuple[str, dict[str, Any], Any, str]]] = [
     ("tree", {"bounds": None}, Refused, "bounds"),
     ("tree", {"classes": None}, Refused, "classes"),
     ("forest", {"classes": "ab"}, TypeError, "list"),
-    ("forest", {"epsilon": None}, Refused, "price"),
+    ("forest", {"epsilon": None}, Refused, "cost"),
     ("tree", {"epsilon": -1}, ValueError, "above 0"),
 ]
 
@@ -272,6 +272,6 @@ def test_breast_cancer(model: Any, least: float) -> None:
     """Means over five fits are about 0.90 with a deviation below 0.02; the larger class alone gives 0.63."""
     rows, labels = load_breast_cancer(return_X_y=True)
     bounds = (rows.min(axis=0), rows.max(axis=0))
-    for price in {"epsilon": 1}, {"epsilon": 1, "delta": 1e-5}:
-        fits = [model(bounds=bounds, classes=[0, 1], **price).fit(rows, labels).score(rows, labels) for _ in range(5)]
+    for cost in {"epsilon": 1}, {"epsilon": 1, "delta": 1e-5}:
+        fits = [model(bounds=bounds, classes=[0, 1], **cost).fit(rows, labels).score(rows, labels) for _ in range(5)]
         assert np.mean(fits) > least

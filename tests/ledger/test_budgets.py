@@ -13,7 +13,7 @@ from discreet.accounting.conversion import rho_of_pure
 from discreet.accounting.filters import UNITS, charged
 from discreet.errors import BudgetExhausted
 from discreet.ledger import Amount, Balance, Grant, LedgerError, Portion, verify
-from discreet.ledger.drawing import balance_html, balances_html
+from discreet.ledger.render import balance_html, balances_html
 from tests.ledger.helpers import BOTH, CENT, PURE, hurried, opened, rows, spend
 
 
@@ -216,23 +216,27 @@ def test_a_balance_rounds_what_is_spent_up_and_what_is_granted_and_left_down() -
 
 def test_how_many_more_charges_fit(path: Path) -> None:
     with hurried(path, Grant.of(Fraction(3, 2), None)) as ledger:
-        assert ledger.carries(CENT) == 150
-        assert (ledger.carries(CENT, "ann"), ledger.carries(CENT, "bob")) == (100, 150)
+        assert ledger.affordable_count(CENT) == 150
+        assert (ledger.affordable_count(CENT, "ann"), ledger.affordable_count(CENT, "bob")) == (100, 150)
         spend(ledger, Pure(0.7), analyst="ann")
-        assert (ledger.carries(CENT), ledger.carries(CENT, "ann"), ledger.carries(CENT, "bob")) == (80, 30, 80)
-        assert ledger.carries(Pure(2)) == 0
-        assert ledger.carries(Pure(0)) is None
-        assert ledger.carries(Concentrated(0.001)) == 0, "of another currency"
+        assert (
+            ledger.affordable_count(CENT),
+            ledger.affordable_count(CENT, "ann"),
+            ledger.affordable_count(CENT, "bob"),
+        ) == (80, 30, 80)
+        assert ledger.affordable_count(Pure(2)) == 0
+        assert ledger.affordable_count(Pure(0)) is None
+        assert ledger.affordable_count(Concentrated(0.001)) == 0, "of another currency"
 
 
 def test_what_a_question_about_a_part_would_cost_now(path: Path) -> None:
     one, other = (Portion("a partition", part, 1) for part in ("F", "M"))
     with hurried(path) as ledger:
-        assert ledger.cost(Pure(0.5), one) == Pure(0.5)
+        assert ledger.increase(Pure(0.5), one) == Pure(0.5)
         spend(ledger, Pure(0.5), portion=one)
-        assert ledger.cost(Pure(0.5), one) == Pure(0.5)
-        assert ledger.cost(Pure(0.5), other) == Pure(0)
-        assert ledger.cost(Pure(0.75), other) == Pure(0.25)
+        assert ledger.increase(Pure(0.5), one) == Pure(0.5)
+        assert ledger.increase(Pure(0.5), other) == Pure(0)
+        assert ledger.increase(Pure(0.75), other) == Pure(0.25)
         assert ledger.balance().spent.epsilon == 0.5
 
 

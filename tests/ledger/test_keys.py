@@ -48,7 +48,7 @@ def test_a_key_that_was_used_for_something_else_is_refused(path: Path) -> None:
         assert ledger.charged(MINE) is not None
 
 
-def test_keys_outlive_the_ledger_that_wrote_them_and_reach_others(path: Path) -> None:
+def test_keys_outlive_the_ledger_that_wrote_them_and_sensitivity_others(path: Path) -> None:
     with opened(path) as ledger, opened(path) as other:
         assert other.charged(MINE) is None
         number = number_of(spend(ledger, key=MINE))
@@ -66,7 +66,9 @@ def test_a_key_whose_charge_was_refused_is_free_to_use(path: Path) -> None:
         assert ledger.charged(MINE) is not None
 
 
-def test_a_key_whose_charge_did_not_reach_the_disk_is_free_to_use(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_whose_charge_did_not_sensitivity_the_disk_is_free_to_use(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was looked up inside the failed transaction is forgotten with it."""
     with hurried(path) as ledger:
         spend(ledger)

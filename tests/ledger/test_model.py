@@ -55,7 +55,7 @@ class Budget:
             return (down(epsilon),)
         return down(rho_of_epsilon(epsilon, self.delta / 2)), down(self.delta / 2 * epsilon / self.epsilon)
 
-    def price(self, loss: Loss) -> Spent | None:
+    def cost(self, loss: Loss) -> Spent | None:
         """What a loss costs here; None if it cannot be paid from this budget at all."""
         if self.delta is None:
             return (up(loss.epsilon),) if isinstance(loss, Pure) else None
@@ -92,9 +92,11 @@ def fits(spent: Spent, limits: Spent) -> bool:
     return all(used <= limit for used, limit in zip(spent, limits, strict=True))
 
 
-def payable(price: Spent, spent: Spent, limits: Spent) -> bool:
+def payable(cost: Spent, spent: Spent, limits: Spent) -> bool:
     """Nothing costs nothing, also where a share was made smaller than what is spent of it."""
-    return all(cost == 0 or used + cost <= limit for cost, used, limit in zip(price, spent, limits, strict=True))
+    return all(
+        increase == 0 or used + increase <= limit for increase, used, limit in zip(cost, spent, limits, strict=True)
+    )
 
 
 @dataclass
@@ -112,17 +114,17 @@ class Model:
         return self.of.get(analyst, (Fraction(0),) * len(self.spent))
 
     def admits(self, loss: Loss, analyst: str | None) -> bool:
-        price = self.budget.price(loss)
-        if price is None or not payable(price, self.spent, self.budget.limits):
+        cost = self.budget.cost(loss)
+        if cost is None or not payable(cost, self.spent, self.budget.limits):
             return False
-        return analyst is None or payable(price, self.of_analyst(analyst), self.budget.share(self.shares[analyst]))
+        return analyst is None or payable(cost, self.of_analyst(analyst), self.budget.share(self.shares[analyst]))
 
     def charge(self, loss: Loss, analyst: str | None, question: str, *, answered: bool) -> None:
-        price = self.budget.price(loss)
-        assert price is not None
+        cost = self.budget.cost(loss)
+        assert cost is not None
         who = analyst or OWNER
-        self.spent, self.of[who] = plus(self.spent, price), plus(self.of_analyst(who), price)
-        self.entries.append((who, question, price, self.data, answered))
+        self.spent, self.of[who] = plus(self.spent, cost), plus(self.of_analyst(who), cost)
+        self.entries.append((who, question, cost, self.data, answered))
 
     def accepts(self, budget: Budget) -> bool:
         carried = budget.carried(self.spent)
@@ -135,17 +137,17 @@ class Model:
         self.budget = budget
 
 
-prices = st.one_of(
+costs = st.one_of(
     st.sampled_from([Fraction(0), UNIT, UNIT / 3, Fraction(1, 3), Fraction(1, 10)]),
     st.fractions(0, 1, max_denominator=10**6),
     st.fractions(0, Fraction(1, 10), max_denominator=10**30),
 )
 chances = st.one_of(st.just(Fraction(0)), st.fractions(UNIT, Fraction(1, 10**6), max_denominator=10**27))
 losses: st.SearchStrategy[Loss] = st.one_of(
-    st.builds(Pure, prices),
-    st.builds(Pure, prices),
-    st.builds(Concentrated, prices, chances),
-    st.builds(Approximate, prices, chances.filter(bool)),
+    st.builds(Pure, costs),
+    st.builds(Pure, costs),
+    st.builds(Concentrated, costs, chances),
+    st.builds(Approximate, costs, chances.filter(bool)),
 )
 totals = st.sampled_from([Fraction(1, 3), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(10, 3), Fraction(4)])
 deltas = st.sampled_from([None, Fraction(1, 10**6), Fraction(1, 10**5)])
@@ -186,10 +188,10 @@ class History(RuleBasedStateMachine):
                     charge.keep(self.kept[0])
             self.model.charge(loss, analyst, why, answered=answered)
             return
-        known = self.model.budget.price(loss) is not None
+        known = self.model.budget.cost(loss) is not None
         with pytest.raises(BudgetExhausted if known else Refused) as refusal, charge:
             pytest.fail("the body must not run")
-        assert known or refusal.value.code == "price-invalid"
+        assert known or refusal.value.code == "cost-invalid"
 
     @rule(which=st.integers(0, 1), analyst=analysts)
     def spend_all_that_remains(self, which: int, analyst: str | None) -> None:
@@ -280,8 +282,8 @@ class History(RuleBasedStateMachine):
         assert above(spent.epsilon, epsilon_of_rho(used[0], delta / 2))
         assert below(remaining.rho, left[0])
         assert below(remaining.delta, left[1])
-        price = Fraction(str(remaining.epsilon))
-        assert price**2 / 2 <= left[0] <= (price * (1 + DIGITS) + UNIT) ** 2 / 2 + UNIT
+        cost = Fraction(str(remaining.epsilon))
+        assert cost**2 / 2 <= left[0] <= (cost * (1 + DIGITS) + UNIT) ** 2 / 2 + UNIT
         assert total.delta == float(delta)
 
     def teardown(self) -> None:
@@ -335,10 +337,10 @@ def test_the_model_is_no_copy_of_the_filters() -> None:
     assert not pure.admits(Concentrated(0), None)
     assert replace(pure, spent=(Fraction(1),)).admits(Pure(0), None)
     both = Budget(Fraction(1), Fraction(1, 10**6))
-    assert both.price(Pure(2)) == (
+    assert both.cost(Pure(2)) == (
         Fraction("1.523188311911529776238917"),
         Fraction(0),
     )  # 2·tanh(1) = 1.523188311911529776238916565…
-    assert both.price(Approximate(2, UNIT / 2)) == (Fraction(2), UNIT)
+    assert both.cost(Approximate(2, UNIT / 2)) == (Fraction(2), UNIT)
     assert Fraction("0.0165") < both.limits[0] < Fraction("0.03")  # ρ + 2√(ρ·ln(2·10⁶)) = 1, the simpler bound: 0.0165
     assert both.limits[1] == Fraction(1, 2 * 10**6)

@@ -42,9 +42,9 @@ def spent_of(book: Ledger) -> Amounts:
 # the laws of lines
 
 small = st.integers(0, 9)
-prices = st.tuples(small, small)
+costs = st.tuples(small, small)
 portions = st.builds(about, st.sampled_from(sorted(PARTITIONS)), st.sampled_from("ABCD"))
-steps = st.lists(st.tuples(st.none() | portions, prices), max_size=14)
+steps = st.lists(st.tuples(st.none() | portions, costs), max_size=14)
 
 
 def worst_unit(lines: Mapping[str, Amounts], most: int, place: int) -> int:
@@ -57,14 +57,14 @@ def worst_unit(lines: Mapping[str, Amounts], most: int, place: int) -> int:
 def test_rises_add_up_to_what_the_worst_unit_paid(history: Sequence[tuple[Portion | None, Amounts]]) -> None:
     held: dict[str, Lines] = {}
     total = (0, 0)
-    for portion, price in history:
+    for portion, increase in history:
         if portion is None:
             continue
         before = held.get(portion.partition, Lines()).bound(portion.most)
-        cost = before.rise(portion.part, price)
-        assert all(0 <= a <= b for a, b in zip(cost, price, strict=True))
-        held[portion.partition] = before.after(portion.part, price)
-        total = (total[0] + cost[0], total[1] + cost[1])
+        increase = before.rise(portion.part, increase)
+        assert all(0 <= a <= b for a, b in zip(increase, increase, strict=True))
+        held[portion.partition] = before.after(portion.part, increase)
+        total = (total[0] + increase[0], total[1] + increase[1])
         free = before.free(portion.part, 2)
         assert before.rise(portion.part, free) == (0, 0)
         assert all(before.rise(portion.part, (free[0] + 1, free[1] + 1)))
@@ -76,22 +76,22 @@ def test_rises_add_up_to_what_the_worst_unit_paid(history: Sequence[tuple[Portio
     assert [lines.largest for lines in again.values()] == [lines.largest for lines in held.values()]
 
 
-@given(st.dictionaries(st.sampled_from("ABCDE"), prices, min_size=1), st.integers(1, 6))
+@given(st.dictionaries(st.sampled_from("ABCDE"), costs, min_size=1), st.integers(1, 6))
 def test_the_dearest_are_counted_in_each_currency_by_itself(lines: dict[str, Amounts], most: int) -> None:
     found = Lines.of(most, lines)
     for place in (0, 1):
         assert sum(amount for amount, _ in found.largest[place]) == worst_unit(lines, most, place)
 
 
-@given(st.lists(st.tuples(st.sampled_from("ABCD"), prices), max_size=12), st.integers(1, 3), st.integers(0, 12))
+@given(st.lists(st.tuples(st.sampled_from("ABCD"), costs), max_size=12), st.integers(1, 3), st.integers(0, 12))
 def test_lines_that_begin_anew_cost_at_least_as_much(history: list[tuple[str, Amounts]], most: int, cut: int) -> None:
     """The law by which lines of dead copies may be dropped."""
 
     def total(steps: list[tuple[str, Amounts]]) -> Amounts:
         lines, spent = Lines(most), (0, 0)
-        for part, price in steps:
-            cost = lines.rise(part, price)
-            lines, spent = lines.after(part, price), (spent[0] + cost[0], spent[1] + cost[1])
+        for part, increase in steps:
+            increase = lines.rise(part, increase)
+            lines, spent = lines.after(part, increase), (spent[0] + increase[0], spent[1] + increase[1])
         return spent
 
     whole, first, second = total(history), total(history[:cut]), total(history[cut:])
@@ -108,9 +108,9 @@ def test_a_portion_that_cannot_be_is_not_read(wrong: Record) -> None:
 
 
 @pytest.mark.parametrize("price", [(1,), (1, 1, 1)])
-def test_a_line_is_not_paid_in_another_currency(price: Amounts) -> None:
+def test_a_line_is_not_paid_in_another_currency(increase: Amounts) -> None:
     with pytest.raises(ValueError, match="zip"):
-        Lines(1).after("A", (2, 2)).after("A", price)
+        Lines(1).after("A", (2, 2)).after("A", increase)
 
 
 def test_lines_of_the_same_name_in_two_partitions_are_two_lines(path: Path) -> None:
@@ -134,12 +134,12 @@ class Model:
     def spent(self, more: Sequence[tuple[str, Portion | None, Amounts]] = ()) -> Amounts:
         lines: dict[str, dict[str, Amounts]] = {}
         whole = self.grant.nothing
-        for _, portion, price in (*self.paid, *more):
+        for _, portion, increase in (*self.paid, *more):
             if portion is None:
-                whole = plus(whole, price)
+                whole = plus(whole, increase)
             else:
                 line = lines.setdefault(portion.partition, {})
-                line[portion.part] = plus(line.get(portion.part, self.grant.nothing), price)
+                line[portion.part] = plus(line.get(portion.part, self.grant.nothing), increase)
         worst = (
             tuple(worst_unit(found, PARTITIONS[name], place) for place in range(len(whole)))
             for name, found in lines.items()
@@ -148,15 +148,15 @@ class Model:
             whole = plus(whole, amounts)
         return whole
 
-    def pays(self, who: str, portion: Portion | None, price: Amounts) -> bool:
+    def pays(self, who: str, portion: Portion | None, increase: Amounts) -> bool:
         """Pay if it fits the budget and the analyst's share."""
-        before, after = self.spent(), self.spent([(who, portion, price)])
-        cost = tuple(b - a for a, b in zip(before, after, strict=True))
-        used = plus(self.shares.get(who, self.grant.nothing), cost)
+        before, after = self.spent(), self.spent([(who, portion, increase)])
+        increase = tuple(b - a for a, b in zip(before, after, strict=True))
+        used = plus(self.shares.get(who, self.grant.nothing), increase)
         limits = self.grant.share_limits(SHARES[who]) if who in SHARES else used
         if not (within(after, self.grant.limits) and within(used, limits)):
             return False
-        self.paid.append((who, portion, price))
+        self.paid.append((who, portion, increase))
         self.shares[who] = used
         return True
 
@@ -172,12 +172,12 @@ def within(a: Amounts, limits: Amounts) -> bool:
 TENTH: Final = Fraction(1, 10)
 
 
-def pure_loss(price: Amounts) -> Pure:
-    return Pure(price[0] * TENTH)
+def pure_loss(increase: Amounts) -> Pure:
+    return Pure(increase[0] * TENTH)
 
 
-def both_loss(price: Amounts) -> Concentrated:
-    return Concentrated(Fraction(price[0], 200), Fraction(price[1], 10**8))
+def both_loss(increase: Amounts) -> Concentrated:
+    return Concentrated(Fraction(increase[0], 200), Fraction(increase[1], 10**8))
 
 
 TIGHT: Final = Grant.of(Fraction(3), None)
@@ -196,7 +196,7 @@ def units_of(loss: Loss, grant: Grant) -> Amounts:
 
 
 asked = st.lists(
-    st.tuples(st.sampled_from(["owner", "ann", "bob"]), st.none() | portions, prices), min_size=1, max_size=16
+    st.tuples(st.sampled_from(["owner", "ann", "bob"]), st.none() | portions, costs), min_size=1, max_size=16
 )
 
 
@@ -213,12 +213,12 @@ def test_a_ledger_spends_what_the_worst_unit_paid(
         patch.setattr(ledger, "TOTALS_EVERY", every)
         path = folder / "ledger.sqlite"
         book = hurried(path, grant)
-        for who, portion, price in history:
-            before, loss = book._state, loss_of(price)
+        for who, portion, increase in history:
+            before, loss = book._state, loss_of(increase)
             charge = book.charge(loss, why="q", analyst=None if who == "owner" else who, portion=portion)
             if model.pays(who, portion, units_of(loss, grant)):
                 with charge:
-                    assert units_of(charge.cost, grant) == tuple(
+                    assert units_of(charge.increase, grant) == tuple(
                         b - a for a, b in zip(before.spent, spent_of(book), strict=True)
                     )
             else:
@@ -247,13 +247,13 @@ def test_a_ledger_spends_what_the_worst_unit_paid(
 def test_only_the_rise_is_spent(path: Path) -> None:
     with hurried(path) as book:
         costs = []
-        for part, price in (("A", 3), ("B", 2), ("B", 2), ("A", 1), ("C", 4)):
-            charge = book.charge(Pure(price), why="q", portion=about("p", part))
+        for part, increase in (("A", 3), ("B", 2), ("B", 2), ("A", 1), ("C", 4)):
+            charge = book.charge(Pure(increase), why="q", portion=about("p", part))
             with charge:
-                costs.append(charge.cost)
+                costs.append(charge.increase)
         assert costs == [Pure(3), Pure(0), Pure(1), Pure(0), Pure(0)]
         assert [entry.loss for entry in book.entries()] == costs
-        assert [entry.price for entry in book.entries()] == [Pure(price) for price in (3, 2, 2, 1, 4)]
+        assert [entry.cost for entry in book.entries()] == [Pure(increase) for increase in (3, 2, 2, 1, 4)]
 
 
 def test_the_two_largest_lines_are_paid_where_a_unit_is_in_two_parts(path: Path) -> None:
@@ -269,7 +269,7 @@ def test_rho_and_delta_rise_by_themselves(path: Path) -> None:
         spend(book, Concentrated(Fraction(1, 50), 0), portion=about("p", "A"))
         charge = book.charge(Concentrated(Fraction(1, 100), Fraction(1, 10**8)), why="q", portion=about("p", "B"))
         with charge:
-            assert charge.cost == Concentrated(0, Fraction(1, 10**8))
+            assert charge.increase == Concentrated(0, Fraction(1, 10**8))
         assert spent_of(book) == (charged(Fraction(1, 50)), charged(Fraction(1, 10**8)))
 
 
@@ -311,10 +311,10 @@ def test_a_share_that_cannot_pay_the_rise(path: Path) -> None:
 
 
 @pytest.mark.parametrize("portion", [about("p"), None])
-def test_a_price_of_another_currency_is_refused(path: Path, portion: Portion | None) -> None:
+def test_a_cost_of_another_currency_is_refused(path: Path, portion: Portion | None) -> None:
     with hurried(path) as book:
         before = book._state
-        with pytest.raises(Refused, match="price-invalid"):
+        with pytest.raises(Refused, match="cost-invalid"):
             spend(book, Concentrated(1), portion=portion)
         assert book._state == before
 
@@ -324,7 +324,7 @@ def test_a_refused_charge_cost_nothing(path: Path) -> None:
         charge = book.charge(Pure(4), why="q", portion=about("p"))
         with pytest.raises(BudgetExhausted), charge:
             pytest.fail("a refused charge gives no bits")
-        assert charge.cost == Pure(0)
+        assert charge.increase == Pure(0)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError()])
@@ -409,8 +409,8 @@ def test_lines_end_with_their_currency(path: Path) -> None:
 def portioned(path: Path) -> Path:
     """A closed ledger of charges for parts and for the whole."""
     with hurried(path) as book:
-        for partition, part, price in (("p", "A", 3), ("p", "B", 4), ("q", "A", 2), ("q", "B", 2), ("q", "C", 3)):
-            spend(book, Pure(price), portion=about(partition, part), answer=b"x", plan=partition)
+        for partition, part, increase in (("p", "A", 3), ("p", "B", 4), ("q", "A", 2), ("q", "B", 2), ("q", "C", 3)):
+            spend(book, Pure(increase), portion=about(partition, part), answer=b"x", plan=partition)
             spend(book, Pure(1), analyst=None)
         spend(book, Pure(1), portion=about("p", "A"))
     return path
@@ -429,12 +429,12 @@ def test_a_journal_says_what_it_says_it_says(path: Path) -> None:
 
 
 TAMPERED: Final[Mapping[str, Callable[[Record], object]]] = {
-    "a lower price": lambda record: record.update(price=[str(int(record["price"][0]) - UNITS)]),
-    "a higher price": lambda record: record.update(price=[str(int(record["price"][0]) + UNITS)]),
-    "no price": lambda record: record.pop("price"),
-    "a price in two currencies": lambda record: record.update(price=[*record["price"], "0"]),
-    "a price below nothing": lambda record: record.update(price=["-1"]),
-    "a price that is a number": lambda record: record.update(price=[int(record["price"][0])]),
+    "a lower cost": lambda record: record.update(increase=[str(int(record["price"][0]) - UNITS)]),
+    "a higher cost": lambda record: record.update(increase=[str(int(record["price"][0]) + UNITS)]),
+    "no cost": lambda record: record.pop("price"),
+    "a increase in two currencies": lambda record: record.update(increase=[*record["price"], "0"]),
+    "a increase below nothing": lambda record: record.update(increase=["-1"]),
+    "a increase that is a number": lambda record: record.update(increase=[int(record["price"][0])]),
     "another partition": lambda record: record["portion"].update(partition="z"),
     "a part that is no text": lambda record: record["portion"].update(part=7),
     "parts without number": lambda record: record["portion"].pop("most"),
@@ -497,7 +497,7 @@ def test_another_number_of_parts_is_found_where_it_changes_what_is_paid(path: Pa
 
 
 def test_a_loss_lowered_with_everything_after_it_is_found(path: Path) -> None:
-    """The sums still add up; the price of the part does not."""
+    """The sums still add up; the increase of the part does not."""
     portioned(path)
     number = charges_of(path)[1]
 
@@ -567,7 +567,7 @@ def test_lines_in_totals_that_cannot_be_read_are_refused(
 
 
 def test_journals_from_before_there_were_parts(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They hold neither portions nor prices, in charges or in totals; such journals are still written and read."""
+    """They hold neither portions nor costs, in charges or in totals; such journals are still written and read."""
     monkeypatch.setattr(ledger, "TOTALS_EVERY", 4)
     with hurried(path) as book:
         for _ in range(9):
@@ -612,7 +612,7 @@ def test_threads_never_exceed_the_budget_and_add_up(path: Path) -> None:
         worker.start()
     for worker in workers:
         worker.join()
-    model = Model(book.grant, [("owner", portion, price) for portion, price in granted])
+    model = Model(book.grant, [("owner", portion, increase) for portion, increase in granted])
     assert spent_of(book) == model.spent() == (20 * UNITS,)
     assert len(book.entries()) == len(granted)
     book.close()

@@ -80,7 +80,7 @@ def test_a_charge_is_good_for_one_block(ledger: Ledger) -> None:
 
 def test_a_charge_that_was_not_entered_has_cost_nothing_and_shows_nothing_of_the_ledger(ledger: Ledger) -> None:
     charge = ledger.charge(CENT, why="q")
-    assert (charge.number, charge.digest, charge.cost) == (0, "", Pure(0))
+    assert (charge.number, charge.digest, charge.increase) == (0, "", Pure(0))
     assert repr(charge).startswith("Charge(loss=Pure(")
     assert "Ledger" not in repr(charge)
     assert "lock" not in repr(charge)
@@ -134,7 +134,7 @@ def test_a_charge_is_not_copied(ledger: Ledger, again: Callable[[object], object
 # refusals
 
 
-def test_a_price_above_what_is_left(ledger: Ledger) -> None:
+def test_a_cost_above_what_is_left(ledger: Ledger) -> None:
     spend(ledger, Pure(999.99))
     with pytest.raises(BudgetExhausted, match=r"0\.01 is left"), ledger.charge(Pure(0.011), why="q"):
         pytest.fail("the body must not run")
@@ -205,7 +205,7 @@ def test_a_question_that_is_too_long(ledger: Ledger) -> None:
 
 def test_a_pure_budget_pays_pure_losses_only(ledger: Ledger) -> None:
     for loss in (Concentrated(0.1), Approximate(0.1, 1e-9)):
-        with pytest.raises(Refused, match="price-invalid"), ledger.charge(loss, why="q"):
+        with pytest.raises(Refused, match="cost-invalid"), ledger.charge(loss, why="q"):
             pytest.fail("the body must not run")
     assert ledger.entries() == []
 

@@ -139,9 +139,9 @@ def test_a_ledger_with_a_unit_refuses_what_is_about_another_and_takes_what_loses
         for unit in (None, "visit"):
             with pytest.raises(Refused, match=r"losses-differ.*the ledger is about one 'patient'"):
                 spend(ledger, 1, unit)
-            assert ledger.carries(Pure(1, unit=unit)) == 0
+            assert ledger.affordable_count(Pure(1, unit=unit)) == 0
             spend(ledger, 0, unit)
-        assert ledger.carries(Pure(1, unit="patient")) == 100
+        assert ledger.affordable_count(Pure(1, unit="patient")) == 100
 
 
 @pytest.mark.parametrize("unit", ["", 5, b"patient"])

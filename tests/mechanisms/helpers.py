@@ -115,7 +115,7 @@ def confidences(monkeypatch: pytest.MonkeyPatch, run: Callable[[], object]) -> l
     return asked
 
 
-def cost(draws: Sequence[Draw], others: Sequence[Draw]) -> Fraction:
+def loss_between(draws: Sequence[Draw], others: Sequence[Draw]) -> Fraction:
     """The exact ε (Laplace) or ρ (Gaussian) that tells two runs apart: Σ|x − x'|/scale, or Σ(x − x')²/2σ²."""
     assert [draw.public for draw in draws] == [draw.public for draw in others]
     total = Fraction(0)
@@ -125,7 +125,7 @@ def cost(draws: Sequence[Draw], others: Sequence[Draw]) -> Fraction:
     return total
 
 
-def price(loss: Loss) -> Fraction:
+def cost(loss: Loss) -> Fraction:
     """The ε or ρ that was promised."""
     if isinstance(loss, Pure):
         return loss.epsilon
@@ -157,7 +157,7 @@ def farthest(mechanism: Additive, values: Sequence[float]) -> Fraction:
         if abs(a - b) <= mechanism.sensitivity
     )
     (draw,) = runs[0]
-    return cost([replace(draw, exact=(0,))], [replace(draw, exact=(most,))])
+    return loss_between([replace(draw, exact=(0,))], [replace(draw, exact=(most,))])
 
 
 def probability_of(noise_law: DiscreteLaplace | DiscreteGaussian, value: int) -> Decimal:

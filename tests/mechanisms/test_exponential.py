@@ -179,7 +179,7 @@ def test_a_choice_costs_epsilon_or_rho() -> None:
         ({"rho": math.nan, "sensitivity": 1}, ValueError, "finite"),
     ],
 )
-def test_prices_and_sensitivities_that_promise_nothing_are_refused(
+def test_costs_and_sensitivities_that_promise_nothing_are_refused(
     arguments: dict[str, float], error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
@@ -319,7 +319,7 @@ def test_the_best_two_of_four_are_ranked_as_by_repeated_choices(mechanism: TopK)
     assert misfit(drawn, law(list(ranking(mechanism, scores)))) > ALARM
 
 
-def test_the_first_of_the_best_two_is_chosen_at_half_the_price() -> None:
+def test_the_first_of_the_best_two_is_chosen_at_half_the_cost() -> None:
     mechanism = TopK(2, epsilon=4, sensitivity=1)
     drawn = [mechanism.choose([2, 0, 1])[0] for _ in range(DRAWS)]
     assert misfit(drawn, law(softmax([2, 0, 1], 1))) > ALARM

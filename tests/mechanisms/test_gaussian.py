@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from discreet.accounting import Concentrated, DiscreteGaussian, Reach, delta_of, epsilon_of
+from discreet.accounting import Concentrated, DiscreteGaussian, Sensitivity, delta_of, epsilon_of
 from discreet.mechanisms import Gaussian
-from tests.mechanisms.helpers import GAUSSIAN, STEADY, cost, farthest, noiseless, recorded, released_with
+from tests.mechanisms.helpers import GAUSSIAN, STEADY, farthest, loss_between, noiseless, recorded, released_with
 from tests.statistics import ALARM, gaussian_law, misfit
 
 RHOS = [Fraction(1, 200), Fraction(1, 50), Fraction(1, 2), Fraction(5)]
@@ -63,7 +63,7 @@ def test_reals_at_the_edges_of_their_cells_cost_rho(
     step: Fraction, sensitivity: Fraction, pair: tuple[float, float]
 ) -> None:
     mechanism = Gaussian(rho=0.02, sensitivity=sensitivity, step=step)
-    assert cost(recorded(mechanism, pair[0]), recorded(mechanism, pair[1])) == Fraction(2, 100)
+    assert loss_between(recorded(mechanism, pair[0]), recorded(mechanism, pair[1])) == Fraction(2, 100)
 
 
 @pytest.mark.parametrize("step", [Fraction(1), Fraction(1, 4), Fraction(1, 10)])
@@ -76,7 +76,7 @@ def test_a_vector_whose_every_number_rounds_the_other_way_is_covered(step: Fract
     runs = recorded(mechanism, exact), recorded(mechanism, moved)
     assert runs[0][0].exact == (0,) * length
     assert runs[1][0].exact == (1,) * length
-    assert cost(*runs) <= 1
+    assert loss_between(*runs) <= 1
 
 
 @STEADY
@@ -92,7 +92,7 @@ def test_vectors_within_the_sensitivity_cost_at_most_rho(
     square = sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(exact, moved, strict=True))
     if square > Fraction(1, 1000):
         mechanism = Gaussian(rho=2, sensitivity=Fraction(math.nextafter(math.sqrt(square), math.inf)), step=step)
-        assert cost(recorded(mechanism, exact), recorded(mechanism, moved)) <= 2
+        assert loss_between(recorded(mechanism, exact), recorded(mechanism, moved)) <= 2
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), PROMISES)
@@ -162,30 +162,30 @@ def test_a_promise_of_epsilon_and_delta_is_not_that_of_the_continuous_gaussian()
     assert draw.spread > Fraction(continuous) ** 2
 
 
-def test_the_loss_of_another_reach() -> None:
+def test_the_loss_of_another_sensitivity() -> None:
     by_rho = Gaussian(rho=0.5, sensitivity=2)
-    assert by_rho.loss_for(Reach.cells(1, 2)) == Concentrated(0.5)
-    assert by_rho.loss_for(Reach.cells(1, 1)) == Concentrated(0.125)
-    assert by_rho.loss_for(Reach.cells(0, 1)) == Concentrated(0)
+    assert by_rho.loss_for(Sensitivity.cells(1, 2)) == Concentrated(0.5)
+    assert by_rho.loss_for(Sensitivity.cells(1, 1)) == Concentrated(0.125)
+    assert by_rho.loss_for(Sensitivity.cells(0, 1)) == Concentrated(0)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), PROMISES)
 @pytest.mark.parametrize("sensitivity", [1, Fraction(3, 2), 3])
-def test_the_loss_of_another_reach_covers_numbers_and_vectors(
+def test_the_loss_of_another_sensitivity_covers_numbers_and_vectors(
     epsilon: float, delta: float, sensitivity: Fraction
 ) -> None:
     mechanism = Gaussian(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
     for count, size in ((1, 1), (1, 2), (3, 1)):
-        reach = Reach.cells(count, size)
+        other = Sensitivity.cells(count, size)
         for exact in (0, [0, 0, 0]):
             (draw,) = recorded(mechanism, exact)
-            assert reach.l2_squared / (2 * draw.spread) <= mechanism.loss_for(reach).rho
+            assert other.l2_squared / (2 * draw.spread) <= mechanism.loss_for(other).rho
 
 
 @pytest.mark.parametrize("options", [{"sensitivity": 1, "step": 1}, {"sensitivity": 0.5}])
-def test_on_a_grid_a_shorter_reach_has_no_cheaper_loss(options: dict[str, Any]) -> None:
+def test_on_a_grid_a_shorter_sensitivity_has_no_cheaper_loss(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="step"):
-        Gaussian(rho=1, **options).loss_for(Reach.cells(1, 0.001))
+        Gaussian(rho=1, **options).loss_for(Sensitivity.cells(1, 0.001))
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_on_a_grid_a_shorter_reach_has_no_cheaper_loss(options: dict[str, Any]) 
         {"rho": 1, "epsilon": 1, "delta": 1e-6},
     ],
 )
-def test_the_price_is_either_rho_or_epsilon_and_delta(options: dict[str, Any]) -> None:
+def test_the_cost_is_either_rho_or_epsilon_and_delta(options: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="give either rho, or epsilon and delta"):
         Gaussian(sensitivity=1, **options)
 

@@ -18,8 +18,8 @@ from tests.mechanisms.helpers import (
     STEADY,
     cost,
     enlarged,
+    loss_between,
     noiseless,
-    price,
     recorded,
     small_tables,
     too_many,
@@ -27,7 +27,7 @@ from tests.mechanisms.helpers import (
 from tests.statistics import ALARM, laplace_law, misfit
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
-PRICES: list[dict[str, Any]] = [{"epsilon": 0.5}, {"rho": 0.1}]
+COSTS: list[dict[str, Any]] = [{"epsilon": 0.5}, {"rho": 0.1}]
 CELLS: list[tuple[dict[str, Any], tuple[Any, ...]]] = [
     ({"keys": ["a", "b"]}, ("a", "b", "stranger")),
     ({"keys": [None, 0, ("x", 1)]}, (None, ("x", 1), 0.0)),
@@ -39,35 +39,35 @@ CELLS: list[tuple[dict[str, Any], tuple[Any, ...]]] = [
 # What is promised
 
 
-@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("pay", COSTS)
 @pytest.mark.parametrize(("cells", "domain"), CELLS)
-def test_one_unit_more_costs_at_most_the_price_in_every_small_table(
+def test_one_unit_more_costs_at_most_the_cost_in_every_small_table(
     pay: dict[str, Any], cells: dict[str, Any], domain: tuple[Any, ...]
 ) -> None:
     mechanism = Histogram(**cells, **pay)
     costs = [
-        cost(recorded(mechanism, table), recorded(mechanism, larger))
+        loss_between(recorded(mechanism, table), recorded(mechanism, larger))
         for table in small_tables(domain)
         for larger in enlarged(table, domain)
     ]
-    assert max(costs) == price(mechanism.loss)
+    assert max(costs) == cost(mechanism.loss)
 
 
-@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("pay", COSTS)
 @STEADY
 @given(table=st.lists(FLOATS, max_size=20), value=FLOATS)
-def test_one_unit_more_costs_at_most_the_price_whatever_the_numbers(
+def test_one_unit_more_costs_at_most_the_cost_whatever_the_numbers(
     pay: dict[str, Any], table: list[float], value: float
 ) -> None:
     mechanism = Histogram(edges=[-1e90, -0.0, 5e-324, 1, 2**53], **pay)
-    assert cost(recorded(mechanism, table), recorded(mechanism, [*table, value])) <= price(mechanism.loss)
+    assert loss_between(recorded(mechanism, table), recorded(mechanism, [*table, value])) <= cost(mechanism.loss)
 
 
 @pytest.mark.parametrize("value", [None, math.nan, [1], ("a", [1]), {"a": 1}, b"a", "A", "a ", "ａ", 10**400, True])
-def test_one_poisoned_unit_among_labels_moves_nothing_beyond_its_reach(value: object) -> None:
+def test_one_poisoned_unit_among_labels_moves_nothing_beyond_its_sensitivity(value: object) -> None:
     mechanism = Histogram(keys=["a", "b"], epsilon=0.5)
     assert noiseless(mechanism, ["a", value]).tolist() == [1, 0]
-    assert cost(recorded(mechanism, ["a"]), recorded(mechanism, ["a", value])) == 0
+    assert loss_between(recorded(mechanism, ["a"]), recorded(mechanism, ["a", value])) == 0
 
 
 @pytest.mark.parametrize("cells", [1, 10, 1000])
@@ -77,7 +77,7 @@ def test_any_number_of_disjoint_cells_has_sensitivity_one(cells: int, epsilon: F
     assert draw.public == (LAPLACE, 1 / epsilon, cells)
 
 
-def test_the_price_is_one_currency() -> None:
+def test_the_cost_is_one_currency() -> None:
     assert Histogram(keys=["a"], epsilon=0.5).loss == Pure(0.5)
     assert Histogram(keys=["a"], rho=0.5).loss == Concentrated(0.5)
 
@@ -127,7 +127,7 @@ def test_counts_are_released_with_the_exact_distribution_around_them(cells: dict
     assert misfit(released - 1, laplace_law(2)) > ALARM
 
 
-@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("pay", COSTS)
 def test_the_interval_holds_the_truth_as_often_as_it_says(pay: dict[str, Any]) -> None:
     """False alarm ≤ FALSE_ALARM."""
     cells = 20_000

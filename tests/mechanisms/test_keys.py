@@ -24,7 +24,7 @@ DIGITS = 60
 
 
 def tail(least: int, *, groups: int, epsilon: Number | None = None, rho: Number | None = None) -> Any:
-    """P(Z ≥ least) for the noise that the price buys, summed directly, to 60 digits."""
+    """P(Z ≥ least) for the noise that the cost buys, summed directly, to 60 digits."""
     if epsilon is not None:
         ratio = mpmath.exp(-mpmath.mpf(str(epsilon)) / groups)
         return ratio**least / (1 + ratio) if least >= 0 else 1 - ratio ** (1 - least) / (1 + ratio)
@@ -44,9 +44,9 @@ def gaussian_sum(spread: Any, least: int) -> Any:
     return total
 
 
-def appears(least: int, *, groups: int, **price: Number) -> Any:
+def appears(least: int, *, groups: int, **cost: Number) -> Any:
     """With which probability some key of a unit that alone holds so many shows."""
-    return 1 - (1 - tail(least - 1, groups=groups, **price)) ** groups
+    return 1 - (1 - tail(least - 1, groups=groups, **cost)) ** groups
 
 
 # The threshold
@@ -54,15 +54,15 @@ def appears(least: int, *, groups: int, **price: Number) -> Any:
 
 @pytest.mark.parametrize("groups", GROUPS)
 @pytest.mark.parametrize("delta", DELTAS)
-@pytest.mark.parametrize("price", [{"epsilon": 0.1}, {"epsilon": 1}, {"epsilon": 8}, {"rho": 0.01}, {"rho": 0.5}])
+@pytest.mark.parametrize("cost", [{"epsilon": 0.1}, {"epsilon": 1}, {"epsilon": 8}, {"rho": 0.01}, {"rho": 0.5}])
 def test_the_threshold_is_the_least_that_hides_what_only_one_unit_holds(
-    price: dict[str, Number], delta: float, groups: int
+    cost: dict[str, Number], delta: float, groups: int
 ) -> None:
-    found = KeySelection(delta=delta, max_groups=groups, **price).threshold
+    found = KeySelection(delta=delta, max_groups=groups, **cost).threshold
     with mpmath.workdps(DIGITS):
         limit = mpmath.mpf(str(delta))
-        assert appears(found, groups=groups, **price) <= limit
-        assert appears(found - 1, groups=groups, **price) > limit
+        assert appears(found, groups=groups, **cost) <= limit
+        assert appears(found - 1, groups=groups, **cost) > limit
 
 
 def test_the_threshold_turns_where_delta_meets_the_tail() -> None:
@@ -90,12 +90,12 @@ def test_all_unique_keys_of_a_unit_together_show_with_probability_delta_at_most(
     assert 1 - (1 - mechanism.chance(1)) ** groups <= 1e-6
 
 
-@pytest.mark.parametrize("price", [{"epsilon": 1}, {"rho": 0.1}])
+@pytest.mark.parametrize("cost", [{"epsilon": 1}, {"rho": 0.1}])
 @pytest.mark.parametrize("groups", [1, 3])
-def test_a_unique_key_shows_as_seldom_as_promised(price: dict[str, float], groups: int) -> None:
+def test_a_unique_key_shows_as_seldom_as_promised(cost: dict[str, float], groups: int) -> None:
     """Of 60,000 units, each the only one to hold `groups` keys; Clopper–Pearson at 1 − 10⁻⁹."""
     units = 60_000
-    mechanism = KeySelection(delta=0.01, max_groups=groups, **price)
+    mechanism = KeySelection(delta=0.01, max_groups=groups, **cost)
     shown = mechanism.select({(unit, key): 1 for unit in range(units) for key in range(groups)})
     seen = len({unit for unit, _ in shown})
     least, _ = clopper_pearson(seen, units, 1 - 1e-9)
@@ -153,7 +153,7 @@ def test_a_key_that_nobody_holds_is_not_present(count: int) -> None:
         KeySelection(delta=1e-6, epsilon=1).select({"a": count})
 
 
-# The price
+# The cost
 
 
 def test_the_loss_has_the_rho_of_the_noise_and_the_delta_of_the_keys() -> None:
@@ -165,7 +165,7 @@ def test_the_loss_has_the_rho_of_the_noise_and_the_delta_of_the_keys() -> None:
 
 @pytest.mark.parametrize("groups", GROUPS)
 def test_several_keys_of_a_unit_cost_no_more_than_one(groups: int) -> None:
-    """The noise grows with the keys of a unit, so that the price stays: σ² ≥ groups/(2ρ)."""
+    """The noise grows with the keys of a unit, so that the cost stays: σ² ≥ groups/(2ρ)."""
     mechanism = KeySelection(delta=1e-9, rho=0.1, max_groups=groups)
     assert mechanism.loss.rho == Fraction(1, 10)
     assert isinstance(mechanism.mechanism, Gaussian)
@@ -185,7 +185,7 @@ def test_several_keys_of_a_unit_cost_no_more_than_one(groups: int) -> None:
         ({"delta": 1e-6, "epsilon": 1, "max_groups": 1.5}, TypeError, "integer"),
     ],
 )
-def test_prices_that_promise_nothing_are_refused(
+def test_costs_that_promise_nothing_are_refused(
     arguments: dict[str, float], error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
@@ -195,22 +195,20 @@ def test_prices_that_promise_nothing_are_refused(
 # Usefulness
 
 
-@pytest.mark.parametrize("price", [{"epsilon": 0.5}, {"rho": 0.05}])
+@pytest.mark.parametrize("cost", [{"epsilon": 0.5}, {"rho": 0.05}])
 @pytest.mark.parametrize("groups", [1, 4])
-def test_the_chance_of_a_key_is_the_tail_of_the_noise(price: dict[str, Number], groups: int) -> None:
-    mechanism = KeySelection(delta=1e-4, max_groups=groups, **price)
+def test_the_chance_of_a_key_is_the_tail_of_the_noise(cost: dict[str, Number], groups: int) -> None:
+    mechanism = KeySelection(delta=1e-4, max_groups=groups, **cost)
     for units in (1, 2, mechanism.threshold - 1, mechanism.threshold, mechanism.threshold + 1, 3 * mechanism.threshold):
         with mpmath.workdps(DIGITS):
-            expected = float(tail(mechanism.threshold - units, groups=groups, **price))
+            expected = float(tail(mechanism.threshold - units, groups=groups, **cost))
         assert mechanism.chance(units) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("price", [{"epsilon": 0.5}, {"epsilon": 20}, {"rho": 0.05}])
+@pytest.mark.parametrize("cost", [{"epsilon": 0.5}, {"epsilon": 20}, {"rho": 0.05}])
 @pytest.mark.parametrize("confidence", [0.01, 0.5, 0.95, 0.999999])
-def test_the_error_is_the_least_number_of_units_that_shows_as_often(
-    price: dict[str, Number], confidence: float
-) -> None:
-    mechanism = KeySelection(delta=1e-3, **price)  # type: ignore[arg-type]
+def test_the_error_is_the_least_number_of_units_that_shows_as_often(cost: dict[str, Number], confidence: float) -> None:
+    mechanism = KeySelection(delta=1e-3, **cost)  # type: ignore[arg-type]
     found = next(units for units in itertools.count(1) if mechanism.chance(units) >= confidence)
     assert mechanism.error(confidence) == found
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.accounting import DiscreteLaplace, Pure, Reach
+from discreet.accounting import DiscreteLaplace, Pure, Sensitivity
 from discreet.mechanisms import Laplace
 from discreet.mechanisms.grid import FARTHEST
-from tests.mechanisms.helpers import STEADY, cost, farthest, noiseless, probability_of, recorded, released_with
+from tests.mechanisms.helpers import STEADY, farthest, loss_between, noiseless, probability_of, recorded, released_with
 from tests.rigged import Rigged
 from tests.statistics import ALARM, laplace_law, misfit
 
@@ -25,8 +25,8 @@ EIGHTHS = [k / 8 + nudge for k in range(-20, 21) for nudge in (-1e-9, 0.0)]
 def worst_ratio(scale: Fraction, distance: int) -> Decimal:
     """The largest P(x + Z = o)/P(x' + Z = o), by enumeration of the outputs o around integers so far apart."""
     law = DiscreteLaplace(scale)
-    reach = distance + 3
-    return max(probability_of(law, o) / probability_of(law, o - distance) for o in range(-reach, reach + 1))
+    sensitivity = distance + 3
+    return max(probability_of(law, o) / probability_of(law, o - distance) for o in range(-sensitivity, sensitivity + 1))
 
 
 def allowed(epsilon: Fraction) -> Decimal:
@@ -68,13 +68,13 @@ def test_all_pairs_of_reals_within_the_sensitivity_are_at_most_epsilon_apart(
         (Fraction(1, 100), Fraction(1, 100), (10.235, 10.245)),
     ],
 )
-def test_reals_at_the_edges_of_their_cells_reach_epsilon(
+def test_reals_at_the_edges_of_their_cells_sensitivity_epsilon(
     epsilon: Fraction, step: Fraction, sensitivity: Fraction, pair: tuple[float, float]
 ) -> None:
     mechanism = Laplace(epsilon, sensitivity=sensitivity, step=step)
     one, other = (recorded(mechanism, value) for value in pair)
     assert abs(Fraction(pair[0]) - Fraction(pair[1])) <= sensitivity
-    assert cost(one, other) == epsilon
+    assert loss_between(one, other) == epsilon
 
 
 @STEADY
@@ -91,7 +91,7 @@ def test_reals_on_the_grid_of_its_own_choice_are_at_most_epsilon_apart(
     other = start + share * float(sensitivity)
     if abs(Fraction(start) - Fraction(other)) <= sensitivity:
         runs = [recorded(mechanism, value) for value in (start, other)]
-        assert cost(*runs) <= epsilon
+        assert loss_between(*runs) <= epsilon
 
 
 @pytest.mark.parametrize("step", [Fraction(1), Fraction(1, 4), Fraction(1, 10)])
@@ -104,7 +104,7 @@ def test_a_vector_whose_every_number_rounds_the_other_way_is_covered(step: Fract
     runs = [recorded(mechanism, vector) for vector in (exact, moved)]
     assert runs[0][0].exact == (0,) * length
     assert runs[1][0].exact == (1,) * length
-    assert cost(*runs) <= 1
+    assert loss_between(*runs) <= 1
 
 
 @STEADY
@@ -120,21 +120,21 @@ def test_vectors_within_the_sensitivity_are_at_most_epsilon_apart(
     distance = sum(abs(Fraction(a) - Fraction(b)) for a, b in zip(exact, moved, strict=True))
     if distance > Fraction(1, 1000):
         mechanism = Laplace(2, sensitivity=distance, step=step)
-        assert cost(recorded(mechanism, exact), recorded(mechanism, moved)) <= 2
+        assert loss_between(recorded(mechanism, exact), recorded(mechanism, moved)) <= 2
 
 
 def test_the_loss_is_epsilon() -> None:
     mechanism = Laplace(0.3, sensitivity=3)
-    assert mechanism.loss == Pure(0.3) == mechanism.loss_for(Reach.cells(1, 3))
-    assert mechanism.loss_for(Reach.cells(2, 1)) == Pure(Fraction(2, 10))
-    assert mechanism.loss_for(Reach.cells(0, 1)) == Pure(0)
+    assert mechanism.loss == Pure(0.3) == mechanism.loss_for(Sensitivity.cells(1, 3))
+    assert mechanism.loss_for(Sensitivity.cells(2, 1)) == Pure(Fraction(2, 10))
+    assert mechanism.loss_for(Sensitivity.cells(0, 1)) == Pure(0)
 
 
 @pytest.mark.parametrize("options", [{"sensitivity": 1, "step": 1}, {"sensitivity": 0.5}])
-def test_on_a_grid_a_shorter_reach_has_no_cheaper_loss(options: dict[str, Any]) -> None:
+def test_on_a_grid_a_shorter_sensitivity_has_no_cheaper_loss(options: dict[str, Any]) -> None:
     """Two reals a hair apart may land a whole step apart."""
     with pytest.raises(ValueError, match="step"):
-        Laplace(1, **options).loss_for(Reach.cells(1, 0.001))
+        Laplace(1, **options).loss_for(Sensitivity.cells(1, 0.001))
 
 
 # What the lectures say

@@ -17,8 +17,8 @@ from tests.mechanisms.helpers import (
     confidences,
     cost,
     enlarged,
+    loss_between,
     noiseless,
-    price,
     recorded,
     released_with,
     small_tables,
@@ -26,7 +26,7 @@ from tests.mechanisms.helpers import (
 )
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
-PRICES: list[dict[str, Any]] = [{"epsilon": 0.5}, {"rho": 0.1}]
+COSTS: list[dict[str, Any]] = [{"epsilon": 0.5}, {"rho": 0.1}]
 BOUNDS = [(0, 1), (-2, 5), (-7, -3), (0.1, 0.3)]
 DOMAIN = (-1e300, 0.26, 7.5)
 TRIALS = 300
@@ -35,40 +35,42 @@ TRIALS = 300
 # What is promised
 
 
-@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("pay", COSTS)
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("step", [None, Fraction(1, 100)])
-def test_one_unit_more_costs_at_most_the_price_in_every_small_table(
+def test_one_unit_more_costs_at_most_the_cost_in_every_small_table(
     pay: dict[str, Any], bounds: tuple[float, float], step: Fraction | None
 ) -> None:
     mechanism = BoundedMean(bounds=bounds, step=step, **pay)
     runs = {table: recorded(mechanism, table) for table in small_tables(DOMAIN, 4)}
-    costs = [cost(runs[table], runs[more]) for table in small_tables(DOMAIN) for more in enlarged(table, DOMAIN)]
-    assert max(costs) == price(mechanism.loss)
+    costs = [
+        loss_between(runs[table], runs[more]) for table in small_tables(DOMAIN) for more in enlarged(table, DOMAIN)
+    ]
+    assert max(costs) == cost(mechanism.loss)
     assert all(len(run) == 2 for run in runs.values())
 
 
-@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("pay", COSTS)
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_of_a_public_size_one_number_replaced_costs_at_most_the_price(
+def test_of_a_public_size_one_number_replaced_costs_at_most_the_cost(
     pay: dict[str, Any], bounds: tuple[float, float], size: int
 ) -> None:
     mechanism = BoundedMean(bounds=bounds, size=size, **pay)
     runs = {table: recorded(mechanism, table) for table in product(DOMAIN, repeat=size)}
-    costs = [cost(runs[table], runs[(value, *table[1:])]) for table in runs for value in DOMAIN]
-    assert max(costs) == price(mechanism.loss)
+    costs = [loss_between(runs[table], runs[(value, *table[1:])]) for table in runs for value in DOMAIN]
+    assert max(costs) == cost(mechanism.loss)
     assert all(len(run) == 1 for run in runs.values())
 
 
-@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("pay", COSTS)
 @STEADY
 @given(table=st.lists(FLOATS, max_size=20), value=FLOATS, bounds=st.sampled_from(BOUNDS))
-def test_one_unit_more_costs_at_most_the_price_whatever_the_numbers(
+def test_one_unit_more_costs_at_most_the_cost_whatever_the_numbers(
     pay: dict[str, Any], table: list[float], value: float, bounds: tuple[float, float]
 ) -> None:
     mechanism = BoundedMean(bounds=bounds, **pay)
-    assert cost(recorded(mechanism, table), recorded(mechanism, [*table, value])) <= price(mechanism.loss)
+    assert loss_between(recorded(mechanism, table), recorded(mechanism, [*table, value])) <= cost(mechanism.loss)
 
 
 @STEADY
@@ -78,7 +80,7 @@ def test_the_order_of_the_rows_changes_no_bit(table: list[float]) -> None:
     assert len({tuple(recorded(mechanism, order)) for order in permutations(table)}) == 1
 
 
-def test_the_price_is_the_whole_of_it() -> None:
+def test_the_cost_is_the_whole_of_it() -> None:
     assert BoundedMean(bounds=(0, 1), epsilon=0.5).loss == Pure(0.5)
     assert BoundedMean(bounds=(0, 1), rho=0.5).loss == Concentrated(0.5)
     assert BoundedMean(bounds=(0, 1), epsilon=0.5, size=10).loss == Pure(0.5, relation=Relation.REPLACE_ONE)
@@ -178,7 +180,7 @@ def test_a_size_below_one_is_refused(size: int) -> None:
 )
 @pytest.mark.parametrize("bounds", [(-1, 1), (0, 1.9), (-1e-50, 1e-60), (0, 1e90)])
 @pytest.mark.parametrize("size", [None, 2])
-def test_its_own_step_suits_any_price_and_bounds(
+def test_its_own_step_suits_any_cost_and_bounds(
     pay: dict[str, Any], bounds: tuple[float, float], size: int | None
 ) -> None:
     released = BoundedMean(bounds=bounds, size=size, **pay).release(bounds)
@@ -188,7 +190,7 @@ def test_its_own_step_suits_any_price_and_bounds(
 # What it promises about its error
 
 
-@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("pay", COSTS)
 @pytest.mark.parametrize("public", [False, True])
 @pytest.mark.long
 def test_intervals_hold_the_truth_as_often_as_they_say(pay: dict[str, Any], public: bool) -> None:

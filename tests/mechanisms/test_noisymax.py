@@ -30,8 +30,8 @@ def winner_law(scores: tuple[int, ...], scale: float) -> Floats:
 
     The values left out beyond 40 scales have probability below 10⁻¹⁶.
     """
-    reach = math.ceil(40 * scale)
-    values = np.arange(min(scores) - reach, max(scores) + reach + 1)
+    sensitivity = math.ceil(40 * scale)
+    values = np.arange(min(scores) - sensitivity, max(scores) + sensitivity + 1)
     masses = [math.tanh(1 / (2 * scale)) * np.exp(-np.abs(values - score) / scale) for score in scores]
     below = [np.concatenate([[0.0], np.cumsum(mass)[:-1]]) for mass in masses]
     chances = []
@@ -74,7 +74,7 @@ def test_half_the_noise_is_not_enough_unless_scores_are_monotone() -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "sensitivity"), [(0, 1), (math.inf, 1), (1, 0), (1, -1), (1, math.nan)])
-def test_prices_and_sensitivities_that_promise_nothing_are_refused(epsilon: float, sensitivity: float) -> None:
+def test_costs_and_sensitivities_that_promise_nothing_are_refused(epsilon: float, sensitivity: float) -> None:
     with pytest.raises(ValueError, match="must be"):
         NoisyMax(epsilon, sensitivity=sensitivity)
 

@@ -150,7 +150,7 @@ def test_scores_that_are_not_monotone_must_not_be_declared_so() -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "sensitivity"), [(0, 1), (math.inf, 1), (1, 0), (1, -1), (1, math.nan)])
-def test_prices_and_sensitivities_that_promise_nothing_are_refused(epsilon: float, sensitivity: float) -> None:
+def test_costs_and_sensitivities_that_promise_nothing_are_refused(epsilon: float, sensitivity: float) -> None:
     with pytest.raises(ValueError, match="must be"):
         PermuteAndFlip(epsilon, sensitivity=sensitivity)
 

@@ -22,8 +22,8 @@ from tests.mechanisms.helpers import (
     STEADY,
     cost,
     enlarged,
+    loss_between,
     noiseless,
-    price,
     recorded,
     small_tables,
     too_many,
@@ -31,7 +31,7 @@ from tests.mechanisms.helpers import (
 from tests.statistics import ALARM, Law, gaussian_law, laplace_law, law, misfit
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
-PRICES: list[dict[str, Any]] = [{"epsilon": 0.5}, {"rho": 0.1}]
+COSTS: list[dict[str, Any]] = [{"epsilon": 0.5}, {"rho": 0.1}]
 METHODS = ["tree", "exponential"]
 DOMAIN = (-1e300, 0.26, 0.9)
 POINTS = 8
@@ -65,24 +65,26 @@ def rank_error(values: np.ndarray[Any, np.dtype[np.float64]], q: float, found: f
 
 
 @pytest.mark.usefixtures("small_tree")
-@pytest.mark.parametrize("pay", PRICES)
-def test_one_unit_more_costs_the_tree_at_most_the_price_in_every_small_table(pay: dict[str, Any]) -> None:
+@pytest.mark.parametrize("pay", COSTS)
+def test_one_unit_more_costs_the_tree_at_most_the_cost_in_every_small_table(pay: dict[str, Any]) -> None:
     mechanism = Quantile([0.25, 0.5], bounds=(0, 1), **pay)
     runs = {table: recorded(mechanism, table) for table in small_tables(DOMAIN, 4)}
-    costs = [cost(runs[table], runs[more]) for table in small_tables(DOMAIN) for more in enlarged(table, DOMAIN)]
-    assert max(costs) == min(costs) == pytest.approx(price(mechanism.loss), rel=1e-14)
-    assert max(costs) <= price(mechanism.loss)
+    costs = [
+        loss_between(runs[table], runs[more]) for table in small_tables(DOMAIN) for more in enlarged(table, DOMAIN)
+    ]
+    assert max(costs) == min(costs) == pytest.approx(cost(mechanism.loss), rel=1e-14)
+    assert max(costs) <= cost(mechanism.loss)
     assert all(len(run) == 1 for run in runs.values())
 
 
-@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("pay", COSTS)
 @settings(STEADY, max_examples=10)
 @given(table=st.lists(FLOATS, max_size=20), value=FLOATS)
-def test_one_unit_more_costs_the_tree_at_most_the_price_whatever_the_numbers(
+def test_one_unit_more_costs_the_tree_at_most_the_cost_whatever_the_numbers(
     pay: dict[str, Any], table: list[float], value: float
 ) -> None:
     mechanism = Quantile(bounds=(-3, 1e6), **pay)
-    assert cost(recorded(mechanism, table), recorded(mechanism, [*table, value])) <= price(mechanism.loss)
+    assert loss_between(recorded(mechanism, table), recorded(mechanism, [*table, value])) <= cost(mechanism.loss)
 
 
 def test_the_tree_hides_the_counts_of_four_levels() -> None:
@@ -123,7 +125,7 @@ def test_without_noise_the_tree_agrees_with_numpy(q: float) -> None:
     assert found == pytest.approx(np.quantile(values, q, method="inverted_cdf"), abs=8 / 16**4)
 
 
-@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("pay", COSTS)
 @pytest.mark.parametrize("count", [0, 3, 1000])
 def test_quantiles_of_the_tree_come_out_in_order(pay: dict[str, Any], count: int) -> None:
     mechanism = Quantile(np.linspace(0, 1, 41).tolist(), bounds=(-1, 2), **pay)
@@ -259,7 +261,7 @@ def test_points_are_drawn_with_that_probability(q: float) -> None:
     assert misfit(drawn, law(direct(table, q, 1.5).tolist())) > ALARM
 
 
-def test_several_quantiles_share_the_price() -> None:
+def test_several_quantiles_share_the_cost() -> None:
     mechanism = Quantile([0.1, 0.5, 0.9], bounds=(0, 1), epsilon=0.9, method="exponential")
     assert mechanism.loss == Pure(0.9)
     assert mechanism.method == quantile.Points(Fraction(3, 10))
@@ -274,7 +276,7 @@ def test_several_quantiles_share_the_price() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("pay", COSTS)
 @pytest.mark.parametrize("table", [[], [0.5], [1e300, -1e300, 5e-324, -0.0], [10**400, -(2**70)], [0, 1, 1]])
 def test_quantiles_of_anything_lie_within_the_bounds(method: Any, pay: dict[str, Any], table: list[float]) -> None:
     released = Quantile(0.5, bounds=(-1, 2), method=method, **pay).release(table)
@@ -382,7 +384,7 @@ def test_the_method_is_one_of_two(method: Any) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("pay", [{}, {"epsilon": 1, "rho": 1}])
-def test_the_price_is_one_currency(method: Any, pay: dict[str, Any]) -> None:
+def test_the_cost_is_one_currency(method: Any, pay: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=r"either epsilon.* or rho"):
         Quantile(bounds=(0, 1), method=method, **pay)
 

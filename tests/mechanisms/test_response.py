@@ -15,13 +15,13 @@ from tests.rigged import Rigged
 from tests.statistics import ALARM, law, misfit
 
 COINS = RandomizedResponse(epsilon=math.log(3))
-PRICES = [1e-9, 0.1, math.log(3), 5, 40]
+COSTS = [1e-9, 0.1, math.log(3), 5, 40]
 
 
 # The channel
 
 
-@pytest.mark.parametrize("epsilon", PRICES)
+@pytest.mark.parametrize("epsilon", COSTS)
 @pytest.mark.parametrize("answers", [2, 3, 10, 1000])
 def test_the_channel_is_stochastic_and_its_ratio_is_e_to_the_epsilon(epsilon: float, answers: int) -> None:
     channel = RandomizedResponse(epsilon, answers).channel()
@@ -68,7 +68,7 @@ def test_one_of_several_answers_goes_through_the_channel(answers: int, truth: in
     assert misfit(responses, law(list(mechanism.channel()[truth]))) > ALARM
 
 
-def test_every_answer_keeps_a_positive_probability_at_any_price() -> None:
+def test_every_answer_keeps_a_positive_probability_at_any_cost() -> None:
     """Words of zeros make E infinite for as long as they last, and E beyond the threshold is a lie."""
     zeros_then_ones = Rigged([0, 0, 0, 0, 0, 0, 0, 0, 2**64 - 1], then=noise.SYSTEM)
     assert RandomizedResponse(50).respond(True, zeros_then_ones) is False
@@ -268,7 +268,7 @@ def test_the_error_promised_beforehand_holds_whatever_the_truth(share: float, co
     assert chances[off].sum() <= 1 - confidence
 
 
-def test_prices_are_kept_as_written() -> None:
+def test_costs_are_kept_as_written() -> None:
     assert RandomizedResponse(0.1).epsilon == Fraction(1, 10)
 
 

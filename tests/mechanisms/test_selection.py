@@ -118,7 +118,7 @@ def test_epsilon_is_shared_equally() -> None:
     assert 3 * tilt(1, None, 3) == 1
 
 
-def test_a_price_is_given_in_one_currency() -> None:
+def test_a_cost_is_given_in_one_currency() -> None:
     with pytest.raises(TypeError, match="either epsilon or rho"):
         tilt(1, 1)
     with pytest.raises(TypeError, match="either epsilon or rho"):

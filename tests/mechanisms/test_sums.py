@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.accounting import Concentrated, Pure, Reach
+from discreet.accounting import Concentrated, Pure, Sensitivity
 from discreet.mechanisms import BoundedSum, Gaussian, Laplace
 from discreet.mechanisms.column import Column, exact_sum
 from discreet.mechanisms.payment import additive, root, spread
-from tests.mechanisms.helpers import STEADY, cost, enlarged, noiseless, price, recorded, small_tables, too_many
+from tests.mechanisms.helpers import STEADY, cost, enlarged, loss_between, noiseless, recorded, small_tables, too_many
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
-PRICES: list[dict[str, Any]] = [{"epsilon": 0.5}, {"rho": 0.1}]
+COSTS: list[dict[str, Any]] = [{"epsilon": 0.5}, {"rho": 0.1}]
 BOUNDS = [(0, 1), (-2, 5), (-7, -3), (0.1, 0.3), (-1e-9, 1e12)]
 STEPS = [None, Fraction(1, 16), Fraction(1, 100)]
 DOMAIN = (-1e300, 0.26, 7.5)
@@ -27,47 +27,47 @@ TRIALS = 1000
 # What is promised
 
 
-@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("pay", COSTS)
 @pytest.mark.parametrize("bounds", [(0, 1), (-2, 5), (-7, -3), (0.1, 0.3)])
 @pytest.mark.parametrize("step", STEPS)
-def test_one_unit_more_costs_at_most_the_price_in_every_small_table(
+def test_one_unit_more_costs_at_most_the_cost_in_every_small_table(
     pay: dict[str, Any], bounds: tuple[float, float], step: Fraction | None
 ) -> None:
     mechanism = BoundedSum(bounds=bounds, step=step, **pay)
     costs = [
-        cost(recorded(mechanism, table), recorded(mechanism, larger))
+        loss_between(recorded(mechanism, table), recorded(mechanism, larger))
         for table in small_tables(DOMAIN)
         for larger in enlarged(table, DOMAIN)
     ]
-    assert max(costs) == price(mechanism.loss)
+    assert max(costs) == cost(mechanism.loss)
 
 
-@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("pay", COSTS)
 @STEADY
 @given(table=st.lists(FLOATS, max_size=20), value=FLOATS, bounds=st.sampled_from(BOUNDS))
-def test_one_unit_more_costs_at_most_the_price_whatever_the_numbers(
+def test_one_unit_more_costs_at_most_the_cost_whatever_the_numbers(
     pay: dict[str, Any], table: list[float], value: float, bounds: tuple[float, float]
 ) -> None:
     mechanism = BoundedSum(bounds=bounds, **pay)
-    assert cost(recorded(mechanism, table), recorded(mechanism, [*table, value])) <= price(mechanism.loss)
+    assert loss_between(recorded(mechanism, table), recorded(mechanism, [*table, value])) <= cost(mechanism.loss)
 
 
 @STEADY
 @given(table=st.lists(st.integers(), max_size=20), value=st.integers())
-def test_one_unit_more_costs_at_most_the_price_whatever_the_integers(table: list[int], value: int) -> None:
+def test_one_unit_more_costs_at_most_the_cost_whatever_the_integers(table: list[int], value: int) -> None:
     mechanism = BoundedSum(bounds=(-3, 8), epsilon=0.5)
-    assert cost(recorded(mechanism, table), recorded(mechanism, [*table, value])) <= price(mechanism.loss)
+    assert loss_between(recorded(mechanism, table), recorded(mechanism, [*table, value])) <= cost(mechanism.loss)
 
 
 @pytest.mark.parametrize(
     "value", [5e-324, -5e-324, -0.0, 1.7e308, -1.7e308, 2**63, 10**400, -(10**400), np.uint64(2**64 - 1)]
 )
-def test_one_poisoned_unit_moves_nothing_beyond_its_reach(value: Any) -> None:
+def test_one_poisoned_unit_moves_nothing_beyond_its_sensitivity(value: Any) -> None:
     mechanism = BoundedSum(bounds=(-1, 2), rho=0.1)
-    assert cost(recorded(mechanism, []), recorded(mechanism, [value])) <= price(mechanism.loss)
+    assert loss_between(recorded(mechanism, []), recorded(mechanism, [value])) <= cost(mechanism.loss)
 
 
-def test_the_price_is_one_currency() -> None:
+def test_the_cost_is_one_currency() -> None:
     assert BoundedSum(bounds=(0, 1), epsilon=0.5).loss == Pure(0.5)
     assert BoundedSum(bounds=(0, 1), rho=0.5).loss == Concentrated(0.5)
     for wrong in ({}, {"epsilon": 1, "rho": 1}):
@@ -133,7 +133,7 @@ def test_integers_and_reals_are_clamped_alike() -> None:
 
 
 @pytest.mark.parametrize("step", [Fraction(1, 16), Fraction(1, 100), Fraction(3, 10), Fraction(1)])
-@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("pay", COSTS)
 def test_what_is_released_is_a_whole_number_of_steps(step: Fraction, pay: dict[str, Any]) -> None:
     mechanism = BoundedSum(bounds=(-10, 10), step=step, **pay)
     for _ in range(20):
@@ -146,7 +146,7 @@ def test_what_is_released_is_a_whole_number_of_steps(step: Fraction, pay: dict[s
     "pay", [{"epsilon": e} for e in (1e-9, 1e-3, 0.063, 1, 1e9)] + [{"rho": r} for r in (1e-9, 1, 1e9)]
 )
 @pytest.mark.parametrize("bounds", [(-1, 1), (0, 1.9), (1e6, 2e6), (-1e-50, 1e-60), (0, 1e100)])
-def test_its_own_step_suits_any_price_and_bounds(pay: dict[str, Any], bounds: tuple[float, float]) -> None:
+def test_its_own_step_suits_any_cost_and_bounds(pay: dict[str, Any], bounds: tuple[float, float]) -> None:
     mechanism = BoundedSum(bounds=bounds, **pay)
     grid = mechanism.column.grid
     assert grid.dyadic
@@ -155,7 +155,7 @@ def test_its_own_step_suits_any_price_and_bounds(pay: dict[str, Any], bounds: tu
 
 
 @pytest.mark.parametrize("values", [[], [1e6], [5, 1e9]])
-def test_bounds_far_from_zero_and_close_together_need_more_than_a_tiny_price(values: list[float]) -> None:
+def test_bounds_far_from_zero_and_close_together_need_more_than_a_tiny_cost(values: list[float]) -> None:
     with pytest.raises(ValueError, match="use a coarser step"):
         BoundedSum(bounds=(1e6, 1e6 + 1), epsilon=1e-9).release(values)
 
@@ -213,16 +213,16 @@ def test_no_value_is_farther_from_the_middle_than_the_radius(low: int, width: in
     assert max(abs(column.low), abs(column.high)) == column.largest
 
 
-# The price
+# The cost
 
 
 def test_epsilon_buys_laplace_noise_and_rho_gaussian_noise() -> None:
-    reach = Reach.cells(4, 1)
-    assert additive(reach, epsilon=0.6, rho=None) == Laplace(0.6, sensitivity=4)
-    assert additive(reach, epsilon=0.6, rho=None, share=Fraction(1, 3)) == Laplace(0.2, sensitivity=4)
-    assert additive(reach, epsilon=None, rho=0.6) == Gaussian(rho=0.6, sensitivity=2)
-    assert additive(reach, epsilon=None, rho=0.6, share=Fraction(1, 2)) == Gaussian(rho=0.3, sensitivity=2)
-    assert spread(reach, epsilon=0.5, rho=None) == 8
+    sensitivity = Sensitivity.cells(4, 1)
+    assert additive(sensitivity, epsilon=0.6, rho=None) == Laplace(0.6, sensitivity=4)
+    assert additive(sensitivity, epsilon=0.6, rho=None, share=Fraction(1, 3)) == Laplace(0.2, sensitivity=4)
+    assert additive(sensitivity, epsilon=None, rho=0.6) == Gaussian(rho=0.6, sensitivity=2)
+    assert additive(sensitivity, epsilon=None, rho=0.6, share=Fraction(1, 2)) == Gaussian(rho=0.3, sensitivity=2)
+    assert spread(sensitivity, epsilon=0.5, rho=None) == 8
 
 
 @STEADY
@@ -242,7 +242,7 @@ def test_square_roots_of_squares_are_exact(number: int) -> None:
 # What it promises about its error
 
 
-@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("pay", COSTS)
 def test_the_interval_holds_the_truth_as_often_as_it_says(pay: dict[str, Any]) -> None:
     """False alarm ≤ FALSE_ALARM."""
     values = np.linspace(-3, 3, 50)

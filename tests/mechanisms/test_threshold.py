@@ -41,8 +41,8 @@ def scales_of(mechanism: AboveThreshold) -> Scales:
 @cache
 def levels(scale: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """All noisy thresholds about 0 with their probabilities; what is left out is below 10⁻¹⁶."""
-    reach = math.ceil(40 * scale)
-    values = np.arange(-reach, reach + 1)
+    sensitivity = math.ceil(40 * scale)
+    values = np.arange(-sensitivity, sensitivity + 1)
     return values, math.tanh(1 / (2 * scale)) * np.exp(-np.abs(values) / scale)
 
 
@@ -203,7 +203,7 @@ def test_a_stream_ends_with_the_last_yes_that_the_limit_allows() -> None:
     assert (watch.found, watch.left) == (2, 0)
     with pytest.raises(BudgetExhausted, match="all 2 answers above the threshold were given") as refusal:
         watch.ask(1000)
-    assert refusal.value.fix == "start a new AboveThreshold, at its price"
+    assert refusal.value.fix == "start a new AboveThreshold, at its cost"
     with pytest.raises(BudgetExhausted):
         watch.ask(-1000)
 

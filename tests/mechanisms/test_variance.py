@@ -18,8 +18,8 @@ from tests.mechanisms.helpers import (
     confidences,
     cost,
     enlarged,
+    loss_between,
     noiseless,
-    price,
     recorded,
     released_with,
     small_tables,
@@ -27,7 +27,7 @@ from tests.mechanisms.helpers import (
 )
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
-PRICES: list[dict[str, Any]] = [{"epsilon": 0.5}, {"rho": 0.1}]
+COSTS: list[dict[str, Any]] = [{"epsilon": 0.5}, {"rho": 0.1}]
 BOUNDS = [(0, 1), (-2, 5), (-7, -3), (0.1, 0.3)]
 DOMAIN = (-1e300, 0.26, 7.5)
 
@@ -49,27 +49,29 @@ def clamped(values: Sequence[float], bounds: tuple[float, float]) -> list[float]
 # What is promised
 
 
-@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("pay", COSTS)
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("step", [None, Fraction(1, 100)])
-def test_one_unit_more_costs_at_most_the_price_in_every_small_table(
+def test_one_unit_more_costs_at_most_the_cost_in_every_small_table(
     pay: dict[str, Any], bounds: tuple[float, float], step: Fraction | None
 ) -> None:
     mechanism = Variance(bounds=bounds, step=step, **pay)
     runs = {table: recorded(mechanism, table) for table in small_tables(DOMAIN, 4)}
-    costs = [cost(runs[table], runs[more]) for table in small_tables(DOMAIN) for more in enlarged(table, DOMAIN)]
-    assert max(costs) == price(mechanism.loss)
+    costs = [
+        loss_between(runs[table], runs[more]) for table in small_tables(DOMAIN) for more in enlarged(table, DOMAIN)
+    ]
+    assert max(costs) == cost(mechanism.loss)
     assert all(len(run) == 3 for run in runs.values())
 
 
-@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("pay", COSTS)
 @STEADY
 @given(table=st.lists(FLOATS, max_size=20), value=FLOATS, bounds=st.sampled_from(BOUNDS))
-def test_one_unit_more_costs_at_most_the_price_whatever_the_numbers(
+def test_one_unit_more_costs_at_most_the_cost_whatever_the_numbers(
     pay: dict[str, Any], table: list[float], value: float, bounds: tuple[float, float]
 ) -> None:
     mechanism = Variance(bounds=bounds, **pay)
-    assert cost(recorded(mechanism, table), recorded(mechanism, [*table, value])) <= price(mechanism.loss)
+    assert loss_between(recorded(mechanism, table), recorded(mechanism, [*table, value])) <= cost(mechanism.loss)
 
 
 @STEADY
@@ -100,7 +102,7 @@ def test_squares_beyond_64_bits_stay_exact() -> None:
     assert noiseless(mechanism, values) / 2**60 == pytest.approx(truth)
 
 
-def test_the_price_is_the_whole_of_it() -> None:
+def test_the_cost_is_the_whole_of_it() -> None:
     assert Variance(bounds=(0, 1), epsilon=0.6).loss == Pure(0.6)
     assert Variance(bounds=(0, 1), rho=0.6).loss == Concentrated(0.6)
 
@@ -110,7 +112,7 @@ def test_the_price_is_the_whole_of_it() -> None:
 
 @pytest.mark.parametrize("pay", [{"epsilon": e} for e in (1e-8, 0.1, 1, 1e9)] + [{"rho": r} for r in (1e-8, 0.01, 1e9)])
 @pytest.mark.parametrize("bounds", [(-1, 1), (0, 1.99), (1e12, 1e12 + 1), (-1e-50, 1e-60), (0, 1e80)])
-def test_its_own_step_suits_any_price_and_bounds(pay: dict[str, Any], bounds: tuple[float, float]) -> None:
+def test_its_own_step_suits_any_cost_and_bounds(pay: dict[str, Any], bounds: tuple[float, float]) -> None:
     mechanism = Variance(bounds=bounds, **pay)
     radius = (bounds[1] - bounds[0]) / 2 + float(mechanism.column.grid.step)  # bounds are rounded to the grid
     for values in ([], [bounds[0]], bounds):
@@ -228,7 +230,7 @@ def test_without_slips_the_interval_is_the_variance(moments: tuple[int, int, int
     assert high == pytest.approx(low)
 
 
-@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("pay", COSTS)
 def test_count_sum_and_squares_each_slip_by_their_own_noise(pay: dict[str, Any]) -> None:
     mechanism = Variance(bounds=(-8, 8), step=1, **pay)
     a, b, c = (round(p.error(1 - Fraction(5, 300))) for p in (mechanism.count, mechanism.total, mechanism.square))
@@ -237,7 +239,7 @@ def test_count_sum_and_squares_each_slip_by_their_own_noise(pay: dict[str, Any])
     assert 0 < estimate.interval[0] < 32 < estimate.interval[1] < 64
 
 
-@pytest.mark.parametrize("pay", PRICES)
+@pytest.mark.parametrize("pay", COSTS)
 def test_the_error_adds_up_the_slips_of_count_sum_and_squares(pay: dict[str, Any]) -> None:
     """|Δ(S/n)| ≤ (c + r²a)/(n − a), halved; |Δ(T/n)²| ≤ f(2r + f) with f = (b + ra)/(n − a)."""
     mechanism = Variance(bounds=(-8, 8), step=1, **pay)

@@ -54,7 +54,7 @@ epsilon = 1.0                     # a share; all shares together are still cappe
 BANK = """\
 name = "bank"
 state = "../state/bank"
-max_price = 0.25
+max_cost = 0.25
 [budget]
 epsilon = 2
 delta = 1e-9

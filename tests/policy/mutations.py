@@ -15,7 +15,7 @@ from tests.policy.examples import BANK, HOSPITAL, toml
 Path = tuple[str | int, ...]
 DOCUMENTS: Final = [tomllib.loads(HOSPITAL), tomllib.loads(BANK)]
 KEYS: Final = [
-    "epsilon", "delta", "name", "state", "max_price", "budget", "unit", "tables", "analysts", "source", "public",
+    "epsilon", "delta", "name", "state", "max_cost", "budget", "unit", "tables", "analysts", "source", "public",
     "copy", "max_rows", "max_groups", "max_rows_per_group", "columns", "format", "table", "type", "min", "max", "step",
     "values", "nullable", "owner", "row", "_discreet_rank", "", "a b", "a\nb", "\x00", "\x7f", "é", "\u202e",
     "😀", "x" * 300,

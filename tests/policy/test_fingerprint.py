@@ -109,7 +109,7 @@ policies = st.builds(
     unit=st.sampled_from(["patient", "customer"]),
     tables=st.lists(tables, max_size=2).map(by_name),
     analysts=st.dictionaries(names, fractions, max_size=2),
-    max_price=st.one_of(st.none(), fractions),
+    max_cost=st.one_of(st.none(), fractions),
     unit_rows=st.sampled_from([UNIT_ROWS, 20_000]),
 )
 
@@ -163,7 +163,7 @@ def test_order_and_everything_outside_the_meaning_are_invisible(data: st.DataObj
         budget=Budget(Fraction(7), Fraction(1, 10)),
         tables=shuffled(changed),
         analysts={"someone": Fraction(1)},
-        max_price=Fraction(3),
+        max_cost=Fraction(3),
     )
     assert fingerprint(same) == fingerprint(policy)
     assert protected(same) == protected(policy)

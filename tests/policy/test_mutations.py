@@ -100,7 +100,7 @@ def no_less_protected(before: Policy, after: Policy) -> None:
     assert after.budget.epsilon == before.budget.epsilon
     assert after.budget.delta in (None, before.budget.delta)
     assert after.analysts.items() <= before.analysts.items()
-    assert after.max_price in (None, before.max_price)  # a convenience of the owner: the budget is what protects
+    assert after.max_cost in (None, before.max_cost)  # a convenience of the owner: the budget is what protects
     for name, table in after.tables.items():
         old = before.tables[name]
         assert (table.owner, table.source) == (old.owner, old.source)

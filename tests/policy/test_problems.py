@@ -274,12 +274,12 @@ USUAL = "usual values are 0.01 to 10"
             [BUDGET, UNIT, TABLES, 'state = "x/../hospital.toml"'],
             'state: is the policy file itself; add state = "state" or another folder',
         ),
-        ([BUDGET, UNIT, TABLES, "max_price = -1"], "max_price: epsilon must be above 0, not -1"),
+        ([BUDGET, UNIT, TABLES, "max_cost = -1"], "max_cost: epsilon must be above 0, not -1"),
         (
             [BUDGET, UNIT, TABLES, "analyst = {}"],
             (
                 "analyst: unknown key; did you mean 'analysts'? "
-                "allowed: name, state, max_price, budget, unit, tables, analysts, server"
+                "allowed: name, state, max_cost, budget, unit, tables, analysts, server"
             ),
         ),
         ([BUDGET, UNIT, TABLES, "analysts = 1"], "analysts: must be a table, not an integer; begin it with [analysts]"),

@@ -61,7 +61,7 @@ def test_the_example_of_the_design(tmp_path: Path) -> None:
 def test_every_key() -> None:
     bank = policy_of(BANK)
     assert bank.state == Path("/srv/data/../state/bank")
-    assert bank.max_price == Fraction(1, 4)
+    assert bank.max_cost == Fraction(1, 4)
     assert bank.analysts == {"fraud": Fraction(2), "Zoë M.": Fraction(1, 2)}
     assert bank.tables["accounts"] == Table(
         name="accounts",
@@ -127,7 +127,7 @@ def test_defaults(tmp_path: Path) -> None:
     assert policy.name == "small.policy"
     assert policy.state == tmp_path / "small.policy.discreet"
     assert policy.budget.delta is None
-    assert policy.max_price is None
+    assert policy.max_cost is None
     assert policy.unit_rows == 10_000
     assert policy.analysts == {}
     assert (people.max_rows, people.max_groups, people.max_rows_per_group) == (1, 1, 1)

@@ -17,7 +17,7 @@ from discreet.client.remote import Waiting
 
 ANSWER = {
     "question": "q", "columns": ["n"], "types": ["integer"], "rows": [[7]], "intervals": [{"n": [5, 9]}],
-    "confidence": 0.95, "loss": {"epsilon": 0.1}, "price": {"epsilon": 0.1}, "cached": False, "receipt": "3:ab",
+    "confidence": 0.95, "loss": {"epsilon": 0.1}, "cost": {"epsilon": 0.1}, "cached": False, "receipt": "3:ab",
     "remaining": {"epsilon": 1.0, "rho": None, "delta": None}, "noise": {"n": "x"}, "notes": [],
     "guarantee": {"epsilon": 3.0, "delta": None},
 }  # fmt: skip

@@ -17,7 +17,7 @@ from discreet.curator.state import ledger_path
 from discreet.errors import QueryFailed
 from discreet.ledger import Key, verify
 from discreet.policy import read
-from discreet.server.asking import Asked, Desk
+from discreet.server.dispatch import Asked, Desk
 from discreet.server.queue import Queue
 from tests.server.running import HELD, RIGGED, Running, build, serving, until
 

@@ -23,7 +23,7 @@ from starlette.responses import Response
 from discreet import noise
 from discreet.errors import Refused
 from discreet.mechanisms import Gaussian
-from discreet.server.asking import LIGHT, Desk
+from discreet.server.dispatch import LIGHT, Desk
 from discreet.server.learn import averaging, coins, complaints, linkage, losses, routes, zipcode
 from discreet.server.learn.fields import Choice, Slider, Unusable, read
 from discreet.server.learn.lesson import Block, Picture, Table
@@ -334,7 +334,7 @@ LECTURES = [
     ("privacy-loss", {"delta": "0.001"}, "δ should be", ("below 1/n", "enough for fewer than 1,000 people")),
     ("privacy-loss", {"epsilon": "0.5"}, "Laplace: the loss is", ("always within ε", "at most 0.5, always")),
     ("averaging", {}, "asking K times costs", ("Kε", "1,000 · 0.1 = 100")),
-    ("averaging", {}, "answers within the budget", ("prices sum to ε at most", "10 (budget 1)")),
+    ("averaging", {}, "answers within the budget", ("costs sum to ε at most", "10 (budget 1)")),
     ("linkage", {}, "residents", ("54,000", "54,000")),
     ("linkage", {}, "ZIP codes", ("7", "7")),
     ("linkage", {}, "born like him", ("6", "6")),

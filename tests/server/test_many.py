@@ -20,7 +20,7 @@ from tests.server.running import Running, build, environment, serving, until
 
 pytestmark = pytest.mark.long
 
-PRICE = 0.1
+COST = 0.1
 HEAD = """\
 name = "hospital"
 [unit]
@@ -38,8 +38,8 @@ pad_ms = 0
 
 def hospital(folder: Path, *, answers: int, analysts: int, share: int) -> Path:
     """A budget for so many answers, and analysts who may have so many of them each."""
-    shares = [f"[analysts.a{number}]\nepsilon = {share * PRICE:.1f}" for number in range(analysts)]
-    budget = f"[budget]\nepsilon = {answers * PRICE:.1f}"
+    shares = [f"[analysts.a{number}]\nepsilon = {share * COST:.1f}" for number in range(analysts)]
+    budget = f"[budget]\nepsilon = {answers * COST:.1f}"
     return build(folder, patients=100, text="\n".join([HEAD, budget, *shares, ""]))
 
 
@@ -61,7 +61,7 @@ class Crowd:
         for place, process in enumerate(self._processes):
             part = list(tokens[place * size : (place + 1) * size])
             assert process.stdin is not None
-            process.stdin.write(json.dumps({"urls": list(urls), "tokens": part, "epsilon": PRICE}) + "\n")
+            process.stdin.write(json.dumps({"urls": list(urls), "tokens": part, "epsilon": COST}) + "\n")
             process.stdin.flush()
         for process in self._processes:
             assert process.stdout is not None
@@ -97,7 +97,7 @@ def demand_sound(policy: Path, results: list[dict[str, Any]], answers: int) -> N
     assert "sound" in run("ledger", "verify", policy).output
     charged = entries(read(policy))
     spent = sum((entry.loss.epsilon for entry in charged), Fraction(0))  # type: ignore[union-attr]
-    assert spent <= answers * Fraction(str(PRICE))
+    assert spent <= answers * Fraction(str(COST))
     answered = {entry.number for entry in charged if entry.answered}
     assert {int(receipt.split(":")[0]) for receipt in receipts} <= answered
     for analyst, share in read(policy).analysts.items():

@@ -199,12 +199,12 @@ def test_the_preview_is_free_and_says_what_the_answer_would_cost(analyst: Visito
     ("fields", "code"),
     [
         ({"sql": "SELECT age FROM patients"}, "not-an-aggregate"),
-        ({"sql": WARDS, "epsilon": "much"}, "price-invalid"),
-        ({"sql": WARDS, "epsilon": "-1"}, "price-invalid"),
-        ({"sql": WARDS, "epsilon": "nan"}, "price-invalid"),
-        ({"sql": WARDS, "epsilon": ""}, "price-missing"),
-        ({"sql": WARDS, "by": "error", "error": ""}, "price-missing"),
-        ({"sql": WARDS, "by": "error", "error": "m=1"}, "price-invalid"),
+        ({"sql": WARDS, "epsilon": "much"}, "cost-invalid"),
+        ({"sql": WARDS, "epsilon": "-1"}, "cost-invalid"),
+        ({"sql": WARDS, "epsilon": "nan"}, "cost-invalid"),
+        ({"sql": WARDS, "epsilon": ""}, "cost-missing"),
+        ({"sql": WARDS, "by": "error", "error": ""}, "cost-missing"),
+        ({"sql": WARDS, "by": "error", "error": "m=1"}, "cost-invalid"),
         ({"sql": ""}, ""),
         ({"sql": "\0" * 50}, ""),
         ({"sql": "SELECT " + "(" * 400}, ""),
@@ -236,7 +236,7 @@ def test_a_fix_is_offered_and_taken(analyst: Visitor) -> None:
     assert "Take this edit" not in taken.text
 
 
-def test_a_price_that_is_too_high_comes_with_one_that_is_left(fresh: Site) -> None:
+def test_a_cost_that_is_too_high_comes_with_one_that_is_left(fresh: Site) -> None:
     visitor = fresh.visitor("finance")
     found = visitor.send(f"{HOME}/ask", sql=WARDS, epsilon="100")
     assert found.status_code == 402
@@ -276,8 +276,8 @@ def test_the_ledger_is_filtered_and_paged(fresh: Site, monkeypatch: pytest.Monke
     monkeypatch.setattr("discreet.server.pages.ledger.PAGE", 2)
     owner, analyst = fresh.visitor(OWNER), fresh.visitor(ANALYST)
     owner.ask("SELECT AVG(age) AS a FROM patients")
-    for price in ("0.01", "0.02"):
-        analyst.ask(WARDS, price)
+    for cost in ("0.01", "0.02"):
+        analyst.ask(WARDS, cost)
     assert "3 charges" in (first := owner.get(f"{HOME}/ledger").text)
     assert "Page 1 of 2" in first
     assert "AVG(age)" not in first
@@ -341,7 +341,7 @@ def test_a_policy_file_that_cannot_be_written_is_said_to_the_owner(
         raise OSError(28, "No space left on device")
 
     owner = fresh.visitor(OWNER)
-    monkeypatch.setattr("discreet.curator.owner.raising.tempfile.mkstemp", full)
+    monkeypatch.setattr("discreet.owner.raising.tempfile.mkstemp", full)
     found = owner.send(f"{HOME}/owner/budget", epsilon="40")
     assert found.status_code == 422
     assert "cannot be written here: No space left on device" in found.text

@@ -70,7 +70,7 @@ def test_a_preview_costs_nothing_and_the_query_what_it_said(server: Running) -> 
         told = client.post(f"{HOME}preview", json=WARDS).json()
         assert client.get(f"{HOME}budget").json() == before
         _, answer = bought(client)
-        assert told["loss"] == answer["loss"] == answer["price"]
+        assert told["loss"] == answer["loss"] == answer["cost"]
         assert client.get(f"{HOME}budget").json() != before
         assert [row[0] for row in answer["rows"]] == ["A", "B", "C"]
         assert answer["types"] == ["text", "integer"]
@@ -94,8 +94,8 @@ def test_every_answer_has_an_address_in_three_forms(server: Running) -> None:
         for form in ("", ".json"):
             again = client.get(f"{HOME}answers/{number}{form}")
             assert again.headers["content-type"] == "application/json"
-            assert {name: again.json()[name] for name in ("rows", "intervals", "receipt", "price")} == {
-                name: answer[name] for name in ("rows", "intervals", "receipt", "price")
+            assert {name: again.json()[name] for name in ("rows", "intervals", "receipt", "cost")} == {
+                name: answer[name] for name in ("rows", "intervals", "receipt", "cost")
             }
         table = client.get(f"{HOME}answers/{number}.csv")
         assert table.headers["content-type"] == "text/csv; charset=utf-8"

@@ -35,7 +35,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return found
 
 
-def reach(running: Running, url: str | None = None, **settings: Any) -> discreet.client.Remote:
+def connected(running: Running, url: str | None = None, **settings: Any) -> discreet.client.Remote:
     return discreet.connect(url or running.url, token=running.tokens["epidemiology"], **settings)
 
 
@@ -43,19 +43,19 @@ def reach(running: Running, url: str | None = None, **settings: Any) -> discreet
 def test_an_authority_of_one_s_own_is_trusted(encrypted: Running, ca: Any) -> None:
     assert encrypted.url.startswith("https://")
     for url in (encrypted.url, encrypted.url.replace("127.0.0.1", "localhost")):
-        with reach(encrypted, url, ca=ca) as remote:
+        with connected(encrypted, url, ca=ca) as remote:
             assert remote.name == "hospital"
 
 
 def test_it_may_stand_in_the_environment(encrypted: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCREET_CA", str(AUTHORITY))
-    with reach(encrypted) as remote:
+    with connected(encrypted) as remote:
         assert remote.budget().total.epsilon == 30.0
 
 
 def test_nobody_else_is_trusted(encrypted: Running, pauses: list[float]) -> None:
     with pytest.raises(Unreachable, match="TLS: the certificate of") as raised:
-        reach(encrypted)
+        connected(encrypted)
     assert "is not trusted" in raised.value.reason
     assert "ca=" in raised.value.fix
     assert pauses == []  # it would be the same again
@@ -64,13 +64,13 @@ def test_nobody_else_is_trusted(encrypted: Running, pauses: list[float]) -> None
 def test_another_name_is_another_server(encrypted: Running, pauses: list[float]) -> None:
     url = encrypted.url.replace("127.0.0.1", "127.0.0.2")
     with pytest.raises(Unreachable) as raised:
-        reach(encrypted, url, ca=AUTHORITY)
+        connected(encrypted, url, ca=AUTHORITY)
     assert "TLS" in str(raised.value) or pauses  # where there is no such address, nobody answers there
 
 
 def test_a_server_that_does_not_encrypt_is_told(server: Running, pauses: list[float]) -> None:
     with pytest.raises(Unreachable, match="TLS") as raised:
-        reach(server, server.url.replace("http://", "https://"), ca=AUTHORITY)
+        connected(server, server.url.replace("http://", "https://"), ca=AUTHORITY)
     assert "http://" in raised.value.fix
     assert pauses == []
 
@@ -78,12 +78,12 @@ def test_a_server_that_does_not_encrypt_is_told(server: Running, pauses: list[fl
 @pytest.mark.parametrize("ca", ["nothing.pem", str(TLS / "README.md"), "\0", 5], ids=repr)
 def test_what_is_no_certificate_is_refused(encrypted: Running, ca: Any) -> None:
     with pytest.raises(discreet.Refused, match="certificate"):
-        reach(encrypted, ca=ca)
+        connected(encrypted, ca=ca)
 
 
 def test_a_certificate_is_for_https(server: Running) -> None:
     with pytest.raises(discreet.Refused, match="without encryption"):
-        reach(server, ca=AUTHORITY)
+        connected(server, ca=AUTHORITY)
 
 
 def test_drivers_take_it_too(encrypted: Running) -> None:

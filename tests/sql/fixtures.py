@@ -1,7 +1,7 @@
 """Questions with what they must give, over the tiny hospital of `tiny.py`, and questions that are refused.
 
 Plain data. Every expected figure was worked out from the rows and from the rules of the language, by hand or with
-`statistics`, and never read off an answer. A reach is (l1, l2²) in whole steps: of cost a step is 0.5, of whole numbers
+`statistics`, and never read off an answer. A sensitivity is (l1, l2²) in whole steps: of cost a step is 0.5, of whole numbers
 it is 1. A patient has up to 4 visits in up to 2 groups, so a count of visits reaches (4, 16).
 """
 # ruff: noqa: E501 (a question is one line)
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final
 
-Reach = tuple[float, float]
+Sensitivity = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Fixture:
 
     gives    the exact rows, noise off; near is how far a number may be from them.
     rows     rows per unit below each release; groups: how many combinations of public keys each has.
-    reach    of each measure of each release, in any order.
+    sensitivity    of each measure of each release, in any order.
     """
 
     part: str
@@ -33,16 +33,16 @@ class Fixture:
     gives: Sequence[tuple[Any, ...]]
     rows: Sequence[int] = (4,)
     groups: Sequence[int] = (1,)
-    reach: Sequence[Reach] = ((4, 16),)
+    sensitivity: Sequence[Sensitivity] = ((4, 16),)
     columns: Sequence[str] | None = None
     policy: str = "pure"
-    price: Mapping[str, Any] = field(default_factory=lambda: {"epsilon": 1})
+    cost: Mapping[str, Any] = field(default_factory=lambda: {"epsilon": 1})
     params: Mapping[str, Any] | None = None
     near: float = 1e-9
     function: str | None = None
     """The row of the table of functions that it is there for."""
     far: float | None = None
-    """In place of `reach`: how far one unit moves a sum, in the units of its values."""
+    """In place of `sensitivity`: how far one unit moves a sum, in the units of its values."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class Refusal:
     text: str
     says: str
     fixed: str | None
-    """None where the fix lies with the owner and not in the text: `policy` and `price` say what changes."""
+    """None where the fix lies with the owner and not in the text: `policy` and `cost` say what changes."""
     policy: str = "pure"
-    price: Mapping[str, Any] = field(default_factory=lambda: {"epsilon": 1})
+    cost: Mapping[str, Any] = field(default_factory=lambda: {"epsilon": 1})
     fixed_policy: str | None = None
-    fixed_price: Mapping[str, Any] | None = None
+    fixed_cost: Mapping[str, Any] | None = None
 
 
 # the tiny hospital's columns, held between their bounds, rows of nobody left out
@@ -89,14 +89,18 @@ def _half(scale: float, confidence: float = 0.95) -> int:
 
 
 def _spread(name: str, value: float, *, near: float = 1e-9) -> Fixture:
-    return Fixture("aggregates", name, f"SELECT {name}(nights) FROM visits", [(value,)], reach=_SPREAD, near=near)
+    return Fixture("aggregates", name, f"SELECT {name}(nights) FROM visits", [(value,)], sensitivity=_SPREAD, near=near)
 
 
 AGGREGATES: Final = (
     Fixture("aggregates", "COUNT(*)", "SELECT COUNT(*) FROM visits", [(8,)], columns=("COUNT(*)",)),
     Fixture("aggregates", "COUNT(x)", "SELECT COUNT(cost) AS n FROM visits", [(7,)], columns=("n",)),
     Fixture(
-        "aggregates", "COUNT(DISTINCT unit)", "SELECT COUNT(DISTINCT patient) FROM visits", [(3,)], reach=(SINGLE,)
+        "aggregates",
+        "COUNT(DISTINCT unit)",
+        "SELECT COUNT(DISTINCT patient) FROM visits",
+        [(3,)],
+        sensitivity=(SINGLE,),
     ),
     Fixture("aggregates", "COUNT(DISTINCT x)", "SELECT COUNT(DISTINCT nights) FROM visits", [(6,)]),
     Fixture("aggregates", "COUNT_IF", "SELECT COUNT_IF(urgent) FROM visits", [(4,)]),
@@ -106,25 +110,25 @@ AGGREGATES: Final = (
         "FILTER on a sum",
         "SELECT SUM(nights) FILTER (WHERE urgent) FROM visits",
         [(16,)],
-        reach=((40, 1600),),
+        sensitivity=((40, 1600),),
     ),
-    Fixture("aggregates", "SUM", "SELECT SUM(cost) FROM visits", [(220.5,)], reach=((800, 640_000),)),
+    Fixture("aggregates", "SUM", "SELECT SUM(cost) FROM visits", [(220.5,)], sensitivity=((800, 640_000),)),
     Fixture(
         "aggregates",
         "SUM by group",
         "SELECT ward, SUM(nights) AS s FROM visits GROUP BY ward",
         [("A", 5), ("B", 17), ("C", 0)],
         groups=(3,),
-        reach=((40, 1600),),
+        sensitivity=((40, 1600),),
         columns=("ward", "s"),
     ),
-    Fixture("aggregates", "AVG", "SELECT AVG(cost) FROM visits", [(31.5,)], reach=((400, 160_000), ONE)),
+    Fixture("aggregates", "AVG", "SELECT AVG(cost) FROM visits", [(31.5,)], sensitivity=((400, 160_000), ONE)),
     Fixture(
         "aggregates",
         "SUM beside AVG, bought once",
         "SELECT SUM(nights), AVG(nights) FROM visits",
         [(23, 2.875)],
-        reach=((20, 400), ONE),
+        sensitivity=((20, 400), ONE),
     ),
     _spread("VAR_POP", statistics.pvariance(NIGHTS)),
     _spread("VAR_SAMP", statistics.variance(NIGHTS)),
@@ -137,19 +141,27 @@ AGGREGATES: Final = (
         "COVAR_POP",
         "SELECT COVAR_POP(nights, cost) FROM visits",
         [(_COVARIANCE * 6 / 7,)],
-        reach=_COVAR,
+        sensitivity=_COVAR,
     ),
-    Fixture("aggregates", "COVAR_SAMP", "SELECT COVAR_SAMP(nights, cost) FROM visits", [(_COVARIANCE,)], reach=_COVAR),
+    Fixture(
+        "aggregates", "COVAR_SAMP", "SELECT COVAR_SAMP(nights, cost) FROM visits", [(_COVARIANCE,)], sensitivity=_COVAR
+    ),
     Fixture(
         "aggregates",
         "CORR",
         "SELECT CORR(nights, cost) FROM visits",
         [(statistics.correlation(_X, _Y),)],
-        reach=(*_SLOPE, (40_000, 1_600_000_000)),
+        sensitivity=(*_SLOPE, (40_000, 1_600_000_000)),
     ),
-    Fixture("aggregates", "REGR_SLOPE", "SELECT REGR_SLOPE(cost, nights) FROM visits", [(_LINE[0],)], reach=_SLOPE),
     Fixture(
-        "aggregates", "REGR_INTERCEPT", "SELECT REGR_INTERCEPT(cost, nights) FROM visits", [(_LINE[1],)], reach=_SLOPE
+        "aggregates", "REGR_SLOPE", "SELECT REGR_SLOPE(cost, nights) FROM visits", [(_LINE[0],)], sensitivity=_SLOPE
+    ),
+    Fixture(
+        "aggregates",
+        "REGR_INTERCEPT",
+        "SELECT REGR_INTERCEPT(cost, nights) FROM visits",
+        [(_LINE[1],)],
+        sensitivity=_SLOPE,
     ),
     Fixture("aggregates", "MEDIAN", "SELECT MEDIAN(nights) FROM visits", [(2,)]),
     Fixture(
@@ -175,7 +187,7 @@ AGGREGATES: Final = (
         " HAVING ward = 'A'",
         [("A", 15, 40)],
         groups=(3,),
-        reach=(ONE, ONE),
+        sensitivity=(ONE, ONE),
         near=0.002,
     ),
     Fixture(
@@ -183,7 +195,7 @@ AGGREGATES: Final = (
         "many quantiles, from one tree",
         f"SELECT {', '.join(f'QUANTILE(cost, {share})' for share in _SHARES)} FROM visits",
         [tuple(sorted(COST)[math.ceil(share * 7) - 1] for share in _SHARES)],
-        reach=((16, 64),),
+        sensitivity=((16, 64),),
         near=0.002,
     ),
     Fixture("aggregates", "MIN", "SELECT MIN(nights) FROM visits", [(0,)]),
@@ -238,7 +250,7 @@ KEYS: Final = (
         [(0, 2), (1, 1), (2, 1)],
         rows=(1,),
         groups=(3,),
-        reach=(SINGLE,),
+        sensitivity=(SINGLE,),
     ),
     Fixture(
         "keys",
@@ -247,7 +259,7 @@ KEYS: Final = (
         [("old", 2), ("young", 2)],
         rows=(1,),
         groups=(2,),
-        reach=(SINGLE,),
+        sensitivity=(SINGLE,),
     ),
     Fixture(
         "keys",
@@ -264,7 +276,7 @@ KEYS: Final = (
         [(1, 0), (2, 2), (3, 1), (4, 0), (5, 1)],
         rows=(1,),
         groups=(5,),
-        reach=(SINGLE,),
+        sensitivity=(SINGLE,),
     ),
     Fixture(
         "keys",
@@ -287,7 +299,7 @@ KEYS: Final = (
         [(30, 1), (40, 1), (50, 1)],
         rows=(1,),
         groups=(101,),
-        reach=(SINGLE,),
+        sensitivity=(SINGLE,),
     ),
     Fixture(
         "keys",
@@ -296,7 +308,7 @@ KEYS: Final = (
         [(date(2024, 2, 29), 1), (date(2024, 12, 31), 1)],
         rows=(1,),
         groups=(366,),
-        reach=(SINGLE,),
+        sensitivity=(SINGLE,),
     ),
     Fixture(
         "keys",
@@ -312,7 +324,7 @@ KEYS: Final = (
         [("f", False, 1), ("f", True, 1), ("m", False, 1), ("m", True, 0), (None, False, 0), (None, True, 1)],
         rows=(1,),
         groups=(6,),
-        reach=(SINGLE,),
+        sensitivity=(SINGLE,),
     ),
     Fixture(
         "keys",
@@ -320,7 +332,7 @@ KEYS: Final = (
         "SELECT city, COUNT(*) AS n FROM patients GROUP BY city",
         _CITIES,
         rows=(1,),
-        reach=(SINGLE,),
+        sensitivity=(SINGLE,),
         policy="delta",
     ),
     Fixture(
@@ -329,7 +341,7 @@ KEYS: Final = (
         "SELECT UPPER(city) AS town, COUNT(*) AS n FROM patients GROUP BY town",
         [("BONN", 1), ("ULM", 2)],
         rows=(1,),
-        reach=(SINGLE,),
+        sensitivity=(SINGLE,),
         policy="delta",
     ),
     Fixture(
@@ -346,14 +358,16 @@ KEYS: Final = (
         ],
         rows=(1,),
         groups=(3,),
-        reach=(SINGLE,),
+        sensitivity=(SINGLE,),
         policy="delta",
     ),
 )
 
 
-def _join(shows: str, source: str, count: int, rows: int, reach: Reach) -> Fixture:
-    return Fixture("joins", shows, f"SELECT COUNT(*) FROM {source}", [(count,)], rows=(rows,), reach=(reach,))
+def _join(shows: str, source: str, count: int, rows: int, sensitivity: Sensitivity) -> Fixture:
+    return Fixture(
+        "joins", shows, f"SELECT COUNT(*) FROM {source}", [(count,)], rows=(rows,), sensitivity=(sensitivity,)
+    )
 
 
 JOINS: Final = (
@@ -377,7 +391,7 @@ JOINS: Final = (
         "SELECT COUNT(*), SUM(level) FROM labs",
         [(3, 32)],
         rows=(2,),
-        reach=((2, 4), (40, 1600)),
+        sensitivity=((2, 4), (40, 1600)),
     ),
     Fixture(
         "joins",
@@ -396,14 +410,14 @@ JOINS: Final = (
 )
 
 
-def _per_unit(total: str, of: str, result: Any, reach: Reach, shows: str) -> Fixture:
+def _per_unit(total: str, of: str, result: Any, sensitivity: Sensitivity, shows: str) -> Fixture:
     text = f"SELECT {total} FROM (SELECT patient, {of} AS v FROM visits GROUP BY patient)"
-    return Fixture("subqueries", shows, text, [(result,)], rows=(1,), reach=(reach,))
+    return Fixture("subqueries", shows, text, [(result,)], rows=(1,), sensitivity=(sensitivity,))
 
 
-def _window(total: str, of: str, result: Any, shows: str, reach: Reach = ONE, where: str = "") -> Fixture:
+def _window(total: str, of: str, result: Any, shows: str, sensitivity: Sensitivity = ONE, where: str = "") -> Fixture:
     text = f"SELECT {total} FROM (SELECT {of} AS v FROM visits){where}"
-    return Fixture("subqueries", shows, text, [(result,)], reach=(reach,))
+    return Fixture("subqueries", shows, text, [(result,)], sensitivity=(sensitivity,))
 
 
 SUBQUERIES: Final = (
@@ -418,7 +432,7 @@ SUBQUERIES: Final = (
         "a CTE",
         "WITH stay AS (SELECT patient, nights * 2 AS double FROM visits) SELECT SUM(double) FROM stay",
         [(46,)],
-        reach=((80, 6400),),
+        sensitivity=((80, 6400),),
     ),
     Fixture(
         "subqueries",
@@ -426,7 +440,7 @@ SUBQUERIES: Final = (
         "WITH v AS (SELECT patient, nights FROM visits) SELECT COUNT(*) FROM v AS a JOIN v AS b ON a.patient = b.patient",
         [(22,)],
         rows=(16,),
-        reach=((16, 256),),
+        sensitivity=((16, 256),),
     ),
     Fixture(
         "subqueries",
@@ -434,7 +448,7 @@ SUBQUERIES: Final = (
         "SELECT AVG(n) FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient)",
         [(8 / 3,)],
         rows=(1,),
-        reach=((2, 4), SINGLE),
+        sensitivity=((2, 4), SINGLE),
     ),
     Fixture(
         "subqueries",
@@ -443,7 +457,7 @@ SUBQUERIES: Final = (
         [(0, 0), (1, 0), (2, 1), (3, 2), (4, 0)],
         rows=(1,),
         groups=(5,),
-        reach=(SINGLE,),
+        sensitivity=(SINGLE,),
         columns=("n", "units"),
     ),
     _per_unit("SUM(v)", "SUM(nights)", 23, (40, 1600), "a sum per unit"),
@@ -459,7 +473,7 @@ SUBQUERIES: Final = (
         "SELECT COUNT(*) FROM (SELECT patient FROM visits GROUP BY patient HAVING COUNT(*) > 2)",
         [(2,)],
         rows=(1,),
-        reach=(SINGLE,),
+        sensitivity=(SINGLE,),
     ),
     Fixture(
         "subqueries",
@@ -474,7 +488,7 @@ SUBQUERIES: Final = (
         " ON p.patient = v.patient WHERE v.n > 2",
         [(70,)],
         rows=(1,),
-        reach=((100, 10_000),),
+        sensitivity=((100, 10_000),),
     ),
     _window("COUNT(*)", "ROW_NUMBER() OVER (PARTITION BY patient ORDER BY day)", 3, "ROW_NUMBER", where=" WHERE v = 1"),
     _window("COUNT(*)", "RANK() OVER (PARTITION BY patient ORDER BY cost)", 3, "RANK", where=" WHERE v = 1"),
@@ -501,7 +515,7 @@ SUBQUERIES: Final = (
         " (SELECT patient, nights FROM visits UNION ALL SELECT patient, level FROM labs)",
         [(11, 57)],
         rows=(6,),
-        reach=((6, 36), (120, 14_400)),
+        sensitivity=((6, 36), (120, 14_400)),
     ),
     Fixture(
         "subqueries",
@@ -526,7 +540,7 @@ SUBQUERIES: Final = (
         [(3,)],
         rows=(4, 4),
         groups=(1, 1),
-        reach=((20, 400), ONE, ONE),
+        sensitivity=((20, 400), ONE, ONE),
     ),
     Fixture(
         "subqueries",
@@ -535,7 +549,7 @@ SUBQUERIES: Final = (
         [(4,)],
         rows=(1, 4),
         groups=(1, 1),
-        reach=(SINGLE, ONE),
+        sensitivity=(SINGLE, ONE),
         columns=("more",),
     ),
     Fixture(
@@ -545,7 +559,7 @@ SUBQUERIES: Final = (
         [(4,)],
         rows=(4, 4),
         groups=(3, 1),
-        reach=(ONE, ONE),
+        sensitivity=(ONE, ONE),
     ),
     Fixture(
         "subqueries",
@@ -561,7 +575,7 @@ SUBQUERIES: Final = (
         [(21,)],
         rows=(4, 4),
         groups=(3, 1),
-        reach=(ONE, (12, 144)),
+        sensitivity=(ONE, (12, 144)),
     ),
 )
 
@@ -571,17 +585,17 @@ def _clause(options: str, items: str = "COUNT(*)", source: str = "visits") -> st
 
 
 CLAUSE: Final = (
-    Fixture("clause", "epsilon", _clause("epsilon = 0.5"), [(8,)], price={}),
-    Fixture("clause", "rho", _clause("rho = 0.1"), [(8,)], policy="delta", price={}),
+    Fixture("clause", "epsilon", _clause("epsilon = 0.5"), [(8,)], cost={}),
+    Fixture("clause", "rho", _clause("rho = 0.1"), [(8,)], policy="delta", cost={}),
     Fixture(
         "clause",
         "delta",
         _clause("epsilon = 1, delta = 1e-4", "city, COUNT(*) AS n", "patients GROUP BY city"),
         _CITIES,
         rows=(1,),
-        reach=(SINGLE,),
+        sensitivity=(SINGLE,),
         policy="delta",
-        price={},
+        cost={},
     ),
     Fixture(
         "clause",
@@ -589,13 +603,13 @@ CLAUSE: Final = (
         _clause("epsilon = 1, delta = 1e-4, other = true", "city, COUNT(*) AS n", "patients GROUP BY city"),
         [*_CITIES, ("OTHER", 0)],
         rows=(1,),
-        reach=(SINGLE,),
+        sensitivity=(SINGLE,),
         policy="delta",
-        price={},
+        cost={},
     ),
-    Fixture("clause", "confidence", _clause("epsilon = 1, confidence = 0.5"), [(8,)], price={}),
-    Fixture("clause", "privacy_unit_column", _clause("epsilon = 1, privacy_unit_column = patient"), [(8,)], price={}),
-    Fixture("clause", "the same price in call and text", _clause("epsilon = 1"), [(8,)]),
+    Fixture("clause", "confidence", _clause("epsilon = 1, confidence = 0.5"), [(8,)], cost={}),
+    Fixture("clause", "privacy_unit_column", _clause("epsilon = 1, privacy_unit_column = patient"), [(8,)], cost={}),
+    Fixture("clause", "the same cost in call and text", _clause("epsilon = 1"), [(8,)]),
     Fixture("clause", "no options at all", "SELECT WITH DIFFERENTIAL_PRIVACY COUNT(*) FROM visits", [(8,)]),
     Fixture(
         "clause",
@@ -610,8 +624,8 @@ CLAUSE: Final = (
         [(2,)],
         rows=(2,),
         groups=(2,),
-        reach=(SINGLE,),
-        price={},
+        sensitivity=(SINGLE,),
+        cost={},
     ),
     Fixture(
         "clause",
@@ -619,24 +633,24 @@ CLAUSE: Final = (
         _clause("epsilon = 1, max_rows_contributed = 1"),
         [(3,)],
         rows=(1,),
-        reach=(SINGLE,),
-        price={},
+        sensitivity=(SINGLE,),
+        cost={},
     ),
     Fixture(
         "clause",
         "max_rows_per_group",
         _clause("epsilon = 1, max_rows_per_group = 1"),
         [(3,)],
-        reach=(SINGLE,),
-        price={},
+        sensitivity=(SINGLE,),
+        cost={},
     ),
     Fixture(
         "clause",
         "contribution_bounds_per_group of a count",
         _clause("epsilon = 1", "COUNT(*, contribution_bounds_per_group => (0, 2)) AS n"),
         [(6,)],
-        reach=((2, 4),),
-        price={},
+        sensitivity=((2, 4),),
+        cost={},
         columns=("n",),
     ),
     Fixture(
@@ -644,23 +658,23 @@ CLAUSE: Final = (
         "contribution_bounds_per_group of a sum",
         _clause("epsilon = 1", "SUM(cost, contribution_bounds_per_group => (0, 50)) AS s"),
         [(150,)],
-        reach=((100, 10_000),),
-        price={},
+        sensitivity=((100, 10_000),),
+        cost={},
     ),
     Fixture(
         "clause",
         "contribution_bounds_per_row",
         _clause("epsilon = 1", "AVG(cost, contribution_bounds_per_row => (0, 40)) AS a"),
         [((10 + 20 + 30.5 + 40 + 40 + 5 + 15) / 7,)],
-        reach=((160, 25_600), ONE),
-        price={},
+        sensitivity=((160, 25_600), ONE),
+        cost={},
     ),
     Fixture(
         "clause",
         "contribution_bounds_per_row of a quantile",
         _clause("epsilon = 1", "PERCENTILE_CONT(nights, 0.5, contribution_bounds_per_row => (0, 15)) AS m"),
         [(2,)],
-        price={},
+        cost={},
     ),
     Fixture(
         "clause",
@@ -670,8 +684,8 @@ CLAUSE: Final = (
         " SUM(nights, contribution_bounds_per_group => (0, 20)) AS s FROM visits GROUP BY ward",
         [("A", 4, 5), ("B", 3, 19), ("C", 0, 0)],
         groups=(3,),
-        reach=((10, 50), (40, 800)),
-        price={},
+        sensitivity=((10, 50), (40, 800)),
+        cost={},
         columns=("ward", "n", "s"),
     ),
     Fixture(
@@ -679,7 +693,7 @@ CLAUSE: Final = (
         "named bounds without the clause",
         "SELECT SUM(weight, contribution_bounds_per_group => (0, 10)) AS s FROM visits",
         [(30,)],
-        reach=((10 * 2**17, 100 * 2**34),),
+        sensitivity=((10 * 2**17, 100 * 2**34),),
     ),
 )
 
@@ -792,8 +806,8 @@ STATEMENT: Final = (
         [("east", 2, 3), ("west", 1, 3)],
         rows=(),
         groups=(),
-        reach=(),
-        price={},
+        sensitivity=(),
+        cost={},
     ),
     Fixture(
         "statement",
@@ -814,7 +828,7 @@ def _sum(function: str, term: str, value: float, far: float) -> Fixture:
 def _holds(function: str, condition: str, count: int, *, select: str = "SELECT") -> Fixture:
     text = f"{select} COUNT_IF({condition}) FROM beds"
     part = "functions" if select == "SELECT" else "clause"
-    return Fixture(part, function, text, [(count,)], rows=(1,), reach=(SINGLE,), function=function)
+    return Fixture(part, function, text, [(count,)], rows=(1,), sensitivity=(SINGLE,), function=function)
 
 
 _COUNTS: Final[Mapping[str, tuple[str, int]]] = {
@@ -937,19 +951,19 @@ FUNCTIONS: Final = (
 )
 
 ALIKE: Final = (
-    Fixture("functions", "/", "SELECT COUNT(x / 0) FROM beds", [(0,)], rows=(1,), reach=(SINGLE,)),
-    Fixture("functions", "LN", "SELECT COUNT(LN(x)) FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
-    Fixture("functions", "SQRT", "SELECT COUNT(SQRT(x)) FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
-    Fixture("functions", "%", "SELECT COUNT(MOD(n, 0)) FROM beds", [(0,)], rows=(1,), reach=(SINGLE,)),
-    Fixture("functions", "CASE", "SELECT COUNT_IF(IF(b, n, 0) = 3) FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
-    Fixture("functions", "CASE", "SELECT COUNT_IF(CASE n WHEN 3 THEN b END) FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
-    Fixture("functions", "NOT", "SELECT COUNT_IF(w NOT LIKE 'a%') FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
-    Fixture("functions", "NOT", "SELECT COUNT_IF(CASE WHEN w NOT LIKE 'a%' THEN 'x' ELSE 'y' END NOT ILIKE 'X') FROM beds", [(2,)], rows=(1,), reach=(SINGLE,)),
-    Fixture("functions", "CAST DATE", "SELECT COUNT(TRY_CAST(w AS DATE)) FROM beds", [(0,)], rows=(1,), reach=(SINGLE,)),
-    Fixture("functions", "EXTRACT dow", "SELECT COUNT_IF(DAYOFWEEK(d) = 4) FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
-    Fixture("functions", "EXTRACT month", "SELECT COUNT_IF(MONTH(d) = 2) FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
-    Fixture("functions", "EXTRACT year", "SELECT COUNT_IF(DATE_PART('year', d) = 2024) FROM beds", [(2,)], rows=(1,), reach=(SINGLE,)),
-    Fixture("functions", "DATE_TRUNC month DATE", "SELECT WITH DIFFERENTIAL_PRIVACY COUNT_IF(DATE_TRUNC(d, MONTH) = '2024-02-01') FROM beds", [(1,)], rows=(1,), reach=(SINGLE,)),
+    Fixture("functions", "/", "SELECT COUNT(x / 0) FROM beds", [(0,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "LN", "SELECT COUNT(LN(x)) FROM beds", [(1,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "SQRT", "SELECT COUNT(SQRT(x)) FROM beds", [(1,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "%", "SELECT COUNT(MOD(n, 0)) FROM beds", [(0,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "CASE", "SELECT COUNT_IF(IF(b, n, 0) = 3) FROM beds", [(1,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "CASE", "SELECT COUNT_IF(CASE n WHEN 3 THEN b END) FROM beds", [(1,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "NOT", "SELECT COUNT_IF(w NOT LIKE 'a%') FROM beds", [(1,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "NOT", "SELECT COUNT_IF(CASE WHEN w NOT LIKE 'a%' THEN 'x' ELSE 'y' END NOT ILIKE 'X') FROM beds", [(2,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "CAST DATE", "SELECT COUNT(TRY_CAST(w AS DATE)) FROM beds", [(0,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "EXTRACT dow", "SELECT COUNT_IF(DAYOFWEEK(d) = 4) FROM beds", [(1,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "EXTRACT month", "SELECT COUNT_IF(MONTH(d) = 2) FROM beds", [(1,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "EXTRACT year", "SELECT COUNT_IF(DATE_PART('year', d) = 2024) FROM beds", [(2,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "DATE_TRUNC month DATE", "SELECT WITH DIFFERENTIAL_PRIVACY COUNT_IF(DATE_TRUNC(d, MONTH) = '2024-02-01') FROM beds", [(1,)], rows=(1,), sensitivity=(SINGLE,)),
 )  # fmt: skip
 """Other spellings, and what is NULL because it has no value."""
 
@@ -1011,7 +1025,7 @@ REFUSED: Final = (
     _no("join-off-unit", "public rows kept", "SELECT COUNT(*) FROM visits RIGHT JOIN wards ON visits.ward = wards.ward", "use INNER JOIN", "SELECT COUNT(*) FROM visits INNER JOIN wards ON visits.ward = wards.ward"),
     _no("join-off-unit", "a public table by inequality", "SELECT COUNT(*) FROM visits JOIN wards ON visits.nights > wards.floor", "private.x = public.x", "SELECT COUNT(*) FROM visits JOIN wards ON visits.nights > wards.floor AND visits.ward = wards.ward"),
     _no("join-off-unit", "rows that are units, with several matches", "SELECT COUNT(*) FROM beds JOIN stays ON beds.ward = stays.ward", "unique", "SELECT COUNT(*) FROM beds JOIN wards ON beds.ward = wards.ward"),
-    _no("wrong-unit", "another unit", _clause("epsilon = 1, privacy_unit_column = ward"), "write privacy_unit_column = patient", _clause("epsilon = 1, privacy_unit_column = patient"), price={}),
+    _no("wrong-unit", "another unit", _clause("epsilon = 1, privacy_unit_column = ward"), "write privacy_unit_column = patient", _clause("epsilon = 1, privacy_unit_column = patient"), cost={}),
     # subqueries
     _no("private-subquery", "IN over private rows", "SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM beds)", "count in it", "SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM beds GROUP BY ward HAVING COUNT(*) > 0)"),
     _no("private-subquery", "a scalar over private rows", "SELECT COUNT(*) FROM visits WHERE cost > (SELECT cost FROM visits)", "(SELECT AVG(x) FROM t)", "SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)"),
@@ -1052,7 +1066,7 @@ REFUSED: Final = (
     _no("syntax", "a lone surrogate", "SELECT COUNT(*) FROM visits WHERE ward = '\ud800'", "remove the lone surrogates", "SELECT COUNT(*) FROM visits WHERE ward = ''"),
     _no("syntax", "a parameter without a value", "SELECT COUNT(*) FROM visits WHERE ward = $w", "params=", "SELECT COUNT(*) FROM visits WHERE ward = 'A'"),
     _no("syntax", "a date that is none", "SELECT COUNT(*) FROM visits WHERE day < '2024-13-01'", "write it as 2026-01-31", "SELECT COUNT(*) FROM visits WHERE day < '2026-01-31'"),
-    _no("syntax", "an unknown option", _clause("epsilon = 1, speed = 3"), "options: epsilon", _clause("epsilon = 1"), price={}),
+    _no("syntax", "an unknown option", _clause("epsilon = 1, speed = 3"), "options: epsilon", _clause("epsilon = 1"), cost={}),
     _no("syntax", "an unknown named argument", "SELECT SUM(cost, bounds => (0, 1)) FROM visits", "contribution_bounds_per_group", "SELECT SUM(cost, contribution_bounds_per_group => (0, 1)) FROM visits"),
     _no("syntax", "no item of this number", "SELECT ward, COUNT(*) FROM visits GROUP BY 7", "use 1 to 2", "SELECT ward, COUNT(*) FROM visits GROUP BY 1"),
     _no("too-complex", "deep nesting", f"SELECT SUM({_DEEP}) FROM visits", "ask a simpler question", "SELECT SUM((1)) FROM visits"),
@@ -1061,15 +1075,15 @@ REFUSED: Final = (
     _no("too-complex", "functions around functions", f"SELECT SUM({_TWICE}) FROM visits", "nest fewer functions", "SELECT SUM(SQRT(SQRT(cost))) FROM visits"),
     _no("too-complex", "subqueries that are used twice, again and again", _DOUBLED, "ask several questions", "WITH c0 AS (SELECT COUNT(*) AS n FROM visits) SELECT 16 * n AS n FROM c0"),
     _no("too-complex", "too many aggregates", f"SELECT {', '.join(f'SUM(CLAMP(cost, 0, {k}))' for k in range(1, 1002))} FROM visits", "ask several smaller questions", "SELECT SUM(cost), COUNT(*) FROM visits"),
-    # prices
-    _no("price-missing", "no price", _COUNT, "epsilon=0.1", None, price={}, fixed_price={"epsilon": 0.1}),
-    _no("price-invalid", "a price that is none", _COUNT, "a number such as 0.1", None, price={"epsilon": 0}, fixed_price={"epsilon": 0.1}),
-    _no("price-invalid", "two prices", _COUNT, "give one of them", None, price={"epsilon": 1, "rho": 1}, fixed_price={"epsilon": 1}),
-    _no("price-invalid", "ρ in a pure budget", _COUNT, "give epsilon", None, price={"rho": 1}, fixed_price={"epsilon": 1}),
-    _no("price-invalid", "two opinions about the price", _clause("epsilon = 1"), "say it once", None, price={"epsilon": 2}, fixed_price={}),
-    _no("price-invalid", "an option that is no number", _clause("epsilon = much"), "write epsilon = 0.1", _clause("epsilon = 0.1"), price={}),
-    _no("price-invalid", "a confidence that is none", _COUNT, "0.95", None, price={"epsilon": 1, "confidence": 2}, fixed_price={"epsilon": 1, "confidence": 0.95}),
-    _no("price-too-high", "a price above the policy's limit", _COUNT, "pay at most 0.5", None, policy="limited", fixed_price={"epsilon": 0.5}),
-    _no("budget-exhausted", "a price above what is left", _COUNT, "", None, policy="poor", fixed_price={"epsilon": 0.25}),
-    _no("unknown-analyst", "a stranger", _COUNT, "analysts:", None, price={"epsilon": 1, "analyst": "eve"}, fixed_price={"epsilon": 1}),
+    # costs
+    _no("cost-missing", "no cost", _COUNT, "epsilon=0.1", None, cost={}, fixed_cost={"epsilon": 0.1}),
+    _no("cost-invalid", "a cost that is none", _COUNT, "a number such as 0.1", None, cost={"epsilon": 0}, fixed_cost={"epsilon": 0.1}),
+    _no("cost-invalid", "two costs", _COUNT, "give one of them", None, cost={"epsilon": 1, "rho": 1}, fixed_cost={"epsilon": 1}),
+    _no("cost-invalid", "ρ in a pure budget", _COUNT, "give epsilon", None, cost={"rho": 1}, fixed_cost={"epsilon": 1}),
+    _no("cost-invalid", "two opinions about the cost", _clause("epsilon = 1"), "say it once", None, cost={"epsilon": 2}, fixed_cost={}),
+    _no("cost-invalid", "an option that is no number", _clause("epsilon = much"), "write epsilon = 0.1", _clause("epsilon = 0.1"), cost={}),
+    _no("cost-invalid", "a confidence that is none", _COUNT, "0.95", None, cost={"epsilon": 1, "confidence": 2}, fixed_cost={"epsilon": 1, "confidence": 0.95}),
+    _no("cost-too-high", "a cost above the policy's limit", _COUNT, "pay at most 0.5", None, policy="limited", fixed_cost={"epsilon": 0.5}),
+    _no("budget-exhausted", "a cost above what is left", _COUNT, "", None, policy="poor", fixed_cost={"epsilon": 0.25}),
+    _no("unknown-analyst", "a stranger", _COUNT, "analysts:", None, cost={"epsilon": 1, "analyst": "eve"}, fixed_cost={"epsilon": 1}),
 )  # fmt: skip

@@ -50,9 +50,9 @@ _PARTS: Final = {
     "aggregates": (
         "Aggregates",
         (
-            "*Reach* is how far one patient can move the answer in all (ℓ₁), for each number drawn. A step of `cost`"
-            " is 0.5, a step of `nights` is 1. Where there are no rows, COUNT and SUM are 0 and all others NULL, but"
-            " for quantiles, MIN and MAX, which are then any value between the bounds."
+            "*Sensitivity* is how far one patient can move the answer in all (ℓ₁), for each number drawn. A step of"
+            " `cost` is 0.5, a step of `nights` is 1. Where there are no rows, COUNT and SUM are 0 and all others NULL,"
+            " but for quantiles, MIN and MAX, which are then any value between the bounds."
         ),
     ),
     "keys": (
@@ -117,7 +117,7 @@ def page() -> str:
     parts = [_TOP]
     for part, heading in _PARTS.items():
         found = [fixture for fixture in fixtures.ANSWERED if fixture.part == part]
-        parts.append(_section(heading, _answers(found, reach=part == "aggregates")))
+        parts.append(_section(heading, _answers(found, sensitivity=part == "aggregates")))
     parts.append(_section(_FUNCTIONS, _functions()))
     parts.append(_section(_REFUSALS, _refusals(fixtures.REFUSED)))
     return "\n".join(parts)
@@ -128,12 +128,12 @@ def _section(heading: tuple[str, str], table: str) -> str:
     return f"## {title}\n\n{words}\n\n{table}"
 
 
-def _answers(found: Iterable[Fixture], *, reach: bool) -> str:
-    head = ["what", "example", "gives", *(["reach"] if reach else [])]
+def _answers(found: Iterable[Fixture], *, sensitivity: bool) -> str:
+    head = ["what", "example", "gives", *(["sensitivity"] if sensitivity else [])]
     rows = []
     for fixture in found:
         row = [fixture.shows, _code(fixture.text), _shown(fixture.gives)]
-        rows.append([*row, *([" · ".join(f"{l1:,}" for l1, _ in fixture.reach)] if reach else [])])
+        rows.append([*row, *([" · ".join(f"{l1:,}" for l1, _ in fixture.sensitivity)] if sensitivity else [])])
     return _table(head, rows)
 
 

@@ -92,7 +92,7 @@ def test_the_sensitivity_is_that_of_the_rows_that_are_left(side: str, most: int)
     (release,) = planned(most, JOINED.format(side=side)).releases
     assert release.contribution.total == release.child.rows
     assert (release.child.rows or 0) <= most
-    assert release.reach(release.measures[0]).l1 == release.child.rows
+    assert release.sensitivity(release.measures[0]).l1 == release.child.rows
 
 
 def test_joins_that_fit_are_left_alone() -> None:

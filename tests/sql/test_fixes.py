@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.errors import Refused
 from tests.sql import tiny
 from tests.sql.fixtures import REFUSED, Refusal
@@ -17,10 +17,10 @@ from tests.sql.fixtures import REFUSED, Refusal
 CODES = {
     "syntax", "too-complex", "not-an-aggregate", "unknown-table", "unknown-column", "undeclared-bounds",
     "private-keys-need-delta", "join-off-unit", "wrong-unit", "private-subquery", "function-not-allowed",
-    "statement-not-allowed", "too-many-groups", "price-missing", "price-invalid", "price-too-high", "unknown-analyst",
+    "statement-not-allowed", "too-many-groups", "cost-missing", "cost-invalid", "cost-too-high", "unknown-analyst",
     "budget-exhausted",
 }  # fmt: skip
-"""All that a question can be refused with today; `accuracy-unreachable` waits for prices by error."""
+"""All that a question can be refused with today; `accuracy-unreachable` waits for costs by error."""
 
 Curators = dict[str, Curator]
 
@@ -41,7 +41,7 @@ def rich() -> Iterator[Curators]:
 
 def refused(curator: Curator, refusal: Refusal) -> Refused:
     with pytest.raises(Refused) as found:
-        curator.query(refusal.text, **refusal.price)
+        curator.query(refusal.text, **refusal.cost)
     return found.value
 
 
@@ -63,10 +63,10 @@ def test_it_is_refused_for_nothing(refusal: Refusal, curators: Curators) -> None
 def test_its_fix_works(refusal: Refusal, rich: Curators) -> None:
     if refusal.fixed_policy == "never":
         pytest.skip("rows that are units of their own meet no other private row")
-    price: dict[str, Any] = dict(refusal.price if refusal.fixed_price is None else refusal.fixed_price)
+    cost: dict[str, Any] = dict(refusal.cost if refusal.fixed_cost is None else refusal.fixed_cost)
     curator = rich[refusal.fixed_policy or refusal.policy]
     before = len(curator.entries())
-    assert curator.query(refusal.fixed or refusal.text, fresh=True, **price).columns
+    assert curator.query(refusal.fixed or refusal.text, fresh=True, **cost).columns
     assert len(curator.entries()) == before + 1
 
 
@@ -105,7 +105,7 @@ def test_a_message_that_holds_sql_is_obeyed_word_by_word(refusal: Refusal, curat
             text = edit(refusal.text, match)
             if text == refusal.text:
                 continue
-            assert rich[refusal.policy].query(text, fresh=True, **refusal.price).columns
+            assert rich[refusal.policy].query(text, fresh=True, **refusal.cost).columns
             return
 
 

@@ -1,4 +1,4 @@
-"""Every construct of the language: its plan, its reach, and its exact answer with the noise off."""
+"""Every construct of the language: its plan, its sensitivity, and its exact answer with the noise off."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.public import PublicTables
 from discreet.sql import bind
 from discreet.sql.aggregates import AGGREGATES, NAMED
@@ -45,7 +45,7 @@ def same(found: Any, wanted: Any, near: float) -> bool:
 @pytest.mark.parametrize("fixture", ANSWERED, ids=lambda fixture: f"{fixture.part}: {fixture.shows}")
 def test_the_exact_answer(fixture: Fixture, curators: dict[str, Curator]) -> None:
     curator = curators[fixture.policy]
-    answer = curator.query(fixture.text, params=fixture.params, fresh=True, **fixture.price)
+    answer = curator.query(fixture.text, params=fixture.params, fresh=True, **fixture.cost)
     assert len(answer.rows) == len(fixture.gives), answer.rows
     for found, wanted in zip(answer.rows, fixture.gives, strict=True):
         assert len(found) == len(wanted)
@@ -55,14 +55,14 @@ def test_the_exact_answer(fixture: Fixture, curators: dict[str, Curator]) -> Non
 
 
 @pytest.mark.parametrize("fixture", ANSWERED, ids=lambda fixture: f"{fixture.part}: {fixture.shows}")
-def test_rows_groups_and_reach(fixture: Fixture, curators: dict[str, Curator]) -> None:
+def test_rows_groups_and_sensitivity(fixture: Fixture, curators: dict[str, Curator]) -> None:
     releases = planned(fixture, curators[fixture.policy]).releases
     assert [release.child.rows for release in releases] == list(fixture.rows)
     assert [release.groups for release in releases] == list(fixture.groups)
-    reaches = [release.reach(measure) for release in releases for measure in release.measures]
+    reaches = [release.sensitivity(measure) for release in releases for measure in release.measures]
     if fixture.far is None:
-        found = sorted((float(reach.l1), float(reach.l2_squared)) for reach in reaches)
-        assert found == sorted(fixture.reach)
+        found = sorted((float(sensitivity.l1), float(sensitivity.l2_squared)) for sensitivity in reaches)
+        assert found == sorted(fixture.sensitivity)
         return
     (measure,) = releases[0].measures
     assert isinstance(measure, Sum)
@@ -77,7 +77,7 @@ def test_no_part_of_a_question_is_bought_twice(fixture: Fixture, curators: dict[
 
 
 def test_a_subquery_beside_keys_is_bought_once(curators: dict[str, Curator]) -> None:
-    """Nested, it is bought 2^depth times: the price is shared among all of them, and planning takes as long."""
+    """Nested, it is bought 2^depth times: the cost is shared among all of them, and planning takes as long."""
     text = "SELECT ward, COUNT(*) / (SELECT COUNT(*) FROM visits) AS share FROM visits GROUP BY ward"
     found = plan(tiny.policy(), text, public=PublicTables(lambda: curators["pure"]._engine(1)))
     assert len(found.releases) == 2

@@ -6,7 +6,7 @@ stores. Where discreet chooses when it is asked (computed keys, several keys, jo
 be one of those that a choice can give: every unit in as many groups as it may be, with as many rows as it may have.
 
 Under tight limits every question is also asked without one unit: no vector of integers may move further than its
-reach, and what the unit adds to each group is all that it may add, or nothing.
+sensitivity, and what the unit adds to each group is all that it may add, or nothing.
 
 Tolerances: whole numbers and numbers on a declared step are exact, up to the last rounding to float64. Elsewhere a row
 is off by at most one step of the grid, a 2²⁰th of the larger bound; where squares are summed, a 2¹⁶th of the range.
@@ -26,8 +26,8 @@ from typing import Any
 
 import pytest
 
-from discreet.accounting.losses import Reach
-from discreet.curator.door import Curator
+from discreet.accounting.losses import Sensitivity
+from discreet.curator.curator import Curator
 from discreet.curator.draw import Door
 from discreet.engines.memory import Memory
 from discreet.errors import Refused
@@ -37,7 +37,7 @@ from tests.sql.policy_sources import Source, Sources
 from tests.sql.policy_terms import Condition, Key, Term, Writer
 from tests.sql.worlds import ledger_of
 
-PRICES = {True: 4000, False: 10**7}
+COSTS = {True: 4000, False: 10**7}
 """So that noise, which is not drawn, would not be too large to draw; by whether the budget has δ."""
 Cell = tuple[Any, ...]
 SPREADS = ("VAR_POP", "VAR_SAMP", "STDDEV_POP", "STDDEV_SAMP")
@@ -49,17 +49,19 @@ ALWAYS = Condition("TRUE", "TRUE")
 
 @dataclass
 class Watch:
-    """A door without noise, which notes every vector with its reach; every private key that is there is selected."""
+    """A door without noise, which notes every vector with its sensitivity;
+    every private key that is there is selected.
+    """
 
-    vectors: list[tuple[Reach, tuple[int, ...]]] = field(default_factory=list)
+    vectors: list[tuple[Sensitivity, tuple[int, ...]]] = field(default_factory=list)
     selected: list[Cell] = field(default_factory=list)
 
     @property
     def door(self) -> Door:
         return Door(blur=self._blur, select=self._select)
 
-    def _blur(self, mechanism: Any, reach: Reach, exact: Sequence[int], bits: Any) -> Sequence[int]:  # noqa: ARG002
-        self.vectors.append((reach, tuple(exact)))
+    def _blur(self, mechanism: Any, sensitivity: Sensitivity, exact: Sequence[int], bits: Any) -> Sequence[int]:  # noqa: ARG002
+        self.vectors.append((sensitivity, tuple(exact)))
         return exact
 
     def _select(self, mechanism: Any, exact: Mapping[Cell, int], bits: Any) -> Sequence[Cell]:  # noqa: ARG002
@@ -78,7 +80,7 @@ class Opened:
     def ask(self, text: str, selected: Sequence[Cell] = ()) -> list[Cell]:
         self.watch.vectors.clear()
         self.watch.selected = list(selected)
-        return self.curator.query(text, epsilon=PRICES[self.world.private_keys], fresh=True, dialect="duckdb").rows
+        return self.curator.query(text, epsilon=COSTS[self.world.private_keys], fresh=True, dialect="duckdb").rows
 
 
 @contextmanager
@@ -336,7 +338,7 @@ def compare(plain: Plain, asked: Question, answer: Mapping[Cell, Cell]) -> str:
     most = Bounds.of(asked)
     if asked.source.again and max(Counter(row.unit for row in rows).values(), default=0) > asked.source.rows:
         # which rows are chosen is decided before keys are looked at: checked by what one unit adds
-        return "reach"
+        return "sensitivity"
     if not (most.many_groups or most.many_rows):
         exactly(asked, grouped(asked, rows), answer)
         return "whole"
@@ -353,14 +355,14 @@ def compare(plain: Plain, asked: Question, answer: Mapping[Cell, Cell]) -> str:
     return "choice"
 
 
-def within_reach(asked: Question, all_of_them: Watch, fewer: Watch) -> int:
-    """No vector moves further than its reach; how many moved at all."""
+def within_sensitivity(asked: Question, all_of_them: Watch, fewer: Watch) -> int:
+    """No vector moves further than its sensitivity; how many moved at all."""
     moved = 0
-    for (reach, exact), (same, other) in zip(all_of_them.vectors, fewer.vectors, strict=True):
+    for (sensitivity, exact), (same, other) in zip(all_of_them.vectors, fewer.vectors, strict=True):
         moves = [a - b for a, b in zip(exact, other, strict=True)]
-        assert reach == same, asked.text
-        assert sum(map(abs, moves)) <= reach.l1, (asked.text, moves, reach)
-        assert sum(move**2 for move in moves) <= reach.l2_squared, (asked.text, moves, reach)
+        assert sensitivity == same, asked.text
+        assert sum(map(abs, moves)) <= sensitivity.l1, (asked.text, moves, sensitivity)
+        assert sum(move**2 for move in moves) <= sensitivity.l2_squared, (asked.text, moves, sensitivity)
         moved += any(moves)
     return moved
 
@@ -397,7 +399,7 @@ def check_world(dice: random.Random, questions: int, *, tight: bool) -> Counter[
             try:
                 answer = by_cell(one, here.ask(one.text))
             except Refused as refusal:
-                if refusal.code != "price-invalid":  # noise that would be too large to draw
+                if refusal.code != "cost-invalid":  # noise that would be too large to draw
                     raise
                 asked.remove(one)
                 done["refused"] += 1
@@ -410,7 +412,7 @@ def check_world(dice: random.Random, questions: int, *, tight: bool) -> Counter[
             fewer = Plain(there.world)
             for one, answer, watch in zip(asked, answers, watched, strict=True):
                 other = by_cell(one, there.ask(one.text, watch.selected))
-                done["moved"] += within_reach(one, watch, there.watch)
+                done["moved"] += within_sensitivity(one, watch, there.watch)
                 if not one.source.again and one.source.unit and not Bounds.of(one).stored(one):
                     gone = left_over(read(plain, one), read(fewer, one))
                     one_unit(one, gone, answer, other)
@@ -431,7 +433,7 @@ def check_worlds(seed: int, worlds: int, questions: int) -> Counter[str]:
     return done
 
 
-COMPARED = ("whole", "ranks", "choice", "reach")
+COMPARED = ("whole", "ranks", "choice", "sensitivity")
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])

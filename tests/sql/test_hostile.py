@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from discreet.curator.answers import Answer
-from discreet.curator.door import Curator
+from discreet.answers import Answer
+from discreet.curator.curator import Curator
 from discreet.engines.memory import Memory
 from discreet.errors import Refused
 from tests.sql import tiny

@@ -15,13 +15,13 @@ import pytest
 from scipy import stats
 
 from discreet.curator.calls import Call
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.draw import Door, Select, select
-from discreet.curator.kept import Cell
 from discreet.curator.question import Question
 from discreet.engines.memory import Memory
 from discreet.mechanisms import KeySelection
 from discreet.noise import SYSTEM, Bits
+from discreet.sql.cache import Cell
 from tests.sql.worlds import ledger_of, policy_of
 
 ALARM = 1e-7
@@ -71,8 +71,8 @@ def opened(hook: Select = select, rows: Sequence[Mapping[str, Any]] = (*COMMON, 
     engine.close()
 
 
-def priced(curator: Curator, text: str, **price: Any) -> Question:
-    return curator._ask(Call(sql=text, **price))
+def costed(curator: Curator, text: str, **cost: Any) -> Question:
+    return curator._ask(Call(sql=text, **cost))
 
 
 def lonely(cell: tuple[Any, ...]) -> bool:
@@ -92,7 +92,7 @@ class Counted:
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_a_lonely_key_shows_at_most_with_delta(name: str) -> None:
-    """What the curator counts, priced and selected as the curator does, three thousand times."""
+    """What the curator counts, costed and selected as the curator does, three thousand times."""
     trials = 3_000
     counted = Counted()
     with opened(counted) as curator:
@@ -107,15 +107,15 @@ def test_a_lonely_key_shows_at_most_with_delta(name: str) -> None:
     assert sum(any(not lonely(cell) for cell in run) for run in runs) > trials * 0.9
 
 
-@pytest.mark.parametrize("price", [{"epsilon": 1, "delta": DELTA}, {"rho": Fraction(1, 2)}, {"epsilon": 2}], ids=str)
-def test_the_selection_that_the_curator_builds(price: dict[str, Any]) -> None:
+@pytest.mark.parametrize("cost", [{"epsilon": 1, "delta": DELTA}, {"rho": Fraction(1, 2)}, {"epsilon": 2}], ids=str)
+def test_the_selection_that_the_curator_builds(cost: dict[str, Any]) -> None:
     """Many lonely keys at once, in blocks of as many as one unit can hold."""
     with opened() as curator:
-        asked = priced(curator, QUESTIONS["one key"], **price)
+        asked = costed(curator, QUESTIONS["one key"], **cost)
     mechanism = asked.offer.bought[0].selection
     assert isinstance(mechanism, KeySelection)
     assert mechanism.max_groups == 3
-    assert mechanism.delta == price.get("delta", Fraction(1, 2) / 2 / 1000)
+    assert mechanism.delta == cost.get("delta", Fraction(1, 2) / 2 / 1000)
     blocks = 100_000
     shown = mechanism.select(dict.fromkeys(range(3 * blocks), 1), SYSTEM)
     hit = np.zeros(blocks, dtype=bool)
@@ -140,7 +140,7 @@ def test_one_unit_is_in_no_more_groups_than_it_may_be() -> None:
 def test_the_audit_can_fail() -> None:
     """A threshold that is too low shows lonely keys too often, and the bound sees it."""
     with opened() as curator:
-        asked = priced(curator, QUESTIONS["one key"], epsilon=1, delta=DELTA)
+        asked = costed(curator, QUESTIONS["one key"], epsilon=1, delta=DELTA)
     mechanism = asked.offer.bought[0].selection
     assert isinstance(mechanism, KeySelection)
     object.__setattr__(mechanism, "threshold", mechanism.threshold - 4)

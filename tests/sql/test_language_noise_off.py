@@ -24,14 +24,14 @@ from typing import Any
 import duckdb
 import pytest
 
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.draw import Door
 from discreet.engines.memory import Memory
 from tests.sql.worlds import ledger_of, policy_of
 
 HEAD = 'name = "world"\n[budget]\nepsilon = 3\ndelta = 0.001\n[unit]\nname = "person"\n'
 WIDE = "max_rows = 60"
-PRICE = 300
+COST = 300
 """So that noise, which is not drawn, would not be too large to draw."""
 TABLES = f"""
 [tables.visits]
@@ -147,7 +147,7 @@ def opened(rows: Rows) -> Iterator[tuple[Curator, Plain]]:
                 ledger,
                 engine=engine,
                 door=Door(
-                    blur=lambda mechanism, reach, exact, bits: exact,  # noqa: ARG005
+                    blur=lambda mechanism, sensitivity, exact, bits: exact,  # noqa: ARG005
                     select=lambda mechanism, exact, bits: list(exact),  # noqa: ARG005
                     choose=lambda mechanism, scores, bits: [  # noqa: ARG005
                         max(range(len(group)), key=group.__getitem__) for group in scores
@@ -284,7 +284,7 @@ def compare(curator: Curator, plain: Plain, source: str, names: Sequence[str], k
         row[:width]: row[width:]
         for row in plain.rows(f"SELECT {', '.join([*keys, 'COUNT(*)', *(item.plain for item in items)])} {same_rows}")
     }
-    answer = curator.query(text, epsilon=PRICE)
+    answer = curator.query(text, epsilon=COST)
     found = {row[:width]: row[width:] for row in answer.rows}
     assert len(found) == len(answer.rows), text
     compared = 0
@@ -347,7 +347,7 @@ def check_quantiles(seed: int) -> None:
             shares = random.sample(QUANTILES, 2)
             items = [f"QUANTILE_CONT({column}, {float(share)})" for share in shares]
             text = f"SELECT {', '.join(items)}, MIN({column}), MAX({column}), MEDIAN({column}) FROM visits"
-            (row,) = curator.query(text, epsilon=PRICE).rows
+            (row,) = curator.query(text, epsilon=COST).rows
             values = sorted(value for (value,) in plain.rows(f"SELECT {column} FROM visits WHERE {column} IS NOT NULL"))
             wanted = [*shares, Fraction(1, 1000), Fraction(999, 1000), Fraction(1, 2)]
             assert low <= values[0] <= values[-1] <= high
@@ -378,7 +378,7 @@ def test_many_quantiles_at_once_are_read_off_a_tree(column: str) -> None:
     with opened(made(Random(9), 50)) as (curator, plain):
         shares = [Fraction(place, 20) for place in range(1, 20)]
         items = ", ".join(f"QUANTILE_CONT({column}, {float(share)})" for share in shares)
-        (row,) = curator.query(f"SELECT {items} FROM visits", epsilon=PRICE).rows
+        (row,) = curator.query(f"SELECT {items} FROM visits", epsilon=COST).rows
         values = sorted(value for (value,) in plain.rows(f"SELECT {column} FROM visits WHERE {column} IS NOT NULL"))
         for share, found in zip(shares, row, strict=True):
             rank = share * len(values)
@@ -393,7 +393,7 @@ def test_quantiles_of_whole_numbers_stay_within_their_bounds() -> None:
     rows = made(Random(1), 6)
     rows["visits"] = [{**row, "person": "p", "age": 99} for row in rows["visits"]]
     with opened(rows) as (curator, _):
-        (row,) = curator.query("SELECT MEDIAN(age), MAX(age) FROM visits", epsilon=PRICE).rows
+        (row,) = curator.query("SELECT MEDIAN(age), MAX(age) FROM visits", epsilon=COST).rows
         assert max(row) <= 20
 
 
@@ -405,18 +405,18 @@ def test_favourites_and_histograms(seed: int) -> None:
     with opened(made(Random(seed), 50)) as (curator, plain):
         counts = dict(plain.rows("SELECT ward, COUNT(*) FROM visits WHERE ward IS NOT NULL GROUP BY ward"))
         text = "SELECT MODE(ward), APPROX_TOP_COUNT(ward, 2), MODE(flag) FROM visits"
-        ((mode, top, flag),) = curator.query(text, epsilon=PRICE).rows
+        ((mode, top, flag),) = curator.query(text, epsilon=COST).rows
         assert counts[mode] == max(counts.values())
         assert [item["count"] for item in top] == sorted(counts.values(), reverse=True)[:2]
         assert all(counts[item["value"]] == item["count"] for item in top)
         flags = dict(plain.rows("SELECT flag, COUNT(*) FROM visits WHERE flag IS NOT NULL GROUP BY flag"))
         assert flags[flag] == max(flags.values())
-        ((bins,),) = curator.query("SELECT HISTOGRAM(cost, 4) FROM visits", epsilon=PRICE).rows
+        ((bins,),) = curator.query("SELECT HISTOGRAM(cost, 4) FROM visits", epsilon=COST).rows
         cut = "LEAST(CAST(FLOOR((cost + 2) / 3) AS INTEGER), 3)"
         held = dict(plain.rows(f"SELECT {cut}, COUNT(*) FROM visits WHERE cost IS NOT NULL GROUP BY 1"))
         assert bins == [{"value": -2 + 3.0 * place, "count": held.get(place, 0)} for place in range(4)]
         grouped = curator.query(
-            "SELECT ward, MODE(age) FILTER (WHERE flag) FROM visits GROUP BY ward", epsilon=PRICE
+            "SELECT ward, MODE(age) FILTER (WHERE flag) FROM visits GROUP BY ward", epsilon=COST
         ).rows
         for ward, age in grouped:
             test = f"flag AND ward IS NOT DISTINCT FROM {'NULL' if ward is None else repr(ward)}"
@@ -444,7 +444,7 @@ def test_other_holds_what_was_not_selected(shown: list[str | None], key: str) ->
             f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(other = true) {key}, COUNT(*) AS n, SUM(age) AS a,"
             f" COUNT(DISTINCT person) AS u FROM visits GROUP BY {key}"
         )
-        answer = [row for row in curator.query(text, epsilon=PRICE).rows if row[-3]]
+        answer = [row for row in curator.query(text, epsilon=COST).rows if row[-3]]
         figures = "COUNT(*), COALESCE(SUM(age), 0), COUNT(DISTINCT person)"
         seen = plain.rows(f"SELECT {key}, {figures} FROM visits WHERE COALESCE({held}, FALSE) GROUP BY {key}")
         others = key.replace("note", "'OTHER'")
@@ -478,7 +478,7 @@ def test_what_follows_a_release_is_what_duckdb_makes_of_it(text: str) -> None:
         rows["stays"] += [{"who": "q", "ward": ward, "length": 1} for ward in "ABC"]
         with opened(rows) as (curator, plain):
             # NULL is declared as a key, so it is one also where no row has it
-            found = [row for row in curator.query(text, epsilon=PRICE).rows if None not in row]
+            found = [row for row in curator.query(text, epsilon=COST).rows if None not in row]
             wanted = [row for row in plain.rows(text) if None not in row]
             if text is AFTER[0]:
                 found, wanted = [row[:2] for row in found], [row[:2] for row in wanted]
@@ -492,7 +492,7 @@ def test_what_follows_a_release_is_what_duckdb_makes_of_it(text: str) -> None:
 def test_ranks_of_rows_that_tie(word: str) -> None:
     text = f"SELECT SUM(r) FROM (SELECT {word}() OVER (PARTITION BY person ORDER BY ward) AS r FROM visits) AS t"
     with opened(made(Random(2), 50)) as (curator, plain):
-        assert curator.query(text, epsilon=PRICE).rows == plain.rows(text)
+        assert curator.query(text, epsilon=COST).rows == plain.rows(text)
 
 
 def test_order_by_a_column_that_is_not_shown() -> None:
@@ -503,4 +503,4 @@ def test_order_by_a_column_that_is_not_shown() -> None:
     rows = made(Random(1), 50)
     rows["visits"] = [{**row, "ward": ward, "person": "p"} for row, ward in zip(rows["visits"], "AAABBC", strict=False)]
     with opened(rows) as (curator, plain):
-        assert curator.query(text, epsilon=PRICE).rows == plain.rows(text) == [("A", -3), ("B", -2), ("C", -1)]
+        assert curator.query(text, epsilon=COST).rows == plain.rows(text) == [("A", -3), ("B", -2), ("C", -1)]

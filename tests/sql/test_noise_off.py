@@ -23,7 +23,7 @@ import duckdb
 import pytest
 
 import discreet
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.draw import Door
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.memory import Memory

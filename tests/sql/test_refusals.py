@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.errors import Refused
 from discreet.policy import Policy
 from tests.sql.worlds import ledger_of, policy_of
@@ -193,10 +193,10 @@ def test_every_refusal_has_its_code_and_a_fix(curator: Curator, code: str, text:
     assert curator.entries() == []
 
 
-def test_refusals_come_before_the_price_is_looked_at(curator: Curator) -> None:
+def test_refusals_come_before_the_cost_is_looked_at(curator: Curator) -> None:
     with pytest.raises(Refused, match="unknown-table"):
         curator.query("SELECT COUNT(*) FROM nowhere")
-    with pytest.raises(Refused, match="price-missing"):
+    with pytest.raises(Refused, match="cost-missing"):
         curator.query("SELECT COUNT(*) FROM people")
 
 
@@ -236,7 +236,7 @@ SEEDS: Final = [
     "SELECT COUNT(*) FROM (SELECT age, LOWER(zip) AS z FROM people WHERE sex IN ('F', NULL)) AS q WHERE z LIKE 'a%'",
     "SELECT beds // 2 AS b, ROUND(beds / 3, 1) FROM wards WHERE ward <> 'A' ORDER BY 1 NULLS FIRST",
 ]  # fmt: skip
-KNOWN_CODES: Final = {*CODES, "wrong-unit", "price-invalid", "price-missing"}
+KNOWN_CODES: Final = {*CODES, "wrong-unit", "cost-invalid", "cost-missing"}
 
 
 def mutated(dice: random.Random) -> str:

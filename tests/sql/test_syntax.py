@@ -11,7 +11,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.public import PublicTables
 from discreet.errors import Refused
 from discreet.sql import clause, read

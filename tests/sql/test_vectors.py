@@ -13,7 +13,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.composed import Sql, name, sql
 from discreet.policy.model import Kind
 from discreet.sql.domain import Domain
@@ -52,7 +52,7 @@ def histograms(cells: int, most: int) -> Iterator[tuple[int, ...]]:
 @pytest.mark.parametrize("share", SHARES)
 def test_one_row_moves_every_score_by_at_most_the_sensitivity(share: Fraction) -> None:
     chosen = Chosen(X, layout(0, 3), share, "")
-    most = chosen.sensitivity(Contribution(1, 1, 1))
+    most = chosen.score_sensitivity(Contribution(1, 1, 1))
     assert most == max(share.numerator, share.denominator - share.numerator)
     used = 0
     for counts in histograms(4, 5):
@@ -69,7 +69,7 @@ def test_one_row_moves_every_score_by_at_most_the_sensitivity(share: Fraction) -
 def test_so_many_rows_move_scores_so_many_times_as_far(share: Fraction) -> None:
     chosen = Chosen(X, layout(0, 2), share, "")
     for rows in (2, 3):
-        most = chosen.sensitivity(Contribution(5, rows, 9))
+        most = chosen.score_sensitivity(Contribution(5, rows, 9))
         for counts in histograms(3, 3):
             before = chosen.scores(counts)
             for cells in itertools.combinations_with_replacement(range(3), rows):
@@ -95,7 +95,7 @@ def test_scores_of_quantiles_with_many_digits(share: str, count: int) -> None:
     chosen = Chosen(X, layout(0, 3), Fraction(share), "")
     before, after = chosen.scores([0, count - 1, 0, 0]), chosen.scores([0, count, 0, 0])
     moved = max(abs(a - b) for a, b in zip(before, after, strict=True))
-    assert moved <= chosen.sensitivity(Contribution(1, 1, 1))
+    assert moved <= chosen.score_sensitivity(Contribution(1, 1, 1))
 
 
 # layouts
@@ -228,12 +228,12 @@ def units_of(cells: int, contribution: Contribution, groups: int) -> Iterator[li
                 yield held
 
 
-def check_used(used: Sequence[tuple[int, int]], reach: Reach, contribution: Contribution) -> None:
-    """Nothing goes beyond the reach, and something uses all of it; squares only where rows fill their groups."""
-    assert max(l1 for l1, _ in used) == reach.l1
+def check_used(used: Sequence[tuple[int, int]], sensitivity: Sensitivity, contribution: Contribution) -> None:
+    """Nothing goes beyond the sensitivity, and something uses all of it; squares only where rows fill their groups."""
+    assert max(l1 for l1, _ in used) == sensitivity.l1
     largest = max(l2 for _, l2 in used)
     full = contribution.total % contribution.rows == 0
-    assert largest == reach.l2_squared if full else largest <= reach.l2_squared
+    assert largest == sensitivity.l2_squared if full else largest <= sensitivity.l2_squared
 
 
 CONTRIBUTIONS = [Contribution(1, 1, 1), Contribution(1, 2, 2), Contribution(2, 1, 2), Contribution(2, 2, 3)]
@@ -241,23 +241,23 @@ CONTRIBUTIONS = [Contribution(1, 1, 1), Contribution(1, 2, 2), Contribution(2, 1
 
 @pytest.mark.parametrize("contribution", CONTRIBUTIONS)
 @pytest.mark.parametrize("high", [2, 3])
-def test_a_unit_moves_a_tree_by_its_reach(contribution: Contribution, high: int) -> None:
+def test_a_unit_moves_a_tree_by_its_sensitivity(contribution: Contribution, high: int) -> None:
     for found in (layout(0, high), Layout(Fraction(0), Fraction(1), 2, 2, whole=True, cells=4)):
         tree = Tree(X, found, "")
-        reach = tree.reach(contribution)
+        sensitivity = tree.sensitivity(contribution)
         nothing = [tree.vector(None)] * 2
         used = [moves(nothing, [tree.vector(held) for held in unit]) for unit in units_of(high, contribution, 2)]
-        check_used(used, reach, contribution)
-        assert reach.l1 == contribution.reach.l1 * found.levels
+        check_used(used, sensitivity, contribution)
+        assert sensitivity.l1 == contribution.sensitivity.l1 * found.levels
 
 
 @pytest.mark.parametrize("contribution", CONTRIBUTIONS)
-def test_a_unit_moves_a_histogram_by_its_reach(contribution: Contribution) -> None:
+def test_a_unit_moves_a_histogram_by_its_sensitivity(contribution: Contribution) -> None:
     measure = Histogram(X, ("a", "b", "c"), "")
-    reach = measure.reach(contribution)
+    sensitivity = measure.sensitivity(contribution)
     nothing = [measure.vector(None)] * 2
     used = [moves(nothing, [measure.vector(held) for held in unit]) for unit in units_of(3, contribution, 2)]
-    check_used(used, reach, contribution)
+    check_used(used, sensitivity, contribution)
 
 
 def test_histograms_count_listed_values_only() -> None:
@@ -278,11 +278,11 @@ def test_presence_counts_each_row_once(contribution: Contribution) -> None:
     (found,) = set(map(tuple, engine(counts, [1, None, 2, None, None])))
     assert measure.vector(list(found)) == (2, 3)
     assert measure.vector(None) == (0, 0)
-    reach = measure.reach(contribution)
+    sensitivity = measure.sensitivity(contribution)
     used = [
         moves([(0, 0)] * 2, [(held[0], held[1]) for held in unit]) for unit in units_of(measure.length, contribution, 2)
     ]
-    check_used(used, reach, contribution)
+    check_used(used, sensitivity, contribution)
 
 
 # bounds for each unit and group
@@ -329,7 +329,7 @@ def test_one_unit_moves_a_clamped_group_by_its_size(low: int, high: int, counts:
         before, after = clamped(measure, others), clamped(measure, rows)
         moved = [abs(after[key] - before[key]) for key in "ab"]
         assert max(moved) <= measure.size
-        assert sum(moved) <= measure.reach(Contribution(2, 5, 9)).l1 == 2 * measure.size
+        assert sum(moved) <= measure.sensitivity(Contribution(2, 5, 9)).l1 == 2 * measure.size
 
 
 def test_rows_that_are_units_are_clamped_one_by_one() -> None:

@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
 
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.draw import Door
-from discreet.curator.kept import Cell
-from discreet.curator.price import Choices
 from discreet.engines.memory import Memory
 from discreet.mechanisms import KeySelection
 from discreet.noise import Bits
 from discreet.policy import Policy
+from discreet.sql.cache import Cell
+from discreet.sql.cost import Choices
 from tests.sql.worlds import ledger_of, policy_of, quiet
 
 Row = dict[str, Any]
@@ -86,7 +86,7 @@ _HEAD: Final = 'name = "tiny"\n{limit}[budget]\nepsilon = {epsilon}\n{delta}[uni
 HEADS: Final[Mapping[str, str]] = {
     "pure": _HEAD.format(limit="", epsilon=10, delta=""),
     "delta": _HEAD.format(limit="", epsilon=10, delta="delta = 0.01\n"),
-    "limited": _HEAD.format(limit="max_price = 0.5\n", epsilon=10, delta=""),
+    "limited": _HEAD.format(limit="max_cost = 0.5\n", epsilon=10, delta=""),
     "poor": _HEAD.format(limit="", epsilon=0.25, delta=""),
 }
 """Policies that differ in what may be spent."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import duckdb
 
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.draw import Door
 from discreet.engines.memory import Memory
 from tests.sql.worlds import ledger_of, policy_of
@@ -95,7 +95,7 @@ def twins() -> Iterator[Twins]:
         if name in "pq":
             plain.execute(f"ALTER TABLE {name} DROP person")
     exact = Door(
-        blur=lambda mechanism, reach, exact, bits: exact,  # noqa: ARG005
+        blur=lambda mechanism, sensitivity, exact, bits: exact,  # noqa: ARG005
         select=lambda mechanism, exact, bits: list(exact),  # noqa: ARG005
         choose=lambda mechanism, scores, bits: [max(range(len(g)), key=g.__getitem__) for g in scores],  # noqa: ARG005
     )

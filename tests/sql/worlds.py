@@ -9,15 +9,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from discreet.accounting.losses import Reach
-from discreet.curator.door import Curator
+from discreet.accounting.losses import Sensitivity
+from discreet.curator.curator import Curator
 from discreet.curator.draw import Door, Engine
-from discreet.curator.price import Additive
 from discreet.engines.memory import Memory
 from discreet.ledger import Grant, Ledger
 from discreet.noise import Bits
 from discreet.policy import Policy
 from discreet.policy.read import parse
+from discreet.sql.cost import Additive
 
 Rows = Sequence[Mapping[str, Any]]
 HEAD = 'name = "world"\n[budget]\nepsilon = 3\n[unit]\nname = "person"\n'
@@ -29,7 +29,7 @@ def policy_of(*parts: str, head: str = HEAD) -> Policy:
     return parse((head + "\n".join(parts)).encode(), Path("/nowhere/world.toml"))
 
 
-def quiet(mechanism: Additive, reach: Reach, exact: Sequence[int], bits: Bits) -> Sequence[int]:  # noqa: ARG001
+def quiet(mechanism: Additive, sensitivity: Sensitivity, exact: Sequence[int], bits: Bits) -> Sequence[int]:  # noqa: ARG001
     """No noise at all: the hook that the public interface cannot reach."""
     return exact
 
@@ -51,7 +51,13 @@ class Recorded:
     def __init__(self) -> None:
         self.exact: list[tuple[int, ...]] = []
 
-    def __call__(self, mechanism: Additive, reach: Reach, exact: Sequence[int], bits: Bits) -> Sequence[int]:  # noqa: ARG002
+    def __call__(
+        self,
+        mechanism: Additive,  # noqa: ARG002
+        sensitivity: Sensitivity,  # noqa: ARG002
+        exact: Sequence[int],
+        bits: Bits,  # noqa: ARG002
+    ) -> Sequence[int]:
         self.exact.append(tuple(exact))
         return exact
 
@@ -61,7 +67,7 @@ def opened(
     policy: Policy,
     tables: Mapping[str, Rows],
     *,
-    blur: Callable[[Additive, Reach, Sequence[int], Bits], Sequence[int]] = quiet,
+    blur: Callable[[Additive, Sensitivity, Sequence[int], Bits], Sequence[int]] = quiet,
     wrap: Callable[[Memory], Engine] = lambda engine: engine,
 ) -> Iterator[Curator]:
     """A curator over rows in memory, without noise unless told otherwise."""

@@ -32,10 +32,10 @@ def rho_of_pure(epsilon: Fraction) -> Fraction:
     """The ρ at which an ε-DP release enters a concentrated budget: ε·tanh(ε/2) rounded up, never above ε²/2."""
     if epsilon < LEAST:
         return epsilon**2 / 2
-    price = decimal(epsilon)
-    shrunk = NEAREST.exp(price.copy_negate())
+    cost = decimal(epsilon)
+    shrunk = NEAREST.exp(cost.copy_negate())
     tanh = NEAREST.divide(NEAREST.subtract(1, shrunk), NEAREST.add(1, shrunk))
-    return min(up(NEAREST.multiply(price, tanh)), epsilon**2 / 2)
+    return min(up(NEAREST.multiply(cost, tanh)), epsilon**2 / 2)
 
 
 def epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction:
@@ -49,8 +49,8 @@ def epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction:
 
 def rho_of_epsilon(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest ρ for which ρ-zCDP is known to imply (ε, δ)-DP, rounded down."""
-    log, price = _log_inverse(delta), float(epsilon)
-    x = _falling_root(lambda x: (1 + 2 * x) * (log - math.log1p(x)) / x**2 - math.log1p(1 / x) - price)
+    log, cost = _log_inverse(delta), float(epsilon)
+    x = _falling_root(lambda x: (1 + 2 * x) * (log - math.log1p(x)) / x**2 - math.log1p(1 / x) - cost)
     left = WIDE.subtract(decimal(epsilon, WIDE), _rest(x, delta))
     return max(down(WIDE.divide(left, WIDE.add(1, x))), Fraction(0))
 

@@ -18,7 +18,7 @@ import numpy as np
 from discreet.accounting.distributions import DiscreteGaussian, Noise
 from discreet.accounting.rounding import NEAREST, context, decimal, float_up
 from discreet.exact import MOST_EPSILON, Number, number, probability, whole
-from discreet.exact import epsilon as price
+from discreet.exact import epsilon as positive
 
 
 def delta_of(noise: Noise, sensitivity: int, epsilon: Number) -> float:
@@ -54,7 +54,7 @@ def gaussian_spread(epsilon: Number, delta: Number, sensitivity: int) -> Fractio
     holds for this σ² only, so never round it, not even up: δ does not always fall as σ grows (at ε = 42 it rises from
     10⁻¹⁸ at σ = 0.11 to 10⁻⁷ at σ = 0.18, until the next outcome is safe).
     """
-    cost, shift = price(epsilon), whole(sensitivity, "sensitivity")
+    cost, shift = positive(epsilon), whole(sensitivity, "sensitivity")
     allowed = decimal(probability(delta, "delta"), context(40, ROUND_FLOOR))
     sigma = _search(float(cost), float(allowed), shift)
     step = 1e-6

@@ -1,9 +1,9 @@
-"""Budgets that hold while prices are chosen adaptively.
+"""Budgets that hold while costs are chosen adaptively.
 
-Theorem  However the analyst picks each question and price after seeing all earlier answers, if a release is made only
+Theorem  However the analyst picks each question and cost after seeing all earlier answers, if a release is made only
          when the filter admits its loss, all releases together are ε-DP (PureFilter), respectively δ-approximate
          ρ-zCDP, hence (epsilon, conversion + δ)-DP (ConcentratedFilter), for the filter's relation and unit.
-Proof    Fix two neighbours D, D' and a transcript y of answers. Each price εᵢ is a function of y₁ … yᵢ₋₁, and so is
+Proof    Fix two neighbours D, D' and a transcript y of answers. Each cost εᵢ is a function of y₁ … yᵢ₋₁, and so is
          whether the filter admits it; both are the same on D and D', because neither sees the data.
          Pure: ln P(y|D) − ln P(y|D') is the sum of the steps' log-ratios, each within ±εᵢ(y₁ … yᵢ₋₁); on every y the
          admitted εᵢ add up to ε at most, so the ratio of the whole lies within e^±ε.
@@ -34,7 +34,7 @@ from discreet.accounting.relations import Relation, demand_same, label, neighbou
 from discreet.accounting.rounding import float_down, float_up
 from discreet.errors import BudgetExhausted, Refused
 from discreet.exact import Number, probability
-from discreet.exact import epsilon as price
+from discreet.exact import epsilon as positive
 
 UNITS: Final = 10**24
 
@@ -60,14 +60,14 @@ class PureFilter:
 
     @classmethod
     def of(cls, epsilon: Number, *, relation: Relation = Relation.ADD_REMOVE, unit: str | None = None) -> PureFilter:
-        return cls(granted(price(epsilon)), relation=neighbours(relation), unit=label(unit))
+        return cls(granted(positive(epsilon)), relation=neighbours(relation), unit=label(unit))
 
     def admit(self, loss: Loss) -> Self:
         """The filter after the loss is spent; `BudgetExhausted` if it does not fit, `Refused` if it is unlike."""
         _demand_alike(loss, self)
         if not isinstance(loss, Pure):
             raise Refused(
-                "price-invalid",
+                "cost-invalid",
                 f"{loss!r} cannot be paid from a pure budget",
                 "use Laplace noise or a pure mechanism, or give the budget a delta",
             )
@@ -75,7 +75,7 @@ class PureFilter:
         if spent > self.total:
             left = self.left
             raise BudgetExhausted(
-                f"the price is epsilon {float_up(loss.epsilon):g} and {_shown(left)} is left",
+                f"the cost is epsilon {float_up(loss.epsilon):g} and {_shown(left)} is left",
                 _offer(left, f"ask for epsilon {_shown(left)} or less"),
             )
         return replace(self, spent=spent)
@@ -116,7 +116,7 @@ class ConcentratedFilter:
     ) -> ConcentratedFilter:
         """The budget that guarantees (ε, δ)-DP: half of δ pays for the conversion, half is there for key selection."""
         half = probability(delta, "delta") / 2
-        rho = granted(rho_of_epsilon(price(epsilon), half))
+        rho = granted(rho_of_epsilon(positive(epsilon), half))
         return cls(rho, granted(half), relation=neighbours(relation), unit=label(unit))
 
     def admit(self, loss: Loss) -> Self:
@@ -129,13 +129,13 @@ class ConcentratedFilter:
             left = self.left
             most = math.isqrt(2 * left * UNITS)
             raise BudgetExhausted(
-                f"the price is rho {float_up(part.rho):g} and {_shown(left)} is left",
+                f"the cost is rho {float_up(part.rho):g} and {_shown(left)} is left",
                 _offer(left, f"ask for rho {_shown(left)} (epsilon {_shown(most)}) or less"),
             )
         if delta > self.delta:
             left = self.delta - self.spent_delta
             raise BudgetExhausted(
-                f"the price is delta {float_up(part.delta):g} and {_shown(left)} is left",
+                f"the cost is delta {float_up(part.delta):g} and {_shown(left)} is left",
                 "group by declared keys, which cost no delta" + (f", or use {_shown(left)} or less" if left else ""),
             )
         return replace(self, spent_rho=rho, spent_delta=delta)
@@ -160,7 +160,7 @@ Filter = PureFilter | ConcentratedFilter
 
 def _demand_alike(loss: Loss, budget: Filter) -> None:
     demand_loss(loss)
-    if not loss.is_nothing:
+    if not loss.is_zero:
         demand_same(loss, budget.relation, budget.unit)
 
 

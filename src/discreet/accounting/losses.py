@@ -1,8 +1,8 @@
 """What a release costs, and how costs add up.
 
-Two currencies can be spent while the analyst picks each question, and its price, after seeing all earlier answers:
+Two currencies can be spent while the analyst picks each question, and its cost, after seeing all earlier answers:
 
-Pure          ε-DP. The sum of the ε is the ε of all releases together (Rogers et al. 2016 for adaptive prices).
+Pure          ε-DP. The sum of the ε is the ε of all releases together (Rogers et al. 2016 for adaptive costs).
 Concentrated  δ-approximate ρ-zCDP. Both ρ and δ add up (Feldman & Zrnic 2021; Whitehouse et al. 2023).
 
 `Approximate` is a statement, (ε, δ)-DP, about releases of which nothing better is known; it is spent as Concentrated.
@@ -22,7 +22,7 @@ from discreet.accounting.relations import CODE, Relation, common, label, neighbo
 from discreet.accounting.rounding import NEAREST, decimal, float_down, float_up, up
 from discreet.errors import Refused
 from discreet.exact import Number, number, probability, whole
-from discreet.exact import epsilon as price
+from discreet.exact import epsilon as positive
 
 
 class _About:
@@ -82,7 +82,7 @@ class Pure(_About):
         return self._shown(f"epsilon={float_up(self.epsilon):g}")
 
     @property
-    def is_nothing(self) -> bool:
+    def is_zero(self) -> bool:
         """Whether nothing is lost, to whoever it is."""
         return not self.epsilon and self.relation is Relation.ADD_REMOVE
 
@@ -135,7 +135,7 @@ class Concentrated(_About):
         return self._shown(f"rho={float_up(self.rho):g}{delta}")
 
     @property
-    def is_nothing(self) -> bool:
+    def is_zero(self) -> bool:
         """Whether nothing is lost, to whoever it is."""
         return not self.rho and not self.delta and self.relation is Relation.ADD_REMOVE
 
@@ -187,7 +187,7 @@ class Approximate(_About):
         return self._shown(f"epsilon={float_up(self.epsilon):g}, delta={float_up(self.delta):g}")
 
     @property
-    def is_nothing(self) -> bool:
+    def is_zero(self) -> bool:
         """Never: δ is above 0."""
         return False
 
@@ -286,7 +286,7 @@ def _alike(losses: tuple[Loss, ...]) -> tuple[Relation, str | None]:
     """The relation and unit of all that lose anything."""
     for loss in losses:
         demand_loss(loss)
-    return common([loss for loss in losses if not loss.is_nothing] or losses[:1])
+    return common([loss for loss in losses if not loss.is_zero] or losses[:1])
 
 
 def demand_loss(loss: object) -> None:
@@ -306,18 +306,18 @@ def epsilon_of(loss: Loss, delta: Number) -> float:
 
 def rho_for(epsilon: Number, delta: Number) -> float:
     """The largest ρ for which ρ-zCDP is known to imply (ε, δ)-DP, rounded down: the inverse of `epsilon_of`."""
-    return float_down(rho_of_epsilon(price(epsilon), probability(delta, "delta")))
+    return float_down(rho_of_epsilon(positive(epsilon), probability(delta, "delta")))
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class Sensitivity:
     """How far one unit can move an answer: proven bounds on the L1 norm and on the square of the L2 norm."""
 
     l1: Fraction
     l2_squared: Fraction
 
     @classmethod
-    def cells(cls, count: int, size: Number, total: Number | None = None) -> Reach:
+    def cells(cls, count: int, size: Number, total: Number | None = None) -> Sensitivity:
         """At most `count` cells by at most `size` each, and at most `total` in all.
 
         Proof   Σ|xᵢ| ≤ min(count·size, total), and Σxᵢ² ≤ size·Σ|xᵢ|.
@@ -328,9 +328,9 @@ class Reach:
             l1 = min(l1, _amount(total, "total"))
         return cls(l1, most * l1)
 
-    def __add__(self, other: Reach) -> Reach:
+    def __add__(self, other: Sensitivity) -> Sensitivity:
         """Two answers of the same unit, side by side."""
-        return Reach(self.l1 + other.l1, self.l2_squared + other.l2_squared)
+        return Sensitivity(self.l1 + other.l1, self.l2_squared + other.l2_squared)
 
 
 def _amount(value: Number, name: str) -> Fraction:

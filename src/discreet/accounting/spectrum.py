@@ -1,7 +1,7 @@
 """Privacy loss as a random variable, for pictures and for teaching; and what an attacker can conclude from an answer.
 
 The privacy loss of an outcome o is ln(P(o | D)/P(o | D′)); its distribution under D shows how often a release gives
-away how much. Nothing here decides a price: these are float64 figures.
+away how much. Nothing here decides a cost: these are float64 figures.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ def noise_losses(noise: Noise, sensitivity: int) -> LossDistribution:
     return LossDistribution(steps / unit, np.bincount(places, weights=masses / masses.sum()).astype(np.float64))
 
 
-def response_losses(price: Number, answers: int = 2) -> LossDistribution:
+def response_losses(cost: Number, answers: int = 2) -> LossDistribution:
     """The losses of randomised response among so many answers: ε for the truth, −ε for the other's truth, else 0."""
-    odds = math.exp(-epsilon(price))
+    odds = math.exp(-epsilon(cost))
     others = whole(answers, "answers", least=2) - 1
-    losses = np.array([-1.0, 0.0, 1.0]) * float(epsilon(price))
+    losses = np.array([-1.0, 0.0, 1.0]) * float(epsilon(cost))
     masses = np.array([odds, (others - 1) * odds, 1.0]) / (1 + others * odds)
     return LossDistribution(losses[masses > 0], masses[masses > 0])
 
@@ -90,10 +90,10 @@ def posterior(prior: Number, ratio: Number) -> float:
     return float(before * weight / (before * weight + (1 - before)))
 
 
-def posterior_range(prior: Number, price: Number) -> tuple[float, float]:
+def posterior_range(prior: Number, cost: Number) -> tuple[float, float]:
     """The least and the most that any attacker can believe after an ε-DP release.
 
     Both lie between prior·e^−ε and prior·e^ε.
     """
-    before, ratio = float(number(probability(prior, "prior"), "prior")), math.exp(-float(epsilon(price)))
+    before, ratio = float(number(probability(prior, "prior"), "prior")), math.exp(-float(epsilon(cost)))
     return before * ratio / (before * ratio + 1 - before), before / (before + (1 - before) * ratio)

@@ -45,7 +45,7 @@ class Turns:
             raise Refused(
                 "forked",
                 f"{self._what} was made before a fork, and what the other process spends is not seen here",
-                "fork first, and start one in each process, at its price",
+                "fork first, and start one in each process, at its cost",
             )
         self._lock.acquire()
 
@@ -55,4 +55,4 @@ class Turns:
         self._lock.release()
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"{self._what} cannot be copied or pickled: start another, at its price")
+        raise TypeError(f"{self._what} cannot be copied or pickled: start another, at its cost")

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from discreet.accounting import Concentrated, Loss, Pure, compose
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.audit.wording import (
     apart,
     key_words,
@@ -17,16 +17,16 @@ from discreet.audit.wording import (
     many,
     noise_words,
     number,
-    reach_words,
     selection_words,
+    sensitivity_words,
     short,
 )
-from discreet.curator.kept import Cell
-from discreet.curator.price import Additive, Choices
 from discreet.mechanisms import KeySelection
+from discreet.sql.cache import Cell
+from discreet.sql.cost import Additive, Choices
 
 KINDS: Final = (
-    "calls", "noise", "reach", "numbers", "distance", "keys", "choice",
+    "calls", "noise", "sensitivity", "numbers", "distance", "keys", "choice",
     "charge", "queries", "outcome", "payment", "error",
 )  # fmt: skip
 PARTS: Final = ("columns", "rows", "intervals", "noise in words", "notes")
@@ -35,10 +35,10 @@ PARTS: Final = ("columns", "rows", "intervals", "noise in words", "notes")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Something that passed the door: what noise, which reach was declared, and the numbers before and after."""
+    """Something that passed the door: what noise, which sensitivity was declared, and the numbers before and after."""
 
     mechanism: Additive
-    reach: Reach
+    sensitivity: Sensitivity
     exact: tuple[int, ...]
     values: tuple[int, ...]
 
@@ -72,7 +72,7 @@ class Run:
     queries: tuple[str, ...]
     charges: tuple[Loss, ...]
     outcome: tuple[object, ...]
-    priced: bool = True
+    costed: bool = True
     """Whether there is a ledger that is charged."""
 
     @property
@@ -97,11 +97,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The number of a call that one unit moves furthest, and how much of the declared reach the whole call uses."""
+    """The number of a call that one unit moves furthest,
+    and how much of the declared sensitivity the whole call uses.
+    """
 
     place: int
     mechanism: Additive
-    reach: Reach
+    sensitivity: Sensitivity
     here: int
     there: int
     share: Fraction
@@ -113,8 +115,8 @@ class Moved:
             return None
         l1, _ = _distance(a, b)
         here, there = max(zip(a.exact, b.exact, strict=True), key=lambda pair: abs(pair[0] - pair[1]))
-        share = l1 / (units * a.reach.l1) if a.reach.l1 else Fraction(l1)
-        return cls(place, a.mechanism, a.reach, here, there, share)
+        share = l1 / (units * a.sensitivity.l1) if a.sensitivity.l1 else Fraction(l1)
+        return cls(place, a.mechanism, a.sensitivity, here, there, share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ class Report:
     difference: str | None
     calls: int
     l1: Fraction = Fraction(0)
-    """The largest distance between exact vectors, relative to the declared reach."""
+    """The largest distance between exact vectors, relative to the declared sensitivity."""
     kind: str | None = None
     """Of the difference: one of `KINDS`."""
     expected: str = ""
@@ -133,7 +135,7 @@ class Report:
     found: str = ""
     """What is on the other side, or what was found."""
     moved: Moved | None = None
-    """The number that moved furthest, relative to its reach."""
+    """The number that moved furthest, relative to its sensitivity."""
     refusal: str | None = None
     """The code of the refusal, if the question was refused (on both sides alike)."""
 
@@ -143,14 +145,14 @@ class Report:
 
     def __str__(self) -> str:
         told = "no difference" if self.same else str(self.difference)
-        return f"{self.question}: {told} ({self.calls} calls, {float(self.l1):.0%} of the reach)"
+        return f"{self.question}: {told} ({self.calls} calls, {float(self.l1):.0%} of the sensitivity)"
 
 
 def compared(question: str, first: Run, second: Run, units: int = 1) -> Report:
     """The report on two runs, the second of which was given the noisy values of the first.
 
     `units` is how often a unit is added or removed on the way from one database to the other: once, or twice where one
-    is replaced by another. Distances are at most so many times the declared reach, by the triangle inequality.
+    is replaced by another. Distances are at most so many times the declared sensitivity, by the triangle inequality.
     """
     found, moved = _passed(first.calls, second.calls, units)
     found = found or _seen(first, second) or _unpaid(first) or _failed(first)
@@ -205,15 +207,20 @@ def _distance(a: Call, b: Call) -> tuple[int, int]:
 def _numbers(a: Call, b: Call, units: int) -> Difference | None:
     if a.mechanism != b.mechanism:
         return Difference.between("noise", "", *apart(noise_words, a.mechanism, b.mechanism))
-    if a.reach != b.reach:
-        return Difference.between("reach", "the declared reach is ", reach_words(a.reach), reach_words(b.reach))
+    if a.sensitivity != b.sensitivity:
+        return Difference.between(
+            "sensitivity",
+            "the declared sensitivity is ",
+            sensitivity_words(a.sensitivity),
+            sensitivity_words(b.sensitivity),
+        )
     if len(a.exact) != len(b.exact):
         return Difference.between("numbers", "", many(a.exact, "number"), many(b.exact, "number"))
     l1, squares = _distance(a, b)
-    if l1 <= units * a.reach.l1 and squares <= units**2 * a.reach.l2_squared:
+    if l1 <= units * a.sensitivity.l1 and squares <= units**2 * a.sensitivity.l2_squared:
         return None
-    allowed, found = f"{_times(units)}{reach_words(a.reach)}", f"{l1} (squares {squares})"
-    told = f"{_who(units)} moves it by {found}, beyond the declared reach of {allowed}"
+    allowed, found = f"{_times(units)}{sensitivity_words(a.sensitivity)}", f"{l1} (squares {squares})"
+    told = f"{_who(units)} moves it by {found}, beyond the declared sensitivity of {allowed}"
     return Difference("distance", told, f"at most {allowed}", found)
 
 
@@ -323,10 +330,10 @@ def _first_apart(one: Sequence[object], other: Sequence[object]) -> tuple[int, s
 
 def _unpaid(run: Run) -> Difference | None:
     """What passed the door must not cost more than was charged."""
-    if not run.calls or not run.priced:
+    if not run.calls or not run.costed:
         return None
     losses = [
-        passed.mechanism.loss_for(passed.reach) if isinstance(passed, Call) else passed.mechanism.loss
+        passed.mechanism.loss_for(passed.sensitivity) if isinstance(passed, Call) else passed.mechanism.loss
         for passed in run.calls
     ]
     charged = compose(*run.charges) if run.charges else Pure(0)

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from discreet.accounting import Concentrated, Pure, epsilon_of
 from discreet.accounting.distributions import DiscreteLaplace
+from discreet.answers.plots.theme import COLOURS, NEUTRAL, Theme, altair, chart_of, dressed
 from discreet.audit.compare import Moved
 from discreet.audit.wording import loss_words, noise_words
-from discreet.curator.answers.plots.theme import COLOURS, NEUTRAL, Theme, altair, chart_of, dressed
-from discreet.curator.price import noise_of
 from discreet.printing import at_least
+from discreet.sql.cost import noise_of
 
 POINTS: Final = 160
 SEEN: Final = 0.999
@@ -36,7 +36,7 @@ class Band:
 
     @classmethod
     def of(cls, moved: Moved, delta: Fraction | None) -> Band:
-        loss = moved.mechanism.loss_for(moved.reach)
+        loss = moved.mechanism.loss_for(moved.sensitivity)
         if isinstance(loss, Pure):
             return cls(loss, float(loss.epsilon), None)
         limit = delta or Fraction(1, 10**6)
@@ -57,7 +57,7 @@ def caption(moved: Moved, delta: Fraction | None) -> str:
     told = Band.of(moved, delta).words(kept=moved.share <= 1)
     return (
         f"{noise_words(moved.mechanism)}; exact numbers {moved.here:,} and {moved.there:,}, {apart:,} apart, "
-        f"{float(moved.share):.0%} of the reach. {told}."
+        f"{float(moved.share):.0%} of the sensitivity. {told}."
     )
 
 

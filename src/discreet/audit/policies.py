@@ -18,7 +18,7 @@ from discreet.policy import Budget, Policy
 QUESTIONS: Final = 50
 SMALL_EACH: Final = 2
 """Small worlds that each question meets, unless it meets all; the next question meets the next ones."""
-PRICE: Final = Fraction(1)
+COST: Final = Fraction(1)
 
 Progress = Callable[[str, float], None]
 
@@ -48,7 +48,7 @@ class Audit:
     unit: str
     budget: Budget
     epsilon: Fraction
-    """The price of each question."""
+    """The cost of each question."""
     results: tuple[Result, ...]
     pairs: int
 
@@ -62,7 +62,7 @@ class Audit:
 
     @property
     def share(self) -> Fraction:
-        """The largest part of a declared reach that one unit used; above 1 it is a difference."""
+        """The largest part of a declared sensitivity that one unit used; above 1 it is a difference."""
         return max((result.report.l1 for result in self.results), default=Fraction(0))
 
     @property
@@ -81,15 +81,15 @@ def audit_policy(
     asked, tell = questions(policy, most), progress or (lambda *_: None)
     tell("audit", 0.0)
     likely, tiny, other = list(searched(policy)), list(small(policy)), list(replacements(policy))
-    price = min(PRICE, policy.max_price or PRICE)
+    cost = min(COST, policy.max_cost or COST)
     results = []
     with Replay(policy, selects=every_key) as auditor:
         for place, question in enumerate(asked):
             each = len(tiny) if every_pair else SMALL_EACH
             concerned = _concerned(likely, question) + _in_turn(_concerned(tiny, question), place * each, each)
-            results.append(_examined(auditor, question, concerned, _concerned(other, question), price))
+            results.append(_examined(auditor, question, concerned, _concerned(other, question), cost))
             tell("audit", (place + 1) / len(asked))
-    return Audit(policy.name, policy.unit, policy.budget, price, tuple(results), len(likely) + len(other) + len(tiny))
+    return Audit(policy.name, policy.unit, policy.budget, cost, tuple(results), len(likely) + len(other) + len(tiny))
 
 
 def _concerned(pairs: Sequence[Pair], question: Question) -> list[Pair]:
@@ -109,7 +109,7 @@ def _in_turn(pairs: Sequence[Pair], first: int, count: int) -> list[Pair]:
 def _examined(
     auditor: Replay, question: Question, pairs: Sequence[Pair], replaced: Sequence[Pair], epsilon: Fraction
 ) -> Result:
-    """The first difference, or the pair that uses most of the reach."""
+    """The first difference, or the pair that uses most of the sensitivity."""
     best: Result | None = None
     met = [*((pair, 1) for pair in pairs), *((pair, 2) for pair in replaced)]
     for count, (pair, units) in enumerate(met, start=1):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from discreet.audit.scenes import NUMBERS, Scene, spelt
+from discreet.audit.vocabulary import NUMBERS, Scene, spelt
 from discreet.policy import Kind, Policy, Table
 
 

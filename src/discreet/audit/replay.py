@@ -2,8 +2,8 @@
 
 All noise passes one door. The first run records what passes it; the second run is given the noisy values of the first.
 Then everything that can be seen must be the same: calls, noise, charges, errors, answers. And what cannot be seen, the
-exact numbers, must lie within the declared reach of each other. If both hold for every pair of neighbours, the privacy
-theorem of the noise covers the question.
+exact numbers, must lie within the declared sensitivity of each other. If both hold for every pair of neighbours, the
+privacy theorem of the noise covers the question.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from discreet.accounting import Loss
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.audit.compare import Call, Choice, Passed, Report, Run, Selection, compared
 from discreet.audit.neighbours import Data
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.draw import Door, Engine, Select, blur, choose, select
-from discreet.curator.kept import Cell
-from discreet.curator.price import Additive, Choices
 from discreet.engines.memory import Memory
 from discreet.engines.printed import Printed
 from discreet.errors import Refused
@@ -31,6 +29,8 @@ from discreet.ledger import Charge, Grant, Ledger
 from discreet.mechanisms import KeySelection
 from discreet.noise import Bits
 from discreet.policy import Policy
+from discreet.sql.cache import Cell
+from discreet.sql.cost import Additive, Choices
 
 __all__ = ["Call", "Choice", "Mechanism", "Passed", "Replay", "Report", "Run", "Selection", "every_key", "replay"]
 
@@ -54,13 +54,13 @@ class Recorder:
     calls: list[Passed] = field(default_factory=list)
     queries: list[str] = field(default_factory=list)
 
-    def blur(self, mechanism: Additive, reach: Reach, exact: Sequence[int], bits: Bits) -> Sequence[int]:
+    def blur(self, mechanism: Additive, sensitivity: Sensitivity, exact: Sequence[int], bits: Bits) -> Sequence[int]:
         told = self._told
         if isinstance(told, Call) and len(told.values) == len(exact):
             values = told.values
         else:
-            values = tuple(blur(mechanism, reach, exact, bits))
-        self.calls.append(Call(mechanism, reach, tuple(exact), values))
+            values = tuple(blur(mechanism, sensitivity, exact, bits))
+        self.calls.append(Call(mechanism, sensitivity, tuple(exact), values))
         return values
 
     def select(self, mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) -> Sequence[Cell]:
@@ -138,14 +138,14 @@ class Replay:
         self._engines: dict[str, Memory] = {}
         self.ledger = self._stack.enter_context(Watchful(Path(folder) / "ledger.sqlite", grant, shares=shares))
 
-    def run(self, question: str, data: Data, script: Sequence[Passed] = (), **price: Any) -> Run:
+    def run(self, question: str, data: Data, script: Sequence[Passed] = (), **cost: Any) -> Run:
         """Ask one question of one database."""
         recorder = Recorder(script, self._selects)
         engine = Watched(self._engine(data), recorder.queries)
         curator = Curator(self.policy, self.ledger, engine=engine, door=recorder.door)
         self.ledger.noted = []
         try:
-            answer = curator.query(question, fresh=True, **price)
+            answer = curator.query(question, fresh=True, **cost)
             outcome: tuple[object, ...] = (answer.columns, answer.rows, answer.intervals, answer.noise, answer.notes)
         except Refused as refused:
             outcome = ("refused", refused.code, refused.reason, refused.fix)
@@ -162,13 +162,13 @@ class Replay:
             self._engines[key] = Memory(self.policy, data)
         return self._engines[key]
 
-    def compare(self, question: str, data: Data, neighbour: Data, *, units: int = 1, **price: Any) -> Report:
+    def compare(self, question: str, data: Data, neighbour: Data, *, units: int = 1, **cost: Any) -> Report:
         """Ask on both, with the same noisy values, and look for a difference.
 
         `units` is 2 where a unit is replaced by another: it is removed, and one is added.
         """
-        first = self.run(question, data, **price)
-        second = self.run(question, neighbour, first.calls, **price)
+        first = self.run(question, data, **cost)
+        second = self.run(question, neighbour, first.calls, **cost)
         return compared(question, first, second, units)
 
     def close(self) -> None:
@@ -191,20 +191,20 @@ def _policy(given: object) -> Policy:
 
 
 def replay(
-    asked: Policy | Curator | Mechanism, question: str, data: Data, neighbour: Data, *, units: int = 1, **price: Any
+    asked: Policy | Curator | Mechanism, question: str, data: Data, neighbour: Data, *, units: int = 1, **cost: Any
 ) -> Report:
     """Ask a question of two neighbouring databases and say the first difference that anybody could see.
 
     `asked` is a policy, a curator (its policy is used, nothing else of it), or a function f(question, data, door) that
-    draws its noise with `door.blur(mechanism, reach, exact, bits)`, `door.select` or `door.choose`, and returns what it
-    would show. A function charges nothing, so what it draws is not compared with a charge.
-    `units` is 2 where the neighbour has other rows of one unit: then numbers may move by twice their reach.
+    draws its noise with `door.blur(mechanism, sensitivity, exact, bits)`, `door.select` or `door.choose`, and returns
+    what it would show. A function charges nothing, so what it draws is not compared with a charge.
+    `units` is 2 where the neighbour has other rows of one unit: then numbers may move by twice their sensitivity.
     """
     if isinstance(asked, Policy) or not callable(asked):
         with Replay(asked) as auditor:
-            return auditor.compare(question, data, neighbour, units=units, **price)
-    if price:
-        raise TypeError("a function has no price: leave it out, or pass a policy")
+            return auditor.compare(question, data, neighbour, units=units, **cost)
+    if cost:
+        raise TypeError("a function has no cost: leave it out, or pass a policy")
     first = _called(asked, question, data, ())
     return compared(question, first, _called(asked, question, neighbour, first.calls), units)
 
@@ -216,4 +216,4 @@ def _called(asked: Mechanism, question: str, data: Data, script: Sequence[Passed
         outcome: tuple[object, ...] = ((), [shown.tolist() if hasattr(shown, "tolist") else shown])
     except Exception as failed:
         outcome = ("failed", type(failed).__name__, str(failed))
-    return Run(tuple(recorder.calls), (), (), outcome, priced=False)
+    return Run(tuple(recorder.calls), (), (), outcome, costed=False)

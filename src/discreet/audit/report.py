@@ -49,7 +49,7 @@ MADE_UP: Final = (
 METHOD: Final = (
     "Each question was asked twice, of a database and of the same database without one unit, and the second time it "
     "was given the noisy values of the first. Then everything that can be seen must be the same, and the exact numbers "
-    "must lie within the reach that was declared for their noise."
+    "must lie within the sensitivity that was declared for their noise."
 )
 UNDRAWN: Final = "Pictures need altair and vl-convert: install discreet with its extra “plot”, and audit again."
 
@@ -98,7 +98,7 @@ def _figures(audit: Audit) -> str:
         "pairs of neighbours": f"{audit.pairs:,}",
         "comparisons": f"{audit.comparisons:,}",
         "differences": f"{len(audit.of('difference')):,}",
-        "of a reach used at most": f"{float(audit.share):.0%}",
+        "of a sensitivity used at most": f"{float(audit.share):.0%}",
         f"budget, for each {audit.unit}": budget,
     }
     told = "".join(f"<span><b>{_words(number)}</b>{_words(name)}</span>" for name, number in figures.items())
@@ -143,7 +143,7 @@ def _pictures(audit: Audit) -> Iterable[str]:
 
 
 def _telling(audit: Audit) -> list[Result]:
-    """Differences first, then of each kind of question the one that uses most of its reach."""
+    """Differences first, then of each kind of question the one that uses most of its sensitivity."""
     found = [result for result in audit.results if result.report.moved is not None]
     found.sort(key=lambda result: (result.report.same, -result.report.l1))
     kinds: dict[str, Result] = {}
@@ -155,7 +155,7 @@ def _telling(audit: Audit) -> list[Result]:
 def _questions(audit: Audit) -> Iterable[str]:
     if not audit.results:
         return
-    heads = ("kind", "question", "pairs", "found", "reach used")
+    heads = ("kind", "question", "pairs", "found", "sensitivity used")
     rows = "".join(f"<tr>{_row(result)}</tr>" for result in audit.results)
     yield "<h2>All questions</h2>"
     yield (
@@ -179,7 +179,7 @@ def _row(result: Result) -> str:
 
 
 def _used(report: Report) -> str:
-    """The part of the reach as a bar; nothing where no numbers are blurred, such as for medians."""
+    """The part of the sensitivity as a bar; nothing where no numbers are blurred, such as for medians."""
     if report.moved is None:
         return "–"
     share = float(report.l1)

@@ -1,6 +1,6 @@
 """Whole sessions as one mechanism: everything that an adaptive analyst gets to see until the budget is spent.
 
-Theorem  A session is as private as its budget, however each question and its price follow from earlier answers (see
+Theorem  A session is as private as its budget, however each question and its cost follow from earlier answers (see
          `accounting.filters`). So what tells two neighbours apart over a whole session stays below what the budget
          allows; `estimate` looks for it.
 """
@@ -18,7 +18,7 @@ from discreet.accounting import Pure
 from discreet.audit.blackbox import Claim
 from discreet.audit.neighbours import Data
 from discreet.audit.outputs import Batch, Floats
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted
 from discreet.ledger import Grant, Ledger
@@ -27,7 +27,7 @@ from discreet.policy import Policy
 MOST: Final = 50
 Asked = tuple[str, dict[str, Any]]
 Strategy = Callable[[Sequence[Sequence[float]]], Asked | None]
-"""The next question with its price, from all numbers seen so far; None to stop."""
+"""The next question with its cost, from all numbers seen so far; None to stop."""
 
 
 def session(policy: Policy, strategy: Strategy, *, questions: int = MOST) -> Batch:
@@ -59,9 +59,9 @@ def _one(policy: Policy, engine: Memory, strategy: Strategy, questions: int) -> 
                 asked = strategy(answers)
                 if asked is None:
                     break
-                text, price = asked
+                text, cost = asked
                 try:
-                    answer = curator.query(text, **price)
+                    answer = curator.query(text, **cost)
                 except BudgetExhausted:
                     break
                 answers.append([float(cell) for row in answer.rows for cell in row if isinstance(cell, (int, float))])

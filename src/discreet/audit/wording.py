@@ -7,12 +7,12 @@ from fractions import Fraction
 from typing import Any, Final
 
 from discreet.accounting import Concentrated, Loss, Pure
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.accounting.rounding import float_up
-from discreet.curator.kept import Cell
-from discreet.curator.price import Additive
 from discreet.mechanisms import KeySelection, Laplace
 from discreet.printing import at_least, printable
+from discreet.sql.cache import Cell
+from discreet.sql.cost import Additive
 
 LONGEST: Final = 200
 """Letters of an answer or a query that are told."""
@@ -46,8 +46,8 @@ def apart(words: Callable[[Any], str], one: Any, other: Any) -> tuple[str, str]:
     return told if told[0] != told[1] else (repr(one), repr(other))
 
 
-def reach_words(reach: Reach) -> str:
-    return f"{number(reach.l1)} (squares {number(reach.l2_squared)})"
+def sensitivity_words(sensitivity: Sensitivity) -> str:
+    return f"{number(sensitivity.l1)} (squares {number(sensitivity.l2_squared)})"
 
 
 def selection_words(mechanism: KeySelection) -> str:

@@ -59,7 +59,7 @@ class Part:
 
 
 def searched(policy: Policy) -> Iterator[Pair]:
-    """Pairs that are likely to show what is wrong, those that use most of the reach first."""
+    """Pairs that are likely to show what is wrong, those that use most of the sensitivity first."""
     others = World.of(policy)
     nobody = others.emptied()
     for part in PARTS:

@@ -204,7 +204,7 @@ def sparse_vector(level: float, each: float | None, *, cutoff: int | None, value
 
 
 def session(refunded: bool) -> Draw:
-    """Questions at ε = 1 until the budget of 1 is spent; some fail on some data, and that may give the price back."""
+    """Questions at ε = 1 until the budget of 1 is spent; some fail on some data, and that may give the cost back."""
 
     def draw(values: Sequence[int], n: int) -> Floats:
         out = np.full((n, 5), NOT_ASKED)
@@ -267,7 +267,7 @@ ZOO: Final = (
              ZEROS, MIXED),
     Specimen("sparse vector without end", "no limit on the number of finds", sparse_vector(2, 2, cutoff=None), SVT,
              ZEROS, MIXED),
-    Specimen("refund on error", "a question that fails gives its price back", session(True), session(False),
+    Specimen("refund on error", "a question that fails gives its cost back", session(True), session(False),
              [1], [1, 0]),
     Specimen("randomised response, shy coin", "the coin lies less often than ε allows", responses(TRUE_FLIP * 0.8),
              responses(TRUE_FLIP), 0, 1),

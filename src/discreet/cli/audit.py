@@ -98,7 +98,7 @@ def _tell(found: Audit, target: Path | None) -> None:
     for result in found.results:
         kinds.setdefault(result.question.kind, []).append(result)
     rows = [[kind, *_summary(results)] for kind, results in kinds.items()]
-    heads = ["questions about", "asked", "refused", "differences", "of the reach"]
+    heads = ["questions about", "asked", "refused", "differences", "of the sensitivity"]
     draw(table(heads, rows, numbers=frozenset(heads[1:])))
     for result in found.of("difference"):
         click.secho(f"\n{printable(result.report.question)}", bold=True)
@@ -134,7 +134,7 @@ def _for_programs(found: Audit, target: Path | None) -> dict[str, Any]:
         "differences": len(found.of("difference")),
         "pairs": found.pairs,
         "comparisons": found.comparisons,
-        "reach": float(found.share),
+        "sensitivity": float(found.share),
         "epsilon": float(found.epsilon),
         "report": None if target is None else str(target),
         "results": [_result(result) for result in found.results],
@@ -149,7 +149,7 @@ def _result(result: Result) -> dict[str, Any]:
         "state": result.state,
         "refusal": report.refusal,
         "pairs": result.pairs,
-        "reach": float(report.l1) if report.moved is not None else None,
+        "sensitivity": float(report.l1) if report.moved is not None else None,
         "unit": result.what,
         "difference": None
         if report.same

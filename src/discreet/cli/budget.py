@@ -69,7 +69,7 @@ def show(policy: Path | str, analyst: str | None, as_json: bool) -> None:
 
 
 def _show_remote(url: str, analyst: str | None, *, as_json: bool) -> None:
-    from discreet.cli.asking import connected
+    from discreet.cli.options import connected
 
     with connected(url) as remote:
         found = {analyst: remote.budget(analyst)}
@@ -98,7 +98,7 @@ def draw_balances(found: Mapping[str | None, Balance], delta: Fraction | None) -
     if delta is not None:
         what = "these are" if several else "total and spent are"
         click.echo(f"{what} guarantees with δ {float(delta):g};")
-        click.echo("remaining is the largest price that a question may still have")
+        click.echo("remaining is the largest cost that a question may still have")
 
 
 def _row(who: str | None, balance: Balance) -> list[object]:

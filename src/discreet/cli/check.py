@@ -12,7 +12,7 @@ from discreet.cli.failures import REFUSED
 from discreet.cli.output import json_option, policy_argument, printable, tell_program
 
 if TYPE_CHECKING:
-    from discreet.curator.owner.findings import Finding
+    from discreet.owner.findings import Finding
 
 COLOURS: Final = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -25,7 +25,7 @@ def check(policy: Path, as_json: bool) -> int:
 
     For the owner only: what is found tells exact figures of the data. Ends with 3 if there are errors.
     """
-    from discreet.curator.owner.check import check as look
+    from discreet.owner.check import check as look
     from discreet.policy import read
 
     checked = read(policy)

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from discreet.cli.narration import Teller, escaped, whisker
 from discreet.cli.output import at_least, at_most, bar, printable, table
-from discreet.cli.telling import Teller, escaped, whisker
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from discreet.curator.answers.answer import Answer, Preview, Price
-    from discreet.curator.door import Curator
+    from discreet.answers.answer import Answer, Cost, Preview
+    from discreet.curator.curator import Curator
     from discreet.errors import BudgetExhausted, Refused
     from discreet.ledger import Balance, Report
 
@@ -36,7 +36,7 @@ BOUNDED: Final = "SELECT AVG(CLAMP(cost / nights, 0, 2000)) AS cost_per_night FR
 NEIGHBOUR: Final = "SELECT COUNT(*) AS n FROM patients WHERE age = 48 AND sex = 'F' AND zip = '02138' AND smoker"
 NEXT: Final = "SELECT smoker, AVG(blood_pressure) AS pressure FROM patients GROUP BY smoker"
 
-PRICE: Final = 0.1
+COST: Final = 0.1
 HIGHER: Final = 0.15
 ANALYST: Final = "epidemiology"
 ATTACKER: Final = "finance"
@@ -46,7 +46,7 @@ ATTACKER: Final = "finance"
 class Attack:
     """How an attacker goes about it: what each draw is bought for, and how often the same question is repeated."""
 
-    price: float
+    cost: float
     repeats: int
 
 
@@ -72,7 +72,7 @@ class Story:
 
 @click.command(short_help="Make a hospital, and see in a minute what discreet does for it.")
 @click.option("--folder", type=click.Path(path_type=Path), help=f"Where to make it; else {FOLDER}.")
-@click.option("--fast", is_flag=True, help="An attacker in a hurry: fewer questions, at a higher price each.")
+@click.option("--fast", is_flag=True, help="An attacker in a hurry: fewer questions, at a higher cost each.")
 def demo(folder: Path | None, fast: bool) -> None:
     """Make an invented hospital, and see in a minute what discreet does for it.
 
@@ -190,9 +190,9 @@ def tell_policy(policy: Path, teller: Teller) -> None:
 
 
 def tell_preview(hospital: Curator, teller: Teller) -> Preview:
-    teller.step("First the price: it follows from the text alone, and no data is read")
+    teller.step("First the cost: it follows from the text alone, and no data is read")
     teller.question(COUNTING)
-    preview = hospital.preview(COUNTING, epsilon=PRICE)
+    preview = hospital.preview(COUNTING, epsilon=COST)
     teller.show(preview)
     share = _rho(preview.loss) / (hospital.budget().total.rho or 1)
     teller.say(
@@ -203,9 +203,9 @@ def tell_preview(hospital: Curator, teller: Teller) -> Preview:
 
 def tell_answer(hospital: Curator, teller: Teller) -> tuple[Answer, Answer]:
     teller.step("Then the question: charged first, on disk; then counted; then blurred")
-    answer = hospital.query(COUNTING, epsilon=PRICE, analyst=ANALYST)
+    answer = hospital.query(COUNTING, epsilon=COST, analyst=ANALYST)
     teller.show(answer)
-    again = hospital.query(COUNTING, epsilon=PRICE, analyst=ATTACKER)
+    again = hospital.query(COUNTING, epsilon=COST, analyst=ATTACKER)
     alike = "the same answer" if again.rows == answer.rows else "another answer"
     cost = "free" if _rho(again.loss) == 0 else f"for ρ {at_least(_rho(again.loss))}"
     teller.say(f"Asked again, by {ATTACKER}: {alike}, {cost}. The same lie tells no more.")
@@ -222,7 +222,7 @@ def _refused(hospital: Curator, teller: Teller, question: str) -> Refused:
 
     teller.question(question)
     try:
-        hospital.query(question, epsilon=PRICE, analyst=ANALYST)
+        hospital.query(question, epsilon=COST, analyst=ANALYST)
     except Refused as refused:
         teller.refusal(refused)
         return refused
@@ -240,7 +240,7 @@ def tell_mended(hospital: Curator, teller: Teller) -> Answer:
 def tell_repetition(hospital: Curator, teller: Teller, attack: Attack) -> list[float]:
     teller.step("An attacker: does my neighbour, 48, of 02138, smoke? It must be 0 or 1")
     teller.question(NEIGHBOUR)
-    answers = [hospital.query(NEIGHBOUR, epsilon=attack.price, analyst=ATTACKER) for _ in range(attack.repeats)]
+    answers = [hospital.query(NEIGHBOUR, epsilon=attack.cost, analyst=ATTACKER) for _ in range(attack.repeats)]
     values = [_value(answer) for answer in answers]
     paid = sum(not answer.cached for answer in answers)
     told = "The same lie every time." if len(set(values)) == 1 else f"{len(set(values))} different answers."
@@ -261,15 +261,15 @@ def tell_averaging(
     values, exhausted = [first], None
     while exhausted is None:
         try:
-            values.append(_value(hospital.query(NEIGHBOUR, epsilon=attack.price, analyst=ATTACKER, fresh=True)))
+            values.append(_value(hospital.query(NEIGHBOUR, epsilon=attack.cost, analyst=ATTACKER, fresh=True)))
         except BudgetExhausted as refused:
             exhausted = refused
-    preview = hospital.preview(NEIGHBOUR, epsilon=attack.price)
+    preview = hospital.preview(NEIGHBOUR, epsilon=attack.cost)
     teller.show(_convergence(values, float(preview.error["n"])))
     spent = hospital.budget(ATTACKER).spent.epsilon
     teller.say(f"After {len(values)} draws, ε {at_least(spent)} with δ 1e-6, the share of {ATTACKER} is used up:")
     teller.refusal(exhausted)
-    teller.say(_out_of_reach(preview))
+    teller.say(_out_of_sensitivity(preview))
     teller.say("(It is 1. She is invented, so we may tell.)")
     return values, exhausted
 
@@ -278,8 +278,8 @@ def _value(answer: Answer) -> float:
     return float(answer.rows[0][0])
 
 
-def _rho(loss: Price) -> float:
-    """The hospital's budget has a δ, so prices are ρ."""
+def _rho(loss: Cost) -> float:
+    """The hospital's budget has a δ, so costs are ρ."""
     from discreet.accounting import Concentrated
 
     assert isinstance(loss, Concentrated)
@@ -297,7 +297,7 @@ def _convergence(values: Sequence[float], error: float) -> RenderableType:
     return table(["draws", "average", ""], rows, numbers=frozenset({"draws", "average"}))
 
 
-def _out_of_reach(preview: Preview) -> str:
+def _out_of_sensitivity(preview: Preview) -> str:
     """What it would take to tell 0 from 1."""
     from discreet.accounting import Concentrated, epsilon_of
 
@@ -343,8 +343,8 @@ def tell_budget(teller: Teller, balances: dict[str | None, Balance]) -> None:
         used = (balance.spent.rho or 0) / (balance.total.rho or 1)
         spent, total = at_least(balance.spent.epsilon), at_least(balance.total.epsilon)
         rows.append([who or "everybody", f"ε {spent} of {total}", bar(used), f"{at_most(balance.remaining.epsilon)}"])
-    headings = ["", "spent", "", "largest price left"]
-    teller.show(table(headings, rows, numbers=frozenset({"spent", "largest price left"})))
+    headings = ["", "spent", "", "largest cost left"]
+    teller.show(table(headings, rows, numbers=frozenset({"spent", "largest cost left"})))
 
 
 def farewell(policy: Path, teller: Teller) -> None:

@@ -48,13 +48,13 @@ def init(sources: tuple[str, ...], metadata: Path | None, output: Path | None, n
 
 
 def _imported(metadata: Path, name: str | None) -> str:
-    from discreet.curator.owner.smartnoise import from_smartnoise
+    from discreet.owner.smartnoise import from_smartnoise
 
     return from_smartnoise(metadata, name)
 
 
 def _drafted(sources: tuple[str, ...], name: str | None, output: Path | None) -> str:
-    from discreet.curator.owner.draft import draft
+    from discreet.owner.draft import draft
 
     folder = output.absolute().parent if output else None
     return draft(sources, name or (output.stem if output else UNNAMED), folder=folder)

@@ -158,7 +158,7 @@ def _entries(path: Path | str) -> list[dict[str, Any]]:
     from discreet.policy import read
 
     if is_address(path):
-        from discreet.cli.asking import connected
+        from discreet.cli.options import connected
 
         with connected(path) as remote:
             return [entry_shown(entry) for entry in remote.entries()]

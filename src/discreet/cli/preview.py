@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from discreet.cli.asking import asks, named, reached
+from discreet.cli.options import asks, named, reached
 from discreet.cli.output import draw, json_option, plain, progress, tell_program
 
 

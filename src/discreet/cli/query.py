@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from discreet.cli.asking import asks, named, reached
+from discreet.cli.options import asks, named, reached
 from discreet.cli.output import draw, json_option, plain, progress, tell_program
 
 
@@ -31,14 +31,14 @@ def query(
 
     A server is asked by its address instead, with the token in DISCREET_TOKEN.
 
-    The same question again at the same price or a lower one is answered as before, free. With --dummy it is asked of
+    The same question again at the same cost or a lower one is answered as before, free. With --dummy it is asked of
     made-up rows, and nothing is paid.
 
     \b
     discreet query hospital.toml "SELECT COUNT(*) FROM patients" --epsilon 0.1
     """
-    from discreet.curator.answers.drawing import Drawing
-    from discreet.curator.answers.showing import answer_parts
+    from discreet.answers.layout import answer_parts
+    from discreet.answers.render import Drawing
 
     given = named(params)
     with (

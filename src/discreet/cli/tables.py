@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @json_option
 def tables(policy: Path | str, as_json: bool) -> None:
     """Show what POLICY tells analysts: tables, columns, types, bounds, keys and limits. No data is read."""
-    from discreet.cli.asking import reached
+    from discreet.cli.options import reached
     from discreet.curator.wire import facts_written
 
     with reached(policy) as curator:

@@ -1,6 +1,6 @@
 """PEP 249 over HTTP: for programs that know databases and nothing of privacy.
 
-A noisy value is just its value here; `cursor.answer` has its interval, its price and its receipt.
+A noisy value is just its value here; `cursor.answer` has its interval, its cost and its receipt.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any, Final, Self
 
 import numpy as np
 
+from discreet.answers import Answer
+from discreet.answers.frames import columns_of
 from discreet.client.pep249 import (
     BINARY,
     BOOLEAN,
@@ -43,9 +45,7 @@ from discreet.client.pep249 import (
     told,
 )
 from discreet.client.remote import Remote
-from discreet.client.remote import connect as reach
-from discreet.curator.answers import Answer
-from discreet.curator.answers.frames import columns_of
+from discreet.client.remote import connect as connected
 from discreet.curator.facts import Facts
 from discreet.errors import Refused
 from discreet.sql.clause import has_clause
@@ -64,7 +64,7 @@ threadsafety: Final = 2
 paramstyle: Final = "named"
 
 
-# the price
+# the cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,19 +78,19 @@ class Terms:
     analyst: str | None = None
 
     @property
-    def has_price(self) -> bool:
+    def has_cost(self) -> bool:
         return (self.epsilon, self.rho, self.error) != (None, None, None)
 
     def over(self, other: Terms) -> Terms:
-        """These, and the other's where these say nothing. A price replaces a price whole: two would be refused."""
-        price = self if self.has_price else other
+        """These, and the other's where these say nothing. A cost replaces a cost whole: two would be refused."""
+        cost = self if self.has_cost else other
         return replace(
-            price,
+            cost,
             confidence=other.confidence if self.confidence is None else self.confidence,
             analyst=other.analyst if self.analyst is None else self.analyst,
         )
 
-    def without_price(self) -> Terms:
+    def without_cost(self) -> Terms:
         return Terms(confidence=self.confidence, analyst=self.analyst)
 
     def given(self) -> dict[str, Any]:
@@ -114,13 +114,13 @@ def connect(
 ) -> Connection:
     """A connection to a dataset: `connect("https://host:8000/hospital", token="discreet_…", epsilon=0.1)`.
 
-    Each question costs `epsilon`, `rho`, or what it takes to reach `error`, unless its cursor or its text says
+    Each question costs `epsilon`, `rho`, or what it takes to connected `error`, unless its cursor or its text says
     otherwise. `intervals` adds `<column>_low` and `<column>_high` after each noisy column. With `dummy` the rows are
     made up and free. `ca` is the certificate of the authority that vouches for the server, where it is your own.
     """
     terms = Terms(epsilon=epsilon, rho=rho, error=error, confidence=confidence, analyst=analyst)
     with told():
-        remote = reach(url, token=token, dataset=dataset, insecure=insecure, ca=ca)
+        remote = connected(url, token=token, dataset=dataset, insecure=insecure, ca=ca)
     return Connection(remote.dummy() if dummy else remote, terms, intervals=intervals)
 
 
@@ -199,7 +199,7 @@ class Cursor:
 
     def _forget(self) -> None:
         self.answer: Answer | None = None
-        """What the last question was answered, with intervals, price and receipt."""
+        """What the last question was answered, with intervals, cost and receipt."""
         self.description: list[tuple[Any, ...]] | None = None
         self.rowcount = -1
         self._rows: list[tuple[Any, ...]] | None = None
@@ -226,7 +226,7 @@ class Cursor:
     def _terms(self, operation: object, values: Mapping[str, object] | None) -> Terms:
         own = Terms(**{name: getattr(self, name) for name in Terms.__slots__})
         terms = own.over(self.connection.terms)
-        return terms.without_price() if _says_its_price(operation, values) else terms
+        return terms.without_cost() if _says_its_cost(operation, values) else terms
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Mapping[str, object]]) -> None:  # noqa: ARG002
         self._demand_open()
@@ -300,15 +300,15 @@ def _value(name: str, value: object) -> object:
     raise ProgrammingError(f"the value of {name} is of type {type(value).__name__} → pass one of: {known}")
 
 
-def _says_its_price(text: object, values: Mapping[str, object] | None) -> bool:
-    """Whether the privacy clause of a text has a price. That one counts; a second one would be refused."""
+def _says_its_cost(text: object, values: Mapping[str, object] | None) -> bool:
+    """Whether the privacy clause of a text has a cost. That one counts; a second one would be refused."""
     if not isinstance(text, str) or not has_clause(text):
         return False
     try:
         options = statement(text, params=values).options
     except Refused:  # the server says why
         return False
-    return Terms(epsilon=options.epsilon, rho=options.rho, error=options.error).has_price
+    return Terms(epsilon=options.epsilon, rho=options.rho, error=options.error).has_cost
 
 
 def _table(answer: Answer, *, with_intervals: bool) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:

@@ -23,9 +23,9 @@ from sqlalchemy.engine.url import URL
 from sqlalchemy.sql import compiler
 from sqlglot.dialects.duckdb import DuckDB
 
+from discreet.answers import Answer
 from discreet.client import dbapi
 from discreet.client.http import is_loopback
-from discreet.curator.answers import Answer
 from discreet.curator.facts import Facts, column_words, limits_words
 from discreet.quoting import literal
 
@@ -120,7 +120,7 @@ def _terms(options: Mapping[str, Any]) -> dbapi.Terms:
 
 
 def answer_of(result: CursorResult[Any]) -> Answer:
-    """What a statement was answered, with intervals, price and receipt."""
+    """What a statement was answered, with intervals, cost and receipt."""
     answer: Answer = result.context.cursor.answer
     return answer
 

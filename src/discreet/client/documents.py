@@ -50,7 +50,7 @@ class Answer(TypedDict):
     intervals: list[dict[str, Ends]]
     confidence: Number
     loss: Loss
-    price: Loss
+    cost: Loss
     unit: NotRequired[str | None]
     cached: bool
     receipt: str
@@ -131,7 +131,7 @@ class Entry(TypedDict):
     data_version: int
     answered: bool
     unit: NotRequired[str | None]
-    price: Loss
+    cost: Loss
     call: dict[str, Any]
 
 

@@ -56,13 +56,13 @@ class NotSupportedError(DatabaseError):
 
 
 class BudgetExhausted(OperationalError):  # noqa: N818  (called as everywhere else)
-    """The price is more than what is left."""
+    """The cost is more than what is left."""
 
 
 REFUSALS: Final[dict[str, type[Error]]] = {
     "address": InterfaceError,
     "statement-not-allowed": NotSupportedError,
-    **dict.fromkeys(("accuracy-unreachable", "price-invalid", "price-too-high"), DataError),
+    **dict.fromkeys(("accuracy-unreachable", "cost-invalid", "cost-too-high"), DataError),
     **dict.fromkeys(("unauthorized", "forbidden", "unknown-dataset", "unknown-analyst"), OperationalError),
     **dict.fromkeys(("busy", "cancelled", "internal", "ledger", "rate-limited", "too-slow"), OperationalError),
 }

@@ -12,13 +12,13 @@ from functools import partial
 from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
+from discreet.answers import Answer, Preview
 from discreet.client import documents
 from discreet.client.http import DONE, EXAMPLE, WAITS, Connection, Reply, demand_safe
-from discreet.curator.answers import Answer, Preview
-from discreet.curator.asking import Asks
 from discreet.curator.calls import Call, written
 from discreet.curator.facts import Facts
 from discreet.curator.ibis_tables import is_expression, text_of
+from discreet.curator.interface import Asks
 from discreet.curator.wire import answer_read, balance_read, entry_read, facts_read, preview_read
 from discreet.errors import Refused
 from discreet.ledger import Balance, Entry

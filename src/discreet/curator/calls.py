@@ -18,7 +18,7 @@ from discreet.ledger import Entry, Key
 from discreet.policy import Policy
 from discreet.sql.part import Part
 
-PRICES: Final = ("epsilon", "rho", "delta", "error")
+COSTS: Final = ("epsilon", "rho", "delta", "error")
 LONGEST_NUMBER: Final = 1000
 """Characters of a number that is written as text."""
 
@@ -49,7 +49,7 @@ def written(call: Call) -> dict[str, Any]:
     >>> written(Call(sql="…", epsilon=0.1, params={"day": date(2026, 1, 2)}))
     {'epsilon': 0.1, 'params': {'day': {'date': '2026-01-02'}}}
     """
-    told = {name: _value(getattr(call, name)) for name in PRICES if getattr(call, name) is not None}
+    told = {name: _value(getattr(call, name)) for name in COSTS if getattr(call, name) is not None}
     if call.confidence != 0.95:
         told["confidence"] = _value(call.confidence)
     if call.params:
@@ -68,12 +68,12 @@ def read(sql: str, told: Mapping[str, Any], **more: Any) -> Call:
 
 
 def recorded(policy: Policy, entry: Entry, analyst: str | None, **more: Any) -> Call:
-    """The call that a charge is the record of; before calls were recorded, that of its text at its price."""
-    price = {"epsilon": entry.price.epsilon} if isinstance(entry.price, Pure) else {"rho": entry.price.rho}
+    """The call that a charge is the record of; before calls were recorded, that of its text at its cost."""
+    cost = {"epsilon": entry.cost.epsilon} if isinstance(entry.cost, Pure) else {"rho": entry.cost.rho}
     told = {name: _said(value) for name, value in entry.call.items()}
     part = part_of(policy, entry, told.pop("part", None))
     text = entry.question if part is None else entry.question.removesuffix(why("", part))
-    return Call(sql=text, analyst=analyst, part=part, **{**(told or price), **more})
+    return Call(sql=text, analyst=analyst, part=part, **{**(told or cost), **more})
 
 
 def _value(value: Any) -> Any:

@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from discreet.accounting.losses import Reach
-from discreet.curator.kept import Cell, Drawn
-from discreet.curator.price import Additive, Bought, Choices, Mechanism
-from discreet.curator.released import with_released
+from discreet.accounting.losses import Sensitivity
 from discreet.engines.printed import Printed, printed
 from discreet.mechanisms import KeySelection
 from discreet.mechanisms.order import public_rank
 from discreet.noise import Bits
+from discreet.sql.cache import Cell, Drawn
+from discreet.sql.cost import Additive, Bought, Choices, Mechanism
 from discreet.sql.measures import Measure
 from discreet.sql.plan import Plan
 from discreet.sql.release import Release
+from discreet.sql.released import with_released
 from discreet.sql.vectors import Chosen
 
 
@@ -32,15 +32,15 @@ class Engine(Protocol):
     def close(self) -> None: ...
 
 
-Blur = Callable[[Additive, Reach, Sequence[int], Bits], Sequence[int]]
-"""Where noise is added: mechanism, declared reach, exact integers, bits of the charge."""
+Blur = Callable[[Additive, Sensitivity, Sequence[int], Bits], Sequence[int]]
+"""Where noise is added: mechanism, declared sensitivity, exact integers, bits of the charge."""
 Select = Callable[[KeySelection, Mapping[Cell, int], Bits], Sequence[Cell]]
 """Where private keys are selected: mechanism, exact numbers of units, bits of the charge."""
 Choose = Callable[[Choices, Sequence[Sequence[int]], Bits], Sequence[int]]
 """Where one of several candidates is chosen: mechanism, exact scores of each group, bits of the charge."""
 
 
-def blur(mechanism: Additive, reach: Reach, exact: Sequence[int], bits: Bits) -> Sequence[int]:  # noqa: ARG001
+def blur(mechanism: Additive, sensitivity: Sensitivity, exact: Sequence[int], bits: Bits) -> Sequence[int]:  # noqa: ARG001
     """The exact integers plus fresh noise, as one vector."""
     values: list[int] = mechanism.release(exact, bits).tolist() if exact else []
     return values
@@ -74,7 +74,7 @@ class Door:
             cells = measure.layout.cells
             groups = [exact[start : start + cells] for start in range(0, len(exact), cells)]
             return self.choose(mechanism, [measure.scores(group) for group in groups], bits)
-        return self.blur(mechanism, release.reach(measure), exact, bits)
+        return self.blur(mechanism, release.sensitivity(measure), exact, bits)
 
 
 OPEN: Final = Door()

@@ -17,7 +17,7 @@ from discreet.sql.part import Part, partitioned
 from discreet.sql.read import fragment
 
 if TYPE_CHECKING:
-    from discreet.curator.door import Curator
+    from discreet.curator.curator import Curator
 
 HOW: Final = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
 LIMITS: Final = {
@@ -31,7 +31,7 @@ END: Final = "\n"
 
 
 class Statistics:
-    """The statistics that end a question. Each takes a price: epsilon=, rho= or error=, and what `query` takes.
+    """The statistics that end a question. Each takes a cost: epsilon=, rho= or error=, and what `query` takes.
 
     Columns are named, or written as expressions: `sum("cost / 1000")`.
     """
@@ -39,49 +39,49 @@ class Statistics:
     def agg(self, *items: str, **settings: Any) -> Any:
         raise NotImplementedError
 
-    def count(self, column: str = "*", **price: Any) -> Any:
+    def count(self, column: str = "*", **cost: Any) -> Any:
         """How many rows there are, or how many have a value of the column."""
-        return self._one("count", f"COUNT({_text(column)})", price)
+        return self._one("count", f"COUNT({_text(column)})", cost)
 
-    def count_distinct(self, column: str, **price: Any) -> Any:
+    def count_distinct(self, column: str, **cost: Any) -> Any:
         """How many different values, or units, there are."""
-        return self._one("count_distinct", f"COUNT(DISTINCT {_text(column)})", price)
+        return self._one("count_distinct", f"COUNT(DISTINCT {_text(column)})", cost)
 
-    def sum(self, column: str, **price: Any) -> Any:
-        return self._one("sum", f"SUM({_text(column)})", price)
+    def sum(self, column: str, **cost: Any) -> Any:
+        return self._one("sum", f"SUM({_text(column)})", cost)
 
-    def mean(self, column: str, **price: Any) -> Any:
-        return self._one("mean", f"AVG({_text(column)})", price)
+    def mean(self, column: str, **cost: Any) -> Any:
+        return self._one("mean", f"AVG({_text(column)})", cost)
 
-    def median(self, column: str, **price: Any) -> Any:
-        return self._one("median", f"MEDIAN({_text(column)})", price)
+    def median(self, column: str, **cost: Any) -> Any:
+        return self._one("median", f"MEDIAN({_text(column)})", cost)
 
-    def quantile(self, column: str, q: float, **price: Any) -> Any:
-        return self._one("quantile", f"QUANTILE_CONT({_text(column)}, {_share(q)})", price)
+    def quantile(self, column: str, q: float, **cost: Any) -> Any:
+        return self._one("quantile", f"QUANTILE_CONT({_text(column)}, {_share(q)})", cost)
 
-    def min(self, column: str, **price: Any) -> Any:
-        return self._one("min", f"MIN({_text(column)})", price)
+    def min(self, column: str, **cost: Any) -> Any:
+        return self._one("min", f"MIN({_text(column)})", cost)
 
-    def max(self, column: str, **price: Any) -> Any:
-        return self._one("max", f"MAX({_text(column)})", price)
+    def max(self, column: str, **cost: Any) -> Any:
+        return self._one("max", f"MAX({_text(column)})", cost)
 
-    def std(self, column: str, **price: Any) -> Any:
-        return self._one("std", f"STDDEV_SAMP({_text(column)})", price)
+    def std(self, column: str, **cost: Any) -> Any:
+        return self._one("std", f"STDDEV_SAMP({_text(column)})", cost)
 
-    def var(self, column: str, **price: Any) -> Any:
-        return self._one("var", f"VAR_SAMP({_text(column)})", price)
+    def var(self, column: str, **cost: Any) -> Any:
+        return self._one("var", f"VAR_SAMP({_text(column)})", cost)
 
-    def mode(self, column: str, **price: Any) -> Any:
-        return self._one("mode", f"MODE({_text(column)})", price)
+    def mode(self, column: str, **cost: Any) -> Any:
+        return self._one("mode", f"MODE({_text(column)})", cost)
 
-    def histogram(self, column: str, bins: int = 10, **price: Any) -> Any:
-        return self._one("histogram", f"HISTOGRAM({_text(column)}, {_whole(bins, 'bins')})", price)
+    def histogram(self, column: str, bins: int = 10, **cost: Any) -> Any:
+        return self._one("histogram", f"HISTOGRAM({_text(column)}, {_whole(bins, 'bins')})", cost)
 
-    def _one(self, label: str, item: str, price: dict[str, Any]) -> Any:
-        unknown = sorted(set(price) - CALL)
+    def _one(self, label: str, item: str, cost: dict[str, Any]) -> Any:
+        unknown = sorted(set(cost) - CALL)
         if unknown:
             raise TypeError(f"there is no argument {unknown[0]!r}; there are {', '.join(sorted(CALL))}")
-        return self.agg(f"{item} AS {label}", **price)
+        return self.agg(f"{item} AS {label}", **cost)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -208,15 +208,15 @@ class Rows(Statistics):
     # statistics
 
     def agg(self, *items: str, **settings: Any) -> Any:
-        """Several statistics at one price: `agg(n="COUNT(*)", cost="SUM(cost)", epsilon=0.1)`."""
-        price = {label: settings.pop(label) for label in tuple(settings) if label in CALL}
+        """Several statistics at one cost: `agg(n="COUNT(*)", cost="SUM(cost)", epsilon=0.1)`."""
+        cost = {label: settings.pop(label) for label in tuple(settings) if label in CALL}
         named = [f"{_text(text)} AS {name(label)}" for label, text in settings.items()]
-        call = self.call(*map(_text, items), *named, **price)
+        call = self.call(*map(_text, items), *named, **cost)
         return self.curator.foresee(call) if self.ahead else self.curator.answer(call)
 
-    def value_counts(self, column: str, **price: Any) -> Any:
+    def value_counts(self, column: str, **cost: Any) -> Any:
         """How many rows have each key of a column."""
-        return self.group_by(column).count(**price)
+        return self.group_by(column).count(**cost)
 
     def sql(self, *items: str) -> str:
         """The question as SQL."""
@@ -227,9 +227,9 @@ class Rows(Statistics):
         grouped = f" GROUP BY {', '.join(str(place + 1) for place in range(len(self.keys)))}" if self.keys else ""
         return f"SELECT {clause}{', '.join([*self.keys, *items])} FROM {self.source}{self._where()}{grouped}"
 
-    def call(self, *items: str, **price: Any) -> Call:
+    def call(self, *items: str, **cost: Any) -> Call:
         """What is asked of the curator."""
-        given = dict(price)
+        given = dict(cost)
         params = _merged(self.params, given.pop("params", None) or {})
         return Call(
             sql=self.sql(*items),
@@ -249,7 +249,7 @@ class Rows(Statistics):
     def __repr__(self) -> str:
         part = "" if self.part is None else f", of the part with {self.part.label}"
         grouped = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
-        return f"<rows: {' '.join((self._rows() + grouped).split())}{part}; end with count, sum, mean, … and a price>"
+        return f"<rows: {' '.join((self._rows() + grouped).split())}{part}; end with count, sum, mean, … and a cost>"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -263,17 +263,17 @@ class OfColumn:
         if statistic.startswith("_") or statistic not in STATISTICS:
             raise AttributeError(f"there is no statistic {statistic!r}; there are {', '.join(sorted(STATISTICS))}")
         found = getattr(self.rows, statistic)
-        return lambda *given, **price: found(self.column, *given, **price)
+        return lambda *given, **cost: found(self.column, *given, **cost)
 
-    def nunique(self, **price: Any) -> Any:
-        return self.rows.count_distinct(self.column, **price)
+    def nunique(self, **cost: Any) -> Any:
+        return self.rows.count_distinct(self.column, **cost)
 
-    def describe(self, **price: Any) -> Any:
-        """Count, mean, standard deviation, extremes and quartiles, at one price."""
+    def describe(self, **cost: Any) -> Any:
+        """Count, mean, standard deviation, extremes and quartiles, at one cost."""
         x = self.column
         quartiles = [f"QUANTILE_CONT({x}, {q}) AS {label}" for label, q in (("q25", 0.25), ("q50", 0.5), ("q75", 0.75))]
         moments = [f"COUNT({x}) AS count", f"AVG({x}) AS mean", f"STDDEV_SAMP({x}) AS std"]
-        return self.rows.agg(*moments, f"MIN({x}) AS min", *quartiles, f"MAX({x}) AS max", **price)
+        return self.rows.agg(*moments, f"MIN({x}) AS min", *quartiles, f"MAX({x}) AS max", **cost)
 
     def __dir__(self) -> list[str]:
         return sorted([*STATISTICS, "nunique", "describe"])

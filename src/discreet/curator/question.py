@@ -1,4 +1,4 @@
-"""What is asked, and at what price: from text and policy alone."""
+"""What is asked, and at what cost: from text and policy alone."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.accounting import Concentrated, Pure
-from discreet.curator.accuracy import Wanted
 from discreet.curator.calls import Call, written
-from discreet.curator.kept import Drawn
 from discreet.curator.parts import why
-from discreet.curator.price import Offer, Price, buy, free, rank_notes
 from discreet.errors import Refused
 from discreet.exact import number, probability
 from discreet.policy import Policy
+from discreet.sql.accuracy import Wanted
+from discreet.sql.cache import Drawn
+from discreet.sql.cost import Cost, Offer, buy, free, rank_notes
 from discreet.sql.part import Part
 from discreet.sql.plan import Plan
 
@@ -23,7 +23,7 @@ Loss = Pure | Concentrated
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with its plan and its price: nothing was read for it."""
+    """A question with its plan and its cost: nothing was read for it."""
 
     text: str
     version: int
@@ -32,7 +32,7 @@ class Question:
     offer: Offer
     confidence: Fraction
     wanted: Wanted | None = None
-    """The errors that were asked for instead of a price."""
+    """The errors that were asked for instead of a cost."""
     part: Part | None = None
     told: dict[str, Any] = field(default_factory=dict)
     """How it was asked beside its text, for the record."""
@@ -54,14 +54,14 @@ class Question:
         return why(self.text, self.part)
 
     def satisfied(self, drawn: Drawn, paid: Loss) -> bool:
-        """Whether what was drawn for a price is as good as what is asked for."""
+        """Whether what was drawn for a cost is as good as what is asked for."""
         if self.wanted is None:
             return covers(paid, self.loss)
         return paid == self.loss or self.wanted.met(drawn.noises)
 
 
-def priced(policy: Policy, call: Call, plan: Plan, version: int) -> Question:
-    """A question with its price, or a refusal."""
+def costed(policy: Policy, call: Call, plan: Plan, version: int) -> Question:
+    """A question with its cost, or a refusal."""
     epsilon, rho, delta, error = (
         _agreed(name, getattr(call, name), getattr(plan.options, name)) for name in ("epsilon", "rho", "delta", "error")
     )
@@ -70,9 +70,9 @@ def priced(policy: Policy, call: Call, plan: Plan, version: int) -> Question:
     if not plan.releases:
         offer = free(policy)
     elif error is None:
-        offer = buy(policy, Price.read(policy, epsilon=epsilon, rho=rho, delta=delta), plan.releases)
+        offer = buy(policy, Cost.read(policy, epsilon=epsilon, rho=rho, delta=delta), plan.releases)
     elif epsilon is not None or rho is not None:
-        raise Refused("price-invalid", "a price and a wanted error are two prices", "give one of them")
+        raise Refused("cost-invalid", "a cost and a wanted error are two costs", "give one of them")
     else:
         wanted = Wanted.read(plan, error, sure)
         offer = wanted.offer(policy, delta)
@@ -83,11 +83,11 @@ def _confidence(given: object) -> Fraction:
     try:
         return probability(given, "confidence")
     except (TypeError, ValueError) as wrong:
-        raise Refused("price-invalid", str(wrong), "give a confidence such as 0.95") from None
+        raise Refused("cost-invalid", str(wrong), "give a confidence such as 0.95") from None
 
 
 def _agreed(name: str, given: object, written: Fraction | None) -> object:
-    """What the call and the text say of the price: one of them, or both the same."""
+    """What the call and the text say of the cost: one of them, or both the same."""
     if given is None or written is None:
         return written if given is None else given
     try:
@@ -95,7 +95,7 @@ def _agreed(name: str, given: object, written: Fraction | None) -> object:
     except (TypeError, ValueError):
         same = False
     if not same:
-        raise Refused("price-invalid", f"the text and the call say different things about {name}", "say it once")
+        raise Refused("cost-invalid", f"the text and the call say different things about {name}", "say it once")
     return given
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from discreet.composed import Sql
-from discreet.curator.released import with_nothing
 from discreet.engines.rehearsal import runs
 from discreet.errors import Refused
 from discreet.policy import Policy
 from discreet.sql.plan import Plan
+from discreet.sql.released import with_nothing
 
 
 def rehearse(plan: Plan) -> None:

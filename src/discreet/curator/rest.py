@@ -7,14 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from discreet.curator.foretold import errors
 from discreet.curator.parts import public_keys
-from discreet.curator.price import Price, buy
 from discreet.curator.question import Question
 from discreet.errors import Refused
 from discreet.ledger import Amount, Charge, Ledger, Portion
 from discreet.policy import Policy
 from discreet.printing import at_most
+from discreet.sql.cost import Cost, buy
+from discreet.sql.expected_error import errors
 from discreet.sql.part import Part
 
 LISTED: Final = 5
@@ -30,9 +30,9 @@ def what_is_left(policy: Policy, ledger: Ledger, asked: Question, charge: Charge
 
 
 def _buys(policy: Policy, asked: Question, left: Amount) -> str:
-    price = {"epsilon": left.epsilon} if left.rho is None else {"rho": left.rho}
+    cost = {"epsilon": left.epsilon} if left.rho is None else {"rho": left.rho}
     try:
-        paid = Price.read(policy, **price)
+        paid = Cost.read(policy, **cost)
         bought = buy(policy, paid, asked.plan.releases).bought
     except Refused:
         return ""  # nothing, or next to nothing, is left

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.rounding import float_up
-from discreet.curator.answers import Answer, Preview
-from discreet.curator.answers.figures import is_listing
+from discreet.answers import Answer, Preview
+from discreet.answers.figures import is_listing
 from discreet.curator.facts import Facts, number_of
 from discreet.ledger import Amount, Balance, Entry
 from discreet.policy import Column, Kind
@@ -48,7 +48,7 @@ def answer_read(told: Mapping[str, Any]) -> Answer:
         intervals=[{name: _ends(pair) for name, pair in row.items()} for row in told["intervals"]],
         confidence=told["confidence"],
         loss=_loss(told["loss"], told.get("unit")),
-        price=_loss(told["price"], told.get("unit")),
+        cost=_loss(told["cost"], told.get("unit")),
         cached=told["cached"],
         receipt=told["receipt"],
         remaining=Amount(**told["remaining"]),
@@ -202,7 +202,7 @@ def entry_written(entry: Entry) -> Document:
     """All that is on record of a charge."""
     return {
         **entry_shown(entry),
-        "price": {name: float_up(amount) for name, amount in _amounts(entry.price).items()},
+        "cost": {name: float_up(amount) for name, amount in _amounts(entry.cost).items()},
         "call": dict(entry.call),
     }
 
@@ -217,7 +217,7 @@ def entry_read(told: Mapping[str, Any]) -> Entry:
         _loss(amounts, told.get("unit")),
         told["data_version"],
         told["answered"],
-        _loss(told["price"], told.get("unit")),
+        _loss(told["cost"], told.get("unit")),
         dict(told["call"]),
     )
 

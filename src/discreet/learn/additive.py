@@ -10,9 +10,9 @@ import numpy as np
 from discreet.learn.boosting import BINS, Plan, Rows, binned, boosted, by_class, scored
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator, parameters
+from discreet.learn.cost import Allowance
 from discreet.learn.labels import Array, Labels
 from discreet.learn.predictors import ClassFacts, Classifier, Regressor
-from discreet.learn.price import Allowance
 from discreet.learn.residuals import GRAIN, Values
 from discreet.mechanisms.arrays import Integers
 
@@ -50,7 +50,7 @@ class AdditiveClassifier(_Additive, Classifier):
 
     def _facts(self, width: int | None) -> ClassFacts:
         facts = ClassFacts(Labels.read(self.classes, "classes", least=2), Box.read(self.bounds, width))
-        Plan.check(facts.box.width, self._price())
+        Plan.check(facts.box.width, self._cost())
         return facts
 
     def _learn(self, exact: Array, labels: Array | None, facts: ClassFacts, allowance: Allowance) -> None:
@@ -86,7 +86,7 @@ class AdditiveRegressor(_Additive, Regressor):
 
     def _facts(self, width: int | None) -> _ValueFacts:
         facts = _ValueFacts(Box.read(self.y_bounds, 1, "y_bounds"), Box.read(self.bounds, width))
-        Plan.check(facts.box.width, self._price())
+        Plan.check(facts.box.width, self._cost())
         return facts
 
     def _learn(self, exact: Array, labels: Array | None, facts: _ValueFacts, allowance: Allowance) -> None:

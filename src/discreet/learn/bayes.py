@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.errors import Refused
 from discreet.exact import positive, whole
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import parameters
+from discreet.learn.cost import Allowance
 from discreet.learn.labels import Array, Labels
 from discreet.learn.moments import affordable, moments
 from discreet.learn.predictors import ClassFacts, Classifier
-from discreet.learn.price import Allowance
 from discreet.learn.simplex import projected
 from discreet.mechanisms.arrays import Integers
 
@@ -27,8 +27,8 @@ from discreet.mechanisms.arrays import Integers
 class GaussianNB(Classifier):
     """Features that are normal in each class, from one release of all counts, sums and sums of squares.
 
-    Theorem  The declared loss. Proof: one vector with the reach of `discreet.learn.moments.reach`; a row is in one
-             class at most, so the other classes do not move; the rest is post-processing.
+    Theorem  The declared loss. Proof: one vector with the sensitivity of `discreet.learn.moments.sensitivity`; a row
+             is in one class at most, so the other classes do not move; the rest is post-processing.
 
     Variances are pulled towards those of all classes together where the noise hides what tells them apart. Rows whose
     label is not among `classes` are not counted.
@@ -44,7 +44,7 @@ class GaussianNB(Classifier):
 
     def _facts(self, width: int | None) -> ClassFacts:
         positive(self.var_smoothing, "var_smoothing")
-        affordable(self._price(), width)
+        affordable(self._cost(), width)
         return ClassFacts(Labels.read(self.classes, "classes"), Box.read(self.bounds, width))
 
     def _learn(self, exact: Array, labels: Array | None, facts: ClassFacts, allowance: Allowance) -> None:
@@ -110,7 +110,7 @@ class CategoricalNB(Classifier):
     def _facts(self, width: int | None) -> _CategoryFacts:
         positive(self.alpha, "alpha")
         tables = category_labels(self.categories, width)
-        self._price().fineness(_reach(len(tables)))
+        self._cost().fineness(_sensitivity(len(tables)))
         return _CategoryFacts(Labels.read(self.classes, "classes"), tables)
 
     def _dtype(self) -> Any:
@@ -124,7 +124,7 @@ class CategoricalNB(Classifier):
         width = len(facts.categories)
         counts = _counts(exact, facts.classes.places(labels), facts)
         held = np.concatenate([np.full(labels.count, place) for place, labels in enumerate(facts.categories)])
-        noisy = allowance.release(counts, _reach(width)).astype(np.float64)
+        noisy = allowance.release(counts, _sensitivity(width)).astype(np.float64)
         tables = [noisy[:, held == place] for place in range(width)]
         prior = np.maximum(np.mean([table.sum(axis=1) for table in tables], axis=0), 1)
         self.classes_ = facts.classes.values
@@ -148,9 +148,9 @@ class CategoricalNB(Classifier):
         return tags
 
 
-def _reach(width: int) -> Reach:
+def _sensitivity(width: int) -> Sensitivity:
     """A row is in one cell of each feature's table."""
-    return Reach(Fraction(width), Fraction(width))
+    return Sensitivity(Fraction(width), Fraction(width))
 
 
 def _counts(exact: Array, classes: Integers, facts: _CategoryFacts) -> Integers:

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.learn.box import Box, Floats
+from discreet.learn.cost import WHOLE, Allowance, Cost
 from discreet.learn.counting import affordable, counted
-from discreet.learn.price import WHOLE, Allowance, Price
 from discreet.learn.residuals import GRAIN, OneClass, Target
 from discreet.learn.simplex import projected
 from discreet.mechanisms.arrays import Integers
@@ -42,9 +42,9 @@ PASS: Final = 2**14
 CELLS: Final = 2**17
 """And so many numbers of them, where features or classes are many."""
 SIZE: Final = Fraction(1, 20)
-"""The share of the price that tells how many rows there are."""
+"""The share of the cost that tells how many rows there are."""
 DENSITY: Final = Fraction(1, 10)
-"""The share that tells where they are, if they are so many that it is worth its price."""
+"""The share that tells where they are, if they are so many that it is worth its cost."""
 BLUR: Final = {True: 1.2, False: 1.0}
 """How much noise scores may gather, in units of the target's scale: more costs more than further visits gain."""
 
@@ -58,24 +58,28 @@ class Plan:
     rate: float
 
     @classmethod
-    def choose(cls, target: Target, width: int, rows: float, price: Price) -> Plan:
+    def choose(cls, target: Target, width: int, rows: float, cost: Cost) -> Plan:
         """By public facts and the noisy number of rows: as many visits as gather little noise.
 
         A visit moves scores by rate·noise/(curvature·rows). Of v visits with Laplace noise each has v times that of
         one alone, so v^1.5 of it gathers; with Gaussian noise √v times, so rate·v of it gathers.
         """
-        room = BLUR[price.pure] * target.scale * target.curvature * rows / price.deviation(target.reach)
-        if price.pure:
+        room = BLUR[cost.pure] * target.scale * target.curvature * rows / cost.deviation(target.sensitivity)
+        if cost.pure:
             return cls(math.ceil(min(max(room ** (2 / 3), 4), MOST_VISITS)), 1, 1.0)
         gain = min(room, MOST_TURNS * (width + 1) / 10)
         turns = math.ceil(min(max(gain / 2, 20), MOST_TURNS))
         return cls(turns * (width + 1), width + 1, gain / (turns * (width + 1)))
 
     @staticmethod
-    def check(width: int, price: Price) -> None:
-        """Refuse a price that is too low for the longest plan."""
-        most = Reach(Fraction(1), Fraction(1)) if price.pure else Reach(Fraction(width + 1), Fraction(width + 1))
-        affordable(price, most, (WHOLE - SIZE - DENSITY) / (MOST_VISITS if price.pure else MOST_TURNS))
+    def check(width: int, cost: Cost) -> None:
+        """Refuse a cost that is too low for the longest plan."""
+        most = (
+            Sensitivity(Fraction(1), Fraction(1))
+            if cost.pure
+            else Sensitivity(Fraction(width + 1), Fraction(width + 1))
+        )
+        affordable(cost, most, (WHOLE - SIZE - DENSITY) / (MOST_VISITS if cost.pure else MOST_TURNS))
 
     def blocks(self, width: int, allowance: Allowance) -> Iterator[Integers]:
         """Which features are visited, in a new order in every turn; the one after the last is the constant."""
@@ -198,24 +202,24 @@ def scored(bins: Bins, tables: Integers) -> Integers:
 def boosted(parts: Sequence[Rows], allowance: Allowance) -> Integers:
     """What each bin of each feature adds to each score, in steps; the last table is that of the constant.
 
-    Theorem  The price. Proof: the shares of all releases add up to 1 at most; cuts and plan come from what was
+    Theorem  The cost. Proof: the shares of all releases add up to 1 at most; cuts and plan come from what was
              released, and residuals from that and the row itself.
     Source   Nori, Caruana, Bu, Shen & Kulkarni 2021, but with one contrast for each cut in place of two leaves.
     """
     target, width = parts[0].target, parts[0].width
     size = _size(parts, allowance)
     chances, left = _density(parts, size, allowance)
-    plan = Plan.choose(target, width, size, allowance.price.part(left))
+    plan = Plan.choose(target, width, size, allowance.cost.part(left))
     tables = np.zeros((width + 1, BINS, target.outputs), dtype=np.int64)
     share = left * plan.together / plan.visits
-    units = contrast_reach(target, plan.together)
-    fine = allowance.price.fineness(units, share)
-    reach = Reach(units.l1 * fine, units.l2_squared * fine**2)
+    units = contrast_sensitivity(target, plan.together)
+    fine = allowance.cost.fineness(units, share)
+    sensitivity = Sensitivity(units.l1 * fine, units.l2_squared * fine**2)
     with threadpool_limits(1, user_api="blas"):  # products are so small that threads only wait for each other
         for block in allowance.watched(plan.blocks(width, allowance), plan.visits // plan.together, "visits"):
             cuts = Cuts.draw(block, chances, allowance)
             exact = np.sum([rows.sums(cuts, fine) for rows in parts], axis=0).astype(np.int64)
-            slopes = allowance.release(exact, reach, share) / fine / (target.curvature * size)
+            slopes = allowance.release(exact, sensitivity, share) / fine / (target.curvature * size)
             moves = np.rint(np.clip(plan.rate * slopes * GRAIN, -MOST_MOVE, MOST_MOVE))
             tables[block] += cuts.signs[:, :, None] * moves[:, None, :].astype(np.int64)
             for rows in parts:
@@ -225,32 +229,32 @@ def boosted(parts: Sequence[Rows], allowance: Allowance) -> Integers:
 
 def _size(parts: Sequence[Rows], allowance: Allowance) -> float:
     """The noisy number of rows, and not less than its noise."""
-    reach = Reach(Fraction(1), Fraction(1))
-    noisy = counted(np.array([sum(rows.count for rows in parts)]), reach, allowance, SIZE)
-    return max(float(noisy[0]), 2 * allowance.price.deviation(reach, SIZE), 1.0)
+    sensitivity = Sensitivity(Fraction(1), Fraction(1))
+    noisy = counted(np.array([sum(rows.count for rows in parts)]), sensitivity, allowance, SIZE)
+    return max(float(noisy[0]), 2 * allowance.cost.deviation(sensitivity, SIZE), 1.0)
 
 
 def _density(parts: Sequence[Rows], size: float, allowance: Allowance) -> tuple[Floats, Fraction]:
-    """How likely each feature is cut up to each bin, and the share of the price that is left.
+    """How likely each feature is cut up to each bin, and the share of the cost that is left.
 
     Cuts are uniform where rows are few. Where they are many they are drawn as the rows lie, by a histogram of each
     feature: a row is in one bin of each, so l1 and l2² are at most their number.
     """
     width = parts[0].width
-    reach = Reach(Fraction(width), Fraction(width))
-    wide = allowance.price.deviation(reach, DENSITY)
+    sensitivity = Sensitivity(Fraction(width), Fraction(width))
+    wide = allowance.cost.deviation(sensitivity, DENSITY)
     density, left = np.ones((width, BINS)), WHOLE - SIZE
     if wide * BINS <= 2 * size:
         exact = np.sum([rows.histograms() for rows in parts], axis=0)
-        noisy = counted(exact, reach, allowance, DENSITY)
+        noisy = counted(exact, sensitivity, allowance, DENSITY)
         density, left = projected(noisy, np.full(width, size)) + wide, left - DENSITY
     grown = np.cumsum(density[:, 1:] + density[:, :-1], axis=1)
     return grown / grown[:, -1:], left
 
 
-def contrast_reach(target: Target, features: int) -> Reach:
+def contrast_sensitivity(target: Target, features: int) -> Sensitivity:
     """How far one row moves the sums of its residuals, each taken with a sign for every feature.
 
     Theorem  `features` times that of its residuals. Proof: a sign does not change a norm; sums stand side by side.
     """
-    return Reach(target.reach.l1 * features, target.reach.l2_squared * features)
+    return Sensitivity(target.sensitivity.l1 * features, target.sensitivity.l2_squared * features)

@@ -1,8 +1,8 @@
-"""What all estimators of `discreet.learn` share: price first, then the charge, then the data, then noise.
+"""What all estimators of `discreet.learn` share: cost first, then the charge, then the data, then noise.
 
 How to write one
     Its parameters are annotated fields of a class marked with `@parameters`: public facts (`bounds`, `classes`, …); the
-    price, the ledger and `verbose` come from here. They are stored as they are and not checked. Two methods say the
+    cost, the ledger and `verbose` come from here. They are stored as they are and not checked. Two methods say the
     rest:
 
     _facts(width)   reads the public facts, for so many features (None while nobody knows), into one frozen object.
@@ -11,8 +11,8 @@ How to write one
     _learn(exact, labels, facts, allowance)
                     learns. `exact` has one row for each unit, possibly none at all, `labels` is y or None. It must not
                     raise whatever the rows are: an error that depends on rows is a leak. Numbers leave it through
-                    `allowance.release(integers, reach, share)` alone: one vector, a reach proven in the docstring
-                    beside it, a share of the price; shares add up to 1 at most. (A choice leaves it through
+                    `allowance.release(integers, sensitivity, share)` alone: one vector, a sensitivity proven in the
+                    docstring beside it, a share of the cost; shares add up to 1 at most. (A choice leaves it through
                     `allowance.choose(scores, most, share)`, a fit within it has `allowance.part(share)`.) All else is
                     post-processing of released values; its random numbers come from `allowance.below` or
                     `allowance.seed`. Long loops go through `allowance.watched`. Fitted attributes end in `_`; `predict`
@@ -47,13 +47,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.errors import Refused
 from discreet.exact import Number, flag, whole
+from discreet.learn.cost import Allowance, Cost, Loss, LostLedger, charged
 from discreet.learn.labels import Array
-from discreet.learn.price import Allowance, Loss, LostLedger, Price, charged
-from discreet.learn.watching import shown
+from discreet.learn.progress import shown
 from discreet.noise import Bits
 
 Kind = TypeVar("Kind")
-PRICED: Final = ("epsilon", "delta", "rho", "ledger")
+COST_PARAMETERS: Final = ("epsilon", "delta", "rho", "ledger")
 """Parameters that say what a fit costs and who pays."""
 
 
@@ -93,35 +93,35 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def loss_for(self, n_features: int | None = None) -> Loss:
         """What `fit` will cost for so many features. No data is needed."""
         self._facts(None if n_features is None else whole(n_features, "n_features"))
-        return self._price().loss
+        return self._cost().loss
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803
         """Learn from rows, one for each unit: charged first, then read, then blurred."""
-        price = self._price()
+        cost = self._cost()
         flag(self.verbose, "verbose")
         _check_shapes(self, X, y)
         self._facts(_width(X))
         if self.ledger is not None and not hasattr(self.ledger, "charge"):
             raise TypeError(f"ledger must be a discreet ledger or None, not a {type(self.ledger).__name__}")
-        with charged(self.ledger, price.loss, f"{type(self).__name__}.fit") as bits:
+        with charged(self.ledger, cost.loss, f"{type(self).__name__}.fit") as bits:
             exact, labels = self._read(X, y)
-            return self._learned(exact, labels, price, bits)
+            return self._learned(exact, labels, cost, bits)
 
     def learn_from(self, exact: Array, labels: Array | None, names: list[str], bits: Bits) -> Self:
         """Learn from rows that are bounded already, in a charge that is made already."""
         self.feature_names_in_ = np.array(names, dtype=object)
-        return self._learned(exact, labels, self._price(), bits)
+        return self._learned(exact, labels, self._cost(), bits)
 
-    def _learned(self, exact: Array, labels: Array | None, price: Price, bits: Bits) -> Self:
+    def _learned(self, exact: Array, labels: Array | None, cost: Cost, bits: Bits) -> Self:
         self.n_features_in_ = exact.shape[1]  # scikit-learn sets it for arrays and frames, not for all that becomes one
         watch = shown if flag(self.verbose, "verbose") else None
         with np.errstate(all="ignore"):  # which row over- or underflowed is private, and so is whether one did
-            self._learn(exact, labels, self._facts(self.n_features_in_), Allowance(price, bits, watch))
-        self.loss_ = price.loss
+            self._learn(exact, labels, self._facts(self.n_features_in_), Allowance(cost, bits, watch))
+        self.loss_ = cost.loss
         return self
 
-    def _price(self) -> Price:
-        return Price.read(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+    def _cost(self) -> Cost:
+        return Cost.read(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
 
     def _again(self, X: Any) -> Array:  # noqa: N803
         """Rows for what was learned, checked against those of the fit."""

@@ -1,4 +1,4 @@
-"""Noisy counts at any price, and prices that are too low for any."""
+"""Noisy counts at any cost, and costs that are too low for any."""
 
 from __future__ import annotations
 
@@ -7,28 +7,26 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.accounting import Pure
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.exact import LEAST_EPSILON
 from discreet.learn.box import Floats
 from discreet.learn.core import demand
-from discreet.learn.price import WHOLE, Allowance, Price
+from discreet.learn.cost import WHOLE, Allowance, Cost
 from discreet.mechanisms.arrays import Integers
 
 
-def counted(exact: Integers, reach: Reach, allowance: Allowance, share: Fraction = WHOLE) -> Floats:
-    """Counts plus noise, in parts of one: on whole numbers, noise of a high price would be too narrow to draw.
+def counted(exact: Integers, sensitivity: Sensitivity, allowance: Allowance, share: Fraction = WHOLE) -> Floats:
+    """Counts plus noise, in parts of one: on whole numbers, noise of a high cost would be too narrow to draw.
 
-    Theorem  Counts of m parts each move by m times their reach (m² in l2²). Below 2³² rows they stay below 2⁵³.
+    Theorem  Counts of m parts each move by m times their sensitivity (m² in l2²). Below 2³² rows they stay below 2⁵³.
     """
-    fine = allowance.price.fineness(reach, share)
-    moved = Reach(reach.l1 * fine, reach.l2_squared * fine**2)
+    fine = allowance.cost.fineness(sensitivity, share)
+    moved = Sensitivity(sensitivity.l1 * fine, sensitivity.l2_squared * fine**2)
     return allowance.release(exact * fine, moved, share).astype(np.float64) / fine
 
 
-def affordable(price: Price, reach: Reach, share: Fraction) -> None:
-    """Refuse a price of which so small a share buys no noise that can be drawn: before anything is charged."""
-    amount = price.loss.epsilon if isinstance(price.loss, Pure) else price.loss.rho
-    demand(
-        amount * share >= LEAST_EPSILON, "price-invalid", "the price is too low to be shared", "pay more for the fit"
-    )
-    price.fineness(reach, share)
+def affordable(cost: Cost, sensitivity: Sensitivity, share: Fraction) -> None:
+    """Refuse a cost of which so small a share buys no noise that can be drawn: before anything is charged."""
+    amount = cost.loss.epsilon if isinstance(cost.loss, Pure) else cost.loss.rho
+    demand(amount * share >= LEAST_EPSILON, "cost-invalid", "the cost is too low to be shared", "pay more for the fit")
+    cost.fineness(sensitivity, share)

@@ -1,4 +1,4 @@
-"""How good a model is at several prices, beside one without privacy: for rows that the caller owns and may look at."""
+"""How good a model is at several costs, beside one without privacy: for rows that the caller owns and may look at."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from discreet import noise
 from discreet.exact import Number, epsilon, flag, probability, whole
 from discreet.learn.additive import AdditiveClassifier, AdditiveRegressor
 from discreet.learn.bayes import CategoricalNB, GaussianNB, category_labels
-from discreet.learn.core import PRICED, demand
+from discreet.learn.core import COST_PARAMETERS, demand
 from discreet.learn.kmeans import KMeans
 from discreet.learn.labels import Array
 from discreet.learn.linear import LinearRegression
 from discreet.learn.logistic import LogisticRegression
+from discreet.learn.progress import shown
 from discreet.learn.scalers import MinMaxScaler
 from discreet.learn.trees import DecisionTreeClassifier, RandomForestClassifier
-from discreet.learn.watching import shown
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -89,15 +89,15 @@ class LearningCurve:
         return tuple(float(np.mean(found)) for found in self.scores)
 
     def __str__(self) -> str:
-        lines = [f"{told:<12} {_spread(found)}" for told, found in zip(self._prices(), self.scores, strict=True)]
+        lines = [f"{told:<12} {_spread(found)}" for told, found in zip(self._costs(), self.scores, strict=True)]
         return "\n".join([*lines, f"{'not private':<12} {_spread(self.plain)}"])
 
-    def _prices(self) -> list[str]:
+    def _costs(self) -> list[str]:
         return [f"epsilon={value:g}" for value in self.epsilons]
 
     def plot(self, theme: str = "light") -> ChartType:
         """The mean score against ε, with how much fits differ, beside that without privacy. It needs altair."""
-        from discreet.curator.answers.plots.theme import COLOURS, NEUTRAL, altair, chart_of, dressed, theme_of
+        from discreet.answers.plots.theme import COLOURS, NEUTRAL, altair, chart_of, dressed, theme_of
 
         alt, look = altair(), theme_of(theme)
         records = [
@@ -124,8 +124,8 @@ class LearningCurve:
         named = limit.mark_text(align="left", dy=-8, color=look.faint).encode(
             x=alt.value(6), y="plain:Q", text=alt.value("not private")
         )
-        price = "" if self.delta is None else f", delta {self.delta:g}"
-        subtitle = f"mean and spread of {len(self.plain)} fits{price}"
+        cost = "" if self.delta is None else f", delta {self.delta:g}"
+        subtitle = f"mean and spread of {len(self.plain)} fits{cost}"
         return dressed((band + rule + named + line).properties(width=460, height=240), look, self.model, [subtitle])
 
 
@@ -143,18 +143,18 @@ def learning_curve(
     """Fit on a part of the rows at each ε, and on the same parts without privacy; score on the rest, exactly.
 
     It fits many times and looks at scores as they are: it is for data of your own, made or public, never for private
-    rows that somebody else asked you to protect. `estimator` has neither price nor ledger.
+    rows that somebody else asked you to protect. `estimator` has neither cost nor ledger.
     """
     _check(estimator)
-    prices = [float(epsilon(value)) for value in epsilons]
-    if not prices:
+    costs = [float(epsilon(value)) for value in epsilons]
+    if not costs:
         raise ValueError("epsilons must hold at least one number")
     chance, times = float(probability(test_size, "test_size")), whole(fits, "fits")
-    steps: Any = [(fit, place) for fit in range(times) for place in range(len(prices) + 1)]
+    steps: Any = [(fit, place) for fit in range(times) for place in range(len(costs) + 1)]
     steps = shown(steps, len(steps), "fits") if flag(verbose, "verbose") else steps
     rows, labels = indexable(X, y)
     splits = [_split(len(rows), chance) for _ in range(times)]
-    models = [clone(estimator).set_params(epsilon=value, delta=delta) for value in prices] + [_plain(estimator, rows)]
+    models = [clone(estimator).set_params(epsilon=value, delta=delta) for value in costs] + [_plain(estimator, rows)]
     found: list[list[float]] = [[] for _ in models]
     for fit, place in steps:
         train, test = splits[fit]
@@ -162,7 +162,7 @@ def learning_curve(
         found[place].append(_score(model, _taken(rows, test), _taken(labels, test)))
     *scores, plain = map(tuple, found)
     told = None if delta is None else float(delta)
-    return LearningCurve(type(estimator).__name__, tuple(prices), tuple(scores), plain, told)
+    return LearningCurve(type(estimator).__name__, tuple(costs), tuple(scores), plain, told)
 
 
 def _check(estimator: Any) -> None:
@@ -170,9 +170,9 @@ def _check(estimator: Any) -> None:
         names = ", ".join(kind.__name__ for kind in PLAIN)
         raise TypeError(f"estimator must be one of {names}: those have a score and a twin that is not private")
     demand(
-        all(getattr(estimator, name) is None for name in PRICED),
-        "price-invalid",
-        "a learning curve has prices of its own and pays from no ledger",
+        all(getattr(estimator, name) is None for name in COST_PARAMETERS),
+        "cost-invalid",
+        "a learning curve has costs of its own and pays from no ledger",
         "leave epsilon, delta, rho and ledger out of the estimator, and use rows that you own",
     )
 

@@ -10,10 +10,10 @@ from typing import Final, Self
 
 import numpy as np
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.learn.box import Floats
 from discreet.learn.gram import BLOCK, lengths
-from discreet.learn.watching import Watch
+from discreet.learn.progress import Watch
 from discreet.mechanisms.arrays import Integers
 
 TABLE: Final = 10
@@ -52,7 +52,7 @@ class Clip:
             return max(math.floor(self.share * self.length * steps**2), 1)
         return max(math.isqrt(math.floor(self.share**2 * self.length * steps**4)), 1)
 
-    def reach(self, steps: int) -> Reach:
+    def sensitivity(self, steps: int) -> Sensitivity:
         """How far a row moves the sum of clipped gradients, in squares of steps.
 
         Theorem  l1 ≤ limit, or l2 ≤ limit; then l2 ≤ l1, and l1² ≤ numbers·l2² by Cauchy and Schwarz.
@@ -61,7 +61,7 @@ class Clip:
         """
         limit = self.limit(steps)
         total = limit if self.norm == 1 else math.isqrt(limit**2 * self.side * self.columns)
-        return Reach(Fraction(total), Fraction(limit**2))
+        return Sensitivity(Fraction(total), Fraction(limit**2))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

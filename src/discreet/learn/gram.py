@@ -11,12 +11,12 @@ from typing import Final, Self
 
 import numpy as np
 
-from discreet.accounting.losses import Pure, Reach
+from discreet.accounting.losses import Pure, Sensitivity
 from discreet.errors import Refused
 from discreet.exact import LEAST_EPSILON
 from discreet.learn.box import Box, Floats
+from discreet.learn.cost import WHOLE, WIDEST, Cost
 from discreet.learn.moments import MOST_ROWS
-from discreet.learn.price import WHOLE, WIDEST, Price
 from discreet.mechanisms.arrays import Integers
 
 FINEST: Final = 15
@@ -93,35 +93,35 @@ class Size:
         return cls(total, square, min(box.l4, most**2 * square, square**2))
 
     @property
-    def gram(self) -> Reach:
+    def gram(self) -> Sensitivity:
         """How far a row moves the upper triangle of Σ aᵀa.
 
         Theorem  l1 ≤ ((Σ|aᵢ|)² + Σaᵢ²)/2 and l2² ≤ ((Σaᵢ²)² + Σaᵢ⁴)/2.
         Proof    The triangle has |aᵢaⱼ| for i ≤ j: half of (Σ|aᵢ|)² and half of its diagonal; so for squares.
         Source   Dwork, Talwar, Thakurta & Zhang 2014 (Analyze Gauss), whose bound on the whole matrix is (Σaᵢ²)².
         """
-        return Reach(
+        return Sensitivity(
             Fraction(self.l1**2 + self.l2_squared, 2),
             Fraction(self.l2_squared**2 + self.l4, 2),
         )
 
-    def times(self, most: int) -> Reach:
+    def times(self, most: int) -> Sensitivity:
         """How far a row moves Σ y·a with |y| ≤ most."""
-        return Reach(Fraction(self.l1 * most), Fraction(self.l2_squared * most**2))
+        return Sensitivity(Fraction(self.l1 * most), Fraction(self.l2_squared * most**2))
 
 
-def radius(price: Price, reach_of: Callable[[int], Reach], share: Fraction = WHOLE) -> int:
+def radius(cost: Cost, sensitivity_of: Callable[[int], Sensitivity], share: Fraction = WHOLE) -> int:
     """How many steps 1 has: as many as numbers may be long, unless the noise on their products got too wide to draw."""
-    amount = price.loss.epsilon if isinstance(price.loss, Pure) else price.loss.rho
+    amount = cost.loss.epsilon if isinstance(cost.loss, Pure) else cost.loss.rho
     for bits in range(FINEST if amount * share >= LEAST_EPSILON else 0, 0, -1):
-        if price.noise(reach_of(2**bits), share).spread <= 2**WIDEST:
+        if cost.noise(sensitivity_of(2**bits), share).spread <= 2**WIDEST:
             return int(2**bits)
-    raise Refused("price-invalid", "the noise would be too large to draw", "pay more for the fit")
+    raise Refused("cost-invalid", "the noise would be too large to draw", "pay more for the fit")
 
 
-def norm_for(price: Price) -> int:
-    """The norm in which rows are shortened: that of the noise which the price buys."""
-    return 1 if price.pure else 2
+def norm_for(cost: Cost) -> int:
+    """The norm in which rows are shortened: that of the noise which the cost buys."""
+    return 1 if cost.pure else 2
 
 
 def centred(box: Box, constant: int) -> Box:

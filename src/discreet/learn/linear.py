@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.exact import flag
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import demand, parameters
+from discreet.learn.cost import WHOLE, Allowance
 from discreet.learn.gram import (
     WIDEST_MATRIX,
     Size,
@@ -27,9 +28,8 @@ from discreet.learn.gram import (
 )
 from discreet.learn.labels import Array
 from discreet.learn.predictors import Regressor
-from discreet.learn.price import WHOLE, Allowance
-from discreet.learn.units import Units, measured
-from discreet.learn.units import reach as spread_reach
+from discreet.learn.scaling import Units, measured
+from discreet.learn.scaling import sensitivity as spread_sensitivity
 from discreet.mechanisms.arrays import Integers
 
 SPREAD: Final = Fraction(3, 20)
@@ -62,7 +62,7 @@ class _Facts:
     def limit(self, units: Units, steps: int) -> int:
         return max(math.floor(units.limit(steps, self.norm) * SHORT), 1)
 
-    def reach(self, units: Units, steps: int) -> Reach:
+    def sensitivity(self, units: Units, steps: int) -> Sensitivity:
         """How far a row moves the triangle of Σ aᵀa and Σ y·a, in squares of steps."""
         size = self.size(units, steps)
         return size.gram + size.times(TALL * steps)
@@ -74,8 +74,8 @@ class LinearRegression(Regressor):
 
     Theorem  The declared loss. Proof: three twentieths pay for `units.measured`, of features and target together. The
              rest pays for one release of the upper triangle of Σ aᵀa and of Σ y·a, where a = (1, x) in those units is
-             shortened to a limit (`gram.shortened`) and |y| ≤ 2: with the bounds of `gram.Size.within`, its reach is
-             that of `Size.gram` beside that of `Size.times`.
+             shortened to a limit (`gram.shortened`) and |y| ≤ 2: with the bounds of `gram.Size.within`, its
+             sensitivity is that of `Size.gram` beside that of `Size.times`.
     Source   Wang 2018 (AdaSSP). Its release of the least eigenvalue is not needed: that is read off the noisy matrix.
 
     A long row is shortened together with its y, which leaves linear relations as they are and weighs the row less. What
@@ -94,23 +94,23 @@ class LinearRegression(Regressor):
         constant = int(flag(self.fit_intercept, "fit_intercept"))
         box, target = Box.read(self.bounds, width), Box.read(self.y_bounds, 1, "y_bounds")
         demand(box.width <= WIDEST_MATRIX, "too-complex", "there are too many features", "use at most 4096")
-        price = self._price()
+        cost = self._cost()
         both = Box(np.append(box.low, target.low), np.append(box.high, target.high))
-        facts = _Facts(centred(both, constant), constant, norm_for(price))
+        facts = _Facts(centred(both, constant), constant, norm_for(cost))
         # refuse before the charge what could not be drawn after it
-        radius(price, partial(facts.reach, Units.largest(facts.box, constant)), WHOLE - SPREAD)
-        radius(price, lambda steps: spread_reach(both.width, steps, facts.norm), SPREAD)
+        radius(cost, partial(facts.sensitivity, Units.largest(facts.box, constant)), WHOLE - SPREAD)
+        radius(cost, lambda steps: spread_sensitivity(both.width, steps, facts.norm), SPREAD)
         return facts
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, allowance: Allowance) -> None:
         assert labels is not None
-        both, side, price = np.column_stack([exact, labels]), facts.side, allowance.price
+        both, side, cost = np.column_stack([exact, labels]), facts.side, allowance.cost
         units = measured(both, facts.box, facts.constant, facts.norm, allowance, SPREAD)
-        steps = min(radius(price, partial(facts.reach, units), WHOLE - SPREAD), units.finest)
-        moved = facts.reach(units, steps)
+        steps = min(radius(cost, partial(facts.sensitivity, units), WHOLE - SPREAD), units.finest)
+        moved = facts.sensitivity(units, steps)
         values, places = np.zeros((side, side + 1)), triangle(side, side + 1)
         values[places] = allowance.release(_sums(both, units, steps, facts)[places], moved, WHOLE - SPREAD) / steps**2
-        noise = price.deviation(moved, WHOLE - SPREAD) / steps**2 * math.sqrt(side)
+        noise = cost.deviation(moved, WHOLE - SPREAD) / steps**2 * math.sqrt(side)
         matrix = values[:, :side] + np.triu(values[:, :side], 1).T
         trust = 1 / (1 + (DOUBT * noise / units.count) ** 2)
         start, slopes = _solved(matrix, values[:, side], facts.constant, trust, CAUTION * noise)

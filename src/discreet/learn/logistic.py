@@ -9,10 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.exact import Number, flag, positive, whole
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import demand, parameters
+from discreet.learn.cost import WHOLE, Allowance, Cost
 from discreet.learn.gradients import Clip, Descent, Examples
 from discreet.learn.gram import (
     MOST_FEATURES,
@@ -28,9 +29,8 @@ from discreet.learn.gram import (
 )
 from discreet.learn.labels import Array, Labels
 from discreet.learn.predictors import Classifier
-from discreet.learn.price import WHOLE, Allowance, Price
-from discreet.learn.units import Units, blur, measured
-from discreet.learn.units import reach as spread_reach
+from discreet.learn.scaling import Units, blur, measured
+from discreet.learn.scaling import sensitivity as spread_sensitivity
 
 COUNT: Final = Fraction(1, 20)
 """The share for the number of rows of each class."""
@@ -48,7 +48,7 @@ SLOW, FAST = 0.9, 0.5
 """Momentum without and with the spread."""
 FEWEST, MANY, MOST = 3, 4, 25
 """Steps, unless the caller says how many: at least 3 without and 4 with the spread, at most 25."""
-ONE: Final = Reach.cells(1, 1)
+ONE: Final = Sensitivity.cells(1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class _Facts:
         """Against rows that are long in these units."""
         return Clip(self.clip, self.norm, self.side, self.columns, units.length * LONG[self.norm])
 
-    def gram(self, units: Units, steps: int) -> Reach:
+    def gram(self, units: Units, steps: int) -> Sensitivity:
         """How far a row of at most the usual length moves the triangle of Σ aᵀa."""
         return units.size(self.side, steps, self.norm).gram
 
@@ -101,9 +101,9 @@ class LogisticRegression(Classifier):
 
     Theorem  The declared loss. Proof: a twentieth pays for the number of rows of each class, of which a row moves one
              by 1. If there are enough, three twentieths pay for `units.measured`, and a tenth for the triangle of Σ aᵀa
-             of rows a = (1, x) in those units, shortened to the usual length, with the reach of `gram.Size.gram`. The
-             rest is shared equally by the steps, each one a release with the reach of `gradients.Clip.reach`. Units,
-             lengths and the number of steps depend on released numbers only.
+             of rows a = (1, x) in those units, shortened to the usual length, with the sensitivity of
+             `gram.Size.gram`. The rest is shared equally by the steps, each one a release with the sensitivity of
+             `gradients.Clip.sensitivity`. Units, lengths and the number of steps depend on released numbers only.
     Source   Song, Chaudhuri & Sarwate 2013; Bassily, Smith & Thakurta 2014; clipping: Song, Steinke, Thakkar & Thakurta
              2021; the bound on the curvature by Σ aᵀa: Böhning 1992.
 
@@ -135,7 +135,7 @@ class LogisticRegression(Classifier):
         share = positive(self.clip, "clip")
         if share > 1:
             raise ValueError(f"clip must be a share of the longest gradient, at most 1, not {self.clip}")
-        price = self._price()
+        cost = self._cost()
         facts = _Facts(
             classes=Labels.read(self.classes, "classes", least=2),
             box=centred(box, constant),
@@ -143,9 +143,9 @@ class LogisticRegression(Classifier):
             turns=None if self.max_iter is None else whole(self.max_iter, "max_iter"),
             clip=share,
             penalty=1 / float(positive(self.C, "C")),
-            norm=norm_for(price),
+            norm=norm_for(cost),
         )
-        _affordable(price, facts)
+        _affordable(cost, facts)
         return facts
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, allowance: Allowance) -> None:
@@ -154,15 +154,15 @@ class LogisticRegression(Classifier):
         exact, places = exact[places >= 0], places[places >= 0]
         noisy = allowance.release(np.bincount(places, minlength=facts.classes.count).astype(np.int64), ONE, COUNT)
         # as many imagined rows of each class as the noise is wide: it must not make a class look impossible
-        counts = np.maximum(noisy.astype(np.float64), 0) + 2 * allowance.price.deviation(ONE, COUNT)
+        counts = np.maximum(noisy.astype(np.float64), 0) + 2 * allowance.cost.deviation(ONE, COUNT)
         shares = counts / counts.sum()
         plan = _planned(exact, max(float(noisy.sum()), 1.0), shares, facts, allowance)
         units, share = plan.units, plan.left / plan.turns
-        steps = min(radius(allowance.price, plan.clip.reach, share), units.finest)
+        steps = min(radius(allowance.cost, plan.clip.sensitivity, share), units.finest)
         examples = Examples(units.rows(exact, steps, facts.constant), places, steps, plan.clip)
 
         def gradient(weights: Floats) -> Floats:
-            return allowance.release(examples.gradient(weights), plan.clip.reach(steps), share) / steps**2
+            return allowance.release(examples.gradient(weights), plan.clip.sensitivity(steps), share) / steps**2
 
         descent = Descent(plan.turns, plan.pace, plan.momentum, facts.penalties(units))
         weights = descent.run(gradient, _start(shares, facts), allowance.watched)
@@ -191,35 +191,35 @@ def _start(shares: Floats, facts: _Facts) -> Floats:
     return found
 
 
-def _affordable(price: Price, facts: _Facts) -> None:
+def _affordable(cost: Cost, facts: _Facts) -> None:
     """Refuse before the charge what could not be drawn after it; no usual row is longer than one in a corner."""
     units = Units.largest(facts.box, facts.constant)
     turns = MOST if facts.turns is None else facts.turns
-    radius(price, facts.clipping(units).reach, (WHOLE - COUNT - SPREAD - CURVATURE) / turns)
-    radius(price, lambda steps: facts.gram(units, steps), CURVATURE)
-    radius(price, lambda steps: spread_reach(facts.box.width, steps, facts.norm), SPREAD)
-    radius(price, lambda _: ONE, COUNT)
+    radius(cost, facts.clipping(units).sensitivity, (WHOLE - COUNT - SPREAD - CURVATURE) / turns)
+    radius(cost, lambda steps: facts.gram(units, steps), CURVATURE)
+    radius(cost, lambda steps: spread_sensitivity(facts.box.width, steps, facts.norm), SPREAD)
+    radius(cost, lambda _: ONE, COUNT)
 
 
 def _planned(exact: Floats, count: float, shares: Floats, facts: _Facts, allowance: Allowance) -> _Plan:
     """In units of the spread where there are rows enough to measure it; else in those of the box."""
-    if blur(allowance.price, facts.box.width, facts.norm, SPREAD) < BLURRED * count:
+    if blur(allowance.cost, facts.box.width, facts.norm, SPREAD) < BLURRED * count:
         return _measured(exact, count, shares, facts, allowance)
     units, clip = (
         Units.plain(facts.box, facts.constant),
         Clip.longest(facts.clip, facts.norm, facts.side, facts.columns),
     )
     bent = count * (1 + facts.box.width / 3) / (6 if facts.columns > 1 else 12)
-    turns = facts.turns or _turns(FEWEST, count, allowance.price, clip, WHOLE - COUNT)
+    turns = facts.turns or _turns(FEWEST, count, allowance.cost, clip, WHOLE - COUNT)
     return _Plan(units, 1 / (bent + facts.penalties(units)), SLOW, turns, clip, WHOLE - COUNT)
 
 
 def _measured(exact: Floats, count: float, shares: Floats, facts: _Facts, allowance: Allowance) -> _Plan:
-    price, left = allowance.price, WHOLE - COUNT - SPREAD
+    cost, left = allowance.cost, WHOLE - COUNT - SPREAD
     units = measured(exact, facts.box, facts.constant, facts.norm, allowance, SPREAD)
     bend, penalties = _bend(shares, facts.columns > 1), facts.penalties(units)
-    steps = min(radius(price, lambda steps: facts.gram(units, steps), CURVATURE), units.finest)
-    noise = price.deviation(facts.gram(units, steps), CURVATURE) / steps**2 * math.sqrt(facts.side)
+    steps = min(radius(cost, lambda steps: facts.gram(units, steps), CURVATURE), units.finest)
+    noise = cost.deviation(facts.gram(units, steps), CURVATURE) / steps**2 * math.sqrt(facts.side)
     pace: Floats = 1 / (bend * CAUTIOUS * count + penalties)
     if facts.side <= WIDEST_MATRIX and noise < HOPELESS * count:
         left -= CURVATURE
@@ -227,7 +227,7 @@ def _measured(exact: Floats, count: float, shares: Floats, facts: _Facts, allowa
         seen = np.maximum(values - noise, 0) + min(noise, CAUTIOUS * count)
         pace = np.linalg.inv((vectors * (bend * seen)) @ vectors.T + np.diag(penalties))
     clip = facts.clipping(units)
-    turns = facts.turns or _turns(MANY, count / 4 * math.sqrt(facts.columns), price, clip, left)
+    turns = facts.turns or _turns(MANY, count / 4 * math.sqrt(facts.columns), cost, clip, left)
     return _Plan(units, pace, FAST, turns, clip, left)
 
 
@@ -237,13 +237,13 @@ def _bend(shares: Floats, several: bool) -> float:
     return most if several else most / 2
 
 
-def _turns(least: int, most: float, price: Price, clip: Clip, left: Fraction) -> int:
+def _turns(least: int, most: float, cost: Cost, clip: Clip, left: Fraction) -> int:
     """As many steps as keep the norm of the noise in each below `most`."""
     numbers = math.sqrt(clip.side * clip.columns)
     useful = [
         turns
         for turns in range(least, MOST + 1)
-        if price.deviation(clip.reach(1024), left / turns) / 1024**2 * numbers < most
+        if cost.deviation(clip.sensitivity(1024), left / turns) / 1024**2 * numbers < most
     ]
     return max(useful, default=least)
 

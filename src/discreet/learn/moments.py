@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.learn.box import Box, Floats
-from discreet.learn.price import WHOLE, Allowance, Price
+from discreet.learn.cost import WHOLE, Allowance, Cost
 from discreet.mechanisms.arrays import Integers
 
 MOST_ROWS = 2**32
@@ -29,15 +29,15 @@ def sums(places: Integers, columns: Integers, groups: int) -> Integers:
     return np.array(found, dtype=np.float64).reshape(columns.shape[1], groups + 1).T[1:].astype(np.int64)
 
 
-def weight(price: Price, width: int) -> int:
-    """How many times a sum's accuracy a count gets: means are divided by it, and it takes about a sixth of the price.
+def weight(cost: Cost, width: int) -> int:
+    """How many times a sum's accuracy a count gets: means are divided by it, and it takes about a sixth of the cost.
 
     Laplace noise is shared by l1 and Gaussian noise by l2², hence D/4 and √D/2.
     """
-    return max(1, width // 4 if price.pure else math.isqrt(width) // 2)
+    return max(1, width // 4 if cost.pure else math.isqrt(width) // 2)
 
 
-def reach(count: int, width: int) -> Reach:
+def sensitivity(count: int, width: int) -> Sensitivity:
     """How far one row moves the vector (w·1, x₁ … x_D, x₁² − ½ … x_D² − ½) of its group, with |x| ≤ 1.
 
     Theorem  l1 ≤ w + 3D/2 and l2² ≤ w² + 5D/4; other groups do not move.
@@ -45,13 +45,13 @@ def reach(count: int, width: int) -> Reach:
              the square is q = ⌊s²/m⌋ − m/2 with |s| ≤ m. Where q ≥ 0, rounding made it shorter. Where q < 0,
              s² < m²/2 and |q| ≤ m/2: then s² + q² < 3m²/4 and |s| + |q| < 5m/4.
     """
-    return Reach(count + Fraction(3, 2) * width, count**2 + Fraction(5, 4) * width)
+    return Sensitivity(count + Fraction(3, 2) * width, count**2 + Fraction(5, 4) * width)
 
 
-def affordable(price: Price, width: int | None) -> None:
-    """Refuse a price that is too small for so many features, before it is charged."""
+def affordable(cost: Cost, width: int | None) -> None:
+    """Refuse a cost that is too small for so many features, before it is charged."""
     features = width or 1
-    price.fineness(reach(weight(price, features), features))
+    cost.fineness(sensitivity(weight(cost, features), features))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +80,16 @@ class Moments:
 def moments(
     exact: Floats, places: Integers, groups: int, box: Box, allowance: Allowance, share: Fraction = WHOLE
 ) -> Moments:
-    """The moments of every group, noisy also where there is nobody; the reach is that of `reach`."""
-    price = allowance.price
-    count = weight(price, box.width)
-    units = reach(count, box.width)
-    fine = price.fineness(units, share)
+    """The moments of every group, noisy also where there is nobody; the sensitivity is that of `sensitivity`."""
+    cost = allowance.cost
+    count = weight(cost, box.width)
+    units = sensitivity(count, box.width)
+    fine = cost.fineness(units, share)
     vector = _vector(exact, places, groups, box, fine)
     vector[:, 0] *= count
-    moved = Reach(units.l1 * fine, units.l2_squared * fine**2)
+    moved = Sensitivity(units.l1 * fine, units.l2_squared * fine**2)
     noisy = allowance.release(vector, moved, share).astype(np.float64) / fine
-    deviation = price.deviation(units, share)
+    deviation = cost.deviation(units, share)
     counts = np.maximum(noisy[:, 0] / count, 1)
     first, second = np.split(noisy[:, 1:] / counts[:, None], 2, axis=1)
     squares = np.clip(second + 0.5, 0, 1)

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.exact import whole
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator, demand, parameters
+from discreet.learn.cost import Allowance
 from discreet.learn.gram import WIDEST_MATRIX, Size, products, radius, square, triangle
 from discreet.learn.labels import Array
-from discreet.learn.price import Allowance
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type
 
     Theorem  The declared loss. Proof: one release of the upper triangle of Σ aᵀa with a = (1, x), which holds the
              number of rows, their sums and their products; x is centred in the box and measured in the widest of its
-             half-widths, so |aᵢ| ≤ radiusᵢ and the reach is that of `gram.Size.of`.
+             half-widths, so |aᵢ| ≤ radiusᵢ and the sensitivity is that of `gram.Size.of`.
     Source   Dwork, Talwar, Thakurta & Zhang 2014 (Analyze Gauss); Laplace noise on the triangle where ε is pure.
 
     Features have their own units, as in scikit-learn: scale them first if those cannot be compared. `count_` is about
@@ -55,7 +55,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type
         components = box.width if self.n_components is None else whole(self.n_components, "n_components")
         if width is not None and components > width:
             raise ValueError(f"n_components must be at most the number of features, {width}, not {components}")
-        return _Facts(box, components, radius(self._price(), lambda steps: _size(box, steps).gram))
+        return _Facts(box, components, radius(self._cost(), lambda steps: _size(box, steps).gram))
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, allowance: Allowance) -> None:  # noqa: ARG002
         box, side = facts.box, facts.box.width + 1

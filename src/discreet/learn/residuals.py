@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.learn.box import Floats
 from discreet.mechanisms.arrays import Integers
 
@@ -40,7 +40,7 @@ class Target(Protocol):
         """How much noise in a score is harmless."""
 
     @property
-    def reach(self) -> Reach:
+    def sensitivity(self) -> Sensitivity:
         """How far the residuals of one row go, in units."""
 
     def residuals(self, scores: Floats, rows: slice, fine: int) -> Floats:
@@ -73,8 +73,12 @@ class OneClass:
         return 1.0
 
     @property
-    def reach(self) -> Reach:
-        return Reach(Fraction(1, 2), Fraction(1, 4)) if self.outputs == 1 else Reach(Fraction(1), Fraction(1, 2))
+    def sensitivity(self) -> Sensitivity:
+        return (
+            Sensitivity(Fraction(1, 2), Fraction(1, 4))
+            if self.outputs == 1
+            else Sensitivity(Fraction(1), Fraction(1, 2))
+        )
 
     def residuals(self, scores: Floats, rows: slice, fine: int) -> Floats:  # noqa: ARG002
         if self.outputs > 1:
@@ -129,8 +133,8 @@ class Values:
         return 0.12
 
     @property
-    def reach(self) -> Reach:
-        return Reach(Fraction(1, 2), Fraction(1, 4))
+    def sensitivity(self) -> Sensitivity:
+        return Sensitivity(Fraction(1, 2), Fraction(1, 4))
 
     def residuals(self, scores: Floats, rows: slice, fine: int) -> Floats:
         found: Floats = np.trunc(np.clip(self.steps[rows] - scores, -GRAIN // 2, GRAIN // 2) * (fine / GRAIN))

@@ -11,17 +11,17 @@ from discreet.accounting import Pure
 from discreet.exact import interval
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator, parameters
+from discreet.learn.cost import Allowance, Cost
 from discreet.learn.labels import Array
 from discreet.learn.moments import affordable, moments
-from discreet.learn.price import Allowance, Price
 
 
 @parameters
 class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """Subtracts private means and divides by private standard deviations.
 
-    Theorem  The declared loss. Proof: one release of count, sums and sums of squares with the reach of
-             `discreet.learn.moments.reach`; the rest is post-processing.
+    Theorem  The declared loss. Proof: one release of count, sums and sums of squares with the sensitivity of
+             `discreet.learn.moments.sensitivity`; the rest is post-processing.
 
     >>> StandardScaler(bounds=(0, 110), epsilon=0.1).loss_for(1)
     Pure(epsilon=0.1)
@@ -30,7 +30,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type
     bounds: Any = None
 
     def _facts(self, width: int | None) -> Box:
-        affordable(self._price(), width)
+        affordable(self._cost(), width)
         return Box.read(self.bounds, width)
 
     def _learn(self, exact: Array, labels: Array | None, facts: Box, allowance: Allowance) -> None:  # noqa: ARG002
@@ -67,8 +67,8 @@ class MinMaxScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type: 
         self.bounds = bounds
         self.feature_range = feature_range
 
-    def _price(self) -> Price:
-        return Price(Pure(0))
+    def _cost(self) -> Cost:
+        return Cost(Pure(0))
 
     def _facts(self, width: int | None) -> Box:
         interval(self.feature_range, "feature_range")

@@ -11,13 +11,13 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.exact import Number, probability
 from discreet.learn.additive import AdditiveClassifier, AdditiveRegressor
 from discreet.learn.bayes import CategoricalNB, GaussianNB
 from discreet.learn.box import Box
+from discreet.learn.cost import Allowance, Cost, Loss, charged
 from discreet.learn.labels import Array, Labels
-from discreet.learn.price import Allowance, Loss, Price, charged
 from discreet.learn.trees import DecisionTreeClassifier, RandomForestClassifier
 from discreet.mechanisms.arrays import Integers
 
@@ -30,7 +30,7 @@ ROW_WISE: Final = (
     RandomForestClassifier,
 )
 """Models whose prediction of a row is the same to the last bit whichever rows stand beside it."""
-UNIT: Final = Reach(Fraction(1), Fraction(1))
+UNIT: Final = Sensitivity(Fraction(1), Fraction(1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,19 +114,19 @@ def private_score(
     name = metric_for(estimator, metric)
     facts = facts_for(estimator, name, y_bounds)
     sure = probability(confidence, "confidence")
-    price = Price.read(epsilon=epsilon, delta=delta, rho=rho)
-    with charged(ledger, price.loss, "private_score") as bits, np.errstate(all="ignore"):
+    cost = Cost.read(epsilon=epsilon, delta=delta, rho=rho)
+    with charged(ledger, cost.loss, "private_score") as bits, np.errstate(all="ignore"):
         check_consistent_length(X, y)
         kind = np.float64 if isinstance(facts, Box) else None
         truth = check_array(column_or_1d(y), ensure_2d=False, dtype=kind, ensure_min_samples=0)
-        fine = price.fineness(UNIT)
+        fine = cost.fineness(UNIT)
         parts = METRICS[name].parts(predictions(estimator, X, len(truth)), truth, facts, fine)
         exact = np.array([parts.sum(), (fine - parts).sum()], dtype=np.int64)
-        noisy = Allowance(price, bits).release(exact, _steps(fine))
+        noisy = Allowance(cost, bits).release(exact, _steps(fine))
     scale = float((facts.high - facts.low)[0]) ** METRICS[name].power if isinstance(facts, Box) else 1.0
-    wide = price.noise(_steps(fine)).error(1 - (1 - sure) / 2, like=np.zeros(2, dtype=np.int64))
+    wide = cost.noise(_steps(fine)).error(1 - (1 - sure) / 2, like=np.zeros(2, dtype=np.int64))
     value, low, high = (scale * part for part in _ratio(noisy, int(wide)))
-    return Score(name, value, (low, high), float(sure), max(float(noisy.sum()) / fine, 0.0), price.loss)
+    return Score(name, value, (low, high), float(sure), max(float(noisy.sum()) / fine, 0.0), cost.loss)
 
 
 def metric_for(estimator: Any, metric: str | None) -> str:
@@ -160,8 +160,8 @@ def predictions(estimator: Any, rows: Any, count: int) -> Array:
     return np.concatenate([np.asarray(estimator.predict(taken[row : row + 1])) for row in range(count)])
 
 
-def _steps(fine: int) -> Reach:
-    return Reach(UNIT.l1 * fine, UNIT.l2_squared * fine**2)
+def _steps(fine: int) -> Sensitivity:
+    return Sensitivity(UNIT.l1 * fine, UNIT.l2_squared * fine**2)
 
 
 def _ratio(noisy: Integers, wide: int) -> tuple[float, float, float]:

@@ -1,4 +1,4 @@
-"""Searching for the best settings of an estimator, at a price that is known before."""
+"""Searching for the best settings of an estimator, at a cost that is known before."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.accounting import Pure
 from discreet.exact import probability
-from discreet.learn.core import PRICED, Estimator, demand, parameters
+from discreet.learn.core import COST_PARAMETERS, Estimator, demand, parameters
+from discreet.learn.cost import Allowance
 from discreet.learn.counting import affordable
 from discreet.learn.labels import Array
-from discreet.learn.price import Allowance
 from discreet.learn.scoring import METRICS, UNIT, facts_for, metric_for, predictions
 
 FIXED: Final = ("classes", "categories", "y_bounds")
@@ -34,12 +34,12 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
     """Fits an estimator with every combination of settings, and chooses about the best on rows apart.
 
     Theorem  The declared loss. Proof: a coin of its own puts each row either among those of the k fits, which cost 1/k
-             of the price each, or among those of the choice, which costs the price: a new row raises each score by 0
-             to m. So whatever the coins, a row meets one price; Rényi divergences are quasi-convex, so their mixture is
+             of the cost each, or among those of the choice, which costs the cost: a new row raises each score by 0
+             to m. So whatever the coins, a row meets one cost; Rényi divergences are quasi-convex, so their mixture is
              no worse (van Erven & Harremoës 2014, Theorem 13).
 
     There are no scores to be seen: they would cost more. All candidates are paid for and may be published. The
-    estimator is a classifier or regressor of discreet without a price; `test_size` is a row's chance to be kept apart.
+    estimator is a classifier or regressor of discreet without a cost; `test_size` is a row's chance to be kept apart.
 
     >>> from discreet.learn import GaussianNB
     >>> model = GaussianNB(bounds=(0, 1), classes=[0, 1])
@@ -52,20 +52,22 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
     test_size: float = 0.25
 
     def _facts(self, width: int | None) -> list[Estimator]:
-        """The candidates, each with its part of the price; all of their facts are read."""
+        """The candidates, each with its part of the cost; all of their facts are read."""
         probability(self.test_size, "test_size")
         _check(self.estimator)
         settings = list(ParameterGrid(self.param_grid))
         named = {name for setting in settings for name in setting}
-        demand(not named & set(PRICED), "price-invalid", "candidates share one price", "give it to the search alone")
+        demand(
+            not named & set(COST_PARAMETERS), "cost-invalid", "candidates share one cost", "give it to the search alone"
+        )
         if named & set(FIXED):
             raise ValueError(f"param_grid must leave out {', '.join(FIXED)}: candidates are compared on the same rows")
         if not 0 < len(settings) <= MOST:
             raise ValueError(f"param_grid must have 1 to {MOST} combinations, not {len(settings)}")
-        affordable(self._price(), UNIT, Fraction(1, len(settings)))
-        loss = self._price().part(Fraction(1, len(settings))).loss
-        price = {"epsilon": loss.epsilon} if isinstance(loss, Pure) else {"rho": loss.rho}
-        found: list[Estimator] = [clone(self.estimator).set_params(**setting, **price) for setting in settings]
+        affordable(self._cost(), UNIT, Fraction(1, len(settings)))
+        loss = self._cost().part(Fraction(1, len(settings))).loss
+        cost = {"epsilon": loss.epsilon} if isinstance(loss, Pure) else {"rho": loss.rho}
+        found: list[Estimator] = [clone(self.estimator).set_params(**setting, **cost) for setting in settings]
         for candidate in found:
             candidate.loss_for(width)
         return found
@@ -85,7 +87,7 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
             candidate.n_features_in_ = self.n_features_in_
             part = allowance.part(Fraction(1, len(facts)))
             candidate._learn(exact[~held], labels[~held], candidate._facts(self.n_features_in_), part)
-            candidate.loss_ = part.price.loss
+            candidate.loss_ = part.cost.loss
         scores = np.array([_score(candidate, exact[held], labels[held]) for candidate in facts], dtype=np.int64)
         self.best_index_ = allowance.beside().choose(scores, FINE)
         for candidate in facts:
@@ -134,11 +136,11 @@ def _check(estimator: Any) -> None:
     """Whether it can be searched over."""
     if not isinstance(estimator, Estimator) or not (is_classifier(estimator) or is_regressor(estimator)):
         raise TypeError("estimator must be a classifier or regressor of discreet.learn: others are not private")
-    if any(getattr(estimator, name, None) is not None for name in PRICED):
+    if any(getattr(estimator, name, None) is not None for name in COST_PARAMETERS):
         demand(
             False,
-            "price-invalid",
-            "candidates share one price",
+            "cost-invalid",
+            "candidates share one cost",
             "give it to the search, and leave it out of the estimator",
         )
 

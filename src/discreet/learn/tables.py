@@ -16,19 +16,19 @@ from sklearn.utils import get_tags
 from discreet.accounting import Concentrated, Pure, group
 from discreet.composed import Sql, joined, sql
 from discreet.curator.draw import Engine
-from discreet.curator.pacing import padded
-from discreet.curator.price import Price
 from discreet.curator.public import PublicTables
 from discreet.curator.rehearsal import runnable
+from discreet.curator.timing import padded
 from discreet.engines.printed import confirmed, printed
 from discreet.errors import QueryFailed, Refused
 from discreet.exact import whole
 from discreet.learn.box import Floats
-from discreet.learn.core import PRICED, Estimator
+from discreet.learn.core import COST_PARAMETERS, Estimator
+from discreet.learn.cost import Loss
 from discreet.learn.labels import Array
-from discreet.learn.price import Loss
 from discreet.ledger import Ledger
 from discreet.policy import Kind, Policy, fingerprint
+from discreet.sql.cost import Cost
 from discreet.sql.nodes import Bound, Field, Node
 from discreet.sql.plan import private_rows
 
@@ -102,7 +102,7 @@ def fit(
         names = [field.name for field in columns.features]
         with suppress(Exception), padded(tables.pad):  # what goes wrong once data was touched may be private
             # what is free learns nothing from rows, so nobody can read them for nothing
-            rows = [] if loss.is_nothing else engine.rows(printed(query), tables.seconds)
+            rows = [] if loss.is_zero else engine.rows(printed(query), tables.seconds)
             exact, labels = _rows(rows, columns, model)
             model.learn_from(exact, labels, names, bits)
             return _given(estimator, model, loss)
@@ -114,20 +114,20 @@ def _bounded(node: Node, max_rows: object) -> Node:
     try:
         most = 1 if max_rows is None else whole(max_rows, "max_rows")
     except (TypeError, ValueError) as wrong:
-        raise Refused("price-invalid", str(wrong), "give a number such as 1") from None
+        raise Refused("cost-invalid", str(wrong), "give a number such as 1") from None
     if node.owner.column is not None and (node.rows is None or node.rows > most):
         return Bound(node, most)
     return node
 
 
 def _loss(policy: Policy, model: Estimator, columns: _Columns, node: Node) -> Loss:
-    """What all rows of one unit cost together: that is what the policy's limit on prices is about."""
+    """What all rows of one unit cost together: that is what the policy's limit on costs is about."""
     try:
         loss = _of_unit(model.loss_for(len(columns.features)), node.rows or 1, policy.unit)
     except (TypeError, ValueError) as wrong:
         raise Refused("fit-invalid", str(wrong), "change the estimator's arguments") from None
-    if not loss.is_nothing:
-        Price.read(policy, **({"epsilon": loss.epsilon} if isinstance(loss, Pure) else {"rho": loss.rho}))
+    if not loss.is_zero:
+        Cost.read(policy, **({"epsilon": loss.epsilon} if isinstance(loss, Pure) else {"rho": loss.rho}))
     return loss
 
 
@@ -139,7 +139,7 @@ def _of_unit(loss: Loss, rows: int, unit: str) -> Loss:
 
 
 def _declared(policy: Policy, estimator: Any, columns: _Columns, *, epsilon: Any, rho: Any) -> Estimator:
-    """A copy of the estimator with the price and with what the policy says about its columns."""
+    """A copy of the estimator with the cost and with what the policy says about its columns."""
     if not isinstance(estimator, Estimator):
         raise Refused(
             "not-private",
@@ -148,15 +148,13 @@ def _declared(policy: Policy, estimator: Any, columns: _Columns, *, epsilon: Any
         )
     model: Estimator = clone(estimator)
     held = model.get_params(deep=False)
-    if any(held.get(name) is not None for name in PRICED):
-        raise Refused(
-            "price-invalid", "the estimator has a price or a ledger of its own", "give the price to fit alone"
-        )
+    if any(held.get(name) is not None for name in COST_PARAMETERS):
+        raise Refused("cost-invalid", "the estimator has a cost or a ledger of its own", "give the cost to fit alone")
     _check_target(model, columns)
     wanted = {}
     if "epsilon" in held:
-        price = Price.read(policy, epsilon=epsilon, rho=rho)
-        wanted = {"epsilon": price.epsilon, "rho": price.rho}
+        cost = Cost.read(policy, epsilon=epsilon, rho=rho)
+        wanted = {"epsilon": cost.epsilon, "rho": cost.rho}
     missing = {name: known(columns) for name, known in FACTS.items() if name in held and held[name] is None}
     model.set_params(**wanted, **missing)
     return model

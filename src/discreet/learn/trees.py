@@ -9,15 +9,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.exact import whole
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import parameters
+from discreet.learn.cost import WHOLE, Allowance, Cost
 from discreet.learn.counting import affordable, counted
-from discreet.learn.cuts import FINE, Rows, offered, weights_of
 from discreet.learn.labels import Array, Labels
 from discreet.learn.predictors import Classifier
-from discreet.learn.price import WHOLE, Allowance, Price
+from discreet.learn.thresholds import FINE, Rows, offered, weights_of
 from discreet.mechanisms.arrays import Integers
 
 DEPTHS: Final = (2, 8)
@@ -27,7 +27,7 @@ MOST_TREES: Final = {True: 10, False: 100}
 MOST_CELLS: Final = 2**24
 """Leaves times classes that all trees may have together."""
 SIZE: Final = Fraction(1, 20)
-"""The share of the price that tells about how many rows there are."""
+"""The share of the cost that tells about how many rows there are."""
 CHOICE: Final = Fraction(1, 2)
 """The share of what is left that chooses a tree, or the cuts of trees."""
 MOST_CHOSEN: Final = 10
@@ -96,7 +96,7 @@ def _range(node: Integers, features: Integers, shares: Floats) -> tuple[Floats, 
 
 
 def chosen(shape: _Shape, rows: Rows, box: Box, allowance: Allowance, share: Fraction) -> Trees:
-    """Trees with one cut for all nodes of a level, each chosen for its part of a share of the price."""
+    """Trees with one cut for all nodes of a level, each chosen for its part of a share of the cost."""
     features, cuts = offered(box, shape.trees, shape.depth, allowance)
     part = share / (shape.trees * shape.depth)
     each = allowance.watched(range(shape.trees), shape.trees, "cuts of trees")
@@ -118,12 +118,12 @@ def counts_of(trees: Trees, exact: Floats, places: Integers, classes: int, allow
     return np.array(found, dtype=np.int64)
 
 
-def reach(count: int) -> Reach:
+def sensitivity(count: int) -> Sensitivity:
     """How far one row moves the counts of all leaves of `count` trees.
 
     Theorem  l1 ≤ T and l2² ≤ T. Proof: a row has one class and ends in one leaf of each tree; that count moves by 1.
     """
-    return Reach(Fraction(count), Fraction(count))
+    return Sensitivity(Fraction(count), Fraction(count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,18 +151,18 @@ class _Forest(Classifier):
         most = facts.trees or MOST_TREES[False]
         if most * 2 ** min(depth or DEPTHS[1], 30) * facts.classes.count > MOST_CELLS:
             raise ValueError("the trees would have more than 2**24 leaves times classes: use fewer trees or less depth")
-        affordable(self._price(), reach(most), SIZE)
+        affordable(self._cost(), sensitivity(most), SIZE)
         return facts
 
     def _keep(
         self, trees: Trees, counts: Integers, facts: _Facts, allowance: Allowance, share: Fraction, say: float = 1.0
     ) -> None:
-        """Release the leaves for a share of the price; what they say is post-processing.
+        """Release the leaves for a share of the cost; what they say is post-processing.
 
         A leaf's shares are pulled towards those of all rows by as many imagined rows as its noise is wide. `say` is how
         much its odds count: 1 if trees tell different things, less if they repeat each other.
         """
-        moved = reach(trees.count)
+        moved = sensitivity(trees.count)
         noisy = counted(counts, moved, allowance, share)
         self.classes_ = facts.classes.values
         self.features_, self.thresholds_, self.max_depth_ = trees.features, trees.thresholds, trees.depth
@@ -170,7 +170,7 @@ class _Forest(Classifier):
         prior = np.maximum(noisy.sum(axis=1).mean(axis=0), 1)
         self.class_count_ = prior
         self.class_log_prior_ = np.log(prior / prior.sum())
-        pull = max(1.0, allowance.price.deviation(moved, share))
+        pull = max(1.0, allowance.cost.deviation(moved, share))
         held = np.maximum(noisy, 0) + pull * prior / prior.sum()
         self.leaf_log_odds_ = say * (np.log(held / held.sum(axis=2, keepdims=True)) - self.class_log_prior_)
 
@@ -189,9 +189,9 @@ class RandomForestClassifier(_Forest):
     Where rows are few all cuts are random, and cost nothing. Where they are many (`ENOUGH`), each cut is about the best
     of some random ones by a private choice, one for all nodes of a level, and what the trees say is averaged.
 
-    Theorem  The declared loss. Proof: counts of the rows of each class with reach 1 for 1/20 of the price, which tell
-             the shape; choices for half of the rest, if they are made (`Rows.chosen`); all leaves as one vector with
-             the reach of `reach` for what is left then. What is offered to choose from comes from the bounds only.
+    Theorem  The declared loss. Proof: counts of the rows of each class with sensitivity 1 for 1/20 of the cost, which
+             tell the shape; choices for half of the rest, if they are made (`Rows.chosen`); all leaves as one vector
+             with that sensitivity for what is left then. What is offered to choose from comes from the bounds only.
     Source   Jagannathan, Pillaipakkamnatt & Wright 2009 (random trees with noisy leaves); Friedman & Schuster 2010
              (cuts chosen by how many rows a majority gets right); Kohavi & Li 1995 (one cut for a level).
 
@@ -209,16 +209,16 @@ class RandomForestClassifier(_Forest):
     def _facts(self, width: int | None) -> _Facts:
         facts = super()._facts(width)
         most = (facts.trees or MOST_CHOSEN) * (facts.depth or DEPTHS[1])
-        affordable(self._price(), reach(1), (WHOLE - SIZE) * CHOICE / most)
+        affordable(self._cost(), sensitivity(1), (WHOLE - SIZE) * CHOICE / most)
         return facts
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, allowance: Allowance) -> None:
         assert labels is not None
         places, count = facts.classes.places(labels), facts.classes.count
-        sizes = counted(np.bincount(places[places >= 0], minlength=count), reach(1), allowance, SIZE)
-        shape, left, say = _good_shape(sizes, facts, allowance.price), WHOLE - SIZE, 1.0
+        sizes = counted(np.bincount(places[places >= 0], minlength=count), sensitivity(1), allowance, SIZE)
+        shape, left, say = _good_shape(sizes, facts, allowance.cost), WHOLE - SIZE, 1.0
         if shape is None:
-            shape = _random_shape(float(sizes.sum()), facts, allowance.price)
+            shape = _random_shape(float(sizes.sum()), facts, allowance.cost)
             trees = grown(shape.trees, shape.depth, facts.box, allowance)
         else:
             rows = Rows.of(exact, places, weights_of(sizes))
@@ -231,9 +231,9 @@ class RandomForestClassifier(_Forest):
 class DecisionTreeClassifier(_Forest):
     """One tree that can be read: of many random ones, about the best.
 
-    Theorem  The declared loss. Proof: a count of rows with reach 1 for 1/20 of the price (unless the shape is given); a
-             choice for half of the rest by how many rows the majorities of a tree's leaves get right, which a new row
-             raises by 0 or 1; the leaves of that tree, with the reach of `reach`, for the other half.
+    Theorem  The declared loss. Proof: a count of rows with sensitivity 1 for 1/20 of the cost (unless the shape is
+             given); a choice for half of the rest by how many rows the majorities of a tree's leaves get right, which
+             a new row raises by 0 or 1; the leaves of that tree, with that sensitivity, for the other half.
     Source   McSherry & Talwar 2007 (the choice); Jagannathan, Pillaipakkamnatt & Wright 2009 (the leaves).
 
     `candidates` is how many trees to choose from; `max_depth` comes from the noisy number of rows if it is not given.
@@ -266,37 +266,37 @@ class _Shape:
     depth: int
 
 
-def _good_shape(sizes: Floats, facts: _Facts, price: Price) -> _Shape | None:
+def _good_shape(sizes: Floats, facts: _Facts, cost: Cost) -> _Shape | None:
     """What was given, and for the rest as many trees with chosen cuts as noise allows; None if rows are too few.
 
     More classes need more trees, and leaves that hold more rows. Very many trees stay random: choices would take hours.
     """
     size, count = float(sizes.sum()), facts.classes.count
-    seen = max(size, 0) / price.deviation(reach(1))
+    seen = max(size, 0) / cost.deviation(sensitivity(1))
     trees = facts.trees or round(min(max(count / 2 * math.cbrt(seen / WORTH), 1), MOST_CHOSEN))
-    shown = size / price.deviation(reach(trees)) / count
+    shown = size / cost.deviation(sensitivity(trees)) / count
     enough = shown >= ENOUGH and trees <= MOST_TREES[False]
     return _Shape(trees, facts.depth or _levels(shown / 4)) if enough else None
 
 
-def _random_shape(size: float, facts: _Facts, price: Price) -> _Shape:
+def _random_shape(size: float, facts: _Facts, cost: Cost) -> _Shape:
     """What was given, and for the rest what leaves of equal size need to hold more rows than noise.
 
     The noise grows with the number of trees; noise that is Gaussian averages out over many, unless rows are few. That
     of all classes of a leaf together grows as the root of their number.
     """
-    fair = int(max(5, min(size / (3 * price.deviation(reach(1))), MOST_TREES[price.pure])))
+    fair = int(max(5, min(size / (3 * cost.deviation(sensitivity(1))), MOST_TREES[cost.pure])))
     trees = facts.trees or fair
-    wide = price.deviation(reach(trees)) * math.sqrt(facts.classes.count / 2)
+    wide = cost.deviation(sensitivity(trees)) * math.sqrt(facts.classes.count / 2)
     return _Shape(trees, facts.depth or _levels(size / max(1.0, wide)))
 
 
 def _depth(places: Integers, facts: _Facts, allowance: Allowance) -> tuple[int, Fraction]:
-    """How deep one tree should be, and the share of the price that is left: all of it if the depth is given."""
+    """How deep one tree should be, and the share of the cost that is left: all of it if the depth is given."""
     if facts.depth is not None:
         return facts.depth, WHOLE
-    size = float(counted(np.array([np.count_nonzero(places >= 0)]), reach(1), allowance, SIZE)[0])
-    return _levels(size / max(1.0, allowance.price.deviation(reach(1)))), WHOLE - SIZE
+    size = float(counted(np.array([np.count_nonzero(places >= 0)]), sensitivity(1), allowance, SIZE)[0])
+    return _levels(size / max(1.0, allowance.cost.deviation(sensitivity(1)))), WHOLE - SIZE
 
 
 def _levels(leaves: float) -> int:

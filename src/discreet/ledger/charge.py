@@ -35,7 +35,7 @@ class Charge:
     portion: Portion | None = None
     call: Record | None = None
     key: Key | None = None
-    cost: Pure | Concentrated = field(default_factory=lambda: Pure(0))
+    increase: Pure | Concentrated = field(default_factory=lambda: Pure(0))
     """What was spent; nothing until it is."""
     number: int = 0
     digest: str = ""
@@ -46,7 +46,7 @@ class Charge:
 
     def __enter__(self) -> Bits:
         if not self.unused.acquire(blocking=False):
-            raise LedgerError("this charge was used already", "charge again: every release has a price")
+            raise LedgerError("this charge was used already", "charge again: every release has a cost")
         self.ledger._spend(self)
         return SYSTEM
 
@@ -87,7 +87,7 @@ def demand_spendable(loss: Loss, unit: str | None) -> None:
             "use a mechanism that takes the number of units as private, such as BoundedMean without size; "
             "a replace-one loss cannot be converted",
         )
-    if unit is not None and loss.unit != unit and not loss.is_nothing:
+    if unit is not None and loss.unit != unit and not loss.is_zero:
         about = "says nothing about whom it is about" if loss.unit is None else f"is about one {loss.unit!r}"
         raise Refused(
             CODE,
@@ -96,6 +96,6 @@ def demand_spendable(loss: Loss, unit: str | None) -> None:
         )
 
 
-def price_of(loss: Loss, grant: Grant) -> Amounts:
+def cost_of(loss: Loss, grant: Grant) -> Amounts:
     """What the loss adds in the currency of a grant; refused if it has another."""
     return grant.unlimited.admit(replace(loss, unit=None)).units

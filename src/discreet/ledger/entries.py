@@ -30,10 +30,10 @@ class Entry:
     loss: Pure | Concentrated
     data_version: int
     answered: bool
-    price: Pure | Concentrated
+    cost: Pure | Concentrated
     """What the answer was bought for: more than the loss where a part of a partition was asked about."""
     call: Mapping[str, Any] = field(default_factory=dict)
-    """How it was asked beside its text: price, parameters, dialect."""
+    """How it was asked beside its text: cost, parameters, dialect."""
     plan: str | None = None
     """The fingerprint of what it means."""
     portion: Portion | None = None
@@ -61,7 +61,7 @@ def _loss(record: Record) -> Pure | Concentrated:
     return loss_of(parsed(record["loss"]), record.get("unit"))
 
 
-def _price(record: Record) -> Pure | Concentrated:
+def _cost(record: Record) -> Pure | Concentrated:
     return loss_of(parsed(record.get("price", record["loss"])), record.get("unit"))
 
 
@@ -78,7 +78,7 @@ def _entry(number: int, record: Record, answered: bool) -> Entry:
         _loss(record),
         record["data"],
         answered,
-        _price(record),
+        _cost(record),
         record.get("call", {}),
         record["plan"],
         Portion.read(record["portion"]) if "portion" in record else None,
@@ -95,7 +95,7 @@ def kept(reader: Reader, charge: int) -> Kept | None:
     sound = link(str(before), text) == digest and link(str(previous), line) == hash_
     if not sound or not isinstance(answer, bytes) or hashlib.sha256(answer).hexdigest() != told.get("digest"):
         raise LedgerDamaged(f"the cached answer to charge {charge} was changed (record {number})", CHANGED)
-    return Kept(charge, _price(record), record["data"], answer, f"{charge}:{digest}")
+    return Kept(charge, _cost(record), record["data"], answer, f"{charge}:{digest}")
 
 
 def dearest(reader: Reader, plan: str, data: int, least: Amounts) -> Iterator[Kept]:

@@ -13,7 +13,7 @@ from discreet.accounting.conversion import epsilon_of_rho, rho_of_epsilon, rho_o
 from discreet.accounting.filters import UNITS, ConcentratedFilter, Filter, PureFilter, charged, granted
 from discreet.accounting.rounding import float_down, float_up
 from discreet.ledger.codec import Amounts
-from discreet.ledger.drawing import balance_html
+from discreet.ledger.render import balance_html
 
 MANY: Final = 10**36
 
@@ -91,7 +91,7 @@ class Grant:
         return Amount(float_up(epsilon), float_up(used), float_up(Fraction(spent[1], UNITS)))
 
     def remaining(self, limits: Amounts, spent: Amounts) -> Amount:
-        """What is left, rounded down; its ε is the largest price still payable."""
+        """What is left, rounded down; its ε is the largest cost still payable."""
         left = tuple(max(limit - used, 0) for limit, used in zip(limits, spent, strict=True))
         if self.delta is None:
             return Amount(float_down(Fraction(left[0], UNITS)))
@@ -115,7 +115,7 @@ class Amount:
 class Balance:
     """What was granted, what is spent (rounded up) and what remains (rounded down).
 
-    In a concentrated budget the ε of total and spent are (ε, δ) guarantees; the ε of what remains is the largest price
+    In a concentrated budget the ε of total and spent are (ε, δ) guarantees; the ε of what remains is the largest cost
     still payable. Where charges were about several units, `units` has what was spent about each: these are guarantees,
     and what is spent is no more than their sum, which the budget counts.
     """

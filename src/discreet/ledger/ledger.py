@@ -18,7 +18,7 @@ from discreet.accounting.filters import Filter
 from discreet.accounting.relations import label
 from discreet.errors import Refused
 from discreet.ledger.acceptance import Acceptance, Watch
-from discreet.ledger.charge import Charge, demand_spendable, price_of
+from discreet.ledger.charge import Charge, cost_of, demand_spendable
 from discreet.ledger.codec import GENESIS, Amounts, Record, decode, encode, link, written
 from discreet.ledger.entries import loss_of
 from discreet.ledger.files import Seal
@@ -169,15 +169,15 @@ class Ledger(Looking):
             if charge.refusal is not None:
                 return
         try:
-            price = price_of(charge.loss, state.grant)
-            loss = _cost(state, charge.portion, price)
-            cost = loss_of(loss)
+            cost = cost_of(charge.loss, state.grant)
+            loss = _increase(state, charge.portion, cost)
+            increase = loss_of(loss)
             for filter_ in self._filters(charge.analyst):
-                filter_.admit(cost)
+                filter_.admit(increase)
         except Refused as refusal:
             charge.refusal = refusal
             return
-        charge.cost = loss_of(loss, charge.loss.unit)
+        charge.increase = loss_of(loss, charge.loss.unit)
         fields: Record = {
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "analyst": charge.analyst,
@@ -189,7 +189,7 @@ class Ledger(Looking):
             "salt": SYSTEM.bytes(8).hex(),
         }
         if charge.portion is not None:
-            fields |= {"portion": charge.portion.fields(), "price": written(price)}
+            fields |= {"portion": charge.portion.fields(), "price": written(cost)}
         if charge.call:
             fields["call"] = charge.call
         if charge.key is not None:
@@ -255,30 +255,30 @@ class Ledger(Looking):
             return left
         return min(left, self.remaining(), key=lambda amount: amount.epsilon)
 
-    def carries(self, loss: Loss, analyst: str | None = None, portion: Portion | None = None) -> int | None:
+    def affordable_count(self, loss: Loss, analyst: str | None = None, portion: Portion | None = None) -> int | None:
         """How many more charges of this loss fit, for everybody or for one analyst; None if all of them do."""
         grant, limits, spent, _ = self._standing(analyst)
         try:
             demand_spendable(loss, self.unit)
-            price = price_of(loss, grant)
+            cost = cost_of(loss, grant)
         except Refused:
             return 0  # of another currency, or about somebody else
         left = [max(limit - used, 0) for limit, used in zip(limits, spent, strict=True)]
         state = self._state
 
         def fits(count: int) -> bool:
-            cost = _cost(state, portion, tuple(count * each for each in price))
-            return all(each <= most for each, most in zip(cost, left, strict=True))
+            increase = _increase(state, portion, tuple(count * each for each in cost))
+            return all(each <= most for each, most in zip(increase, left, strict=True))
 
         found = largest(fits)
-        others = None if analyst is None else self.carries(loss, portion=portion)
+        others = None if analyst is None else self.affordable_count(loss, portion=portion)
         return min((count for count in (found, others) if count is not None), default=None)
 
-    def cost(self, loss: Loss, portion: Portion) -> Pure | Concentrated:
+    def increase(self, loss: Loss, portion: Portion) -> Pure | Concentrated:
         """What a question about a part would cost now."""
         demand_spendable(loss, self.unit)
         grant, *_ = self._standing(None)
-        return loss_of(_cost(self._state, portion, price_of(loss, grant)), loss.unit)
+        return loss_of(_increase(self._state, portion, cost_of(loss, grant)), loss.unit)
 
     def free(self, portion: Portion) -> Amount:
         """What may be asked of a part, by anybody, before the dearest part gets dearer."""
@@ -421,9 +421,9 @@ class Ledger(Looking):
         raise TypeError("an open ledger cannot be copied or pickled: open it again")
 
 
-def _cost(state: State, portion: Portion | None, price: Amounts) -> Amounts:
+def _increase(state: State, portion: Portion | None, cost: Amounts) -> Amounts:
     try:
-        return state.cost(portion, price)
+        return state.increase(portion, cost)
     except ValueError as wrong:
         raise Refused("unknown-part", str(wrong), "ask about its parts as it was made") from None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from discreet.accounting import Loss
 from discreet.errors import Refused
-from discreet.ledger.charge import price_of
+from discreet.ledger.charge import cost_of
 from discreet.ledger.entries import Entry, Kept, dearest, entries, kept
 from discreet.ledger.grant import Grant
 from discreet.ledger.reading import ALL, Reader, Search
@@ -47,7 +47,7 @@ class Looking:
     def cached(self, plan: str, data: int, least: Loss | None = None) -> Iterator[Kept]:
         """Cached answers for a plan and a data version, dearest first; those that cost at least so much."""
         try:
-            amounts = () if least is None else price_of(least, self.grant)
+            amounts = () if least is None else cost_of(least, self.grant)
         except Refused:
             return iter(())  # of another currency
         return dearest(self._reader, plan, data, amounts)

@@ -98,15 +98,15 @@ class Lines:
         line = self.line(part, width)
         return tuple(max(self._threshold(place) - used, 0) for place, used in enumerate(line))
 
-    def rise(self, part: str, price: Amounts) -> Amounts:
+    def rise(self, part: str, cost: Amounts) -> Amounts:
         """By how much the sum of the `most` largest lines grows with one more question about a part."""
-        free = self.free(part, len(price))
-        return tuple(max(0, amount - most) for amount, most in zip(price, free, strict=True))
+        free = self.free(part, len(cost))
+        return tuple(max(0, amount - most) for amount, most in zip(cost, free, strict=True))
 
-    def after(self, part: str, price: Amounts) -> Self:
+    def after(self, part: str, cost: Amounts) -> Self:
         """The lines after one more question about a part."""
         assert self.most is not None
-        line = tuple(a + b for a, b in zip(self.line(part, len(price)), price, strict=True))
+        line = tuple(a + b for a, b in zip(self.line(part, len(cost)), cost, strict=True))
         place = _chunk(part)
         chunk = {**self.chunks[place], part: line}
         before = self.largest or ((),) * len(line)

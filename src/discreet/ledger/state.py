@@ -72,9 +72,9 @@ class State:
     def share(self, analyst: str) -> Amounts:
         return self.shares.get(analyst, self.grant.nothing)
 
-    def cost(self, portion: Portion | None, price: Amounts) -> Amounts:
-        """What a question of this price costs everybody: of a part, only what makes the dearest part dearer."""
-        return price if portion is None else self.lines(portion).rise(portion.part, price)
+    def increase(self, portion: Portion | None, cost: Amounts) -> Amounts:
+        """What a question of this cost costs everybody: of a part, only what makes the dearest part dearer."""
+        return cost if portion is None else self.lines(portion).rise(portion.part, cost)
 
     def lines(self, portion: Portion) -> Lines:
         """The lines of its partition; ValueError if that was made with another number of parts of a unit."""
@@ -153,13 +153,13 @@ def _charge(state: State, record: Record) -> State:
 def _portions(state: State, record: Record, loss: Amounts) -> dict[str, Lines]:
     if "portion" not in record:
         if "price" in record:
-            raise ValueError("only parts have a price beside their loss")
+            raise ValueError("only parts have a cost beside their loss")
         return state.portions
-    portion, price = Portion.read(record["portion"]), parsed(record["price"])
+    portion, cost = Portion.read(record["portion"]), parsed(record["price"])
     lines = state.lines(portion)
-    if lines.rise(portion.part, price) != loss:
+    if lines.rise(portion.part, cost) != loss:
         raise ValueError("a charge for a part is what makes the dearest part dearer")
-    return {**state.portions, portion.partition: lines.after(portion.part, price)}
+    return {**state.portions, portion.partition: lines.after(portion.part, cost)}
 
 
 def _answer(state: State, record: Record) -> State:

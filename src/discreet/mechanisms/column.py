@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.exact import Number, interval
 from discreet.mechanisms.arrays import Integers, column
 from discreet.mechanisms.grid import FARTHEST, Grid
@@ -29,7 +29,7 @@ class Column:
         """The step given; or a power of two so small that rounding disappears in the noise, yet fits 64 bits."""
         low, high = interval(bounds)
         largest = max(abs(low), abs(high))
-        size = spread(Reach.cells(1, largest), epsilon=epsilon, rho=rho)
+        size = spread(Sensitivity.cells(1, largest), epsilon=epsilon, rho=rho)
         fine = max((high - low) / 2**36, largest / 2**48, size / 2**37)
         grid = Grid.at_most(min(fine, (high - low) / 4)) if step is None else Grid.of(step)
         if grid.nearest(high) <= grid.nearest(low):

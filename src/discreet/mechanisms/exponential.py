@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.accounting.losses import Concentrated, Pure
 from discreet.exact import Number, extent, flag, whole
-from discreet.exact import epsilon as price
+from discreet.exact import epsilon as positive
 from discreet.mechanisms.selection import factor, log_odds, shortfall, tilt, units
 from discreet.noise import Bits, Exponents, gumbel_race
 
@@ -20,7 +20,7 @@ class Exponential:
     """Choose candidate r with probability ∝ exp(ε·u(r)/(2Δ)).
 
     Theorem  ε-DP and ε²/8-zCDP, where `sensitivity` Δ bounds how far one unit can move any score. `monotone=True` drops
-             the 2 at the same price, for scores that are monotone as `selection` says (counts are).
+             the 2 at the same cost, for scores that are monotone as `selection` says (counts are).
     Proof    The exponent of r moves by x(r) on a neighbour, so ln P'(r)/P(r) = x(r) − c with one c for all r, the log
              of a mean of e^x(s), which lies between the least and the largest x(s). All x lie within [−ε/2, ε/2];
              monotone, all within [0, ε] or all within [−ε, 0]: either way in an interval of length ε, so that
@@ -50,7 +50,7 @@ class Exponential:
         object.__setattr__(self, "epsilon", tilt(epsilon, rho))
         object.__setattr__(self, "sensitivity", extent(sensitivity, "sensitivity"))
         object.__setattr__(self, "monotone", flag(monotone, "monotone"))
-        object.__setattr__(self, "loss", Pure(price(epsilon)) if rho is None else Concentrated(price(rho, "rho")))
+        object.__setattr__(self, "loss", Pure(positive(epsilon)) if rho is None else Concentrated(positive(rho, "rho")))
 
     def choose(self, scores: ArrayLike, bits: Bits | None = None) -> int:
         """The index of the chosen candidate."""
@@ -102,7 +102,7 @@ class TopK:
         object.__setattr__(self, "epsilon", tilt(epsilon, rho, k))
         object.__setattr__(self, "sensitivity", extent(sensitivity, "sensitivity"))
         object.__setattr__(self, "monotone", flag(monotone, "monotone"))
-        object.__setattr__(self, "loss", Pure(price(epsilon)) if rho is None else Concentrated(price(rho, "rho")))
+        object.__setattr__(self, "loss", Pure(positive(epsilon)) if rho is None else Concentrated(positive(rho, "rho")))
 
     def choose(self, scores: ArrayLike, bits: Bits | None = None) -> list[int]:
         """The indices of the chosen candidates, best first."""

@@ -11,9 +11,9 @@ from discreet import noise as sampler
 from discreet.accounting.conversion import rho_of_epsilon
 from discreet.accounting.curves import gaussian_spread
 from discreet.accounting.distributions import DiscreteGaussian
-from discreet.accounting.losses import Approximate, Concentrated, Reach
+from discreet.accounting.losses import Approximate, Concentrated, Sensitivity
 from discreet.exact import Number, extent, probability
-from discreet.exact import epsilon as price
+from discreet.exact import epsilon as positive
 from discreet.mechanisms.additive import Additive
 from discreet.mechanisms.arrays import Integers
 from discreet.noise import Bits
@@ -71,10 +71,10 @@ class Gaussian(Additive):
         ways = {math.floor(grid.distance(self.sensitivity)) for grid in (self._own_grid, self.grid(1))}
         return Concentrated(max(self.rho, *(moved**2 / (2 * self.noise(Fraction(moved), 1).spread) for moved in ways)))
 
-    def loss_for(self, reach: Reach) -> Concentrated:
+    def loss_for(self, sensitivity: Sensitivity) -> Concentrated:
         """What the same noise costs on integers where one unit reaches that far."""
         self._need_integers()
-        return Concentrated(reach.l2_squared / (2 * min(self.noise(self.sensitivity, n).spread for n in (1, 2))))
+        return Concentrated(sensitivity.l2_squared / (2 * min(self.noise(self.sensitivity, n).spread for n in (1, 2))))
 
     def noise(self, moved: Fraction, length: int) -> DiscreteGaussian:
         if isinstance(self.promise, Approximate) and length == 1:
@@ -90,9 +90,9 @@ class Gaussian(Additive):
 
 def _promise(rho: Number | None, epsilon: Number | None, delta: Number | None) -> Concentrated | Approximate:
     if rho is not None and epsilon is None and delta is None:
-        return Concentrated(price(rho, "rho"))
+        return Concentrated(positive(rho, "rho"))
     if rho is None and epsilon is not None and delta is not None:
-        return Approximate(price(epsilon), probability(delta, "delta"))
+        return Approximate(positive(epsilon), probability(delta, "delta"))
     raise TypeError("give either rho, or epsilon and delta")
 
 

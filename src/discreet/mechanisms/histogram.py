@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.accounting.losses import Loss, Reach
+from discreet.accounting.losses import Loss, Sensitivity
 from discreet.exact import MOST_EXTENT, Number, number
 from discreet.mechanisms.arrays import Integers, column
 from discreet.mechanisms.payment import Additive, additive
@@ -46,7 +46,7 @@ class Histogram:
             raise TypeError("give either keys (labels) or edges (numbers), known without looking at the data")
         object.__setattr__(self, "keys", None if keys is None else _distinct(keys))
         object.__setattr__(self, "edges", None if edges is None else _ascending(edges))
-        object.__setattr__(self, "mechanism", additive(Reach.cells(1, 1), epsilon=epsilon, rho=rho))
+        object.__setattr__(self, "mechanism", additive(Sensitivity.cells(1, 1), epsilon=epsilon, rho=rho))
 
     @property
     def loss(self) -> Loss:

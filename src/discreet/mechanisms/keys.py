@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from discreet.accounting.distributions import Noise
-from discreet.accounting.losses import Concentrated, Reach
+from discreet.accounting.losses import Concentrated, Sensitivity
 from discreet.accounting.rounding import context, decimal
 from discreet.exact import Number, probability, whole
 from discreet.mechanisms.order import in_public_order
@@ -50,7 +50,7 @@ class KeySelection:
     ) -> None:
         object.__setattr__(self, "delta", probability(delta, "delta"))
         object.__setattr__(self, "max_groups", whole(max_groups, "max_groups"))
-        object.__setattr__(self, "mechanism", additive(Reach.cells(max_groups, 1), epsilon=epsilon, rho=rho))
+        object.__setattr__(self, "mechanism", additive(Sensitivity.cells(max_groups, 1), epsilon=epsilon, rho=rho))
         object.__setattr__(self, "threshold", 1 + self._noise.least(_each(self.delta, self.max_groups)))
 
     @property

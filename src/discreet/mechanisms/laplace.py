@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from discreet import noise as sampler
 from discreet.accounting.distributions import DiscreteLaplace
-from discreet.accounting.losses import Pure, Reach
+from discreet.accounting.losses import Pure, Sensitivity
 from discreet.exact import Number, extent
-from discreet.exact import epsilon as price
+from discreet.exact import epsilon as positive
 from discreet.mechanisms.additive import Additive
 from discreet.mechanisms.arrays import Integers
 from discreet.noise import Bits
@@ -36,7 +36,7 @@ class Laplace(Additive):
     step: Fraction | None
 
     def __init__(self, epsilon: Number, *, sensitivity: Number, step: Number | None = None) -> None:
-        object.__setattr__(self, "epsilon", price(epsilon))
+        object.__setattr__(self, "epsilon", positive(epsilon))
         object.__setattr__(self, "sensitivity", extent(sensitivity, "sensitivity"))
         object.__setattr__(self, "step", None if step is None else extent(step, "step"))
 
@@ -52,10 +52,10 @@ class Laplace(Additive):
     def loss(self) -> Pure:
         return Pure(self.epsilon)
 
-    def loss_for(self, reach: Reach) -> Pure:
+    def loss_for(self, sensitivity: Sensitivity) -> Pure:
         """What the same noise costs on integers where one unit reaches that far."""
         self._need_integers()
-        return Pure(reach.l1 / self.scale)
+        return Pure(sensitivity.l1 / self.scale)
 
     def variance(self) -> float:
         """The mean squared error on integers, at most 2·(sensitivity/ε)²."""

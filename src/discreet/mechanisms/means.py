@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from numpy.typing import ArrayLike
 
-from discreet.accounting.losses import Loss, Reach, compose
+from discreet.accounting.losses import Loss, Sensitivity, compose
 from discreet.accounting.relations import Relation
 from discreet.exact import Number, probability, whole
 from discreet.mechanisms.column import Column, exact_sum
@@ -22,7 +22,7 @@ _HALF = Fraction(1, 2)
 class BoundedMean:
     """A noisy sum about the middle of the bounds, over a noisy count.
 
-    Theorem  ε-DP or ρ-zCDP: count and sum take half of the price each. A unit moves the count by 1 and the sum about
+    Theorem  ε-DP or ρ-zCDP: count and sum take half of the cost each. A unit moves the count by 1 and the sum about
              the middle by (high − low)/2. With `size` the number of units is public, two data sets are neighbours if
              one unit's number is replaced (the loss says REPLACE_ONE), and the sum alone is paid for: it moves by
              high − low.
@@ -50,9 +50,9 @@ class BoundedMean:
         object.__setattr__(self, "column", column)
         object.__setattr__(self, "size", None if size is None else whole(size, "size"))
         share = Fraction(1) if size is not None else _HALF
-        reach = Reach.cells(1, column.radius if size is None else column.high - column.low)
-        object.__setattr__(self, "total", additive(reach, epsilon=epsilon, rho=rho, share=share))
-        one = None if size is not None else additive(Reach.cells(1, 1), epsilon=epsilon, rho=rho, share=share)
+        sensitivity = Sensitivity.cells(1, column.radius if size is None else column.high - column.low)
+        object.__setattr__(self, "total", additive(sensitivity, epsilon=epsilon, rho=rho, share=share))
+        one = None if size is not None else additive(Sensitivity.cells(1, 1), epsilon=epsilon, rho=rho, share=share)
         object.__setattr__(self, "count", one)
 
     @property

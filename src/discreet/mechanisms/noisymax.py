@@ -12,7 +12,7 @@ from discreet import noise
 from discreet.accounting.distributions import DiscreteLaplace
 from discreet.accounting.losses import Pure
 from discreet.exact import Number, extent, flag, probability, whole
-from discreet.exact import epsilon as price
+from discreet.exact import epsilon as positive
 from discreet.mechanisms.grid import INTEGERS, Grid
 from discreet.mechanisms.selection import factor, fine_grid, score_grid, units
 from discreet.noise import Bits
@@ -37,7 +37,7 @@ class NoisyMax:
     monotone: bool
 
     def __init__(self, epsilon: Number, *, sensitivity: Number, monotone: bool = False) -> None:
-        object.__setattr__(self, "epsilon", price(epsilon))
+        object.__setattr__(self, "epsilon", positive(epsilon))
         object.__setattr__(self, "sensitivity", extent(sensitivity, "sensitivity"))
         object.__setattr__(self, "monotone", flag(monotone, "monotone"))
 
@@ -59,9 +59,11 @@ class NoisyMax:
     def error(self, confidence: Number = 0.95, *, candidates: int) -> float:
         """How far below the best score the reported one lies at most, with this confidence, integers or not."""
         each = 1 - (1 - probability(confidence, "confidence")) / whole(candidates, "candidates")
-        return max(self._reach(grid, each) for grid in (score_grid(self.sensitivity), fine_grid(self.sensitivity)))
+        return max(
+            self._sensitivity(grid, each) for grid in (score_grid(self.sensitivity), fine_grid(self.sensitivity))
+        )
 
-    def _reach(self, grid: Grid, confidence: Fraction) -> float:
+    def _sensitivity(self, grid: Grid, confidence: Fraction) -> float:
         """Twice the width of the noise on scores of this grid, and what rounding to it adds."""
         scale = factor(monotone=self.monotone) * grid.distance(self.sensitivity) / self.epsilon
         return 2 * grid.value(DiscreteLaplace(scale).width(confidence)) + float(grid.step) * (grid is not INTEGERS)

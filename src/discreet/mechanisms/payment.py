@@ -5,27 +5,29 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.exact import Number
-from discreet.exact import epsilon as price
+from discreet.exact import epsilon as positive
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 
 Additive = Laplace | Gaussian
 
 
-def additive(reach: Reach, *, epsilon: Number | None, rho: Number | None, share: Fraction = Fraction(1)) -> Additive:
-    """Noise on integers for this reach, for a share of the price."""
+def additive(
+    sensitivity: Sensitivity, *, epsilon: Number | None, rho: Number | None, share: Fraction = Fraction(1)
+) -> Additive:
+    """Noise on integers for this sensitivity, for a share of the cost."""
     if (epsilon is None) == (rho is None):
         raise TypeError("give either epsilon (Laplace noise) or rho (Gaussian noise)")
     if epsilon is not None:
-        return Laplace(price(epsilon) * share, sensitivity=reach.l1)
-    return Gaussian(rho=price(rho, "rho") * share, sensitivity=root(reach.l2_squared))
+        return Laplace(positive(epsilon) * share, sensitivity=sensitivity.l1)
+    return Gaussian(rho=positive(rho, "rho") * share, sensitivity=root(sensitivity.l2_squared))
 
 
-def spread(reach: Reach, *, epsilon: Number | None, rho: Number | None) -> Fraction:
-    """The size of the noise that this reach would need at the whole price."""
-    return additive(reach, epsilon=epsilon, rho=rho).spread
+def spread(sensitivity: Sensitivity, *, epsilon: Number | None, rho: Number | None) -> Fraction:
+    """The size of the noise that this sensitivity would need at the whole cost."""
+    return additive(sensitivity, epsilon=epsilon, rho=rho).spread
 
 
 def root(square: Fraction) -> Fraction:

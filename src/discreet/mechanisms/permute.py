@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.accounting.losses import Pure
 from discreet.exact import Number, extent, flag
-from discreet.exact import epsilon as price
+from discreet.exact import epsilon as positive
 from discreet.mechanisms.selection import factor, log_odds, shortfall, units
 from discreet.noise import Bits, Exponents, exponential_race
 
@@ -36,7 +36,7 @@ class PermuteAndFlip:
     monotone: bool
 
     def __init__(self, epsilon: Number, *, sensitivity: Number, monotone: bool = False) -> None:
-        object.__setattr__(self, "epsilon", price(epsilon))
+        object.__setattr__(self, "epsilon", positive(epsilon))
         object.__setattr__(self, "sensitivity", extent(sensitivity, "sensitivity"))
         object.__setattr__(self, "monotone", flag(monotone, "monotone"))
 

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import noise
 from discreet.accounting.distributions import DiscreteLaplace, Noise
-from discreet.accounting.losses import Concentrated, Loss, Pure, Reach
+from discreet.accounting.losses import Concentrated, Loss, Pure, Sensitivity
 from discreet.exact import Number, interval, number, probability
-from discreet.exact import epsilon as price
+from discreet.exact import epsilon as positive
 from discreet.mechanisms.arrays import Integers, column
 from discreet.mechanisms.payment import Additive, additive
 from discreet.mechanisms.selection import shortfall, tilt
@@ -62,7 +62,7 @@ class Quantile:
         object.__setattr__(self, "bounds", interval(bounds))
         object.__setattr__(self, "method", METHODS[method].of(len(wanted), epsilon=epsilon, rho=rho))
         object.__setattr__(self, "several", np.ndim(np.asarray(quantiles, dtype=object)) > 0)
-        object.__setattr__(self, "loss", Pure(price(epsilon)) if rho is None else Concentrated(price(rho, "rho")))
+        object.__setattr__(self, "loss", Pure(positive(epsilon)) if rho is None else Concentrated(positive(rho, "rho")))
 
     def release(self, values: ArrayLike, bits: Bits | None = None) -> Any:
         """The noisy quantile of one number for each unit, or an array where several were asked for."""
@@ -96,7 +96,7 @@ class Tree:
 
     @classmethod
     def of(cls, quantiles: int, *, epsilon: Number | None, rho: Number | None) -> Tree:  # noqa: ARG003  (any number)
-        return cls(additive(Reach.cells(LEVELS, 1), epsilon=epsilon, rho=rho))
+        return cls(additive(Sensitivity.cells(LEVELS, 1), epsilon=epsilon, rho=rho))
 
     def places(self, shares: Floats, quantiles: tuple[Fraction, ...], bits: Bits | None) -> Floats:
         """The quantiles as shares of the range."""
@@ -132,14 +132,14 @@ def sum_of_noises(noise: Noise, terms: int, spare: float) -> float:
 class Points:
     """The exponential mechanism over 2³² points y of the range, with score −|(1 − q)·#{x < y} − q·#{x > y}|.
 
-    Better than a tree for one quantile of few units. Several quantiles share the price.
+    Better than a tree for one quantile of few units. Several quantiles share the cost.
 
     Theorem  ε-DP or ρ-zCDP: adding a unit moves the score by max(q, 1 − q) at most.
     Proof    A unit with number x adds 1 − q inside |…| at the points above x, −q at those below, and nothing at x: each
              score moves by max(q, 1 − q) at most, up at some points and down at others, so it is not monotone. For
              q = a/d scores are multiplied by d: integers that move by max(a, d − a). Points of one score are chosen as
              a run, with a weight of as many points, and one of the run by a uniform draw: together each point has the
-             probability that the exponential mechanism gives it. Several quantiles compose, at 1/k of the price each.
+             probability that the exponential mechanism gives it. Several quantiles compose, at 1/k of the cost each.
     Error    That of the exponential mechanism; the score is the distance in ranks.
     Source   Smith 2011.
     """

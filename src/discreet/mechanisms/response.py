@@ -14,7 +14,7 @@ from discreet import noise
 from discreet.accounting.losses import Pure
 from discreet.accounting.relations import Relation
 from discreet.exact import Number, probability, whole
-from discreet.exact import epsilon as price
+from discreet.exact import epsilon as positive
 from discreet.mechanisms.arrays import Array
 from discreet.mechanisms.estimate import Estimate, clopper_pearson
 from discreet.noise import Bits
@@ -41,7 +41,7 @@ class RandomizedResponse:
     answers: int
 
     def __init__(self, epsilon: Number, answers: int = 2) -> None:
-        object.__setattr__(self, "epsilon", price(epsilon))
+        object.__setattr__(self, "epsilon", positive(epsilon))
         object.__setattr__(self, "answers", whole(answers, "answers", least=2))
 
     @property

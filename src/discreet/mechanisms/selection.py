@@ -1,4 +1,4 @@
-"""What the mechanisms that choose one of several candidates share: scores become integers, prices become exponents.
+"""What the mechanisms that choose one of several candidates share: scores become integers, costs become exponents.
 
 Monotone scores: for any two neighbours D and D + unit, either no score is smaller on D + unit, or none is larger; each
 differs by Δ at most. Which of the two may depend on D and on the unit, but not on the candidate. Counts are monotone,
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.exact import Number, probability, whole
-from discreet.exact import epsilon as price
+from discreet.exact import epsilon as positive
 from discreet.mechanisms.arrays import Integers, some_numbers
 from discreet.mechanisms.grid import INTEGERS, Grid
 from discreet.noise import Exponents
@@ -69,8 +69,8 @@ def tilt(epsilon: Number | None, rho: Number | None, choices: int = 1) -> Fracti
     if (epsilon is None) == (rho is None):
         raise TypeError("give either epsilon or rho")
     if epsilon is not None:
-        return price(epsilon) / choices
-    return Fraction(math.isqrt(math.floor(8 * price(rho, "rho") * 10**40 / choices)), 10**20)
+        return positive(epsilon) / choices
+    return Fraction(math.isqrt(math.floor(8 * positive(rho, "rho") * 10**40 / choices)), 10**20)
 
 
 def shortfall(epsilon: Fraction, sensitivity: Fraction, halves: int, confidence: Number, candidates: int) -> float:

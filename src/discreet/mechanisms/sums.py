@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from discreet.accounting.losses import Loss, Reach
+from discreet.accounting.losses import Loss, Sensitivity
 from discreet.exact import Number
 from discreet.mechanisms.column import Column, exact_sum
 from discreet.mechanisms.payment import Additive, additive
@@ -35,7 +35,7 @@ class BoundedSum:
     ) -> None:
         column = Column.of(bounds, step, epsilon=epsilon, rho=rho)
         object.__setattr__(self, "column", column)
-        object.__setattr__(self, "mechanism", additive(Reach.cells(1, column.largest), epsilon=epsilon, rho=rho))
+        object.__setattr__(self, "mechanism", additive(Sensitivity.cells(1, column.largest), epsilon=epsilon, rho=rho))
 
     @property
     def loss(self) -> Loss:

@@ -12,7 +12,7 @@ from discreet.accounting.losses import Pure
 from discreet.accounting.turns import Turns
 from discreet.errors import BudgetExhausted
 from discreet.exact import Number, extent, number, probability, whole
-from discreet.exact import epsilon as price
+from discreet.exact import epsilon as positive
 from discreet.mechanisms.grid import INTEGERS, Grid
 from discreet.noise import Bits
 
@@ -25,7 +25,7 @@ class AboveThreshold:
              move every number by up to `sensitivity` Δ.
     Assumes  That the numbers of a stream are asked about one after the other, each knowing how many were answered Yes:
              `Watch` has a lock for threads, refuses after a fork, and has no copies. Else k of them would share one
-             noisy threshold, and Yes would be said k·limit times for the price of `limit`.
+             noisy threshold, and Yes would be said k·limit times for the cost of `limit`.
     Proof    The threshold gets noise of scale Δ/ε₁ once, every number fresh noise of scale 2·limit·Δ/ε₂, ε₁ + ε₂ = ε.
              Shift the threshold's noise by Δ: every No on one neighbour stays a No on the other, at a cost of ε₁ for
              all of them. Shift the noise of each Yes by 2Δ: it stays a Yes, at ε₂/limit each. All are integers.
@@ -54,7 +54,7 @@ class AboveThreshold:
         exact = extent(sensitivity, "sensitivity")
         level = number(threshold, "threshold")
         integral = exact.denominator == level.denominator == 1
-        object.__setattr__(self, "epsilon", price(epsilon))
+        object.__setattr__(self, "epsilon", positive(epsilon))
         object.__setattr__(self, "sensitivity", exact)
         object.__setattr__(self, "threshold", level)
         object.__setattr__(self, "limit", whole(limit, "limit"))
@@ -136,7 +136,7 @@ class Watch:
             if not self.left:
                 raise BudgetExhausted(
                     f"all {mechanism.limit} answers above the threshold were given",
-                    "start a new AboveThreshold, at its price",
+                    "start a new AboveThreshold, at its cost",
                 )
             above = value + noise.laplace(mechanism.scales[1], bits=self.__bits) >= self.__level
             self.__found += above

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.accounting.losses import Loss, Reach, compose
+from discreet.accounting.losses import Loss, Sensitivity, compose
 from discreet.exact import Number, interval, probability, whole
 from discreet.mechanisms.column import Column, exact_sum
 from discreet.mechanisms.estimate import Estimate
@@ -42,13 +42,15 @@ class Variance:
         rho: Number | None = None,
         step: Number | None = None,
     ) -> None:
-        chosen = _fine(interval(bounds), spread(Reach.cells(1, 1), epsilon=epsilon, rho=rho)) if step is None else step
+        chosen = (
+            _fine(interval(bounds), spread(Sensitivity.cells(1, 1), epsilon=epsilon, rho=rho)) if step is None else step
+        )
         column = Column.of(bounds, chosen, epsilon=epsilon, rho=rho)
         if column.radius > 2**30:
             raise ValueError("step must be at least a billionth of the bounds' width: squares are summed in 64 bits")
         object.__setattr__(self, "column", column)
         for name, size in (("count", 1), ("total", column.radius), ("square", column.radius**2)):
-            part = additive(Reach.cells(1, size), epsilon=epsilon, rho=rho, share=_THIRD)
+            part = additive(Sensitivity.cells(1, size), epsilon=epsilon, rho=rho, share=_THIRD)
             object.__setattr__(self, name, part)
 
     @property
@@ -115,7 +117,7 @@ class Variance:
 
 def _fine(bounds: tuple[Fraction, Fraction], noise: Fraction) -> Fraction:
     """A step so small that rounding disappears in the noise, yet not so small that the noise on the squares gets too
-    large for the sampler; `noise` is that of a count at the whole price."""
+    large for the sampler; `noise` is that of a count at the whole cost."""
     low, high = bounds
     least = max(Fraction(1, 2**19), root(3 * noise / 2**38)) * (high - low)
     return Grid.at_most(min(max(least, max(-low, high) / 2**48), (high - low) / 4)).step

@@ -12,11 +12,11 @@ import click
 from IPython.utils.process import arg_split  # type: ignore[attr-defined]  # it is meant for others, and not marked so
 from IPython.utils.text import DollarFormatter
 
-from discreet.cli.asking import OPTIONS, named
-from discreet.curator.door import Curator
+from discreet.cli.options import OPTIONS, named
+from discreet.curator.curator import Curator
 from discreet.notebook.views import VIEWS
 
-POLICY, _, *PRICES = OPTIONS
+POLICY, _, *COSTS = OPTIONS
 """All but the question itself, which is the cell."""
 SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
 
@@ -53,18 +53,18 @@ class Name(click.ParamType[str]):
         return text
 
 
-def priced(command: Callable[..., Any]) -> Callable[..., Any]:
+def costed(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a question, in this order."""
-    for option in reversed(PRICES):
+    for option in reversed(COSTS):
         command = option(command)
     return command
 
 
 @click.command("%%discreet", context_settings=SETTINGS)
 @POLICY
-@priced
+@costed
 @click.option("--fresh", is_flag=True, help="Draw and pay anew, even if the answer is kept already.")
-@click.option("--preview", is_flag=True, help="Only price and error: free, and no data is read.")
+@click.option("--preview", is_flag=True, help="Only cost and error: free, and no data is read.")
 @click.option("--as", "name", type=Name(), help="The variable that gets the answer, besides _discreet.")
 def ask(
     policy: Path,

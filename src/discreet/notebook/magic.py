@@ -12,9 +12,9 @@ from typing import Any, Final
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import no_var_expand
 
-from discreet.cli.asking import opened
-from discreet.curator.answers import Answer, Preview
-from discreet.curator.door import Curator
+from discreet.answers import Answer, Preview
+from discreet.cli.options import opened
+from discreet.curator.curator import Curator
 from discreet.notebook.command import Asking, Looking, ask, look, understood
 from discreet.notebook.failures import FORESEEN, tell_ours_at_length, tell_ours_shortly, tell_shortly
 from discreet.notebook.views import VIEWS, View

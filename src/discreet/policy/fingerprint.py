@@ -5,7 +5,7 @@ The constitution of what is hashed:
 2. The meaning of a form never changes. Whoever changes what goes in, or how it is written, writes a new version number;
    kept answers and ledgers of the old version then count as belonging to another policy.
 3. `fingerprint` covers all that changes what an answer means: unit, tables, sources, owners, limits, columns. It leaves
-   out what does not: name, budget, analysts, price limit, state, and the file's location.
+   out what does not: name, budget, analysts, cost limit, state, and the file's location.
 4. `protected` covers whom the ledger protects: unit, and the names, sources and owners of the private tables.
 5. Order means nothing: not of tables, nor of columns, nor of values.
 6. What came later stands in a form only where it is not what held before: so earlier policies keep their digests.

@@ -139,7 +139,7 @@ class Policy:
     unit: str
     tables: Mapping[str, Table]
     analysts: Mapping[str, Fraction]
-    max_price: Fraction | None = None
+    max_cost: Fraction | None = None
     unit_rows: int = UNIT_ROWS
     """How many rows one unit may make at any step of a question, however tables are joined."""
     unit_kind: Kind = Kind.TEXT

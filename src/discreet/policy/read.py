@@ -50,7 +50,7 @@ LIMITS: Final = ("max_rows", "max_groups", "max_rows_per_group")
 POLICY: Final[Mapping[str, Field]] = {
     "name": Field(text),
     "state": Field(text),
-    "max_price": Field(epsilon),
+    "max_cost": Field(epsilon),
     "budget": Field(anything, needed="add [budget] with epsilon = 1.0"),
     "unit": Field(anything, needed='add [unit] with name = "patient"'),
     "tables": Field(anything, needed="add [tables.NAME] with a source and a unit"),
@@ -118,7 +118,7 @@ def parse(text: bytes, path: Path) -> Policy:
         unit=unit["name"],
         tables=tables,
         analysts=analysts,
-        max_price=top.get("max_price"),
+        max_cost=top.get("max_cost"),
         unit_rows=unit_most,
         unit_kind=unit.get("type", Kind.TEXT),
         serving=Serving(**serving),

@@ -10,8 +10,8 @@ from fastapi import Depends, Path, Request
 from fastapi.security import HTTPBearer
 
 from discreet.errors import Refused
-from discreet.server.asking import Desk
 from discreet.server.datasets import Caller, Dataset, Datasets
+from discreet.server.dispatch import Desk
 from discreet.server.front import tell
 from discreet.server.limits import Rates
 from discreet.server.metrics import Metrics

@@ -12,8 +12,8 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from starlette.responses import Response
 
 from discreet.accounting.rounding import float_up
-from discreet.curator.answers import Answer
-from discreet.curator.answers.saving import csv_of
+from discreet.answers import Answer
+from discreet.answers.saving import csv_of
 from discreet.curator.state import verify_ledger
 from discreet.curator.wire import (
     ENTRY,
@@ -29,7 +29,7 @@ from discreet.ledger import ALL, OWNER, Entry, Search
 from discreet.printing import csv_text
 from discreet.server import schemas
 from discreet.server.access import LONGEST, Anybody, Asking, Callers, Visit, Watching, house, watcher
-from discreet.server.asking import LONGEST_KEY, Asked
+from discreet.server.dispatch import LONGEST_KEY, Asked
 from discreet.server.metrics import MEDIA
 from discreet.server.problems import cancelled, problem_of
 from discreet.server.queue import Job, State

@@ -21,10 +21,10 @@ from discreet.ledger import LedgerError
 from discreet.server import schemas
 from discreet.server.access import House
 from discreet.server.api import metrics_router, router
-from discreet.server.asking import FREE_SECONDS, Desk
 from discreet.server.datasets import Datasets
+from discreet.server.dispatch import FREE_SECONDS, Desk
 from discreet.server.front import Front
-from discreet.server.hosts import Hosts
+from discreet.server.host_check import Hosts
 from discreet.server.limits import Rates
 from discreet.server.metrics import Metrics
 from discreet.server.pages.site import install

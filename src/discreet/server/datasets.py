@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.state import open_ledger
 from discreet.engines.copy import Progress
 from discreet.errors import Refused

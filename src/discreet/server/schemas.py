@@ -39,16 +39,16 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class Question(Strict):
-    """A question and its price: one of `epsilon`, `rho` or `error`, unless the text says it."""
+    """A question and its cost: one of `epsilon`, `rho` or `error`, unless the text says it."""
 
     sql: Annotated[str, StringConstraints(max_length=LONGEST)] = Field(
         description="One SELECT.", examples=["SELECT COUNT(*) FROM patients"]
     )
-    epsilon: Number | None = Field(None, description="The price; in a budget with δ, what ε would cost there.")
-    rho: Number | None = Field(None, description="The price as ρ, in a budget with δ.")
+    epsilon: Number | None = Field(None, description="The cost; in a budget with δ, what ε would cost there.")
+    rho: Number | None = Field(None, description="The cost as ρ, in a budget with δ.")
     delta: Number | None = Field(None, description="With epsilon: the question alone is (ε, δ)-private.")
     error: Number | dict[Name, Number] | None = Field(
-        None, description="The half-width wanted, or one for each column; the price is found."
+        None, description="The half-width wanted, or one for each column; the cost is found."
     )
     confidence: Number | None = Field(None, description="Of the intervals; 0.95 if left out.")
     params: dict[Name, Value] | None = Field(None, description="Values for $name in the text.")
@@ -119,7 +119,7 @@ class Balance(BaseModel):
 
 
 class Answer(BaseModel):
-    """A small table of noisy values with its intervals, price and receipt."""
+    """A small table of noisy values with its intervals, cost and receipt."""
 
     question: str
     columns: list[str]
@@ -128,7 +128,7 @@ class Answer(BaseModel):
     intervals: list[dict[str, Any]] = Field(description="For each row the [low, high] of its noisy columns.")
     confidence: float
     loss: Loss = Field(description="What this request cost; zero if the answer was kept already.")
-    price: Loss = Field(description="What the answer was bought for.")
+    cost: Loss = Field(description="What the answer was bought for.")
     unit: str | None = Field(description="Whom the losses are about: adding or removing one of these.")
     cached: bool
     receipt: str = Field(description="`<charge number>:<hash>`; empty if nothing private was read.")
@@ -224,7 +224,7 @@ class Entry(BaseModel):
     data_version: int
     answered: bool
     unit: str | None = Field(description="Whom the loss is about; null in entries of before it was recorded.")
-    price: Loss
+    cost: Loss
     call: dict[str, Any] = Field(description="How it was asked beside its text.")
 
 

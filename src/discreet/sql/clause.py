@@ -26,7 +26,7 @@ _CLAUSE: Final = "DIFFERENTIAL_PRIVACY"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a question says about itself: its price, and what one unit may contribute."""
+    """What a question says about itself: its cost, and what one unit may contribute."""
 
     epsilon: Fraction | None = None
     delta: Fraction | None = None
@@ -105,16 +105,16 @@ def _expect(tokens: Sequence[Token], place: int, kind: TokenType | None = None) 
 
 def _number(text: str, label: str) -> Fraction:
     if not re.fullmatch(r"[-+]?[0-9._]{1,30}([eE][-+]?[0-9]{1,3})?", text):
-        raise Refused("price-invalid", f"{label} is not a number", f"write {label} = 0.1")
+        raise Refused("cost-invalid", f"{label} is not a number", f"write {label} = 0.1")
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise Refused("price-invalid", f"{label} is not a number", f"write {label} = 0.1") from None
+        raise Refused("cost-invalid", f"{label} is not a number", f"write {label} = 0.1") from None
 
 
 def _whole(text: str, label: str) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
-        raise Refused("price-invalid", f"{label} is not a whole number above 0", f"write {label} = 1")
+        raise Refused("cost-invalid", f"{label} is not a whole number above 0", f"write {label} = 1")
     return int(text)
 
 

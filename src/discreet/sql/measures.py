@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.composed import Sql, literal, sql, whole_steps
 from discreet.mechanisms.grid import Grid
 from discreet.policy.layout import MOST_STEPS
@@ -25,7 +25,7 @@ MOST_WHOLE: Final = 2**62
 
 COUNTED: Final = sql("COUNT(*)")
 
-_reach = lru_cache(maxsize=1024)(Reach.cells)
+_sensitivity = lru_cache(maxsize=1024)(Sensitivity.cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class Contribution:
     total: int
 
     @property
-    def reach(self) -> Reach:
+    def sensitivity(self) -> Sensitivity:
         """Of a count of rows."""
-        return _reach(self.cells, self.rows, self.total)
+        return _sensitivity(self.cells, self.rows, self.total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Measure(Protocol):
     def vector(self, value: Any) -> Sequence[int]:
         """What the engine gave for a group, as integers."""
 
-    def reach(self, contribution: Contribution) -> Reach:
+    def sensitivity(self, contribution: Contribution) -> Sensitivity:
         """How far one unit moves all groups together."""
 
 
@@ -159,8 +159,8 @@ class Counted(Scalar):
     __slots__ = ()
     size = 1
 
-    def reach(self, contribution: Contribution) -> Reach:
-        return contribution.reach
+    def sensitivity(self, contribution: Contribution) -> Sensitivity:
+        return contribution.sensitivity
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +213,8 @@ class Presence:
     def vector(self, value: Any) -> Sequence[int]:
         return (0, 0) if value is None else tuple(map(int, value))
 
-    def reach(self, contribution: Contribution) -> Reach:
-        return contribution.reach
+    def sensitivity(self, contribution: Contribution) -> Sensitivity:
+        return contribution.sensitivity
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +246,8 @@ class Units(Scalar):
     def sql(self, column: Sql, unit: Sql | None) -> Sql:  # noqa: ARG002
         return COUNTED if unit is None else sql("COUNT(DISTINCT {})", unit)
 
-    def reach(self, contribution: Contribution) -> Reach:
-        return Reach.cells(contribution.cells, 1)
+    def sensitivity(self, contribution: Contribution) -> Sensitivity:
+        return Sensitivity.cells(contribution.cells, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +273,7 @@ class Sum(Scalar):
     def sql(self, column: Sql, unit: Sql | None) -> Sql:  # noqa: ARG002
         return sql("SUM({})", column)
 
-    def reach(self, contribution: Contribution) -> Reach:
+    def sensitivity(self, contribution: Contribution) -> Sensitivity:
         return grown(contribution, self.size)
 
 
@@ -305,7 +305,7 @@ class Product(Scalar):
     def sql(self, column: Sql, unit: Sql | None) -> Sql:  # noqa: ARG002
         return sql("SUM({})", column)
 
-    def reach(self, contribution: Contribution) -> Reach:
+    def sensitivity(self, contribution: Contribution) -> Sensitivity:
         return grown(contribution, self.size)
 
 
@@ -340,10 +340,10 @@ class Clamped(Scalar):
     def sql(self, column: Sql, unit: Sql | None) -> Sql:  # noqa: ARG002
         return sql("SUM({})", column)
 
-    def reach(self, contribution: Contribution) -> Reach:
-        return Reach.cells(contribution.cells, self.size)
+    def sensitivity(self, contribution: Contribution) -> Sensitivity:
+        return Sensitivity.cells(contribution.cells, self.size)
 
 
-def grown(contribution: Contribution, size: int) -> Reach:
-    """The reach of rows that count for so much each."""
-    return _reach(contribution.cells, size * contribution.rows, size * contribution.total)
+def grown(contribution: Contribution, size: int) -> Sensitivity:
+    """The sensitivity of rows that count for so much each."""
+    return _sensitivity(contribution.cells, size * contribution.rows, size * contribution.total)

@@ -12,13 +12,13 @@ from sqlglot import exp
 
 from discreet.composed import NOTHING, Sql, double, joined, keyword, literal, name, sql
 from discreet.errors import Refused
-from discreet.sql.after import direction
 from discreet.sql.aggregates import steps_of
 from discreet.sql.bind import Binder, Special, written
 from discreet.sql.domain import Domain, number
 from discreet.sql.expression import Expr
 from discreet.sql.measures import Steps
 from discreet.sql.nodes import Filter, Node, PerUnit, Project
+from discreet.sql.postprocess import direction
 from discreet.sql.scope import Scope, labels, truth
 from discreet.sql.syntax import not_allowed
 

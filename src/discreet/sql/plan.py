@@ -1,6 +1,6 @@
 """From a question to its plan: releases of private rows, and the SELECT over what they gave.
 
-A plan follows from text and policy alone (and from public tables). It knows nothing of prices.
+A plan follows from text and policy alone (and from public tables). It knows nothing of costs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from discreet.composed import Sql, sql
 from discreet.errors import Refused
 from discreet.policy import Policy, fingerprint
 from discreet.policy.model import Kind
-from discreet.sql.after import PLACE, After
 from discreet.sql.bind import Binder, Special, apply
 from discreet.sql.clause import NOTHING, Options
 from discreet.sql.domain import BOOLEAN, Domain
@@ -30,6 +29,7 @@ from discreet.sql.keys import GroupKey, PublicKey
 from discreet.sql.nodes import Bound, Filter, Node, Project, Union
 from discreet.sql.part import Part
 from discreet.sql.per_unit import per_unit, window
+from discreet.sql.postprocess import PLACE, After
 from discreet.sql.read import statement
 from discreet.sql.relation import PUBLIC, Derived, Public, Relation, Released
 from discreet.sql.release import Release
@@ -77,7 +77,7 @@ class Plan:
         """The digest of what is drawn: the same for questions that differ only in what follows the noise."""
         drawn = [
             [release.sql().text, [_listed(key) for key in release.keys], str(release.contribution)]
-            + [[type(m).__name__, m.detail, m.size, m.length, str(release.reach(m))] for m in release.measures]
+            + [[type(m).__name__, m.detail, m.size, m.length, str(release.sensitivity(m))] for m in release.measures]
             + [release.other]
             for release in self.releases
         ]

@@ -38,7 +38,7 @@ DIALECTS: Final = ("duckdb", "bigquery")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One SELECT, what its privacy clause says, and whether only its price is asked."""
+    """One SELECT, what its privacy clause says, and whether only its cost is asked."""
 
     tree: exp.Query
     options: Options

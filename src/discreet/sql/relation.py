@@ -11,11 +11,11 @@ from discreet.composed import Sql, joined, keyword, literal, name, sql, stored
 from discreet.policy.layout import TYPES
 from discreet.policy.model import Column as PolicyColumn
 from discreet.policy.model import Key, Kind, Table
-from discreet.sql.after import PLACE, After, Column, item_name
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import labelled
 from discreet.sql.nodes.scan import domain_of
+from discreet.sql.postprocess import PLACE, After, Column, item_name
 from discreet.sql.work import once
 
 _KINDS: Mapping[str, Kind] = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.composed import NOTHING, Sql, joined, lines, literal, name, sql
 from discreet.policy.model import Key, Kind
 from discreet.sql.aggregates import Aggregate
@@ -119,8 +119,8 @@ class Release:
     def _rows_per_group(self) -> int:
         return self._rows if self.limits.rows_per_group is None else self.limits.rows_per_group
 
-    def reach(self, measure: Measure) -> Reach:
-        return measure.reach(self.contribution)
+    def sensitivity(self, measure: Measure) -> Sensitivity:
+        return measure.sensitivity(self.contribution)
 
     # the one query
 

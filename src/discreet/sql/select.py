@@ -13,18 +13,18 @@ from sqlglot import exp
 from discreet.composed import form, keyword, name, sql, stored
 from discreet.errors import Refused
 from discreet.policy.model import Kind
-from discreet.sql.after import After, Column, Order, direction
 from discreet.sql.aggregates import Aggregate, bound, is_named
 from discreet.sql.bind import Binder, Special, written
+from discreet.sql.common_measures import shared
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr, Function, Result
 from discreet.sql.keys import PublicKey, group_key
 from discreet.sql.measures import COUNTED
 from discreet.sql.nodes import Limits, Node
+from discreet.sql.postprocess import After, Column, Order, direction
 from discreet.sql.relation import Public
 from discreet.sql.release import Release
 from discreet.sql.scope import Scope, labels, truth
-from discreet.sql.sharing import shared
 from discreet.sql.syntax import not_allowed
 from discreet.sql.work import brief, few_measures
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.composed import Sql, double, literal, matched, sql
 from discreet.policy.model import Key
 from discreet.sql.expression import Expr
@@ -160,9 +160,9 @@ class Tree:
     def vector(self, value: Any) -> Sequence[int]:
         return self.layout.counts(self.layout.filled(value))
 
-    def reach(self, contribution: Contribution) -> Reach:
-        once, levels = contribution.reach, self.layout.levels
-        return Reach(once.l1 * levels, once.l2_squared * levels)
+    def sensitivity(self, contribution: Contribution) -> Sensitivity:
+        once, levels = contribution.sensitivity, self.layout.levels
+        return Sensitivity(once.l1 * levels, once.l2_squared * levels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +205,11 @@ class Chosen:
         """How many rows fall into each cell."""
         return self.layout.filled(value)[: self.layout.cells]
 
-    def reach(self, contribution: Contribution) -> Reach:
-        """For the split of the price: as of a count."""
-        return contribution.reach
+    def sensitivity(self, contribution: Contribution) -> Sensitivity:
+        """For the split of the cost: as of a count."""
+        return contribution.sensitivity
 
-    def sensitivity(self, contribution: Contribution) -> int:
+    def score_sensitivity(self, contribution: Contribution) -> int:
         """How far one unit moves the scores of one group."""
         a, d = self.share.numerator, self.share.denominator
         return max(a, d - a) * contribution.rows
@@ -266,5 +266,5 @@ class Histogram:
                 found[place] += count
         return found
 
-    def reach(self, contribution: Contribution) -> Reach:
-        return contribution.reach
+    def sensitivity(self, contribution: Contribution) -> Sensitivity:
+        return contribution.sensitivity

@@ -12,10 +12,10 @@ from typing import Final
 
 import click
 
+from discreet.answers import Answer
+from discreet.answers.saving import csv_of
 from discreet.cli.output import draw, plain, printable, table, write_new
 from discreet.cli.shell.session import Session
-from discreet.curator.answers import Answer
-from discreet.curator.answers.saving import csv_of
 from discreet.policy import suggest
 
 
@@ -48,13 +48,13 @@ def obey(session: Session, line: str) -> None:
 
 
 def _epsilon(session: Session, text: str) -> None:
-    session.settings = session.settings.with_price(_positive(text))
+    session.settings = session.settings.with_cost(_positive(text))
     click.echo(f"questions cost ε {session.settings.epsilon:g} from now on")
 
 
 def _error(session: Session, text: str) -> None:
     session.settings = session.settings.with_error(_positive(text))
-    click.echo(f"questions are asked to within ± {session.settings.error:g} from now on, at the price that takes")
+    click.echo(f"questions are asked to within ± {session.settings.error:g} from now on, at the cost that takes")
 
 
 def _confidence(session: Session, text: str) -> None:
@@ -168,14 +168,14 @@ def _quit(_: Session, __: str) -> None:
 
 PICTURES: Final = (".svg", ".png", ".pdf", ".html", ".json")
 COMMANDS: Final = {
-    "epsilon": Command("PRICE", "what a question costs from now on", _epsilon),
-    "error": Command("HALF-WIDTH", "ask for this accuracy from now on; the price is found", _error),
+    "epsilon": Command("COST", "what a question costs from now on", _epsilon),
+    "error": Command("HALF-WIDTH", "ask for this accuracy from now on; the cost is found", _error),
     "confidence": Command("SHARE", "how sure intervals are, such as 0.95", _confidence),
     "analyst": Command("[NAME]", "whose share pays; without a name nobody's", _analyst),
     "budget": Command("", "what may be spent, is spent and remains", _budget),
     "ledger": Command("[N]", "what was asked and charged; the last N", _ledger),
     "tables": Command("[TABLE]", "tables, columns, bounds and keys", _tables),
-    "preview": Command("SQL", "price and error in full; free", _preview),
+    "preview": Command("SQL", "cost and error in full; free", _preview),
     "plot": Command("[FILE]", "draw the last answer into a file", _plot),
     "save": Command("FILE", "write the last answer as .csv or .json", _save),
     "help": Command("", "this list", _help),

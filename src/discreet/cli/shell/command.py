@@ -7,17 +7,17 @@ from pathlib import Path
 
 import click
 
-from discreet.cli.asking import opened
+from discreet.cli.options import opened
 from discreet.cli.output import policy_argument
 
 
-@click.command(short_help="Ask one question after another, with prices shown before they are paid.")
+@click.command(short_help="Ask one question after another, with costs shown before they are paid.")
 @policy_argument
-@click.option("-e", "--epsilon", type=float, help="The price of each question; in a terminal 0.1 if not given.")
+@click.option("-e", "--epsilon", type=float, help="The cost of each question; in a terminal 0.1 if not given.")
 @click.option("--analyst", help="Whose share pays.")
 @click.option("--dummy", is_flag=True, help="Ask made-up rows: free, and nothing private is read.")
 def shell(policy: Path, epsilon: float | None, analyst: str | None, dummy: bool) -> int:
-    """Ask POLICY one question after another. In a terminal the price is shown before it is paid; \\help says the rest.
+    """Ask POLICY one question after another. In a terminal the cost is shown before it is paid; \\help says the rest.
 
     Where standard input is no terminal, the statements in it (each ended by a semicolon) are run without asking, and
     the exit code is that of the first that failed.

@@ -1,4 +1,4 @@
-"""Statements from a pipe or a file: run one after the other, at the given price, without asking."""
+"""Statements from a pipe or a file: run one after the other, at the given cost, without asking."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import BinaryIO
 import click
 
 from discreet.cli.failures import INTERRUPTED
-from discreet.cli.shell.performing import perform
+from discreet.cli.shell.execute import perform
 from discreet.cli.shell.session import Session, Settings
 from discreet.cli.shell.statements import split
 

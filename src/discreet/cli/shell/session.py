@@ -1,4 +1,4 @@
-"""What a conversation remembers: the prices and names that hold from now on, and the last answer."""
+"""What a conversation remembers: the costs and names that hold from now on, and the last answer."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from types import FrameType
 from typing import Any, Final, TypeVar
 
 from discreet.accounting import Concentrated, Pure
+from discreet.answers import Answer, Preview
 from discreet.cli.shell.bar import Bar
-from discreet.curator.answers import Answer, Preview
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.errors import Refused
 from discreet.sql.clause import EXPLAIN
 from discreet.sql.read import statement
 
 Found = TypeVar("Found")
 USUAL: Final = 0.1
-"""The price where nobody named one, and somebody looks at it before it is paid."""
+"""The cost where nobody named one, and somebody looks at it before it is paid."""
 
 
 class Interrupted(Exception):  # noqa: N818  (somebody wanted it so)
@@ -38,23 +38,23 @@ class Interrupted(Exception):  # noqa: N818  (somebody wanted it so)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How questions are asked: for a price or for an accuracy, how sure, and who pays."""
+    """How questions are asked: for a cost or for an accuracy, how sure, and who pays."""
 
     epsilon: float | None = None
     error: float | None = None
     confidence: float = 0.95
     analyst: str | None = None
 
-    def with_price(self, epsilon: float) -> Settings:
+    def with_cost(self, epsilon: float) -> Settings:
         return replace(self, epsilon=epsilon, error=None)
 
     def with_error(self, error: float) -> Settings:
         return replace(self, epsilon=None, error=error)
 
     def arguments(self, sql: str) -> dict[str, Any]:
-        """What the curator is told; a question that names its own price is asked without another."""
-        price = {} if names_price(sql) else {"epsilon": self.epsilon, "error": self.error}
-        return {**price, "confidence": self.confidence, "analyst": self.analyst}
+        """What the curator is told; a question that names its own cost is asked without another."""
+        cost = {} if names_cost(sql) else {"epsilon": self.epsilon, "error": self.error}
+        return {**cost, "confidence": self.confidence, "analyst": self.analyst}
 
 
 @dataclass(slots=True)
@@ -68,11 +68,11 @@ class Session:
     answer: Answer | None = None
     """The last one."""
 
-    def with_usual_price(self) -> None:
-        """Give questions a price where none was named, within the policy's limit."""
+    def with_usual_cost(self) -> None:
+        """Give questions a cost where none was named, within the policy's limit."""
         if self.settings.epsilon is None and self.settings.error is None:
-            limit = self.curator.policy.max_price
-            self.settings = self.settings.with_price(USUAL if limit is None else min(USUAL, float(limit)))
+            limit = self.curator.policy.max_cost
+            self.settings = self.settings.with_cost(USUAL if limit is None else min(USUAL, float(limit)))
 
     def preview(self, sql: str, settings: Settings) -> Preview:
         return self._run(sql, lambda: self.curator.preview(sql, **settings.arguments(sql)))
@@ -121,14 +121,14 @@ def _noticing() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
-def names_price(sql: str) -> bool:
+def names_cost(sql: str) -> bool:
     """Whether a question's own clause says what it costs."""
     with suppress(Refused):  # what is wrong with the text is told when it is asked
         options = statement(sql).options
-        return any(price is not None for price in (options.epsilon, options.rho, options.error))
+        return any(cost is not None for cost in (options.epsilon, options.rho, options.error))
     return False
 
 
 def is_free(sql: str, preview: Preview) -> bool:
-    """Whether asking costs nothing: the answer is kept, nothing private is read, or only the price is asked."""
+    """Whether asking costs nothing: the answer is kept, nothing private is read, or only the cost is asked."""
     return preview.cached or preview.loss in (Pure(0), Concentrated(0)) or EXPLAIN.match(sql) is not None

@@ -1,4 +1,4 @@
-"""The conversation in a terminal: a prompt that edits, remembers and completes, and a question about every price."""
+"""The conversation in a terminal: a prompt that edits, remembers and completes, and a question about every cost."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 
+from discreet.answers.layout import MOST
 from discreet.cli.failures import REFUSED, NobodyReads
 from discreet.cli.output import printable
-from discreet.cli.shell.agreement import agree
+from discreet.cli.shell.autofix import mended
 from discreet.cli.shell.completion import choices
-from discreet.cli.shell.mending import mended
-from discreet.cli.shell.performing import is_gone, perform
+from discreet.cli.shell.confirm import agree
+from discreet.cli.shell.execute import is_gone, perform
 from discreet.cli.shell.session import Session, Settings
 from discreet.cli.shell.statements import is_finished, split
 from discreet.cli.shell.vocabulary import Vocabulary
 from discreet.cli.shell.words import prompt_of
-from discreet.curator.answers.showing import MOST
 
 HISTORY: Final = "shell_history"
 """In the state folder, beside the ledger: what was asked is there already, and only its owner may look."""
@@ -41,7 +41,7 @@ LARGEST: Final = 10_000_000
 
 def converse(session: Session) -> None:
     """Talk until the other side has said its last word."""
-    session.with_usual_price()
+    session.with_usual_cost()
     terminal = Terminal(session)
     click.echo("statements end with ;   \\help lists the commands   \\quit ends")
     begun = ""

@@ -15,7 +15,7 @@ from discreet.sql.clause import Options
 from discreet.sql.functions import FUNCTIONS
 
 if TYPE_CHECKING:
-    from discreet.curator.door import Curator
+    from discreet.curator.curator import Curator
 
 _PLAIN: Final = re.compile(r"[^\W\d]\w*")
 _OPERATORS: Final = frozenset({"AND", "BETWEEN", "CASE", "ILIKE", "IN", "IS", "LIKE", "NOT", "OR"})

@@ -1,4 +1,4 @@
-"""What the shell says of prices and failures, in a line or two."""
+"""What the shell says of costs and failures, in a line or two."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from discreet.answers.figures import half_width
+from discreet.answers.layout import is_payable
 from discreet.cli.failures import EXHAUSTED, INTERRUPTED, REFUSED, Failure
 from discreet.cli.output import at_least, at_most, printable
-from discreet.curator.answers.figures import half_width
-from discreet.curator.answers.showing import is_payable
 
 if TYPE_CHECKING:
+    from discreet.answers import Preview
     from discreet.cli.shell.session import Session
-    from discreet.curator.answers import Preview
 
 MOST: Final = 4
 """Columns whose error is said before a question is run; `?` shows all."""
@@ -22,7 +22,7 @@ LONGEST: Final = 30
 
 
 def offer(preview: Preview, epsilon: float | None) -> str:
-    """What a question would cost at this price, of what is left, and how exact the answer would be."""
+    """What a question would cost, of what is left, and how exact the answer would be."""
     remaining = preview.remaining
     left = f"ε {at_most(remaining.epsilon)}" if remaining.rho is None else f"ρ {at_most(remaining.rho)}"
     of = " of the" if is_payable(preview.loss, remaining) else ", more than the"
@@ -33,7 +33,7 @@ def offer(preview: Preview, epsilon: float | None) -> str:
 
 
 def _cost(preview: Preview) -> str:
-    from discreet.curator.answers import loss_dict
+    from discreet.answers import loss_dict
 
     names = {"epsilon": "ε", "rho": "ρ", "delta": "δ"}
     amounts = loss_dict(preview.loss).items()
@@ -54,7 +54,7 @@ def _errors(preview: Preview) -> list[str]:
 
 
 def prompt_of(session: Session) -> str:
-    """Whom one talks to, and the largest price that is left."""
+    """Whom one talks to, and the largest cost that is left."""
     shown = printable(session.curator.policy.name)
     name = shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
     if session.dummy:

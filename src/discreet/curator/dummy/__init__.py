@@ -1,6 +1,6 @@
 """A curator over made-up rows: to try questions for nothing before they are paid for.
 
-Same policy, so the same prices, refusals, previews and intervals; but private sources, state and ledger of the policy
+Same policy, so the same costs, refusals, previews and intervals; but private sources, state and ledger of the policy
 are neither read nor made. Public tables are read as they are where they can be, because what may be asked follows from
 them; where they cannot, their rows are made up as well.
 """
@@ -18,8 +18,8 @@ from typing import Any, Final
 
 import duckdb
 
-from discreet.curator.answers import Answer
-from discreet.curator.door import Curator
+from discreet.answers import Answer
+from discreet.curator.curator import Curator
 from discreet.curator.dummy.made_up import made_up
 from discreet.curator.state import grant_of, ledger_path
 from discreet.engines.claims import owned_rows

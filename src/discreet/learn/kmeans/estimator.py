@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.exact import whole
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator, demand, parameters
+from discreet.learn.cost import Allowance
 from discreet.learn.kmeans.geometry import nearest, squared_distances
 from discreet.learn.kmeans.grid import MOST_CELLS, grid
-from discreet.learn.kmeans.lloyd import SIZING, TURNS, Setting, improved, lecture, turn_reach
+from discreet.learn.kmeans.lloyd import SIZING, TURNS, Setting, improved, lecture, turn_sensitivity
 from discreet.learn.kmeans.projection import DIMENSIONS, projection
 from discreet.learn.labels import Array
-from discreet.learn.price import Allowance
 from discreet.mechanisms.arrays import Integers
 
 METHODS: Final = {
@@ -30,7 +30,7 @@ METHODS: Final = {
 }
 MOST_CLUSTERS: Final = 1000
 """Every grid has at least twice as many cells."""
-PRICES: Final = {
+COSTS: Final = {
     "lloyd": (True, "give epsilon alone"),
     "laplace-lloyd": (True, "give epsilon alone"),
     "gaussian-lloyd": (False, "give delta with epsilon, or rho"),
@@ -44,7 +44,7 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
 
     method  "grid": a noisy histogram, clustered as often as one likes; "projection": the same after a projection to
             twelve dimensions; "auto": whichever of the two fits the number of features. "lloyd": the lecture's
-            algorithm, for teaching; "laplace-lloyd" (priced in epsilon alone) and "gaussian-lloyd" (in rho, or epsilon
+            algorithm, for teaching; "laplace-lloyd" (costed in epsilon alone) and "gaussian-lloyd" (in rho, or epsilon
             with delta): better ones of that kind.
 
     Theorem  The declared loss: see the method's docstring in `discreet.learn.kmeans`.
@@ -68,7 +68,7 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
         clusters = whole(self.n_clusters, "n_clusters")
         demand(clusters <= MOST_CLUSTERS, "too-complex", "there are too many clusters", f"{MOST_CLUSTERS} at most")
         turns = None if self.max_iter is None else whole(self.max_iter, "max_iter")
-        self._price().fineness(turn_reach(1, width or 1), min(SIZING, Fraction(1, 2 * (turns or TURNS))))
+        self._cost().fineness(turn_sensitivity(1, width or 1), min(SIZING, Fraction(1, 2 * (turns or TURNS))))
         return Setting(
             clusters=clusters,
             box=Box.read(self.bounds, width),
@@ -79,13 +79,13 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
 
     def _method(self, width: int | None) -> str:
         """The name of the method, by public facts."""
-        pure = self._price().pure
+        pure = self._cost().pure
         if self.method == "auto":
             return "grid" if width is None or width <= DIMENSIONS else "projection"
         if self.method not in METHODS:
             raise ValueError(f"method must be one of auto, {', '.join(METHODS)}, not {self.method!r}")
-        kind, fix = PRICES.get(self.method, (pure, ""))
-        demand(kind is pure, "price-invalid", f"{self.method} cannot be paid so", fix)
+        kind, fix = COSTS.get(self.method, (pure, ""))
+        demand(kind is pure, "cost-invalid", f"{self.method} cannot be paid so", fix)
         fits = self.method != "grid" or width is None or 2**width <= MOST_CELLS
         demand(fits, "too-complex", "a grid has too many cells for so many features", 'use method="auto"')
         return self.method

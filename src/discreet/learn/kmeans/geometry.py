@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.learn.box import Box, Floats
-from discreet.learn.price import Allowance
+from discreet.learn.cost import Allowance
 from discreet.mechanisms.arrays import Integers
 
 BLOCK = 8192

@@ -8,28 +8,28 @@ from fractions import Fraction
 import numpy as np
 import sklearn.cluster
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.learn.box import Box, Floats
+from discreet.learn.cost import Allowance, Cost
 from discreet.learn.kmeans.geometry import nearest
-from discreet.learn.kmeans.lloyd import SIZING, Found, Setting, about, turn, turn_reach
-from discreet.learn.price import Allowance, Price
+from discreet.learn.kmeans.lloyd import SIZING, Found, Setting, about, turn, turn_sensitivity
 from discreet.learn.simplex import projected
 from discreet.mechanisms.arrays import Integers
 
 MOST_CELLS = 200_000
-ONE = Reach.cells(1, 1)
+ONE = Sensitivity.cells(1, 1)
 
 
 def grid(exact: Floats, setting: Setting, allowance: Allowance) -> Found:
     """Count rows in the cells of a grid, project the noisy counts, cluster the cells; if it pays, one round of Lloyd.
 
     Theorem  The declared loss. Proof: a fiftieth pays for the number of rows (unless `expected_n` says it), which
-             decides how many cells there are and whether half of the rest is kept for one round with the reach of
-             `turn_reach`; the other releases are those of `clustered`. Shares add up to 1.
+             decides how many cells there are and whether half of the rest is kept for one round with the sensitivity of
+             `turn_sensitivity`; the other releases are those of `clustered`. Shares add up to 1.
     Source   Su, Cao, Li, Bertino & Jin 2016 (EUGkM and the hybrid).
     """
     size, left = about(exact, setting, allowance)
-    if _refines(size, setting, allowance.price, left / 2):
+    if _refines(size, setting, allowance.cost, left / 2):
         centres, _ = clustered(exact, size, setting, allowance, left / 2)
         return Found(*turn(exact, centres, setting.box, allowance, left / 2), 1)
     return Found(*clustered(exact, size, setting, allowance, left), 0)
@@ -42,10 +42,10 @@ def clustered(
 
     Theorem  A row moves the histogram by 1 in both norms. Proof: it is in one cell. The rest is post-processing.
     """
-    box, price = setting.box, allowance.price
-    sides = _sides(size, setting, price, share)
+    box, cost = setting.box, allowance.cost
+    sides = _sides(size, setting, cost, share)
     noisy = allowance.release(_histogram(exact, box, sides), ONE, share).astype(np.float64)
-    total = _total(noisy, size, price, share) if setting.expected is None else max(float(noisy.sum()), 1.0)
+    total = _total(noisy, size, cost, share) if setting.expected is None else max(float(noisy.sum()), 1.0)
     weights = projected(noisy[None, :], np.array([total]))[0]
     points, kept = _cells(box, sides, weights, setting.clusters)
     centres = _centres(points, kept, setting, allowance)
@@ -53,20 +53,20 @@ def clustered(
     return centres, held.astype(np.float64)
 
 
-def _sides(size: float, setting: Setting, price: Price, share: Fraction) -> int:
+def _sides(size: float, setting: Setting, cost: Cost, share: Fraction) -> int:
     """Cells along each axis: (Nε/10)^(2/(2+D)), with ε read off the noise; enough for the clusters, not too many."""
     width = setting.box.width
-    epsilon = math.sqrt(2) / price.deviation(ONE, share)
+    epsilon = math.sqrt(2) / cost.deviation(ONE, share)
     wanted = round(math.pow(size * epsilon / 10, 2 / (2 + width)))
     least = math.ceil(math.pow(2 * setting.clusters, 1 / width))
     most = math.floor(math.pow(MOST_CELLS, 1 / width))
     return max(min(max(wanted, least, 2), most), 2)
 
 
-def _refines(size: float, setting: Setting, price: Price, share: Fraction) -> bool:
+def _refines(size: float, setting: Setting, cost: Cost, share: Fraction) -> bool:
     """Whether noise moves the mean of an average cluster by less than a tenth of a cell."""
-    width, sides = setting.box.width, _sides(size, setting, price, share)
-    moved = price.deviation(turn_reach(1, width), share) * setting.clusters / size
+    width, sides = setting.box.width, _sides(size, setting, cost, share)
+    moved = cost.deviation(turn_sensitivity(1, width), share) * setting.clusters / size
     return moved < 0.1 * 2 / sides
 
 
@@ -79,10 +79,10 @@ def _histogram(exact: Floats, box: Box, sides: int) -> Integers:
     return np.bincount(places, minlength=sides**box.width).astype(np.int64)
 
 
-def _total(noisy: Floats, size: float, price: Price, share: Fraction) -> float:
+def _total(noisy: Floats, size: float, cost: Cost, share: Fraction) -> float:
     """The number of rows, by whichever is less noisy: the release of it, or the sum of all cells."""
-    apart = price.deviation(ONE, SIZING)
-    added = price.deviation(ONE, share) * math.sqrt(noisy.size)
+    apart = cost.deviation(ONE, SIZING)
+    added = cost.deviation(ONE, share) * math.sqrt(noisy.size)
     return max(float(noisy.sum()) if added < apart else size, 1.0)
 
 

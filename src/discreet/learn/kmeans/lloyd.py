@@ -1,4 +1,4 @@
-"""Lloyd's algorithm with noisy counts and sums: the lecture's, and one that spends its price better."""
+"""Lloyd's algorithm with noisy counts and sums: the lecture's, and one that spends its cost better."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from discreet.accounting.losses import Reach
+from discreet.accounting.losses import Sensitivity
 from discreet.learn.box import Box, Floats
+from discreet.learn.cost import WHOLE, Allowance, Cost
 from discreet.learn.kmeans.geometry import anywhere, nearest, packed
 from discreet.learn.moments import sums
-from discreet.learn.price import WHOLE, Allowance, Price
 from discreet.mechanisms.arrays import Integers
 
 TURNS: Final = 10
@@ -58,17 +58,17 @@ def lecture(exact: Floats, setting: Setting, allowance: Allowance) -> Found:
     share = Fraction(1, 2 * turns)
     ratios = [Fraction(half / box.half.max()) for half in box.half]
     domain = sum(ratios, Fraction(0))
-    fine = allowance.price.fineness(Reach(max(domain, WHOLE), WHOLE * box.width), share)
+    fine = allowance.cost.fineness(Sensitivity(max(domain, WHOLE), WHOLE * box.width), share)
     radii = np.array([math.ceil(ratio * fine) for ratio in ratios], dtype=np.int64)
     steps = box.steps(exact, radii)
-    moved = Reach(Fraction(int(radii.sum())), Fraction(sum(int(radius) ** 2 for radius in radii)))
+    moved = Sensitivity(Fraction(int(radii.sum())), Fraction(sum(int(radius) ** 2 for radius in radii)))
     centres = anywhere(setting.clusters, box, allowance)
     counts = np.zeros(setting.clusters)
     ones = np.ones((len(steps), 1), dtype=np.int64)
     for _ in allowance.watched(range(turns), turns, "rounds"):
         places = nearest(exact, centres)
         exact_counts = sums(places, ones, setting.clusters)
-        counts = allowance.release(exact_counts, Reach.cells(1, 1), share)[:, 0].astype(np.float64)
+        counts = allowance.release(exact_counts, Sensitivity.cells(1, 1), share)[:, 0].astype(np.float64)
         totals = allowance.release(sums(places, steps, setting.clusters), moved, share)
         centres = divided(totals / radii, counts, centres, box)
     return Found(centres, counts, turns)
@@ -78,11 +78,11 @@ def improved(exact: Floats, setting: Setting, allowance: Allowance) -> Found:
     """Fewer rounds, centres packed into the box to begin with, and counts that take what is best for them.
 
     Theorem  The declared loss. Proof: a fiftieth pays for the number of rows, unless `expected_n` says it; the rest is
-             shared by the rounds, each with the reach of `turn`.
+             shared by the rounds, each with the sensitivity of `turn`.
     Source   Su, Cao, Li, Bertino & Jin 2016.
     """
     size, left = about(exact, setting, allowance)
-    turns = setting.turns or _turns(size, setting, allowance.price)
+    turns = setting.turns or _turns(size, setting, allowance.cost)
     centres, counts = packed(setting.clusters, setting.box, allowance), np.zeros(setting.clusters)
     for _ in allowance.watched(range(turns), turns, "rounds"):
         centres, counts = turn(exact, centres, setting.box, allowance, left / turns)
@@ -90,19 +90,19 @@ def improved(exact: Floats, setting: Setting, allowance: Allowance) -> Found:
 
 
 def about(exact: Floats, setting: Setting, allowance: Allowance) -> tuple[float, Fraction]:
-    """About how many rows there are, and what share of the price is left: a row moves their number by 1."""
+    """About how many rows there are, and what share of the cost is left: a row moves their number by 1."""
     if setting.expected is not None:
         return float(setting.expected), WHOLE
-    noisy = allowance.release(np.array([len(exact)], dtype=np.int64), Reach.cells(1, 1), SIZING)
+    noisy = allowance.release(np.array([len(exact)], dtype=np.int64), Sensitivity.cells(1, 1), SIZING)
     return max(float(noisy[0]), 1.0), WHOLE - SIZING
 
 
-def turn_reach(count: int, width: int) -> Reach:
+def turn_sensitivity(count: int, width: int) -> Sensitivity:
     """How far a row moves the vector (w·1, x₁ … x_D) of its cluster, with |x| ≤ 1.
 
     Theorem  l1 ≤ w + D and l2² ≤ w² + D. Proof: one cluster has the row, and each |x| ≤ 1.
     """
-    return Reach(Fraction(count + width), Fraction(count**2 + width))
+    return Sensitivity(Fraction(count + width), Fraction(count**2 + width))
 
 
 def turn(exact: Floats, centres: Floats, box: Box, allowance: Allowance, share: Fraction) -> tuple[Floats, Floats]:
@@ -113,14 +113,14 @@ def turn(exact: Floats, centres: Floats, box: Box, allowance: Allowance, share: 
 def means(
     exact: Floats, places: Integers, before: Floats, box: Box, allowance: Allowance, share: Fraction
 ) -> tuple[Floats, Floats]:
-    """The mean and the number of the rows in each place, as one release with the reach of `turn_reach`."""
-    price = allowance.price
+    """The mean and the number of the rows in each place, as one release with the sensitivity of `turn_sensitivity`."""
+    cost = allowance.cost
     # counts are worth less than sums; quarters keep the weight a whole number of steps
-    quarters = max(1, round(4 * _count_weight(price, box.width)))
-    units = turn_reach(1, box.width)
-    fine = max(price.fineness(units, share), 4)
+    quarters = max(1, round(4 * _count_weight(cost, box.width)))
+    units = turn_sensitivity(1, box.width)
+    fine = max(cost.fineness(units, share), 4)
     count = quarters * fine // 4
-    moved = Reach(Fraction(count + box.width * fine), Fraction(count**2 + box.width * fine**2))
+    moved = Sensitivity(Fraction(count + box.width * fine), Fraction(count**2 + box.width * fine**2))
     columns = np.hstack([np.full((len(exact), 1), count, dtype=np.int64), box.steps(exact, fine)])
     noisy = allowance.release(sums(places, columns, len(before)), moved, share).astype(np.float64)
     counts = noisy[:, 0] / count
@@ -132,14 +132,14 @@ def divided(totals: Floats, counts: Floats, before: Floats, box: Box) -> Floats:
     return np.where((counts > 1)[:, None], box.points(totals / np.maximum(counts, 1)[:, None]), before)
 
 
-def _count_weight(price: Price, width: int) -> float:
+def _count_weight(cost: Cost, width: int) -> float:
     """A count's accuracy beside that of a sum: Su et al. for Laplace noise, a fifth of ρ for Gaussian noise."""
-    return float(np.cbrt(4 * width * SPREAD**2)) if price.pure else math.sqrt(width) / 2
+    return float(np.cbrt(4 * width * SPREAD**2)) if cost.pure else math.sqrt(width) / 2
 
 
-def _turns(size: float, setting: Setting, price: Price) -> int:
+def _turns(size: float, setting: Setting, cost: Cost) -> int:
     """Two to seven rounds, as many as leave each of them enough to see a cluster."""
     width = setting.box.width
-    epsilon = math.sqrt(2) * width / price.deviation(turn_reach(0, width))
+    epsilon = math.sqrt(2) * width / cost.deviation(turn_sensitivity(0, width))
     least = math.sqrt(500 * setting.clusters**3 / size**2 * (width + np.cbrt(4 * width * SPREAD**2)) ** 3)
     return int(np.clip(epsilon // least, 2, 7))

@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 
 from discreet.learn.box import Box, Floats
+from discreet.learn.cost import Allowance
 from discreet.learn.kmeans.geometry import BLOCK, nearest
 from discreet.learn.kmeans.grid import clustered
 from discreet.learn.kmeans.lloyd import Found, Setting, about, means
-from discreet.learn.price import Allowance
 from discreet.mechanisms.arrays import Integers
 
 DIMENSIONS: Final = 12
@@ -23,8 +23,9 @@ def projection(exact: Floats, setting: Setting, allowance: Allowance) -> Found:
     """Cluster the rows in random directions by a grid; then the mean of each cluster, in all features.
 
     Theorem  The declared loss. Proof: a fiftieth pays for the number of rows (unless `expected_n` says it), a third of
-             the rest for the histogram of `clustered`, two thirds for one release with the reach of `turn_reach`. Where
-             a row is projected to, and which centre is nearest there, depends on that row alone.
+             the rest for the histogram of `clustered`, two thirds for one release with the sensitivity of
+             `turn_sensitivity`. Where a row is projected to, and which centre is nearest there, depends on
+             that row alone.
     Source   Random signs: Achlioptas 2003. Clustering a projection, then averaging: Balcan et al. 2017, much reduced.
     """
     size, left = about(exact, setting, allowance)

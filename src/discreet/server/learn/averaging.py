@@ -10,15 +10,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.curator.state import passing_ledger
 from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted
 from discreet.mechanisms import Laplace
 from discreet.policy.read import parse
-from discreet.server.learn.drawing import OPEN, OTHER, PRIVATE, WIDTH, altair, chart_of, finished, palette, truth_level
 from discreet.server.learn.fields import Slider, Values, epsilon
 from discreet.server.learn.lesson import Body, Figure, Figures, Lesson, Note, Picture, Sketch, Words, compared
+from discreet.server.learn.render import OPEN, OTHER, PRIVATE, WIDTH, altair, chart_of, finished, palette, truth_level
 from discreet.server.learn.writing import count, digits, numbered
 
 PEOPLE, SMOKERS = 500, 137
@@ -48,7 +48,7 @@ class Asked:
     kept_again: int
 
 
-def asked(price: float, budget: float) -> Asked:
+def asked(cost: float, budget: float) -> Asked:
     """Ask a curator over made-up people, with a ledger of its own that goes when it has answered."""
     with tempfile.TemporaryDirectory(prefix="discreet-learn-") as folder:
         read = parse(POLICY.format(budget=budget).encode(), Path(folder) / "people.toml")
@@ -58,25 +58,25 @@ def asked(price: float, budget: float) -> Asked:
             closing(Memory(policy, {"people": rows})) as engine,
             closing(Curator(policy, passing_ledger(policy), engine=engine)) as curator,
         ):
-            return _until_refused(curator, price)
+            return _until_refused(curator, cost)
 
 
-def _until_refused(curator: Curator, price: float) -> Asked:
+def _until_refused(curator: Curator, cost: float) -> Asked:
     found: list[int] = []
     while True:
         try:
-            found.append(curator.query(QUESTION, epsilon=price, fresh=True).rows[0][0])
+            found.append(curator.query(QUESTION, epsilon=cost, fresh=True).rows[0][0])
         except BudgetExhausted as refused:
-            again = [curator.query(QUESTION, epsilon=price).rows[0][0] for _ in range(2)]
+            again = [curator.query(QUESTION, epsilon=cost).rows[0][0] for _ in range(2)]
             return Asked(tuple(found), str(refused), *again)
 
 
 def _body(values: Values) -> Body:
-    price, many, budget = values["epsilon"], values["times"], values["budget"]
-    mechanism = Laplace(epsilon=price, sensitivity=1)
+    cost, many, budget = values["epsilon"], values["times"], values["budget"]
+    mechanism = Laplace(epsilon=cost, sensitivity=1)
     # a vector is not what this is charged as: each number of it has the noise of one answer, which is what counts here
     open_means = _means(mechanism.release(np.full(many, SMOKERS)))
-    told = asked(price, budget)
+    told = asked(cost, budget)
     fresh_means = _means(told.fresh)
     glance = (
         Picture(
@@ -98,10 +98,10 @@ def _body(values: Values) -> Body:
     )
     figures = compared(
         "003",
-        ("asking K times costs", "Kε", f"{count(many)} · {digits(price)} = {digits(many * price, 4)}"),
+        ("asking K times costs", "Kε", f"{count(many)} · {digits(cost)} = {digits(many * cost, 4)}"),
         ("noise of one answer", "Laplace(1/ε)", f"scale {digits(float(mechanism.scale))}"),
         ("typical error of the average", "arbitrarily small", digits((mechanism.variance() / many) ** 0.5)),
-        ("answers within the budget", "prices sum to ε at most", f"{len(told.fresh)} (budget {digits(budget)})"),
+        ("answers within the budget", "costs sum to ε at most", f"{len(told.fresh)} (budget {digits(budget)})"),
     )
     more = (
         Words(
@@ -109,7 +109,7 @@ def _body(values: Values) -> Body:
             "all together are not."
         ),
         Words(
-            "The ledger adds the prices up and refuses when the budget is gone. The same question again gets the same "
+            "The ledger adds the costs up and refuses when the budget is gone. The same question again gets the same "
             "answer for nothing, because telling the same lie twice tells nothing new."
         ),
         Words(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from discreet.mechanisms import Laplace
-from discreet.server.learn.drawing import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished
 from discreet.server.learn.fields import Choice, Slider, Values, epsilon
 from discreet.server.learn.lesson import Body, Figure, Figures, Lesson, Picture, Sketch, Table, Words, compared
+from discreet.server.learn.render import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished
 from discreet.server.learn.writing import count, digits, percent
 
 PEOPLE: Final = (100, 1_000, 10_000, 100_000, 1_000_000, 40_000_000)

@@ -9,7 +9,9 @@ import numpy as np
 
 from discreet import noise
 from discreet.mechanisms import Laplace, RandomizedResponse
-from discreet.server.learn.drawing import (
+from discreet.server.learn.fields import Choice, Slider, Values, epsilon
+from discreet.server.learn.lesson import Body, Figure, Figures, Heading, Lesson, Note, Picture, Sketch, Words, compared
+from discreet.server.learn.render import (
     INK,
     NEUTRAL,
     OPEN,
@@ -22,8 +24,6 @@ from discreet.server.learn.drawing import (
     truth_line,
     whiskers,
 )
-from discreet.server.learn.fields import Choice, Slider, Values, epsilon
-from discreet.server.learn.lesson import Body, Figure, Figures, Heading, Lesson, Note, Picture, Sketch, Words, compared
 from discreet.server.learn.writing import count, digits, percent
 
 COINS: Final = RandomizedResponse(epsilon=math.log(3))

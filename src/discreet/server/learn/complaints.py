@@ -6,7 +6,9 @@ import math
 from typing import Any, Final
 
 from discreet.mechanisms import Laplace
-from discreet.server.learn.drawing import (
+from discreet.server.learn.fields import Slider, Values, epsilon
+from discreet.server.learn.lesson import Body, Figure, Figures, Heading, Lesson, Picture, Sketch, Words, compared
+from discreet.server.learn.render import (
     NEUTRAL,
     OPEN,
     OTHER,
@@ -18,8 +20,6 @@ from discreet.server.learn.drawing import (
     heaps,
     palette,
 )
-from discreet.server.learn.fields import Slider, Values, epsilon
-from discreet.server.learn.lesson import Body, Figure, Figures, Heading, Lesson, Picture, Sketch, Words, compared
 from discreet.server.learn.writing import count, digits
 
 SENT: Final = {1: 412, 2: 131, 3: 48, 4: 22, 5: 17, 6: 5, 8: 3, 12: 2, 20: 1}
@@ -36,7 +36,7 @@ def kept(limit: int) -> int:
 
 def _body(values: Values) -> Body:
     limit, epsilon_ = values["limit"], values["epsilon"]
-    one, many = (Laplace(epsilon=epsilon_, sensitivity=reach) for reach in (1, limit))
+    one, many = (Laplace(epsilon=epsilon_, sensitivity=sensitivity) for sensitivity in (1, limit))
     released = many.release(kept(limit))
     glance = (
         Picture(
@@ -92,9 +92,9 @@ def _half(epsilon_: float, limit: int) -> float:
 def _noises(one: Laplace, many: Laplace, limit: int) -> Any:
     names = {"1 per person": OTHER, f"{limit} per person": PRIVATE}
     noises = {name: (0, mechanism) for name, mechanism in zip(names, (one, many), strict=False)}
-    reach = max(3, math.ceil(4 * float(many.scale)))
-    drawn = heaps(noises, reach, names, title="error of the count").properties(width=WIDTH - 40, height=190)
-    title = "Everybody counts once" if limit == 1 else f"{limit} times the reach, {limit} times the noise"
+    sensitivity = max(3, math.ceil(4 * float(many.scale)))
+    drawn = heaps(noises, sensitivity, names, title="error of the count").properties(width=WIDTH - 40, height=190)
+    title = "Everybody counts once" if limit == 1 else f"{limit} times the sensitivity, {limit} times the noise"
     return finished(drawn, title)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.mechanisms import Laplace
-from discreet.server.learn.drawing import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, heaps
 from discreet.server.learn.fields import Choice, Values, epsilon
 from discreet.server.learn.lesson import (
     Body,
@@ -27,6 +26,7 @@ from discreet.server.learn.lesson import (
     Words,
     compared,
 )
+from discreet.server.learn.render import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, heaps
 from discreet.server.learn.writing import count, digits, percent
 
 Integers = NDArray[np.int64]
@@ -203,7 +203,7 @@ def _verdict(many: int, left: list[str]) -> Note:
 
 
 def _private(epsilon_: float, people: City) -> tuple[Picture, Table]:
-    """Two questions at half the price each."""
+    """Two questions at half the cost each."""
     mechanism = Laplace(epsilon=epsilon_ / 2, sensitivity=1)
     ill = people.diagnosis == DIAGNOSES.index(ILLNESS)
     him = (people.born == _day(BORN)) & (people.man == 1) & (people.zip == people.zip[GOVERNOR]) & ill
@@ -261,10 +261,10 @@ def _two_worlds(mechanism: Laplace, released: int) -> Any:
     alt = altair()
     worlds = {"with the governor": OPEN, "without him": PRIVATE}
     noises = {name: (exact, mechanism) for name, exact in zip(worlds, (1, 0), strict=True)}
-    reach = max(6, int(4 * float(mechanism.scale)), abs(released) + 1)
+    sensitivity = max(6, int(4 * float(mechanism.scale)), abs(released) + 1)
     mark = chart_of([{"answer": released, "text": f"released: {count(released)}"}])
     drawn = alt.layer(
-        heaps(noises, reach, worlds, title="answer"),
+        heaps(noises, sensitivity, worlds, title="answer"),
         mark.mark_rule(color=INK, strokeDash=[4, 3]).encode(x="answer:Q"),
         mark.mark_text(color=INK, fontSize=12).encode(x="answer:Q", y=alt.value(-6), text="text:N"),
     )

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from discreet.accounting.curves import delta_of
 from discreet.accounting.distributions import DiscreteLaplace
-from discreet.curator.answers.plots.losses import Curve, privacy_loss
+from discreet.answers.plots.losses import Curve, privacy_loss
 from discreet.mechanisms import Gaussian, Laplace
-from discreet.server.learn.drawing import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
 from discreet.server.learn.fields import Choice, Slider, Values, epsilon
 from discreet.server.learn.lesson import Body, Figure, Figures, Heading, Lesson, Picture, Sketch, Words, compared
+from discreet.server.learn.render import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
 from discreet.server.learn.writing import count, digits
 
 REACH: Final = 20
@@ -132,8 +132,8 @@ def _ordered(name: str, curve: Curve) -> list[dict[str, Any]]:
     """The outcomes in order of their loss, each at the probability up to it."""
     noise = curve.noise
     size = float(noise.scale) if isinstance(noise, DiscreteLaplace) else math.sqrt(noise.spread)
-    reach = max(2 * curve.shift, math.ceil((8 if isinstance(noise, DiscreteLaplace) else 4) * size))
-    places = sorted({round(reach * step / POINTS) for step in range(-POINTS, POINTS + 1)})
+    sensitivity = max(2 * curve.shift, math.ceil((8 if isinstance(noise, DiscreteLaplace) else 4) * size))
+    places = sorted({round(sensitivity * step / POINTS) for step in range(-POINTS, POINTS + 1)})
     return [
         {"kind": name, "place": 1 - float(noise.tail(z + 1)[1]), "ratio": math.exp(float(curve.loss(z)))}
         for z in places

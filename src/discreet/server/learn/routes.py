@@ -16,8 +16,8 @@ from discreet.server.learn.lesson import LECTURES, Block, Lesson
 from discreet.server.learn.lesson import Picture as Drawing
 from discreet.server.learn.lessons import LESSONS, after
 from discreet.server.limits import TooMany
+from discreet.server.pages.page_auth import sessions
 from discreet.server.pages.rendering import page, picture
-from discreet.server.pages.visiting import sessions
 
 PER_MINUTE: Final = 240
 """Requests in all: whoever reads needs no token that could be counted."""

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.mechanisms import BoundedMean, Estimate
-from discreet.server.learn.drawing import OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
 from discreet.server.learn.fields import Choice, Slider, Values, epsilon
 from discreet.server.learn.lesson import Body, Figure, Figures, Lesson, Picture, Sketch, Table, Words, compared
+from discreet.server.learn.render import OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
 from discreet.server.learn.writing import count, digits
 
 HOME: Final = "82414"

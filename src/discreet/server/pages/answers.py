@@ -1,4 +1,4 @@
-"""An answer for good: its table, its picture, its price, and how to ask it again."""
+"""An answer for good: its table, its picture, its cost, and how to ask it again."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, Final
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from discreet.curator.answers import Answer
-from discreet.curator.answers.saving import csv_of
-from discreet.curator.answers.showing import answer_parts, price_words
+from discreet.answers import Answer
+from discreet.answers.layout import answer_parts, cost_words
+from discreet.answers.saving import csv_of
 from discreet.curator.wire import answer_written
 from discreet.errors import Refused
 from discreet.server.api import CSV, Number, entry_of, recalled, told
+from discreet.server.pages.page_auth import Anybody, Stay
 from discreet.server.pages.rendering import picture
-from discreet.server.pages.repeating import curl, python_code
-from discreet.server.pages.visiting import Anybody, Stay
+from discreet.server.pages.snippets import curl, python_code
 
 router: Final = APIRouter(prefix="/data/{dataset}/answers", include_in_schema=False)
 MOST_DRAWN: Final = 60
@@ -34,7 +34,7 @@ def _context(stay: Stay, number: int) -> dict[str, Any]:
         "entry": entry,
         "parts": answer_parts(answer, MOST_LISTED),
         "hidden": max(0, len(answer.rows) - MOST_LISTED),
-        "price": price_words(answer.price, answer.guarantee),
+        "cost": cost_words(answer.cost, answer.guarantee),
         "chart": _drawn(answer),
         "python": python_code(url, stay.name, entry.question, entry.call),
         "curl": curl(url, stay.name, entry.question, entry.call),

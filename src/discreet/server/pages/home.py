@@ -8,14 +8,14 @@ from typing import Final
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from discreet.curator.door import Curator
+from discreet.curator.curator import Curator
 from discreet.errors import Refused
 from discreet.ledger import Balance, Entry
 from discreet.server.access import LONGEST, Visit, house
 from discreet.server.api import own_search
 from discreet.server.datasets import Caller
+from discreet.server.pages.page_auth import Guest, Guests, form_of, sessions
 from discreet.server.pages.rendering import STATIC, page, static_file, static_path
-from discreet.server.pages.visiting import Guest, Guests, form_of, sessions
 from discreet.server.problems import problem_of
 
 LATEST: Final = 8

@@ -11,15 +11,15 @@ from starlette.responses import RedirectResponse, Response
 
 from discreet.accounting import Pure
 from discreet.accounting.rounding import float_up
-from discreet.curator.answers.plots import History, budget_chart
+from discreet.answers.plots import History, budget_chart
 from discreet.curator.state import verify_ledger
 from discreet.curator.wire import ENTRY, entry_shown, entry_written
 from discreet.ledger import Entry, Search
 from discreet.printing import at_least, csv_text
 from discreet.server.api import CSV, own_entries, own_search, told
 from discreet.server.pages.home import Gauge
+from discreet.server.pages.page_auth import Anybody, Stay, Watching
 from discreet.server.pages.rendering import picture
-from discreet.server.pages.visiting import Anybody, Stay, Watching
 
 router: Final = APIRouter(prefix="/data/{dataset}", include_in_schema=False)
 PAGE: Final = 100

@@ -9,12 +9,12 @@ from typing import Any, Final
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from discreet.curator.owner.check import check
-from discreet.curator.owner.raising import grant_more
 from discreet.errors import Refused
+from discreet.owner.check import check
+from discreet.owner.raising import grant_more
 from discreet.policy import Policy
 from discreet.server.pages.home import Gauge
-from discreet.server.pages.visiting import Owning, Stay
+from discreet.server.pages.page_auth import Owning, Stay
 from discreet.server.problems import problem_of
 from discreet.server.queue import Job
 from discreet.server.tokens import Made, Role
@@ -148,7 +148,7 @@ def _epsilon(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise Refused("price-invalid", "the budget is no number", "write a number such as 5") from None
+        raise Refused("cost-invalid", "the budget is no number", "write a number such as 5") from None
 
 
 @router.post("/check")

@@ -11,18 +11,18 @@ from fastapi import APIRouter
 from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
-from discreet.curator.answers import Answer, Preview
-from discreet.curator.answers.showing import answer_parts, preview_parts
+from discreet.answers import Answer, Preview
+from discreet.answers.layout import answer_parts, preview_parts
+from discreet.curator.autofix import mended
 from discreet.curator.facts import Facts, column_words, limits_words
-from discreet.curator.mending import mended
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
 from discreet.noise import SYSTEM
 from discreet.policy import Kind
 from discreet.server import schemas
 from discreet.server.api import entry_of
-from discreet.server.asking import Asked
+from discreet.server.dispatch import Asked
 from discreet.server.pages.home import Gauge
-from discreet.server.pages.visiting import Asking, Stay
+from discreet.server.pages.page_auth import Asking, Stay
 from discreet.server.problems import cancelled, problem_of
 from discreet.server.queue import Job, State
 
@@ -30,7 +30,7 @@ router: Final = APIRouter(prefix="/data/{dataset}", include_in_schema=False)
 SOON: Final = 2.0
 """Seconds that a page waits for an answer before it says that it waits."""
 ANSWERABLE: Final = (Refused, QueryFailed)
-_PRICE: Final = re.compile(r"epsilon ([0-9.e-]+)\)? or less")
+_COST: Final = re.compile(r"epsilon ([0-9.e-]+)\)? or less")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,14 @@ class Written:
 
     def question(self, *, dummy: bool = False) -> schemas.Query:
         """The question as the interface has it."""
-        price: dict[str, Any] = {"error": self._errors()} if self.by == "error" else {"epsilon": self._epsilon()}
+        cost: dict[str, Any] = {"error": self._errors()} if self.by == "error" else {"epsilon": self._epsilon()}
         try:
-            return schemas.Query(sql=self.sql, dummy=dummy, **price)
+            return schemas.Query(sql=self.sql, dummy=dummy, **cost)
         except ValidationError as wrong:
             raise Refused("body-invalid", wrong.errors()[0]["msg"], "ask a shorter question") from None
 
     def _epsilon(self) -> float | None:
-        return _number(self.epsilon, "the price ε") if self.epsilon else None
+        return _number(self.epsilon, "the cost ε") if self.epsilon else None
 
     def _errors(self) -> float | dict[str, float] | None:
         """`10`, or `n=10, cost=500`."""
@@ -73,7 +73,7 @@ def _number(text: str, what: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise Refused("price-invalid", f"{what} is no number", "write a number such as 0.1") from None
+        raise Refused("cost-invalid", f"{what} is no number", "write a number such as 0.1") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _edit(stay: Stay, written: Written, refused: Exception) -> Written | None:
     """The form with the fix in it, if that would be answered."""
     fix = getattr(refused, "fix", "")
     if isinstance(refused, BudgetExhausted):
-        found = _PRICE.search(fix)
+        found = _COST.search(fix)
         return replace(written, by="epsilon", epsilon=found[1]) if found else None
     proposal = mended(written.sql, fix, lambda sql: _previewed(stay, replace(written, sql=sql)))
     return None if proposal is None else replace(written, sql=proposal)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import jinja2
 from starlette.responses import HTMLResponse
 
-from discreet.curator.answers.plots.theme import THEMES
+from discreet.answers.plots.theme import THEMES
 from discreet.printing import at_least, at_most, printable
 
 POLICY: Final = (

@@ -15,9 +15,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from discreet.errors import Refused
 from discreet.server.learn.routes import router as learn
 from discreet.server.pages import answers, home, ledger, owner, questions
+from discreet.server.pages.page_auth import SignIn, guest
 from discreet.server.pages.rendering import page
 from discreet.server.pages.sessions import Sessions
-from discreet.server.pages.visiting import SignIn, guest
 from discreet.server.problems import MEDIA, problem_of
 
 ROUTERS: Final = (home.router, learn, answers.router, ledger.router, owner.router, questions.router)

@@ -1,0 +1,206 @@
+"""What comes back: answers with their error bars and cost, and previews of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from discreet.accounting import Concentrated, Pure
+from discreet.accounting.rounding import float_up
+from discreet.answers import frames
+from discreet.answers import layout as showing
+from discreet.answers import render as drawing
+from discreet.ledger import Amount
+from discreet.policy import Kind
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+    from altair.typing import ChartType
+    from rich.console import RenderableType
+
+Cost = Pure | Concentrated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Answer:
+    """A small table of released values: what it says, how sure it is, what it cost.
+
+    Intervals come from the distribution of the noise, one value at a time. They cover the answer over the bounded
+    data, not what clamping and truncation left out.
+    """
+
+    question: str
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+    intervals: list[dict[str, Any]]
+    """For each row the (low, high) of its noisy columns; of a list a pair for each of its items."""
+    confidence: float
+    loss: Cost
+    """What this call cost; zero if the answer was kept already."""
+    cost: Cost
+    """What the answer was bought for."""
+    cached: bool
+    receipt: str
+    """Empty if nothing private was read."""
+    remaining: Amount
+    noise: dict[str, str]
+    """For each noisy column the noise in words."""
+    notes: tuple[str, ...]
+    guarantee: tuple[float, float | None]
+    """The (ε, δ) of the whole budget."""
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    """The types of columns, for frames: values alone do not tell the type of a column that has none."""
+
+    @property
+    def noisy(self) -> list[str]:
+        """The columns that carry noise, in order."""
+        noisy = self.noise.keys() | {name for row in self.intervals for name in row}
+        return [name for name in self.columns if name in noisy]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.rows)
+
+    def __str__(self) -> str:
+        return drawing.plain(showing.answer_parts(self))
+
+    __repr__ = __str__
+
+    def __rich__(self) -> RenderableType:
+        return drawing.Drawing(showing.answer_parts(self))
+
+    def _repr_html_(self) -> str:
+        return drawing.html(showing.answer_parts(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as plain Python values; losses rounded up."""
+        return {
+            "question": self.question,
+            "columns": list(self.columns),
+            "rows": list(self.rows),
+            "intervals": [dict(row) for row in self.intervals],
+            "confidence": self.confidence,
+            "loss": loss_dict(self.loss),
+            "cost": loss_dict(self.cost),
+            "unit": self.cost.unit,
+            "cached": self.cached,
+            "receipt": self.receipt,
+            "remaining": asdict(self.remaining),
+            "noise": dict(self.noise),
+            "notes": list(self.notes),
+            "guarantee": _guarantee_dict(self.guarantee),
+        }
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas DataFrame; each noisy column is followed by `<column>_low` and `<column>_high`.
+
+        The items of a list have them as fields: `value`, `count`, `low`, `high`.
+        """
+        return frames.to_pandas(self._frame())
+
+    def to_polars(self) -> polars.DataFrame:
+        """A polars DataFrame; each noisy column is followed by `<column>_low` and `<column>_high`.
+
+        The items of a list have them as fields: `value`, `count`, `low`, `high`.
+        """
+        return frames.to_polars(self._frame())
+
+    def to_arrow(self) -> pyarrow.Table:
+        """An Arrow table; each noisy column is followed by `<column>_low` and `<column>_high`.
+
+        The items of a list have them as fields: `value`, `count`, `low`, `high`.
+        """
+        return frames.to_arrow(self._frame())
+
+    def plot(self, theme: str = "light") -> ChartType:
+        """An altair chart: dots with error bars; `theme` is "light" or "dark". `.save("x.svg")` writes it."""
+        from discreet.answers.plots import answer_chart
+
+        return answer_chart(self, theme)
+
+    def _frame(self) -> list[frames.Column]:
+        return frames.columns_of(self.columns, self.rows, self.intervals, self.kinds, self.noisy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Preview:
+    """What a question would cost and how exact its answer would be. No data was read for it."""
+
+    question: str
+    columns: list[str]
+    loss: Cost
+    error: dict[str, float]
+    """For each noisy column the half-width of its interval; of a list, of each of its counts."""
+    confidence: float
+    groups: int | None
+    """Rows before HAVING and LIMIT."""
+    noise: dict[str, str]
+    shares: dict[str, float]
+    """For each measurement, in words, its share of the cost."""
+    averages: dict[str, dict[int, float]]
+    """For each average the half-width by the size of the group."""
+    notes: tuple[str, ...]
+    cached: bool
+    """The answer is kept already: asking is free."""
+    remaining: Amount
+    guarantee: tuple[float, float | None]
+    more: int | None
+    """How many such questions the remaining budget carries; None if they are free."""
+
+    def __str__(self) -> str:
+        return drawing.plain(showing.preview_parts(self))
+
+    __repr__ = __str__
+
+    def __rich__(self) -> RenderableType:
+        return drawing.Drawing(showing.preview_parts(self))
+
+    def _repr_html_(self) -> str:
+        return drawing.html(showing.preview_parts(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as plain Python values; losses rounded up."""
+        return {
+            "question": self.question,
+            "columns": list(self.columns),
+            "loss": loss_dict(self.loss),
+            "unit": self.loss.unit,
+            "error": dict(self.error),
+            "confidence": self.confidence,
+            "groups": self.groups,
+            "noise": dict(self.noise),
+            "shares": dict(self.shares),
+            "averages": {name: dict(sizes) for name, sizes in self.averages.items()},
+            "notes": list(self.notes),
+            "cached": self.cached,
+            "remaining": asdict(self.remaining),
+            "more": self.more,
+            "guarantee": _guarantee_dict(self.guarantee),
+        }
+
+    def plot(self, theme: str = "light") -> ChartType:
+        """An altair chart of the errors to expect; `theme` is "light" or "dark". `.save("x.svg")` writes it."""
+        from discreet.answers.plots import preview_chart
+
+        return preview_chart(self, theme)
+
+
+def loss_dict(loss: Cost) -> dict[str, float]:
+    """A loss by its names, rounded up.
+
+    >>> loss_dict(Concentrated(0.005))
+    {'rho': 0.005, 'delta': 0.0}
+    """
+    if isinstance(loss, Pure):
+        return {"epsilon": float_up(loss.epsilon)}
+    return {"rho": float_up(loss.rho), "delta": float_up(loss.delta)}
+
+
+def _guarantee_dict(guarantee: tuple[float, float | None]) -> dict[str, float | None]:
+    epsilon, delta = guarantee
+    return {"epsilon": epsilon, "delta": delta}

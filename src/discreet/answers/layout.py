@@ -1,0 +1,249 @@
+"""What is shown of answers and previews, in words and digits; `drawing` puts it on terminals and into notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+from discreet.accounting import Concentrated, Pure
+from discreet.accounting.rounding import float_up
+from discreet.answers.figures import (
+    Figure,
+    aligned,
+    figure,
+    half_width,
+    is_listing,
+    item_ends,
+    number_ends,
+    text_of,
+)
+from discreet.printing import at_least, at_most, printable
+
+if TYPE_CHECKING:
+    from discreet.answers import Answer, Preview
+    from discreet.ledger import Amount
+
+MOST: Final = 50
+"""Rows that are shown where nobody asked for all of them, and items of each list."""
+ROOM: Final = 32
+"""For the values of a list: the counts beside them stand under each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value, already printable, and its margin beside it."""
+
+    text: str
+    margin: str = ""
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column as it is shown. The texts of a numeric one are padded to one width, those of lists have many lines."""
+
+    heading: str
+    cells: Sequence[Cell]
+    numeric: bool = False
+    beside: str = ""
+    """The heading of the margins; empty if there are none."""
+    listed: bool = False
+
+    @property
+    def width(self) -> int:
+        return max((len(line) for cell in self.cells for line in cell.text.split("\n")), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Words in one style."""
+
+    text: str
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A table, the lines below it, and the fine print."""
+
+    columns: Sequence[Column]
+    lines: Sequence[Sequence[Span]]
+    notes: Sequence[str]
+
+
+def answer_parts(answer: Answer, most: int | None = MOST) -> Parts:
+    """What is shown of an answer: so many of its rows (None: all), its cost, what remains, the notes."""
+    noisy, confidence = set(answer.noisy), f"({percent(answer.confidence)})"
+    columns = []
+    for place, name in enumerate(answer.columns):
+        values = [row[place] for row in answer.rows[:most]]
+        known = [row.get(name) for row in answer.intervals[:most]]
+        if any(value and is_listing(value) for value in values):
+            columns.append(_list_column(name, values, known, confidence, most))
+        elif name in noisy:
+            figures = [figure(value, number_ends(each)) for value, each in zip(values, known, strict=True)]
+            columns.append(_noisy_column(name, figures, confidence))
+        else:
+            columns.append(_exact_column(name, values))
+    hidden = len(answer.rows) - len(answer.rows[:most])
+    lines = [[Span(f"… and {hidden:,} more rows", "faint")]] if hidden else []
+    if not answer.rows:
+        lines.append([Span("no rows", "faint")])
+    lines += _money(_cost(answer), answer.remaining)
+    receipt = [f"receipt {printable(answer.receipt)}"] if answer.receipt else []
+    return Parts(columns, lines, _fine_print(answer.noise, answer.notes) + receipt)
+
+
+def preview_parts(preview: Preview) -> Parts:
+    """What is shown of a preview: a line for each column, the cost, what remains, the notes."""
+    found: list[tuple[str, str, str]] = []
+    for name in preview.columns:
+        sizes = preview.averages.get(name)
+        if sizes:
+            found += [(printable(name), half_width(half), f"in groups of {size:,}") for size, half in sizes.items()]
+        else:
+            half = half_width(preview.error[name]) if name in preview.error else ""
+            found.append((printable(name), half, ""))
+    names, halves, groups = (list(column) for column in zip(*found, strict=True)) if found else ([], [], [])
+    padded = [f"± {half}" if half.strip() else "" for half in aligned(halves)]
+    columns = [
+        Column("column", [Cell(name) for name in _once(names)]),
+        Column(f"error ({percent(preview.confidence)})", [Cell(half, style="margin") for half in padded]),
+        *([Column("", [Cell(size, style="faint") for size in groups])] if any(groups) else []),
+    ]
+    lines = _money(_would_cost(preview), preview.remaining)
+    if preview.more and not preview.cached:
+        lines[-1] = [*lines[-1], Span(f", enough for {_questions(preview.more)}")]
+    if preview.groups is not None:
+        lines.append([Span("1 row" if preview.groups == 1 else f"{preview.groups:,} rows")])
+    shares = " · ".join(f"{100 * share:.3g} % {printable(words)}" for words, share in preview.shares.items())
+    split = [f"of the cost: {shares}"] if len(preview.shares) > 1 else []
+    return Parts(columns, lines, split + _fine_print(preview.noise, preview.notes))
+
+
+def cost_words(loss: Pure | Concentrated, guarantee: tuple[float, float | None]) -> str:
+    """A cost. ρ is no guarantee that people know: it stands beside the budget's own (ε, δ), and is never called ε.
+
+    >>> cost_words(Concentrated(0.005), (3.0, 1e-6))
+    'ρ 0.005 of a budget of (ε 3, δ 1e-06)'
+    """
+    if isinstance(loss, Pure):
+        return f"ε {at_least(float_up(loss.epsilon))}"
+    delta = f", δ {at_least(float_up(loss.delta))}" if loss.delta else ""
+    epsilon, whole = guarantee
+    budget = f"ε {epsilon:g}" if whole is None else f"(ε {epsilon:g}, δ {whole:g})"
+    return f"ρ {at_least(float_up(loss.rho))}{delta} of a budget of {budget}"
+
+
+def remaining_words(remaining: Amount) -> str:
+    """What remains, rounded down; of a concentrated budget also the largest cost that it pays."""
+    if remaining.rho is None:
+        return f"ε {at_most(remaining.epsilon)}"
+    return f"ρ {at_most(remaining.rho)} (costs up to ε {at_most(remaining.epsilon)})"
+
+
+def percent(share: float) -> str:
+    """A share in percent, to as many digits as it was given.
+
+    >>> percent(0.95), percent(0.999), percent(1 / 3)
+    ('95 %', '99.9 %', '33.3333 %')
+    """
+    return f"{100 * share:.6g} %"
+
+
+def _cost(answer: Answer) -> list[Span]:
+    cost = cost_words(answer.cost, answer.guarantee)
+    if answer.cached:
+        return [Span("cached: free", "good"), Span(", bought for "), Span(cost, "strong")]
+    if not answer.receipt and answer.loss in (Pure(0), Concentrated(0)):
+        return [Span("free: nothing private was read", "good")]
+    return [Span("cost "), Span(cost, "strong")]
+
+
+def _would_cost(preview: Preview) -> list[Span]:
+    cost = [Span("cost "), Span(cost_words(preview.loss, preview.guarantee), "strong")]
+    if preview.cached:
+        return [Span("cached: asking is free", "good")]
+    if not is_payable(preview.loss, preview.remaining):
+        return [*cost, Span(", more than what remains", "bad")]
+    return cost
+
+
+def _questions(count: int) -> str:
+    return "one such question" if count == 1 else f"{count:,} such questions"
+
+
+def is_payable(loss: Pure | Concentrated, remaining: Amount) -> bool:
+    """Whether what remains pays for it."""
+    if remaining.rho is None:
+        return isinstance(loss, Pure) and loss.epsilon <= Fraction(repr(remaining.epsilon))
+    spent = loss.concentrated()
+    return spent.rho <= Fraction(repr(remaining.rho)) and spent.delta <= Fraction(repr(remaining.delta or 0.0))
+
+
+def _money(cost: list[Span], remaining: Amount) -> list[list[Span]]:
+    """What it costs and what remains: on one line if that is short."""
+    left = Span(f"remaining {remaining_words(remaining)}")
+    return [[*cost, Span(" · ", "faint"), left]] if remaining.rho is None else [cost, [left]]
+
+
+def _fine_print(noise: Mapping[str, str], notes: Sequence[str]) -> list[str]:
+    told = [f"{printable(name)}: {printable(words)}" for name, words in noise.items() if words]
+    return [*told, *map(printable, notes)]
+
+
+def _once(texts: Sequence[str]) -> list[str]:
+    """A text only where it begins."""
+    return [text if place == 0 or texts[place - 1] != text else "" for place, text in enumerate(texts)]
+
+
+def _noisy_column(name: str, figures: Sequence[Figure], confidence: str) -> Column:
+    margins = [each.margin for each in figures]
+    if all(each.sign or not each.margin for each in figures):
+        margins = [f"{each.sign} {margin}" for each, margin in zip(figures, aligned(margins), strict=True)]
+    else:
+        margins = [f"{each.sign} {each.margin}".rstrip() for each in figures]
+    cells = [Cell(text, margin) for text, margin in zip(aligned([f.value for f in figures]), margins, strict=True)]
+    return Column(printable(name), cells, numeric=True, beside=confidence)
+
+
+def _list_column(name: str, values: Sequence[Any], known: Sequence[Any], confidence: str, most: int | None) -> Column:
+    cells = [
+        Cell(_items(value, each, most), style="lines") if is_listing(value) else Cell(text_of(value), style="faint")
+        for value, each in zip(values, known, strict=True)
+    ]
+    heading = f"{printable(name)} {confidence}" if any(known) else printable(name)
+    return Column(heading, cells, listed=True)
+
+
+def _items(items: Sequence[Mapping[str, Any]], known: Any, most: int | None) -> str:
+    """A line for each item: its value, its count and the margin of that."""
+    pairs = list(zip(items, item_ends(items, known), strict=True))[:most]
+    figures = [figure(item["count"], ends) for item, ends in pairs]
+    # the edges of bins are sums of floats: six digits tell them apart
+    names = [
+        (figure(v, None).value if isinstance(v, float) else text_of(v)) for v in (item["value"] for item, _ in pairs)
+    ]
+    if all(type(item["value"]) in (int, float) for item, _ in pairs):
+        names = aligned(names)
+    room = min(max(map(len, names), default=0), ROOM)
+    counts, margins = aligned([each.value for each in figures]), aligned([each.margin for each in figures])
+    lines = [
+        f"{name:<{room}}  {count} {each.sign} {margin}".rstrip()
+        for name, count, each, margin in zip(names, counts, figures, margins, strict=True)
+    ]
+    hidden = len(items) - len(pairs)
+    return "\n".join([*lines, *([f"… and {hidden:,} more"] if hidden else [])])
+
+
+def _exact_column(name: str, values: Sequence[Any]) -> Column:
+    numeric = all(value is None or type(value) in (int, float) for value in values) and any(
+        value is not None for value in values
+    )
+    texts = [text_of(value) for value in values]
+    styles = ["faint" if value is None or value == "" else "" for value in values]
+    shown = aligned(texts) if numeric else texts
+    cells = [Cell(text, style=style) for text, style in zip(shown, styles, strict=True)]
+    return Column(printable(name), cells, numeric=numeric)

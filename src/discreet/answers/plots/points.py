@@ -1,0 +1,235 @@
+"""What an answer has to draw: for each column of numbers a panel, for each of its values a record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from discreet.answers.figures import figure, item_ends, number_ends, text_of
+from discreet.answers.plots.panels import Axis, Panel, Record, drawable
+from discreet.answers.plots.theme import COLOURS, shortened
+from discreet.printing import printable
+
+if TYPE_CHECKING:
+    from discreet.answers import Answer
+
+MOST_LETTERS: Final = 40
+MOST_KEYS: Final = 100
+"""Texts on one axis that can still be read."""
+MOST_POINTS: Final = 5_000
+"""What altair puts into one chart."""
+MOST_FACETS: Final = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The panels of an answer, and what is left out."""
+
+    panels: list[Panel]
+    remarks: list[str]
+
+
+def picture_of(answer: Answer) -> Picture:
+    lists = [place for place in range(len(answer.columns)) if _is_list(answer, place)]
+    measures = _measures(answer, lists)
+    keys = _keys(answer, {*lists, *measures})
+    axis, by = _axes(answer, keys)
+    rows, remarks = _kept(axis, by, MOST_FACETS if lists else MOST_POINTS)
+    kept = axis.cut(rows), None if by is None else by.cut(rows)
+    panels = [_panel(answer, place, rows, *kept) for place in measures]
+    panels += [_listed(answer, place, rows, keys) for place in lists]
+    items = sum(len(answer.rows[row][place] or []) for place in lists for row in rows)
+    shown = sum(len(panel.records) for panel in panels[len(measures) :])
+    if shown < items:
+        remarks.append(f"the first {shown:,} of {items:,} bars are shown")
+    absent = sum(record["value"] is None for panel in panels for record in panel.records)
+    if absent:
+        told = "1 value is" if absent == 1 else f"{absent:,} values are"
+        remarks.append(f"{told} NULL or too large to be drawn")
+    return Picture(panels, remarks)
+
+
+# columns
+
+
+def _values(answer: Answer, place: int) -> list[Any]:
+    return [row[place] for row in answer.rows]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_numeric(answer: Answer, place: int) -> bool:
+    """Whether there are numbers, and nothing else but NULL."""
+    found = [value for value in _values(answer, place) if value is not None]
+    return bool(found) and all(map(_is_number, found))
+
+
+def _is_list(answer: Answer, place: int) -> bool:
+    return any(isinstance(value, list) for value in _values(answer, place))
+
+
+def _measures(answer: Answer, lists: Sequence[int]) -> list[int]:
+    """The noisy columns; in a table without noise all numbers, after a first column that names the rows."""
+    noisy = [place for place, name in enumerate(answer.columns) if name in answer.noisy and place not in lists]
+    if noisy or lists:
+        return noisy
+    named = len(answer.rows) > 1 and len(answer.columns) > 1
+    return [place for place in range(named, len(answer.columns)) if _is_numeric(answer, place)]
+
+
+def _keys(answer: Answer, taken: set[int]) -> list[int]:
+    """The columns that tell the rows apart: texts and dates before numbers, which may be ends of intervals."""
+    free = [place for place in range(len(answer.columns)) if place not in taken]
+    free.sort(key=lambda place: _is_numeric(answer, place))
+    if len(answer.rows) == 1:
+        return [place for place in free if not _is_numeric(answer, place)][:1]
+    chosen, apart = list[int](), 1
+    for place in free:
+        found = len({tuple(row[key] for key in (*chosen, place)) for row in answer.rows})
+        if found > apart:
+            chosen, apart = [*chosen, place], found
+    return sorted(chosen)
+
+
+def _axes(answer: Answer, keys: Sequence[int]) -> tuple[Axis, Axis | None]:
+    """The key along the axis, times before numbers before the first, and the others together."""
+    if not keys:
+        numbers = tuple(str(row) for row in range(1, len(answer.rows) + 1))
+        return Axis("row", "text" if len(numbers) > 1 else "none", numbers, numbers), None
+    found = {place: _axis(answer, place) for place in keys}
+    first = next((p for kind in ("time", "number") for p in keys if found[p].kind == kind), keys[0])
+    others = [found[place] for place in keys if place != first]
+    return found[first], _together(others) if others else None
+
+
+def _together(axes: Sequence[Axis]) -> Axis:
+    labels = tuple(" · ".join(parts) for parts in zip(*(axis.labels for axis in axes), strict=True))
+    return Axis(" · ".join(axis.title for axis in axes), "text", labels, labels)
+
+
+def _axis(answer: Answer, place: int) -> Axis:
+    values, title = _values(answer, place), shortened(printable(answer.columns[place]))
+    names = _labels(values)
+    labels = tuple(names[value] for value in values)
+    some = {value for value in values if value is not None}
+    places: list[Any]
+    if all(isinstance(value, date) for value in some):
+        kind, places = "time", [_moment(value) for value in values]
+    elif all(_is_number(value) for value in some):
+        kind, places = "number", [drawable(value) for value in values]
+    else:
+        return Axis(title, "text", labels, labels)
+    if len(some) < 2 or None in places:
+        return Axis(title, "ordinal", labels, labels)
+    return Axis(title, kind, tuple(places), labels)
+
+
+def _labels(values: Sequence[Any]) -> dict[Any, str]:
+    """A label for each key; no two of one text, so that a text 'NULL' stays apart from NULL."""
+    found: dict[Any, str] = {}
+    taken = set()
+    for value in sorted(dict.fromkeys(values), key=lambda value: value is not None):
+        text = shortened(text_of(value), MOST_LETTERS)
+        label, number = text, 2
+        while label in taken:
+            label, number = f"{text} ({number})", number + 1
+        taken.add(label)
+        found[value] = label
+    return found
+
+
+def _moment(value: date | None) -> str | None:
+    """A day or a time in UTC, so that no browser moves it into the day before."""
+    if value is None:
+        return None
+    if not isinstance(value, datetime):
+        return f"{value.isoformat()}T00:00:00Z"
+    return f"{(value if value.tzinfo is None else value.astimezone(UTC)).replace(tzinfo=None).isoformat()}Z"
+
+
+def _kept(axis: Axis, by: Axis | None, room: int) -> tuple[list[int], list[str]]:
+    """The rows that have room, and a sentence about the others."""
+    rows, remarks = list(range(len(axis.labels))), list[str]()
+    limits = list[tuple[Axis, int]]()
+    if by is not None and len(by.domain) > len(COLOURS):
+        limits.append((by, MOST_FACETS))
+    if axis.kind in ("text", "ordinal"):
+        limits.append((axis, MOST_KEYS))
+    for each, most in limits:
+        if len(each.domain) > most:
+            shown = set(each.domain[:most])
+            rows = [row for row in rows if each.labels[row] in shown]
+            remarks.append(f"the first {most:,} of {len(each.domain):,} values of {each.title} are shown")
+    if len(rows) > room:
+        remarks.append(f"the first {room:,} of {len(rows):,} rows are shown")
+    return rows[:room], remarks
+
+
+# records
+
+
+def _panel(answer: Answer, place: int, rows: Sequence[int], axis: Axis, by: Axis | None) -> Panel:
+    name = answer.columns[place]
+    records = []
+    for at, row in enumerate(rows):
+        record = _record(answer.rows[row][place], number_ends(answer.intervals[row].get(name)))
+        records.append({"key": axis.places[at], "name": axis.labels[at], **_part(by, at), **record})
+    return Panel(shortened(printable(name)), axis, by, records)
+
+
+def _part(by: Axis | None, row: int) -> Record:
+    return {} if by is None else {"by": by.labels[row]}
+
+
+def _record(value: Any, interval: tuple[float, float] | None) -> Record:
+    low, high = (None, None) if interval is None else map(drawable, interval)
+    told = figure(value, interval)
+    shown = f"{told.value} {told.sign} {told.margin}" if told.sign else told.value
+    if low is None or high is None:  # half a bar would look like a whole one
+        low = high = None
+    ends = "not known" if interval is None else " … ".join(figure(end, None).value for end in interval)
+    return {"value": drawable(value), "low": low, "high": high, "shown": shown, "interval": ends}
+
+
+def _listed(answer: Answer, place: int, rows: Sequence[int], keys: Sequence[int]) -> Panel:
+    """The counts of a histogram or of the most frequent values: bars, a facet for each group."""
+    name = answer.columns[place]
+    groups = _together([_axis(answer, key) for key in keys]) if keys else None
+    found: list[tuple[int, Any, Any, Any]] = []
+    for row in rows:
+        items = answer.rows[row][place] or []
+        ends = item_ends(items, answer.intervals[row].get(name))
+        found += [(row, item["value"], item["count"], end) for item, end in zip(items, ends, strict=True)]
+    found = found[:MOST_POINTS]
+    values = [value for _, value, _, _ in found]
+    width = _width(values)
+    names = _labels(values)
+    labels = tuple(names[value] if width is None else _bin(value, width) for value in values)
+    records = [
+        {
+            "key": names[value] if width is None else value,
+            **({} if width is None else {"end": value + width}),
+            "name": label,
+            **_part(groups, row),
+            **_record(count, end),
+        }
+        for label, (row, value, count, end) in zip(labels, found, strict=True)
+    ]
+    places = tuple(record["key"] for record in records)
+    facets = None if groups is None else groups.cut([row for row, *_ in found])
+    axis = Axis("value", "bars" if width is None else "bins", places, labels)
+    return Panel(shortened(printable(name)), axis, facets, records)
+
+
+def _width(values: Sequence[Any]) -> float | None:
+    """Of bins, whose lower edges are floats at equal distances; None for other values."""
+    edges = sorted(set(values)) if values and all(isinstance(value, float) for value in values) else []
+    return edges[1] - edges[0] if len(edges) > 1 else None
+
+
+def _bin(low: float, width: float) -> str:
+    return f"{low:g} to {low + width:g}"

@@ -1,0 +1,53 @@
+"""A question in SQL as a mechanism: data in, what passes the door out, as often as one likes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from discreet.audit.compare import Call, Choice, Passed, Selection
+from discreet.audit.neighbours import Data
+from discreet.audit.outputs import Batch, Floats, code
+from discreet.audit.replay import Replay
+from discreet.errors import Refused
+from discreet.noise import SYSTEM
+from discreet.policy import Policy
+
+
+def question(policy: Policy, sql: str, **cost: Any) -> Batch:
+    """A question for `estimate`: `estimate(question(policy, "SELECT COUNT(*) FROM t", epsilon=1), data, neighbour)`.
+
+    The question is asked once of each database; then everything that passed the door is drawn again as often as needed,
+    from the same mechanisms and exact numbers. What follows is post-processing and can tell no more. Where private keys
+    are selected, only the selection is drawn again: what is counted for them is another release, of other noise.
+    """
+
+    def draw(data: Data, n: int) -> Floats:
+        with Replay(policy) as replay:
+            run = replay.run(sql, data, **cost)
+        if run.outcome[0] == "refused":
+            raise Refused(*map(str, run.outcome[1:]))
+        if not run.calls:
+            raise ValueError("nothing private is drawn for this question")
+        selections = [passed for passed in run.calls if isinstance(passed, Selection)]
+        return np.concatenate([_again(passed, n) for passed in selections or run.calls], axis=1)
+
+    return Batch(draw, sql)
+
+
+def _again(passed: Passed, n: int) -> Floats:
+    if isinstance(passed, Call):
+        return _noisy(passed, n)
+    if isinstance(passed, Choice):
+        groups = [[passed.mechanism.mechanism.choose(group, SYSTEM) for group in passed.exact] for _ in range(n)]
+        return np.asarray(groups, dtype=np.float64).reshape(n, -1)
+    assert isinstance(passed, Selection)
+    chosen = [passed.mechanism.select(passed.exact, SYSTEM) for _ in range(n)]
+    return np.array([[len(keys), sum(map(code, keys))] for keys in chosen], dtype=np.float64)
+
+
+def _noisy(passed: Call, n: int) -> Floats:
+    """All draws as one long vector: every number of a vector gets noise of its own."""
+    noisy = passed.mechanism.release(list(passed.exact) * n, SYSTEM)
+    return np.asarray(noisy, dtype=np.float64).reshape(n, -1)

@@ -1,0 +1,1 @@
+"""What runs queries, and what reads the owner's sources into the private copy."""

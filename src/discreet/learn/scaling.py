@@ -1,0 +1,151 @@
+"""Rows in units of their own: where features lie and how widely they spread, as one release."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Self
+
+import numpy as np
+
+from discreet.accounting.losses import Sensitivity
+from discreet.learn.box import Box, Floats
+from discreet.learn.cost import Allowance, Cost
+from discreet.learn.gram import BLOCK, FINEST, Size, lengths, radius, shortened
+from discreet.mechanisms.arrays import Integers
+
+FARTHEST: Final = 10
+"""No unit is shorter than a tenth of what a feature may span, so that values are at most so many units from zero."""
+GRAIN: Final = 2**10
+"""Steps for what is asked about noise before any are chosen."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """What becomes zero and what becomes one of every feature, and how long a usual row then is.
+
+    A value depends on itself and on public or released numbers alone, in elementwise arithmetic.
+    """
+
+    box: Box
+    middle: Floats
+    unit: Floats
+    most: int
+    """No value is more units from zero."""
+    length: Fraction
+    """About Σ|aᵢ| of a usual row (1, x), or Σaᵢ² where the noise goes by that."""
+    count: float = 0.0
+    """About how many rows were measured, long ones less than once each."""
+
+    @classmethod
+    def plain(cls, box: Box, constant: int) -> Self:
+        """The middle and the half-width of the box; rows may be as long as in a corner of it."""
+        return cls(box, box.middle, box.half, 1, Fraction(constant + box.width))
+
+    @classmethod
+    def largest(cls, box: Box, constant: int) -> Self:
+        """What `measured` may find at most, to ask for what can be paid before anything is."""
+        return cls(box, box.middle, box.half, FARTHEST, Fraction(constant + box.width))
+
+    @property
+    def finest(self) -> int:
+        """The most steps to the unit with which numbers keep to `gram.FINEST` bits."""
+        return int(2 ** (FINEST - math.ceil(math.log2(self.most))))
+
+    def rows(self, exact: Floats, steps: int, constant: int) -> Integers:
+        """Rows (1, x), or x where `constant` is 0, in steps; clipped last, so that even NaN stays within them."""
+        shares = (np.clip(exact, self.box.low, self.box.high) - self.middle) / self.unit
+        far = self.most * steps
+        ones = np.full((len(exact), constant), steps, dtype=np.int64)
+        return np.hstack([ones, np.clip(np.rint(shares * steps).astype(np.int64), -far, far)])
+
+    def limit(self, steps: int, norm: int) -> int:
+        """The norm of a usual row, in steps."""
+        return _norm(self.length, steps, norm)
+
+    def size(self, side: int, steps: int, norm: int) -> Size:
+        """Of rows that were shortened to that."""
+        return Size.within([self.most * steps] * side, self.limit(steps, norm), norm)
+
+
+def blur(cost: Cost, features: int, norm: int, share: Fraction) -> float:
+    """About the noise in every mean that `measured` would find, times the number of rows."""
+    return cost.deviation(sensitivity(features, GRAIN, norm), share) / GRAIN
+
+
+def sensitivity(features: int, steps: int, norm: int) -> Sensitivity:
+    """How far a row moves the sums of `_sums`, in steps.
+
+    Theorem  l1 and l2² of `gram.Size.within`: no number is above `steps`, and rows are shortened to the limit.
+    """
+    return Size.within([steps] * (2 * features + 1), _shortest(features, steps, norm), norm).times(1)
+
+
+def measured(exact: Floats, box: Box, constant: int, norm: int, allowance: Allowance, share: Fraction) -> Units:
+    """Means and standard deviations of all features as zero and unit; without a constant, zero stays where it is.
+
+    Theorem  A share of the cost. Proof: one release of `_sums`, with this sensitivity; the rest follows.
+
+    A long row is shortened as a whole: it has less weight in all means alike. Where noise hides how widely a feature
+    spreads, its unit is longer.
+    """
+    near, cost = _around(box), allowance.cost
+    steps = radius(cost, lambda steps: sensitivity(box.width, steps, norm), share)
+    moved = sensitivity(box.width, steps, norm)
+    noisy = allowance.release(_sums(exact, box, near, steps, norm), moved, share) / steps
+    return _found(noisy, cost.deviation(moved, share) / steps, box, near, constant, norm)
+
+
+def _found(noisy: Floats, deviation: float, box: Box, near: Box, constant: int, norm: int) -> Units:
+    """What noisy sums say, in shares of the half-widths of `near`; all of it is post-processing."""
+    count = max(float(noisy[0]), 1.0)
+    first, second = np.split(noisy[1:] / count, 2)
+    least = np.rint((box.low - near.middle) / near.half)
+    noise, centre = deviation / count, (1 + least) / 2
+    means = centre + (np.clip(first, least, 1) - centre) / (1 + (2 * noise) ** 2)
+    squares = np.clip(np.where(least == 0, means - second, second), 0, 1)
+    room = (means - least) * (1 - means)  # more than that no variance can be, and no mean distance twice that
+    middles = means * constant
+    variances = np.clip(squares - middles**2, 0, room if constant else 1)
+    shortest = np.maximum((1 - least) / FARTHEST, min(math.sqrt(2 * noise), 1))
+    widths = np.sqrt(np.maximum(variances, shortest**2))
+    typical = np.sqrt(variances) / widths
+    if norm == 1 and constant:
+        typical = np.minimum(typical, 2 * room / (1 - least) / widths)
+    length = constant + Fraction(float((typical**norm).sum()))
+    return Units(box, near.middle + middles * near.half, widths * near.half, FARTHEST, length, count)
+
+
+def _sums(exact: Floats, box: Box, near: Box, steps: int, norm: int) -> Integers:
+    """The exact sums of 1, of x and of x², or of x − x² where x begins at 0, every row shortened by what it is alone.
+
+    All of them lie within ±1, and x − x² is 0 for an indicator.
+    """
+    begins = np.where(near.middle == box.low, 1, 0)
+    total = np.zeros(2 * box.width + 1, dtype=np.int64)
+    limit = _shortest(box.width, steps, norm)
+    for start in range(0, len(exact), BLOCK):
+        part = near.steps(np.clip(exact[start : start + BLOCK], box.low, box.high), steps)
+        ones = np.full((len(part), 1), steps, dtype=np.int64)
+        rows = np.hstack([ones, part, np.abs(begins * part - part * part // steps)])
+        total += shortened(rows, lengths(rows, norm), limit).sum(axis=0)
+    return total
+
+
+def _around(box: Box) -> Box:
+    """The box, with zero in its middle where it begins at zero: there, many values often are zero.
+
+    A row of indicators then has few numbers that are not zero, and asks for little noise.
+    """
+    return Box(np.where(box.low == 0, -box.high, box.low), box.high)
+
+
+def _shortest(features: int, steps: int, norm: int) -> int:
+    """The norm that rows of `_sums` are shortened to: about that of rather small ones."""
+    return _norm(1 + Fraction(features, 10), steps, norm)
+
+
+def _norm(length: Fraction, steps: int, norm: int) -> int:
+    found = math.floor(length * steps) if norm == 1 else math.isqrt(math.floor(length * steps**2))
+    return max(found, 1)

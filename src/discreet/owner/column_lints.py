@@ -1,0 +1,153 @@
+"""Lints of declared columns beside what their sources hold. Figures are exact: for the owner's eyes only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
+from typing import Final
+
+from discreet.owner.findings import Finding, Severity, counted, place
+from discreet.owner.inspection import ColumnFigures, Inspection
+from discreet.policy import Column, Kind, Policy, Table
+from discreet.policy.problems import choices, shown
+
+Told = tuple[Severity, str, str]
+"""How grave it is, what was found, what to do."""
+Judge = Callable[[Column, ColumnFigures], Told | None]
+Lint = Callable[[Inspection], Iterator[Finding]]
+
+_BOUNDABLE: Final = frozenset({Kind.INTEGER, Kind.NUMBER, Kind.DATE, Kind.TIMESTAMP})
+_MOST_SHOWN: Final = 5
+
+
+def of_columns(judge: Judge) -> Lint:
+    """A lint that judges each declared column that its source has."""
+    return _judging(judge, lambda policy: policy.tables)
+
+
+def of_private_columns(judge: Judge) -> Lint:
+    """A lint that judges those of private tables only."""
+    return _judging(judge, lambda policy: policy.private_tables)
+
+
+def _judging(judge: Judge, tables: Callable[[Policy], Mapping[str, Table]]) -> Lint:
+    @wraps(judge)
+    def lint(inspection: Inspection) -> Iterator[Finding]:
+        for table in tables(inspection.policy).values():
+            for name, figures in inspection.columns(table).items():
+                told = judge(table.columns[name], figures)
+                if told:
+                    severity, message, fix = told
+                    yield Finding(severity, place("tables", table.name, "columns", name), message, fix)
+
+    return lint
+
+
+def missing_columns(inspection: Inspection) -> Iterator[Finding]:
+    """Declared columns that the source lacks."""
+    for table in inspection.policy.tables.values():
+        held = inspection.held(table)
+        for column in table.columns if held else ():
+            if inspection.spelling(table, column) is None:
+                where = place("tables", table.name, "columns", column)
+                yield Finding(Severity.ERROR, where, "the source has no such column", choices(column, held))
+
+
+def unbounded(inspection: Inspection) -> Iterator[Finding]:
+    """Columns without bounds that could have them."""
+    for table in inspection.policy.private_tables.values():
+        for column in table.columns.values():
+            if column.kind in _BOUNDABLE and column.bounds is None and column.values is None:
+                yield Finding(
+                    Severity.NOTE,
+                    place("tables", table.name, "columns", column.name),
+                    "has no bounds, so every question about its values must bring its own",
+                    "add min and max: from what is known about such values, not from the data",
+                )
+
+
+@of_columns
+def uncastable(column: Column, figures: ColumnFigures) -> Told | None:
+    """Values that are not of the declared type."""
+    if not figures.lost:
+        return None
+    severity = Severity.ERROR if figures.lost == figures.present else Severity.WARNING
+    share = f"{_part(figures.lost, figures)} ({figures.lost / figures.present:.1%})"
+    return severity, f"{share}: not of type {column.kind}, so NULL", "correct the type, or clean the source"
+
+
+@of_columns
+def fractional(_: Column, figures: ColumnFigures) -> Told | None:
+    """Values that are not whole, in a column of integers."""
+    if not figures.fractional:
+        return None
+    return Severity.WARNING, f"{_part(figures.fractional, figures)}: not whole, so rounded", 'write type = "number"'
+
+
+@of_columns
+def infinite(column: Column, figures: ColumnFigures) -> Told | None:
+    """NaN and infinity."""
+    if not figures.infinite:
+        return None
+    told = "NaN, which counts as NULL, or infinite" if column.kind is Kind.NUMBER else "infinite"
+    return Severity.WARNING, f"{_part(figures.infinite, figures)}: {told}", "clean the source"
+
+
+@of_private_columns
+def tight_bounds(_: Column, figures: ColumnFigures) -> Told | None:
+    """Bounds that are the data's own extremes."""
+    if not figures.tight:
+        return None
+    return (
+        Severity.WARNING,
+        "min and max are the smallest and the largest value of the data: read off it, they tell what two rows hold",
+        "write limits that hold for anybody; if these do, leave them",
+    )
+
+
+@of_columns
+def outside_bounds(column: Column, figures: ColumnFigures) -> Told | None:
+    """Values beyond the bounds."""
+    if column.bounds is None or not figures.outside:
+        return None
+    told = f"{_part(figures.outside, figures)}: outside of the bounds, so moved to them"
+    return Severity.NOTE, told, "leave it if they are rare"
+
+
+@of_columns
+def undeclared_values(column: Column, figures: ColumnFigures) -> Told | None:
+    """Values that are not among the declared ones."""
+    if column.values is None or not figures.outside:
+        return None
+    told = f"{_part(figures.outside, figures)}: not declared, so in no group"
+    return Severity.WARNING, told, "add the missing ones to values if they are no secret"
+
+
+@of_columns
+def undeclared_nulls(column: Column, figures: ColumnFigures) -> Told | None:
+    """NULLs in a column of declared values that has none."""
+    if column.values is None or column.nullable or not figures.missing:
+        return None
+    return (
+        Severity.NOTE,
+        f"{counted(figures.missing, 'row')}: NULL, so in no group",
+        "add nullable = true to count them",
+    )
+
+
+@of_columns
+def unseen_values(_: Column, figures: ColumnFigures) -> Told | None:
+    """Declared values that never occur."""
+    if not figures.unseen:
+        return None
+    named = [shown(str(value)) for value in figures.unseen[:_MOST_SHOWN]]
+    more = ["…"] if len(figures.unseen) > _MOST_SHOWN else []
+    return (
+        Severity.NOTE,
+        f"{counted(len(figures.unseen), 'value')} declared and never found: {', '.join(named + more)}",
+        "look for a slip of spelling; values that may come later are right",
+    )
+
+
+def _part(count: int, figures: ColumnFigures) -> str:
+    return f"{count:,} of {counted(figures.present, 'value')}"

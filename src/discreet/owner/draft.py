@@ -1,0 +1,204 @@
+"""A first policy for some sources, from names and types alone.
+
+What is in the draft can be read by everybody who may ask questions. So nothing in it comes from the data: no bound, no
+value, no number of rows. The types of a Parquet or DuckDB file are part of its schema; those of a CSV file would have
+to be guessed from its rows, so of a CSV file the header is read and nothing else.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import duckdb
+
+from discreet.engines.connection import connect
+from discreet.engines.header import OTHER_FORMAT, header
+from discreet.engines.problems import SourceError
+from discreet.engines.sources import described, owned
+from discreet.engines.text import attached_table, reading_parquet
+from discreet.owner.names import is_identifier, likely_kind, named_thing
+from discreet.owner.toml import Names, head, is_name, key, line, quoted
+from discreet.policy import Format, Kind, PolicyError, Problem, Source
+from discreet.policy.document import label
+from discreet.policy.place import RuleError
+from discreet.policy.problems import shown
+from discreet.policy.sources import EXTENSIONS, read_path
+from discreet.quoting import literal, name
+
+_INTEGERS: Final = "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT"
+_TIMES: Final = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE")
+KINDS: Final = {
+    **dict.fromkeys(_INTEGERS.split(), Kind.INTEGER),
+    **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), Kind.NUMBER),
+    **dict.fromkeys(("VARCHAR", "ENUM"), Kind.TEXT),
+    "BOOLEAN": Kind.BOOLEAN,
+    "DATE": Kind.DATE,
+    **dict.fromkeys(_TIMES, Kind.TIMESTAMP),
+}
+"""What the types of sources are called in a policy."""
+_BOUNDED: Final = "min = ?, max = ?  decide from what is known about {}, not from the data"
+ADVICE: Final = {
+    Kind.INTEGER: _BOUNDED,
+    Kind.NUMBER: _BOUNDED,
+    Kind.DATE: _BOUNDED,
+    Kind.TIMESTAMP: _BOUNDED,
+    Kind.TEXT: "values = [...]  if it is no secret which there are",
+    Kind.BOOLEAN: "",
+}
+_EXAMPLES: Final = {
+    Kind.INTEGER: 'type = "integer", min = ?, max = ?',
+    Kind.NUMBER: "min = ?, max = ?",
+    Kind.DATE: 'type = "date", min = ?, max = ?',
+    Kind.TIMESTAMP: 'type = "timestamp", min = ?, max = ?',
+    Kind.TEXT: 'type = "text"',
+    Kind.BOOLEAN: 'type = "boolean"',
+}
+_UNIT: Final = "decide: the column that names whom you protect"
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A table as its source describes it: no more than names and types."""
+
+    name: str
+    source: Source
+    columns: dict[str, str]
+
+    @property
+    def identifiers(self) -> list[str]:
+        return [column for column in self.columns if is_identifier(column) and is_name(column)]
+
+
+def draft(sources: Sequence[str], name: str, *, folder: Path | None = None) -> str:
+    """A policy for these files, to be completed by their owner. Paths are written as seen from the policy's folder."""
+    here = Path.cwd() if folder is None else folder
+    tables = list(_described(sources))
+    counts = Counter(column.lower() for table in tables for column in table.identifiers)
+    likely = counts.most_common(1)[0][0] if counts else ""
+    lines = [
+        "# A draft, made from names and types alone: nothing in it was read from the data.",
+        "# Whoever may ask questions can read it. Remove the # of what you decide:",
+        '#   unit      the column that names whom you protect; "row" if every row is its own; or public = true',
+        "#   min, max  from what is known about such values, never from the data",
+        "",
+        *head(name, named_thing(likely)),
+    ]
+    for table in tables:
+        lines += ["", *_table(table, likely, here)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(table: Described, likely: str, folder: Path) -> Iterator[str]:
+    yield f"[tables.{key(table.name)}]"
+    yield f"source = {quoted(_seen_from(folder, table.source.path))}"
+    if table.source.format is Format.DUCKDB:
+        yield f"table = {quoted(table.source.table or '')}"
+    unit = next((column for column in table.identifiers if column.lower() == likely), next(iter(table.identifiers), ""))
+    others = [column for column in table.identifiers if column != unit]
+    also = f"; or {', '.join(map(key, others))}" if others else ""
+    yield line(f"# unit = {quoted(unit or 'row')}", f"{_UNIT}{also}")
+    yield line("# max_rows = 1", "decide: how many rows of one unit are ever read")
+    yield line(f"[tables.{key(table.name)}.columns]", "only declared columns exist for analysts")
+    for column, held in table.columns.items():
+        yield _column(column, held, table.source.format)
+
+
+def _column(column: str, held: str, form: Format) -> str:
+    """A declaration, or a comment where the owner must decide."""
+    if not is_name(column):
+        return f"# {quoted(column)}: no policy can declare this name"
+    if is_identifier(column):
+        return line(f"# {key(column)}", "an identifier: best left out")
+    if form is Format.CSV:
+        return line(f"# {key(column)} = {{ {_EXAMPLES[likely_kind(column)]} }}", "decide: a guess from the name")
+    found = KINDS.get(re.sub(r"\(.*\)$", "", held, flags=re.DOTALL))
+    if found is None:
+        return line(f"# {key(column)}", "has a type that no policy can declare")
+    return line(f'{key(column)} = {{ type = "{found}" }}', ADVICE[found].format(key(column)))
+
+
+def _described(sources: Iterable[str]) -> Iterator[Described]:
+    names = Names()
+    with connect() as connection:
+        for place, given in enumerate(sources):
+            for source in _tables_in(connection, f"draft{place}", given):
+                called = source.table.rpartition(".")[2] if source.table else _stem(source.path)
+                yield Described(names.of(called), source, _columns(connection, f"draft{place}", source))
+
+
+def _tables_in(connection: duckdb.DuckDBPyConnection, alias: str, given: str) -> Iterator[Source]:
+    """The tables that a path stands for: all of a DuckDB file, unless one is named after a #."""
+    path, _, table = given.partition("#") if _format_of(given.partition("#")[0]) is Format.DUCKDB else (given, "", "")
+    form = _format_of(path)
+    _check_path(path, form)
+    if form is not Format.DUCKDB:
+        yield Source(form or Format.CSV, path)
+        return
+    listing = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = ? ORDER BY ALL"
+    with _owned(path):
+        connection.execute(f"ATTACH {literal(path)} AS {name(alias)} (READ_ONLY)")
+        found = connection.execute(listing, [alias]).fetchall()
+    wanted = [table] if table else [".".join(row) for row in found]
+    if not wanted:
+        raise PolicyError(label(Path(path)), [Problem("", "holds no table", "name another file")])
+    yield from (Source(form, path, each) for each in wanted)
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, alias: str, source: Source) -> dict[str, str]:
+    """The columns with their types; of a CSV file the names alone."""
+    if source.format is Format.CSV:
+        first = next(iter(sorted(glob.glob(source.path, recursive=True))), source.path)
+        return dict.fromkeys(header(first, source.path), "")
+    first = next(iter(sorted(glob.glob(source.path, recursive=True))), source.path)
+    duckdb_table = f"{name(alias)}.{attached_table(source)}"
+    with _owned(source.path):
+        return described(connection, duckdb_table if source.format is Format.DUCKDB else reading_parquet([first]))
+
+
+@contextmanager
+def _owned(path: str) -> Iterator[None]:
+    try:
+        with owned(path):
+            yield
+    except SourceError as failure:
+        raise SourceError(path, failure.reason, OTHER_FORMAT) from None
+
+
+def _check_path(path: str, form: Format | None) -> None:
+    problem = None
+    try:
+        read_path(path)
+    except RuleError as wrong:
+        problem = Problem("", str(wrong), wrong.fix)
+    if problem is None and not glob.glob(path, recursive=True) and not os.path.exists(path):
+        problem = Problem("", "there is no such file", "correct its name")
+    if problem is None and os.path.isdir(path):
+        problem = Problem("", "is a folder", "name the files in it, such as folder/*.parquet")
+    if problem is None and form is None:
+        problem = Problem("", f"its ending does not tell its format ({', '.join(EXTENSIONS)} do)", "rename it")
+    if problem is not None:
+        raise PolicyError(shown(path), [problem])
+
+
+def _seen_from(folder: Path, path: str) -> str:
+    """The path as a policy in this folder names it."""
+    return path if os.path.isabs(path) else os.path.relpath(path, folder)
+
+
+def _format_of(path: str) -> Format | None:
+    return next((form for ending, form in EXTENSIONS.items() if path.lower().endswith(ending)), None)
+
+
+def _stem(path: str) -> str:
+    """What a file is called, without ending and pattern."""
+    bare = os.path.basename(path)
+    ending = next((ending for ending in EXTENSIONS if bare.lower().endswith(ending)), "")
+    return re.sub(r"[*?\[\]]+", "", bare[: len(bare) - len(ending)]).strip("-_. ")

@@ -1,0 +1,313 @@
+"""Lints of units, tables and the policy as a whole. Figures are exact: for the owner's eyes only."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from discreet.engines.problems import SourceError
+from discreet.engines.sources import demand_apart, paths
+from discreet.engines.text import INTEGERS
+from discreet.files import NETWORKS, file_system
+from discreet.owner.findings import Finding, Severity, counted, place
+from discreet.owner.inspection import Inspection, UnitFigures
+from discreet.owner.names import is_identifier
+from discreet.owner.toml import quoted
+from discreet.policy import Table
+from discreet.policy.problems import choices, shown, shown_file
+from discreet.sql.fanout import paired
+
+
+def unreadable_sources(inspection: Inspection) -> Iterator[Finding]:
+    """Sources that are not there, or not what they should be. Runs last: others find it out."""
+    for table, failure in inspection.failures.items():
+        fix = "see that the file is what the policy says" if "discreet check" in failure.fix else failure.fix
+        yield Finding(Severity.ERROR, place("tables", table, "source"), failure.reason, fix)
+
+
+def missing_unit_columns(inspection: Inspection) -> Iterator[Finding]:
+    """Columns on the way to the unit that the source lacks."""
+    for table in inspection.policy.private_tables.values():
+        for holder, column in inspection.way(table):
+            held = inspection.held(holder)
+            if held and inspection.spelling(holder, column) is None:
+                yield Finding(
+                    Severity.ERROR,
+                    place("tables", table.name, "unit"),
+                    f"the source of {holder.name} has no column {shown(column)}",
+                    choices(column, held),
+                )
+
+
+def repeated_keys(inspection: Inspection) -> Iterator[Finding]:
+    """Foreign keys that lead to rows of several units."""
+    for table, figures in _units(inspection):
+        if figures.shared:
+            yield Finding(
+                Severity.WARNING,
+                place("tables", table.name, "unit"),
+                f"{counted(figures.shared, 'claim')} of a key that another unit claims too: such rows count for both",
+                "clean the table that the key leads to, unless rows are meant to belong to several units",
+            )
+
+
+def dropped_records(inspection: Inspection) -> Iterator[Finding]:
+    """Lines of CSV that are no records."""
+    for table in inspection.policy.tables.values():
+        counts = inspection.report(table).counts
+        if counts.dropped:
+            yield Finding(
+                Severity.WARNING if counts.kept else Severity.ERROR,
+                place("tables", table.name, "source"),
+                f"{counted(counts.dropped, 'record')} of {counts.kept + counts.dropped:,}: not as many fields as the "
+                "header, a stray quote, no UTF-8, or too long, so never read",
+                "clean the source",
+            )
+
+
+def long_records(inspection: Inspection) -> Iterator[Finding]:
+    """Records of several lines, where the policy does not say whether there are any."""
+    for table in inspection.policy.tables.values():
+        counts = inspection.report(table).counts
+        if counts.longer and table.source.multiline is None:
+            yield Finding(
+                Severity.NOTE,
+                place("tables", table.name, "source"),
+                f"{counted(counts.longer, 'record')} of several lines",
+                "write multiline = true if values may hold line breaks, multiline = false if they never do",
+            )
+
+
+def unreadable_files(inspection: Inspection) -> Iterator[Finding]:
+    """Files of a pattern that were left out."""
+    for table in inspection.policy.tables.values():
+        for path, reason in inspection.report(table).unreadable.items():
+            yield Finding(
+                Severity.ERROR,
+                place("tables", table.name, "source"),
+                f"{shown_file(Path(path).name)} is never read: {reason}",
+                "repair it, or move it away",
+            )
+
+
+def shared_files(inspection: Inspection) -> Iterator[Finding]:
+    """Files that are private in one table and public in another."""
+    try:
+        demand_apart(inspection.policy)
+    except SourceError as failure:
+        if failure.table not in inspection.failures:
+            yield Finding(Severity.ERROR, place("tables", failure.table, "source"), failure.reason, "name other files")
+
+
+def _units(inspection: Inspection) -> Iterator[tuple[Table, UnitFigures]]:
+    for table in inspection.policy.private_tables.values():
+        figures = inspection.units(table)
+        if figures is not None:
+            yield table, figures
+
+
+def dangling_keys(inspection: Inspection) -> Iterator[Finding]:
+    """Foreign keys that lead to no row."""
+    for table, figures in _units(inspection):
+        if figures.dangling:
+            yield Finding(
+                Severity.WARNING,
+                place("tables", table.name, "unit"),
+                f"{figures.dangling:,} of {counted(figures.rows, 'row')}: the key leads to nobody, so never read",
+                "complete the tables that the key leads to",
+            )
+
+
+def ownerless_rows(inspection: Inspection) -> Iterator[Finding]:
+    """Rows whose unit is NULL."""
+    for table, figures in _units(inspection):
+        if figures.ownerless:
+            yield Finding(
+                Severity.WARNING,
+                place("tables", table.name, "unit"),
+                f"{figures.ownerless:,} of {counted(figures.rows, 'row')}: the unit is NULL, so never read",
+                "clean the source",
+            )
+
+
+def empty_tables(inspection: Inspection) -> Iterator[Finding]:
+    """Private tables without rows."""
+    for table, figures in _units(inspection):
+        if not figures.rows:
+            yield Finding(Severity.NOTE, place("tables", table.name, "source"), "has no rows", "see that it is right")
+
+
+def single_rows(inspection: Inspection) -> Iterator[Finding]:
+    """A `unit` that names rows, while many rows are allowed."""
+    for table, figures in _units(inspection):
+        if table.max_rows > 1 and figures.units == figures.rows - figures.dangling - figures.ownerless > 0:
+            yield Finding(
+                Severity.NOTE,
+                place("tables", table.name, "max_rows"),
+                f"every unit has one row, and {table.max_rows:,} are allowed: either the unit names rows and not whom "
+                "you protect, or the noise is larger than it need be",
+                "name the column of the unit, or remove max_rows if there can never be more",
+            )
+
+
+def narrow_joins(inspection: Inspection) -> Iterator[Finding]:
+    """Tables of which a join takes fewer rows than are read."""
+    most = inspection.policy.unit_rows
+    for table in inspection.policy.private_tables.values():
+        taken = min(paired(table.max_rows, table.max_rows, most))
+        if taken < table.max_rows:
+            yield Finding(
+                Severity.NOTE,
+                place("unit", "max_rows"),
+                f"joined with itself, {table.name} takes {taken:,} of the {table.max_rows:,} rows that are read of one "
+                f"{inspection.policy.unit}: more would make more than {most:,}",
+                f"leave it so, or lower max_rows of {table.name}; a larger max_rows of the unit lets time tell more",
+            )
+
+
+def repeated_identifiers(inspection: Inspection) -> Iterator[Finding]:
+    """Every row its own unit, while something that looks like an identifier stands in several rows."""
+    for table in inspection.policy.private_tables.values():
+        if table.owner and table.owner.column is None:
+            for column in filter(is_identifier, inspection.held(table)):
+                if inspection.is_repeated(table, column):
+                    yield Finding(
+                        Severity.NOTE,
+                        place("tables", table.name, "unit"),
+                        f"every row is its own unit, and the same {shown(column)} stands in several: what it names is "
+                        "protected row by row only",
+                        f"write unit = {quoted(column)} and max_rows if it names whom you protect",
+                    )
+
+
+def cut_rows(inspection: Inspection) -> Iterator[Finding]:
+    """Many units with more rows than are ever read."""
+    for table, figures in _units(inspection):
+        if figures.usual > table.max_rows:
+            yield Finding(
+                Severity.NOTE,
+                place("tables", table.name, "max_rows"),
+                f"more than 1 % of the units have more than {counted(table.max_rows, 'row')} (the 99th percentile has "
+                f"{figures.usual:,}): the others are never read",
+                "raise max_rows if that matters more than noise",
+            )
+
+
+def unlike_units(inspection: Inspection) -> Iterator[Finding]:
+    """Unit columns whose types differ between tables."""
+    ends = [(table, *way[-1]) for table in inspection.policy.private_tables.values() if (way := inspection.way(table))]
+    typed = [(table, f"{end.name}.{column}", _type(inspection, end, column)) for table, end, column in ends]
+    known = [(table, column, kind) for table, column, kind in typed if kind]
+    for table, column, kind in known[1:]:
+        _, first, usual = known[0]
+        if kind != usual:
+            yield Finding(
+                Severity.WARNING,
+                place("tables", table.name, "unit"),
+                f"{column} is {kind}, {first} is {usual}: compared as texts, 7 and 007 are two units",
+                "store them in one type",
+            )
+
+
+def unlike_keys(inspection: Inspection) -> Iterator[Finding]:
+    """Foreign keys whose type is not that of the key they lead to."""
+    for table in inspection.policy.private_tables.values():
+        holder = table
+        for hop in table.owner.path if table.owner else ():
+            here, there = holder, inspection.policy.tables[hop.table]
+            kinds = _type(inspection, here, hop.column), _type(inspection, there, hop.key)
+            if all(kinds) and kinds[0] != kinds[1]:
+                yield Finding(
+                    Severity.WARNING,
+                    place("tables", table.name, "unit"),
+                    f"{here.name}.{hop.column} is {kinds[0]}, {there.name}.{hop.key} is {kinds[1]}: 7 may match 007",
+                    "store them in one type",
+                )
+            holder = there
+
+
+def _type(inspection: Inspection, table: Table, column: str) -> str:
+    """The source's type of a column; integers of all sizes are one."""
+    spelling = inspection.spelling(table, column)
+    held = inspection.held(table)[spelling] if spelling else ""
+    return "BIGINT" if held in INTEGERS else held
+
+
+def public_units(inspection: Inspection) -> Iterator[Finding]:
+    """Public tables that hold a column called like the unit's."""
+    columns = {
+        table.owner.column.lower()
+        for table in inspection.policy.private_tables.values()
+        if table.owner and table.owner.column
+    }
+    for table in inspection.policy.tables.values():
+        shared = [column for column in inspection.held(table) if column.lower() in columns] if table.is_public else []
+        for column in shared:
+            yield Finding(
+                Severity.WARNING,
+                place("tables", table.name, "public"),
+                f"the source has a column {shown(column)}, which names units elsewhere, and public rows are no secret",
+                f"write unit = {quoted(column)} instead of public = true if rows are about units",
+            )
+
+
+def writable_sources(inspection: Inspection) -> Iterator[Finding]:
+    """Sources that anybody on this machine can change."""
+    for table in inspection.policy.tables.values():
+        if inspection.held(table):
+            found = [path for path in paths(inspection.policy, table) if _mode(path) & stat.S_IWOTH]
+            if found:
+                yield Finding(
+                    Severity.NOTE,
+                    place("tables", table.name, "source"),
+                    f"anybody on this machine can change {shown_file(found[0].name)}",
+                    "chmod o-w",
+                )
+
+
+def share_sums(inspection: Inspection) -> Iterator[Finding]:
+    """Shares that promise more than there is."""
+    total, budget = sum(inspection.policy.analysts.values()), inspection.policy.budget.epsilon
+    if total > budget:
+        yield Finding(
+            Severity.NOTE,
+            "analysts",
+            f"the shares add up to {float(total):g}, the budget is {float(budget):g}: whoever asks first gets it",
+            "leave it if that is meant",
+        )
+
+
+def large_delta(inspection: Inspection) -> Iterator[Finding]:
+    """A δ that would allow to publish somebody's rows."""
+    delta = inspection.policy.budget.delta
+    if delta is not None and delta * inspection.population > 1:
+        yield Finding(
+            Severity.WARNING,
+            place("budget", "delta"),
+            f"is above 1 / (number of units, {inspection.population:,}): it would allow to publish somebody's rows",
+            "write a much smaller one, such as 1e-9",
+        )
+
+
+def network_state(inspection: Inspection) -> Iterator[Finding]:
+    """State on a network file system."""
+    kind = file_system(inspection.policy.state)
+    if kind in NETWORKS:
+        yield Finding(
+            Severity.ERROR,
+            "state",
+            f"{inspection.policy.state} lies on a network file system ({kind}), where no lock can be relied on",
+            'move it to a local disk with state = "…"',
+        )
+
+
+def open_state(inspection: Inspection) -> Iterator[Finding]:
+    """State that others may look at: it holds the private copy and the key of all hashes."""
+    state = inspection.policy.state
+    if state.exists() and _mode(state) & (stat.S_IRWXG | stat.S_IRWXO):
+        yield Finding(Severity.ERROR, "state", f"others may enter {state}, where the private copy lies", "chmod 700")
+
+
+def _mode(path: Path) -> int:
+    return path.stat().st_mode

@@ -1,0 +1,261 @@
+"""From a wanted error to the smallest cost that buys it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+from discreet.accounting.distributions import Noise
+from discreet.answers.layout import cost_words, is_payable
+from discreet.errors import Refused
+from discreet.exact import number, positive
+from discreet.ledger import Amount
+from discreet.policy import Policy
+from discreet.sql.cost import Bought, Choices, Cost, Mechanism, Offer, buy, lines_of, noise_of
+from discreet.sql.expected_error import TYPICAL, foretellable, group_size, half_width, shown_release
+from discreet.sql.expression import Expr
+from discreet.sql.formulas import InCell, Mean
+from discreet.sql.intervals import aggregates_in
+from discreet.sql.measures import Measure
+from discreet.sql.plan import Plan
+from discreet.sql.relation import Released
+from discreet.sql.results import aggregate_of, noisy_items
+from discreet.sql.vectors import Chosen
+
+LEAST: Final = Fraction(1, 10**9)
+MOST: Final = Fraction(10**9)
+"""Costs that are looked at."""
+DIGITS: Final = 4
+"""Of a cost that was found."""
+Paid = Mapping[Measure, Noise | Choices | None]
+"""What was bought for each measure; None where it was chosen, and how exactly is not known any more."""
+
+
+SAY_IT: Final = "for others say HAVING COUNT(x) >= … about the averaged x"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """For each column the error that the caller wants at most: a half-width, or how many rows a quantile is off.
+
+    Theorem  At the cost found, every wanted column has at most its wanted error, with the confidence.
+    Proof    Each column alone needs p times the usual amounts for what it is computed from, with the smallest p that is
+             enough. What several columns need gets the largest of their amounts. More never makes an error larger.
+    """
+
+    plan: Plan
+    columns: Mapping[str, Fraction]
+    confidence: Fraction
+
+    @classmethod
+    def read(cls, plan: Plan, error: object, confidence: Fraction) -> Wanted:
+        """What a caller wants: one number for the one noisy column, or a dict of columns."""
+        known = _noisy(plan)
+        if not known:
+            raise Refused(
+                "accuracy-unreachable", "how exact this answer will be is not known before it is drawn", "give epsilon"
+            )
+        if not isinstance(error, Mapping):
+            if len(known) > 1:
+                each = ", ".join(f'"{label}": {error}' for label in known)
+                raise Refused("cost-invalid", "several columns are noisy", f"name the error of each: error={{{each}}}")
+            error = {next(iter(known)): error}
+        if not error or not all(label in known for label in error):
+            raise Refused(
+                "cost-invalid", "a wanted error belongs to a noisy column", f"noisy columns: {', '.join(known)}"
+            )
+        for label in error:
+            if not _foretellable(plan, known[label]):
+                raise Refused(
+                    "accuracy-unreachable",
+                    f"the error of {label} is not known before it is drawn",
+                    "give epsilon, or want the error of another column",
+                )
+        try:
+            wanted = {label: positive(value, "error") for label, value in error.items()}
+        except (TypeError, ValueError) as wrong:
+            raise Refused("cost-invalid", str(wrong), "give a number such as 10") from None
+        return cls(plan, wanted, confidence)
+
+    def offer(self, policy: Policy, delta: object) -> Offer:
+        """The smallest cost, and how it is shared."""
+        lines = lines_of(self.plan.releases)
+        start = _start(policy, delta)
+        usual = start.shares(lines)
+        shown = {line: share for line, share in zip(lines, usual, strict=True) if line.release == self._number}
+        own = {line.measure: share for line, share in shown.items() if line.measure is not None}
+        found = {label: self._alone(label, start, own) for label in self.columns}
+        needed: dict[Measure, Fraction] = {}
+        for label, cost in found.items():
+            for measure in self._measures(label):
+                needed[measure] = max(cost, needed.get(measure, cost))
+        least = min(found.values())
+        amounts = [
+            share * (needed.get(line.measure, least) if line in shown and line.measure is not None else least)
+            for line, share in zip(lines, usual, strict=True)
+        ]
+        total = sum(amounts, Fraction(0))
+        whole, shares = at(start, rounded_up(total)), [amount / total for amount in amounts]
+        return buy(policy, whole, self.plan.releases, shares)
+
+    def met(self, noises: Sequence[Sequence[Noise | None]]) -> bool:
+        """Whether what was drawn with these noises is as exact as wanted; no, where they do not tell."""
+        paid = dict(zip(shown_release(self.plan).measures, noises[self._number], strict=True))
+        found = {label: self._error(label, paid) for label in self.columns}
+        return all(half is not None and half <= self.columns[label] for label, half in found.items())
+
+    def _alone(self, label: str, start: Cost, shares: Mapping[Measure, Fraction]) -> Fraction:
+        """The smallest cost at which a column is as exact as wanted when it is shared as usual."""
+        release, wanted = shown_release(self.plan), self.columns[label]
+
+        def error(cost: Fraction) -> float:
+            paid = at(start, cost)
+            try:
+                half = self._error(label, {m: _part(paid.bought(release, m, shares[m])) for m in self._measures(label)})
+            except (Refused, ValueError):
+                return math.inf  # the noise would be too large to draw
+            return math.inf if half is None else half
+
+        found = smallest(error, wanted, 1 if start.epsilon is not None else 2)
+        if found is None:
+            raise Refused(
+                "accuracy-unreachable",
+                f"no cost makes {label} as exact as ± {float(wanted):g}",
+                "want a larger error, or give epsilon",
+            )
+        return found
+
+    def notes(self, bought: Sequence[Bought]) -> tuple[str, ...]:
+        """What the promise assumes: an average is as exact as its group is large."""
+        noises = dict(zip(shown_release(self.plan).measures, bought[self._number].noises, strict=True))
+        return tuple(
+            f"{label} is as exact as wanted in groups of {TYPICAL:,} rows or more: {SAY_IT}"
+            for label in self.columns
+            if any(
+                isinstance(a.formula, Mean) and group_size(self.plan, a, noises, self.confidence) is None
+                for a in aggregates_in(shown_release(self.plan), self._noisy[label]).values()
+            )
+        )
+
+    def demand_reachable(self, policy: Policy, offer: Offer, total: Amount, left: Amount) -> None:
+        """Refuse a cost that can never be paid, and say what can be had."""
+        most = policy.max_cost
+        too_high = most is not None and offer.cost.square > most**2
+        if not too_high and is_payable(offer.loss, total):
+            return
+        cost = cost_words(offer.loss, (float(policy.budget.epsilon), None)).split(" of ")[0]
+        limit = "the policy allows for one question" if too_high else "the whole budget"
+        raise Refused(
+            "accuracy-unreachable", f"it would cost {cost}, more than {limit}", self._best(policy, offer, left)
+        )
+
+    def _best(self, policy: Policy, offer: Offer, left: Amount) -> str:
+        """The smallest errors that can be had now, shared as in the offer."""
+        amount = number(left.epsilon if offer.cost.epsilon is not None or left.rho is None else left.rho, "cost")
+        if policy.max_cost is not None:
+            amount = min(amount, policy.max_cost if offer.cost.rho is None else policy.max_cost**2 / 2)
+        try:
+            bought = buy(policy, at(offer.cost, amount), self.plan.releases, offer.shares).bought[self._number]
+            paid = dict(zip(shown_release(self.plan).measures, map(_part, bought.measures), strict=True))
+            found = {label: self._error(label, paid) or 0 for label in self.columns}
+        except (Refused, ValueError):
+            return "nothing that can be drawn is left of the budget"
+        written = {label: f"{float(rounded_up(Fraction(half), 3)):g}" for label, half in found.items()}
+        if len(self._noisy) == 1:
+            return f"want error={next(iter(written.values()))} or more"
+        each = ", ".join(f'"{label}": {half}' for label, half in written.items())
+        return f"want error={{{each}}} or more"
+
+    @cached_property
+    def _noisy(self) -> dict[str, Expr]:
+        return _noisy(self.plan)
+
+    @property
+    def _number(self) -> int:
+        assert isinstance(self.plan.below, Released)
+        return self.plan.below.number
+
+    def _measures(self, label: str) -> set[Measure]:
+        used = aggregates_in(shown_release(self.plan), self._noisy[label])
+        return {measure for aggregate in used.values() for measure in aggregate.measures}
+
+    def _error(self, label: str, paid: Paid) -> float | None:
+        expr = self._noisy[label]
+        aggregate = aggregate_of(self.plan, expr)
+        if aggregate is None or not isinstance(aggregate.formula, InCell):
+            noises = {m: None if isinstance(part, Choices) else part for m, part in paid.items()}
+            return half_width(self.plan, noises, self.confidence, expr)
+        measure = aggregate.measures[0]
+        part = paid[measure]
+        assert isinstance(measure, Chosen)
+        return part.ranks(measure, self.confidence) if isinstance(part, Choices) else None
+
+
+def _part(mechanism: Mechanism) -> Noise | Choices:
+    return mechanism if isinstance(mechanism, Choices) else noise_of(mechanism)
+
+
+def _noisy(plan: Plan) -> dict[str, Expr]:
+    """The columns whose error may be known in advance."""
+    return dict(noisy_items(plan))
+
+
+def _foretellable(plan: Plan, expr: Expr) -> bool:
+    aggregate = aggregate_of(plan, expr)
+    return foretellable(plan, expr) or (aggregate is not None and isinstance(aggregate.formula, InCell))
+
+
+def _start(policy: Policy, delta: object) -> Cost:
+    """Any cost of the kind that will be paid: ε, or ρ where the budget counts in ρ and the question names no δ."""
+    if policy.budget.delta is not None and delta is None:
+        return replace(Cost.read(policy, rho=LEAST), rho=Fraction(1))
+    return replace(Cost.read(policy, epsilon=LEAST, delta=delta), epsilon=Fraction(1))
+
+
+def at(cost: Cost, amount: Fraction) -> Cost:
+    """The same kind of cost, of another amount."""
+    return replace(cost, epsilon=amount) if cost.epsilon is not None else replace(cost, rho=amount)
+
+
+def smallest(error: Callable[[Fraction], float], wanted: Fraction, power: int) -> Fraction | None:
+    """The smallest cost whose error is at most as wanted, to four digits; None if there is none.
+
+    Errors fall with the cost, about as its inverse, or the root of that (`power` 2).
+    """
+    low, high, guess = LEAST, MOST, Fraction(1)
+    if error(high) > wanted:
+        return None
+    if error(low) <= wanted:
+        return low
+    for tried in range(5):
+        found = error(guess)
+        low, high = (low, guess) if found <= wanted else (guess, high)
+        if not 0 < found < math.inf:
+            break
+        near = math.log(guess) + power * (math.log(found) - _log(wanted)) + (0.005, -0.005)[tried % 2]
+        guess = rounded_up(Fraction(math.exp(min(max(near, math.log(low)), math.log(high)))))
+        if not low < guess < high:
+            break
+    while low < (middle := rounded_up(Fraction(math.sqrt(low * high)))) < high:
+        low, high = (low, middle) if error(middle) <= wanted else (middle, high)
+    return high
+
+
+def _log(number: Fraction) -> float:
+    """A logarithm of numbers that no float holds, too."""
+    return math.log(number.numerator) - math.log(number.denominator)
+
+
+def rounded_up(amount: Fraction, digits: int = DIGITS) -> Fraction:
+    """A number of so many digits, not below.
+
+    >>> float(rounded_up(Fraction(1, 3))), float(rounded_up(Fraction(1, 4)))
+    (0.3334, 0.25)
+    """
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    return Fraction(context.divide(Decimal(amount.numerator), Decimal(amount.denominator)))

@@ -1,0 +1,217 @@
+"""How exact an answer will be: known from the noise alone, before anything is drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final
+
+from discreet.accounting import Concentrated, Pure
+from discreet.accounting.distributions import DiscreteLaplace, Noise
+from discreet.answers import Answer, Preview
+from discreet.composed import Sql
+from discreet.policy import Kind
+from discreet.sql.aggregates import Aggregate
+from discreet.sql.expression import Expr
+from discreet.sql.formulas import Both, Listing, Mean, Recentred, Total, width
+from discreet.sql.intervals import Intervals, Noises, aggregates_in, missing
+from discreet.sql.measures import Measure, Product, Sum
+from discreet.sql.plan import Plan
+from discreet.sql.relation import Released
+from discreet.sql.release import Release
+from discreet.sql.results import aggregate_of, is_list, noisy_items
+
+Drawn = Sequence[Sequence[Noise | None]]
+"""The noise of each measure of each release."""
+SIZES: Final = (100, 1_000, 10_000)
+"""Group sizes for which the error of an average is foretold."""
+TYPICAL: Final = 1_000
+"""The group size of averages where the question names none."""
+_LINEAR: Final = frozenset({"+", "-", "NEGATE"})
+_FORETOLD: Final = (Total, Recentred, Mean, Both)
+
+
+def errors(plan: Plan, noises: Drawn, confidence: Fraction) -> dict[str, float]:
+    """The half-width of each noisy column at most: of a list, of each of its counts; of an average, in groups of the
+    least size that is shown."""
+    found = {}
+    items = noisy_items(plan)
+    named = _named(plan, noises) if items else {}
+    for label, expr in items:
+        half = half_width(plan, named, confidence, expr)
+        if half is not None:
+            found[label] = half
+    return found
+
+
+def averages(plan: Plan, noises: Drawn, confidence: Fraction) -> dict[str, dict[int, float]]:
+    """How the error of an average falls with the size of a group."""
+    found: dict[str, dict[int, float]] = {}
+    items = noisy_items(plan)
+    named = _named(plan, noises) if items else {}
+    for label, expr in items:
+        aggregate = aggregate_of(plan, expr)
+        if aggregate is not None and isinstance(aggregate.formula, Mean):
+            sizes = {size: half_width(plan, named, confidence, expr, size) for size in SIZES}
+            found[label] = {size: half for size, half in sizes.items() if half is not None}
+    return found
+
+
+def shown_release(plan: Plan) -> Release:
+    """The release whose rows are shown."""
+    assert isinstance(plan.below, Released)
+    return plan.releases[plan.below.number]
+
+
+def _named(plan: Plan, noises: Drawn) -> Noises:
+    assert isinstance(plan.below, Released)
+    return dict(zip(shown_release(plan).measures, noises[plan.below.number], strict=True))
+
+
+def foretellable(plan: Plan, expr: Expr) -> bool:
+    """Whether the width of an expression's interval does not depend on what is drawn."""
+    if is_list(plan, expr):
+        return True
+    used = aggregates_in(shown_release(plan), expr)
+    return _linear(expr) and all(isinstance(aggregate.formula, _FORETOLD) for aggregate in used.values())
+
+
+def half_width(plan: Plan, noises: Noises, confidence: Fraction, expr: Expr, size: int | None = None) -> float | None:
+    """Half of the widest interval that an expression can have; None where it is not known in advance.
+
+    Linear expressions of counts and sums have one width, and so have the counts of a list. That of an average depends
+    on its group: it is the widest for groups of this size, or of the least size that HAVING lets through.
+    """
+    if not foretellable(plan, expr):
+        return None
+    release = shown_release(plan)
+    used = aggregates_in(release, expr)
+    listed = used.get(expr.sql)
+    if listed is not None and isinstance(listed.formula, Listing):
+        return float(width(_noise(noises[listed.measures[0]]), confidence))
+    values = {measure: [0] * measure.length for aggregate in used.values() for measure in aggregate.measures}
+    miss = missing(used.values(), confidence)
+    for aggregate in used.values():
+        if isinstance(aggregate.formula, Mean):
+            total, count = aggregate.measures
+            rows = size or group_size(plan, aggregate, noises, confidence) or TYPICAL
+            strays = aggregate.formula.astray(_noise(noises[total]), _noise(noises[count]), 2 * miss)
+            # the widest interval is the one whose end just reaches the bound
+            values[count] = [rows] * count.length
+            values[total] = [max(math.floor(aggregate.formula.radius * rows - strays), 0)]
+    ends = Intervals(release, noises, values, confidence).interval(expr, 0)
+    return None if ends is None else (ends[1] - ends[0]) / 2
+
+
+def _noise(noise: Noise | None) -> Noise:
+    assert noise is not None
+    return noise
+
+
+def group_size(plan: Plan, average: Aggregate, noises: Noises, confidence: Fraction) -> int | None:
+    """How many rows are averaged at least in the groups that HAVING lets through: HAVING COUNT(x) >= 100.
+
+    COUNT(*) is as good where the policy says that x is never NULL, but for the noise on how often it is.
+    """
+    total, count = average.measures
+    nullable = isinstance(total, Sum) and total.steps.expr.domain.nullable
+    found = []
+    for column, rows in _least(plan.after.having).items():
+        aggregate = shown_release(plan).leaves.get(column)
+        if aggregate is None:
+            continue
+        if isinstance(aggregate.formula, Total) and aggregate.measures == (count,):
+            found.append(rows)
+        elif isinstance(aggregate.formula, Both) and aggregate.measures == (count,) and not nullable:
+            found.append(rows - width(_noise(noises[count]), confidence))
+    return max((rows for rows in found if rows > 0), default=None)
+
+
+def _conjuncts(expr: Expr | None) -> list[Expr]:
+    if expr is None:
+        return []
+    if expr.function is not None and expr.function.name == "AND":
+        return [part for argument in expr.arguments for part in _conjuncts(argument)]
+    return [expr]
+
+
+_TURNED: Final = {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}
+
+
+def _least(having: Expr | None) -> dict[Sql, int]:
+    """Columns with the n that a condition says they are at least."""
+    found: dict[Sql, int] = {}
+    for expr in _conjuncts(having):
+        if expr.function is None or expr.function.name not in _TURNED:
+            continue
+        sign, (left, right) = expr.function.name, expr.arguments
+        if left.constant:
+            sign, left, right = _TURNED[sign], right, left
+        value = right.value if right.constant else None
+        if sign in (">=", ">") and isinstance(value, (int, Fraction)):
+            rows = math.ceil(value) if sign == ">=" else math.floor(value) + 1
+            found[left.sql] = max(found.get(left.sql, 0), rows)
+    return found
+
+
+def _linear(expr: Expr) -> bool:
+    if expr.function is None:
+        return True
+    if expr.function.name in ("*", "/"):
+        left, right = expr.arguments
+        return (_linear(left) and right.constant) or (expr.function.name == "*" and left.constant and _linear(right))
+    return expr.function.name in _LINEAR and all(_linear(argument) for argument in expr.arguments)
+
+
+def words(plan: Plan, noises: Drawn) -> dict[str, str]:
+    """The noise of each noisy column, in words."""
+    found = {}
+    items = noisy_items(plan)
+    named = _named(plan, noises) if items else {}
+    for label, expr in items:
+        aggregate = aggregate_of(plan, expr)
+        if aggregate is None:
+            found[label] = "computed from noisy values"
+        else:
+            parts = [_word(named[m], _step(aggregate, m), m.words) for m in aggregate.measures]
+            found[label] = " and ".join(parts) if len(parts) > 1 else parts[0].split(" on ")[0]
+    return found
+
+
+def _step(aggregate: Aggregate, measure: Measure) -> Fraction:
+    """What one step of a measure means, in units of the values."""
+    if isinstance(measure, Sum):
+        return measure.steps.step
+    if isinstance(measure, Product):
+        return measure.left.step * measure.right.step
+    return aggregate.formula.step if isinstance(aggregate.formula, Total) else Fraction(1)
+
+
+def _word(noise: Noise | None, step: Fraction, measure: str) -> str:
+    if noise is None:
+        return f"chosen by the exponential mechanism on {measure}"
+    if isinstance(noise, DiscreteLaplace):
+        return f"discrete Laplace noise of scale {float(noise.scale * step):.4g} on {measure}"
+    sigma = float(noise.spread) ** 0.5 * float(step)
+    return f"discrete Gaussian noise of σ {sigma:.4g} on {measure}"
+
+
+def explained(found: Preview, nothing: Pure | Concentrated) -> Answer:
+    """A preview as a table: what EXPLAIN PRIVACY gives."""
+    return Answer(
+        question=found.question,
+        columns=["column", "error", "noise"],
+        rows=[(label, found.error.get(label), found.noise.get(label)) for label in found.columns],
+        intervals=[{} for _ in found.columns],
+        confidence=found.confidence,
+        loss=nothing,
+        cost=found.loss,
+        cached=False,
+        receipt="",
+        remaining=found.remaining,
+        noise={},
+        notes=(*found.notes, "nothing was asked: this is what the answer would be like"),
+        guarantee=found.guarantee,
+        kinds={"column": Kind.TEXT, "error": Kind.NUMBER, "noise": Kind.TEXT},
+    )

@@ -1,0 +1,50 @@
+"""Noisy measures as the tables that later queries can read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from discreet.composed import Sql, joined, sql
+from discreet.sql.aggregates import Aggregate
+from discreet.sql.cache import Drawn
+from discreet.sql.measures import Measure
+from discreet.sql.plan import Plan
+from discreet.sql.postprocess import values
+from discreet.sql.relation import released_name
+from discreet.sql.release import Release
+from discreet.sql.select import columns_of
+
+
+def table_of(release: Release, drawn: Drawn, number: int) -> list[tuple[Any, ...]]:
+    """Keys and aggregates of every group."""
+    columns = dict(zip(release.measures, drawn.values[number], strict=True))
+    return [
+        (*cell, *(aggregate.formula.value(numbers(aggregate, columns, place)) for aggregate in release.aggregates))
+        for place, cell in enumerate(release.cells(drawn.selected[number]))
+    ]
+
+
+def numbers(aggregate: Aggregate, columns: Mapping[Measure, Sequence[int]], place: int) -> list[Sequence[int]]:
+    """The noisy numbers of an aggregate's measures in one group."""
+    return [columns[m][place * m.length : (place + 1) * m.length] for m in aggregate.measures]
+
+
+def with_released(plan: Plan, drawn: Drawn, query: Sql) -> Sql:
+    """A query that finds what was drawn so far under its name, if it asks for it."""
+    tables = [table_of(release, drawn, number) for number, release in enumerate(plan.releases[: len(drawn.values)])]
+    return _with_tables(plan.releases, tables, query)
+
+
+def with_nothing(plan: Plan, query: Sql) -> Sql:
+    """A query that finds tables without rows where it asks for what is released before it."""
+    return _with_tables(plan.releases, [() for _ in plan.releases], query)
+
+
+def _with_tables(releases: Sequence[Release], tables: Sequence[Sequence[tuple[Any, ...]]], query: Sql) -> Sql:
+    parts = [
+        sql("{} AS {}", released_name(number), values(columns_of(release), rows))
+        for number, (release, rows) in enumerate(zip(releases, tables, strict=False))
+        if released_name(number).text in query.skeleton
+    ]
+    return sql("WITH {} {}", joined(", ", parts), query) if parts else query

@@ -1,0 +1,287 @@
+"""Costs by themselves: what is bought for them, without a table in sight."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import pytest
+
+from discreet.accounting import Concentrated, Pure
+from discreet.accounting.conversion import rho_of_pure
+from discreet.accounting.losses import Sensitivity
+from discreet.curator.public import PublicTables
+from discreet.errors import Refused
+from discreet.mechanisms import Gaussian, Laplace
+from discreet.policy import Policy
+from discreet.sql.cost import (
+    WIDEST,
+    Bought,
+    Cost,
+    Line,
+    Offer,
+    buy,
+    epsilon_within,
+    free,
+    lines_of,
+    most_accurate,
+    noise_of,
+    rank_notes,
+)
+from discreet.sql.plan import Plan, plan
+from discreet.sql.vectors import Chosen
+from tests.sql.worlds import HEAD, policy_of
+
+TABLE = """
+[tables.t]
+source = "t.csv"
+unit = "who"
+max_rows = 3
+[tables.t.columns]
+g = { values = ["a", "b"] }
+x = { min = 0, max = 10 }
+z = { type = "text" }
+w = { type = "text" }
+[tables.u]
+source = "u.csv"
+unit = "who"
+[tables.u.columns]
+x = { min = 0, max = 10 }
+"""
+PURE = policy_of(TABLE)
+BOTH = policy_of(TABLE, head=HEAD.replace("epsilon = 3", "epsilon = 3\ndelta = 1e-6"))
+KINDS = {"pure": PURE, "both": BOTH}
+each_budget = pytest.mark.parametrize("policy", KINDS.values(), ids=KINDS)
+
+
+def no_engine() -> NoReturn:
+    raise AssertionError("nothing is public here")
+
+
+def planned(policy: Policy, text: str) -> Plan:
+    return plan(policy, text, public=PublicTables(no_engine))
+
+
+def bought(policy: Policy, text: str, **cost: Any) -> Offer:
+    return buy(policy, Cost.read(policy, **cost), planned(policy, text).releases)
+
+
+def refused(policy: Policy, **cost: Any) -> str:
+    with pytest.raises(Refused) as told:
+        Cost.read(policy, **cost)
+    return told.value.code
+
+
+def test_an_epsilon_is_a_cost_by_itself_or_half_its_square() -> None:
+    assert Cost.read(PURE, epsilon=0.3) == Cost(Fraction(3, 10), None, None, False)
+    assert Cost.read(BOTH, epsilon=0.3) == Cost(None, Fraction(9, 200), None, True)
+    assert Cost.read(BOTH, rho=0.3) == Cost(None, Fraction(3, 10), None, True)
+    assert Cost.read(BOTH, epsilon=0.3, delta=1e-9) == Cost(Fraction(3, 10), None, Fraction(1, 10**9), True)
+
+
+@each_budget
+def test_a_cost_is_one_number(policy: Policy) -> None:
+    assert refused(policy) == refused(policy, delta=1e-9) == "cost-missing"
+    assert refused(policy, epsilon=1, rho=1) == "cost-invalid"
+    assert refused(policy, rho=1, delta=1e-9) == "cost-invalid"
+    for wrong in (0, -1, "x", True, math.nan, math.inf, 10**10):
+        assert refused(policy, epsilon=wrong) == "cost-invalid"
+    for wrong in (0, 1, -1, "x", math.nan):
+        assert refused(policy, epsilon=1, delta=wrong) == "cost-invalid"
+
+
+def test_rho_needs_a_budget_that_counts_in_it() -> None:
+    assert refused(PURE, rho=1) == "cost-invalid"
+
+
+@pytest.mark.parametrize(
+    ("policy", "cost"), [(PURE, {"epsilon": "0.5"}), (BOTH, {"epsilon": "0.5"}), (BOTH, {"rho": "0.125"})]
+)
+def test_the_limit_of_a_policy_may_be_paid_and_no_more(policy: Policy, cost: dict[str, str]) -> None:
+    limited = policy_of(TABLE, head="max_cost = 0.5\n" + _head(policy))
+    exact = {name: Fraction(text) for name, text in cost.items()}
+    assert Cost.read(limited, **exact).square == Fraction(1, 4)
+    assert refused(limited, **{name: value + Fraction(1, 10**9) for name, value in exact.items()}) == "cost-too-high"
+
+
+def _head(policy: Policy) -> str:
+    return HEAD if policy.budget.delta is None else HEAD.replace("epsilon = 3", "epsilon = 3\ndelta = 1e-6")
+
+
+def line(sensitivity: Sensitivity, size: int, adds: int) -> Line:
+    return Line("of a test", sensitivity, size, adds, 0, None)
+
+
+def test_relative_errors_are_the_same_for_all() -> None:
+    lines = [
+        line(Sensitivity.cells(4, 3), 3, 1),
+        line(Sensitivity.cells(2, 50), 10, 2),
+        line(Sensitivity.cells(1, 1), 1, 1),
+    ]
+    pure, rho = Cost.read(PURE, epsilon=1).shares(lines), Cost.read(BOTH, epsilon=1).shares(lines)
+    assert sum(pure) == sum(rho) == 1
+    # the share is the scale's inverse: l1/(share·size) times the root of how many are added
+    scales = [
+        each.sensitivity.l1 / each.size / share * (1, Fraction(7, 5))[each.adds - 1]
+        for each, share in zip(lines, pure, strict=True)
+    ]
+    assert len(set(scales)) == 1
+    variances = [
+        each.sensitivity.l2_squared / each.size**2 / share * each.adds for each, share in zip(lines, rho, strict=True)
+    ]
+    assert len(set(variances)) == 1
+
+
+@pytest.mark.parametrize("rho", [Fraction(n, 10) for n in (5, 6, 10, 16, 17, 18, 23, 400, 10**7)])
+def test_the_epsilon_within_rho_is_nearly_the_largest(rho: Fraction) -> None:
+    found = epsilon_within(Fraction(rho))
+    assert found is not None
+    assert rho_of_pure(found) <= rho < rho_of_pure(found * (1 + Fraction(1, 10**11)) + Fraction(2, 10**9))
+
+
+@pytest.mark.parametrize("rho", [Fraction(1, 2) - Fraction(1, 10**9), Fraction(1, 10), Fraction(1, 10**9)])
+def test_small_costs_buy_no_laplace_noise(rho: Fraction) -> None:
+    assert epsilon_within(rho) is None
+    assert isinstance(most_accurate(Sensitivity.cells(1, 1), rho), Gaussian)
+
+
+@pytest.mark.parametrize("rho", [Fraction(n, 20) for n in (1, 9, 10, 11, 20, 30, 40, 60, 100, 200, 2000)])
+@pytest.mark.parametrize("cells", [1, 2, 5, 100])
+def test_the_narrower_noise_is_bought_within_the_cost(cells: int, rho: Fraction) -> None:
+    sensitivity = Sensitivity.cells(cells, 1000)
+    found = most_accurate(sensitivity, rho)
+    assert found.loss.concentrated().rho <= rho
+    ways = [Gaussian(rho=rho, sensitivity=Fraction(math.sqrt(sensitivity.l2_squared)).limit_denominator(10**9))]
+    widths = [way.error(0.95) for way in ways]
+    if (epsilon := epsilon_within(rho)) is not None:
+        widths.append(Laplace(epsilon, sensitivity=sensitivity.l1).error(0.95))
+    assert found.error(0.95) <= min(widths) * 1.005 + 1
+
+
+def test_the_kind_of_noise_changes_where_the_widths_cross() -> None:
+    sensitivity, kinds = Sensitivity.cells(1, 10**6), set()
+    for rho in (Fraction(n, 100) for n in range(420, 500, 4)):
+        epsilon = epsilon_within(rho)
+        assert epsilon is not None
+        ways = Gaussian(rho=rho, sensitivity=10**6), Laplace(epsilon, sensitivity=10**6)
+        found = most_accurate(sensitivity, rho)
+        assert found.error(0.95) <= min(way.error(0.95) for way in ways) * 1.001
+        kinds.add(type(found))
+    assert kinds == {Gaussian, Laplace}
+
+
+def test_the_largest_noise_is_drawn_and_nothing_larger() -> None:
+    (release,) = planned(PURE, "SELECT SUM(x) FROM u").releases
+    (measure,) = release.measures
+    sensitivity = release.sensitivity(measure)
+    least = sensitivity.l1 / Fraction(WIDEST)
+    exact = Cost(least, None, None, False)
+    found = exact.bought(release, measure, Fraction(1))
+    assert isinstance(found, Laplace)
+    assert found.spread == WIDEST
+    assert WIDEST == 900_000_000_000
+    with pytest.raises(Refused, match="too large to draw"):
+        exact.bought(release, measure, Fraction(10**12 - 1, 10**12))
+
+
+@pytest.mark.parametrize(
+    ("policy", "cost"), [(PURE, {"epsilon": 1}), (BOTH, {"rho": 1}), (BOTH, {"epsilon": 1, "delta": 1e-9})]
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*), SUM(x) FROM t",
+        "SELECT g, AVG(x), COUNT(*) FROM t GROUP BY g",
+        "SELECT g, MEDIAN(x) FROM t GROUP BY g",
+        "SELECT MEDIAN(x), COUNT(*) FROM t",
+    ],
+)
+def test_what_is_bought_costs_nearly_the_cost_and_never_more(policy: Policy, cost: dict[str, Any], text: str) -> None:
+    offer = bought(policy, text, **cost)
+    assert sum(offer.shares) == 1
+    assert sum(offer.told.values()) == pytest.approx(1)
+    most = Cost.read(policy, **cost)
+    assert isinstance(offer.loss, Pure if policy is PURE else Concentrated)
+    if isinstance(offer.loss, Pure):
+        assert most.epsilon is not None
+        assert most.epsilon * Fraction(999, 1000) <= offer.loss.epsilon <= most.epsilon
+    else:
+        limit = most.rho if most.rho is not None else most.square / 2
+        assert offer.loss.rho <= limit
+        assert offer.loss.delta == 0
+        if most.rho is not None:
+            assert offer.loss.rho >= limit * Fraction(999, 1000)
+
+
+def test_two_selections_of_keys_share_the_delta() -> None:
+    one = bought(BOTH, "SELECT z, COUNT(*) FROM t GROUP BY z", epsilon=1)
+    releases = planned(BOTH, "SELECT z, COUNT(*) FROM t GROUP BY z").releases
+    two = buy(BOTH, Cost.read(BOTH, epsilon=1), [*releases, *releases])
+    assert isinstance(one.loss, Concentrated)
+    assert isinstance(two.loss, Concentrated)
+    assert one.loss.delta == Fraction(1, 2 * 10**9)
+    assert one.loss.delta * Fraction(999, 1000) < two.loss.delta <= one.loss.delta
+    named = bought(BOTH, "SELECT z, COUNT(*) FROM t GROUP BY z", epsilon=1, delta=1e-7)
+    assert isinstance(named.loss, Concentrated)
+    assert named.loss.delta == Fraction(1, 10**7)
+    with pytest.raises(Refused) as told:
+        bought(PURE, "SELECT z, COUNT(*) FROM t GROUP BY z", epsilon=1)
+    assert told.value.code == "private-keys-need-delta"
+
+
+def test_a_selection_is_a_line_of_its_own_and_comes_first() -> None:
+    first, second = lines_of(planned(BOTH, "SELECT z, COUNT(*) FROM t GROUP BY z").releases)
+    assert (first.words, first.sensitivity, first.size, first.adds, first.measure) == (
+        "which keys appear",
+        Sensitivity.cells(3, 1),
+        1,
+        1,
+        None,
+    )
+    assert second.measure is not None
+    assert (first.release, second.release) == (0, 0)
+
+
+def test_what_is_free_costs_nothing() -> None:
+    assert free(PURE) == Offer(Cost(None, None, None, False), (), (), {}, Pure(0))
+    assert free(BOTH) == Offer(Cost(None, None, None, True), (), (), {}, Concentrated(0))
+    assert free(BOTH).cost.square == 0
+
+
+@pytest.mark.parametrize(
+    ("policy", "cost", "epsilon"),
+    [(PURE, {"epsilon": 3}, Fraction(3)), (BOTH, {"rho": Fraction(9, 8)}, Fraction(3))],
+)
+def test_quantiles_are_chosen_in_every_group_for_a_part_of_the_cost(
+    policy: Policy, cost: dict[str, Any], epsilon: Fraction
+) -> None:
+    """ρ buys one choice with ε = √(8ρ), and three with a third of ρ each."""
+    text = "SELECT g, MEDIAN(x) FROM t GROUP BY g"
+    offer = bought(policy, text, **cost)
+    releases = planned(policy, text).releases
+    ((measure,), (mechanism,)) = releases[0].measures, offer.bought[0].measures
+    assert isinstance(measure, Chosen)
+    groups = releases[0].contribution.cells
+    assert groups == mechanism.count  # type: ignore[union-attr]
+    each = mechanism.mechanism.epsilon  # type: ignore[union-attr]
+    assert each == pytest.approx(epsilon / groups if policy is PURE else epsilon / math.sqrt(groups), rel=1e-9)
+    assert offer.bought[0].noises == (None,)
+    (note,) = rank_notes(releases, offer.bought, Fraction(19, 20))
+    ranks = (
+        math.log(measure.layout.cells / 0.05) * 2 * measure.score_sensitivity(releases[0].contribution) / float(each)
+    )
+    assert f"at most {math.ceil(ranks / measure.share.denominator)} rows away (0.95)" in note
+
+
+def test_a_noise_is_told_as_its_distribution() -> None:
+    mechanism = Laplace(Fraction(1, 2), sensitivity=3)
+    assert noise_of(mechanism).scale == 6  # type: ignore[union-attr]
+    assert Bought((mechanism,)).noises == (noise_of(mechanism),)
+
+
+def test_every_line_has_its_share() -> None:
+    releases = planned(PURE, "SELECT COUNT(*), SUM(x) FROM t").releases
+    for shares in ([Fraction(1)], [Fraction(1, 3)] * 3):
+        with pytest.raises(ValueError, match="zip"):
+            buy(PURE, Cost.read(PURE, epsilon=1), releases, shares)
