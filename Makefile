@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 EXTRAS := learn,audit,plot,server,client,postgres,dev
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
-TRUSTED := */noise/*,*/accounting/*,*/mechanisms/*,*/ledger/*,*/curator/door.py,*/curator/cost.py,*/curator/question.py,*/curator/draw.py,*/curator/kept.py
+TRUSTED := */noise/*,*/accounting/*,*/mechanisms/*,*/ledger/*,*/curator/curator.py,*/sql/cost.py,*/curator/question.py,*/curator/draw.py,*/sql/cache.py,*/composed.py,*/engines/printed.py
 
 .PHONY: venv demo serve test suite check lint chromium bench test-slow coverage covered-draws covered-charges clean
 

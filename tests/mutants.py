@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BASE = "src/discreet/"
 LEDGER = ["tests/ledger/test_tampering.py", "tests/ledger/test_spending.py", "tests/ledger/test_budgets.py"]
 OPENED = ["tests/ledger/test_opening.py", "tests/ledger/test_answers.py", *reversed(LEDGER)]
-DOOR = ["tests/curator/test_door.py"]
+DOOR = ["tests/curator/test_curator.py"]
 PATIENCE = 8
 """Seconds on the clock, for one of the processor, until a mutant is taken to hang."""
 LEAST = 5
@@ -104,17 +104,17 @@ TESTS: dict[str, list[str]] = {
         "tests/curator/test_state.py",
         "tests/curator/test_fluent.py",
     ],
-    "sql/cost.py": ["tests/curator/test_cost.py", *DOOR, "tests/curator/test_accuracy.py"],
-    "curator/question.py": ["tests/curator/test_question.py", *DOOR, "tests/curator/test_accuracy.py"],
+    "sql/cost.py": ["tests/sql/test_cost.py", *DOOR, "tests/sql/test_accuracy.py"],
+    "curator/question.py": ["tests/curator/test_question.py", *DOOR, "tests/sql/test_accuracy.py"],
     "curator/draw.py": ["tests/curator/test_draw.py", *DOOR],
     "sql/cache.py": ["tests/curator/test_kept.py", *DOOR],
-    "sql/accuracy.py": ["tests/curator/test_accuracy.py"],
-    "sql/intervals.py": ["tests/curator/test_intervals.py"],
+    "sql/accuracy.py": ["tests/sql/test_accuracy.py"],
+    "sql/intervals.py": ["tests/sql/test_intervals.py"],
     "curator/interface.py": DOOR,
     "curator/calls.py": ["tests/curator/test_calls.py", "tests/curator/test_wire.py", "tests/curator/test_again.py"],
     "curator/autofix.py": ["tests/curator/test_mending.py"],
     "curator/timing.py": ["tests/curator/test_pacing.py"],
-    "curator/public.py": ["tests/curator/test_cost.py", *DOOR],
+    "curator/public.py": ["tests/sql/test_cost.py", *DOOR],
     "sql/released.py": ["tests/curator/test_draw.py", *DOOR],
     "curator/state.py": ["tests/curator/test_state.py"],
     "curator/wire.py": ["tests/curator/test_wire.py"],

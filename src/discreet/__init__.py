@@ -33,16 +33,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Answer": "curator.answers",
+    "Answer": "answers",
     "BudgetExhausted": "errors",
-    "Curator": "curator.door",
-    "Preview": "curator.answers",
+    "Curator": "curator.curator",
+    "Preview": "answers",
     "QueryFailed": "errors",
     "Refused": "errors",
     "accounting": "",
     "connect": "client",
     "mechanisms": "",
-    "open": "curator.door",
+    "open": "curator.curator",
     "load_ipython_extension": "notebook",
     "unload_ipython_extension": "notebook",
 }

@@ -107,7 +107,7 @@ def test_a_portion_that_cannot_be_is_not_read(wrong: Record) -> None:
         Portion.read({**told, **wrong})
 
 
-@pytest.mark.parametrize("price", [(1,), (1, 1, 1)])
+@pytest.mark.parametrize("cost", [(1,), (1, 1, 1)])
 def test_a_line_is_not_paid_in_another_currency(increase: Amounts) -> None:
     with pytest.raises(ValueError, match="zip"):
         Lines(1).after("A", (2, 2)).after("A", increase)
