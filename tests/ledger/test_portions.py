@@ -57,13 +57,13 @@ def worst_unit(lines: Mapping[str, Amounts], most: int, place: int) -> int:
 def test_rises_add_up_to_what_the_worst_unit_paid(history: Sequence[tuple[Portion | None, Amounts]]) -> None:
     held: dict[str, Lines] = {}
     total = (0, 0)
-    for portion, increase in history:
+    for portion, cost in history:
         if portion is None:
             continue
         before = held.get(portion.partition, Lines()).bound(portion.most)
-        increase = before.rise(portion.part, increase)
-        assert all(0 <= a <= b for a, b in zip(increase, increase, strict=True))
-        held[portion.partition] = before.after(portion.part, increase)
+        increase = before.rise(portion.part, cost)
+        assert all(0 <= a <= b for a, b in zip(increase, cost, strict=True))
+        held[portion.partition] = before.after(portion.part, cost)
         total = (total[0] + increase[0], total[1] + increase[1])
         free = before.free(portion.part, 2)
         assert before.rise(portion.part, free) == (0, 0)
@@ -89,9 +89,9 @@ def test_lines_that_begin_anew_cost_at_least_as_much(history: list[tuple[str, Am
 
     def total(steps: list[tuple[str, Amounts]]) -> Amounts:
         lines, spent = Lines(most), (0, 0)
-        for part, increase in steps:
-            increase = lines.rise(part, increase)
-            lines, spent = lines.after(part, increase), (spent[0] + increase[0], spent[1] + increase[1])
+        for part, cost in steps:
+            increase = lines.rise(part, cost)
+            lines, spent = lines.after(part, cost), (spent[0] + increase[0], spent[1] + increase[1])
         return spent
 
     whole, first, second = total(history), total(history[:cut]), total(history[cut:])
@@ -108,9 +108,9 @@ def test_a_portion_that_cannot_be_is_not_read(wrong: Record) -> None:
 
 
 @pytest.mark.parametrize("cost", [(1,), (1, 1, 1)])
-def test_a_line_is_not_paid_in_another_currency(increase: Amounts) -> None:
+def test_a_line_is_not_paid_in_another_currency(cost: Amounts) -> None:
     with pytest.raises(ValueError, match="zip"):
-        Lines(1).after("A", (2, 2)).after("A", increase)
+        Lines(1).after("A", (2, 2)).after("A", cost)
 
 
 def test_lines_of_the_same_name_in_two_partitions_are_two_lines(path: Path) -> None:
@@ -134,12 +134,12 @@ class Model:
     def spent(self, more: Sequence[tuple[str, Portion | None, Amounts]] = ()) -> Amounts:
         lines: dict[str, dict[str, Amounts]] = {}
         whole = self.grant.nothing
-        for _, portion, increase in (*self.paid, *more):
+        for _, portion, cost in (*self.paid, *more):
             if portion is None:
-                whole = plus(whole, increase)
+                whole = plus(whole, cost)
             else:
                 line = lines.setdefault(portion.partition, {})
-                line[portion.part] = plus(line.get(portion.part, self.grant.nothing), increase)
+                line[portion.part] = plus(line.get(portion.part, self.grant.nothing), cost)
         worst = (
             tuple(worst_unit(found, PARTITIONS[name], place) for place in range(len(whole)))
             for name, found in lines.items()
@@ -148,15 +148,15 @@ class Model:
             whole = plus(whole, amounts)
         return whole
 
-    def pays(self, who: str, portion: Portion | None, increase: Amounts) -> bool:
+    def pays(self, who: str, portion: Portion | None, cost: Amounts) -> bool:
         """Pay if it fits the budget and the analyst's share."""
-        before, after = self.spent(), self.spent([(who, portion, increase)])
+        before, after = self.spent(), self.spent([(who, portion, cost)])
         increase = tuple(b - a for a, b in zip(before, after, strict=True))
         used = plus(self.shares.get(who, self.grant.nothing), increase)
         limits = self.grant.share_limits(SHARES[who]) if who in SHARES else used
         if not (within(after, self.grant.limits) and within(used, limits)):
             return False
-        self.paid.append((who, portion, increase))
+        self.paid.append((who, portion, cost))
         self.shares[who] = used
         return True
 
@@ -172,12 +172,12 @@ def within(a: Amounts, limits: Amounts) -> bool:
 TENTH: Final = Fraction(1, 10)
 
 
-def pure_loss(increase: Amounts) -> Pure:
-    return Pure(increase[0] * TENTH)
+def pure_loss(cost: Amounts) -> Pure:
+    return Pure(cost[0] * TENTH)
 
 
-def both_loss(increase: Amounts) -> Concentrated:
-    return Concentrated(Fraction(increase[0], 200), Fraction(increase[1], 10**8))
+def both_loss(cost: Amounts) -> Concentrated:
+    return Concentrated(Fraction(cost[0], 200), Fraction(cost[1], 10**8))
 
 
 TIGHT: Final = Grant.of(Fraction(3), None)
@@ -213,8 +213,8 @@ def test_a_ledger_spends_what_the_worst_unit_paid(
         patch.setattr(ledger, "TOTALS_EVERY", every)
         path = folder / "ledger.sqlite"
         book = hurried(path, grant)
-        for who, portion, increase in history:
-            before, loss = book._state, loss_of(increase)
+        for who, portion, cost in history:
+            before, loss = book._state, loss_of(cost)
             charge = book.charge(loss, why="q", analyst=None if who == "owner" else who, portion=portion)
             if model.pays(who, portion, units_of(loss, grant)):
                 with charge:
@@ -247,13 +247,13 @@ def test_a_ledger_spends_what_the_worst_unit_paid(
 def test_only_the_rise_is_spent(path: Path) -> None:
     with hurried(path) as book:
         costs = []
-        for part, increase in (("A", 3), ("B", 2), ("B", 2), ("A", 1), ("C", 4)):
-            charge = book.charge(Pure(increase), why="q", portion=about("p", part))
+        for part, cost in (("A", 3), ("B", 2), ("B", 2), ("A", 1), ("C", 4)):
+            charge = book.charge(Pure(cost), why="q", portion=about("p", part))
             with charge:
                 costs.append(charge.increase)
         assert costs == [Pure(3), Pure(0), Pure(1), Pure(0), Pure(0)]
         assert [entry.loss for entry in book.entries()] == costs
-        assert [entry.cost for entry in book.entries()] == [Pure(increase) for increase in (3, 2, 2, 1, 4)]
+        assert [entry.cost for entry in book.entries()] == [Pure(cost) for cost in (3, 2, 2, 1, 4)]
 
 
 def test_the_two_largest_lines_are_paid_where_a_unit_is_in_two_parts(path: Path) -> None:
@@ -409,8 +409,8 @@ def test_lines_end_with_their_currency(path: Path) -> None:
 def portioned(path: Path) -> Path:
     """A closed ledger of charges for parts and for the whole."""
     with hurried(path) as book:
-        for partition, part, increase in (("p", "A", 3), ("p", "B", 4), ("q", "A", 2), ("q", "B", 2), ("q", "C", 3)):
-            spend(book, Pure(increase), portion=about(partition, part), answer=b"x", plan=partition)
+        for partition, part, cost in (("p", "A", 3), ("p", "B", 4), ("q", "A", 2), ("q", "B", 2), ("q", "C", 3)):
+            spend(book, Pure(cost), portion=about(partition, part), answer=b"x", plan=partition)
             spend(book, Pure(1), analyst=None)
         spend(book, Pure(1), portion=about("p", "A"))
     return path
@@ -429,12 +429,12 @@ def test_a_journal_says_what_it_says_it_says(path: Path) -> None:
 
 
 TAMPERED: Final[Mapping[str, Callable[[Record], object]]] = {
-    "a lower cost": lambda record: record.update(increase=[str(int(record["price"][0]) - UNITS)]),
-    "a higher cost": lambda record: record.update(increase=[str(int(record["price"][0]) + UNITS)]),
+    "a lower cost": lambda record: record.update(price=[str(int(record["price"][0]) - UNITS)]),
+    "a higher cost": lambda record: record.update(price=[str(int(record["price"][0]) + UNITS)]),
     "no cost": lambda record: record.pop("price"),
-    "a increase in two currencies": lambda record: record.update(increase=[*record["price"], "0"]),
-    "a increase below nothing": lambda record: record.update(increase=["-1"]),
-    "a increase that is a number": lambda record: record.update(increase=[int(record["price"][0])]),
+    "a cost in two currencies": lambda record: record.update(price=[*record["price"], "0"]),
+    "a cost below nothing": lambda record: record.update(price=["-1"]),
+    "a cost that is a number": lambda record: record.update(price=[int(record["price"][0])]),
     "another partition": lambda record: record["portion"].update(partition="z"),
     "a part that is no text": lambda record: record["portion"].update(part=7),
     "parts without number": lambda record: record["portion"].pop("most"),
@@ -497,7 +497,7 @@ def test_another_number_of_parts_is_found_where_it_changes_what_is_paid(path: Pa
 
 
 def test_a_loss_lowered_with_everything_after_it_is_found(path: Path) -> None:
-    """The sums still add up; the increase of the part does not."""
+    """The sums still add up; the cost of the part does not."""
     portioned(path)
     number = charges_of(path)[1]
 
@@ -612,7 +612,7 @@ def test_threads_never_exceed_the_budget_and_add_up(path: Path) -> None:
         worker.start()
     for worker in workers:
         worker.join()
-    model = Model(book.grant, [("owner", portion, increase) for portion, increase in granted])
+    model = Model(book.grant, [("owner", portion, cost) for portion, cost in granted])
     assert spent_of(book) == model.spent() == (20 * UNITS,)
     assert len(book.entries()) == len(granted)
     book.close()
