@@ -38,6 +38,8 @@ def refresh(policy: Path, reason: str, as_json: bool) -> None:
     for table, report in reports.items():
         for path, why in report.unreadable.items():
             click.echo(f"{printable(table)}: {printable(path)} was left out: {printable(why)}")
+        for path in sorted(report.mixed):
+            click.echo(f"{printable(table)}: {printable(path)} has texts that are not UTF-8: they are NULL")
         if report.counts.dropped:
             click.echo(f"{printable(table)}: {report.counts.dropped:,} bad records were left out")
     click.echo(f"questions are answered from data version {version} now")

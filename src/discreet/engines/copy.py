@@ -176,12 +176,7 @@ def _create(sources: Sources, table: Table, key: str) -> None:
         try:
             sources.connection.execute(f"CREATE TABLE {name(table.name)} AS {selection(sources, table, key)}")
         except duckdb.Error as error:
-            holders = [sources.policy.tables[hop.table] for hop in table.owner.path] if table.owner else []
-            try:
-                dropped = [sources.drop_unreadable(read) for read in (table, *holders)]
-            except duckdb.Error:  # the engine gave up altogether
-                dropped = []
-            if not (again and any(dropped)):
+            if not (again and sources.drop_unreadable(table)):
                 raise SourceError(table.name, first_line(error), "see `discreet check`") from None
         else:
             return

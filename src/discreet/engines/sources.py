@@ -5,14 +5,15 @@ Proof    Which columns exist, and of what type, is the policy's word. Every file
          are found by their names there, cast from the types that they have there, and NULL where it has none or its
          type holds no single value. Files are read together only where names and types are the same, and then the types
          are those of each. Folders say nothing, unless the policy names what they say. A file that cannot be read is
-         left out, alone, if there are others.
+         left out, alone, if there are others; one that a value makes unreadable is not: texts that are no UTF-8 are
+         NULL there, and for other values the owner is asked to mend the file.
 """
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -61,6 +62,8 @@ class Report:
 
     unreadable: dict[str, str] = field(default_factory=dict)
     """Files that were left out, each with the reason."""
+    mixed: set[str] = field(default_factory=set)
+    """Files with texts that are no UTF-8."""
     counts: Counts = field(default_factory=Counts)
     """Records of CSV files."""
 
@@ -167,21 +170,43 @@ class Sources:
         return found
 
     def drop_unreadable(self, table: Table) -> bool:
-        """Read every file by itself; leave out those that fail. Whether there are any, and others remain."""
-        if table.source.format is not Format.PARQUET:
+        """After a failure: look into every file of a table, and of those that lead to its units, by itself.
+
+        Files with texts that are no UTF-8 are read otherwise from now on; those that fail are left out. Whether there
+        are any, and others remain. `SourceError` where a value is what fails: rows of others stand beside it.
+        """
+        holders = [self.policy.tables[hop.table] for hop in table.owner.path] if table.owner else []
+        try:
+            return any([self._drop_unreadable(read) for read in (table, *holders)])  # noqa: C419 (all of them)
+        except duckdb.Error:  # the engine gave up altogether
+            return False
+
+    def _drop_unreadable(self, table: Table) -> bool:
+        if table.source.format is not Format.PARQUET or table.name not in self.reports:
             return False
         report, found = self.reports[table.name], False
-        for path in paths(self.policy, table):
-            if str(path) not in report.unreadable:
-                try:
-                    self.connection.execute(
-                        f"SELECT max(hash(COLUMNS(*))) FROM {text.reading_parquet([str(path)])}"
-                    ).fetchall()
-                except duckdb.Error as error:
-                    report.unreadable[str(path)] = first_line(error)
-                    found = True
+        for path in map(str, paths(self.policy, table)):
+            if path in report.unreadable or path in report.mixed or self._failure(text.reading_parquet([path])) is None:
+                continue
+            found = True
+            shape = described(self.connection, text.reading_parquet([path]))
+            failure = self._failure(text.reading_mixed_parquet(path, shape.items()))
+            if failure is None:
+                report.mixed.add(path)
+            elif _is_about_a_value(failure):
+                raise SourceError(table.name, f"{Path(path).name}: {first_line(failure)}", "correct that value")
+            else:
+                report.unreadable[path] = first_line(failure)
         self._parts.pop(table.name, None)
         return found and len(report.unreadable) < len(paths(self.policy, table))
+
+    def _failure(self, reading: str) -> duckdb.Error | None:
+        """Why not all of this can be read."""
+        try:
+            self.connection.execute(f"SELECT max(hash(COLUMNS(*))) FROM {reading}").fetchall()
+        except duckdb.Error as error:
+            return error
+        return None
 
     # one table
 
@@ -204,21 +229,23 @@ class Sources:
         reading = f"{name(self._attach(table.name, path))}.{text.attached_table(table.source)}"
         with owned(table.name):
             columns = described(self.connection, reading)
-        return Part(reading, {column: (name(column), kind) for column, kind in columns.items()}, collated=True)
+        return Part(reading, _columns(columns.items()), collated=True)
 
     def _parquet(self, table: Table, files: Sequence[Path], report: Report) -> Iterator[Part]:
-        shapes: dict[tuple[tuple[str, str], ...], list[Path]] = {}
+        shapes: dict[tuple[tuple[tuple[str, str], ...], str], list[Path]] = {}
         for path in files:
             try:
                 shape = described(self.connection, text.reading_parquet([str(path)]))
             except duckdb.Error as error:
                 report.unreadable[str(path)] = first_line(error)
                 continue
-            shapes.setdefault(tuple(shape.items()), []).append(path)
-        for found, alike in shapes.items():
+            alone = str(path) if str(path) in report.mixed else ""
+            shapes.setdefault((tuple(shape.items()), alone), []).append(path)
+        called = FILE if table.source.folders else None
+        for (found, alone), alike in shapes.items():
             said = {str(path): self._said_by_folders(table, path) for path in alike}
-            reading = text.reading_parquet(said, called=FILE if table.source.folders else None)
-            part = Part(reading, {column: (name(column), kind) for column, kind in found})
+            mixed = text.reading_mixed_parquet(alone, found, called=called) if alone else None
+            part = Part(mixed or text.reading_parquet(said, called=called), _columns(found))
             yield _with_folders(part, said) if table.source.folders else part
 
     def _csv(self, table: Table, files: Sequence[Path], report: Report) -> Iterator[Part]:
@@ -289,6 +316,15 @@ def _with_folders(part: Part, said: Mapping[str, Mapping[str, str | None]]) -> P
         column: found for column, found in part.columns.items() if column.lower() not in {key.lower() for key in read}
     }
     return replace(part, text=text.beside_files(part.text, FILE, values), columns={**others, **read})
+
+
+def _columns(found: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    return {column: (text.source_column(column, kind), kind) for column, kind in found}
+
+
+def _is_about_a_value(error: duckdb.Error) -> bool:
+    """Whether what a file holds is well-formed, but for a value that its type cannot have."""
+    return isinstance(error, duckdb.ConversionException) or "Invalid TIME value" in str(error)
 
 
 def described(connection: DuckDBPyConnection, reading: str) -> dict[str, str]:

@@ -28,6 +28,15 @@ def castable(kind: str) -> bool:
     return kind.startswith("ENUM(") or not _NO_VALUE.search(kind)
 
 
+def source_column(column: str, kind: str) -> str:
+    """A column of a source, as a value that every cast survives.
+
+    Before its own −infinity DuckDB 2.0 has one more time, and gives up the database when it is asked for its text.
+    """
+    value = name(column)
+    return f"CASE WHEN {value} >= TIMESTAMP '-infinity' THEN {value} END" if kind == "TIMESTAMP" else value
+
+
 def plain_text(expression: str, *, collated: bool) -> str:
     """Any value as text that is compared bytewise: a column's collation survives casts and functions, but not this."""
     cast = f"CAST({expression} AS VARCHAR)"
@@ -81,6 +90,25 @@ def reading_parquet(files: Iterable[str], *, called: str | None = None) -> str:
     """Files of one shape. Nothing is taken from the folders that they lie in; `called`: a column for the file."""
     more = "" if called is None else f", filename = {literal(called)}"
     return f"read_parquet({_list(files)}, hive_partitioning = false, union_by_name = false{more})"
+
+
+def reading_mixed_parquet(file: str, columns: Iterable[tuple[str, str]], *, called: str | None = None) -> str:
+    """A file with texts that are no UTF-8: those are NULL, one by one, and everything else is as it is.
+
+    Proof  Bytes that are no UTF-8 are replaced in one reading and left out in the other: texts are equal where all are.
+    """
+    more = ", file_row_number = true" + ("" if called is None else f", filename = {literal(called)}")
+    replaced, ignored = (
+        f"read_parquet({_list([file])}, hive_partitioning = false, utf8_validation = '{mode}'{more})"
+        for mode in ("replace", "ignore")
+    )
+    shown = [] if called is None else [f"a.{name(called)}"]
+    for column, kind in columns:
+        if castable(kind):
+            value = f"a.{name(column)}"
+            same = f"CASE WHEN {value} = b.{name(column)} THEN {value} END AS {name(column)}"
+            shown.append(same if kind == "VARCHAR" else value)
+    return f"(SELECT {', '.join(shown)} FROM {replaced} AS a JOIN {ignored} AS b USING (file_row_number))"
 
 
 def reading_public_csv(files: Iterable[str], delimiter: str) -> str:

@@ -112,10 +112,19 @@ class Inspection:
             kept[key] = otherwise
             if table.name not in self.failures:
                 try:
-                    kept[key] = find()
+                    kept[key] = self._read(table, find)
                 except SourceError as failure:
                     self.failures.setdefault(failure.table, failure)
         return kept[key]
+
+    def _read(self, table: Table, find: Callable[[], T]) -> T:
+        """As the copy is made: once more without the files that fail in the midst."""
+        try:
+            return find()
+        except SourceError:
+            if not self._sources.drop_unreadable(table):
+                raise
+        return find()
 
     def _described(self, table: Table) -> dict[str, str]:
         return self._sources.columns(table)
@@ -179,8 +188,9 @@ class Inspection:
         return way
 
     def report(self, table: Table) -> Report:
-        """What could not be read of a table."""
-        self.held(table)
+        """What could not be read of a table: known when all of it was looked at."""
+        self.columns(table)
+        self.units(table)
         return self._sources.reports.get(table.name, Report())
 
     def _row(self, table: Table, query: str) -> tuple[Any, ...]:

@@ -89,6 +89,13 @@ def unreadable_files(inspection: Inspection) -> Iterator[Finding]:
                 f"{shown_file(Path(path).name)} is never read: {reason}",
                 "repair it, or move it away",
             )
+        for path in sorted(inspection.report(table).mixed):
+            yield Finding(
+                Severity.WARNING,
+                place("tables", table.name, "source"),
+                f"{shown_file(Path(path).name)} has texts that are not UTF-8: they are read as NULL",
+                "write it anew, as UTF-8",
+            )
 
 
 def shared_files(inspection: Inspection) -> Iterator[Finding]:
