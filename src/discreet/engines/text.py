@@ -49,12 +49,13 @@ def named(expression: str, kind: str, *, collated: bool, whole: bool) -> str:
     NaN names nobody. `whole`: an integer of 64 bits, NULL for all else. Otherwise text, where 7 and 7.0 are one name,
     and 7 and 007 are two.
     """
-    if kind in FLOATS:
-        number = f"CASE WHEN isnan({expression}) THEN NULL WHEN abs({expression}) < 9007199254740992 AND "
-        number += f"{expression} = trunc({expression}) THEN CAST({expression} AS BIGINT) END"
+    if kind in FLOATS or kind.startswith("DECIMAL"):
+        exact = f"abs({expression}) < 9007199254740992 AND " if kind in FLOATS else ""
+        number = f"CASE WHEN {exact}{expression} = trunc({expression}) THEN TRY_CAST({expression} AS BIGINT) END"
         if whole:
             return number
-        return f"CASE WHEN NOT isnan({expression}) THEN coalesce(CAST({number} AS VARCHAR), {expression}::VARCHAR) END"
+        said = f"coalesce(CAST({number} AS VARCHAR), {expression}::VARCHAR)"
+        return f"CASE WHEN NOT isnan({expression}) THEN {said} END" if kind in FLOATS else said
     if not whole:
         return plain_text(expression, collated=collated)
     if kind in INTEGERS:

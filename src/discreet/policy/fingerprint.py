@@ -29,9 +29,8 @@ def fingerprint(policy: Policy) -> str:
     """The digest of all that changes what an answer means."""
     tables = {name: _table(table) for name, table in policy.tables.items()}
     rows = {} if policy.unit_rows == usual_unit_rows(policy.tables.values()) else {"unit_rows": policy.unit_rows}
-    kind = {} if policy.unit_kind is Kind.TEXT else {"unit_kind": policy.unit_kind.value}
     form = {"form": "discreet policy", "version": VERSION, "unit": policy.unit, "tables": tables}
-    return _digest(form | rows | kind)
+    return _digest(form | rows | _unit_kind(policy))
 
 
 def protected(policy: Policy) -> str:
@@ -40,7 +39,13 @@ def protected(policy: Policy) -> str:
         name: {"source": _source(table.source), "owner": _owner(table.owner)}
         for name, table in policy.private_tables.items()
     }
-    return _digest({"form": "discreet protected", "version": VERSION, "unit": policy.unit, "tables": private})
+    form = {"form": "discreet protected", "version": VERSION, "unit": policy.unit, "tables": private}
+    return _digest(form | _unit_kind(policy))
+
+
+def _unit_kind(policy: Policy) -> dict[str, str]:
+    """Of what type units are, where it is not the usual one: whether 7 and 007 are one unit or two."""
+    return {} if policy.unit_kind is Kind.TEXT else {"unit_kind": policy.unit_kind.value}
 
 
 def _digest(value: object) -> str:
