@@ -18,9 +18,10 @@ from nbclient.exceptions import CellExecutionError
 from traitlets.config import Config
 
 import discreet
+from discreet.accounting.balance import Amount, Balance
 from discreet.answers import Answer, Preview
 from discreet.curator.curator import Curator
-from discreet.ledger import Amount, Balance, LedgerError
+from discreet.ledger import LedgerError
 from discreet.markup import words
 from discreet.notebook.magic import _LOADED
 from discreet.notebook.views import MOST, View

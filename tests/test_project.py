@@ -23,6 +23,24 @@ def test_importing_discreet_imports_no_dependency() -> None:
     assert not {"numpy", "duckdb", "sqlglot", "rich", "click", "msgspec"} & set(shown)
 
 
+@pytest.mark.parametrize(
+    ("module", "absent"),
+    [
+        (
+            "client",
+            {"duckdb", "sqlglot", "sqlite3", *map("discreet.{}".format, ("curator", "sql", "engines", "ledger"))},
+        ),
+        ("client.dbapi", {"duckdb", "sqlglot", "sqlite3", *map("discreet.{}".format, ("curator", "sql", "ledger"))}),
+        ("answers.wire", {"duckdb", "sqlglot", "sqlite3", *map("discreet.{}".format, ("curator", "sql", "ledger"))}),
+    ],
+)
+def test_clients_import_no_data_base(module: str, absent: set[str]) -> None:
+    program = f"import sys, discreet.{module}; print(*sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert f"discreet.{module}" in shown
+    assert not absent & set(shown)
+
+
 def test_the_public_names_are_few_and_all_there() -> None:
     assert len(discreet.__all__) <= 25
     assert all(getattr(discreet, name) is not None for name in discreet.__all__)

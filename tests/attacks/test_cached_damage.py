@@ -17,8 +17,9 @@ import pytest
 
 import discreet
 from discreet.accounting import Concentrated, Pure
+from discreet.accounting.record import Entry
 from discreet.curator.curator import Curator
-from discreet.ledger import Entry, Ledger, LedgerDamaged, LedgerError, Search, codec, entries, verify
+from discreet.ledger import Ledger, LedgerDamaged, LedgerError, Search, codec, entries, verify
 from discreet.ledger.codec import Record
 from discreet.sql.cache import Drawn
 from tests.ledger.conftest import in_memory

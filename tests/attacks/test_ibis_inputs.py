@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import discreet
+from discreet.answers.ibis_tables import is_expression, text_of
 from discreet.curator.curator import Curator
-from discreet.curator.ibis_tables import is_expression, text_of
 from discreet.errors import Refused
 from discreet.sql.read import statement
 from tests.curator.worlds import hospital

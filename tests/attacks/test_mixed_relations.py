@@ -32,13 +32,15 @@ from discreet.accounting import (
     parallel,
     replace_one,
 )
+from discreet.accounting.balance import Amount, Balance
+from discreet.accounting.record import Entry
+from discreet.answers import wire
 from discreet.cli.program import discreet as program
 from discreet.client import documents
-from discreet.curator import wire
 from discreet.curator.state import open_ledger
 from discreet.errors import Refused
 from discreet.learn import StandardScaler
-from discreet.ledger import Amount, Balance, Entry, Grant, Ledger, verify
+from discreet.ledger import Grant, Ledger, verify
 from discreet.mechanisms import BoundedMean, BoundedSum, Laplace, RandomizedResponse
 from tests.curator.worlds import hospital
 

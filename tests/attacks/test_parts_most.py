@@ -16,14 +16,15 @@ import pytest
 import discreet
 from discreet.accounting import Pure
 from discreet.accounting.filters import UNITS
-from discreet.curator.calls import Call
+from discreet.accounting.record import Portion
+from discreet.answers.call import Call
 from discreet.curator.curator import Curator
 from discreet.curator.state import refresh
 from discreet.errors import BudgetExhausted, Refused
-from discreet.ledger import LedgerDamaged, Portion, ledger, verify
+from discreet.ledger import LedgerDamaged, ledger, verify
 from discreet.ledger import portions as module
 from discreet.ledger.codec import Record
-from discreet.sql.part import Part
+from discreet.sql.part import part_of
 from tests.ledger.conftest import in_memory
 from tests.ledger.helpers import forge, hurried, rows, spend
 
@@ -112,9 +113,9 @@ def test_a_journal_that_lies_about_k_does_not_add_up() -> None:
 
 @pytest.mark.parametrize("most", [0, -1, True, 1.5, "1", None])
 def test_k_is_a_number_of_parts(clinic: Curator, most: object) -> None:
-    part = Part.of(clinic.policy, "visits", "ward", "A", 1)
+    part = part_of(clinic.policy, "visits", "ward", "A", 1)
     before = clinic.budget()
-    for lie in (lambda: Part.of(clinic.policy, "visits", "ward", "A", most), lambda: replace(part, most=most)):  # type: ignore[arg-type]
+    for lie in (lambda: part_of(clinic.policy, "visits", "ward", "A", most), lambda: replace(part, most=most)):  # type: ignore[arg-type]
         with pytest.raises((Refused, discreet.QueryFailed)):
             clinic.answer(Call(sql="SELECT COUNT(*) FROM visits", epsilon=0.1, part=lie()))  # type: ignore[no-untyped-call]
     assert clinic.budget() == before

@@ -17,17 +17,17 @@ from click.testing import CliRunner, Result
 
 from discreet.accounting import Concentrated
 from discreet.answers import Answer, Preview
+from discreet.answers.facts import Facts
 from discreet.cli import discreet
 from discreet.cli.failures import failure_of
 from discreet.cli.options import parameter
 from discreet.cli.program import COMMANDS
-from discreet.curator.facts import Facts
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
 from discreet.ledger import LedgerError
 from discreet.policy import Column, Kind, Policy
+from tests.answers.test_answers import CONCENTRATED, answer, preview
 from tests.cli.runs import run, told
 from tests.cli.test_failures import HEAVY, IMPORTED
-from tests.curator.test_answers import CONCENTRATED, answer, preview
 from tests.curator.worlds import hospital
 
 SQL = "SELECT ward, COUNT(*) AS n FROM patients GROUP BY ward"

@@ -44,10 +44,10 @@ from discreet.curator.state import open_ledger
 from discreet.errors import Refused
 from discreet.lab.hospital import build
 from discreet.policy import read
+from tests.answers.test_answers import answer
 from tests.cli.conversations import Conversation
 from tests.cli.runs import program
 from tests.cli.test_failures import HEAVY, IMPORTED
-from tests.curator.test_answers import answer
 from tests.curator.worlds import hospital
 
 COUNT = "SELECT COUNT(*) AS n FROM patients"

@@ -13,12 +13,13 @@ from typing import Any, Final, Self
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.losses import Sensitivity
-from discreet.curator.calls import Call
+from discreet.accounting.part import Part
+from discreet.answers.call import Call
 from discreet.curator.curator import Curator
 from discreet.curator.draw import Door, blur, choose, select
 from discreet.engines.memory import Memory
 from discreet.policy import Policy
-from discreet.sql.part import Part
+from discreet.sql.part import part_of
 from tests.sql.worlds import ledger_of, policy_of
 
 Data = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -353,7 +354,7 @@ def all_parts(policy: Policy) -> list[Part]:
         "note": ("x", "", "Å", "nowhere"),
     }
     return [
-        Part.of(policy, "visits", column, key, most)
+        part_of(policy, "visits", column, key, most)
         for column, known in keys.items()
         for key in known
         for most in (1, 2, 3)

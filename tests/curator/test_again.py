@@ -10,12 +10,12 @@ import pytest
 
 import discreet
 from discreet.accounting import Pure
-from discreet.curator.calls import Call
+from discreet.accounting.record import Key
+from discreet.answers.call import Call
 from discreet.curator.curator import Curator
 from discreet.curator.state import LEDGER
 from discreet.engines.memory import Memory
 from discreet.errors import FAILED
-from discreet.ledger import Key
 from discreet.policy import Policy, read
 from tests.curator.test_curator import BY_SEX, COUNT, DATA, Failing, copied, over, path_of
 from tests.curator.worlds import hospital

@@ -32,6 +32,7 @@ import discreet
 from discreet import composed
 from discreet.accounting import Concentrated, Pure, rho_for
 from discreet.accounting.conversion import rho_of_pure
+from discreet.accounting.part import Part
 from discreet.curator.curator import Curator
 from discreet.curator.draw import Door, blur
 from discreet.curator.parts import portion_of
@@ -42,7 +43,6 @@ from discreet.engines.memory import Memory
 from discreet.errors import FAILED, RETRY
 from discreet.ledger import LedgerError
 from discreet.policy import Kind, Policy, read
-from discreet.sql.part import Part
 from tests.curator.children import heard, start
 from tests.curator.worlds import hospital
 

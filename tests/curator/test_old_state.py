@@ -13,10 +13,11 @@ import pytest
 
 import discreet
 from discreet.accounting import Pure
+from discreet.accounting.record import Key, Portion
 from discreet.curator.curator import Curator
 from discreet.curator.state import refresh
 from discreet.errors import Refused
-from discreet.ledger import Grant, Key, Ledger, Portion, verify
+from discreet.ledger import Grant, Ledger, verify
 from discreet.policy import read
 from discreet.server.tokens import Tokens
 from discreet.sql.cache import Drawn

@@ -15,14 +15,14 @@ import pytest
 
 import discreet
 from discreet.accounting import Pure
-from discreet.curator.calls import Call
+from discreet.answers.call import Call
 from discreet.curator.curator import Curator
 from discreet.curator.fluent import Rows
 from discreet.curator.state import refresh
 from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted, Refused
 from discreet.lab.hospital import build
-from discreet.sql.part import Part
+from discreet.sql.part import part_of
 from tests.curator.children import heard, start
 from tests.curator.parts import (
     HEAD,
@@ -152,7 +152,7 @@ def four() -> Iterator[Curator]:
 
 @pytest.mark.parametrize("sql", OUTSIDE)
 def test_what_reaches_outside_is_refused(four: Curator, sql: str) -> None:
-    part = Part.of(four.policy, "visits", "ward", "A", 1)
+    part = part_of(four.policy, "visits", "ward", "A", 1)
     with suppress(Refused):
         four.preview(sql, epsilon=1)
     before = len(four.entries())
@@ -165,7 +165,7 @@ def test_what_reaches_outside_is_refused(four: Curator, sql: str) -> None:
 
 
 def test_most_of_what_is_refused_is_refused_for_reaching_outside(four: Curator) -> None:
-    part = Part.of(four.policy, "visits", "ward", "A", 1)
+    part = part_of(four.policy, "visits", "ward", "A", 1)
     codes = []
     for sql in OUTSIDE:
         with pytest.raises(Refused) as refused:
@@ -175,7 +175,7 @@ def test_most_of_what_is_refused_is_refused_for_reaching_outside(four: Curator) 
 
 
 def test_a_question_about_public_tables_is_free(four: Curator) -> None:
-    part = Part.of(four.policy, "visits", "ward", "A", 1)
+    part = part_of(four.policy, "visits", "ward", "A", 1)
     answer = four.answer(Call(sql="SELECT beds FROM wards ORDER BY beds", part=part))
     assert (answer.rows, answer.loss) == ([(1,), (2,)], Pure(0))
 

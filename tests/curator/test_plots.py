@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 
 import discreet
 from discreet.accounting import Concentrated, Pure, delta_of, noise_losses
+from discreet.accounting.balance import Amount, Balance
+from discreet.accounting.record import Entry
 from discreet.answers import Answer
 from discreet.answers.plots import History, budget_chart, privacy_loss
 from discreet.answers.plots.budget import MOST, burnt
@@ -25,9 +27,8 @@ from discreet.answers.plots.losses import BEYOND, DELTA, LEAST, Curve
 from discreet.answers.plots.points import MOST_FACETS, MOST_KEYS, MOST_POINTS
 from discreet.answers.plots.theme import COLOURS, NEUTRAL, THEMES
 from discreet.curator.curator import Curator
-from discreet.ledger import Amount, Balance, Entry
 from discreet.mechanisms import Exponential, Gaussian, Laplace
-from tests.curator.test_answers import CONCENTRATED, answer, one, preview
+from tests.answers.test_answers import CONCENTRATED, answer, one, preview
 from tests.curator.worlds import hospital
 
 Spec = dict[str, Any]

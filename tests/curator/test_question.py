@@ -10,12 +10,12 @@ import pytest
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.distributions import DiscreteLaplace
-from discreet.curator.calls import Call
+from discreet.accounting.part import Part
+from discreet.answers.call import Call
 from discreet.curator.question import Question, costed, covers
 from discreet.errors import Refused
 from discreet.policy import Policy
 from discreet.sql.cache import Drawn
-from discreet.sql.part import Part
 from tests.sql.test_cost import BOTH, PURE, planned
 
 COUNT = "SELECT COUNT(*) AS n FROM t"

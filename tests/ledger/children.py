@@ -22,6 +22,7 @@ from typing import Any, Final, NoReturn
 
 from discreet import ledger as package
 from discreet.accounting import Pure
+from discreet.accounting.record import Portion
 from discreet.errors import BudgetExhausted
 from discreet.ledger import Charge, LedgerError, verify
 from discreet.ledger.files import beside
@@ -106,7 +107,7 @@ def spend_on_parts(path: Path, processes: str, times: str, limit: str) -> object
         with opened(path, grant) as ledger:
             for turn in range(int(times)):
                 part = ("A", "B", "C", "all")[(first + turn) % 4]
-                portion = None if part == "all" else package.Portion("q", part, 2)
+                portion = None if part == "all" else Portion("q", part, 2)
                 try:
                     say(spend(ledger, Pure(Fraction(1, 4)), why=part, portion=portion))
                 except BudgetExhausted:

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from discreet.accounting import Concentrated, Pure, epsilon_of
+from discreet.accounting.balance import Amount, Balance
+from discreet.accounting.balance_html import balance_html, balances_html
 from discreet.accounting.conversion import rho_of_pure
 from discreet.accounting.filters import UNITS, charged
+from discreet.accounting.record import Portion
 from discreet.errors import BudgetExhausted
-from discreet.ledger import Amount, Balance, Grant, LedgerError, Portion, verify
-from discreet.ledger.render import balance_html, balances_html
+from discreet.ledger import Grant, LedgerError, verify
 from tests.ledger.helpers import BOTH, CENT, PURE, hurried, opened, rows, spend
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from discreet.accounting import Concentrated
+from discreet.accounting.record import Key
 from discreet.errors import Refused
-from discreet.ledger import Key, LedgerError, Repeated, verify
+from discreet.ledger import LedgerError, Repeated, verify
 from discreet.ledger.codec import Record
 from tests.ledger.helpers import BOTH, CENT, forge, hurried, opened, spend
 

@@ -23,9 +23,11 @@ from hypothesis.stateful import (
 )
 
 from discreet.accounting import Approximate, Concentrated, Loss, Pure, conversion, filters
+from discreet.accounting.balance import Amount
 from discreet.accounting.conversion import rho_of_pure
+from discreet.accounting.record import Entry
 from discreet.errors import BudgetExhausted, Refused
-from discreet.ledger import OWNER, Amount, Entry, Grant, Ledger, LedgerError, grant, verify
+from discreet.ledger import OWNER, Grant, Ledger, LedgerError, grant, verify
 from tests.ledger.helpers import answers
 
 epsilon_of_rho = lru_cache(maxsize=None)(conversion.epsilon_of_rho)

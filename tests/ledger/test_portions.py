@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from discreet.accounting import Concentrated, Loss, Pure
 from discreet.accounting.conversion import rho_of_pure
 from discreet.accounting.filters import UNITS, charged
+from discreet.accounting.record import Portion
 from discreet.errors import BudgetExhausted, Refused
-from discreet.ledger import Grant, Ledger, LedgerDamaged, Portion, back_up, ledger, restore, verify
+from discreet.ledger import Grant, Ledger, LedgerDamaged, back_up, ledger, restore, verify
 from discreet.ledger.codec import Amounts, Record
 from discreet.ledger.portions import Lines, lines_read, lines_written
 from discreet.ledger.store import Store

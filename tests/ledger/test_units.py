@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from discreet.accounting import Concentrated, Pure
+from discreet.accounting.balance import MEANING, Balance, unit_lines
 from discreet.errors import Refused
-from discreet.ledger import Balance, Grant, Ledger, LedgerDamaged, verify
+from discreet.ledger import Grant, Ledger, LedgerDamaged, verify
 from discreet.ledger import ledger as module
 from discreet.ledger.codec import encode, link
 from discreet.ledger.state import State
-from discreet.ledger.units import MEANING, UNRECORDED, unit_lines
+from discreet.ledger.units import UNRECORDED
 
 PURE = Grant.of(Fraction(100), None)
 BOTH = Grant.of(Fraction(100), Fraction(1, 10**6))

@@ -12,10 +12,11 @@ from typing import Any
 import httpx
 import pytest
 
-from discreet.curator.calls import Call
+from discreet.accounting.record import Key
+from discreet.answers.call import Call
 from discreet.curator.state import ledger_path
 from discreet.errors import QueryFailed
-from discreet.ledger import Key, verify
+from discreet.ledger import verify
 from discreet.policy import read
 from discreet.server.dispatch import Asked, Desk
 from discreet.server.queue import Queue

@@ -1080,7 +1080,7 @@ REFUSED: Final = (
     _no("cost-invalid", "a cost that is none", _COUNT, "a number such as 0.1", None, cost={"epsilon": 0}, fixed_cost={"epsilon": 0.1}),
     _no("cost-invalid", "two costs", _COUNT, "give one of them", None, cost={"epsilon": 1, "rho": 1}, fixed_cost={"epsilon": 1}),
     _no("cost-invalid", "ρ in a pure budget", _COUNT, "give epsilon", None, cost={"rho": 1}, fixed_cost={"epsilon": 1}),
-    _no("cost-invalid", "two opinions about the cost", _clause("epsilon = 1"), "say it once", None, cost={"epsilon": 2}, fixed_cost={}),
+    _no("cost-twice", "two opinions about the cost", _clause("epsilon = 1"), "say it once", None, cost={"epsilon": 2}, fixed_cost={}),
     _no("cost-invalid", "an option that is no number", _clause("epsilon = much"), "write epsilon = 0.1", _clause("epsilon = 0.1"), cost={}),
     _no("cost-invalid", "a confidence that is none", _COUNT, "0.95", None, cost={"epsilon": 1, "confidence": 2}, fixed_cost={"epsilon": 1, "confidence": 0.95}),
     _no("cost-too-high", "a cost above the policy's limit", _COUNT, "pay at most 0.5", None, policy="limited", fixed_cost={"epsilon": 0.5}),

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.curator.calls import Call
+from discreet.answers.call import Call
 from discreet.curator.curator import Curator
 from discreet.curator.draw import Door, Select, select
 from discreet.curator.question import Question

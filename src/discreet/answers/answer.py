@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Concentrated, Pure
+from discreet.accounting.balance import Amount
 from discreet.accounting.rounding import float_up
 from discreet.answers import frames
 from discreet.answers import layout as showing
 from discreet.answers import render as drawing
-from discreet.ledger import Amount
 from discreet.policy import Kind
 
 if TYPE_CHECKING:

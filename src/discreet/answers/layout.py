@@ -22,8 +22,8 @@ from discreet.answers.figures import (
 from discreet.printing import at_least, at_most, printable
 
 if TYPE_CHECKING:
+    from discreet.accounting.balance import Amount
     from discreet.answers import Answer, Preview
-    from discreet.ledger import Amount
 
 MOST: Final = 50
 """Rows that are shown where nobody asked for all of them, and items of each list."""

@@ -26,7 +26,8 @@ from discreet.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from discreet.ledger import Balance, Grant
+    from discreet.accounting.balance import Balance
+    from discreet.ledger import Grant
     from discreet.policy import Policy
 
 
@@ -88,7 +89,7 @@ def _tell(name: str, analyst: str | None, found: Mapping[str | None, Balance]) -
 
 def draw_balances(found: Mapping[str | None, Balance], delta: Fraction | None) -> None:
     """Balances for people, one on each line, and what the numbers of a budget with δ, or about several units, mean."""
-    from discreet.ledger.units import unit_lines
+    from discreet.accounting.balance import unit_lines
 
     numbers = frozenset({"total", "spent", "remaining"})
     draw(table(["", "total", "spent", "remaining", ""], [_row(*item) for item in found.items()], numbers=numbers))

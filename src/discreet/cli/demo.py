@@ -22,10 +22,11 @@ from discreet.cli.output import at_least, at_most, bar, printable, table
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from discreet.accounting.balance import Balance
     from discreet.answers.answer import Answer, Cost, Preview
     from discreet.curator.curator import Curator
     from discreet.errors import BudgetExhausted, Refused
-    from discreet.ledger import Balance, Report
+    from discreet.ledger import Report
 
 FOLDER: Final = Path("discreet-demo")
 

@@ -153,8 +153,8 @@ def _tell(report: Report, *, as_json: bool) -> int:
 
 
 def _entries(path: Path | str) -> list[dict[str, Any]]:
+    from discreet.answers.wire import entry_shown
     from discreet.curator.state import entries
-    from discreet.curator.wire import entry_shown
     from discreet.policy import read
 
     if is_address(path):
@@ -198,7 +198,7 @@ def _jsonl(found: list[dict[str, Any]]) -> str:
 
 
 def _csv(found: list[dict[str, Any]]) -> str:
-    from discreet.curator.wire import ENTRY
+    from discreet.answers.wire import ENTRY
 
     return csv_text(ENTRY, found)
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from discreet.answers.facts import column_words, limits_words
 from discreet.cli.output import draw, json_option, place_argument, printable, table, tell_program
-from discreet.curator.facts import column_words, limits_words
 
 if TYPE_CHECKING:
-    from discreet.curator.facts import Facts
+    from discreet.answers.facts import Facts
 
 
 @click.command(short_help="Show the tables and columns that may be asked about.")
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 @json_option
 def tables(policy: Path | str, as_json: bool) -> None:
     """Show what POLICY tells analysts: tables, columns, types, bounds, keys and limits. No data is read."""
+    from discreet.answers.wire import facts_written
     from discreet.cli.options import reached
-    from discreet.curator.wire import facts_written
 
     with reached(policy) as curator:
         found = curator.tables()

@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from numbers import Real
 from typing import Any, Final, Self
 
 import numpy as np
 
 from discreet.answers import Answer
+from discreet.answers.facts import Facts
 from discreet.answers.frames import columns_of
 from discreet.client.pep249 import (
     BINARY,
@@ -46,10 +48,7 @@ from discreet.client.pep249 import (
 )
 from discreet.client.remote import Remote
 from discreet.client.remote import connect as connected
-from discreet.curator.facts import Facts
 from discreet.errors import Refused
-from discreet.sql.clause import has_clause
-from discreet.sql.read import statement
 
 __all__ = [
     "BINARY", "BOOLEAN", "DATETIME", "LIST", "NUMBER", "ROWID", "STRING", "Binary", "BudgetExhausted", "Connection",
@@ -212,10 +211,9 @@ class Cursor:
         self._demand_open()
         self._forget()
         values = _checked(parameters)
-        terms = self._terms(operation, values)
         try:
             with told():
-                answer = self.connection.remote.query(operation, params=values, **terms.given())
+                answer = self._asked(operation, values)
         except ValueError as wrong:  # what JSON cannot say: NaN, halves of surrogate pairs, numbers without end
             raise DataError(f"the question cannot be sent: {wrong} → use finite numbers and valid Unicode") from wrong
         self.answer = answer
@@ -223,10 +221,16 @@ class Cursor:
         self.rowcount = len(self._rows)
         return self
 
-    def _terms(self, operation: object, values: Mapping[str, object] | None) -> Terms:
-        own = Terms(**{name: getattr(self, name) for name in Terms.__slots__})
-        terms = own.over(self.connection.terms)
-        return terms.without_cost() if _says_its_cost(operation, values) else terms
+    def _asked(self, operation: str, values: Mapping[str, object] | None) -> Answer:
+        """The answer on our terms; where the text says its own cost, that one counts."""
+        terms = Terms(**{name: getattr(self, name) for name in Terms.__slots__}).over(self.connection.terms)
+        ask = partial(self.connection.remote.query, operation, params=values)
+        try:
+            return ask(**terms.given())
+        except Refused as refused:
+            if refused.code != "cost-twice" or not terms.has_cost:
+                raise
+        return ask(**terms.without_cost().given())
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Mapping[str, object]]) -> None:  # noqa: ARG002
         self._demand_open()
@@ -298,17 +302,6 @@ def _value(name: str, value: object) -> object:
         return value
     known = "numbers, texts, dates, datetimes, True, False, None"
     raise ProgrammingError(f"the value of {name} is of type {type(value).__name__} → pass one of: {known}")
-
-
-def _says_its_cost(text: object, values: Mapping[str, object] | None) -> bool:
-    """Whether the privacy clause of a text has a cost. That one counts; a second one would be refused."""
-    if not isinstance(text, str) or not has_clause(text):
-        return False
-    try:
-        options = statement(text, params=values).options
-    except Refused:  # the server says why
-        return False
-    return Terms(epsilon=options.epsilon, rho=options.rho, error=options.error).has_cost
 
 
 def _table(answer: Answer, *, with_intervals: bool) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:

@@ -21,12 +21,11 @@ from sqlalchemy.engine.base import Connection
 from sqlalchemy.engine.cursor import CursorResult
 from sqlalchemy.engine.url import URL
 from sqlalchemy.sql import compiler
-from sqlglot.dialects.duckdb import DuckDB
 
 from discreet.answers import Answer
+from discreet.answers.facts import Facts, column_words, limits_words
 from discreet.client import dbapi
 from discreet.client.http import is_loopback
-from discreet.curator.facts import Facts, column_words, limits_words
 from discreet.quoting import literal
 
 ALWAYS_HTTP: Final = "discreet+http"
@@ -42,20 +41,15 @@ TYPES: Final[dict[str, Callable[[], types.TypeEngine[Any]]]] = {
     "timestamp": types.TIMESTAMP,
 }
 PARAMETER: Final = "$%(name)s"
-RESERVED: Final = {
-    *compiler.RESERVED_WORDS,
-    *(word.lower() for word in DuckDB.tokenizer_class.KEYWORDS),
-    "connect_by_root",
-    "if",
-}
-"""All that the parser of questions could take for something else than a name."""
 
 
 # text
 
 
 class Names(compiler.IdentifierPreparer):
-    reserved_words = RESERVED
+    def _requires_quotes(self, value: str) -> bool:  # noqa: ARG002
+        """All names are quoted: no list of words says which the parser of questions takes for something else."""
+        return True
 
 
 class Compiler(compiler.SQLCompiler):
@@ -89,8 +83,12 @@ class Compiler(compiler.SQLCompiler):
         return f"NOT ({self._like('LIKE', binary, kw)})"
 
     def bindparam_string(self, name: str, *given: Any, **kw: Any) -> str:
-        """Parameters are called after columns, and those may be called anything."""
-        if not re.fullmatch(r"[^\W\d]\w*", name) or name.lower() in RESERVED:
+        """Parameters are called after columns, and those may be called anything.
+
+        `age_1`, as SQLAlchemy calls them, is no word of SQL, and what is compiled later is not seen by its name.
+        """
+        numbered = r"\w*" if kw.get("post_compile") else r"\w*_\d+"
+        if not re.fullmatch(rf"[^\W\d]{numbered}", name):
             kw["escaped_from"] = name
             name = "p_" + re.sub(r"\W", lambda sign: f"_{ord(sign[0]):x}_", name)
         return super().bindparam_string(name, *given, **kw)

@@ -11,8 +11,8 @@ from typing import Any, Final, NotRequired, TypedDict, TypeVar
 
 import msgspec
 
+from discreet.answers.wire import LIST
 from discreet.client.problems import Unreachable
-from discreet.curator.wire import LIST
 from discreet.printing import printable
 
 T = TypeVar("T")

@@ -12,16 +12,17 @@ from functools import partial
 from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
+from discreet.accounting.balance import Balance
+from discreet.accounting.record import Entry
 from discreet.answers import Answer, Preview
+from discreet.answers.call import Call, written
+from discreet.answers.facts import Facts
+from discreet.answers.ibis_tables import is_expression, text_of
+from discreet.answers.interface import Asks
+from discreet.answers.wire import answer_read, balance_read, entry_read, facts_read, preview_read
 from discreet.client import documents
 from discreet.client.http import DONE, EXAMPLE, WAITS, Connection, Reply, demand_safe
-from discreet.curator.calls import Call, written
-from discreet.curator.facts import Facts
-from discreet.curator.ibis_tables import is_expression, text_of
-from discreet.curator.interface import Asks
-from discreet.curator.wire import answer_read, balance_read, entry_read, facts_read, preview_read
 from discreet.errors import Refused
-from discreet.ledger import Balance, Entry
 from discreet.noise import SYSTEM
 from discreet.printing import printable
 

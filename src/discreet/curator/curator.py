@@ -14,16 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from discreet.accounting import Concentrated, Pure
+from discreet.accounting.balance import Balance
+from discreet.accounting.record import Entry
 from discreet.accounting.rounding import float_up
 from discreet.answers import Answer, Preview
+from discreet.answers.call import Call
+from discreet.answers.facts import Facts
+from discreet.answers.ibis_tables import is_expression, text_of
+from discreet.answers.interface import Asks
 from discreet.answers.layout import cost_words
 from discreet.composed import Sql
-from discreet.curator.calls import Call, recorded
 from discreet.curator.draw import OPEN, Door, Engine, draw
-from discreet.curator.facts import Facts
-from discreet.curator.ibis_tables import is_expression, text_of
-from discreet.curator.interface import Asks
-from discreet.curator.parts import portion_of
+from discreet.curator.parts import portion_of, recorded
 from discreet.curator.public import PublicTables
 from discreet.curator.question import Loss, Question, costed
 from discreet.curator.rehearsal import rehearse
@@ -35,7 +37,7 @@ from discreet.engines.copy import Progress
 from discreet.engines.duckdb import Scratch
 from discreet.engines.printed import confirmed, printed
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
-from discreet.ledger import ALL, Balance, Charge, Entry, Ledger, Repeated, Search
+from discreet.ledger import ALL, Charge, Ledger, Repeated, Search
 from discreet.policy import Policy, fingerprint, read
 from discreet.sql.cache import Drawn
 from discreet.sql.expected_error import averages, errors, explained, words
@@ -271,7 +273,7 @@ class Curator(Asks):
         from discreet.answers.plots import History, budget_chart
 
         shares = {analyst: self.budget(analyst) for analyst in self.policy.analysts}
-        return budget_chart(History.of(self._ledger), self.budget(), shares, theme)
+        return budget_chart(History.of(self._ledger, ALL), self.budget(), shares, theme)
 
     def tables(self) -> dict[str, Facts]:
         """What an analyst may know: tables, columns, bounds, keys and limits."""

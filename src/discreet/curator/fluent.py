@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from discreet.curator.calls import Call
-from discreet.curator.ibis_tables import table_of
+from discreet.accounting.part import Part
+from discreet.answers.call import Call
+from discreet.answers.ibis_tables import table_of
 from discreet.curator.parts import public_keys
 from discreet.errors import Refused
 from discreet.exact import number, whole
 from discreet.policy import Key, Table, meant
 from discreet.quoting import name
-from discreet.sql.part import Part, partitioned
+from discreet.sql.part import part_of, partitioned
 from discreet.sql.read import fragment
 
 if TYPE_CHECKING:
@@ -300,7 +301,7 @@ class Partition(Mapping["Key | None", Rows]):
 
     def __getitem__(self, key: Key | None) -> Rows:
         assert self.rows.table is not None
-        part = Part.of(self.rows.curator.policy, self.rows.table.name, self.column, key, self.parts)
+        part = part_of(self.rows.curator.policy, self.rows.table.name, self.column, key, self.parts)
         return replace(self.rows, part=part)
 
     def __iter__(self) -> Iterator[Key | None]:

@@ -1,4 +1,4 @@
-"""Parts of a partition between curator and ledger: their names, and how they are put on record."""
+"""Parts of a partition between curator and ledger: their names, how they are put on record, and calls read back."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from discreet.accounting import Pure
+from discreet.accounting.part import Part
+from discreet.accounting.record import Entry, Portion
+from discreet.answers.call import Call, value_read
 from discreet.errors import QueryFailed, Refused
-from discreet.ledger import Entry, Portion
 from discreet.policy import Key, Policy
 from discreet.policy.model import Column
-from discreet.sql.part import Part
+from discreet.sql.part import part_of
 
 if TYPE_CHECKING:
     from discreet.curator.draw import Engine
@@ -42,17 +45,26 @@ def public_keys(column: Column) -> tuple[Key | None, ...] | None:
 # parts on record
 
 
-def part_of(policy: Policy, entry: Entry, told: Mapping[str, Any] | None) -> Part | None:
+def recorded(policy: Policy, entry: Entry, analyst: str | None, **more: Any) -> Call:
+    """The call that a charge is the record of; before calls were recorded, that of its text at its cost."""
+    cost = {"epsilon": entry.cost.epsilon} if isinstance(entry.cost, Pure) else {"rho": entry.cost.rho}
+    told = {name: value_read(value) for name, value in entry.call.items()}
+    part = _recorded_part(policy, entry, told.pop("part", None))
+    text = entry.question if part is None else entry.question.removesuffix(why("", part))
+    return Call(sql=text, analyst=analyst, part=part, **{**(told or cost), **more})
+
+
+def _recorded_part(policy: Policy, entry: Entry, told: Mapping[str, Any] | None) -> Part | None:
     """The part that a charge is about: as its call says, or, before calls said it, as its text does."""
     if told is not None:
-        return Part.of(policy, told["table"], told["column"], told["key"], told["most"])
+        return part_of(policy, told["table"], told["column"], told["key"], told["most"])
     if entry.portion is None:
         return None
     for table in policy.private_tables.values():
         for column in table.columns.values():
             for key in _keys_in(entry.portion.part, column):
                 with suppress(Refused):
-                    part = Part.of(policy, table.name, column.name, key, entry.portion.most)
+                    part = part_of(policy, table.name, column.name, key, entry.portion.most)
                     if entry.question.endswith(why("", part)):
                         return part
     raise Refused("unknown-part", "the policy has no such part", "ask again")

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from discreet.curator.facts import column_words, limits_words
+from discreet.accounting.balance_html import balances_html
+from discreet.answers.facts import column_words, limits_words
 from discreet.ledger import LedgerError
-from discreet.ledger.render import balances_html
 from discreet.markup import Head, around, folded, line, table, words
 from discreet.printing import printable
 
 if TYPE_CHECKING:
+    from discreet.answers.facts import Facts
     from discreet.curator.curator import Curator
-    from discreet.curator.facts import Facts
 
 UNFOLDED: Final = 4
 """Of more tables than these only the names are seen at first."""

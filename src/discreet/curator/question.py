@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from discreet.accounting import Concentrated, Pure
-from discreet.curator.calls import Call, written
+from discreet.accounting.part import Part
+from discreet.answers.call import Call, written
 from discreet.curator.parts import why
 from discreet.errors import Refused
 from discreet.exact import number, probability
@@ -15,10 +16,11 @@ from discreet.policy import Policy
 from discreet.sql.accuracy import Wanted
 from discreet.sql.cache import Drawn
 from discreet.sql.cost import Cost, Offer, buy, free, rank_notes
-from discreet.sql.part import Part
 from discreet.sql.plan import Plan
 
 Loss = Pure | Concentrated
+COSTS: Final = ("epsilon", "rho", "error")
+"""Of these one says what a question costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,10 @@ class Question:
 
 def costed(policy: Policy, call: Call, plan: Plan, version: int) -> Question:
     """A question with its cost, or a refusal."""
+    given = {name for name in COSTS if getattr(call, name) is not None}
+    in_text = {name for name in COSTS if getattr(plan.options, name) is not None}
+    if given and in_text and given != in_text:
+        raise _twice("a cost")
     epsilon, rho, delta, error = (
         _agreed(name, getattr(call, name), getattr(plan.options, name)) for name in ("epsilon", "rho", "delta", "error")
     )
@@ -95,8 +101,12 @@ def _agreed(name: str, given: object, written: Fraction | None) -> object:
     except (TypeError, ValueError):
         same = False
     if not same:
-        raise Refused("cost-invalid", f"the text and the call say different things about {name}", "say it once")
+        raise _twice(name)
     return given
+
+
+def _twice(what: str) -> Refused:
+    return Refused("cost-twice", f"the text and the call say different things about {what}", "say it once")
 
 
 def covers(paid: Loss, wanted: Loss) -> bool:

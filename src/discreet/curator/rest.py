@@ -7,15 +7,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from discreet.accounting.balance import Amount
+from discreet.accounting.part import Part
+from discreet.accounting.record import Portion
 from discreet.curator.parts import public_keys
 from discreet.curator.question import Question
 from discreet.errors import Refused
-from discreet.ledger import Amount, Charge, Ledger, Portion
+from discreet.ledger import Charge, Ledger
 from discreet.policy import Policy
 from discreet.printing import at_most
 from discreet.sql.cost import Cost, buy
 from discreet.sql.expected_error import errors
-from discreet.sql.part import Part
 
 LISTED: Final = 5
 """Parts that are named in a refusal."""

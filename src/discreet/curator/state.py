@@ -8,25 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from discreet.accounting.balance import Balance
+from discreet.accounting.record import Entry
 from discreet.engines.connection import sweep
 from discreet.engines.copy import Progress, Tell, copies, copy_path, forget_others, private_copy
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import source_files
 from discreet.errors import Refused
 from discreet.files import locked
-from discreet.ledger import (
-    Acceptance,
-    Balance,
-    Entry,
-    Grant,
-    Ledger,
-    LedgerError,
-    Marks,
-    Report,
-    back_up,
-    restore,
-    verify,
-)
+from discreet.ledger import Acceptance, Grant, Ledger, LedgerError, Marks, Report, back_up, restore, verify
 from discreet.ledger.codec import Record
 from discreet.ledger.files import Seal
 from discreet.policy import Policy, PolicyError, protected, read

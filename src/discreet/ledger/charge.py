@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, NoReturn
 
 from discreet.accounting import Concentrated, Loss, Pure, Relation
 from discreet.accounting.losses import demand_loss
+from discreet.accounting.record import Key, Portion
 from discreet.accounting.relations import CODE
 from discreet.errors import Refused
 from discreet.ledger.codec import Amounts, Record
 from discreet.ledger.grant import Grant
-from discreet.ledger.keys import Key
-from discreet.ledger.portions import Portion
 from discreet.ledger.problems import LedgerError
 from discreet.noise import SYSTEM, Bits
 

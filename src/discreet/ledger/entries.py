@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Final
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.filters import UNITS
+from discreet.accounting.record import Entry, Portion
 from discreet.ledger.codec import Amounts, Record, decode, link, parsed
-from discreet.ledger.portions import Portion
 from discreet.ledger.problems import LedgerDamaged
 from discreet.ledger.reading import DEAREST, Reader
 
 LOOKED_AT: Final = 8
 CHANGED: Final = "run `discreet ledger verify`; restore a backup, or ask with fresh=True for a new answer"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A charge, and whether its answer was kept."""
-
-    number: int
-    at: str
-    analyst: str
-    question: str
-    loss: Pure | Concentrated
-    data_version: int
-    answered: bool
-    cost: Pure | Concentrated
-    """What the answer was bought for: more than the loss where a part of a partition was asked about."""
-    call: Mapping[str, Any] = field(default_factory=dict)
-    """How it was asked beside its text: cost, parameters, dialect."""
-    plan: str | None = None
-    """The fingerprint of what it means."""
-    portion: Portion | None = None
-    """The part of a partition that it is about."""
 
 
 @dataclass(frozen=True, slots=True)

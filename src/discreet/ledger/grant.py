@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
+from discreet.accounting.balance import Amount, Balance
 from discreet.accounting.conversion import epsilon_of_rho, rho_of_epsilon, rho_of_pure
 from discreet.accounting.filters import UNITS, ConcentratedFilter, Filter, PureFilter, charged, granted
 from discreet.accounting.rounding import float_down, float_up
 from discreet.ledger.codec import Amounts
-from discreet.ledger.render import balance_html
 
 MANY: Final = 10**36
 
@@ -100,33 +100,6 @@ class Grant:
             float_down(Fraction(left[0], UNITS)),
             float_down(Fraction(left[1], UNITS)),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """ε, and where they apply ρ and δ."""
-
-    epsilon: float
-    rho: float | None = None
-    delta: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Balance:
-    """What was granted, what is spent (rounded up) and what remains (rounded down).
-
-    In a concentrated budget the ε of total and spent are (ε, δ) guarantees; the ε of what remains is the largest cost
-    still payable. Where charges were about several units, `units` has what was spent about each: these are guarantees,
-    and what is spent is no more than their sum, which the budget counts.
-    """
-
-    total: Amount
-    spent: Amount
-    remaining: Amount
-    units: Mapping[str, Amount] = field(default_factory=dict, kw_only=True)
-
-    def _repr_html_(self) -> str:
-        return balance_html(self)
 
 
 @lru_cache(maxsize=1024)

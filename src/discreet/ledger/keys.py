@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from discreet.accounting.record import Key
 from discreet.errors import Refused
-from discreet.ledger.codec import Record, decode
+from discreet.ledger.codec import decode
 from discreet.ledger.store import Store
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """What a caller calls a request, and the digest of what it asks. Both are written down with the charge."""
-
-    name: str
-    request: str
-
-    def fields(self) -> Record:
-        return {"key": self.name, "request": self.request}
 
 
 class Repeated(Exception):  # noqa: N818  (nothing is wrong with it)

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Final, NoReturn, Self
 
 from discreet.accounting import Concentrated, Loss, Pure
+from discreet.accounting.balance import Amount, Balance
 from discreet.accounting.filters import Filter
+from discreet.accounting.record import Key, Portion
 from discreet.accounting.relations import label
 from discreet.errors import Refused
 from discreet.ledger.acceptance import Acceptance, Watch
@@ -22,11 +24,10 @@ from discreet.ledger.charge import Charge, cost_of, demand_spendable
 from discreet.ledger.codec import GENESIS, Amounts, Record, decode, encode, link, written
 from discreet.ledger.entries import loss_of
 from discreet.ledger.files import Seal
-from discreet.ledger.grant import Amount, Balance, Grant, largest
-from discreet.ledger.keys import Key, charge_of
+from discreet.ledger.grant import Grant, largest
+from discreet.ledger.keys import charge_of
 from discreet.ledger.looking import Looking
 from discreet.ledger.marks import Marks
-from discreet.ledger.portions import Portion
 from discreet.ledger.problems import LedgerDamaged, LedgerError
 from discreet.ledger.reading import Reader
 from discreet.ledger.state import State, granted_fields, plus

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from discreet.accounting import Loss
+from discreet.accounting.record import Entry
 from discreet.errors import Refused
 from discreet.ledger.charge import cost_of
-from discreet.ledger.entries import Entry, Kept, dearest, entries, kept
+from discreet.ledger.entries import Kept, dearest, entries, kept
 from discreet.ledger.grant import Grant
 from discreet.ledger.reading import ALL, Reader, Search
 

@@ -34,29 +34,6 @@ Largest = tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
-    """One part of a partition in which each unit has rows in at most `most` parts."""
-
-    partition: str
-    part: str
-    most: int
-
-    def __post_init__(self) -> None:
-        if type(self.most) is not int or self.most < 1:
-            raise ValueError("a portion names in how many parts a unit may be: one or more")
-
-    @classmethod
-    def read(cls, record: Record) -> Portion:
-        partition, part, most = record["partition"], record["part"], record["most"]
-        if not (isinstance(partition, str) and isinstance(part, str)):
-            raise ValueError("a portion names its partition and its part")
-        return cls(partition, part, most)
-
-    def fields(self) -> Record:
-        return {"partition": self.partition, "part": self.part, "most": self.most}
-
-
-@dataclass(frozen=True, slots=True)
 class Lines:
     """The lines of one partition. A value: `after` gives the next one and copies one chunk."""
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final
 
+from discreet.accounting.record import Portion
 from discreet.ledger.codec import GENESIS, Amounts, Record, decode, link, parsed, written
 from discreet.ledger.grant import Grant
-from discreet.ledger.portions import NO_LINES, Lines, Portion, lines_read, lines_written
+from discreet.ledger.portions import NO_LINES, Lines, lines_read, lines_written
 from discreet.ledger.problems import LedgerDamaged
 from discreet.ledger.store import Row
 from discreet.ledger.units import Units, converted, spent_about, units_read, units_written

@@ -14,19 +14,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from discreet.ledger.codec import Amounts, Record, parsed, written
-from discreet.printing import at_least, printable
 
 if TYPE_CHECKING:
-    from discreet.ledger.grant import Balance, Grant
+    from discreet.ledger.grant import Grant
     from discreet.ledger.state import State
 
 Units = Mapping[str, Mapping[str, Amounts]]
 """For each `protected` what was spent about each unit."""
 UNRECORDED: Final = "whom is not on record"
 """Charges of before units were recorded."""
-MEANING: Final = (
-    "each of these is a guarantee about its own unit; what is spent is their sum, and a guarantee to nobody"
-)
 
 
 def spent_about(units: Units, protected: str, record: Record, loss: Amounts) -> Units:
@@ -79,11 +75,3 @@ def _label(unit: str, taken: Mapping[str, Amounts], *, now: bool) -> str:
     earlier = f"{unit}, as declared earlier"
     count = sum(label.startswith(earlier) for label in taken)
     return f"{earlier} ({count + 1})" if count else earlier
-
-
-def unit_lines(balance: Balance) -> list[str]:
-    """In words what was spent about each unit; nothing where all is about one."""
-    if not balance.units:
-        return []
-    spent = [f"about {printable(unit)}: ε {at_least(amount.epsilon)}" for unit, amount in balance.units.items()]
-    return [*spent, MEANING]

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import Any, Final
 
+from discreet.accounting.balance_html import balances_html
+from discreet.answers.wire import entry_shown
 from discreet.cli.budget import draw_balances
 from discreet.cli.ledger import HEADINGS, draw_entries, entry_words
 from discreet.cli.tables import draw_tables
 from discreet.curator.curator import Curator
 from discreet.curator.portrait import tables_html
-from discreet.curator.wire import entry_shown
 from discreet.ledger import Search
-from discreet.ledger.render import balances_html
 from discreet.markup import Head, Side, around, line, table, words
 
 MOST: Final = 50

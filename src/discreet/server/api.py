@@ -11,11 +11,11 @@ import msgspec
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from starlette.responses import Response
 
+from discreet.accounting.record import Entry
 from discreet.accounting.rounding import float_up
 from discreet.answers import Answer
 from discreet.answers.saving import csv_of
-from discreet.curator.state import verify_ledger
-from discreet.curator.wire import (
+from discreet.answers.wire import (
     ENTRY,
     answer_written,
     balance_written,
@@ -24,8 +24,9 @@ from discreet.curator.wire import (
     facts_written,
     preview_written,
 )
+from discreet.curator.state import verify_ledger
 from discreet.errors import QueryFailed, Refused
-from discreet.ledger import ALL, OWNER, Entry, Search
+from discreet.ledger import ALL, OWNER, Search
 from discreet.printing import csv_text
 from discreet.server import schemas
 from discreet.server.access import LONGEST, Anybody, Asking, Callers, Visit, Watching, house, watcher

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from discreet.accounting.record import Key
 from discreet.answers import Answer
-from discreet.curator.calls import Call, read
+from discreet.answers.call import Call, read
 from discreet.curator.curator import Curator
 from discreet.engines.stopping import Stopped
 from discreet.errors import QueryFailed, Refused
-from discreet.ledger import Key
 from discreet.server.datasets import Caller, Dataset
 from discreet.server.limits import CALLER
 from discreet.server.queue import Job, Queue, State

@@ -10,11 +10,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
+from discreet.accounting.balance import Amount
 from discreet.accounting.distributions import Noise
 from discreet.answers.layout import cost_words, is_payable
 from discreet.errors import Refused
 from discreet.exact import number, positive
-from discreet.ledger import Amount
 from discreet.policy import Policy
 from discreet.sql.cost import Bought, Choices, Cost, Mechanism, Offer, buy, lines_of, noise_of
 from discreet.sql.expected_error import TYPICAL, foretellable, group_size, half_width, shown_release

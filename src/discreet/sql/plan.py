@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from sqlglot import exp
 
+from discreet.accounting.part import Part
 from discreet.composed import Sql, sql
 from discreet.errors import Refused
 from discreet.policy import Policy, fingerprint
@@ -27,7 +28,6 @@ from discreet.sql.formulas import Listing
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.keys import GroupKey, PublicKey
 from discreet.sql.nodes import Bound, Filter, Node, Project, Union
-from discreet.sql.part import Part
 from discreet.sql.per_unit import per_unit, window
 from discreet.sql.postprocess import PLACE, After
 from discreet.sql.read import statement

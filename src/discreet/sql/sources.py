@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sqlglot import exp
 
+from discreet.accounting.part import Part
 from discreet.composed import Sql, name, sql
 from discreet.errors import Refused
 from discreet.policy import Policy, meant
@@ -18,7 +19,6 @@ from discreet.sql.expression import Expr
 from discreet.sql.nodes import Bound, Field, Join, Node, Scan, Side, lowered
 from discreet.sql.nodes.join import joined_fields
 from discreet.sql.nodes.lookup import Lookup, public_fields
-from discreet.sql.part import Part
 from discreet.sql.relation import PUBLIC, Joined, Public, Relation, Stored
 from discreet.sql.scope import Scope, truth
 

@@ -8,8 +8,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from discreet.accounting import Concentrated, Pure
+from discreet.accounting.balance import Amount, Balance
+from discreet.accounting.record import Entry
 from discreet.answers.plots.theme import COLOURS, NEUTRAL, altair, chart_of, dressed, shortened, theme_of
-from discreet.ledger import ALL, Amount, Balance, Entry, Search
 from discreet.printing import at_least, at_most, printable
 
 if TYPE_CHECKING:
@@ -22,11 +23,11 @@ Record = dict[str, Any]
 
 
 class Journal(Protocol):
-    """Where charges are read: a ledger or a curator."""
+    """Where charges are read: a ledger or a curator. A search of the ledger's says which."""
 
-    def entries(self, search: Search = ..., *, limit: int | None = ...) -> list[Entry]: ...
-    def latest(self, search: Search = ..., *, limit: int) -> list[Entry]: ...
-    def count(self, search: Search = ...) -> int: ...
+    def entries(self, search: Any, *, limit: int | None = ...) -> list[Entry]: ...
+    def latest(self, search: Any, *, limit: int) -> list[Entry]: ...
+    def count(self, search: Any) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class History:
     since: str = ""
 
     @classmethod
-    def of(cls, journal: Journal, search: Search = ALL) -> History:
+    def of(cls, journal: Journal, search: Any) -> History:
         """Reads no more than what is drawn, however long the journal is."""
         newest = journal.latest(search, limit=MOST)[::-1]
         first = journal.entries(search, limit=1)

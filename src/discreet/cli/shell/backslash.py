@@ -93,8 +93,8 @@ def _budget(session: Session, _: str) -> None:
 
 
 def _ledger(session: Session, text: str) -> None:
+    from discreet.answers.wire import entry_shown
     from discreet.cli.ledger import draw_entries
-    from discreet.curator.wire import entry_shown
 
     if text and not (text.isascii() and text.isdecimal() and int(text[:9])):
         raise click.UsageError("\\ledger takes a whole number above 0, or nothing: \\ledger 10")

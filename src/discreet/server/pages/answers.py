@@ -11,7 +11,7 @@ from starlette.responses import Response
 from discreet.answers import Answer
 from discreet.answers.layout import answer_parts, cost_words
 from discreet.answers.saving import csv_of
-from discreet.curator.wire import answer_written
+from discreet.answers.wire import answer_written
 from discreet.errors import Refused
 from discreet.server.api import CSV, Number, entry_of, recalled, told
 from discreet.server.pages.page_auth import Anybody, Stay

@@ -8,9 +8,10 @@ from typing import Final
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
+from discreet.accounting.balance import Balance
+from discreet.accounting.record import Entry
 from discreet.curator.curator import Curator
 from discreet.errors import Refused
-from discreet.ledger import Balance, Entry
 from discreet.server.access import LONGEST, Visit, house
 from discreet.server.api import own_search
 from discreet.server.datasets import Caller

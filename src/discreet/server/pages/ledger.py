@@ -10,11 +10,12 @@ from fastapi import APIRouter, Query
 from starlette.responses import RedirectResponse, Response
 
 from discreet.accounting import Pure
+from discreet.accounting.record import Entry
 from discreet.accounting.rounding import float_up
 from discreet.answers.plots import History, budget_chart
+from discreet.answers.wire import ENTRY, entry_shown, entry_written
 from discreet.curator.state import verify_ledger
-from discreet.curator.wire import ENTRY, entry_shown, entry_written
-from discreet.ledger import Entry, Search
+from discreet.ledger import Search
 from discreet.printing import at_least, csv_text
 from discreet.server.api import CSV, own_entries, own_search, told
 from discreet.server.pages.home import Gauge

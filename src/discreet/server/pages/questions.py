@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from discreet.answers import Answer, Preview
+from discreet.answers.facts import Facts, column_words, limits_words
 from discreet.answers.layout import answer_parts, preview_parts
 from discreet.curator.autofix import mended
-from discreet.curator.facts import Facts, column_words, limits_words
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
 from discreet.noise import SYSTEM
 from discreet.policy import Kind

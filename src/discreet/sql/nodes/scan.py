@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from discreet.accounting.part import Part
 from discreet.composed import Sql, joined, literal, name, sql
 from discreet.policy.layout import ROW, UNIT, key_rank, ranked_keys, row_in_key, steps_of, stored_steps
 from discreet.policy.model import Column, Kind, Table
@@ -13,7 +14,7 @@ from discreet.quoting import TEXT_LENGTH
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import Field, Limits, Owner
-from discreet.sql.part import Part
+from discreet.sql.part import conditions
 from discreet.sql.work import once
 
 SECRET = sql("discreet_secret()")
@@ -79,7 +80,7 @@ class Scan:
 
     @once
     def sql(self) -> Sql:
-        tests = [] if self.part is None else self.part.conditions(self.table)
+        tests = [] if self.part is None else conditions(self.part, self.table)
         if self.owner.column is not None:
             tests.append(sql("{} <= {}", name(ROW), literal(self.rows)))
         return where(sql("SELECT * FROM {}", name(self.table.name)), tests)

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from discreet.accounting import Concentrated, Pure
+from discreet.accounting.balance import Amount
 from discreet.answers import Answer, Preview
 from discreet.answers.figures import figure, half_width, text_of
 from discreet.answers.layout import answer_parts
 from discreet.answers.render import html
-from discreet.ledger import Amount
 from discreet.policy import Kind
 
 WARDS: dict[str, Any] = {

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.answers import Answer, Preview
-from discreet.curator.calls import Call
+from discreet.answers.call import Call
 
 
 class Asks(ABC):

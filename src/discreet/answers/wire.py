@@ -13,11 +13,12 @@ from fractions import Fraction
 from typing import Any, Final
 
 from discreet.accounting import Concentrated, Pure
+from discreet.accounting.balance import Amount, Balance
+from discreet.accounting.record import Entry
 from discreet.accounting.rounding import float_up
 from discreet.answers import Answer, Preview
+from discreet.answers.facts import Facts, number_of
 from discreet.answers.figures import is_listing
-from discreet.curator.facts import Facts, number_of
-from discreet.ledger import Amount, Balance, Entry
 from discreet.policy import Column, Kind
 from discreet.printing import plain
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from discreet.ledger.units import MEANING, unit_lines
+from discreet.accounting.balance import MEANING, Balance, unit_lines
 from discreet.markup import Head, Side, around, gauge, line, note, table, words
 from discreet.printing import at_least, at_most, printable
-
-if TYPE_CHECKING:
-    from discreet.ledger.grant import Balance
 
 AMOUNTS: Final = (
     Head("total", Side.VALUE),

@@ -10,13 +10,10 @@ from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import Any, Final
 
-from discreet.accounting import Pure
-from discreet.curator.parts import part_of, why
+from discreet.accounting.part import Part
+from discreet.accounting.record import Key
 from discreet.errors import Refused
 from discreet.exact import number
-from discreet.ledger import Entry, Key
-from discreet.policy import Policy
-from discreet.sql.part import Part
 
 COSTS: Final = ("epsilon", "rho", "delta", "error")
 LONGEST_NUMBER: Final = 1000
@@ -64,16 +61,7 @@ def written(call: Call) -> dict[str, Any]:
 
 def read(sql: str, told: Mapping[str, Any], **more: Any) -> Call:
     """The call that was written, or that somebody else says is one."""
-    return Call(sql=sql, **{name: _said(value) for name, value in told.items()}, **more)
-
-
-def recorded(policy: Policy, entry: Entry, analyst: str | None, **more: Any) -> Call:
-    """The call that a charge is the record of; before calls were recorded, that of its text at its cost."""
-    cost = {"epsilon": entry.cost.epsilon} if isinstance(entry.cost, Pure) else {"rho": entry.cost.rho}
-    told = {name: _said(value) for name, value in entry.call.items()}
-    part = part_of(policy, entry, told.pop("part", None))
-    text = entry.question if part is None else entry.question.removesuffix(why("", part))
-    return Call(sql=text, analyst=analyst, part=part, **{**(told or cost), **more})
+    return Call(sql=sql, **{name: value_read(value) for name, value in told.items()}, **more)
 
 
 def _value(value: Any) -> Any:
@@ -112,7 +100,8 @@ KINDS: Final[dict[str, Callable[[str], Any]]] = {
 }
 
 
-def _said(value: Any) -> Any:
+def value_read(value: Any) -> Any:
+    """The value that was written."""
     if not isinstance(value, Mapping):
         return value
     if len(value) == 1:
@@ -122,7 +111,7 @@ def _said(value: Any) -> Any:
                 return KINDS[kind](text)
             except (ArithmeticError, ValueError):
                 raise Refused("syntax", f"that is no {kind}", f"write it as {EXAMPLES[kind]}") from None
-    return {name: _said(each) for name, each in value.items()}
+    return {name: value_read(each) for name, each in value.items()}
 
 
 EXAMPLES: Final = {"timestamp": "2026-01-02T15:30:00", "date": "2026-01-02", "number": "0.1 or 1/10"}

@@ -13,10 +13,10 @@ import pytest
 
 import discreet
 from discreet.accounting import Concentrated, Pure
-from discreet.answers import Answer
-from discreet.curator import wire
-from discreet.curator.facts import Facts
-from discreet.ledger import Amount, Entry
+from discreet.accounting.balance import Amount
+from discreet.accounting.record import Entry
+from discreet.answers import Answer, wire
+from discreet.answers.facts import Facts
 from tests.server.running import build
 
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [

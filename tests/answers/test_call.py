@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.curator.calls import Call, read, written
+from discreet.answers.call import Call, read, written
 from discreet.errors import Refused
 
 CALLS: list[dict[str, Any]] = [

@@ -1,0 +1,50 @@
+"""How a budget stands, as plain values: what was granted, is spent and remains. The ledger makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from discreet.printing import at_least, printable
+
+MEANING: Final = (
+    "each of these is a guarantee about its own unit; what is spent is their sum, and a guarantee to nobody"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """ε, and where they apply ρ and δ."""
+
+    epsilon: float
+    rho: float | None = None
+    delta: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """What was granted, what is spent (rounded up) and what remains (rounded down).
+
+    In a concentrated budget the ε of total and spent are (ε, δ) guarantees; the ε of what remains is the largest cost
+    still payable. Where charges were about several units, `units` has what was spent about each: these are guarantees,
+    and what is spent is no more than their sum, which the budget counts.
+    """
+
+    total: Amount
+    spent: Amount
+    remaining: Amount
+    units: Mapping[str, Amount] = field(default_factory=dict, kw_only=True)
+
+    def _repr_html_(self) -> str:
+        from discreet.accounting.balance_html import balance_html
+
+        return balance_html(self)
+
+
+def unit_lines(balance: Balance) -> list[str]:
+    """In words what was spent about each unit; nothing where all is about one."""
+    if not balance.units:
+        return []
+    spent = [f"about {printable(unit)}: ε {at_least(amount.epsilon)}" for unit, amount in balance.units.items()]
+    return [*spent, MEANING]

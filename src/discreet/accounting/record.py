@@ -1,0 +1,64 @@
+"""What is on record of a charge, as plain values: the ledger writes them, answers and clients read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from discreet.accounting.losses import Concentrated, Pure
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a caller calls a request, and the digest of what it asks. Both are written down with the charge."""
+
+    name: str
+    request: str
+
+    def fields(self) -> dict[str, Any]:
+        return {"key": self.name, "request": self.request}
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """One part of a partition in which each unit has rows in at most `most` parts."""
+
+    partition: str
+    part: str
+    most: int
+
+    def __post_init__(self) -> None:
+        if type(self.most) is not int or self.most < 1:
+            raise ValueError("a portion names in how many parts a unit may be: one or more")
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Portion:
+        partition, part, most = record["partition"], record["part"], record["most"]
+        if not (isinstance(partition, str) and isinstance(part, str)):
+            raise ValueError("a portion names its partition and its part")
+        return cls(partition, part, most)
+
+    def fields(self) -> dict[str, Any]:
+        return {"partition": self.partition, "part": self.part, "most": self.most}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A charge, and whether its answer was kept."""
+
+    number: int
+    at: str
+    analyst: str
+    question: str
+    loss: Pure | Concentrated
+    data_version: int
+    answered: bool
+    cost: Pure | Concentrated
+    """What the answer was bought for: more than the loss where a part of a partition was asked about."""
+    call: Mapping[str, Any] = field(default_factory=dict)
+    """How it was asked beside its text: cost, parameters, dialect."""
+    plan: str | None = None
+    """The fingerprint of what it means."""
+    portion: Portion | None = None
+    """The part of a partition that it is about."""
