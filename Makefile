@@ -7,6 +7,10 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 TRUSTED := */noise/*,*/accounting/*,*/mechanisms/*,*/ledger/*,*/curator/curator.py,*/sql/cost.py,*/curator/question.py,*/curator/draw.py,*/sql/cache.py,*/composed.py,*/engines/printed.py
 
+# Bytecode is kept, in the environment: else every process that a test starts would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
+
 .PHONY: venv demo serve test suite check lint chromium bench test-slow coverage covered-draws covered-charges clean
 
 venv: $(VENV)/.ready
