@@ -29,6 +29,7 @@ from benchmarks.query_setting import (
     SMALL,
     SMALL_ROWS,
 )
+from discreet.ledger import Sqlite
 
 ROWS = 10_000_000
 SIZES = (100_000, 1_000_000, ROWS, 30_000_000)
@@ -59,10 +60,12 @@ def _small(folder: Path) -> Iterator[Figure]:
             return curator.query(next(texts), epsilon=EPSILON, fresh=True)
 
         ask()
+        store = curator._ledger._store
+        assert isinstance(store, Sqlite)
         taken: dict[str, list[float]] = {"FULL": [], "OFF": []}
         for _ in range(200):  # in turn, so that what else the machine does slows both alike
             for synchronous, times in taken.items():
-                curator._ledger._store._connection.execute(f"PRAGMA synchronous = {synchronous}")
+                store._connection.execute(f"PRAGMA synchronous = {synchronous}")
                 times.append(best_of(1, ask))
         durable, ours = map(median, taken.values())
         again = median(best_of(1, lambda: curator.query(SMALL, epsilon=EPSILON, fresh=True)) for _ in range(200))

@@ -23,7 +23,7 @@ from discreet.ledger import Ledger, LedgerDamaged, LedgerError, Search, codec, e
 from discreet.ledger.codec import Record
 from discreet.sql.cache import Drawn
 from tests.ledger.conftest import in_memory
-from tests.ledger.helpers import BOTH, change, forge, hurried, spend
+from tests.ledger.helpers import BOTH, change, forge, hurried, spend, store_of
 
 POLICY = """
 name = "clinic"
@@ -123,7 +123,7 @@ def counted(book: Ledger, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
     """Steps of SQLite while looking (in tens), and records that were decoded."""
     work = {"steps": 0, "records": 0}
     book.count()  # opens the reader
-    connection = book._store.reader.connection
+    connection = store_of(book).reader.connection
     assert connection is not None
     plain = codec.decode
 
@@ -197,7 +197,7 @@ def test_whoever_looks_holds_up_nobody_who_spends() -> None:
                 spend(book, why="in the middle of a page")
 
         book.count()
-        reader = book._store.reader.connection
+        reader = store_of(book).reader.connection
         assert reader is not None
         reader.set_progress_handler(spend_once, 20)
         assert len(book.latest(limit=100)) == 50

@@ -19,7 +19,7 @@ import discreet
 from discreet.accounting import Pure
 from discreet.errors import BudgetExhausted
 from discreet.ledger import Grant, Ledger, LedgerError, back_up, verify
-from discreet.ledger.files import OwnLock, beside, refuse_mounted
+from discreet.ledger.sqlite.files import OwnLock, beside, refuse_mounted
 from tests.ledger.helpers import ROOT
 
 ONE = Grant.of(Fraction(1), None)
@@ -33,7 +33,7 @@ print(spent(Path(sys.argv[1]), 20))
 
 
 def opened(path: Path) -> Ledger:
-    return Ledger(path, ONE, shares={}, protected="people")
+    return Ledger.open(path, ONE, shares={}, protected="people")
 
 
 def tenths(book: Ledger, times: int) -> int:

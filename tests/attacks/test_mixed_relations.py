@@ -104,7 +104,7 @@ def test_two_relations_have_no_common_epsilon() -> None:
 @pytest.mark.parametrize("loss", REPLACED)
 @pytest.mark.parametrize("grant", [PURE, BOTH])
 def test_a_ledger_takes_no_loss_of_the_other_relation(loss: Loss, grant: Grant, tmp_path: Path) -> None:
-    with Ledger(tmp_path / "ledger.sqlite", grant, shares={}) as ledger:
+    with Ledger.open(tmp_path / "ledger.sqlite", grant, shares={}) as ledger:
         with pytest.raises(Refused, match=r"about replacing one unit.*BoundedMean without size.*cannot be converted"):
             ledger.charge(loss, why="q")
         assert ledger.affordable_count(loss) == 0
@@ -155,7 +155,7 @@ def test_what_only_looks_like_a_loss_is_none(tmp_path: Path) -> None:
         for act in acts:
             with pytest.raises(TypeError, match="a loss must be"):
                 act(fake)
-        ledger = Ledger(tmp_path / "ledger.sqlite", PURE, shares={})
+        ledger = Ledger.open(tmp_path / "ledger.sqlite", PURE, shares={})
         with ledger, pytest.raises(TypeError, match="a loss must be"):
             ledger.charge(fake, why="q")  # type: ignore[arg-type]
 

@@ -16,13 +16,13 @@ import pytest
 import discreet
 from discreet.accounting import Pure
 from discreet.accounting.filters import UNITS
-from discreet.accounting.record import Portion
+from discreet.accounting.record import PartName
 from discreet.answers.call import Call
 from discreet.curator.curator import Curator
 from discreet.curator.state import refresh
 from discreet.errors import BudgetExhausted, Refused
 from discreet.ledger import LedgerDamaged, ledger, verify
-from discreet.ledger import portions as module
+from discreet.ledger import partitions as module
 from discreet.ledger.codec import Record
 from discreet.sql.part import part_of
 from tests.ledger.conftest import in_memory
@@ -67,16 +67,16 @@ def test_k_belongs_to_its_partition(first: int, lie: int) -> None:
     with in_memory() as folder:
         path = folder / "ledger.sqlite"
         with hurried(path) as book:
-            spend(book, TENTH, portion=Portion("p", "A", first))
+            spend(book, TENTH, part=PartName("p", "A", first))
             for part in "ABC":
                 with pytest.raises(Refused) as refused:
-                    spend(book, TENTH, portion=Portion("p", part, lie))
+                    spend(book, TENTH, part=PartName("p", part, lie))
                 assert refused.value.code == "unknown-part"
                 with pytest.raises(Refused):
-                    book.increase(TENTH, Portion("p", part, lie))
+                    book.increase(TENTH, PartName("p", part, lie))
             assert len(book.entries()) == 1
         with hurried(path) as book, pytest.raises(Refused):
-            spend(book, TENTH, portion=Portion("p", "B", lie))
+            spend(book, TENTH, part=PartName("p", "B", lie))
 
 
 @pytest.mark.parametrize("every", [3, 1000])
@@ -86,11 +86,11 @@ def test_k_is_bound_over_totals_too(every: int, monkeypatch: pytest.MonkeyPatch)
         path = folder / "ledger.sqlite"
         with hurried(path) as book:
             for part in "ABCD":
-                spend(book, TENTH, portion=Portion("p", part, 2))
+                spend(book, TENTH, part=PartName("p", part, 2))
         with hurried(path) as book:
             with pytest.raises(Refused):
-                spend(book, TENTH, portion=Portion("p", "B", 1))
-            spend(book, TENTH, portion=Portion("p", "B", 2))
+                spend(book, TENTH, part=PartName("p", "B", 1))
+            spend(book, TENTH, part=PartName("p", "B", 2))
             assert book._state.spent == (3 * UNITS // 10,)
 
 
@@ -102,9 +102,9 @@ def test_a_journal_that_lies_about_k_does_not_add_up() -> None:
     with in_memory() as folder:
         path = folder / "ledger.sqlite"
         with hurried(path) as book:
-            spend(book, TENTH, portion=Portion("p", "A", 2))
-            spend(book, Pure(0), portion=Portion("p", "B", 2))
-            spend(book, Pure(0), portion=Portion("p", "C", 2))
+            spend(book, TENTH, part=PartName("p", "A", 2))
+            spend(book, Pure(0), part=PartName("p", "B", 2))
+            spend(book, Pure(0), part=PartName("p", "C", 2))
         forge(path, lie)
         assert not verify(path).sound
         with pytest.raises(LedgerDamaged):
@@ -140,7 +140,7 @@ def test_what_lines_of_a_dead_copy_cost_stays_spent(clinic: Curator) -> None:
     clinic.close()
     refresh(clinic.policy, "a new week")
     with discreet.open(clinic.policy.state.parent / "clinic.toml") as later:
-        assert later._ledger._state.portions == {}
+        assert later._ledger._state.partitions == {}
         assert later.budget().spent.epsilon == pytest.approx(0.4)
         assert later.table("visits").partition("ward")["B"].count(epsilon=0.3).loss == Pure(0.3)
         assert later.budget().spent.epsilon == pytest.approx(0.7)
@@ -155,7 +155,7 @@ def test_totals_hold_the_lines_of_living_copies_only(monkeypatch: pytest.MonkeyP
         with hurried(path) as book:
             for copy in range(4):
                 for part in range(30):
-                    spend(book, Pure(Fraction(1, 1000)), portion=Portion(f"copy {copy}", f"part {part}", 1))
+                    spend(book, Pure(Fraction(1, 1000)), part=PartName(f"copy {copy}", f"part {part}", 1))
                 book.advance_data("a new week")
             assert book._state.spent == (4 * UNITS // 1000,)
         lines = [line.count('"part ') for _, line, *_ in rows(path) if '"kind":"totals"' in line]
@@ -166,12 +166,12 @@ def test_totals_hold_the_lines_of_living_copies_only(monkeypatch: pytest.MonkeyP
 
 def test_a_charge_that_comes_after_the_refresh_begins_anew() -> None:
     """Planned on the copy before, charged after it: it pays in full, which is never too little."""
-    old = Portion("the copy before", "A", 1)
+    old = PartName("the copy before", "A", 1)
     with in_memory() as folder, hurried(folder / "ledger.sqlite") as book:
-        spend(book, Pure(1), portion=old)
-        spend(book, Pure(1), portion=replace(old, part="B"))
+        spend(book, Pure(1), part=old)
+        spend(book, Pure(1), part=replace(old, part="B"))
         book.advance_data("a new week")
-        spend(book, Pure(1), portion=replace(old, part="B"))
+        spend(book, Pure(1), part=replace(old, part="B"))
         assert book._state.spent == (2 * UNITS,)
 
 
@@ -180,7 +180,7 @@ def test_a_charge_that_comes_after_the_refresh_begins_anew() -> None:
 
 def test_a_charge_looks_at_the_k_largest_lines_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """The work of a charge: how many lines are sorted in or copied, after 3,000 parts were asked about."""
-    lines = module.Lines.of(2, {f"part {index}": (index,) for index in range(3000)})
+    lines = module.Partition.of(2, {f"part {index}": (index,) for index in range(3000)})
     looked_at: list[int] = []
     plain = module._with
 
@@ -190,7 +190,7 @@ def test_a_charge_looks_at_the_k_largest_lines_only(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(module, "_with", counted)
     after = lines.after("part 7", (5000,))
-    assert after.rise("part 8", (1,)) == (0,)
+    assert after.increase("part 8", (1,)) == (0,)
     assert looked_at == [2]
     copied = [new for old, new in zip(lines.chunks, after.chunks, strict=True) if new is not old]
     assert len(copied) == 1

@@ -29,8 +29,8 @@ from discreet.curator.state import (
     verify_ledger,
 )
 from discreet.ledger import Grant, Ledger, LedgerDamaged, LedgerError, Marks, back_up, ledger, restore, verify
-from discreet.ledger.files import beside
-from discreet.ledger.marks import Mark
+from discreet.ledger.sqlite.files import beside
+from discreet.ledger.sqlite.marks import Mark
 from discreet.policy import Policy, read
 from tests.cli.runs import run
 from tests.fixtures.build import HERE
@@ -256,11 +256,11 @@ def test_totals_repeat_who_knows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     kept, path = Marks(tmp_path / "marks"), tmp_path / "state" / "ledger.sqlite"
     path.parent.mkdir()
     for _ in range(3):
-        with Ledger(path, Grant.of(Fraction(9), None), shares={}, marks=kept) as book:
+        with Ledger.open(path, Grant.of(Fraction(9), None), shares={}, marks=kept) as book:
             for _ in range(3):
                 spend(book)
     assert verify(path, marks=kept).problems == ()
-    with Ledger(path, Grant.of(Fraction(9), None), shares={}, marks=kept) as book:
+    with Ledger.open(path, Grant.of(Fraction(9), None), shares={}, marks=kept) as book:
         assert book._state.hosts == {kept.host}
 
 
@@ -273,7 +273,7 @@ def test_a_mark_never_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     path.parent.mkdir()
     flushed: list[int] = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append(descriptor))
-    with Ledger(path, Grant.of(Fraction(9), None), shares={}, marks=kept) as book:
+    with Ledger.open(path, Grant.of(Fraction(9), None), shares={}, marks=kept) as book:
         name = str(book._state.id)
         assert kept.of(name) == Mark(book._state.head, book._state.digest)
         flushed.clear()
@@ -287,7 +287,7 @@ def test_a_mark_never_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             pass
         assert kept.of(name) == Mark(charge.number, charge.digest), "nothing was appended"
         assert flushed == [], "no flush of its own"
-    with Ledger(path, Grant.of(Fraction(9), None), shares={}, marks=kept):
+    with Ledger.open(path, Grant.of(Fraction(9), None), shares={}, marks=kept):
         assert kept.of(name) == Mark(charge.number, charge.digest), "looking moves nothing"
 
 
@@ -295,13 +295,13 @@ def test_a_mark_that_lags_is_no_alarm(tmp_path: Path) -> None:
     """A power cut may bring an older mark back."""
     kept, path = Marks(tmp_path / "marks"), tmp_path / "state" / "ledger.sqlite"
     path.parent.mkdir()
-    with Ledger(path, Grant.of(Fraction(9), None), shares={}, marks=kept) as book:
+    with Ledger.open(path, Grant.of(Fraction(9), None), shares={}, marks=kept) as book:
         spend(book)
         (place,) = kept.folder.glob("*.mark")
         older = place.read_bytes()
         spend(book)
     place.write_bytes(older)
-    with Ledger(path, Grant.of(Fraction(9), None), shares={}, marks=kept) as book:
+    with Ledger.open(path, Grant.of(Fraction(9), None), shares={}, marks=kept) as book:
         spend(book)
     assert verify(path, marks=kept).problems == ()
 

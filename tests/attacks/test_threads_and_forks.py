@@ -159,7 +159,7 @@ def test_a_child_that_was_forked_while_another_thread_was_asking_is_refused_and_
 
 @pytest.mark.parametrize("again", COPIES)
 def test_what_spends_has_no_copies(again: Callable[[Any], Any], tmp_path: Path) -> None:
-    with Ledger(tmp_path / "ledger.sqlite", Grant.of(Fraction(1), None), shares={}) as ledger:
+    with Ledger.open(tmp_path / "ledger.sqlite", Grant.of(Fraction(1), None), shares={}) as ledger:
         charge = ledger.charge(Pure(1), why="q")
         for thing in (watching(), Turns("a thing"), Allowance(Cost(Pure(1)), SYSTEM), ledger):
             with pytest.raises(TypeError):
@@ -211,7 +211,7 @@ def test_nothing_is_paid_back_to_a_fit(share: Fraction) -> None:
 def test_a_forked_child_cannot_spend_what_its_parent_may(tmp_path: Path) -> None:
     allowance = Allowance(Cost(Pure(1)), SYSTEM)
     assert "made before a fork" in in_a_child(lambda: allowance.part(Fraction(1)))
-    with Ledger(tmp_path / "ledger.sqlite", Grant.of(Fraction(1), None), shares={}) as ledger:
+    with Ledger.open(tmp_path / "ledger.sqlite", Grant.of(Fraction(1), None), shares={}) as ledger:
         charge = ledger.charge(Pure(1), why="q")
         assert "opened before a fork" in in_a_child(charge.__enter__)
         with charge:
@@ -219,7 +219,7 @@ def test_a_forked_child_cannot_spend_what_its_parent_may(tmp_path: Path) -> None
 
 
 def test_eight_threads_enter_one_charge_once(tmp_path: Path) -> None:
-    with Ledger(tmp_path / "ledger.sqlite", Grant.of(Fraction(1), None), shares={}) as ledger:
+    with Ledger.open(tmp_path / "ledger.sqlite", Grant.of(Fraction(1), None), shares={}) as ledger:
         charge = ledger.charge(Pure(1), why="q")
         found = from_threads(8, charge.__enter__)
         assert found.count(SYSTEM) == 1

@@ -35,7 +35,7 @@ from discreet.accounting.conversion import rho_of_pure
 from discreet.accounting.part import Part
 from discreet.curator.curator import Curator
 from discreet.curator.draw import Door, blur
-from discreet.curator.parts import portion_of
+from discreet.curator.parts import part_name
 from discreet.curator.public import PublicTables
 from discreet.curator.state import LEDGER, open_ledger, refresh
 from discreet.engines.copy import private_copy
@@ -924,7 +924,7 @@ def test_a_part_of_a_copy_that_cannot_be_read_is_not_charged_as_something_else()
             raise OSError("no such file")
 
     with pytest.raises(discreet.QueryFailed, match="nothing was charged"):
-        portion_of(Part("t", "g", "a"), Broken())  # type: ignore[arg-type]
+        part_name(Part("t", "g", "a"), Broken())  # type: ignore[arg-type]
 
 
 def test_partitions_are_named_by_128_bits() -> None:
@@ -933,6 +933,6 @@ def test_partitions_are_named_by_128_bits() -> None:
     class Copied:
         copy = "1"
 
-    found = portion_of(Part("t", "g", "a"), Copied())  # type: ignore[arg-type]
+    found = part_name(Part("t", "g", "a"), Copied())  # type: ignore[arg-type]
     assert len(found.partition) == 32
-    assert (found.part, found.most) == ("g = 'a'", 1)
+    assert (found.part, found.max_parts) == ("g = 'a'", 1)

@@ -13,7 +13,7 @@ import pytest
 
 import discreet
 from discreet.accounting import Pure
-from discreet.accounting.record import Key, Portion
+from discreet.accounting.record import Key, PartName
 from discreet.curator.curator import Curator
 from discreet.curator.state import refresh
 from discreet.errors import Refused
@@ -128,19 +128,19 @@ def test_it_goes_on(kind: str, tmp_path: Path) -> None:
 def test_a_long_ledger_resumes_with_its_lines(tmp_path: Path) -> None:
     path = copied("long", tmp_path) / "ledger.sqlite"
     grant = Grant.of(Fraction(10), None)
-    with Ledger(path, grant, shares={"ann": Fraction(5)}, protected="p", name="long") as ledger:
+    with Ledger.open(path, grant, shares={"ann": Fraction(5)}, protected="p", name="long") as ledger:
         assert ledger.balance().spent.epsilon == TOLD["long"]["spent"]
         assert ledger.balance("ann").spent.epsilon == TOLD["long"]["ann"]
         assert ledger.data_version == 1010
         tenth = Pure(Fraction(1, 10))
         costs = {
-            (part, most): ledger.increase(tenth, Portion(f"partition {most}", part, most))
+            (part, most): ledger.increase(tenth, PartName(f"partition {most}", part, most))
             for part, most in (("a", 1), ("b", 1), ("b", 2), ("c", 2))
         }
         # lines stand at a 0.4, b 0.2 (one part each), and at a 0.3, b 0.2, c 0.1 (two parts each)
         nothing = Pure(0)
         assert costs == {("a", 1): tenth, ("b", 1): nothing, ("b", 2): tenth, ("c", 2): nothing}
-        with ledger.charge(tenth, why="one more", portion=Portion("partition 1", "b", 1)):
+        with ledger.charge(tenth, why="one more", part=PartName("partition 1", "b", 1)):
             pass
         assert ledger.balance().spent.epsilon == TOLD["long"]["spent"]
     assert verify(path).problems == ()

@@ -22,12 +22,12 @@ from typing import Any, Final, NoReturn
 
 from discreet import ledger as package
 from discreet.accounting import Pure
-from discreet.accounting.record import Portion
+from discreet.accounting.record import PartName
 from discreet.errors import BudgetExhausted
 from discreet.ledger import Charge, LedgerError, verify
-from discreet.ledger.files import beside
-from discreet.ledger.store import Store
-from tests.ledger.helpers import CENT, PURE, answers, opened, spend
+from discreet.ledger.sqlite.files import beside
+from discreet.ledger.sqlite.store import Sqlite
+from tests.ledger.helpers import CENT, PURE, answers, opened, spend, store_of
 from tests.ledger.helpers import child as elsewhere
 
 Scenario = Callable[..., object]
@@ -107,9 +107,9 @@ def spend_on_parts(path: Path, processes: str, times: str, limit: str) -> object
         with opened(path, grant) as ledger:
             for turn in range(int(times)):
                 part = ("A", "B", "C", "all")[(first + turn) % 4]
-                portion = None if part == "all" else Portion("q", part, 2)
+                name = None if part == "all" else PartName("q", part, 2)
                 try:
-                    say(spend(ledger, Pure(Fraction(1, 4)), why=part, portion=portion))
+                    say(spend(ledger, Pure(Fraction(1, 4)), why=part, part=name))
                 except BudgetExhausted:
                     say("refused")
 
@@ -140,18 +140,18 @@ def at_statement(point: int) -> None:
         if left[0] < 0:
             die()
 
-    connect, unmoved = Store._connect, Store._unmoved
+    connect, unmoved = Sqlite._connect, Sqlite._unmoved
 
-    def watched(self: Store) -> Any:
+    def watched(self: Sqlite) -> Any:
         connection = connect(self)
         connection.set_trace_callback(count)
         return connection
 
-    def watched_unmoved(self: Store) -> None:
+    def watched_unmoved(self: Sqlite) -> None:
         count()
         unmoved(self)
 
-    Store._connect, Store._unmoved = watched, watched_unmoved  # type: ignore[method-assign]
+    Sqlite._connect, Sqlite._unmoved = watched, watched_unmoved  # type: ignore[method-assign]
 
 
 def at_line(point: int) -> None:
@@ -182,7 +182,7 @@ POINTS: Final = {"creation": at_size, "growth": at_size, "statement": at_stateme
 def victim(path: Path, times: int, threads: int, say: Callable[[str], None], once_open: Callable[[], None]) -> None:
     """Spend, say the receipt where the answer would be drawn, keep the answer; checkpoint every few pages."""
     ledger = opened(path)
-    ledger._store._connection.execute("PRAGMA wal_autocheckpoint = 8")
+    store_of(ledger)._connection.execute("PRAGMA wal_autocheckpoint = 8")
     once_open()
 
     def work() -> None:

@@ -16,7 +16,8 @@ from typing import Any, Final
 from discreet.accounting import Loss, Pure
 from discreet.ledger import Grant, Kept, Ledger
 from discreet.ledger.codec import GENESIS, Record, link
-from discreet.ledger.files import beside
+from discreet.ledger.sqlite.files import beside
+from discreet.ledger.sqlite.store import Sqlite
 
 ROOT: Final = Path(__file__).parents[2]
 PURE: Final = Grant.of(Fraction(1000), None)
@@ -28,13 +29,18 @@ SHARES: Final = {"ann": Fraction(1), "bob": Fraction(2)}
 def opened(
     path: Path, grant: Grant = PURE, *, shares: Mapping[str, Fraction] = SHARES, protected: str = "people"
 ) -> Ledger:
-    return Ledger(path, grant, shares=shares, protected=protected, name="hospital")
+    return Ledger.open(path, grant, shares=shares, protected=protected, name="hospital")
+
+
+def store_of(ledger: Ledger) -> Sqlite:
+    assert isinstance(ledger._store, Sqlite)
+    return ledger._store
 
 
 def hurried(path: Path, grant: Grant = PURE, *, shares: Mapping[str, Fraction] = SHARES) -> Ledger:
     """A ledger that does not wait for the disk: for tests that need many entries and no durability."""
     ledger = opened(path, grant, shares=shares)
-    ledger._store._connection.execute("PRAGMA synchronous = OFF")
+    store_of(ledger)._connection.execute("PRAGMA synchronous = OFF")
     return ledger
 
 

@@ -10,7 +10,7 @@ import pytest
 from discreet.accounting import Concentrated, Pure
 from discreet.ledger import LedgerError, verify
 from discreet.ledger.codec import Record, encode, parsed
-from tests.ledger.helpers import BOTH, CENT, answers, change, child, forge, hurried, opened, spend
+from tests.ledger.helpers import BOTH, CENT, answers, change, child, forge, hurried, opened, spend, store_of
 
 
 def test_answers_are_found_by_their_plan_newest_first(path: Path) -> None:
@@ -83,7 +83,7 @@ def test_large_answers(path: Path) -> None:
 def test_keeping_does_not_loosen_the_next_charge(path: Path) -> None:
     """Answers need not wait for the disk; charges do, also after an answer whose writing failed."""
     with opened(path) as ledger:
-        connection = ledger._store._connection
+        connection = store_of(ledger)._connection
         full = connection.execute("PRAGMA synchronous").fetchone()
         assert full == (2,)
         charge = ledger.charge(CENT, why="q", plan="p")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from discreet.ledger import LedgerDamaged, LedgerError, back_up, restore, verify
-from discreet.ledger.files import beside
-from discreet.ledger.store import Store
+from discreet.ledger.sqlite.files import beside
+from discreet.ledger.sqlite.store import Sqlite
 from tests.ledger.helpers import change, filled, hurried, moved, opened, rows, spend
 
 
@@ -79,11 +79,11 @@ def test_there_is_nothing_to_back_up(path: Path, tmp_path: Path) -> None:
 def test_a_backup_that_fails_leaves_nothing(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(path, 1)
 
-    def fails(_: Store, target: Path) -> None:
+    def fails(_: Sqlite, target: Path) -> None:
         target.write_bytes(b"half")
         raise LedgerError("no room")
 
-    monkeypatch.setattr(Store, "copy_to", fails)
+    monkeypatch.setattr(Sqlite, "copy_to", fails)
     with pytest.raises(LedgerError, match="no room"):
         back_up(path, tmp_path / "backup")
     assert not (tmp_path / "backup").exists()

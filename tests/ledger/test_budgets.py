@@ -13,7 +13,7 @@ from discreet.accounting.balance import Amount, Balance
 from discreet.accounting.balance_html import balance_html, balances_html
 from discreet.accounting.conversion import rho_of_pure
 from discreet.accounting.filters import UNITS, charged
-from discreet.accounting.record import Portion
+from discreet.accounting.record import PartName
 from discreet.errors import BudgetExhausted
 from discreet.ledger import Grant, LedgerError, verify
 from tests.ledger.helpers import BOTH, CENT, PURE, hurried, opened, rows, spend
@@ -232,10 +232,10 @@ def test_how_many_more_charges_fit(path: Path) -> None:
 
 
 def test_what_a_question_about_a_part_would_cost_now(path: Path) -> None:
-    one, other = (Portion("a partition", part, 1) for part in ("F", "M"))
+    one, other = (PartName("a partition", part, 1) for part in ("F", "M"))
     with hurried(path) as ledger:
         assert ledger.increase(Pure(0.5), one) == Pure(0.5)
-        spend(ledger, Pure(0.5), portion=one)
+        spend(ledger, Pure(0.5), part=one)
         assert ledger.increase(Pure(0.5), one) == Pure(0.5)
         assert ledger.increase(Pure(0.5), other) == Pure(0)
         assert ledger.increase(Pure(0.75), other) == Pure(0.25)

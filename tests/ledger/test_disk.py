@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from discreet.ledger import LedgerError, back_up, restore, verify
-from discreet.ledger.files import beside
+from discreet.ledger.sqlite.files import beside
 from tests.ledger.helpers import CENT, child, hurried, moved, opened, rows, spend
 
 SMALL = 'mount -t tmpfs -o size=900k none "$0" && exec "$@"'

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from discreet.ledger import LedgerError, verify
-from discreet.ledger import store as module
-from tests.ledger.helpers import CENT, child, hurried, opened, spend
+from discreet.ledger.sqlite import store as module
+from tests.ledger.helpers import CENT, child, hurried, opened, spend, store_of
 
 FORKED = "this ledger was opened before a fork → fork before opening, or start a new process"
 
@@ -62,8 +62,8 @@ def test_connections_of_the_parent_are_never_closed_in_a_child(path: Path, monke
     closed = hurried(path.with_name("other.sqlite"))
     closed.close()
     with hurried(path) as ledger:
-        connection = ledger._store._connection
-        monkeypatch.setattr(module, "_OPENED", {ledger._store, closed._store})
+        connection = store_of(ledger)._connection
+        monkeypatch.setattr(module, "_OPENED", {store_of(ledger), store_of(closed)})
         inherited: set[object] = set()
         monkeypatch.setattr(module, "_INHERITED", inherited)
         before = sys.getrefcount(connection)

@@ -12,7 +12,7 @@ from discreet.accounting.record import Key
 from discreet.errors import Refused
 from discreet.ledger import LedgerError, Repeated, verify
 from discreet.ledger.codec import Record
-from tests.ledger.helpers import BOTH, CENT, forge, hurried, opened, spend
+from tests.ledger.helpers import BOTH, CENT, forge, hurried, opened, spend, store_of
 
 MINE = Key("7f-mine", "what is asked")
 
@@ -102,7 +102,7 @@ def test_a_key_is_found_whatever_its_age_and_its_letters(path: Path, name: str) 
             steps += 1
 
         ledger.balance()
-        ledger._store._connection.set_progress_handler(count, 1)
+        store_of(ledger)._connection.set_progress_handler(count, 1)
         assert ledger.charged(mine) == number
         assert steps < 100, "the journal was read"
         assert ledger.charged(Key(name + "\0", "what is asked")) is None

@@ -177,7 +177,7 @@ class History(RuleBasedStateMachine):
         self.open = [self.opened(budget) for _ in range(2)]
 
     def opened(self, budget: Budget, shares: Mapping[str, Fraction] | None = None) -> Ledger:
-        return Ledger(self.path, budget.grant, shares=shares or self.model.shares, protected=self.protected)
+        return Ledger.open(self.path, budget.grant, shares=shares or self.model.shares, protected=self.protected)
 
     @rule(which=st.integers(0, 1), loss=losses, analyst=analysts, why=texts, answered=st.booleans())
     def charge(self, which: int, loss: Loss, analyst: str | None, why: str, answered: bool) -> None:

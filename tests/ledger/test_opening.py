@@ -14,9 +14,10 @@ from discreet.accounting import Pure
 from discreet.files import NETWORKS, file_system
 from discreet.ledger import LedgerDamaged, LedgerError, verify
 from discreet.ledger.codec import Record, decode
-from discreet.ledger.files import beside, refuse_network
+from discreet.ledger.sqlite.files import beside, refuse_network
+from discreet.ledger.sqlite.store import Sqlite
 from discreet.ledger.state import State
-from discreet.ledger.store import Row, Store
+from discreet.ledger.store import Row
 from tests.ledger.helpers import CENT, answers, change, filled, forge, hurried, moved, opened, rows, spend
 
 
@@ -179,7 +180,7 @@ def test_a_system_that_does_not_tell(tmp_path: Path) -> None:
 
 
 def test_a_ledger_on_a_network_is_refused_before_anything_is_made(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.ledger.files.file_system", lambda *_: "nfs4")
+    monkeypatch.setattr("discreet.ledger.sqlite.files.file_system", lambda *_: "nfs4")
     with pytest.raises(LedgerError, match="network file system"):
         opened(path)
     assert list(path.parent.iterdir()) == []
@@ -212,14 +213,14 @@ def large(shared: Path) -> Path:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of the records that are read from now on."""
     seen: list[int] = []
-    original = Store.rows
+    original = Sqlite.rows
 
-    def counting(self: Store, *bounds: int, **named: int) -> Iterator[Row]:
+    def counting(self: Sqlite, *bounds: int, **named: int) -> Iterator[Row]:
         for row in original(self, *bounds, **named):
             seen.append(row[0])
             yield row
 
-    monkeypatch.setattr(Store, "rows", counting)
+    monkeypatch.setattr(Sqlite, "rows", counting)
     return seen
 
 

@@ -20,10 +20,10 @@ from discreet.accounting import Approximate, Concentrated, Pure
 from discreet.accounting.conversion import rho_of_pure
 from discreet.errors import BudgetExhausted, Refused
 from discreet.ledger import OWNER, Charge, Grant, Ledger, LedgerDamaged, LedgerError, verify
-from discreet.ledger.ledger import LONGEST
-from discreet.ledger.store import Store
+from discreet.ledger.ledger import MAX_QUERY_LENGTH
+from discreet.ledger.sqlite.store import Sqlite
 from discreet.noise import SYSTEM
-from tests.ledger.helpers import BOTH, CENT, PURE, SHARES, hurried, opened, rows, spend
+from tests.ledger.helpers import BOTH, CENT, PURE, SHARES, hurried, opened, rows, spend, store_of
 
 
 @pytest.fixture
@@ -198,9 +198,9 @@ def test_an_analyst_whom_the_policy_does_not_know(ledger: Ledger, path: Path) ->
 
 def test_a_question_that_is_too_long(ledger: Ledger) -> None:
     with pytest.raises(Refused, match="too-complex"):
-        ledger.charge(CENT, why="x" * (LONGEST + 1))
-    spend(ledger, why="y" * LONGEST)
-    assert ledger.entries()[0].question == "y" * LONGEST
+        ledger.charge(CENT, why="x" * (MAX_QUERY_LENGTH + 1))
+    spend(ledger, why="y" * MAX_QUERY_LENGTH)
+    assert ledger.entries()[0].question == "y" * MAX_QUERY_LENGTH
 
 
 def test_a_pure_budget_pays_pure_losses_only(ledger: Ledger) -> None:
@@ -287,7 +287,7 @@ class Broken(Exception):  # noqa: N818
 @contextmanager
 def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException, *, after: int = 0) -> Iterator[None]:
     """A method of the store that raises, at its so-and-so-manieth call."""
-    original, left = getattr(Store, name), [after]
+    original, left = getattr(Sqlite, name), [after]
 
     def fails(*arguments: Any) -> Any:
         left[0] -= 1
@@ -296,7 +296,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException, *,
         return original(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Store, name, fails)
+        patch.setattr(Sqlite, name, fails)
         yield
 
 
@@ -331,13 +331,13 @@ def test_an_interrupt_after_the_commit_leaves_charged_not_answered(
 
 def test_a_signal_handler_that_spends_while_its_thread_writes(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is refused, and the charge that it interrupted is made."""
-    original, outcomes = Store.append, []
+    original, outcomes = Sqlite.append, []
     paid = ledger.charge(CENT, why="before")
     with paid:
         pass
 
-    def interrupted(self: Store, *arguments: Any) -> None:
-        monkeypatch.setattr(Store, "append", original)
+    def interrupted(self: Sqlite, *arguments: Any) -> None:
+        monkeypatch.setattr(Sqlite, "append", original)
         signal.raise_signal(signal.SIGUSR1)
         original(self, *arguments)
 
@@ -351,7 +351,7 @@ def test_a_signal_handler_that_spends_while_its_thread_writes(ledger: Ledger, mo
 
     before = signal.signal(signal.SIGUSR1, handler)
     try:
-        monkeypatch.setattr(Store, "append", interrupted)
+        monkeypatch.setattr(Sqlite, "append", interrupted)
         spend(ledger, why="outer")
     finally:
         signal.signal(signal.SIGUSR1, before)
@@ -414,10 +414,10 @@ def crowd(ledger: Ledger, charges: list[Charge], wait: float = 0) -> list[BaseEx
 
 def test_those_who_wait_are_charged_in_one_transaction(ledger: Ledger, path: Path) -> None:
     begun: list[str] = []
-    ledger._store._connection.set_trace_callback(begun.append)
+    store_of(ledger)._connection.set_trace_callback(begun.append)
     charges = [ledger.charge(CENT, why=str(index)) for index in range(16)]
     assert crowd(ledger, charges) == [None] * 16
-    ledger._store._connection.set_trace_callback(None)
+    store_of(ledger)._connection.set_trace_callback(None)
     assert begun.count("COMMIT") == 1
     assert len({charge.number for charge in charges}) == 16
     by_number = {entry.number: entry.question for entry in ledger.entries()}

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from discreet.accounting import Pure
 from discreet.ledger import Ledger, LedgerDamaged, LedgerError, Report, verify
 from discreet.ledger.codec import GENESIS, Record
-from discreet.ledger.files import Seal, beside
-from discreet.ledger.store import Store
+from discreet.ledger.sqlite.files import Seal, beside
+from discreet.ledger.sqlite.store import Sqlite
 from tests.ledger.helpers import CENT, answers, change, filled, forge, hurried, moved, opened, rows, spend
 
 # bits
@@ -592,14 +592,14 @@ def test_a_ledger_in_use_is_not_sealed(path: Path) -> None:
 
 
 def test_a_ledger_too_large_to_be_read_at_every_closing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.ledger.files.LARGEST_SEALED", 8_000)
+    monkeypatch.setattr("discreet.ledger.sqlite.files.LARGEST_SEALED", 8_000)
     filled(path, 5)
     report = verify(path)
     assert report.sound
     assert not report.sealed
     size = path.stat().st_size
     for largest, sealed in ((size - 1, False), (size, True)):
-        monkeypatch.setattr("discreet.ledger.files.LARGEST_SEALED", largest)
+        monkeypatch.setattr("discreet.ledger.sqlite.files.LARGEST_SEALED", largest)
         assert (Seal.of(path, 5) is not None) == sealed
 
 
@@ -613,15 +613,15 @@ def test_verify_takes_one_moment_while_others_write(path: Path, monkeypatch: pyt
     """An answer that is kept between two of its looks is no damage."""
     ledger = hurried(path)
     spend(ledger, answer=b"1", plan="p")
-    original = Store.kept
+    original = Sqlite.kept
 
-    def meanwhile(self: Store) -> Iterator[tuple[int, bytes]]:
+    def meanwhile(self: Sqlite) -> Iterator[tuple[int, bytes]]:
         found = list(original(self))
         spend(ledger, answer=b"2", plan="p")
         return iter(found)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "kept", meanwhile)
+        patch.setattr(Sqlite, "kept", meanwhile)
         report = verify(path)
     assert report.problems == ()
     assert report.charges == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from discreet.ledger import Ledger, LedgerDamaged, LedgerError, verify
-from discreet.ledger.files import beside
+from discreet.ledger.sqlite.files import beside
 from tests.ledger.helpers import CENT, child, filled, moved, opened, spend
 
 PAGE = 4096

@@ -23,7 +23,7 @@ BOTH = Grant.of(Fraction(100), Fraction(1, 10**6))
 
 
 def opened(path: Path, grant: Grant = PURE, protected: str = "a", unit: str | None = None) -> Ledger:
-    return Ledger(path, grant, shares={"ann": Fraction(1)}, protected=protected, unit=unit)
+    return Ledger.open(path, grant, shares={"ann": Fraction(1)}, protected=protected, unit=unit)
 
 
 def spend(ledger: Ledger, amount: float, unit: str | None = None, analyst: str | None = None) -> None:

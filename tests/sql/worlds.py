@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
@@ -14,6 +13,7 @@ from discreet.curator.curator import Curator
 from discreet.curator.draw import Door, Engine
 from discreet.engines.memory import Memory
 from discreet.ledger import Grant, Ledger
+from discreet.ledger import Memory as Journal
 from discreet.noise import Bits
 from discreet.policy import Policy
 from discreet.policy.read import parse
@@ -21,7 +21,6 @@ from discreet.sql.cost import Additive
 
 Rows = Sequence[Mapping[str, Any]]
 HEAD = 'name = "world"\n[budget]\nepsilon = 3\n[unit]\nname = "person"\n'
-MEMORY = Path("/dev/shm")
 
 
 def policy_of(*parts: str, head: str = HEAD) -> Policy:
@@ -37,12 +36,10 @@ def quiet(mechanism: Additive, sensitivity: Sensitivity, exact: Sequence[int], b
 @contextmanager
 def ledger_of(policy: Policy, *, generous: bool = True) -> Iterator[Ledger]:
     """A ledger in memory; a generous one never runs out."""
-    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
-        epsilon = Fraction(10**9) if generous else policy.budget.epsilon
-        grant = Grant.of(epsilon, policy.budget.delta)
-        with Ledger(Path(folder) / "ledger.sqlite", grant, shares=policy.analysts) as ledger:
-            ledger._store._connection.execute("PRAGMA synchronous = OFF")
-            yield ledger
+    epsilon = Fraction(10**9) if generous else policy.budget.epsilon
+    grant = Grant.of(epsilon, policy.budget.delta)
+    with Ledger(Journal(), grant, shares=policy.analysts) as ledger:
+        yield ledger
 
 
 class Recorded:

@@ -21,31 +21,34 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
-    """One part of a partition in which each unit has rows in at most `most` parts."""
+class PartName:
+    """One part of a partition in which each unit has rows in at most `max_parts` parts, as the ledger calls it.
+
+    `accounting.part.Part` says which rows a part has; this is made of it and of the name of the private copy.
+    """
 
     partition: str
     part: str
-    most: int
+    max_parts: int
 
     def __post_init__(self) -> None:
-        if type(self.most) is not int or self.most < 1:
-            raise ValueError("a portion names in how many parts a unit may be: one or more")
+        if type(self.max_parts) is not int or self.max_parts < 1:
+            raise ValueError("a part's name says in how many parts a unit may be: one or more")
 
     @classmethod
-    def read(cls, record: Mapping[str, Any]) -> Portion:
-        partition, part, most = record["partition"], record["part"], record["most"]
+    def read(cls, record: Mapping[str, Any]) -> PartName:
+        partition, part, max_parts = record["partition"], record["part"], record["most"]
         if not (isinstance(partition, str) and isinstance(part, str)):
-            raise ValueError("a portion names its partition and its part")
-        return cls(partition, part, most)
+            raise ValueError("a part's name says its partition and its part")
+        return cls(partition, part, max_parts)
 
     def fields(self) -> dict[str, Any]:
-        return {"partition": self.partition, "part": self.part, "most": self.most}
+        return {"partition": self.partition, "part": self.part, "most": self.max_parts}
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A charge, and whether its answer was kept."""
+    """A charge, and whether its answer is cached."""
 
     number: int
     at: str
@@ -55,10 +58,10 @@ class Entry:
     data_version: int
     answered: bool
     cost: Pure | Concentrated
-    """What the answer was bought for: more than the loss where a part of a partition was asked about."""
+    """What the answer cost: more than the loss where a part of a partition was asked about."""
     call: Mapping[str, Any] = field(default_factory=dict)
     """How it was asked beside its text: cost, parameters, dialect."""
     plan: str | None = None
     """The fingerprint of what it means."""
-    portion: Portion | None = None
+    part: PartName | None = None
     """The part of a partition that it is about."""

@@ -8,12 +8,10 @@ privacy theorem of the noise covers the question.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Final, Self
 
 from discreet.accounting import Loss
@@ -26,6 +24,7 @@ from discreet.engines.memory import Memory
 from discreet.engines.printed import Printed
 from discreet.errors import Refused
 from discreet.ledger import Charge, Grant, Ledger
+from discreet.ledger import Memory as Journal
 from discreet.mechanisms import KeySelection
 from discreet.noise import Bits
 from discreet.policy import Policy
@@ -132,11 +131,10 @@ class Replay:
         self.policy = _policy(policy)
         self._selects = selects
         self._stack = ExitStack()
-        folder = self._stack.enter_context(tempfile.TemporaryDirectory())
         grant = Grant.of(Fraction(10**9), self.policy.budget.delta)
         shares = dict(self.policy.analysts)
         self._engines: dict[str, Memory] = {}
-        self.ledger = self._stack.enter_context(Watchful(Path(folder) / "ledger.sqlite", grant, shares=shares))
+        self.ledger = self._stack.enter_context(Watchful(Journal.bounded(), grant, shares=shares))
 
     def run(self, question: str, data: Data, script: Sequence[Passed] = (), **cost: Any) -> Run:
         """Ask one question of one database."""

@@ -7,9 +7,7 @@ Theorem  A session is as private as its budget, however each question and its co
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -19,9 +17,9 @@ from discreet.audit.blackbox import Claim
 from discreet.audit.neighbours import Data
 from discreet.audit.outputs import Batch, Floats
 from discreet.curator.curator import Curator
-from discreet.engines.memory import Memory
+from discreet.engines.memory import Memory as MemoryEngine
 from discreet.errors import BudgetExhausted
-from discreet.ledger import Grant, Ledger
+from discreet.ledger import Grant, Ledger, Memory
 from discreet.policy import Policy
 
 MOST: Final = 50
@@ -34,7 +32,7 @@ def session(policy: Policy, strategy: Strategy, *, questions: int = MOST) -> Bat
     """An analyst's whole session as a mechanism for `estimate`: data in, all answers out."""
 
     def draw(data: Data, n: int) -> Floats:
-        engine = Memory(policy, data)
+        engine = MemoryEngine(policy, data)
         try:
             seen = [_one(policy, engine, strategy, questions) for _ in range(n)]
         finally:
@@ -48,23 +46,22 @@ def session(policy: Policy, strategy: Strategy, *, questions: int = MOST) -> Bat
     return Batch(draw, "session")
 
 
-def _one(policy: Policy, engine: Memory, strategy: Strategy, questions: int) -> list[float]:
+def _one(policy: Policy, engine: MemoryEngine, strategy: Strategy, questions: int) -> list[float]:
     """One session, with a ledger of its own."""
     answers: list[list[float]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        grant = Grant.of(policy.budget.epsilon, policy.budget.delta)
-        with Ledger(Path(folder) / "ledger.sqlite", grant, shares=policy.analysts, unit=policy.unit) as ledger:
-            curator = Curator(policy, ledger, engine=engine)
-            for _ in range(questions):
-                asked = strategy(answers)
-                if asked is None:
-                    break
-                text, cost = asked
-                try:
-                    answer = curator.query(text, **cost)
-                except BudgetExhausted:
-                    break
-                answers.append([float(cell) for row in answer.rows for cell in row if isinstance(cell, (int, float))])
+    grant = Grant.of(policy.budget.epsilon, policy.budget.delta)
+    with Ledger(Memory(), grant, shares=policy.analysts, unit=policy.unit) as ledger:
+        curator = Curator(policy, ledger, engine=engine)
+        for _ in range(questions):
+            asked = strategy(answers)
+            if asked is None:
+                break
+            text, cost = asked
+            try:
+                answer = curator.query(text, **cost)
+            except BudgetExhausted:
+                break
+            answers.append([float(cell) for row in answer.rows for cell in row if isinstance(cell, (int, float))])
     return [number for numbers in answers for number in numbers]
 
 

@@ -25,7 +25,7 @@ from discreet.answers.interface import Asks
 from discreet.answers.layout import cost_words
 from discreet.composed import Sql
 from discreet.curator.draw import OPEN, Door, Engine, draw
-from discreet.curator.parts import portion_of, recorded
+from discreet.curator.parts import part_name, recorded
 from discreet.curator.public import PublicTables
 from discreet.curator.question import Loss, Question, costed
 from discreet.curator.rehearsal import rehearse
@@ -130,7 +130,7 @@ class Curator(Asks):
             analyst=analyst,
             plan=asked.plan.fingerprint,
             data=asked.version,
-            portion=None if asked.part is None else portion_of(asked.part, engine),
+            part=None if asked.part is None else part_name(asked.part, engine),
             call=asked.told,
             key=call.key,
         )
@@ -172,10 +172,10 @@ class Curator(Asks):
         noises = tuple(noise.noises for noise in asked.offer.bought)
         kept = self._kept(asked) if asked.plan.releases else None
         opened = self._given or self._versions.opened(asked.version)  # a preview makes no copy
-        portion = None if asked.part is None or opened is None else portion_of(asked.part, opened)
+        name = None if asked.part is None or opened is None else part_name(asked.part, opened)
         notes = asked.notes
-        if portion is not None and kept is None:
-            cost = cost_words(self._ledger.increase(asked.loss, portion), self._guarantee)
+        if name is not None and kept is None:
+            cost = cost_words(self._ledger.increase(asked.loss, name), self._guarantee)
             notes = (f"charged now: {cost}, by which the dearest part gets dearer", *notes)
         return Preview(
             question=asked.text,
@@ -191,7 +191,7 @@ class Curator(Asks):
             cached=kept is not None,
             remaining=self._ledger.remaining(analyst),
             guarantee=self._guarantee,
-            more=self._ledger.affordable_count(asked.loss, analyst, portion),
+            more=self._ledger.affordable_count(asked.loss, analyst, name),
         )
 
     # other ways to ask

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Pure
 from discreet.accounting.part import Part
-from discreet.accounting.record import Entry, Portion
+from discreet.accounting.record import Entry, PartName
 from discreet.answers.call import Call, value_read
 from discreet.errors import QueryFailed, Refused
 from discreet.policy import Key, Policy
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from discreet.curator.draw import Engine
 
 
-def portion_of(part: Part, engine: Engine) -> Portion:
+def part_name(part: Part, engine: Engine) -> PartName:
     """A part in the ledger: other rows, other copies and other partitions are never mistaken for it."""
     with suppress(Exception):
         partition = repr((engine.copy, part.table, part.column, part.most))
-        return Portion(hashlib.sha256(partition.encode()).hexdigest()[:32], part.label, part.most)
+        return PartName(hashlib.sha256(partition.encode()).hexdigest()[:32], part.label, part.most)
     raise QueryFailed("the tables cannot be read; nothing was charged", "ask the owner to run `discreet check`")
 
 
@@ -58,13 +58,13 @@ def _recorded_part(policy: Policy, entry: Entry, told: Mapping[str, Any] | None)
     """The part that a charge is about: as its call says, or, before calls said it, as its text does."""
     if told is not None:
         return part_of(policy, told["table"], told["column"], told["key"], told["most"])
-    if entry.portion is None:
+    if entry.part is None:
         return None
     for table in policy.private_tables.values():
         for column in table.columns.values():
-            for key in _keys_in(entry.portion.part, column):
+            for key in _keys_in(entry.part.part, column):
                 with suppress(Refused):
-                    part = part_of(policy, table.name, column.name, key, entry.portion.most)
+                    part = part_of(policy, table.name, column.name, key, entry.part.max_parts)
                     if entry.question.endswith(why("", part)):
                         return part
     raise Refused("unknown-part", "the policy has no such part", "ask again")

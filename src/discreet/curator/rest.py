@@ -9,7 +9,7 @@ from typing import Final
 
 from discreet.accounting.balance import Amount
 from discreet.accounting.part import Part
-from discreet.accounting.record import Portion
+from discreet.accounting.record import PartName
 from discreet.curator.parts import public_keys
 from discreet.curator.question import Question
 from discreet.errors import Refused
@@ -26,9 +26,9 @@ LISTED: Final = 5
 def what_is_left(policy: Policy, ledger: Ledger, asked: Question, charge: Charge, fix: str) -> str:
     """What to do about a charge that does not fit, with the error that the rest would buy for the same question."""
     analyst = charge.analyst if charge.analyst in policy.analysts else None
-    if asked.part is None or charge.portion is None:
+    if asked.part is None or charge.part is None:
         return f"{fix}{_buys(policy, asked, ledger.remaining(analyst))}"
-    return _exhausted(policy, ledger, asked.part, charge.portion, analyst, partial(_buys, policy, asked))
+    return _exhausted(policy, ledger, asked.part, charge.part, analyst, partial(_buys, policy, asked))
 
 
 def _buys(policy: Policy, asked: Question, left: Amount) -> str:
@@ -44,21 +44,21 @@ def _buys(policy: Policy, asked: Question, left: Amount) -> str:
 
 
 def _exhausted(
-    policy: Policy, ledger: Ledger, part: Part, portion: Portion, analyst: str | None, buys: Callable[[Amount], str]
+    policy: Policy, ledger: Ledger, part: Part, name: PartName, analyst: str | None, buys: Callable[[Amount], str]
 ) -> str:
     """What may still be asked: about this part, and about which others for nothing.
 
     It says what the ledger says of what was paid, as a preview does, and reads no data. Parts are named only if the
     policy declares their keys: private keys that somebody else asked about stay between them and the ledger.
     """
-    most = ledger.affordable(portion, analyst)
+    most = ledger.affordable(name, analyst)
     this = f"ask about this part for {_shown(most)} or less{buys(most)}" if _some(most) else "this part is exhausted"
     keys = public_keys(policy.tables[part.table].columns[part.column])
     others = [replace(part, key=key) for key in keys or () if key != part.key]
-    free = [(other.label, ledger.free(replace(portion, part=other.label))) for other in others]
+    free = [(other.label, ledger.free(replace(name, part=other.label))) for other in others]
     told = [f"{label} up to {_shown(amount)}" for label, amount in free if _some(amount)]
     if keys is None:
-        unasked = ledger.free(replace(portion, part=""))  # no part has an empty label
+        unasked = ledger.free(replace(name, part=""))  # no part has an empty label
         told = [f"parts that nobody asked about, up to {_shown(unasked)} each"] if _some(unasked) else []
     if not told:
         return f"{this}; no other part is free"

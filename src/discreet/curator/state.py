@@ -18,14 +18,14 @@ from discreet.errors import Refused
 from discreet.files import locked
 from discreet.ledger import Acceptance, Grant, Ledger, LedgerError, Marks, Report, back_up, restore, verify
 from discreet.ledger.codec import Record
-from discreet.ledger.files import Seal
+from discreet.ledger.sqlite.files import Seal
 from discreet.policy import Policy, PolicyError, protected, read
 
 LEDGER: Final = "ledger.sqlite"
 
 
-class RecordedLedger(Ledger):
-    """A ledger opened for looking: what is on record counts, whatever the policy says, and nothing is recorded.
+class AcceptedLedger(Ledger):
+    """A ledger of which what is on record counts, whatever the policy says.
 
     Both are compared inside the transaction that reads the record, so that no raise by somebody else is undone here.
     """
@@ -36,9 +36,12 @@ class RecordedLedger(Ledger):
             grant, protected = state.grant, str(state.protected)
         super()._agree(grant, protected, name)
 
+
+class RecordedLedger(AcceptedLedger):
+    """A ledger opened for looking: nothing is recorded."""
+
     def _accept(self, known: Record) -> None:
-        if self._watch.accept is not None:
-            super()._accept(known)
+        """This host is not made to know it."""
 
 
 def ledger_path(policy: Policy) -> Path:
@@ -63,7 +66,7 @@ def passing_ledger(policy: Policy) -> Ledger:
 def _opened(policy: Policy, marks: Marks | None) -> Ledger:
     _make_folder(policy)
     sweep(policy.state)
-    return Ledger(
+    return Ledger.open(
         ledger_path(policy),
         grant_of(policy),
         shares=policy.analysts,
@@ -74,7 +77,7 @@ def _opened(policy: Policy, marks: Marks | None) -> Ledger:
     )
 
 
-def recorded_ledger(policy: Policy, accept: Acceptance | None = None) -> RecordedLedger | None:
+def recorded_ledger(policy: Policy, accept: Acceptance | None = None) -> Ledger | None:
     """The ledger as it stands; None if there is none.
 
     A seal or a high-water mark alone means that one is gone: opening it tells.
@@ -88,7 +91,8 @@ def recorded_ledger(policy: Policy, accept: Acceptance | None = None) -> Recorde
     if not begun:
         return None
     _make_folder(policy)
-    return RecordedLedger(
+    kind = RecordedLedger if accept is None else AcceptedLedger
+    return kind.open(
         path,
         grant_of(policy),
         shares=policy.analysts,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from discreet.ledger.acceptance import Acceptance
 from discreet.ledger.charge import Charge
 from discreet.ledger.entries import Kept
 from discreet.ledger.grant import Grant
 from discreet.ledger.keys import Repeated
 from discreet.ledger.ledger import OWNER, Ledger
-from discreet.ledger.marks import Marks
+from discreet.ledger.memory import Memory
 from discreet.ledger.problems import LedgerDamaged, LedgerError
-from discreet.ledger.reading import ALL, Search
-from discreet.ledger.verify import Report, back_up, restore, verify
+from discreet.ledger.sqlite import Acceptance, Marks, Report, Sqlite, back_up, restore, verify
+from discreet.ledger.store import ALL, Search, Store
 
 __all__ = [
     "ALL",
@@ -24,9 +23,12 @@ __all__ = [
     "LedgerDamaged",
     "LedgerError",
     "Marks",
+    "Memory",
     "Repeated",
     "Report",
     "Search",
+    "Sqlite",
+    "Store",
     "back_up",
     "restore",
     "verify",

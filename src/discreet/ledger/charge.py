@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from discreet.accounting import Concentrated, Loss, Pure, Relation
 from discreet.accounting.losses import demand_loss
-from discreet.accounting.record import Key, Portion
+from discreet.accounting.record import Key, PartName
 from discreet.accounting.relations import CODE
 from discreet.errors import Refused
 from discreet.ledger.codec import Amounts, Record
@@ -31,7 +31,7 @@ class Charge:
     why: str
     plan: str | None
     data: int | None
-    portion: Portion | None = None
+    part: PartName | None = None
     call: Record | None = None
     key: Key | None = None
     increase: Pure | Concentrated = field(default_factory=lambda: Pure(0))

@@ -10,10 +10,10 @@ from typing import Final
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.filters import UNITS
-from discreet.accounting.record import Entry, Portion
+from discreet.accounting.record import Entry, PartName
 from discreet.ledger.codec import Amounts, Record, decode, link, parsed
 from discreet.ledger.problems import LedgerDamaged
-from discreet.ledger.reading import DEAREST, Reader
+from discreet.ledger.store import Reader
 
 LOOKED_AT: Final = 8
 CHANGED: Final = "run `discreet ledger verify`; restore a backup, or ask with fresh=True for a new answer"
@@ -60,34 +60,34 @@ def _entry(number: int, record: Record, answered: bool) -> Entry:
         _cost(record),
         record.get("call", {}),
         record["plan"],
-        Portion.read(record["portion"]) if "portion" in record else None,
+        PartName.read(record["portion"]) if "portion" in record else None,
     )
 
 
 def kept(reader: Reader, charge: int) -> Kept | None:
-    """The answer to a charge, if there is one. What is not what was recorded is damage, told in words."""
-    found = reader.pair(charge)
-    if found is None:
+    """The answer to a charge, if there is one. What is not what was recorded is damage."""
+    records = reader.pair(charge)
+    if records is None:
         return None
-    (_, text, digest, before), (number, line, hash_, answer, previous) = found
-    record, told = decode(charge, text), decode(number, line)
+    (_, text, digest, before), (number, line, hash_, answer, previous) = records
+    record, noted = decode(charge, text), decode(number, line)
     sound = link(str(before), text) == digest and link(str(previous), line) == hash_
-    if not sound or not isinstance(answer, bytes) or hashlib.sha256(answer).hexdigest() != told.get("digest"):
+    if not sound or not isinstance(answer, bytes) or hashlib.sha256(answer).hexdigest() != noted.get("digest"):
         raise LedgerDamaged(f"the cached answer to charge {charge} was changed (record {number})", CHANGED)
     return Kept(charge, _cost(record), record["data"], answer, f"{charge}:{digest}")
 
 
-def dearest(reader: Reader, plan: str, data: int, least: Amounts) -> Iterator[Kept]:
-    """The cached answers for a plan that cost at least so much, dearest first: the newest of each cost.
+def most_accurate(reader: Reader, plan: str, data: int, least: Amounts) -> Iterator[Kept]:
+    """The cached answers for a plan that cost at least so much, highest cost first: the newest of each cost.
 
     No more than a few, so that a query costs the same whatever was drawn before.
     """
-    below = DEAREST
+    below = None
     for _ in range(LOOKED_AT):
-        row = reader.dearest(plan, data, below, least)
-        if row is None:
+        charge = reader.largest(plan, data, below, least)
+        if charge is None:
             return
-        number, below = row
-        found = kept(reader, number)
-        if found is not None:
-            yield found
+        number, below = charge
+        cached = kept(reader, number)
+        if cached is not None:
+            yield cached

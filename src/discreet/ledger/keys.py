@@ -19,7 +19,7 @@ class Repeated(Exception):  # noqa: N818  (nothing is wrong with it)
 def charge_of(key: Key, store: Store) -> Repeated | Refused | None:
     """What stands in the way of a charge with this key: one that has it, for the same request or another.
 
-    It is looked up in the journal by an index, so that keys are known whatever their age.
+    It is looked up in the journal, so that keys are known whatever their age.
     """
     for number, line in store.keyed(key.name):
         record = decode(number, line)

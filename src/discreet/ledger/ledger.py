@@ -15,44 +15,64 @@ from typing import Final, NoReturn, Self
 
 from discreet.accounting import Concentrated, Loss, Pure
 from discreet.accounting.balance import Amount, Balance
-from discreet.accounting.filters import Filter
-from discreet.accounting.record import Key, Portion
+from discreet.accounting.record import Key, PartName
 from discreet.accounting.relations import label
 from discreet.errors import Refused
-from discreet.ledger.acceptance import Acceptance, Watch
 from discreet.ledger.charge import Charge, cost_of, demand_spendable
-from discreet.ledger.codec import GENESIS, Amounts, Record, decode, encode, link, written
+from discreet.ledger.codec import GENESIS, Record, decode, encode, link, written
 from discreet.ledger.entries import loss_of
-from discreet.ledger.files import Seal
-from discreet.ledger.grant import Grant, largest
+from discreet.ledger.grant import Grant
 from discreet.ledger.keys import charge_of
-from discreet.ledger.looking import Looking
-from discreet.ledger.marks import Marks
 from discreet.ledger.problems import LedgerDamaged, LedgerError
-from discreet.ledger.reading import Reader
+from discreet.ledger.reads import Reads
+from discreet.ledger.sqlite import Acceptance, Marks, Sqlite
+from discreet.ledger.standing import Standing
 from discreet.ledger.state import State, granted_fields, plus
-from discreet.ledger.store import Row, Store
-from discreet.ledger.units import by_unit
+from discreet.ledger.store import Reader, Row, Store
 from discreet.noise import SYSTEM
 
 OWNER: Final = "owner"
 """Who is written down where no analyst is named."""
 TOTALS_EVERY: Final = 1000
-LONGEST: Final = 200_000
-"""Characters of a question that are recorded at most."""
+MAX_QUERY_LENGTH: Final = 200_000
+"""Characters of a query that are recorded at most."""
 
 
-class Ledger(Looking):
+class Ledger(Reads):
     """An opened ledger. Many threads may share it; other processes open it for themselves.
 
     Theorem  The losses of all releases made inside `charge` blocks, by any number of threads and processes, crashes
              included, together fit the budget, and those of each analyst fit that analyst's share.
-    Proof    A block begins after one transaction has read what all others spent, checked both filters and put the
-             charge on disk. SQLite lets one such transaction run at a time. Nothing lowers what is spent.
+    Proof    A block begins after one transaction has read what all others spent, checked both filters and flushed the
+             charge. A store lets one such transaction run at a time (`store`). Nothing lowers what is spent.
     """
 
     def __init__(
         self,
+        store: Store,
+        grant: Grant,
+        *,
+        shares: Mapping[str, Fraction],
+        protected: str = "",
+        name: str = "",
+        unit: str | None = None,
+    ) -> None:
+        self._process = os.getpid()
+        self.unit = label(unit)
+        self._shares = dict(shares)
+        self._lock = threading.RLock()
+        self._waiting: deque[Charge] = deque()
+        self._store = store
+        self._state = State()
+        try:
+            self._write(lambda: self._agree(grant, protected, name))
+        except BaseException:
+            self._store.close()
+            raise
+
+    @classmethod
+    def open(
+        cls,
         path: Path,
         grant: Grant,
         *,
@@ -62,28 +82,18 @@ class Ledger(Looking):
         unit: str | None = None,
         marks: Marks | None = None,
         accept: Acceptance | None = None,
-    ) -> None:
-        """With `marks`, a ledger that was rolled back is not opened unless the owner accepts it."""
-        self._process = os.getpid()
-        self.unit = label(unit)
-        self._shares = dict(shares)
-        self._lock = threading.RLock()
-        self._waiting: deque[Charge] = deque()
-        self._watch = Watch(marks, path.absolute(), accept)
-        self._watch.demand_begun()
-        self._store = Store(path)
-        self._state = State()
-        try:
-            self._write(lambda: self._agree(grant, protected, name))
-        except BaseException:
-            self._watch.close()
-            self._store.close()
-            raise
+    ) -> Self:
+        """The ledger in a SQLite file, begun now if there is none.
+
+        With `marks`, a ledger that was rolled back is not opened unless the owner accepts it.
+        """
+        store = Sqlite(path, marks=marks, accept=accept)
+        return cls(store, grant, shares=shares, protected=protected, name=name, unit=unit)
 
     def _agree(self, grant: Grant, protected: str, name: str) -> None:
         """Begin the journal, or see that policy and journal say the same."""
         recorded = self._state.grant
-        known = self._watch.demand(self._state, self._store)
+        known = self._store.recognised(self._state)
         if not self._state.head:
             named = {key: known.pop(key) for key in ("id", "host")} if known and not known["known"] else {}
             self._append_budget(grant, "the ledger begins", named)
@@ -96,7 +106,7 @@ class Ledger(Looking):
             self._append_budget(grant, "the policy lowered it")
         if self._state.protected != protected:
             self._append("epoch", {"protected": protected, "name": name})
-        if any(lines.most is None for lines in self._state.portions.values()):
+        if any(partition.max_parts is None for partition in self._state.partitions.values()):
             self._state = State.replayed(self._store.rows())  # totals of version 1 leave out what their charges said
             self._append("totals", self._state.totals())
         if known and "id" in known:
@@ -115,22 +125,28 @@ class Ledger(Looking):
         analyst: str | None = None,
         plan: str | None = None,
         data: int | None = None,
-        portion: Portion | None = None,
+        part: PartName | None = None,
         call: Record | None = None,
         key: Key | None = None,
     ) -> Charge:
         """`with ledger.charge(loss, why=…) as bits:` — the loss is on disk when the block begins, and stays spent.
 
-        Of a question about one part of a partition, only what makes the dearest part dearer is spent. `call` is how it
-        was asked, for the record. With a `key` that a charge has already, the block does not begin: `Repeated`.
+        Of a query about one part of a partition, only what makes the maximum over its parts grow is spent (parallel
+        composition). `call` is how it was asked, for the record. With a `key` that a charge has already, the block does
+        not begin: `Repeated`.
         """
-        if analyst is not None and analyst not in self._shares:
+        if analyst is not None:
+            self._share(analyst)
+        if len(why) > MAX_QUERY_LENGTH:
+            raise Refused("too-complex", f"the query has more than {MAX_QUERY_LENGTH} characters", "ask a shorter one")
+        demand_spendable(loss, self.unit)
+        return Charge(self, loss, OWNER if analyst is None else analyst, why, plan, data, part, call, key)
+
+    def _share(self, analyst: str) -> Fraction:
+        if analyst not in self._shares:
             known = ", ".join(sorted(self._shares)) or "there are none"
             raise Refused("unknown-analyst", f"{analyst!r} has no share in the policy", f"analysts: {known}")
-        if len(why) > LONGEST:
-            raise Refused("too-complex", f"the question has more than {LONGEST} characters", "ask a shorter one")
-        demand_spendable(loss, self.unit)
-        return Charge(self, loss, OWNER if analyst is None else analyst, why, plan, data, portion, call, key)
+        return self._shares[analyst]
 
     def _spend(self, charge: Charge) -> None:
         """Join those who wait. Whoever gets the lock puts all of them on disk in one transaction."""
@@ -164,21 +180,21 @@ class Ledger(Looking):
             self._admit(charge)
 
     def _admit(self, charge: Charge) -> None:
-        state = self._state
+        """Append the charge if nothing stands in its way, else say what does."""
         if charge.key is not None:
             charge.refusal = charge_of(charge.key, self._store)
             if charge.refusal is not None:
                 return
+        standing = Standing(self._state, charge.analyst, self._shares.get(charge.analyst))
         try:
-            cost = cost_of(charge.loss, state.grant)
-            loss = _increase(state, charge.portion, cost)
-            increase = loss_of(loss)
-            for filter_ in self._filters(charge.analyst):
-                filter_.admit(increase)
+            cost = cost_of(charge.loss, standing.grant)
+            loss = standing.increase(charge.part, cost)
+            for filter_ in standing.filters:
+                filter_.admit(loss_of(loss))
         except Refused as refusal:
             charge.refusal = refusal
             return
-        charge.increase = loss_of(loss, charge.loss.unit)
+        state = self._state
         fields: Record = {
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "analyst": charge.analyst,
@@ -188,24 +204,13 @@ class Ledger(Looking):
             "loss": written(loss),
             "spent": written(plus(state.spent, loss)),
             "salt": SYSTEM.bytes(8).hex(),
+            **({} if charge.part is None else {"portion": charge.part.fields(), "price": written(cost)}),
+            **({"call": charge.call} if charge.call else {}),
+            **({} if charge.key is None else charge.key.fields()),
+            **({} if charge.loss.unit is None else {"unit": charge.loss.unit}),
         }
-        if charge.portion is not None:
-            fields |= {"portion": charge.portion.fields(), "price": written(cost)}
-        if charge.call:
-            fields["call"] = charge.call
-        if charge.key is not None:
-            fields |= charge.key.fields()
-        if charge.loss.unit is not None:
-            fields["unit"] = charge.loss.unit
+        charge.increase = loss_of(loss, charge.loss.unit)
         charge.number, _, charge.digest = self._append("charge", fields)
-
-    def _filters(self, analyst: str) -> list[Filter]:
-        """What a charge must pass: the budget, and an analyst's share. The tighter one speaks first."""
-        state = self._state
-        filters = [state.grant.filter(state.spent)]
-        if analyst in self._shares:
-            filters.append(state.grant.share(self._shares[analyst], state.share(analyst)))
-        return sorted(filters, key=lambda each: each.left)
 
     def _keep(self, charge: Charge, answer: bytes) -> None:
         fields = {"charge": charge.number, "digest": hashlib.sha256(answer).hexdigest()}
@@ -241,93 +246,61 @@ class Ledger(Looking):
             self._write(lambda: self._append("data", {"version": self._state.data + 1, "reason": reason}))
             return self._state.data
 
-    # looking
+    # how it stands
 
     def balance(self, analyst: str | None = None) -> Balance:
         """What was granted, is spent and remains: of everybody, or of one analyst."""
-        grant, limits, spent, epsilon = self._standing(analyst)
-        return grant.balance(limits, spent, epsilon, by_unit(self._state) if analyst is None else None)
+        return self._standing(analyst).balance()
 
     def remaining(self, analyst: str | None = None) -> Amount:
         """What remains, for everybody or for one analyst: the quick part of `balance`."""
-        grant, limits, spent, _ = self._standing(analyst)
-        left = grant.remaining(limits, spent)
-        if analyst is None:
-            return left
-        return min(left, self.remaining(), key=lambda amount: amount.epsilon)
+        return self._standing(analyst).remaining()
 
-    def affordable_count(self, loss: Loss, analyst: str | None = None, portion: Portion | None = None) -> int | None:
+    def affordable_count(self, loss: Loss, analyst: str | None = None, part: PartName | None = None) -> int | None:
         """How many more charges of this loss fit, for everybody or for one analyst; None if all of them do."""
-        grant, limits, spent, _ = self._standing(analyst)
+        standing = self._standing(analyst)
         try:
             demand_spendable(loss, self.unit)
-            cost = cost_of(loss, grant)
+            cost = cost_of(loss, standing.grant)
         except Refused:
             return 0  # of another currency, or about somebody else
-        left = [max(limit - used, 0) for limit, used in zip(limits, spent, strict=True)]
-        state = self._state
+        return standing.affordable_count(cost, part)
 
-        def fits(count: int) -> bool:
-            increase = _increase(state, portion, tuple(count * each for each in cost))
-            return all(each <= most for each, most in zip(increase, left, strict=True))
-
-        found = largest(fits)
-        others = None if analyst is None else self.affordable_count(loss, portion=portion)
-        return min((count for count in (found, others) if count is not None), default=None)
-
-    def increase(self, loss: Loss, portion: Portion) -> Pure | Concentrated:
-        """What a question about a part would cost now."""
+    def increase(self, loss: Loss, part: PartName) -> Pure | Concentrated:
+        """What a query about a part would add now to what is spent."""
         demand_spendable(loss, self.unit)
-        grant, *_ = self._standing(None)
-        return loss_of(_increase(self._state, portion, cost_of(loss, grant)), loss.unit)
+        standing = self._standing(None)
+        return loss_of(standing.increase(part, cost_of(loss, standing.grant)), loss.unit)
 
-    def free(self, portion: Portion) -> Amount:
-        """What may be asked of a part, by anybody, before the dearest part gets dearer."""
-        grant, *_ = self._standing(None)
-        return grant.remaining(self._free(portion), grant.nothing)
+    def free(self, part: PartName) -> Amount:
+        """What may be asked of a part, by anybody, before the maximum over all parts grows."""
+        return self._standing(None).free(part)
 
-    def affordable(self, portion: Portion, analyst: str | None = None) -> Amount:
-        """The largest cost that a question about a part may have: what is free, and what remains of the budget."""
-        grant, limits, spent, _ = self._standing(analyst)
-        _, whole, all_spent, _ = self._standing(None)
-        own = (limit - used for limit, used in zip(limits, spent, strict=True))
-        left = (limit - used for limit, used in zip(whole, all_spent, strict=True))
-        amounts = zip(own, left, self._free(portion), strict=True)
-        return grant.remaining(tuple(max(min(a, b), 0) + free for a, b, free in amounts), grant.nothing)
+    def affordable(self, part: PartName, analyst: str | None = None) -> Amount:
+        """The largest cost that a query about a part may have: what is free, and what remains of the budget."""
+        return self._standing(analyst).affordable(part)
 
-    def _free(self, portion: Portion) -> Amounts:
-        state = self._state
-        return state.lines(portion).free(portion.part, len(state.grant.limits))
-
-    def _standing(self, analyst: str | None) -> tuple[Grant, Amounts, Amounts, Fraction]:
-        with self._held():
-            self._catch_up()
-            state = self._state
-        if analyst is None:
-            return state.grant, state.grant.limits, state.spent, state.grant.epsilon
-        if analyst not in self._shares:
-            raise Refused("unknown-analyst", f"{analyst!r} has no share in the policy", "see the policy's analysts")
-        share = self._shares[analyst]
-        return state.grant, state.grant.share_limits(share), state.share(analyst), share
+    def _standing(self, analyst: str | None) -> Standing:
+        return Standing(self._newest, analyst, None if analyst is None else self._share(analyst))
 
     @property
     def grant(self) -> Grant:
         """What may be spent, as it stands on record."""
-        with self._held():
-            self._catch_up()
-            return self._state.grant
+        return self._newest.grant
 
     @property
     def data_version(self) -> int:
-        with self._held():
-            self._catch_up()
-            return self._state.data
+        return self._newest.data
 
     def spenders(self) -> list[str]:
         """Who charged anything, by name."""
+        return sorted(self._newest.shares)
+
+    @property
+    def _newest(self) -> State:
         with self._held():
             self._catch_up()
-            return sorted(self._state.shares)
+            return self._state
 
     @property
     def _reader(self) -> Reader:
@@ -339,10 +312,10 @@ class Ledger(Looking):
         """The number of the charge that has this key; None if there is none. Refused if it was another request."""
         with self._held():
             self._catch_up()
-            found = charge_of(key, self._store)
-        if isinstance(found, Refused):
-            raise found
-        return None if found is None else found.number
+            earlier = charge_of(key, self._store)
+        if isinstance(earlier, Refused):
+            raise earlier
+        return None if earlier is None else earlier.number
 
     # the journal
 
@@ -351,9 +324,8 @@ class Ledger(Looking):
         with self._held():
             before = self._state
             try:
-                with self._store.transaction(lambda: self._watch.follow(self._state, grown=self._state.head > head)):
+                with self._store.transaction(lambda: self._state):
                     self._catch_up()
-                    head = self._state.head
                     act()
             except BaseException:
                 self._state = before
@@ -397,20 +369,18 @@ class Ledger(Looking):
     # the end
 
     def close(self) -> None:
-        """Close, and seal the file if it is sound and nobody else is using it."""
+        """Close the store too. Whatever is wrong with it is found by whoever opens it next."""
         if self._process != os.getpid():
             return
         with self._lock, suppress(LedgerError, OSError):
             if self._store.closed:
                 return
+            head = None
             try:
                 self._catch_up()
+                head = self._state.head
             finally:
-                self._watch.close()
-                self._store.close()
-            seal = Seal.of(self._store.path, self._state.head)
-            if seal:
-                seal.write(self._store.path)
+                self._store.close(head)
 
     def __enter__(self) -> Self:
         return self
@@ -420,13 +390,6 @@ class Ledger(Looking):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("an open ledger cannot be copied or pickled: open it again")
-
-
-def _increase(state: State, portion: Portion | None, cost: Amounts) -> Amounts:
-    try:
-        return state.increase(portion, cost)
-    except ValueError as wrong:
-        raise Refused("unknown-part", str(wrong), "ask about its parts as it was made") from None
 
 
 def _resume(store: Store, head: int) -> State:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final
 
-from discreet.accounting.record import Portion
+from discreet.accounting.record import PartName
 from discreet.ledger.codec import GENESIS, Amounts, Record, decode, link, parsed, written
 from discreet.ledger.grant import Grant
-from discreet.ledger.portions import NO_LINES, Lines, lines_read, lines_written
+from discreet.ledger.partitions import UNASKED, Partition, partitions_read, partitions_written
 from discreet.ledger.problems import LedgerDamaged
 from discreet.ledger.store import Row
 from discreet.ledger.units import Units, converted, spent_about, units_read, units_written
@@ -18,7 +18,7 @@ from discreet.ledger.units import Units, converted, spent_about, units_read, uni
 NOTHING: Final = Grant(Fraction(0), None, (0,))
 MALFORMED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What reading a record raises that discreet did not write."""
-TOLD: Final = {"at": str, "analyst": str, "question": str, "data": int, "salt": str}
+CHARGE_FIELDS: Final = {"at": str, "analyst": str, "question": str, "data": int, "salt": str}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,7 @@ class State:
     shares: dict[str, Amounts] = field(default_factory=dict)
     protected: str | None = None
     data: int = 1
-    portions: dict[str, Lines] = field(default_factory=dict)
-    """For each partition what was paid for each of its parts."""
+    partitions: dict[str, Partition] = field(default_factory=dict)
     units: Units = field(default_factory=dict)
     """For each `protected` what was spent about each unit; what is missing was charged before units were recorded."""
     id: str | None = None
@@ -73,13 +72,13 @@ class State:
     def share(self, analyst: str) -> Amounts:
         return self.shares.get(analyst, self.grant.nothing)
 
-    def increase(self, portion: Portion | None, cost: Amounts) -> Amounts:
-        """What a question of this cost costs everybody: of a part, only what makes the dearest part dearer."""
-        return cost if portion is None else self.lines(portion).rise(portion.part, cost)
+    def increase(self, part: PartName | None, cost: Amounts) -> Amounts:
+        """What a query of this cost adds to what is spent: about a part, only what makes the maximum grow."""
+        return cost if part is None else self.partition(part).increase(part.part, cost)
 
-    def lines(self, portion: Portion) -> Lines:
-        """The lines of its partition; ValueError if that was made with another number of parts of a unit."""
-        return self.portions.get(portion.partition, NO_LINES).bound(portion.most)
+    def partition(self, part: PartName) -> Partition:
+        """The partition of a part; ValueError if that was made with another number of parts of a unit."""
+        return self.partitions.get(part.partition, UNASKED).bound(part.max_parts)
 
     def totals(self) -> Record:
         """The fields of a record that repeats the whole state."""
@@ -89,7 +88,7 @@ class State:
             "shares": {analyst: written(amounts) for analyst, amounts in self.shares.items()},
             "protected": self.protected,
             "data": self.data,
-            **({"portions": lines_written(self.portions)} if self.portions else {}),
+            **({"portions": partitions_written(self.partitions)} if self.partitions else {}),
             **({"units": units_written(self.units)} if self.units else {}),
             **({} if self.id is None else {"id": self.id, "hosts": sorted(self.hosts)}),
         }
@@ -119,12 +118,12 @@ def _budget(state: State, record: Record) -> State:
         raise ValueError("a budget does not change what is spent")
     if {analyst: grant.converted(amounts) for analyst, amounts in state.shares.items()} != shares:
         raise ValueError("a budget does not change what analysts spent")
-    # lines of another currency are left behind: questions about parts are paid from nothing again
-    portions = state.portions if len(grant.limits) == len(state.grant.limits) else {}
+    # costs of another currency are left behind: those of parts are counted from zero again
+    partitions = state.partitions if len(grant.limits) == len(state.grant.limits) else {}
     if "id" in record:  # of a ledger that begins on a host with high-water marks
         state = _accepted(state, {"known": 0, **record})
     units = converted(state.units, grant)
-    return replace(state, grant=grant, spent=spent, shares=shares, portions=portions, units=units)
+    return replace(state, grant=grant, spent=spent, shares=shares, partitions=partitions, units=units)
 
 
 def _epoch(state: State, record: Record) -> State:
@@ -134,12 +133,12 @@ def _epoch(state: State, record: Record) -> State:
 def _data(state: State, record: Record) -> State:
     if record["version"] != state.data + 1:
         raise ValueError("data versions count up")
-    # what was charged for the lines stays spent, so that they may end at any time (see `portions`)
-    return replace(state, data=state.data + 1, portions=state.portions if record["v"] == 1 else {})
+    # what was charged for parts stays spent, so that counting may begin anew at any time (see `partitions`)
+    return replace(state, data=state.data + 1, partitions=state.partitions if record["v"] == 1 else {})
 
 
 def _charge(state: State, record: Record) -> State:
-    if not all(isinstance(record[name], kind) for name, kind in TOLD.items()):
+    if not all(isinstance(record[name], kind) for name, kind in CHARGE_FIELDS.items()):
         raise ValueError("a charge says when, who, what and of which data")
     analyst, loss, spent = record["analyst"], parsed(record["loss"]), parsed(record["spent"])
     if plus(state.spent, loss) != spent:
@@ -148,19 +147,19 @@ def _charge(state: State, record: Record) -> State:
         raise ValueError("a charge fits the budget")
     shares = {**state.shares, analyst: plus(state.share(analyst), loss)}
     units = spent_about(state.units, str(state.protected), record, loss)
-    return replace(state, spent=spent, shares=shares, portions=_portions(state, record, loss), units=units)
+    return replace(state, spent=spent, shares=shares, partitions=_partitions(state, record, loss), units=units)
 
 
-def _portions(state: State, record: Record, loss: Amounts) -> dict[str, Lines]:
+def _partitions(state: State, record: Record, loss: Amounts) -> dict[str, Partition]:
     if "portion" not in record:
         if "price" in record:
             raise ValueError("only parts have a cost beside their loss")
-        return state.portions
-    portion, cost = Portion.read(record["portion"]), parsed(record["price"])
-    lines = state.lines(portion)
-    if lines.rise(portion.part, cost) != loss:
-        raise ValueError("a charge for a part is what makes the dearest part dearer")
-    return {**state.portions, portion.partition: lines.after(portion.part, cost)}
+        return state.partitions
+    part, cost = PartName.read(record["portion"]), parsed(record["price"])
+    partition = state.partition(part)
+    if partition.increase(part.part, cost) != loss:
+        raise ValueError("a charge for a part is what makes the maximum grow")
+    return {**state.partitions, part.partition: partition.after(part.part, cost)}
 
 
 def _answer(state: State, record: Record) -> State:
@@ -181,10 +180,13 @@ def _accepted(state: State, record: Record) -> State:
 def _totals(state: State, record: Record) -> State:
     if "units" not in record:  # written by a discreet that did not count them: whoever begins here knows none either
         state = replace(state, units={})
-    told = replace(_repeated(record), head=state.head, digest=state.digest)
-    if replace(told, portions={}) != replace(state, portions={}) or told.portions.keys() != state.portions.keys():
+    repeated = replace(_repeated(record), head=state.head, digest=state.digest)
+    if replace(repeated, partitions={}) != replace(state, partitions={}):
         raise ValueError("totals repeat what the records before add up to")
-    return replace(state, portions={name: lines.agreed(told.portions[name]) for name, lines in state.portions.items()})
+    if repeated.partitions.keys() != state.partitions.keys():
+        raise ValueError("totals repeat all partitions")
+    agreed = {name: each.agreed(repeated.partitions[name]) for name, each in state.partitions.items()}
+    return replace(state, partitions=agreed)
 
 
 def _repeated(record: Record) -> State:
@@ -194,7 +196,7 @@ def _repeated(record: Record) -> State:
         shares=_shares(record),
         protected=str(record["protected"]),
         data=int(record["data"]),
-        portions=lines_read(record),
+        partitions=partitions_read(record),
         units=units_read(record),
         id=None if record.get("id") is None else str(record["id"]),
         hosts=frozenset(map(str, record.get("hosts", ()))),

@@ -1,322 +1,112 @@
-"""The journal in SQLite: append, read, nothing else.
+"""What a ledger asks of whatever holds its journal. `Ledger` adds up and decides; a store appends, reads and flushes.
 
-WAL with synchronous=FULL: a commit returns after its bytes are on disk. One connection for each opened ledger, used by
-one thread at a time; other processes have their own. BEGIN IMMEDIATE lets one writer in and makes the others wait.
+A store is one class (`sqlite`, `memory`). To add another: write the class, and name it in `tests.contracts.stores`.
+What all of them keep:
+
+- A transaction is the only writer. When it ends, all its records are flushed, or none of them is there.
+- Numbers are given by the ledger: 1, 2, 3, … A store does not read what lines say, except to find them.
+- Who reads through `reader` sees whole transactions only, and waits for no writer.
+- Everything that goes wrong is a `LedgerError`; after it the store holds what it held before.
 """
 
 from __future__ import annotations
 
-import ctypes
-import os
-import sqlite3
-import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Final
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from discreet.ledger.files import Identity, OwnLock, Seal, beside, identity, real, refuse_mounted, refuse_network
-from discreet.ledger.problems import LedgerDamaged, LedgerError, reported
-from discreet.ledger.reading import PATIENCE, Reader, keyed
-from discreet.ledger.schema import ADDED, APPLICATION, FORMAT, LAYOUTS, SCHEMA
+if TYPE_CHECKING:
+    from discreet.ledger.codec import Amounts, Record
+    from discreet.ledger.state import State
 
 Row = tuple[int, str, str]
-
-
-class Store:
-    """The file with the journal. Files of earlier formats are brought up to date by those who write, not by readers."""
-
-    def __init__(self, path: Path, *, as_it_is: bool = False) -> None:
-        self.path = real(path)
-        self._as_it_is = as_it_is
-        self.wal = beside(self.path, "-wal")
-        refuse_network(self.path.parent)
-        refuse_mounted(self.path)
-        self.closed = False
-        self._durable = True
-        with self._reported("open"):
-            self._open()
-        self.reader = Reader(self.path)
-        held = Held(self._connection, self.reader, self.lock, self.path, self._files)
-        self._abandoned = weakref.finalize(self, held.close, 0.0)
-        self._held = held
-        _OPENED.add(self)
-
-    def _demand_openable(self) -> None:
-        """All connections of a process to one file share one -shm, whatever lies at its name now."""
-        now = _identities(self.path)
-        if now[0] in _INHERITED:
-            raise LedgerError(
-                f"{self.path} was open when this process was forked: SQLite cannot open it here a second time",
-                "fork before opening, or start a new process",
-            )
-        others = [store._held for store in _OPENED if not store.closed] + _LEFT
-        if any(held.files[0] == now[0] and held.files != now for held in others):
-            raise LedgerDamaged(
-                f"files of {self.path} were replaced while this process had it open", "verify it, then start anew"
-            )
-
-    def _open(self) -> None:
-        """Under the lock that every transaction holds: a WAL is read as a whole while nobody writes to it."""
-        self.lock = OwnLock(beside(self.path, ".lock"))
-        try:
-            with self.lock.held(PATIENCE):
-                self._demand_openable()
-                self._connection = self._connect()
-                try:
-                    self._files = _identities(self.path)
-                    self._unmoved()
-                except BaseException:
-                    self._connection.close()
-                    raise
-        except BaseException:
-            self.lock.close()
-            raise
-
-    def _connect(self) -> sqlite3.Connection:
-        if not self.path.exists() or not self.path.stat().st_size:
-            self._begin()
-        connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-        try:
-            self._prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _begin(self) -> None:
-        """Make the file, unless there was one: SQLite would throw the WAL of an emptied file away."""
-        if self.wal.exists() and self.wal.stat().st_size:
-            raise LedgerDamaged(f"{self.path} was emptied or removed, its last changes remain", "restore a backup")
-        os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        queries = ("SELECT count(*) FROM sqlite_schema", "PRAGMA application_id")
-        new = not any(connection.execute(query).fetchone()[0] for query in queries)
-        if not new:
-            self._recognise(connection)
-        if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
-            raise LedgerError(f"{self.path} cannot be written safely (no WAL here)", "move it to a local disk")
-        connection.execute("PRAGMA synchronous = FULL")
-        if new:
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in SCHEMA.values():
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {FORMAT}")
-            connection.execute("COMMIT")
-        elif not self._as_it_is:
-            self._upgrade(connection)
-        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # from here on there are -wal and -shm
-
-    def _upgrade(self, connection: sqlite3.Connection) -> None:
-        """Add the indexes of format 2. The journal stays as it is; the seal of the old bytes goes."""
-        if connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
-            return
-        connection.execute("BEGIN IMMEDIATE")
-        head = connection.execute("SELECT max(number) FROM journal").fetchone()[0] or 0
-        seal = Seal.read(self.path)
-        if seal is not None and seal.head <= head:  # one that is ahead tells that records are gone
-            beside(self.path, ".seal").unlink(missing_ok=True)
-        for statement in ADDED.values():
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
-        connection.execute("COMMIT")
-
-    def _recognise(self, connection: sqlite3.Connection) -> None:
-        application, version = (
-            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
-        )
-        if application != APPLICATION:
-            raise LedgerDamaged(f"{self.path} is not a ledger of discreet", "name another state folder")
-        if version not in LAYOUTS:
-            raise LedgerDamaged(
-                f"{self.path} has format {version}, this discreet knows {FORMAT}",
-                "open it with the version of discreet that wrote it",
-            )
-        if dict(connection.execute("SELECT name, sql FROM sqlite_schema")) != LAYOUTS[version]:
-            raise LedgerDamaged(f"{self.path} has another layout than it should", "restore a backup")
-
-    @contextmanager
-    def transaction(self, after: Callable[[], None] | None = None) -> Iterator[None]:
-        """Everything inside is on disk when the block ends, or nothing is; then, still under the lock, `after`."""
-        self._not_within_another()
-        with self._reported("write"), self.lock.held(PATIENCE):
-            try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                self._unmoved()
-                yield
-                self._connection.execute("COMMIT")
-                self._unmoved()
-                if after is not None and self._durable:
-                    after()
-            finally:
-                self._roll_back()
-
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """Everything read inside is of one moment, whatever others write."""
-        with self._reported("read"):
-            try:
-                self._connection.execute("BEGIN")
-                yield
-            finally:
-                self._roll_back()
-
-    def _not_within_another(self) -> None:
-        """A signal handler may run while its own thread writes: it must not undo half of that."""
-        if self._connection.in_transaction:
-            raise LedgerError(f"{self.path} is being written by this thread", "wait until that is done")
-
-    def _roll_back(self) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
-
-    def _unmoved(self) -> None:
-        """What is written to a file that was replaced or removed under an open ledger is lost.
-
-        Theorem  Charges that gave bits are in one journal, whoever removes, replaces or links its files meanwhile.
-        Proof    A transaction holds the lock. Before and after it the four files (journal, -wal, -shm, lock) are those
-                 of the opening, each with one name. So two that both gave bits held the same lock one after the other,
-                 and the second read the WAL through the index in -shm that the first had written; or -shm was new,
-                 then it was made at an opening, which holds the lock too and reads the whole WAL.
-        """
-        if _identities(self.path) != self._files or not self.lock.is_in_place:
-            raise LedgerDamaged(f"{self.path} was replaced while it was open", "verify it, then open it again")
-
-    def append(self, number: int, line: str, digest: str, plan: str | None = None, kept: bytes | None = None) -> None:
-        self._connection.execute("INSERT INTO journal VALUES (?, ?, ?, ?, ?)", (number, line, digest, plan, kept))
-
-    def last(self) -> tuple[int, str] | None:
-        """Number and hash of the last record; None in a new journal."""
-        with self._reported("read"):
-            row = self._connection.execute("SELECT number, hash FROM journal ORDER BY number DESC LIMIT 1").fetchone()
-        return None if row is None else (row[0], row[1])
-
-    def rows(self, first: int = 1, last: int = 2**63 - 1) -> Iterator[Row]:
-        """Records with first ≤ number ≤ last, in order."""
-        query = "SELECT number, line, hash FROM journal WHERE number BETWEEN ? AND ? ORDER BY number"
-        with self._reported("read"):
-            yield from self._connection.execute(query, (first, last))
-
-    def kept(self) -> Iterator[tuple[int, bytes]]:
-        """The kept answers, by the number of their record."""
-        with self._reported("read"):
-            yield from self._connection.execute(
-                "SELECT number, kept FROM journal WHERE kept IS NOT NULL ORDER BY number"
-            )
-
-    def plans(self) -> Iterator[tuple[int, str]]:
-        """The plans that answers are filed under, by the number of their record."""
-        with self._reported("read"):
-            yield from self._connection.execute(
-                "SELECT number, plan FROM journal WHERE plan IS NOT NULL ORDER BY number"
-            )
-
-    def keyed(self, name: str) -> list[tuple[int, str]]:
-        """The charges with a key, oldest first: number and line. Of the transaction that runs, if there is one."""
-        with self._reported("read"):
-            return keyed(self._connection, name)
-
-    def sound(self) -> list[str]:
-        """What SQLite itself finds wrong with the file."""
-        with self._reported("read"):
-            findings = [row[0] for row in self._connection.execute("PRAGMA integrity_check")]
-        return [] if findings == ["ok"] else findings
-
-    def copy_to(self, path: Path) -> None:
-        """A consistent copy, also while others write."""
-        with self._reported("copy"):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-            target = sqlite3.connect(path)
-            try:
-                self._connection.backup(target)
-                target.execute("PRAGMA journal_mode = DELETE")
-            finally:
-                target.close()
-
-    @contextmanager
-    def relaxed(self) -> Iterator[None]:
-        """Commits inside need not wait for the disk: a power cut may lose them, never what was committed before."""
-        self._not_within_another()
-        try:
-            self._connection.execute("PRAGMA synchronous = NORMAL")
-            self._durable = False
-            yield
-        finally:
-            self._connection.execute("PRAGMA synchronous = FULL")
-            self._durable = True
-
-    def close(self) -> None:
-        self.closed = True
-        self._abandoned.detach()
-        self._held.close(PATIENCE)
-
-    def _reported(self, doing: str) -> AbstractContextManager[None]:
-        return reported(doing, self.path)
-
-
-def _identities(path: Path) -> list[Identity | None]:
-    return [identity(beside(path, ending)) for ending in ("", "-wal", "-shm")]
+"""Number, line and hash of a record."""
+Charged = tuple[int, str, bool]
+"""Number and line of a charge, and whether it has an answer."""
+Order = Literal["ASC", "DESC"]
+ENDLESS: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """What an opened ledger holds of the system, and how it is let go.
+class Search:
+    """Which charges are looked for: those of an analyst, with this in their text (ASCII letters in either case),
+    answered or not, above a number."""
 
-    Whoever closes a database last writes back what its -shm knows of the WAL and removes it. If -shm is no longer the
-    one that others use, that would remove what they wrote: then the connection is left to the end of the process.
-    """
-
-    connection: sqlite3.Connection
-    reader: Reader
-    lock: OwnLock
-    path: Path
-    files: list[Identity | None]
-    process: int = field(default_factory=os.getpid)
-
-    def close(self, patience: float) -> None:
-        if self.process != os.getpid():
-            return
-        if not self._closed(patience):
-            _LEFT.append(self)
-            _immortal(self.connection)
-            _immortal(self.reader.connection)
-        self.lock.close()
-
-    def _closed(self, patience: float) -> bool:
-        with suppress(LedgerError, OSError), self.lock.held(patience):
-            if _identities(self.path) == self.files and self.lock.is_in_place:
-                self.reader.close()
-                self.connection.close()
-                return True
-        return False
+    analyst: str | None = None
+    text: str = ""
+    answered: bool | None = None
+    after: int = 0
 
 
-def _immortal(thing: object) -> None:
-    """Never closed by whoever collects what is not used any more."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+ALL: Final = Search()
 
 
-_OPENED: Final[weakref.WeakSet[Store]] = weakref.WeakSet()
-_INHERITED: Final[set[Identity | None]] = set()
-_LEFT: Final[list[Held]] = []
-"""What this process could not close, because the files are others by now or somebody was writing."""
+class Reader(Protocol):
+    """Reads of whole transactions, which hold up nobody who writes. Many threads may share it."""
+
+    def charges(self, search: Search, *, limit: int = -1, offset: int = 0, order: Order = "ASC") -> list[Charged]:
+        """Charges in the order of their numbers."""
+        ...
+
+    def count(self, search: Search) -> int:
+        """How many charges there are."""
+        ...
+
+    def charge(self, number: int) -> Charged | None: ...
+
+    def pair(self, number: int) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+        """A charge (number, line, hash, hash before) and its newest answer (number, line, hash, bytes, hash before)."""
+        ...
+
+    def largest(self, plan: str, data: int, below: int | None, least: Amounts) -> tuple[int, int] | None:
+        """Number and first amount of the answered charge for a plan that cost most, the newest of several.
+
+        Its first amount is less than `below`, if that is given; all its amounts are at least those in `least`.
+        """
+        ...
 
 
-def _leave_to_the_parent() -> None:
-    """In a forked child, never close what the parent opened, and do not open it again.
+class Store(Protocol):
+    """A journal that is open. One thread at a time, but for `reader`."""
 
-    SQLite remembers locks that the child does not have. Closing would remove the WAL by its name, with what others
-    wrote to it since; a second opening would be without locks, and others could remove its WAL.
-    """
-    for store in _OPENED:
-        if not store.closed:
-            _immortal(store._connection)
-            _immortal(store.reader.connection)
-            _INHERITED.add(store._files[0])
-            store.lock.close()
+    @property
+    def closed(self) -> bool: ...
 
+    @property
+    def reader(self) -> Reader: ...
 
-os.register_at_fork(after_in_child=_leave_to_the_parent)
+    def recognised(self, state: State) -> Record | None:
+        """Raise unless this is the journal that was here before; the fields of a record to append, if it is new here.
+
+        Called once, inside the first transaction, with what all records add up to.
+        """
+        ...
+
+    def transaction(self, state: Callable[[], State]) -> AbstractContextManager[None]:
+        """All that is appended inside is flushed when the block ends, or nothing is; `state` is what it adds up to."""
+        ...
+
+    def relaxed(self) -> AbstractContextManager[None]:
+        """Transactions inside need not be flushed: a power cut may lose them, never what was written before."""
+        ...
+
+    def append(self, number: int, line: str, digest: str, plan: str | None = None, kept: bytes | None = None) -> None:
+        """Write one record, inside a transaction; an answer with the plan that it is filed under."""
+        ...
+
+    def last(self) -> tuple[int, str] | None:
+        """Number and hash of the last record; None in a new journal. Inside a transaction its own records count."""
+        ...
+
+    def rows(self, first: int = 1, last: int = ENDLESS) -> Iterator[Row]:
+        """Records with first ≤ number ≤ last, in order."""
+        ...
+
+    def keyed(self, name: str) -> list[tuple[int, str]]:
+        """The charges with a key, oldest first: number and line. Inside a transaction its own records count."""
+        ...
+
+    def close(self, head: int | None = None) -> None:
+        """Let everything go. Whoever knows that all records up to `head` are sound says so."""
+        ...

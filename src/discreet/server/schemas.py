@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from discreet.ledger.ledger import LONGEST
+from discreet.ledger.ledger import MAX_QUERY_LENGTH
 
 
 class Strict(BaseModel):
@@ -41,7 +41,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 class Question(Strict):
     """A question and its cost: one of `epsilon`, `rho` or `error`, unless the text says it."""
 
-    sql: Annotated[str, StringConstraints(max_length=LONGEST)] = Field(
+    sql: Annotated[str, StringConstraints(max_length=MAX_QUERY_LENGTH)] = Field(
         description="One SELECT.", examples=["SELECT COUNT(*) FROM patients"]
     )
     epsilon: Number | None = Field(None, description="The cost; in a budget with δ, what ε would cost there.")

@@ -8,9 +8,7 @@ them; where they cannot, their rows are made up as well.
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
-import weakref
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -21,32 +19,36 @@ import duckdb
 from discreet.answers import Answer
 from discreet.curator.curator import Curator
 from discreet.curator.dummy.made_up import made_up
-from discreet.curator.state import grant_of, ledger_path
+from discreet.curator.state import grant_of
 from discreet.engines.claims import owned_rows
-from discreet.engines.memory import SOURCE, Memory, Rows
+from discreet.engines.memory import SOURCE, Rows
+from discreet.engines.memory import Memory as MemoryEngine
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import Sources
-from discreet.ledger import Charge, Ledger, LedgerError
+from discreet.ledger import Charge, Ledger, Memory
 from discreet.policy import Policy, Table, protected, read
 from discreet.quoting import name
 from discreet.sql.plan import Plan
 
 NOTE: Final = "made-up rows: this says nothing about the real data, and asking is free"
 
+NO_STATE: Final = Path(os.devnull) / "dummy"
+"""The state folder of a dummy: nothing can be written there."""
+
 
 class FreeLedger(Ledger):
     """Keeps answers and refuses what the whole budget could not pay; what was paid is forgotten at once.
 
     So every question finds the ledger of somebody who has not asked yet, and the balance says that nothing is spent.
-    The journal lies in a folder of its own that nobody opens again: as a record it would not add up.
+    The journal is in memory, and forgets what is old: as a record it would not add up.
     """
 
     def _admit(self, charge: Charge) -> None:
         super()._admit(charge)
-        self._state = replace(self._state, spent=self._state.grant.nothing, shares={}, portions={}, units={})
+        self._state = replace(self._state, spent=self._state.grant.nothing, shares={}, partitions={}, units={})
 
 
-class Stage(Memory):
+class Stage(MemoryEngine):
     """Made-up rows in private tables, and in public ones that cannot be read."""
 
     def _fill(self, connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, held: Rows) -> None:
@@ -83,21 +85,15 @@ class Dummy(Curator):
 
     def __init__(self, policy: Policy, *, rows: int = 1000, time_limit: float | None = None, among: int = 1) -> None:
         self._stage = Stage(policy, made_up(policy, rows), among=among)
-        folder = _own_folder()
-        self._remove = weakref.finalize(self, _removed, folder, os.getpid())
-        policy = replace(policy, state=folder)
-        try:
-            ledger = FreeLedger(
-                ledger_path(policy),
-                grant_of(policy),
-                shares=policy.analysts,
-                protected=protected(policy),
-                name=policy.name,
-                unit=policy.unit,
-            )
-        except LedgerError as wrong:
-            self._remove()
-            raise LedgerError(wrong.reason, "set TMPDIR to a folder on a local disk") from None
+        policy = replace(policy, state=NO_STATE)
+        ledger = FreeLedger(
+            Memory.bounded(),
+            grant_of(policy),
+            shares=policy.analysts,
+            protected=protected(policy),
+            name=policy.name,
+            unit=policy.unit,
+        )
         super().__init__(policy, ledger, time_limit=time_limit, engine=self._stage, among=among)
 
     def _plan(self, *given: Any, **named: Any) -> Plan:
@@ -110,10 +106,8 @@ class Dummy(Curator):
         return replace(super()._answer(*given, **named), receipt="")
 
     def close(self) -> None:
-        """Close, and remove the files."""
         super().close()
         self._stage.close()
-        self._remove()
 
 
 def open(  # noqa: A001  (like the door's)
@@ -121,16 +115,3 @@ def open(  # noqa: A001  (like the door's)
 ) -> Dummy:
     """The dummy of a policy file, without opening the real one."""
     return Dummy(read(Path(policy)), rows=rows, time_limit=time_limit)
-
-
-def _own_folder() -> Path:
-    try:
-        return Path(tempfile.mkdtemp(prefix="discreet-dummy-"))
-    except OSError as wrong:
-        raise LedgerError(f"could not make a temporary folder: {wrong}", "set TMPDIR to a folder that exists") from None
-
-
-def _removed(folder: Path, process: int) -> None:
-    """Remove the files of this process; a fork that ends must not take away those of its parent."""
-    if os.getpid() == process:
-        shutil.rmtree(folder, ignore_errors=True)

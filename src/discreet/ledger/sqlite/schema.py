@@ -14,19 +14,19 @@ DIGITS: Final = 50
 """Of the largest amount in units of 10⁻²⁴; a loss has less than 40."""
 
 
-def told(path: str, table: str = "journal") -> str:
+def field(key: str, table: str = "journal") -> str:
     """What a line says under a key; NULL for one that is no JSON: an index must not fail over damage."""
-    return f"CASE WHEN json_valid({table}.line) THEN json_extract({table}.line, '$.{path}') END"
+    return f"CASE WHEN json_valid({table}.line) THEN json_extract({table}.line, '$.{key}') END"
 
 
-def paid(place: int) -> str:
-    """An amount that an answer was bought for, with leading zeros; of a part it stands beside the loss."""
-    told_ = ", ".join(f"json_extract(journal.line, '$.{key}[{place}]')" for key in ("price", "loss"))
-    return f"CASE WHEN json_valid(journal.line) THEN substr('{'0' * DIGITS}' || coalesce({told_}, '0'), -{DIGITS}) END"
+def cost(index: int) -> str:
+    """An amount that an answer cost, with leading zeros; of a part it stands beside the loss."""
+    amount = ", ".join(f"json_extract(journal.line, '$.{key}[{index}]')" for key in ("price", "loss"))
+    return f"CASE WHEN json_valid(journal.line) THEN substr('{'0' * DIGITS}' || coalesce({amount}, '0'), -{DIGITS}) END"
 
 
 def padded(amount: int) -> str:
-    """An amount as `paid` writes it: texts of one length are in the order of what they say."""
+    """An amount as `cost` writes it: texts of one length are in the order of what they say."""
     return f"{amount:0{DIGITS}}"
 
 
@@ -35,19 +35,19 @@ def _index(name: str, *expressions: str, where: str) -> str:
     return f"CREATE INDEX {name} ON journal ({', '.join(plain[:-1])}) WHERE {plain[-1]}"
 
 
-CHARGES: Final = f"{told('kind')} = 'charge'"
-ANSWERS: Final = f"{told('kind')} = 'answer'"
+CHARGES: Final = f"{field('kind')} = 'charge'"
+ANSWERS: Final = f"{field('kind')} = 'answer'"
 OLD: Final = {
     "journal": "CREATE TABLE journal (number INTEGER PRIMARY KEY, line TEXT NOT NULL, hash TEXT NOT NULL, plan TEXT, "
     "kept BLOB)",
     "plans": "CREATE INDEX plans ON journal (plan) WHERE plan IS NOT NULL",
 }
 ADDED: Final = {
-    "charges": _index("charges", told("analyst"), where=CHARGES),
+    "charges": _index("charges", field("analyst"), where=CHARGES),
     "numbers": _index("numbers", "number", where=CHARGES),
-    "answers": _index("answers", told("charge"), where=ANSWERS),
-    "keys": _index("keys", told("key"), where=f"{told('key')} IS NOT NULL"),
-    "cached": _index("cached", told("plan"), told("data"), paid(0), where=CHARGES),
+    "answers": _index("answers", field("charge"), where=ANSWERS),
+    "keys": _index("keys", field("key"), where=f"{field('key')} IS NOT NULL"),
+    "cached": _index("cached", field("plan"), field("data"), cost(0), where=CHARGES),
 }
 SCHEMA: Final = OLD | ADDED
 LAYOUTS: Final = {1: OLD, FORMAT: SCHEMA}

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from discreet.ledger.codec import Record, encode, link
-from discreet.ledger.files import Seal
-from discreet.ledger.marks import UNREADABLE, Mark, Marks, Writing
+from discreet.ledger.codec import Record
 from discreet.ledger.problems import LedgerDamaged
+from discreet.ledger.sqlite.files import Seal
+from discreet.ledger.sqlite.marks import UNREADABLE, Mark, Marks, Writing
 from discreet.ledger.state import State
-from discreet.ledger.store import Store
+from discreet.ledger.store import Row
 from discreet.noise import SYSTEM
 
 ACCEPT: Final = "if you know why, let `discreet ledger accept` put that on record"
@@ -46,16 +47,19 @@ class Watch:
         if mark is not None and not self.path.exists():
             raise LedgerDamaged(f"the ledger at {self.path} had {mark.head} records and is gone", FORGET)
 
-    def demand(self, state: State, store: Store) -> Record | None:
-        """Raise unless the ledger is what this host knows, or the owner accepts it; the record that says so, if any."""
-        seal = Seal.read(store.path)
+    def demand(self, state: State, path: Path, rows: Callable[[int, int], Iterable[Row]]) -> Record | None:
+        """Raise unless the ledger is what this host knows, or the owner accepts it; the record that says so, if any.
+
+        path, rows   the file itself, and what is in it.
+        """
+        seal = Seal.read(path)
         if seal and seal.head > state.head and not (self.accept and self.accept.forget):
-            what = f"{store.path} had {seal.head} records when it was closed and has {state.head}"
+            what = f"{path} had {seal.head} records when it was closed and has {state.head}"
             raise LedgerDamaged(what, "restore a backup")
         if self.marks is None:
             return None
         self.marks.refuse_inside(self.path)
-        found = self._concern(state, store, self.marks)
+        found = self._concern(state, rows, self.marks)
         if found is None:
             return None
         known, concern, fix = found
@@ -66,7 +70,9 @@ class Watch:
         reason = self.accept.reason if self.accept is not None else "first opened here"
         return accepted(state, self.marks.host, reason, known)
 
-    def _concern(self, state: State, store: Store, marks: Marks) -> tuple[int, str, str] | None:
+    def _concern(
+        self, state: State, rows: Callable[[int, int], Iterable[Row]], marks: Marks
+    ) -> tuple[int, str, str] | None:
         """How many records are known, what is wrong with the ledger, and what to do; None if all is well."""
         here = marks.at(self.path)
         missed = None if here is None or here == state.id else marks.of(here)
@@ -80,7 +86,7 @@ class Watch:
             known = marks.host in state.hosts and not any(state.spent)  # it died before it wrote its first mark
             concern = "" if known else f"this host does not know the ledger at {self.path}, which comes from elsewhere"
             return state.head, concern, ACCEPT
-        if mark.head > state.head or [row[2] for row in store.rows(mark.head, mark.head)] != [mark.digest]:
+        if mark.head > state.head or [row[2] for row in rows(mark.head, mark.head)] != [mark.digest]:
             what = f"was rolled back: record {mark.head} is gone or another"
             if mark == UNREADABLE:
                 what = f"has a high-water mark in {marks.folder} that cannot be read"
@@ -119,19 +125,3 @@ def accepted(state: State, host: str, reason: str, known: int) -> Record:
         "reason": reason,
         "known": max(known, state.head),
     }
-
-
-def forgotten(path: Path, marks: Marks | None, reason: str, known: int) -> tuple[str, Mark]:
-    """Put on the record of a ledger that is about to be restored that others of its records are forgotten."""
-    store = Store(path)
-    try:
-        with store.transaction():
-            state = State.replayed(store.rows())
-            fields = accepted(state, "" if marks is None else marks.host, reason, known)
-            line = encode("accepted", fields)
-            row = state.head + 1, line, link(state.digest, line)
-            state = state.after(row)
-            store.append(*row)
-    finally:
-        store.close()
-    return str(state.id), Mark(state.head, state.digest)

@@ -1,4 +1,4 @@
-"""What people see of the journal: charges page by page, and cached answers, without holding up those who spend."""
+"""Reads of the journal: charges page by page, and cached answers, without holding up those who spend."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from discreet.accounting import Loss
 from discreet.accounting.record import Entry
 from discreet.errors import Refused
 from discreet.ledger.charge import cost_of
-from discreet.ledger.entries import Kept, dearest, entries, kept
+from discreet.ledger.entries import Kept, entries, kept, most_accurate
 from discreet.ledger.grant import Grant
-from discreet.ledger.reading import ALL, Reader, Search
+from discreet.ledger.store import ALL, Reader, Search
 
 
-class Looking:
-    """Everything here is read through a connection of its own, in a snapshot, and not behind the ledger's lock."""
+class Reads:
+    """Everything here is read through the store's reader, in a snapshot, and not behind the ledger's lock."""
 
     @property
     def _reader(self) -> Reader:
@@ -46,9 +46,9 @@ class Looking:
         return kept(self._reader, number)
 
     def cached(self, plan: str, data: int, least: Loss | None = None) -> Iterator[Kept]:
-        """Cached answers for a plan and a data version, dearest first; those that cost at least so much."""
+        """Cached answers for a plan and a data version, highest cost first; those that cost at least so much."""
         try:
             amounts = () if least is None else cost_of(least, self.grant)
         except Refused:
             return iter(())  # of another currency
-        return dearest(self._reader, plan, data, amounts)
+        return most_accurate(self._reader, plan, data, amounts)

@@ -11,63 +11,51 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from discreet.ledger.codec import Amounts
-from discreet.ledger.problems import LedgerError, reported
-from discreet.ledger.schema import ANSWERS, CHARGES, DIGITS, padded, paid, told
+from discreet.ledger.problems import LedgerDamaged, LedgerError, reported
+from discreet.ledger.sqlite.schema import ANSWERS, CHARGES, DIGITS, cost, field, padded
+from discreet.ledger.store import Charged, Order, Search
 
 PATIENCE: Final = 300.0
 """Seconds to wait for other processes: the busy handler is not fair."""
 
 _ANSWERED: Final = f"""EXISTS (SELECT 1 FROM journal AS a
-    WHERE {told("kind", "a")} = 'answer' AND {told("charge", "a")} = +journal.number)"""
+    WHERE {field("kind", "a")} = 'answer' AND {field("charge", "a")} = +journal.number)"""
 _BEFORE: Final = "(SELECT hash FROM journal AS b WHERE b.number = journal.number - 1)"
 _OF_CHARGE: Final = f"""SELECT number, line, hash, kept, {_BEFORE}
-    FROM journal WHERE {ANSWERS} AND {told("charge")} = ? ORDER BY number DESC LIMIT 1"""
+    FROM journal WHERE {ANSWERS} AND {field("charge")} = ? ORDER BY number DESC LIMIT 1"""
 _CHARGE: Final = f"SELECT number, line, hash, {_BEFORE} FROM journal WHERE number = ? AND {CHARGES}"
-_DEAREST: Final = f"""SELECT journal.number, {paid(0)} FROM journal
-    WHERE {CHARGES} AND {told("plan")} = ? AND {told("data")} = ? AND {_ANSWERED}
-        AND {paid(0)} < ? AND {paid(0)} >= ? AND {paid(1)} >= ?
-    ORDER BY {paid(0)} DESC, journal.number DESC LIMIT 1"""
+_LARGEST: Final = f"""SELECT journal.number, {cost(0)} FROM journal
+    WHERE {CHARGES} AND {field("plan")} = ? AND {field("data")} = ? AND {_ANSWERED}
+        AND {cost(0)} < ? AND {cost(0)} >= ? AND {cost(1)} >= ?
+    ORDER BY {cost(0)} DESC, journal.number DESC LIMIT 1"""
 _KEYED: Final = f"""SELECT number, line FROM journal
-    WHERE {told("key")} IS NOT NULL AND {told("key")} = json_extract(?, '$') ORDER BY number"""
-DEAREST: Final = "9" * DIGITS
-"""An amount that nothing was ever bought for."""
+    WHERE {field("key")} IS NOT NULL AND {field("key")} = json_extract(?, '$') ORDER BY number"""
+_UNREACHED: Final = 10**DIGITS - 1
+"""An amount that nothing ever cost."""
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """Which charges are looked for: those of an analyst, with this in their text (ASCII letters in either case),
-    answered or not, above a number."""
-
-    analyst: str | None = None
-    text: str = ""
-    answered: bool | None = None
-    after: int = 0
-
-    def conditions(self) -> tuple[str, list[Any]]:
-        tests, values = [CHARGES], list[Any]()
-        if self.analyst is not None:
-            tests.append(f"{told('analyst')} = ?")
-            values.append(self.analyst)
-        if self.text:
-            tests.append(f"instr(lower({told('question')}), lower(?)) > 0")
-            values.append(self.text)
-        if self.answered is not None:
-            tests.append(_ANSWERED if self.answered else f"NOT {_ANSWERED}")
-        if self.after:
-            tests.append("number > ?")
-            values.append(self.after)
-        return " AND ".join(tests), values
+def conditions(search: Search) -> tuple[str, list[Any]]:
+    """What a charge that is looked for fulfils, with the values for it."""
+    tests, values = [CHARGES], list[Any]()
+    if search.analyst is not None:
+        tests.append(f"{field('analyst')} = ?")
+        values.append(search.analyst)
+    if search.text:
+        tests.append(f"instr(lower({field('question')}), lower(?)) > 0")
+        values.append(search.text)
+    if search.answered is not None:
+        tests.append(_ANSWERED if search.answered else f"NOT {_ANSWERED}")
+    if search.after:
+        tests.append("number > ?")
+        values.append(search.after)
+    return " AND ".join(tests), values
 
 
-ALL: Final = Search()
-
-
-class Reader:
+class SqliteReader:
     """A connection that only reads, opened when it is first used. One thread at a time."""
 
     def __init__(self, path: Path) -> None:
@@ -94,40 +82,39 @@ class Reader:
             finally:
                 self.connection.execute("ROLLBACK")
 
-    def charges(
-        self, search: Search, *, limit: int = -1, offset: int = 0, order: str = "ASC"
-    ) -> list[tuple[int, str, bool]]:
-        """Charges in the order of their numbers: number, line, and whether there is an answer."""
-        tests, values = search.conditions()
+    def charges(self, search: Search, *, limit: int = -1, offset: int = 0, order: Order = "ASC") -> list[Charged]:
+        tests, values = conditions(search)
         query = f"SELECT number, line, {_ANSWERED} FROM journal WHERE {tests} ORDER BY number {order} LIMIT ? OFFSET ?"
         with self._cursor() as connection:
             rows = connection.execute(query, (*values, limit, offset)).fetchall()
         return [(number, line, bool(answered)) for number, line, answered in rows]
 
     def count(self, search: Search) -> int:
-        tests, values = search.conditions()
+        tests, values = conditions(search)
         with self._cursor() as connection:
             return int(connection.execute(f"SELECT count(*) FROM journal WHERE {tests}", values).fetchone()[0])
 
-    def charge(self, number: int) -> tuple[int, str, bool] | None:
+    def charge(self, number: int) -> Charged | None:
         with self._cursor() as connection:
             query = f"SELECT number, line, {_ANSWERED} FROM journal WHERE number = ? AND {CHARGES}"
             row = connection.execute(query, (number,)).fetchone()
         return None if row is None else (row[0], row[1], bool(row[2]))
 
     def pair(self, number: int) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
-        """A charge (number, line, hash, hash before) and its newest answer (number, line, hash, bytes, hash before)."""
         with self._cursor() as connection:
             charge = connection.execute(_CHARGE, (number,)).fetchone()
             answer = connection.execute(_OF_CHARGE, (number,)).fetchone()
         return None if charge is None or answer is None else (charge, answer)
 
-    def dearest(self, plan: str, data: int, below: str, least: Amounts) -> tuple[int, str] | None:
-        """The newest of the dearest answered charges for a plan that cost less than `below`, and at least so much."""
-        bounds = map(padded, (*least, 0, 0)[:2])
+    def largest(self, plan: str, data: int, below: int | None, least: Amounts) -> tuple[int, int] | None:
+        bounds = map(padded, (_UNREACHED if below is None else below, *(*least, 0, 0)[:2]))
         with self._cursor() as connection:
-            row = connection.execute(_DEAREST, (plan, data, below, *bounds)).fetchone()
-        return None if row is None else (row[0], row[1])
+            row = connection.execute(_LARGEST, (plan, data, *bounds)).fetchone()
+        if row is None:
+            return None
+        if not row[1].isdecimal():
+            raise LedgerDamaged(f"record {row[0]} cannot be read", "restore a backup")
+        return row[0], int(row[1])
 
     def close(self) -> None:
         with self._lock:

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from discreet.ledger.acceptance import forgotten, known_at
-from discreet.ledger.codec import decode
-from discreet.ledger.files import Seal, beside, real
-from discreet.ledger.marks import Mark, Marks
+from discreet.ledger.codec import decode, encode, link
 from discreet.ledger.problems import LedgerDamaged, LedgerError, reported
+from discreet.ledger.sqlite.files import Seal, beside, real
+from discreet.ledger.sqlite.marks import Mark, Marks
+from discreet.ledger.sqlite.store import Sqlite
+from discreet.ledger.sqlite.watch import accepted, known_at
 from discreet.ledger.state import State
-from discreet.ledger.store import Store
 
 FORGET: Final = "restore a newer backup; or say with --forget why, which is put on record"
 
@@ -49,7 +49,7 @@ def verify(path: Path, receipts: Iterable[str] = (), marks: Marks | None = None)
         seal = Seal.read(path)
         found = Seal.of(path, seal.head) if seal else None
     try:
-        store = Store(path, as_it_is=True)
+        store = Sqlite(path, as_it_is=True)
     except LedgerDamaged as damage:
         return Report(0, 0, "", False, (str(damage),))
     try:
@@ -64,7 +64,7 @@ def _demand(path: Path) -> None:
         raise LedgerError(f"there is no ledger at {path}", "the first question begins one")
 
 
-def _report(store: Store, receipts: Iterable[str], seal: Seal | None, found: Seal | None) -> Report:
+def _report(store: Sqlite, receipts: Iterable[str], seal: Seal | None, found: Seal | None) -> Report:
     problems: list[str] = []
     state, charges, hashes = State(), 0, {"0": State().digest}
     try:
@@ -94,7 +94,7 @@ def _report(store: Store, receipts: Iterable[str], seal: Seal | None, found: Sea
     return Report(state.head, charges, state.digest, sealed, tuple(problems))
 
 
-def _plans(store: Store) -> list[str]:
+def _plans(store: Sqlite) -> list[str]:
     """The column by which kept answers are found repeats what their charges say."""
     records = {number: decode(number, line) for number, line, _ in store.rows()}
     answers = {number: records[record["charge"]] for number, record in records.items() if record["kind"] == "answer"}
@@ -124,7 +124,7 @@ def back_up(path: Path, target: Path) -> Report:
 
 def _copy(path: Path, target: Path) -> None:
     """All of it or nothing."""
-    store = Store(path, as_it_is=True)
+    store = Sqlite(path, as_it_is=True)
     try:
         store.copy_to(target)
     except BaseException:
@@ -152,13 +152,13 @@ def restore(backup: Path, path: Path, *, forget: str = "", marks: Marks | None =
         temporary = beside(path, ".restoring")
         temporary.unlink(missing_ok=True)
         _copy(backup, temporary)
-        told = forgotten(temporary, marks, forget, known) if lost else None
+        noted = _forgotten(temporary, marks, forget, known) if lost else None
         for ending in (".lock", ".seal"):
             beside(temporary, ending).unlink(missing_ok=True)
         _set_aside(path)
         temporary.replace(path)
-        if told is not None and marks is not None:
-            marks.begin(told[0], named, told[1]).close()
+        if noted is not None and marks is not None:
+            marks.begin(noted[0], named, noted[1]).close()
     return verify(path)
 
 
@@ -212,3 +212,19 @@ def _set_aside(path: Path) -> None:
         with suppress(FileNotFoundError):
             beside(path, ending).rename(beside(path, f".replaced-{number}{ending}"))
     beside(path, "-shm").unlink(missing_ok=True)
+
+
+def _forgotten(path: Path, marks: Marks | None, reason: str, known: int) -> tuple[str, Mark]:
+    """Put on the record of a ledger that is about to be restored that others of its records are forgotten."""
+    store = Sqlite(path)
+    try:
+        with store.transaction():
+            state = State.replayed(store.rows())
+            fields = accepted(state, "" if marks is None else marks.host, reason, known)
+            line = encode("accepted", fields)
+            row = state.head + 1, line, link(state.digest, line)
+            state = state.after(row)
+            store.append(*row)
+    finally:
+        store.close()
+    return str(state.id), Mark(state.head, state.digest)

@@ -1,0 +1,94 @@
+"""How a budget stands after a journal: what is left for everybody, for one analyst, and for one part of a partition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.accounting.balance import Amount, Balance
+from discreet.accounting.filters import Filter
+from discreet.accounting.record import PartName
+from discreet.errors import Refused
+from discreet.ledger.codec import Amounts
+from discreet.ledger.grant import Grant, largest
+from discreet.ledger.state import State
+from discreet.ledger.units import by_unit
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Of everybody; or of an analyst, who has a share inside of what everybody may spend."""
+
+    state: State
+    analyst: str | None = None
+    share: Fraction | None = None
+
+    @property
+    def grant(self) -> Grant:
+        return self.state.grant
+
+    @property
+    def limits(self) -> Amounts:
+        return self.grant.limits if self.share is None else self.grant.share_limits(self.share)
+
+    @property
+    def spent(self) -> Amounts:
+        return self.state.spent if self.analyst is None else self.state.share(self.analyst)
+
+    @property
+    def everybody(self) -> Standing:
+        return Standing(self.state)
+
+    @property
+    def filters(self) -> list[Filter]:
+        """What a charge must pass: the budget, and an analyst's share. The tighter one speaks first."""
+        filters = [self.grant.filter(self.state.spent)]
+        if self.share is not None:
+            filters.append(self.grant.share(self.share, self.spent))
+        return sorted(filters, key=lambda each: each.left)
+
+    def balance(self) -> Balance:
+        epsilon = self.grant.epsilon if self.share is None else self.share
+        units = by_unit(self.state) if self.analyst is None else None
+        return self.grant.balance(self.limits, self.spent, epsilon, units)
+
+    def remaining(self) -> Amount:
+        left = self.grant.remaining(self.limits, self.spent)
+        return left if self.share is None else min(left, self.everybody.remaining(), key=lambda each: each.epsilon)
+
+    def affordable_count(self, cost: Amounts, part: PartName | None) -> int | None:
+        """How many more charges of this cost fit; None if all of them do."""
+        left = self._left
+
+        def fits(count: int) -> bool:
+            increase = self.increase(part, tuple(count * each for each in cost))
+            return all(amount <= most for amount, most in zip(increase, left, strict=True))
+
+        return largest(fits)
+
+    def affordable(self, part: PartName) -> Amount:
+        """The largest cost that a query about a part may have: what is free, and what remains of the budget."""
+        amounts = tuple(left + free for left, free in zip(self._left, self._free(part), strict=True))
+        return self.grant.remaining(amounts, self.grant.nothing)
+
+    def free(self, part: PartName) -> Amount:
+        """What may be asked of a part, by anybody, before the maximum grows."""
+        return self.grant.remaining(self._free(part), self.grant.nothing)
+
+    def increase(self, part: PartName | None, cost: Amounts) -> Amounts:
+        """What a query of this cost adds to what is spent; refused about parts that cannot be."""
+        try:
+            return self.state.increase(part, cost)
+        except ValueError as wrong:
+            raise Refused("unknown-part", str(wrong), "ask about its parts as it was made") from None
+
+    @property
+    def _left(self) -> Amounts:
+        """What neither the budget nor the share forbids."""
+        own = (limit - used for limit, used in zip(self.limits, self.spent, strict=True))
+        if self.share is None:
+            return tuple(max(left, 0) for left in own)
+        return tuple(max(min(left, whole), 0) for left, whole in zip(own, self.everybody._left, strict=True))
+
+    def _free(self, part: PartName) -> Amounts:
+        return self.state.partition(part).free(part.part, len(self.grant.limits))
