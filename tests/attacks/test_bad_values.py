@@ -123,7 +123,7 @@ LEAST = -(2**63)
 
 
 @pytest.mark.parametrize("unit", ["ms", "us", "ns"])
-@pytest.mark.parametrize("kind", ["timestamp", "date", "text"])
+@pytest.mark.parametrize("kind", ["timestamp", pytest.param("date", marks=pytest.mark.slow), "text"])
 def test_times_that_are_none_are_null_or_the_owners(tmp_path: Path, unit: str, kind: str) -> None:
     """DuckDB reads no milliseconds beyond its own times: then the owner is told, and nobody's rows are left out."""
     found: list[list[Row]] = []
@@ -231,7 +231,7 @@ cost = {{ min = 0, max = 10 }}
 )
 
 
-@pytest.mark.parametrize("more", ["", "multiline = true"])
+@pytest.mark.parametrize("more", ["", pytest.param("multiline = true", marks=pytest.mark.slow)])
 def test_a_quoted_line_break_in_a_large_file(tmp_path: Path, more: str) -> None:
     """At its beginning, in its midst, behind 46 MB and at its end."""
     secret_of(tmp_path)
@@ -248,6 +248,7 @@ def test_a_quoted_line_break_in_a_large_file(tmp_path: Path, more: str) -> None:
     assert {row[0]: row[2] for row in rows if row[2] != 1.0} == {"mallory": 2.0}
 
 
+@pytest.mark.slow
 def test_a_large_file_where_every_record_has_line_breaks(tmp_path: Path) -> None:
     secret_of(tmp_path)
     lines = b"".join(b'p%04d,"' % i + b"x" * 450 + b"\n" + b"x" * 450 + b'",1\n' for i in range(1000))

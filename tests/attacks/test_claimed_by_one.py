@@ -92,7 +92,7 @@ def test_the_audit_has_a_unit_that_claims_everybodys_keys(more: str) -> None:
 @pytest.mark.parametrize("more", ["", 'type = "integer"'])
 def test_nothing_moves_farther_than_declared(more: str) -> None:
     policy, pair = world(more)
-    asked = [*JOINED, *ALONE, *(question.text for question in questions(policy, 0 if more else 24))]
+    asked = [*JOINED, *ALONE, *(question.text for question in questions(policy, 0 if more else 8))]
     moved = 0
     with Replay(policy, selects=every_key) as auditor:
         for question in asked:

@@ -33,7 +33,7 @@ def test_most_changes_are_accepted_each_of_them_often() -> None:
     """The fuzz is blind if what it makes is refused: this is what kept it from looking once."""
     fates: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
     policies: set[str] = set()
-    for seed in range(300):
+    for seed in range(160):
         document, chosen = changed(Random(seed))
         fine = not problems_of(toml(document))
         fates[fine].update(chosen)
@@ -41,13 +41,13 @@ def test_most_changes_are_accepted_each_of_them_often() -> None:
             policies.add(fingerprint(policy_of(toml(document))))
     total = fates[True].total() + fates[False].total()
     assert fates[True].total() > 0.8 * total
-    assert all(fates[True][change.__name__] > 8 for change in CHANGES)
-    assert len(policies) > 120
+    assert all(fates[True][change.__name__] > 3 for change in CHANGES)
+    assert len(policies) > 60
 
 
 def test_a_policy_means_the_same_however_it_is_written() -> None:
     """Read back after writing, with its keys in another order, and twice: always the same."""
-    for seed, policy in accepted(range(400, 520)):
+    for seed, policy in accepted(range(400, 460)):
         check_policy(policy)
         text = toml(changed(Random(seed))[0])
         document = tomllib.loads(text)
@@ -105,7 +105,7 @@ def answered(curator: Curator, question: str, epsilon: Fraction, policy: Policy)
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(600, 608), pytest.param(range(608, 760), marks=pytest.mark.slow)], ids=["few", "many"]
+    "seeds", [range(600, 606), pytest.param(range(606, 760), marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_accepted_policies_answer_and_cost_what_they_should(seeds: range) -> None:
     asked = [check_queries(seed, policy) for seed, policy in accepted(seeds)]
