@@ -36,7 +36,7 @@ def test_the_text_and_the_call_may_say_the_same() -> None:
     for call in ({}, {"epsilon": 0.5}, {"epsilon": Fraction(1, 2)}):
         assert asked(PURE, text, **call).loss == Pure(0.5)
     for other in (0.4, "half", True, [0.5]):
-        assert refused(PURE, text, epsilon=other) == "cost-invalid"
+        assert refused(PURE, text, epsilon=other) == "cost-twice"
 
 
 def test_a_question_keeps_what_it_was_asked_with() -> None:
