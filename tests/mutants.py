@@ -112,7 +112,7 @@ TESTS: dict[str, list[str]] = {
     "sql/intervals.py": ["tests/sql/test_intervals.py"],
     "answers/interface.py": DOOR,
     "answers/call.py": ["tests/answers/test_call.py", "tests/answers/test_wire.py", "tests/curator/test_again.py"],
-    "curator/autofix.py": ["tests/curator/test_mending.py"],
+    "errors/edit.py": ["tests/answers/test_autofix.py"],
     "curator/timing.py": ["tests/curator/test_pacing.py"],
     "curator/public.py": ["tests/sql/test_cost.py", *DOOR],
     "sql/released.py": ["tests/curator/test_draw.py", *DOOR],

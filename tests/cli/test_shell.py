@@ -29,13 +29,13 @@ from discreet.answers.saving import csv_of
 from discreet.cli import discreet
 from discreet.cli.failures import Failure
 from discreet.cli.shell import terminal
-from discreet.cli.shell.autofix import mended
 from discreet.cli.shell.backslash import COMMANDS, obey
 from discreet.cli.shell.completion import choices
 from discreet.cli.shell.confirm import agree
 from discreet.cli.shell.execute import perform
 from discreet.cli.shell.session import Interrupted, Session, Settings
 from discreet.cli.shell.statements import is_finished, split
+from discreet.cli.shell.terminal import ready
 from discreet.cli.shell.vocabulary import KEYWORDS, Vocabulary, functions
 from discreet.cli.shell.words import offer, prompt_of
 from discreet.curator.curator import Curator
@@ -533,7 +533,7 @@ def test_a_fix_that_is_a_text_is_offered_if_it_would_be_answered(sql: str, expec
     with pytest.raises(Refused) as refused:
         session.preview(sql, session.settings)
     found = refused.value
-    assert mended(session, sql, Failure(3, found.code, found.reason, found.fix)) == expected
+    assert ready(session, sql, Failure(3, found.code, found.reason, found.fix, edit=found.edit)) == expected
     assert session.curator.entries() == []
 
 

@@ -174,7 +174,7 @@ def refused(found: httpx.Response, status: int, code: str) -> dict[str, Any]:
     assert found.headers["content-type"] == MEDIA
     assert found.headers["discreet-code"] == code
     told: dict[str, Any] = found.json()
-    assert set(told) == {"type", "title", "status", "detail", "code", "reason", "fix", "spent"}
+    assert set(told) == {"type", "title", "status", "detail", "code", "reason", "fix", "edit", "spent"}
     assert told["status"] == status
     assert told["reason"]
     assert told["fix"]

@@ -9,7 +9,7 @@ import pytest
 
 from discreet.engines.stopping import Stopped
 from discreet.policy import read
-from discreet.server.problems import problem_of
+from discreet.server.problems import document_of
 from discreet.server.tokens import Made, Role, Tokens
 from tests.cli.runs import run
 from tests.server.running import Running, refused
@@ -266,5 +266,5 @@ def test_an_encoded_slash_is_a_slash(server: Running) -> None:
 
 
 def test_a_question_that_is_stopped_before_its_charge_cost_nothing() -> None:
-    found = problem_of(Stopped())
-    assert (found.status, found.code, found.spent) == (409, "cancelled", 0)
+    found = document_of(Stopped())
+    assert (found["status"], found["code"], found["spent"]) == (409, "cancelled", 0)

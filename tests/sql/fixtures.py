@@ -1083,7 +1083,7 @@ REFUSED: Final = (
     _no("cost-twice", "two opinions about the cost", _clause("epsilon = 1"), "say it once", None, cost={"epsilon": 2}, fixed_cost={}),
     _no("cost-invalid", "an option that is no number", _clause("epsilon = much"), "write epsilon = 0.1", _clause("epsilon = 0.1"), cost={}),
     _no("cost-invalid", "a confidence that is none", _COUNT, "0.95", None, cost={"epsilon": 1, "confidence": 2}, fixed_cost={"epsilon": 1, "confidence": 0.95}),
-    _no("cost-too-high", "a cost above the policy's limit", _COUNT, "pay at most 0.5", None, policy="limited", fixed_cost={"epsilon": 0.5}),
+    _no("cost-too-high", "a cost above the policy's limit", _COUNT, "use epsilon 0.5 or less", None, policy="limited", fixed_cost={"epsilon": 0.5}),
     _no("budget-exhausted", "a cost above what is left", _COUNT, "", None, policy="poor", fixed_cost={"epsilon": 0.25}),
     _no("unknown-analyst", "a stranger", _COUNT, "analysts:", None, cost={"epsilon": 1, "analyst": "eve"}, fixed_cost={"epsilon": 1}),
 )  # fmt: skip

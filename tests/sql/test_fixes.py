@@ -17,8 +17,8 @@ from tests.sql.fixtures import REFUSED, Refusal
 CODES = {
     "syntax", "too-complex", "not-an-aggregate", "unknown-table", "unknown-column", "undeclared-bounds",
     "private-keys-need-delta", "join-off-unit", "wrong-unit", "private-subquery", "function-not-allowed",
-    "statement-not-allowed", "too-many-groups", "cost-missing", "cost-invalid", "cost-too-high", "unknown-analyst",
-    "budget-exhausted",
+    "statement-not-allowed", "too-many-groups", "cost-missing", "cost-invalid", "cost-too-high", "cost-twice",
+    "unknown-analyst", "budget-exhausted",
 }  # fmt: skip
 """All that a question can be refused with today; `accuracy-unreachable` waits for costs by error."""
 

@@ -32,7 +32,7 @@ from discreet.accounting.conversion import rho_of_epsilon
 from discreet.accounting.losses import Concentrated, Loss, Pure, demand_loss
 from discreet.accounting.relations import Relation, demand_same, label, neighbours
 from discreet.accounting.rounding import float_down, float_up
-from discreet.errors import BudgetExhausted, Refused
+from discreet.errors import BudgetExhausted, Edit, Refused
 from discreet.exact import Number, probability
 from discreet.exact import epsilon as positive
 
@@ -77,6 +77,7 @@ class PureFilter:
             raise BudgetExhausted(
                 f"the cost is epsilon {float_up(loss.epsilon):g} and {_shown(left)} is left",
                 _offer(left, f"ask for epsilon {_shown(left)} or less"),
+                edit=_edit(left),
             )
         return replace(self, spent=spent)
 
@@ -131,6 +132,7 @@ class ConcentratedFilter:
             raise BudgetExhausted(
                 f"the cost is rho {float_up(part.rho):g} and {_shown(left)} is left",
                 _offer(left, f"ask for rho {_shown(left)} (epsilon {_shown(most)}) or less"),
+                edit=_edit(most),
             )
         if delta > self.delta:
             left = self.delta - self.spent_delta
@@ -167,6 +169,11 @@ def _demand_alike(loss: Loss, budget: Filter) -> None:
 def _shown(units: int) -> str:
     """Six digits, rounded down: what a refusal offers is always there."""
     return f"{float_down(Fraction(units, UNITS), 6):g}"
+
+
+def _edit(most: int) -> Edit | None:
+    """The largest cost that is left, as the fix shows it."""
+    return Edit(arguments={"epsilon": float(_shown(most))}) if most else None
 
 
 def _offer(left: int, offer: str) -> str:

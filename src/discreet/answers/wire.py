@@ -19,6 +19,7 @@ from discreet.accounting.rounding import float_up
 from discreet.answers import Answer, Preview
 from discreet.answers.facts import Facts, number_of
 from discreet.answers.figures import is_listing
+from discreet.errors import Edit
 from discreet.policy import Column, Kind
 from discreet.printing import plain
 
@@ -129,6 +130,17 @@ def _loss(told: Mapping[str, Any], unit: str | None) -> Pure | Concentrated:
     if "epsilon" in told:
         return Pure(told["epsilon"], unit=unit)
     return Concentrated(told["rho"], told["delta"], unit=unit)
+
+
+# refusals
+
+
+def edit_written(edit: Edit | None) -> Document | None:
+    return None if edit is None else asdict(edit)
+
+
+def edit_read(told: Mapping[str, Any] | None) -> Edit | None:
+    return None if told is None else Edit(told["old"], told["new"], dict(told["arguments"]))
 
 
 # tables

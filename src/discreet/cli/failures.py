@@ -8,11 +8,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from discreet.cli.output import printable, tell_program
+
+if TYPE_CHECKING:
+    from discreet.errors import Edit
 
 WRONG_USE: Final = 2
 REFUSED: Final = 3
@@ -47,6 +51,7 @@ class Failure:
     reason: str
     fix: str = ""
     spent: int | None = 0
+    edit: Edit | None = None
 
     def tell(self, *, json: bool) -> None:
         if json:
@@ -94,16 +99,8 @@ def failure_of(error: Exception) -> Failure:
     return Failure(FAILED, "internal", told, f"please report it, with what {TRACEBACK}=1 shows", spent=None)
 
 
-def _refusal(refused: Any) -> Failure:
-    return Failure(REFUSED, refused.code, refused.reason, refused.fix)
-
-
-def _exhaustion(refused: Any) -> Failure:
-    return Failure(EXHAUSTED, refused.code, refused.reason, refused.fix)
-
-
-def _failed(failed: Any) -> Failure:
-    return Failure(FAILED, "failed", failed.reason, failed.fix, spent=None)
+def _problem(exit_: int, problem: Any) -> Failure:
+    return Failure(exit_, problem.code, problem.reason, problem.fix, problem.spent, problem.edit)
 
 
 def _policy(wrong: Any) -> Failure:
@@ -116,14 +113,6 @@ def _policy(wrong: Any) -> Failure:
 
 def _source(failed: Any) -> Failure:
     return Failure(FAILED, "source", f"{failed.table}: {failed.reason}", failed.fix)
-
-
-def _ledger(failed: Any) -> Failure:
-    return Failure(FAILED, "ledger", failed.reason, failed.fix, spent=None)
-
-
-def _unreachable(failed: Any) -> Failure:
-    return Failure(FAILED, "unreachable", failed.reason, failed.fix, spent=None)
 
 
 def _file(failed: Any) -> Failure:
@@ -142,13 +131,11 @@ def _click(wrong: click.ClickException) -> Failure:
 
 
 TELLERS: Final[dict[str, Callable[[Any], Failure]]] = {
-    "discreet.errors.BudgetExhausted": _exhaustion,
-    "discreet.errors.Refused": _refusal,
-    "discreet.errors.QueryFailed": _failed,
+    "discreet.errors.BudgetExhausted": partial(_problem, EXHAUSTED),
+    "discreet.errors.Refused": partial(_problem, REFUSED),
+    "discreet.errors.Problem": partial(_problem, FAILED),
     "discreet.policy.problems.PolicyError": _policy,
     "discreet.engines.problems.SourceError": _source,
-    "discreet.ledger.problems.LedgerError": _ledger,
-    "discreet.client.problems.Unreachable": _unreachable,
     "click.exceptions.UsageError": _usage,
     "click.exceptions.ClickException": _click,
     "builtins.OSError": _file,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from discreet.answers.facts import column_words, limits_words
 from discreet.cli.output import draw, json_option, place_argument, printable, table, tell_program
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ def tables(policy: Path | str, as_json: bool) -> None:
 
 def draw_tables(found: Mapping[str, Facts]) -> None:
     """Tables for people, one below the other."""
+    from discreet.answers.facts import limits_words
+
     for place, (name, facts) in enumerate(found.items()):
         click.echo("\n" if place else "", nl=False)
         click.echo(f"{click.style(printable(name), bold=True)}  {limits_words(facts)}")
@@ -42,6 +43,8 @@ def draw_tables(found: Mapping[str, Facts]) -> None:
 
 def _draw_columns(facts: Facts) -> None:
     from rich.padding import Padding
+
+    from discreet.answers.facts import column_words
 
     rows = [[column.name, column.kind, column_words(column, facts)] for column in facts.columns.values()]
     draw(Padding(table(["column", "type", "values"], rows), (0, 0, 0, 2)))

@@ -139,10 +139,17 @@ class Entries(TypedDict):
     entries: list[Entry]
 
 
+class Edit(TypedDict):
+    old: str
+    new: str
+    arguments: dict[str, Number | None]
+
+
 class Problem(TypedDict):
     code: str
     reason: str
     fix: str
+    edit: NotRequired[Edit | None]
     spent: int | None
 
 

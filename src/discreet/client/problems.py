@@ -7,20 +7,16 @@ import ssl
 from collections.abc import Mapping
 from typing import Any, Final
 
-from discreet.errors import BudgetExhausted, QueryFailed, Refused
+from discreet.answers.wire import edit_read
+from discreet.errors import BudgetExhausted, Edit, Problem, QueryFailed, Refused
 from discreet.printing import lines_of
 
 
-class Unreachable(Exception):  # noqa: N818  (a state of the world)
+class Unreachable(Problem):
     """The server could not be reached, or did not say what became of a request."""
 
-    def __init__(self, reason: str, fix: str = "") -> None:
-        super().__init__(reason, fix)
-        self.reason = reason
-        self.fix = fix
-
-    def __str__(self) -> str:
-        return lines_of(self.reason + (f" → {self.fix}" if self.fix else ""))
+    code = "unreachable"
+    spent = None
 
 
 SPENT: Final = frozenset({"failed", "cancelled", "internal", "ledger"})
@@ -35,11 +31,20 @@ def error_of(status: int, document: Mapping[str, Any] | None) -> Exception:
     if document is None or not CODE.fullmatch(document["code"]):
         return Unreachable(f"the server answered {status} in a form that is not discreet's", "check the address")
     code, reason, fix = (lines_of(document[name][:LONGEST]) for name in ("code", "reason", "fix"))
+    edit = _edit(document.get("edit"))
     if code == "budget-exhausted":
-        return BudgetExhausted(reason, fix)
+        return BudgetExhausted(reason, fix, edit=edit)
     if code in SPENT and document["spent"] != 0:
         return QueryFailed(reason, fix)
-    return Refused(code, reason, fix)
+    return Refused(code, reason, fix, edit=edit)
+
+
+def _edit(told: Mapping[str, Any] | None) -> Edit | None:
+    """The edit, if all of it can be shown: what a terminal would obey, or a text without end, is none."""
+    found = edit_read(told)
+    if found is None or not all(text.isprintable() and len(text) <= LONGEST for text in (found.old, found.new)):
+        return None
+    return found if all(map(str.isidentifier, found.arguments)) else None
 
 
 def untrusted(url: str, wrong: ssl.SSLError) -> Unreachable:

@@ -157,7 +157,7 @@ class Curator(Asks):
                     return draw(asked.plan, asked.offer.bought, engine, bits, self._door, self._time_limit)
                 raise QueryFailed
         except BudgetExhausted as refused:
-            told = BudgetExhausted(refused.reason, what_is_left(self.policy, self._ledger, asked, charge, refused.fix))
+            told = what_is_left(self.policy, self._ledger, asked, charge, refused)
         raise told
 
     def foresee(self, call: Call) -> Preview:

@@ -10,7 +10,7 @@ from discreet.accounting import Concentrated, Pure
 from discreet.accounting.part import Part
 from discreet.answers.call import Call, written
 from discreet.curator.parts import why
-from discreet.errors import Refused
+from discreet.errors import Edit, Refused
 from discreet.exact import number, probability
 from discreet.policy import Policy
 from discreet.sql.accuracy import Wanted
@@ -106,7 +106,8 @@ def _agreed(name: str, given: object, written: Fraction | None) -> object:
 
 
 def _twice(what: str) -> Refused:
-    return Refused("cost-twice", f"the text and the call say different things about {what}", "say it once")
+    reason = f"the text and the call say different things about {what}"
+    return Refused("cost-twice", reason, "say it once", edit=Edit(arguments=dict.fromkeys(COSTS)))
 
 
 def covers(paid: Loss, wanted: Loss) -> bool:

@@ -12,7 +12,7 @@ from discreet.accounting.part import Part
 from discreet.accounting.record import PartName
 from discreet.curator.parts import public_keys
 from discreet.curator.question import Question
-from discreet.errors import Refused
+from discreet.errors import BudgetExhausted, Edit, Refused
 from discreet.ledger import Charge, Ledger
 from discreet.policy import Policy
 from discreet.printing import at_most
@@ -23,12 +23,17 @@ LISTED: Final = 5
 """Parts that are named in a refusal."""
 
 
-def what_is_left(policy: Policy, ledger: Ledger, asked: Question, charge: Charge, fix: str) -> str:
+def what_is_left(
+    policy: Policy, ledger: Ledger, asked: Question, charge: Charge, refused: BudgetExhausted
+) -> BudgetExhausted:
     """What to do about a charge that does not fit, with the error that the rest would buy for the same question."""
     analyst = charge.analyst if charge.analyst in policy.analysts else None
     if asked.part is None or charge.part is None:
-        return f"{fix}{_buys(policy, asked, ledger.remaining(analyst))}"
-    return _exhausted(policy, ledger, asked.part, charge.part, analyst, partial(_buys, policy, asked))
+        left = _buys(policy, asked, ledger.remaining(analyst))
+        return BudgetExhausted(refused.reason, f"{refused.fix}{left}", edit=refused.edit)
+    fix = _exhausted(policy, ledger, asked.part, charge.part, analyst, partial(_buys, policy, asked))
+    most = float(at_most(ledger.affordable(charge.part, analyst).epsilon))
+    return BudgetExhausted(refused.reason, fix, edit=Edit(arguments={"epsilon": most}) if most else None)
 
 
 def _buys(policy: Policy, asked: Question, left: Amount) -> str:

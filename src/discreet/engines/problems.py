@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from discreet.errors import Problem
 from discreet.printing import lines_of
 
 
-class SourceError(Exception):
+class SourceError(Problem):
     """A source could not be read, or is not what the policy says."""
 
+    code = "source"
+
     def __init__(self, table: str, reason: str, fix: str = "") -> None:
-        super().__init__(table, reason, fix)
+        super().__init__(reason, fix)
+        self.args = (table, reason, fix)
         self.table = table
-        self.reason = reason
-        self.fix = fix
 
     def __str__(self) -> str:
-        return lines_of(f"{self.table}: {self.reason}" + (f" → {self.fix}" if self.fix else ""))
+        return lines_of(f"{self.table}: {self.told}")

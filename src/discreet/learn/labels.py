@@ -30,7 +30,7 @@ class Labels:
     def read(cls, given: object, name: str, least: int = 1) -> Labels:
         if given is None:
             raise Refused(
-                f"undeclared-{name}",
+                "undeclared-classes" if name == "classes" else "undeclared-categories",
                 f"{name} is missing, and the data must not say it",
                 f"pass {name}=[…] with all values that there may be",
             )

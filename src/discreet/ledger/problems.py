@@ -7,19 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from discreet.printing import lines_of
+from discreet.errors import Problem
 
 
-class LedgerError(Exception):
+class LedgerError(Problem):
     """The ledger could not be used; nothing was released."""
 
-    def __init__(self, reason: str, fix: str = "") -> None:
-        super().__init__(reason, fix)
-        self.reason = reason
-        self.fix = fix
-
-    def __str__(self) -> str:
-        return lines_of(self.reason + (f" → {self.fix}" if self.fix else ""))
+    code = "ledger"
+    spent = None
 
 
 class LedgerDamaged(LedgerError):  # noqa: N818  (it is a state, found out)

@@ -32,7 +32,7 @@ from discreet.server import schemas
 from discreet.server.access import LONGEST, Anybody, Asking, Callers, Visit, Watching, house, watcher
 from discreet.server.dispatch import LONGEST_KEY, Asked
 from discreet.server.metrics import MEDIA
-from discreet.server.problems import cancelled, problem_of
+from discreet.server.problems import Cancelled, response_of
 from discreet.server.queue import Job, State
 
 LONGEST_WAIT: Final = 60.0
@@ -139,8 +139,8 @@ def _ended(job: Job) -> Response:
     if failure is None:
         return told(answer_written(job.result.result()))
     if job.state is State.CANCELLED and isinstance(failure, QueryFailed):
-        return cancelled().response()
-    return problem_of(failure).response()
+        return response_of(Cancelled())
+    return response_of(failure)
 
 
 # looking

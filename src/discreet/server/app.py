@@ -28,7 +28,7 @@ from discreet.server.host_check import Hosts
 from discreet.server.limits import Rates
 from discreet.server.metrics import Metrics
 from discreet.server.pages.site import install
-from discreet.server.problems import MEDIA, Problem, respond
+from discreet.server.problems import MEDIA, respond, response_of
 from discreet.server.queue import Queue
 from discreet.version import __version__
 
@@ -108,7 +108,7 @@ async def _plain_http(request: Request, error: Exception) -> Response:
     headers = dict(error.headers or {})
     if "Allow" in headers:  # Starlette names the methods of the first route only
         headers["Allow"] = ", ".join(sorted(_methods(request.url.path))) or headers["Allow"]
-    return Problem(error.status_code, code, reason, fix, headers=headers).response()
+    return response_of(Refused(code, reason, fix), error.status_code, **headers)
 
 
 def _methods(path: str) -> set[str]:
@@ -121,11 +121,11 @@ async def _invalid(request: Request, error: Exception) -> Response:
     """What is wrong with the form of a request: where, and what."""
     assert isinstance(error, RequestValidationError)
     if request.method == "POST" and not JSON.match(request.headers.get("content-type", "")):
-        return Problem(415, "not-json", "a question is sent as JSON", "set content-type: application/json").response()
+        return response_of(Refused("not-json", "a query is sent as JSON", "set content-type: application/json"))
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
     reason = f"{where}: {first['msg']}"[:LONGEST_REASON]
-    return Problem(422, "body-invalid", reason, "see /api/v1/openapi.json for what is expected").response()
+    return response_of(Refused("body-invalid", reason, "see /api/v1/openapi.json for what is expected"))
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

@@ -18,10 +18,11 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from discreet.errors import Refused
 from discreet.noise import SYSTEM
 from discreet.server.limits import CALLER
 from discreet.server.metrics import Metrics
-from discreet.server.problems import Problem, problem_of
+from discreet.server.problems import response_of
 
 MOST_BYTES: Final = 2**20
 """Of a request's body."""
@@ -60,8 +61,8 @@ class Front:
         seen = Seen(scope, send)
         try:
             body = await _body(scope, receive)
-            if isinstance(body, Problem):
-                await body.response()(scope, receive, seen.send)
+            if isinstance(body, Refused):
+                await response_of(body)(scope, receive, seen.send)
             else:
                 await self._app(scope, _replayed(body, receive), seen.send)
         except ClientDisconnect:
@@ -69,7 +70,7 @@ class Front:
         except Exception as error:
             if seen.status:
                 raise
-            await problem_of(error).response()(scope, receive, seen.send)
+            await response_of(error)(scope, receive, seen.send)
         finally:
             self._record(scope, seen)
 
@@ -122,7 +123,7 @@ def _only_encrypted(scope: Scope) -> dict[str, str]:
     return HSTS if scope.get("scheme") == "https" and host != "localhost" else {}
 
 
-async def _body(scope: Scope, receive: Receive) -> bytes | Problem:
+async def _body(scope: Scope, receive: Receive) -> bytes | Refused:
     """The whole body, if it is small enough and comes soon enough."""
     for name, value in scope["headers"]:
         if name == b"content-length" and (not value.isdigit() or len(value) > 12 or int(value) > MOST_BYTES):
@@ -141,11 +142,11 @@ async def _body(scope: Scope, receive: Receive) -> bytes | Problem:
                 if not message.get("more_body"):
                     return b"".join(parts)
     except TimeoutError:
-        return Problem(408, "too-slow", f"the request took longer than {PATIENCE:g} seconds to arrive", "send it again")
+        return Refused("too-slow", f"the request took longer than {PATIENCE:g} seconds to arrive", "send it again")
 
 
-def _too_large() -> Problem:
-    return Problem(413, "too-large", f"a request has at most {MOST_BYTES} bytes", "ask a shorter question")
+def _too_large() -> Refused:
+    return Refused("too-large", f"a request has at most {MOST_BYTES} bytes", "ask a shorter question")
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

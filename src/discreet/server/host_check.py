@@ -1,4 +1,6 @@
-"""The names that a server answers to, so that a page elsewhere whose name was made to lead here gets nothing."""
+"""The names that a server answers to, so that a page elsewhere whose name was made to lead here gets nothing: DNS
+rebinding.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from typing import Final
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from discreet.server.problems import Problem
+from discreet.errors import Refused
+from discreet.server.problems import response_of
 
 ANY: Final = "*"
 HOST: Final = re.compile(r"\[?([^\[\]]*?)\]?(?::\d{1,5})?")
@@ -28,9 +31,8 @@ class Hosts:
             await self._app(scope, receive, send)
         else:
             fix = "use a name that leads here, or start the server with --name"
-            await Problem(400, "unknown-host", "this server does not go by that name", fix).response()(
-                scope, receive, send
-            )
+            refused = Refused("unknown-host", "this server does not go by that name", fix)
+            await response_of(refused)(scope, receive, send)
 
 
 def _name(scope: Scope) -> str | None:

@@ -63,6 +63,14 @@ class Query(Question):
     fresh: bool = Field(False, description="Draw and pay anew, even if the answer is kept already.")
 
 
+class Edit(BaseModel):
+    """`old` becomes `new` in the text, or `new` goes to its end; arguments get other values, or none."""
+
+    old: str
+    new: str
+    arguments: dict[str, float | None]
+
+
 class Problem(BaseModel):
     """Why not, and the smallest change that works (RFC 9457)."""
 
@@ -73,6 +81,7 @@ class Problem(BaseModel):
     code: str = Field(description="Stable; the same in Python and in the terminal.", examples=["budget-exhausted"])
     reason: str
     fix: str
+    edit: Edit | None = Field(description="The fix as a change that a program can make.")
     spent: Literal[0] | None = Field(description="0: nothing was charged. null: what was charged stays spent.")
 
 

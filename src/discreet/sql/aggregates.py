@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from discreet.errors import Refused
+from discreet.errors import Edit, Refused
 from discreet.policy.layout import MOST_STEPS
 from discreet.policy.model import Kind
 from discreet.sql.bind import Binder, apply, written
@@ -362,6 +362,7 @@ def _bounds_of(value: Expr, word: str, shown: str) -> Bounds:
             "undeclared-bounds",
             f"{shown} has no bounds, so one unit could move the answer without limit",
             f"add min and max to the policy, or write {word}(CLAMP({shown}, 0, 100)) with bounds you know",
+            edit=Edit(f"{word}({shown})", f"{word}(CLAMP({shown}, 0, 100))"),
         )
     return _drawable(value.domain.bounded, shown)
 

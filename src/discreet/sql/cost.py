@@ -13,7 +13,7 @@ from discreet.accounting import Concentrated, Pure, compose
 from discreet.accounting.conversion import rho_of_pure
 from discreet.accounting.distributions import Noise
 from discreet.accounting.losses import Sensitivity
-from discreet.errors import Refused
+from discreet.errors import Edit, Refused
 from discreet.exact import epsilon as positive
 from discreet.exact import probability
 from discreet.mechanisms import Exponential, Gaussian, KeySelection, Laplace
@@ -91,6 +91,7 @@ class Cost:
                 "cost-missing",
                 "the question has no cost",
                 "add epsilon, such as epsilon=0.1, or the error that you want, such as error=10",
+                edit=Edit(arguments={"epsilon": 0.1}),
             )
         if epsilon is not None and rho is not None:
             raise Refused("cost-invalid", "epsilon and rho are two costs", "give one of them")
@@ -112,7 +113,12 @@ class Cost:
     def _check_limit(self, policy: Policy) -> None:
         most = policy.max_cost
         if most is not None and self.square > most**2:
-            raise Refused("cost-too-high", "the cost is above the policy's limit", f"pay at most {float(most):g}")
+            raise Refused(
+                "cost-too-high",
+                "the cost is above the policy's max_cost",
+                f"use epsilon {float(most):g} or less",
+                edit=Edit(arguments={"epsilon": float(most), "rho": None, "error": None}),
+            )
 
     @property
     def square(self) -> Fraction:

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from discreet.errors import Refused
-from discreet.policy import meant
+from discreet.errors import Edit, Refused
+from discreet.policy import suggest
 from discreet.policy.model import Kind
 from discreet.sql.bind import Binder, Special, written
 from discreet.sql.expression import Expr
@@ -60,9 +60,9 @@ class Scope:
                 "not-an-aggregate", "the unit cannot be used as a value", f"count it: COUNT(DISTINCT {column.name})"
             )
         names = list(dict.fromkeys(field.name for _, field in self.fields))
-        raise Refused(
-            "unknown-column", "there is no such column", meant(column.name, names) or f"columns: {', '.join(names)}"
-        )
+        near = suggest(column.name, names)
+        fix = f"did you mean {near}?" if near else f"columns: {', '.join(names)}"
+        raise Refused("unknown-column", "there is no such column", fix, edit=Edit(column.name, near or ""))
 
     def is_owner(self, node: exp.Expression) -> bool:
         """Whether an expression is just the unit's name. A declared column of that name is meant as a column."""

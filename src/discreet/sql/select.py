@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 from sqlglot import exp
 
 from discreet.composed import form, keyword, name, sql, stored
-from discreet.errors import Refused
+from discreet.errors import Edit, Refused
 from discreet.policy.model import Kind
 from discreet.sql.aggregates import Aggregate, bound, is_named
 from discreet.sql.bind import Binder, Special, written
@@ -207,6 +207,7 @@ class _Grouping:
             "not-an-aggregate",
             "a column of private rows stands outside of an aggregate",
             f"add {column.name} to GROUP BY, or count it: COUNT({column.name})",
+            edit=None if self.keys else Edit(new=f"GROUP BY {column.name}"),
         )
 
 
@@ -362,6 +363,7 @@ def public_select(clauses: Clauses, scope: Scope) -> After:
             "not-an-aggregate",
             "a column stands outside of an aggregate",
             f"add {column.name} to GROUP BY, or count it: COUNT({column.name})",
+            edit=None if keys else Edit(new=f"GROUP BY {column.name}"),
         )
 
     found = shown(clauses, scope, resolve, special)

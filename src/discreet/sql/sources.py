@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from discreet.accounting.part import Part
 from discreet.composed import Sql, name, sql
-from discreet.errors import Refused
-from discreet.policy import Policy, meant
+from discreet.errors import Edit, Refused
+from discreet.policy import Policy, suggest
 from discreet.policy.model import Kind
 from discreet.sql import fanout
 from discreet.sql.bind import Special
@@ -73,8 +73,9 @@ class Tables:
             return known[wanted.lower()], str(tree.alias) or wanted
         table = next((t for t in self._policy.tables.values() if t.name.lower() == wanted.lower()), None)
         if table is None or tree.db:
-            fix = meant(wanted, self._policy.tables) or self._tables()
-            raise Refused("unknown-table", "there is no such table", fix)
+            near = suggest(wanted, self._policy.tables)
+            fix = f"did you mean {near}?" if near else self._tables()
+            raise Refused("unknown-table", "there is no such table", fix, edit=Edit(wanted, near or ""))
         alias = str(tree.alias) or table.name
         if table.is_public:
             return Stored.of(table, self._public), alias

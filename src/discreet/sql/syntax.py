@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from discreet.errors import Refused
+from discreet.errors import Edit, Refused
 
 Kinds = type[exp.Expression]
 
@@ -194,7 +194,8 @@ def _unread(node: Any, place: str) -> Refused:
         shown = str(node.this).upper() if isinstance(node, exp.Anonymous) else node.key.upper()
         return Refused("function-not-allowed", f"{shown} with {word} is not answered", "write it in its plain form")
     code, reason, fix = words
-    return Refused(code, reason.format(word), fix)
+    edit = Edit("UNION SELECT", "UNION ALL SELECT") if isinstance(node, exp.Union) and place == "distinct" else None
+    return Refused(code, reason.format(word), fix, edit=edit)
 
 
 def _is_no_table(node: Any) -> bool:

@@ -21,10 +21,10 @@ from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 
+from discreet.answers.autofix import fixed
 from discreet.answers.layout import MOST
-from discreet.cli.failures import REFUSED, NobodyReads
+from discreet.cli.failures import REFUSED, Failure, NobodyReads
 from discreet.cli.output import printable
-from discreet.cli.shell.autofix import mended
 from discreet.cli.shell.completion import choices
 from discreet.cli.shell.confirm import agree
 from discreet.cli.shell.execute import is_gone, perform
@@ -52,7 +52,7 @@ def converse(session: Session) -> None:
             for statement in split(text).all:
                 failure = perform(session, statement, terminal.agree, most=MOST)
                 if failure is not None and failure.exit == REFUSED:
-                    begun = mended(session, statement, failure)
+                    begun = ready(session, statement, failure)
         except KeyboardInterrupt:
             begun = ""
         except EOFError:
@@ -61,6 +61,12 @@ def converse(session: Session) -> None:
             if is_gone(error):
                 raise NobodyReads from None
             raise
+
+
+def ready(session: Session, statement: str, failure: Failure) -> str:
+    """A refused statement with its fix in it, ready to be sent, if that would be answered; else nothing."""
+    found = fixed(statement, failure.edit, lambda proposal: session.preview(proposal, session.settings))
+    return f"{found};" if found else ""
 
 
 class Terminal:

@@ -17,7 +17,7 @@ from discreet.server.api import own_search
 from discreet.server.datasets import Caller
 from discreet.server.pages.page_auth import Guest, Guests, form_of, sessions
 from discreet.server.pages.rendering import STATIC, page, static_file, static_path
-from discreet.server.problems import problem_of
+from discreet.server.problems import document_of
 
 LATEST: Final = 8
 router: Final = APIRouter(include_in_schema=False)
@@ -102,7 +102,7 @@ async def sign_in(request: Request) -> Response:
     if not house(request).datasets.callers(token[:LONGEST]):
         house(request).rates.guessed(request.client.host if request.client else None)
         refusal = Refused("unauthorized", "the token is unknown, expired or revoked", "ask the owner for another")
-        return _sign_in(back, problem_of(refusal).document(), 401)
+        return _sign_in(back, document_of(refusal), 401)
     response = RedirectResponse(back, 303)
     is_encrypted = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
     sessions(request).begin(token, response, secure=is_encrypted)

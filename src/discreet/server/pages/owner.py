@@ -15,7 +15,7 @@ from discreet.owner.raising import grant_more
 from discreet.policy import Policy
 from discreet.server.pages.home import Gauge
 from discreet.server.pages.page_auth import Owning, Stay
-from discreet.server.problems import problem_of
+from discreet.server.problems import document_of
 from discreet.server.queue import Job
 from discreet.server.tokens import Made, Role
 
@@ -98,7 +98,7 @@ async def make_token(stay: Owning) -> Response:
     try:
         role, analyst, expires = _wanted(stay, form)
     except Refused as refused:
-        return await _shown(stay, 422, problem=problem_of(refused).document())
+        return await _shown(stay, 422, problem=document_of(refused))
     made = Made.new()
     stay.visit.dataset.tokens.add(made, role, analyst, expires)
     return await _shown(stay, made=(made.text, analyst or str(role)))
@@ -124,7 +124,7 @@ async def revoke_token(stay: Owning, name: str) -> Response:
     await stay.guest.form()
     if name == stay.visit.caller.token:
         refusal = Refused("forbidden", "this is the token that you are signed in with", "sign in with another first")
-        return await _shown(stay, 403, problem=problem_of(refusal).document())
+        return await _shown(stay, 403, problem=document_of(refusal))
     stay.visit.dataset.tokens.revoke(name)
     return RedirectResponse(f"{stay.path}/owner#tokens", 303)
 
@@ -138,8 +138,8 @@ async def raise_budget(stay: Owning) -> Response:
         wanted, reason = _epsilon(form.get("epsilon", "")), form.get("reason", "").strip()[:500]
         await stay.guest.house.desk.light(grant_more, dataset.curator.policy, wanted, reason or "raised on the page")
     except (Refused, OSError) as refused:
-        problem = problem_of(refused)
-        return await _shown(stay, problem.status, problem=problem.document())
+        problem = document_of(refused)
+        return await _shown(stay, problem["status"], problem=problem)
     dataset.reload()
     return RedirectResponse(f"{stay.path}/owner", 303)
 

@@ -12,10 +12,10 @@ from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from discreet.answers import Answer, Preview
+from discreet.answers.autofix import fixed
 from discreet.answers.facts import Facts, column_words, limits_words
 from discreet.answers.layout import answer_parts, preview_parts
-from discreet.curator.autofix import mended
-from discreet.errors import BudgetExhausted, QueryFailed, Refused
+from discreet.errors import Problem, QueryFailed, Refused
 from discreet.noise import SYSTEM
 from discreet.policy import Kind
 from discreet.server import schemas
@@ -23,14 +23,13 @@ from discreet.server.api import entry_of
 from discreet.server.dispatch import Asked
 from discreet.server.pages.home import Gauge
 from discreet.server.pages.page_auth import Asking, Stay
-from discreet.server.problems import cancelled, problem_of
+from discreet.server.problems import Cancelled, document_of
 from discreet.server.queue import Job, State
 
 router: Final = APIRouter(prefix="/data/{dataset}", include_in_schema=False)
 SOON: Final = 2.0
 """Seconds that a page waits for an answer before it says that it waits."""
 ANSWERABLE: Final = (Refused, QueryFailed)
-_COST: Final = re.compile(r"epsilon ([0-9.e-]+)\)? or less")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ def _foreseen(stay: Stay, written: Written) -> Foreseen:
     try:
         return Foreseen(_previewed(stay, written))
     except ANSWERABLE as refused:
-        return Foreseen(problem=problem_of(refused).document(), edit=_edit(stay, written, refused))
+        return Foreseen(problem=document_of(refused), edit=_edit(stay, written, refused))
 
 
 def _previewed(stay: Stay, written: Written) -> Preview:
@@ -112,13 +111,12 @@ def _previewed(stay: Stay, written: Written) -> Preview:
     return asked.curator.foresee(asked.call)
 
 
-def _edit(stay: Stay, written: Written, refused: Exception) -> Written | None:
-    """The form with the fix in it, if that would be answered."""
-    fix = getattr(refused, "fix", "")
-    if isinstance(refused, BudgetExhausted):
-        found = _COST.search(fix)
-        return replace(written, by="epsilon", epsilon=found[1]) if found else None
-    proposal = mended(written.sql, fix, lambda sql: _previewed(stay, replace(written, sql=sql)))
+def _edit(stay: Stay, written: Written, refused: Problem) -> Written | None:
+    """The form with the refusal's edit in it, if that would be answered."""
+    edit = refused.edit
+    if edit is not None and (epsilon := edit.arguments.get("epsilon")) is not None:
+        return replace(written, by="epsilon", epsilon=f"{epsilon:g}")
+    proposal = fixed(written.sql, edit, lambda sql: _previewed(stay, replace(written, sql=sql)))
     return None if proposal is None else replace(written, sql=proposal)
 
 
@@ -251,8 +249,8 @@ async def job_page(stay: Asking, job: str) -> Response:
         answer = found.result.result()
         return await _arrived(stay, Written(answer.question), answer)
     stopped = found.state is State.CANCELLED and isinstance(failure, QueryFailed)
-    problem = cancelled() if stopped else problem_of(failure)
-    return stay.show("problem.html", problem.status, here="", problem=problem.document())
+    problem = document_of(Cancelled() if stopped else failure)
+    return stay.show("problem.html", problem["status"], here="", problem=problem)
 
 
 @router.post("/jobs/{job}/cancel")
@@ -271,10 +269,10 @@ def _job(stay: Stay, name: str) -> Job:
     return found
 
 
-async def _refused(stay: Stay, written: Written, refused: Exception) -> Response:
+async def _refused(stay: Stay, written: Written, refused: Problem) -> Response:
     edit = await stay.guest.house.desk.light(_edit, stay, written, refused)
-    problem = problem_of(refused)
-    return await _shown(stay, written, Foreseen(problem=problem.document(), edit=edit), status=problem.status)
+    problem = document_of(refused)
+    return await _shown(stay, written, Foreseen(problem=problem, edit=edit), status=problem["status"])
 
 
 async def _shown(

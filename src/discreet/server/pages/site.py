@@ -18,7 +18,7 @@ from discreet.server.pages import answers, home, ledger, owner, questions
 from discreet.server.pages.page_auth import SignIn, guest
 from discreet.server.pages.rendering import page
 from discreet.server.pages.sessions import Sessions
-from discreet.server.problems import MEDIA, problem_of
+from discreet.server.problems import MEDIA, document_of
 
 ROUTERS: Final = (home.router, learn, answers.router, ledger.router, owner.router, questions.router)
 NOT_PAGES: Final = ("/api/", "/metrics", "/static/")
@@ -54,8 +54,8 @@ class Unforeseen:
         try:
             await self._app(scope, receive, send)
         except Exception as error:
-            problem = problem_of(error)
-            await page("problem.html", {**NOBODY, "problem": problem.document()}, problem.status)(scope, receive, send)
+            problem = document_of(error)
+            await page("problem.html", {**NOBODY, "problem": problem}, problem["status"])(scope, receive, send)
 
 
 def _wants_page(request: Request) -> bool:

@@ -1,0 +1,111 @@
+"""Every code that a refusal or a failure has: its HTTP status, what it means, and the page of the guide about it.
+
+Codes are stable: programs tell refusals apart by them. The server takes its statuses from here, the guide its list of
+codes, and a test finds every refusal in the source here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+REFUSED: Final = 422
+"""The status of a question that is not answered as it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What a code means."""
+
+    says: str
+    page: str
+    """In docs/guide, without its ending."""
+    status: int = REFUSED
+
+
+_BUDGETS, _SQL, _SERVER = "07-budgets-and-analysts", "08-what-is-refused", "12-server"
+_OWNER, _MODELS, _PAGES, _PARTS = "02-writing-a-policy", "14-models", "13-pages", "07-budgets-and-analysts"
+_LOSSES, _COSTS = "09-what-is-not-covered", "03-choosing-epsilon"
+
+CODES: Final[dict[str, Code]] = {
+    # the cost
+    "accuracy-unreachable": Code("no cost within the limits reaches the wanted error", _COSTS),
+    "budget-exhausted": Code("the cost is more than what is left of the budget, or of a share of it", _BUDGETS, 402),
+    "cost-invalid": Code("epsilon, rho, delta, error or confidence is not a number that makes sense here", _COSTS),
+    "cost-missing": Code("the query does not say what it may cost", _COSTS),
+    "cost-too-high": Code("the cost is above the policy's max_cost", _COSTS),
+    "cost-twice": Code("the text and the call say different things about the cost", _COSTS),
+    "losses-differ": Code("losses about different units or neighbouring relations have no sum", _LOSSES),
+    "private-keys-need-delta": Code("partition selection needs a budget with delta", "06-private-keys"),
+    # the text
+    "function-not-allowed": Code("a function, or a use of it, is not on the list of what is proven", _SQL),
+    "join-off-unit": Code("private tables are joined on something else than their unit", "05-joins"),
+    "not-an-aggregate": Code("rows, or the unit itself, would be released", _SQL),
+    "outside-part": Code("a query about one part of a partition reads other private tables", _PARTS),
+    "private-subquery": Code("a subquery would show private rows to the rest of the query", _SQL),
+    "statement-not-allowed": Code("a statement or clause is not on the list of what is proven", _SQL),
+    "syntax": Code("syntax error, or a value that cannot be read", _SQL),
+    "too-complex": Code("planning or running it would take more than its limits", "language"),
+    "too-many-groups": Code("the query has more groups than an answer may have", _SQL),
+    "undeclared-bounds": Code("a value has no bounds, so its sensitivity is unbounded", _SQL),
+    "unknown-column": Code("no declared column has this name", _SQL),
+    "unknown-part": Code("the partition has no such part", _PARTS),
+    "unknown-table": Code("the policy declares no such table", _SQL),
+    "wrong-unit": Code("the privacy clause names another unit than the policy", _SQL),
+    # who asks, and earlier answers
+    "answer-gone": Code("the answer was computed under an earlier policy, or was never stored", _SERVER, 410),
+    "forked": Code("a process that was forked off must not draw noise for its parent", _LOSSES),
+    "key-reused": Code("the idempotency key was used for another request", _SERVER),
+    "unknown-analyst": Code("the policy names no such analyst", _BUDGETS),
+    "unknown-answer": Code("no charge that the caller may see has this number", _SERVER, 404),
+    # models
+    "fit-invalid": Code("the rows of a fit are not what its estimator takes", _MODELS),
+    "ledger-lost": Code("the ledger that paid for a model is not there any more", _MODELS),
+    "not-a-number": Code("a feature or target is not a number", _MODELS),
+    "not-private": Code("a model is fitted to public rows", _MODELS),
+    "not-rows": Code("a model is fitted to something else than rows of features", _MODELS),
+    "target-missing": Code("the estimator needs a target column", _MODELS),
+    "target-unused": Code("the estimator takes no target column", _MODELS),
+    "undeclared-categories": Code("the categories of a feature are not declared", _MODELS),
+    "undeclared-classes": Code("the classes of the target are not declared", _MODELS),
+    "undeclared-values": Code("the values of a key column are not declared", _MODELS),
+    # owners
+    "not-a-raise": Code("a budget can be raised, not lowered or replaced", _OWNER),
+    "policy": Code("the policy does not allow it, or cannot be used", _OWNER),
+    "rows-invalid": Code("dummy data are asked for in a number that makes no sense", _OWNER),
+    # server and client
+    "address": Code("the address is none, or not safe to send a token to", _SERVER),
+    "body-invalid": Code("the request does not have the form that the OpenAPI document describes", _SERVER),
+    "busy": Code("too many queries wait already", _SERVER, 503),
+    "cancelled": Code("the query was cancelled", _SERVER, 409),
+    "cannot-listen": Code("the server cannot listen at this address", _SERVER),
+    "cannot-log": Code("the server cannot write its log", _SERVER),
+    "certificate": Code("the TLS certificate or its key cannot be read", _SERVER),
+    "forbidden": Code("the role of the token does not allow it", _SERVER, 403),
+    "forged-form": Code("a form was not sent from the server's own page (CSRF)", _PAGES),
+    "free-limit": Code("what is free takes too long", _SERVER),
+    "http": Code("the request is not understood as HTTP", _SERVER, 400),
+    "method-not-allowed": Code("the address does not take this method", _SERVER, 405),
+    "no-pictures": Code("the packages that draw charts are not installed on the server", _PAGES),
+    "no-tokens": Code("nobody could ask: no dataset has a valid token", _SERVER),
+    "not-json": Code("a query is sent as JSON", _SERVER, 415),
+    "rate-limited": Code("more requests than one token may send", _SERVER, 429),
+    "too-large": Code("the request is too large", _SERVER, 413),
+    "too-slow": Code("the request took too long to arrive", _SERVER, 408),
+    "unauthorized": Code("the token is missing, unknown, expired or revoked", _SERVER, 401),
+    "unknown-dataset": Code("the token opens no such dataset", _SERVER, 404),
+    "unknown-host": Code("the request was meant for another host (DNS rebinding)", _SERVER, 400),
+    "unknown-job": Code("the caller has no such job", _SERVER, 404),
+    "unknown-route": Code("nothing is at this address", _SERVER, 404),
+    # failures: what was charged stays spent
+    "failed": Code("the query was charged and could not be answered", _SERVER, 500),
+    "internal": Code("something unforeseen happened", _SERVER, 500),
+    "ledger": Code("the ledger cannot be used; nothing was released", _SERVER, 503),
+    "source": Code("a source cannot be read, or is not what the policy says; for the owner", _OWNER, 500),
+    "unreachable": Code("the server did not answer, or not in discreet's form", _SERVER, 502),
+}
+
+
+def status_of(code: str) -> int:
+    """The HTTP status of a code; one that a newer server knows is a refusal."""
+    return CODES[code].status if code in CODES else REFUSED
