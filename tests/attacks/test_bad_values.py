@@ -198,7 +198,7 @@ def poisoned(folder: Path, *, own: bool, unit: str = "text") -> dict[str, list[R
     (folder / "world.toml").write_text(policy, encoding="utf-8")
     engine = DuckDB(read(folder / "world.toml"), 1)
     try:
-        return {table: engine.rows(f"SELECT * FROM {table} ORDER BY ALL") for table in tables}
+        return {table: engine.execute(f"SELECT * FROM {table} ORDER BY ALL") for table in tables}
     finally:
         engine.close()
 

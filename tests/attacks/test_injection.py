@@ -42,9 +42,9 @@ class Noted(Memory):
         self.noted: list[tuple[str, list[tuple[Any, ...]]]] = []
         super().__init__(*given)
 
-    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
-        found = super().rows(query, seconds)
-        self.noted.append((query, found))
+    def execute(self, text: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+        found = super().execute(text, seconds)
+        self.noted.append((text, found))
         return found
 
 

@@ -53,7 +53,7 @@ def units_in(folder: Path, tables: str, count: int, *, kind: str = "integer") ->
     engine = DuckDB(read(folder / "world.toml"), 1)
     try:
         return [
-            [row[0] for row in engine.rows(f"SELECT {name(UNIT)} FROM t{number} ORDER BY cost, 1")]
+            [row[0] for row in engine.execute(f"SELECT {name(UNIT)} FROM t{number} ORDER BY cost, 1")]
             for number in range(count)
         ]
     finally:

@@ -116,7 +116,7 @@ class World:
         engine = DuckDB(read(self.folder / "world.toml"), self.version)
         try:
             others = f"SELECT * FROM visits WHERE {name(UNIT)} SIMILAR TO 'p[0-9]' ORDER BY ALL"
-            return counted, [tuple(row) for row in engine.rows(others)]
+            return counted, [tuple(row) for row in engine.execute(others)]
         finally:
             engine.close()
 

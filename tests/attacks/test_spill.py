@@ -24,7 +24,8 @@ import pytest
 import discreet
 from discreet.engines import connection
 from discreet.engines.connection import MEMORY, SPILL, connect, size, sweep, total_memory
-from discreet.engines.duckdb import DuckDB, Scratch
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.session import Scratch
 from discreet.policy import Policy, read
 from discreet.server.datasets import Dataset
 from tests.curator.worlds import hospital
@@ -120,7 +121,8 @@ def test_a_fork_does_not_take_its_parents_spill_along(tmp_path: Path) -> None:
 
 def setting(opened: duckdb.DuckDBPyConnection | DuckDB | Scratch, name: str) -> Any:
     query = f"SELECT current_setting('{name}')"
-    return opened.execute(query).fetchall()[0][0] if hasattr(opened, "execute") else opened.rows(query)[0][0]
+    found = opened.execute(query)
+    return (found if isinstance(found, list) else found.fetchall())[0][0]
 
 
 def test_every_engine_has_limits_and_cannot_lift_them(tmp_path: Path) -> None:
@@ -133,7 +135,7 @@ def test_every_engine_has_limits_and_cannot_lift_them(tmp_path: Path) -> None:
         assert folder == "" or Path(folder).is_relative_to(policy.state / SPILL)
         for change in ("memory_limit = '99GB'", "temp_directory = '/tmp'", "threads = 64", "TimeZone = 'Asia/Tokyo'"):
             with pytest.raises(duckdb.Error):
-                engine.rows(f"SET {change}")
+                engine.execute(f"SET {change}")
         engine.close()
 
 

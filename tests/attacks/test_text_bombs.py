@@ -138,9 +138,9 @@ def test_no_row_makes_more_than_two_texts_of_what_it_holds() -> None:
             below.extend(node.arguments)
             most += [] if node.computed is None else [f"MAX(LENGTH({node.computed.text}))"]
             assert node.domain.length <= TEXT_LENGTH
-        rows = engine.rows(f"SELECT {expr.sql.text} FROM t ORDER BY n")
+        rows = engine.execute(f"SELECT {expr.sql.text} FROM t ORDER BY n")
         assert [row[0] for row in rows] == wanted
-        assert all(length <= 2 * TEXT_LENGTH for length in engine.rows(f"SELECT {', '.join(most) or 0} FROM t")[0])
+        assert all(length <= 2 * TEXT_LENGTH for length in engine.execute(f"SELECT {', '.join(most) or 0} FROM t")[0])
     engine.close()
 
 
@@ -148,7 +148,9 @@ def test_letters_are_replaced_one_by_one() -> None:
     """UPPER and LOWER need no cut: that would be false of an engine that makes SS of ß."""
     engine = Memory(policy_of(TABLE), {})
     letters = "SELECT chr(i::INTEGER) AS c FROM range(1, 1114112) AS t(i) WHERE i NOT BETWEEN 55296 AND 57343"
-    found = engine.rows(f"SELECT MAX(LENGTH(UPPER(c))), MAX(LENGTH(LOWER(c))), MAX(LENGTH(TRIM(c))) FROM ({letters})")
+    found = engine.execute(
+        f"SELECT MAX(LENGTH(UPPER(c))), MAX(LENGTH(LOWER(c))), MAX(LENGTH(TRIM(c))) FROM ({letters})"
+    )
     assert found == [(1, 1, 1)]
     engine.close()
 
@@ -174,11 +176,11 @@ class Mortal(Memory):
 
     doomed = False
 
-    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+    def execute(self, text: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
         if self.doomed and self._connection is not None:
             self._connection.close()
             self.doomed = False
-        return super().rows(query, seconds)
+        return super().execute(text, seconds)
 
 
 def test_a_dead_engine_fails_one_question_and_answers_the_next() -> None:

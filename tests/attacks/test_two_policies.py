@@ -129,7 +129,7 @@ def test_times_with_a_zone_do_not_depend_on_where_they_are_read(
             text = "SELECT 'p' AS person, 1 AS cost, TIMESTAMPTZ '2026-01-01 00:00:00+00' AS at"
             connection.execute(f"COPY ({text}) TO '{tmp_path}/visits.parquet' (FORMAT parquet)")
         engine = DuckDB(read(world(tmp_path, 1, source="visits.parquet")), 1)
-        assert str(engine.rows('SELECT "at" FROM visits')[0][0]) == "2026-01-01 00:00:00"
+        assert str(engine.execute('SELECT "at" FROM visits')[0][0]) == "2026-01-01 00:00:00"
         engine.close()
     finally:
         monkeypatch.undo()
@@ -142,11 +142,11 @@ def test_nobody_is_called_nan_and_columns_without_names_are_called_by_their_plac
     path.write_text(text, encoding="utf-8")
     (tmp_path / "visits.v1.tsv.csv").write_text(",person,at\n7,ann,\n8,bob,\n", encoding="utf-8")
     engine = DuckDB(read(path), 1)
-    assert engine.rows("SELECT _discreet_unit, column0 FROM visits ORDER BY 1") == [("ann", 7.0), ("bob", 8.0)]
+    assert engine.execute("SELECT _discreet_unit, column0 FROM visits ORDER BY 1") == [("ann", 7.0), ("bob", 8.0)]
     engine.close()
     with duckdb.connect() as connection:
         rows = "SELECT unnest([1.0, 'nan'::DOUBLE, NULL, 7.0]) AS person, 1 AS cost, NULL::TIMESTAMP AS at"
         connection.execute(f"COPY ({rows}) TO '{tmp_path}/visits.parquet' (FORMAT parquet)")
     engine = DuckDB(read(world(tmp_path, 1, source="visits.parquet")), 1)
-    assert engine.rows("SELECT _discreet_unit FROM visits ORDER BY 1") == [("1",), ("7",)]
+    assert engine.execute("SELECT _discreet_unit FROM visits ORDER BY 1") == [("1",), ("7",)]
     engine.close()

@@ -19,7 +19,7 @@ def held(folder: Path, policy: str, table: str, *, but: str) -> list[Row]:
     path.write_text(policy, encoding="utf-8")
     engine = DuckDB(read(path), 1)
     try:
-        rows = engine.rows(f"SELECT * FROM {name(table)} WHERE {name(UNIT)} IS DISTINCT FROM '{but}' ORDER BY ALL")
+        rows = engine.execute(f"SELECT * FROM {name(table)} WHERE {name(UNIT)} IS DISTINCT FROM '{but}' ORDER BY ALL")
         return [tuple(row) for row in rows]
     finally:
         engine.close()

@@ -273,13 +273,13 @@ def understated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def unbounded_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    original, selection = Memory.rows, copy.selection
+    original, selection = Memory.execute, copy.selection
     ranks = re.compile(r'"(_discreet_(row|key_\w+|nth_\w+)|r\d)" <= \d+')
     monkeypatch.setattr(memory, "selection", lambda *given: ranks.sub("TRUE", selection(*given)))
     monkeypatch.setattr(
         Memory,
-        "rows",
-        lambda self, query, seconds=None: original(self, ranks.sub("TRUE", query), seconds),
+        "execute",
+        lambda self, text, seconds=None: original(self, ranks.sub("TRUE", text), seconds),
     )
 
 

@@ -663,13 +663,13 @@ def test_an_engine_that_ignores_ranks_is_found(
     monkeypatch: pytest.MonkeyPatch, world: str, asked: str, rows: list[Row], moved: int
 ) -> None:
     assert found_in(WORLDS[world], asked, [rows]) == "nothing"
-    original = Memory.rows
+    original = Memory.execute
     ranks = re.compile(r'"(_discreet_(row|key_\w+|nth_\w+)|r\d)" <= \d+')
 
-    def unbounded(self: Memory, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
-        return original(self, ranks.sub("TRUE", query), seconds)
+    def unbounded(self: Memory, text: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+        return original(self, ranks.sub("TRUE", text), seconds)
 
-    monkeypatch.setattr(Memory, "rows", unbounded)
+    monkeypatch.setattr(Memory, "execute", unbounded)
     monkeypatch.setattr(memory, "selection", everything)
     assert f"one unit moves it by {moved} " in found_in(WORLDS[world], asked, [rows])
 

@@ -33,6 +33,7 @@ from discreet import composed
 from discreet.accounting import Concentrated, Pure, rho_for
 from discreet.accounting.conversion import rho_of_pure
 from discreet.accounting.part import Part
+from discreet.composed import Sql
 from discreet.curator.curator import Curator
 from discreet.curator.draw import Door, blur
 from discreet.curator.parts import part_name
@@ -40,6 +41,7 @@ from discreet.curator.public import PublicTables
 from discreet.curator.state import LEDGER, open_ledger, refresh
 from discreet.engines.copy import private_copy
 from discreet.engines.memory import Memory
+from discreet.engines.printed import Printed
 from discreet.errors import FAILED, RETRY
 from discreet.ledger import LedgerError
 from discreet.policy import Kind, Policy, read
@@ -375,7 +377,7 @@ class Counting:
         self.schemas.append(table)
         return self.inner.schema(table)
 
-    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+    def rows(self, query: Sql | Printed, seconds: float | None = None) -> list[tuple[Any, ...]]:
         self.charged.append(len(charges(self.policy)))
         return self.inner.rows(query, seconds)
 
@@ -472,7 +474,7 @@ class Failing(Counting):
         super().__init__(policy, inner)
         self.error, self.gives = error, gives
 
-    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+    def rows(self, query: Sql | Printed, seconds: float | None = None) -> list[tuple[Any, ...]]:
         super().rows(query, seconds)
         if self.error is not None:
             raise self.error
@@ -531,8 +533,8 @@ def test_failing_noise_fails_in_the_same_way(policy: Policy, memory: Memory) -> 
 
 
 class Slow(Counting):
-    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:  # noqa: ARG002
-        return self.inner.rows(
+    def rows(self, query: Sql | Printed, seconds: float | None = None) -> list[tuple[Any, ...]]:  # noqa: ARG002
+        return self.inner.execute(
             "SELECT COUNT(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range = -1", seconds
         )
 

@@ -253,9 +253,9 @@ def test_the_engine_finds_every_row_its_owner() -> None:
         owned = table.owner is not None and table.owner.column is not None
         counts = Counter(units(tables, table)) if owned else Counter(range(ROWS))
         read = sum(min(count, table.max_rows) for count in counts.values())
-        assert engine.rows(f"SELECT COUNT(*) FROM {table.name}") == [(read,)]
+        assert engine.execute(f"SELECT COUNT(*) FROM {table.name}") == [(read,)]
     joined = "SELECT COUNT(*) FROM orders JOIN accounts ON orders._discreet_unit = accounts._discreet_unit"
-    assert engine.rows(joined)[0][0] >= ROWS
+    assert engine.execute(joined)[0][0] >= ROWS
     engine.close()
 
 
@@ -356,7 +356,7 @@ def formats(tmp_path: Path) -> Path:
 
 
 def contents(opened: Dummy, *tables: str) -> list[list[tuple[Any, ...]]]:
-    return [opened._stage.rows(f"SELECT * FROM {table}") for table in tables]
+    return [opened._stage.execute(f"SELECT * FROM {table}") for table in tables]
 
 
 def test_private_sources_are_not_needed_and_nothing_is_made_beside_the_policy(formats: Path) -> None:
@@ -398,9 +398,9 @@ def test_public_tables_that_cannot_be_read_are_made_up(tmp_path: Path, content: 
 def test_a_file_with_private_tables_does_not_stay_attached(formats: Path) -> None:
     with open_dummy(formats) as opened:
         attached = "SELECT COUNT(*) FROM duckdb_databases() WHERE path IS NOT NULL"
-        assert opened._stage.rows(attached) == [(0,)]
+        assert opened._stage.execute(attached) == [(0,)]
         with pytest.raises(duckdb.Error):
-            opened._stage.rows(f"SELECT * FROM read_csv('{formats.parent / 'a.csv'}')")
+            opened._stage.execute(f"SELECT * FROM read_csv('{formats.parent / 'a.csv'}')")
 
 
 # costs and refusals
@@ -530,7 +530,7 @@ def test_a_dummy_of_a_dummy_is_the_same(dummy: Dummy) -> None:
         assert isinstance(second, Dummy)
         assert isinstance(third, Dummy)
         assert contents(second, "patients", "visits") == contents(dummy, "patients", "visits")
-        assert len(third._stage.rows("SELECT * FROM visits")) == 10
+        assert len(third._stage.execute("SELECT * FROM visits")) == 10
         assert third.query(COUNT, epsilon=0.1).notes == dummy.query(COUNT, epsilon=0.1).notes
 
 
@@ -606,7 +606,7 @@ def test_the_engine_fills_many_rows_as_it_fills_one() -> None:
         {"who": 1, "n": 2**70, "s": ""},
     ]
     engine = MemoryEngine(policy, {"t": rows})
-    found = engine.rows("SELECT _discreet_unit, n, s FROM t ORDER BY s NULLS FIRST")
+    found = engine.execute("SELECT _discreet_unit, n, s FROM t ORDER BY s NULLS FIRST")
     assert found == [("1", None, None), ("1", None, ""), ("1", 5, "é, [x] 'y' \"z\" NULL \\")]
     engine.close()
 

@@ -143,9 +143,9 @@ def test_who_cancels_does_not_learn_whether_it_was_done(clock: Clock, curator: C
 class Broken(Memory):
     """An engine that fails on private rows once they were read."""
 
-    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
-        found = super().rows(query, seconds)
-        if "people" in query:
+    def execute(self, text: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+        found = super().execute(text, seconds)
+        if "people" in text:
             raise RuntimeError("what a row decides")
         return found
 

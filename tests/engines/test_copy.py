@@ -41,7 +41,7 @@ def ranks(folder: Path, rows: list[Row]) -> dict[str, list[Row]]:
     engine = DuckDB(policy(folder, VISITS), 1)
     found: dict[str, list[Row]] = {}
     columns = f'"{UNIT}", ward, cost, "{ROW}", "{key_rank("ward")}"'
-    for unit, *rest in engine.rows(f"SELECT {columns} FROM visits ORDER BY ALL"):
+    for unit, *rest in engine.execute(f"SELECT {columns} FROM visits ORDER BY ALL"):
         found.setdefault(unit, []).append(tuple(rest))
     engine.close()
     return found
@@ -115,7 +115,10 @@ def test_sources_of_every_format_give_the_same_copy(tmp_path: Path, kind: str) -
         write_parquet(tmp_path / "visits-2.parquet", f"{rows} WHERE person = 'bob'")
         source = 'source = "visits-*.parquet"'
     engine = DuckDB(policy(tmp_path, VISITS.replace('source = "visits.csv"', source)), 1)
-    assert engine.rows(f'SELECT "{UNIT}", ward, cost FROM visits ORDER BY 1') == [("ann", "A", 1.5), ("bob", "B", 2.0)]
+    assert engine.execute(f'SELECT "{UNIT}", ward, cost FROM visits ORDER BY 1') == [
+        ("ann", "A", 1.5),
+        ("bob", "B", 2.0),
+    ]
     engine.close()
 
 
@@ -149,16 +152,16 @@ def commerce(folder: Path, accounts: list[Row]) -> DuckDB:
 
 def test_foreign_keys_lead_to_the_owner_over_several_tables(tmp_path: Path) -> None:
     engine = commerce(tmp_path, [("x", "ann", "a"), ("y", "bob", "b")])
-    assert engine.rows(f'SELECT "{UNIT}", amount FROM orders ORDER BY 2') == [("ann", 5.0), ("bob", 6.0)]
-    assert engine.rows(f'SELECT "{UNIT}", cost FROM items ORDER BY 2') == [("ann", 1.0), ("ann", 2.0), ("bob", 3.0)]
+    assert engine.execute(f'SELECT "{UNIT}", amount FROM orders ORDER BY 2') == [("ann", 5.0), ("bob", 6.0)]
+    assert engine.execute(f'SELECT "{UNIT}", cost FROM items ORDER BY 2') == [("ann", 1.0), ("ann", 2.0), ("bob", 3.0)]
     engine.close()
 
 
 def test_rows_that_two_units_claim_are_there_for_each_of_them(tmp_path: Path) -> None:
     engine = commerce(tmp_path, [("x", "ann", "a"), ("x", "bob", "b"), ("x", "bob", "a")])
-    assert engine.rows(f'SELECT "{UNIT}", amount FROM orders ORDER BY 1') == [("ann", 5.0), ("bob", 5.0)]
+    assert engine.execute(f'SELECT "{UNIT}", amount FROM orders ORDER BY 1') == [("ann", 5.0), ("bob", 5.0)]
     found = [("ann", 1.0), ("ann", 2.0), ("bob", 1.0), ("bob", 2.0)]
-    assert engine.rows(f'SELECT "{UNIT}", cost FROM items ORDER BY ALL') == found
+    assert engine.execute(f'SELECT "{UNIT}", cost FROM items ORDER BY ALL') == found
     engine.close()
 
 
@@ -167,7 +170,7 @@ def test_units_of_integers_and_of_text_meet_as_text(tmp_path: Path) -> None:
     write_csv(tmp_path / "visits.csv", HEADER, [("7", "A", 1)])
     other = '[tables.numbers]\nsource = "numbers.parquet"\nunit = "person"\ncolumns.cost = { min = 0, max = 1 }\n'
     engine = DuckDB(policy(tmp_path, VISITS, other), 1)
-    assert engine.rows(f'SELECT "{UNIT}" FROM visits JOIN numbers USING ("{UNIT}")') == [("7",)]
+    assert engine.execute(f'SELECT "{UNIT}" FROM visits JOIN numbers USING ("{UNIT}")') == [("7",)]
     engine.close()
 
 
@@ -178,8 +181,8 @@ def test_rows_that_are_their_own_unit_and_public_tables_are_copied_as_they_are(t
     public = '[tables.wards]\nsource = "wards.csv"\npublic = true\n[tables.wards.columns]\nfloor = {type="integer"}\n'
     engine = DuckDB(policy(tmp_path, own, public), 1)
     assert engine.schema("rows") == {"a": "DOUBLE"}
-    assert engine.rows("SELECT count(*) FROM rows") == [(3,)]
-    assert engine.rows("SELECT * FROM wards") == [(1,)]
+    assert engine.execute("SELECT count(*) FROM rows") == [(3,)]
+    assert engine.execute("SELECT * FROM wards") == [(1,)]
     engine.close()
 
 
@@ -199,14 +202,14 @@ def test_the_engine_reads_nothing_else_and_writes_nothing(tmp_path: Path, query:
     write_csv(tmp_path / "visits.csv", HEADER, [("ann", "A", 1)])
     engine = DuckDB(policy(tmp_path, VISITS), 1)
     with pytest.raises(duckdb.Error):
-        engine.rows(query.format(folder=tmp_path))
+        engine.execute(query.format(folder=tmp_path))
     engine.close()
 
 
 def test_sums_beyond_float64_stay_exact(tmp_path: Path) -> None:
     write_csv(tmp_path / "visits.csv", HEADER, [("ann", "A", 1)])
     engine = DuckDB(policy(tmp_path, VISITS), 1)
-    assert engine.rows("SELECT sum(x) FROM (VALUES (9007199254740993), (9007199254740993)) t(x)") == [
+    assert engine.execute("SELECT sum(x) FROM (VALUES (9007199254740993), (9007199254740993)) t(x)") == [
         (18014398509481986,)
     ]
     engine.close()
@@ -262,7 +265,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
 
 def opened(path: str, results: multiprocessing.Queue[int]) -> None:
     engine = DuckDB(read(Path(path)), 1)
-    results.put(engine.rows("SELECT count(*) FROM visits")[0][0])
+    results.put(engine.execute("SELECT count(*) FROM visits")[0][0])
     engine.close()
 
 
@@ -306,7 +309,7 @@ def test_a_killed_copy_leaves_nothing_that_matters(tmp_path: Path) -> None:
         child.wait()
         child.stdout.close()
     engine = DuckDB(world, 1)
-    assert engine.rows("SELECT count(*) FROM visits") == [(3_000,)]
+    assert engine.execute("SELECT count(*) FROM visits") == [(3_000,)]
     engine.close()
     assert sorted(path.suffix for path in (world.state / "data").iterdir()) == ["", ".duckdb"]
 
@@ -345,7 +348,7 @@ def test_ties_are_broken_by_the_rows_themselves_when_all_hashes_collide(
 def test_nothing_about_a_csv_file_is_guessed_from_its_rows(tmp_path: Path, lines: str) -> None:
     (tmp_path / "visits.csv").write_text(lines, encoding="utf-8")
     engine = DuckDB(policy(tmp_path, VISITS), 1)
-    assert engine.rows(f'SELECT "{UNIT}" FROM visits ORDER BY 1') == [("#bob",), ("ann",)]
+    assert engine.execute(f'SELECT "{UNIT}" FROM visits ORDER BY 1') == [("#bob",), ("ann",)]
     engine.close()
 
 
@@ -355,7 +358,7 @@ def test_files_with_different_headers_are_read_by_their_names(tmp_path: Path) ->
     write_csv(tmp_path / "visits-3.csv", ("Person", "more"), [("cy", "C")])
     engine = DuckDB(policy(tmp_path, VISITS.replace("visits.csv", "visits-*.csv")), 1)
     found = [("ann", "A", 1.0), ("bob", "B", 2.0), ("cy", None, None)]
-    assert engine.rows(f'SELECT "{UNIT}", ward, cost FROM visits ORDER BY 1') == found
+    assert engine.execute(f'SELECT "{UNIT}", ward, cost FROM visits ORDER BY 1') == found
     engine.close()
 
 
@@ -365,8 +368,8 @@ def test_a_public_table_without_declared_columns_has_all_of_them(tmp_path: Path)
     public = '[tables.wards]\nsource = "wards.csv"\npublic = true\n'
     own = '[tables.rows]\nsource = "rows.csv"\nunit = "row"\n'
     engine = DuckDB(policy(tmp_path, public, own), 1)
-    assert engine.rows("SELECT ward, floor FROM wards") == [("A", 1)]
-    assert engine.rows("SELECT count(*) FROM rows") == [(2,)]
+    assert engine.execute("SELECT ward, floor FROM wards") == [("A", 1)]
+    assert engine.execute("SELECT count(*) FROM rows") == [(2,)]
     engine.close()
 
 

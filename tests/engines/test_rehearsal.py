@@ -9,7 +9,7 @@ import pytest
 from discreet.composed import sql
 from discreet.engines import rehearsal
 from discreet.engines.memory import Memory
-from discreet.engines.rehearsal import MOST, stage_of
+from discreet.engines.rehearsal import MAX_POLICIES, empty_tables
 from discreet.engines.stopping import Stop
 from discreet.errors import QueryFailed
 from discreet.policy import Policy, fingerprint
@@ -42,30 +42,30 @@ def test_empty_tables_look_like_the_copy(policy: Policy) -> None:
 
 
 def test_what_cannot_be_bound_is_known() -> None:
-    stage = stage_of(TWINS, fingerprint(TWINS))
-    assert stage.runs(sql("SELECT COUNT(*) FROM t"), {})
-    assert stage.runs(sql("SELECT COUNT(*) FROM t"), {})
-    assert not stage.runs(sql("SELECT nothing FROM t"), {})
-    assert not stage.runs(sql("SELECT COUNT(*) FROM t GROUP BY 7"), {})
-    assert not stage.runs(sql("SELECT x FROM late"), {})
-    assert stage.runs(sql("SELECT x FROM late"), {"late": {"x": "INTEGER"}})
-    assert not stage.runs(sql("SELECT x FROM late"), {"late": {"y": "INTEGER"}})
-    assert not stage.runs(sql("SELECT x FROM late"), {"late": {"y": "NO SUCH TYPE"}})
+    tables = empty_tables(TWINS, fingerprint(TWINS))
+    assert tables.runs(sql("SELECT COUNT(*) FROM t"), {})
+    assert tables.runs(sql("SELECT COUNT(*) FROM t"), {})
+    assert not tables.runs(sql("SELECT nothing FROM t"), {})
+    assert not tables.runs(sql("SELECT COUNT(*) FROM t GROUP BY 7"), {})
+    assert not tables.runs(sql("SELECT x FROM late"), {})
+    assert tables.runs(sql("SELECT x FROM late"), {"late": {"x": "INTEGER"}})
+    assert not tables.runs(sql("SELECT x FROM late"), {"late": {"y": "INTEGER"}})
+    assert not tables.runs(sql("SELECT x FROM late"), {"late": {"y": "NO SUCH TYPE"}})
 
 
 def test_policies_do_not_see_each_other() -> None:
-    stages = [stage_of(TWINS, f"digest {number}") for number in range(MOST + 3)]
+    stages = [empty_tables(TWINS, f"digest {number}") for number in range(MAX_POLICIES + 3)]
     assert stages[-1].runs(sql("SELECT x FROM own"), {"own": {"x": "INTEGER"}})
     assert not stages[-2].runs(sql("SELECT x FROM own"), {})
     assert not stages[0].runs(sql("SELECT COUNT(*) FROM t"), {})  # it was closed: too many were open
-    assert stage_of(TWINS, "digest 0").runs(sql("SELECT COUNT(*) FROM t"), {})
+    assert empty_tables(TWINS, "digest 0").runs(sql("SELECT COUNT(*) FROM t"), {})
 
 
 def test_threads_share_a_stage() -> None:
-    stage, found = stage_of(TWINS, "threads"), list[bool]()
+    tables, found = empty_tables(TWINS, "threads"), list[bool]()
     queries = [sql("SELECT COUNT(*) FROM t"), sql("SELECT SUM(i) FROM s"), sql("SELECT nothing FROM t")]
     threads = [
-        threading.Thread(target=lambda query: found.append(stage.runs(query, {})), args=(query,))
+        threading.Thread(target=lambda query: found.append(tables.runs(query, {})), args=(query,))
         for query in queries * 4
     ]
     for thread in threads:
@@ -76,29 +76,29 @@ def test_threads_share_a_stage() -> None:
 
 
 def test_a_database_that_died_is_opened_again() -> None:
-    stage = stage_of(TWINS, "dead")
+    tables = empty_tables(TWINS, "dead")
     query = sql("SELECT COUNT(*) FROM t")
-    assert stage.runs(query, {})
-    theatre = stage._theatre
-    theatre.alive().close()  # as dead as it can be
-    assert not stage.runs(sql("SELECT SUM(i) FROM t"), {})
-    theatre.alive()
-    assert stage.runs(sql("SELECT SUM(i) FROM t"), {})
-    assert stage.runs(query, {})
-    assert not stage.runs(sql("SELECT nothing FROM t"), {})
+    assert tables.runs(query, {})
+    database = tables._database
+    database.alive().close()  # as dead as it can be
+    assert not tables.runs(sql("SELECT SUM(i) FROM t"), {})
+    database.alive()
+    assert tables.runs(sql("SELECT SUM(i) FROM t"), {})
+    assert tables.runs(query, {})
+    assert not tables.runs(sql("SELECT nothing FROM t"), {})
 
 
 def test_what_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without rows, only generators could: nothing that analysts write has them, and still."""
     monkeypatch.setattr(rehearsal, "SECONDS", 0.05)
     endless = sql("SELECT COUNT(*) FROM range(1000000000) AS a, range(1000000000) AS b WHERE a.range + b.range = 5")
-    assert not stage_of(TWINS, "slow").runs(endless, {})
-    assert stage_of(TWINS, "slow").runs(sql("SELECT COUNT(*) FROM t"), {})
+    assert not empty_tables(TWINS, "slow").runs(endless, {})
+    assert empty_tables(TWINS, "slow").runs(sql("SELECT COUNT(*) FROM t"), {})
 
 
 def test_what_is_stopped_is_no_refusal() -> None:
     stop = Stop()
     stop.now()
     with stop, pytest.raises(QueryFailed, match="nothing was charged"):
-        stage_of(TWINS, "stopped").runs(sql("SELECT COUNT(*) FROM t"), {})
-    assert stage_of(TWINS, "stopped").runs(sql("SELECT COUNT(*) FROM t"), {})
+        empty_tables(TWINS, "stopped").runs(sql("SELECT COUNT(*) FROM t"), {})
+    assert empty_tables(TWINS, "stopped").runs(sql("SELECT COUNT(*) FROM t"), {})

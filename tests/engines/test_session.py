@@ -9,9 +9,9 @@ import duckdb
 import pytest
 
 from discreet.engines import session
-from discreet.engines.duckdb import DuckDB, Scratch
+from discreet.engines.duckdb import DuckDB
 from discreet.engines.memory import Memory
-from discreet.engines.session import Session
+from discreet.engines.session import Scratch, Session
 from tests.curator.worlds import hospital
 from tests.sql.worlds import policy_of
 
@@ -33,13 +33,13 @@ def killed(engine: Session) -> None:
 def test_a_dead_database_fails_once_and_is_opened_again(kind: str, tmp_path: Path) -> None:
     engine = ENGINES[kind](tmp_path)
     tables = "SELECT table_name FROM information_schema.tables ORDER BY ALL"
-    before = engine.rows(tables)
+    before = engine.execute(tables)
     killed(engine)
     with pytest.raises(duckdb.Error):
-        engine.rows(tables)
-    assert engine.rows(tables) == before
+        engine.execute(tables)
+    assert engine.execute(tables) == before
     with pytest.raises(duckdb.Error):  # what the new one may not do either
-        engine.rows("SELECT * FROM read_csv('/etc/passwd')")
+        engine.execute("SELECT * FROM read_csv('/etc/passwd')")
     engine.close()
 
 
@@ -48,7 +48,7 @@ def test_an_error_that_kills_nothing_reopens_nothing() -> None:
     alive = engine._connection
     for wrong in ("SELECT", "SELECT error('x')", ENDLESS):
         with pytest.raises(duckdb.Error):
-            engine.rows(wrong, 0.05)
+            engine.execute(wrong, 0.05)
     assert engine._connection is alive
     engine.close()
 
@@ -59,7 +59,7 @@ def test_a_closed_engine_stays_closed(tmp_path: Path) -> None:
         engine.close()
         for _ in range(2):
             with pytest.raises(duckdb.Error):
-                engine.rows("SELECT 1")
+                engine.execute("SELECT 1")
 
 
 def test_a_limit_is_insisted_on() -> None:

@@ -41,7 +41,7 @@ class Plain:
             stored = [*(f"_discreet_key_{key}" for key in keys), *(f"_discreet_nth_{key}" for key in nth)]
             ranked = ["_discreet_unit", "_discreet_row"] if table.owner is not None else []
             shown = ", ".join(map(quoted, [*labels, *ranked, *stored]))
-            rows = engine.rows(f"SELECT {shown} FROM {quoted(table.name)}")
+            rows = engine.execute(f"SELECT {shown} FROM {quoted(table.name)}")
             width = len(labels)
             self._check_rows(table, Counter(tuple(row[: width + bool(ranked)]) for row in rows))
             if ranked:

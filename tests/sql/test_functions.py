@@ -94,7 +94,7 @@ def test_columns_hold_normal_values(engine: Memory) -> None:
     for kind, column in COLUMNS.items():
         assert not abnormal(engine, Expr(composed.name("x0"), Domain(kind)), [kind]), column
     longest = f"SELECT MAX(LENGTH({COLUMNS[Kind.TEXT]})), MAX(strlen({COLUMNS[Kind.TEXT]})) FROM t"
-    assert engine.rows(longest) == [(TEXT_LENGTH, 4 * TEXT_LENGTH)]
+    assert engine.execute(longest) == [(TEXT_LENGTH, 4 * TEXT_LENGTH)]
 
 
 # which arguments a function takes
@@ -148,7 +148,7 @@ def abnormal(engine: Memory, expr: Expr, kinds: Sequence[Kind]) -> int:
     if test is None:
         return 0
     query = f"SELECT COUNT(*) FILTER (WHERE {test}) FROM (SELECT {expr.sql.text} AS v FROM {crossed(kinds)})"
-    return int(engine.rows(query)[0][0])
+    return int(engine.execute(query)[0][0])
 
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=list(FUNCTIONS))
@@ -161,7 +161,7 @@ def test_no_row_raises_and_the_null_rule_is_true(engine: Memory, function: Funct
             f"SELECT COUNT(*), COUNT(*) FILTER (WHERE v IS NULL), COUNT(*) FILTER (WHERE v IS NULL AND everything) "
             f"FROM (SELECT {expr.sql.text} AS v, {present} AS everything FROM {crossed(kinds)})"
         )
-        rows, nulls, made = engine.rows(query)[0]
+        rows, nulls, made = engine.execute(query)[0]
         tried += rows
         known = [argument.domain.but(certain=True) for argument in expr.arguments]
         if function.domain(known).certain:
@@ -194,7 +194,7 @@ def test_what_leaves_a_chain_is_normal(engine: Memory, outer: Function) -> None:
             other = outer.normal(plain, expr.domain)
             rows = f"SELECT {expr.sql.text} AS v, {other.text} AS w FROM {crossed([Kind.NUMBER, Kind.NUMBER])}"
             wrong = "v IS DISTINCT FROM w OR isnan(v) OR (v = 0 AND signbit(v))"
-            assert engine.rows(f"SELECT COUNT(*) FROM ({rows}) WHERE {wrong}") == [(0,)], expr.sql.text
+            assert engine.execute(f"SELECT COUNT(*) FROM ({rows}) WHERE {wrong}") == [(0,)], expr.sql.text
             tried += 1
     assert tried > 20
 
@@ -212,7 +212,7 @@ def test_functions_give_what_they_say(engine: Memory) -> None:
                 wanted = {TYPES[kind or Kind.TEXT], *(["DOUBLE"] if kind in NUMERIC else [])}
             else:
                 wanted = types[function.result]
-            (found,) = engine.rows(f"SELECT typeof({expr.computed.text}) FROM {crossed(kinds)} LIMIT 1")[0]
+            (found,) = engine.execute(f"SELECT typeof({expr.computed.text}) FROM {crossed(kinds)} LIMIT 1")[0]
             assert found in wanted, (function.name, expr.computed.text)
 
 
@@ -220,7 +220,7 @@ def test_no_form_uses_a_macro(engine: Memory) -> None:
     """A macro puts in its argument as often as it likes: nested, the engine's plan grows exponentially."""
     macros = {
         row[0].lower()
-        for row in engine.rows("SELECT function_name FROM duckdb_functions() WHERE function_type = 'macro'")
+        for row in engine.execute("SELECT function_name FROM duckdb_functions() WHERE function_type = 'macro'")
     }
     assert "nullif" in macros
     for function in FUNCTIONS.values():
@@ -237,7 +237,7 @@ def test_values_have_the_python_type_of_the_kind(engine: Memory, function: Funct
     for expr, kinds in calls(function):
         if expr.domain.kind is None or len(kinds) > 2:
             continue
-        for (value,) in engine.rows(f"SELECT DISTINCT {expr.sql.text} FROM {crossed(kinds)} LIMIT 50"):
+        for (value,) in engine.execute(f"SELECT DISTINCT {expr.sql.text} FROM {crossed(kinds)} LIMIT 50"):
             assert value is None or isinstance(value, types[expr.domain.kind]), (expr.sql, value)
             if value is not None and expr.domain.kind is Kind.DATE:
                 assert not isinstance(value, datetime)
@@ -546,7 +546,7 @@ def test_whole_steps_are_null_or_integers_between_the_bounds(engine: Memory, *, 
         step = None if whole else dice.choice([Fraction(1, 100), Fraction(1, 2**30), Fraction(7), Fraction(1, 3)])
         for column in columns:
             text = whole_steps(column, step, low, high)
-            for value, kind, given in engine.rows(f"SELECT {text}, typeof({text}), {column} FROM t"):
+            for value, kind, given in engine.execute(f"SELECT {text}, typeof({text}), {column} FROM t"):
                 assert kind in ("BIGINT", "HUGEINT"), text
                 assert (value is None) == (given is None), (text, given)
                 assert value is None or low <= value <= high, (text, given, value)

@@ -43,9 +43,9 @@ class Guarded(Memory):
 
     reads = 0
 
-    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
-        self.reads += any(table in query for table in PRIVATE)
-        return super().rows(query, seconds)
+    def execute(self, text: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+        self.reads += any(table in text for table in PRIVATE)
+        return super().execute(text, seconds)
 
 
 class World:

@@ -313,7 +313,7 @@ class Chosen:
             SELECT _discreet_unit, _discreet_row, {key}, {stored}, a, hash('memory', _discreet_unit, {key})
             FROM t WHERE {where}
         """
-        return [dict(zip(names, row, strict=True)) for row in self.engine.rows(query)]
+        return [dict(zip(names, row, strict=True)) for row in self.engine.execute(query)]
 
     def cells(self, key: str, where: str, listed: Sequence[Any]) -> dict[Any, list[dict[str, Any]]]:
         found: dict[Any, list[dict[str, Any]]] = {value: [] for value in listed}
@@ -485,7 +485,7 @@ def test_the_number_of_threads_changes_no_integer(threaded: dict[int, DuckDB], t
     policy = read(tmp_path / "world.toml")
     seen = set()
     for threads, engine in threaded.items():
-        assert engine.rows("SELECT current_setting('threads')") == [(threads,)]
+        assert engine.execute("SELECT current_setting('threads')") == [(threads,)]
         recorded = Recorded()
         with ledger_of(policy) as ledger:
             curator = Curator(policy, ledger, engine=engine, door=Door(blur=recorded))

@@ -34,8 +34,8 @@ from discreet.curator.state import open_ledger
 from discreet.curator.timing import padded
 from discreet.curator.versions import OutdatedError, Versions
 from discreet.engines.copy import Progress
-from discreet.engines.duckdb import Scratch
 from discreet.engines.printed import confirmed, printed
+from discreet.engines.session import Scratch
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
 from discreet.ledger import ALL, Charge, Ledger, Repeated, Search
 from discreet.policy import Policy, fingerprint, read

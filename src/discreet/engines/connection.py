@@ -146,6 +146,13 @@ def lock_up(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("SET lock_configuration = true")
 
 
+def isolated(*, among: int = 1, threads: int | None = 1) -> duckdb.DuckDBPyConnection:
+    """A connection that holds nothing and reaches nothing."""
+    connection = connect(among=among) if threads is None else connect(among=among, threads=threads)
+    lock_up(connection)
+    return connection
+
+
 def sweep(state: Path) -> None:
     """Remove what killed processes left of their spill."""
     if (state / SPILL).is_dir():

@@ -19,8 +19,6 @@ class DuckDB(Session):
     among   how many engines share the machine.
     """
 
-    dialect = "duckdb"
-
     def __init__(self, policy: Policy, version: int, progress: Progress | None = None, among: int = 1) -> None:
         self.path: Path = private_copy(policy, version, progress, among)
         self._policy = policy
@@ -40,23 +38,4 @@ class DuckDB(Session):
     @property
     def copy(self) -> str:
         """The name of the copy: as long as it is the same, so are the ranks of all rows and keys."""
-        return str(self.rows(f"SELECT name FROM private.{MADE}")[0][0])
-
-    def schema(self, table: str) -> dict[str, str]:
-        """The columns of a table with the engine's types."""
-        return {row[0]: row[1] for row in self.rows(f"DESCRIBE {name(table)}")}
-
-
-class Scratch(Session):
-    """An engine without tables, for what follows the noise: nothing private can be reached from here."""
-
-    dialect = "duckdb"
-
-    def __init__(self, among: int = 1) -> None:
-        self._among = among
-        super().__init__()
-
-    def _opened(self) -> duckdb.DuckDBPyConnection:
-        connection = connect(among=self._among)
-        lock_up(connection)
-        return connection
+        return str(self.execute(f"SELECT name FROM private.{MADE}")[0][0])

@@ -24,8 +24,6 @@ SOURCE: Final = "discreet_source"
 class Memory(Session):
     """An engine over rows: for each table a list of {column: value}. What a column cannot hold is NULL."""
 
-    dialect = "duckdb"
-
     def __init__(self, policy: Policy, tables: Mapping[str, Rows], key: str = "memory", among: int = 1) -> None:
         self.copy = SYSTEM.bytes(16).hex()
         """The name of these rows, which no others have."""
@@ -66,10 +64,6 @@ class Memory(Session):
         if not columns:
             given, casts, values = "unnest(range(?)) AS c0", "NULL", [len(held)]
         connection.execute(f"INSERT INTO {SOURCE}.{name(table.name)} SELECT {casts} FROM (SELECT {given})", values)
-
-    def schema(self, table: str) -> dict[str, str]:
-        """The columns of a table with the engine's types."""
-        return {row[0]: row[1] for row in self.rows(f"DESCRIBE {name(table)}")}
 
 
 class Held(Sources):

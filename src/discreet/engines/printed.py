@@ -16,7 +16,7 @@ from typing import Final, NewType
 import duckdb
 
 from discreet.composed import Sql
-from discreet.engines.connection import connect, lock_up
+from discreet.engines.connection import isolated
 from discreet.errors import QueryFailed
 
 Printed = NewType("Printed", str)
@@ -74,7 +74,4 @@ _skeleton_tree: Final = lru_cache(maxsize=256)(_tree)
 
 @lru_cache(maxsize=1)
 def _parser(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001  (a fork opens its own)
-    """A connection that holds nothing and reaches nothing."""
-    connection = connect(threads=1)
-    lock_up(connection)
-    return connection
+    return isolated()

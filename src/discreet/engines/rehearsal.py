@@ -18,46 +18,34 @@ from typing import Final
 import duckdb
 
 from discreet.composed import Sql
-from discreet.engines.connection import connect, lock_up
 from discreet.engines.printed import printed
-from discreet.engines.session import Session, rows
+from discreet.engines.session import Scratch, rows
 from discreet.engines.stopping import Stopped, is_stopped
 from discreet.errors import QueryFailed
 from discreet.policy import Policy
 from discreet.policy.layout import copied_columns
 from discreet.quoting import name
 
-MOST: Final = 64
-"""Policies whose empty tables are kept."""
-MOST_KNOWN: Final = 4096
+MAX_POLICIES: Final = 64
+"""Policies whose empty tables are held at a time."""
+MAX_PASSED: Final = 4096
+"""Queries of a policy that are known to run."""
 SECONDS: Final = 5.0
 """Nothing takes that long without rows but what is made to."""
-STOPPED: Final = "the question was stopped; nothing was charged"
+STOPPED: Final = "the query was stopped; nothing was charged"
 AGAIN: Final = "ask again"
 _NUMBERS: Final = itertools.count()
 _GUARD: Final = threading.Lock()
-_STAGES: Final[dict[tuple[int, str], Stage]] = {}
+_EMPTY: Final[dict[tuple[int, str], EmptyTables]] = {}
 
 
-class _Theatre(Session):
-    """One database without rows for all policies of a process: it reaches nothing, and is opened again if it dies."""
-
-    def _opened(self) -> duckdb.DuckDBPyConnection:
-        connection = connect(threads=1)
-        lock_up(connection)
-        return connection
-
-    def alive(self) -> duckdb.DuckDBPyConnection:
-        return self._alive()
-
-
-class Stage:
+class EmptyTables:
     """The empty tables of one policy, in a schema of their own."""
 
-    def __init__(self, policy: Policy, theatre: _Theatre) -> None:
-        self._theatre = theatre
+    def __init__(self, policy: Policy, database: Scratch) -> None:
+        self._database = database
         self._tables = {table.name: copied_columns(table) for table in policy.tables.values()}
-        self._schema = f"stage_{next(_NUMBERS)}"
+        self._schema = f"empty_{next(_NUMBERS)}"
         self._lock = threading.Lock()
         self._made: duckdb.DuckDBPyConnection | None = None
         """The connection in which the tables are."""
@@ -76,20 +64,20 @@ class Stage:
                 self._make_ready(schemas)
                 if key in self._passed:
                     return True
-            self._theatre.rows(f"USE {self._schema}; {printed(query)}", SECONDS)
+            self._database.execute(f"USE {self._schema}; {printed(query)}", SECONDS)
         except (duckdb.Error, Stopped):
             if is_stopped():
                 raise QueryFailed(STOPPED, AGAIN) from None
             return False
         with self._lock:
-            if len(self._passed) >= MOST_KNOWN:
+            if len(self._passed) >= MAX_PASSED:
                 self._passed.clear()
             self._passed.add(key)
         return True
 
     def _make_ready(self, schemas: Mapping[str, Mapping[str, str]]) -> None:
         """Make what is not there: everything, if the database was opened again."""
-        connection = self._theatre.alive()
+        connection = self._database.alive()
         if self._made is not connection and not self.closed:
             rows(connection, f"CREATE SCHEMA {self._schema}", None)
             rows(connection, f"CREATE MACRO {self._schema}.discreet_secret() AS ''", None)
@@ -106,30 +94,31 @@ class Stage:
         with self._lock:
             self.closed = True
             self._passed.clear()
-            if self._made is not None and self._made is self._theatre.alive():
+            if self._made is not None and self._made is self._database.alive():
                 rows(self._made, f"DROP SCHEMA {self._schema} CASCADE", None)
 
 
 def runs(policy: Policy, digest: str, query: Sql, schemas: Mapping[str, Mapping[str, str]]) -> bool:
     """Whether a query runs over the tables of a policy."""
     while True:
-        stage = stage_of(policy, digest)
-        found = stage.runs(query, schemas)
-        if found or not stage.closed:  # if it was closed meanwhile, its tables were gone
-            return found
+        tables = empty_tables(policy, digest)
+        passed = tables.runs(query, schemas)
+        if passed or not tables.closed:  # if they were closed meanwhile, they were gone
+            return passed
 
 
-def stage_of(policy: Policy, digest: str) -> Stage:
+def empty_tables(policy: Policy, digest: str) -> EmptyTables:
     """The empty tables of a policy, made once in each process."""
     key = os.getpid(), digest
     with _GUARD:
-        if key not in _STAGES:
-            if len(_STAGES) >= MOST:
-                _STAGES.pop(next(iter(_STAGES))).close()
-            _STAGES[key] = Stage(policy, _theatre(os.getpid()))
-        return _STAGES[key]
+        if key not in _EMPTY:
+            if len(_EMPTY) >= MAX_POLICIES:
+                _EMPTY.pop(next(iter(_EMPTY))).close()
+            _EMPTY[key] = EmptyTables(policy, _database(os.getpid()))
+        return _EMPTY[key]
 
 
 @lru_cache(maxsize=1)
-def _theatre(process: int) -> _Theatre:  # noqa: ARG001  (a fork opens its own)
-    return _Theatre()
+def _database(process: int) -> Scratch:  # noqa: ARG001  (a fork opens its own)
+    """One database without rows for all policies of a process: it reaches nothing, and is opened again if it dies."""
+    return Scratch(threads=1)

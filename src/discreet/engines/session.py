@@ -6,19 +6,25 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 
+from discreet.composed import Sql
+from discreet.engines.connection import isolated
+from discreet.engines.printed import Printed, printed
 from discreet.engines.stopping import AGAIN, CURRENT
+from discreet.quoting import name
 
 
 class Session(ABC):
-    """A database that many threads may ask.
+    """A DuckDB database that many threads may ask.
 
     After some errors DuckDB refuses to work on a database ("invalidated"). Whoever met such an error gets it; whoever
     comes next finds the database opened anew.
     """
+
+    dialect: Final = "duckdb"
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,11 +35,19 @@ class Session(ABC):
     def _opened(self) -> duckdb.DuckDBPyConnection:
         """The database, with all that belongs into it."""
 
-    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+    def rows(self, query: Sql | Printed, seconds: float | None = None) -> list[tuple[Any, ...]]:
         """The answer as Python values: integers of any size stay exact. It is interrupted after so many seconds."""
+        return self.execute(printed(query) if isinstance(query, Sql) else query, seconds)
+
+    def schema(self, table: str) -> dict[str, str]:
+        """The columns of a table with their types."""
+        return {row[0]: row[1] for row in self.execute(f"DESCRIBE {name(table)}")}
+
+    def execute(self, text: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+        """What a text of this program itself answers, in DuckDB's dialect."""
         connection = self._alive()
         try:
-            return rows(connection, query, seconds)
+            return rows(connection, text, seconds)
         except Exception:
             self._bury_if_dead(connection)
             raise
@@ -60,6 +74,22 @@ class Session(ABC):
             self._closed = True
             if self._connection is not None:
                 self._connection.close()
+
+
+class Scratch(Session):
+    """An engine without tables, for what follows the noise: nothing private can be reached from here."""
+
+    def __init__(self, among: int = 1, threads: int | None = None) -> None:
+        self._among = among
+        self._threads = threads
+        super().__init__()
+
+    def _opened(self) -> duckdb.DuckDBPyConnection:
+        return isolated(among=self._among, threads=self._threads)
+
+    def alive(self) -> duckdb.DuckDBPyConnection:
+        """The database, opened again if it died."""
+        return self._alive()
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str, seconds: float | None) -> list[tuple[Any, ...]]:

@@ -1,0 +1,36 @@
+"""What is asked of an engine, whichever it is.
+
+Queries are values of one relational language (`composed.Sql`); its canonical text is DuckDB's, so that one plan has one
+fingerprint. Each engine prints it in the dialect that it runs. To add another: write the class, with its own way of
+printing by an allow-list of nodes, and name it in `tests.contracts.test_engines`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from discreet.composed import Sql
+
+
+class Engine(Protocol):
+    """The tables of one policy and data version, with the columns of `policy.layout`. Many threads may ask it."""
+
+    @property
+    def dialect(self) -> str:
+        """Which SQL it runs."""
+        ...
+
+    @property
+    def copy(self) -> str:
+        """The name of the rows that it has: as long as it is the same, so are the ranks of all rows and keys."""
+        ...
+
+    def rows(self, query: Sql, seconds: float | None = None) -> list[tuple[Any, ...]]:
+        """The answer as Python values: integers of any size stay exact. It is interrupted after so many seconds."""
+        ...
+
+    def schema(self, table: str) -> dict[str, str]:
+        """The columns of a table with their types, as DuckDB calls them."""
+        ...
+
+    def close(self) -> None: ...
