@@ -57,10 +57,10 @@ def blue_eyes() -> Panel:
 def averaging() -> Panel:
     exact, counter = 42, Laplace(epsilon=0.1, sensitivity=1)
     lines = Text()
-    for asked in (1, 10, 100, 1_000, 10_000):
-        mean = float(counter.release(np.full(asked, exact)).mean())
-        lines.append(f"{asked:>8,} fresh answers, mean {mean:8.2f}   ε spent {asked * 0.1:>7,.1f}   ")
-        lines.append("the secret is out\n" if round(mean) == exact and asked >= 1000 else "\n", style="bold red")
+    for draws in (1, 10, 100, 1_000, 10_000):
+        mean = float(counter.release(np.full(draws, exact)).mean())
+        lines.append(f"{draws:>8,} fresh answers, mean {mean:8.2f}   ε spent {draws * 0.1:>7,.1f}   ")
+        lines.append("the secret is out\n" if round(mean) == exact and draws >= 1000 else "\n", style="bold red")
     budget, answered = PureFilter.of(1), 0
     try:
         while True:

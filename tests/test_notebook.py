@@ -24,7 +24,7 @@ from discreet.curator.curator import Curator
 from discreet.ledger import LedgerError
 from discreet.markup import words
 from discreet.notebook.magic import _LOADED
-from discreet.notebook.views import MOST, View
+from discreet.notebook.views import MAX_ENTRIES, View
 from discreet.policy import PolicyError
 from tests.curator.worlds import POLICY, hospital
 from tests.notebooks import EXAMPLES, RAISES, executed, of_cells, read, write
@@ -85,7 +85,7 @@ def test_the_extension_is_found_without_importing_ipython() -> None:
 
 def test_unloading_takes_everything_back(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     ask(shell, "hospital.toml -e 0.1")
-    curator = next(iter(_LOADED[shell].kept.values()))[1]
+    curator = next(iter(_LOADED[shell].curators.values()))[1]
     run(shell, "%unload_ext discreet")
     with pytest.raises(LedgerError, match="closed"):
         curator.budget()
@@ -99,7 +99,7 @@ def test_loading_twice_leaves_one(shell: Shell) -> None:
     before = _LOADED[shell]
     ask(shell, "hospital.toml --dummy -e 0.1")
     discreet.load_ipython_extension(shell)
-    assert not before.kept
+    assert not before.curators
     assert _LOADED[shell] is not before
     assert isinstance(ask(shell, "hospital.toml --dummy -e 0.1"), Answer)
 
@@ -173,7 +173,7 @@ def test_one_wanted_error_needs_no_column(shell: Shell) -> None:
 def test_a_variable_with_a_curator_is_asked(word: str, shell: Shell) -> None:
     run(shell, "import discreet; mine = discreet.open('hospital.toml')")
     ask(shell, f"{word} -e 0.1")
-    assert not _LOADED[shell].kept
+    assert not _LOADED[shell].curators
     assert len(shell.user_ns["mine"].entries()) == 1
     run(shell, "mine.close()")
 
@@ -190,14 +190,14 @@ def test_made_up_rows_leave_the_ledger_alone(shell: Shell, policy: Path) -> None
     assert not (policy.parent / "hospital.discreet").exists()
     run(shell, "mine = discreet.open('hospital.toml')")
     ask(shell, "mine --dummy -e 0.5")
-    assert len(_LOADED[shell].kept) == 1
+    assert len(_LOADED[shell].curators) == 1
     assert charges() == 0
     run(shell, "mine.close()")
 
 
 def test_a_curator_is_used_again_until_its_policy_changes(shell: Shell, policy: Path) -> None:
     def kept() -> Curator:
-        ((_, curator),) = _LOADED[shell].kept.values()
+        ((_, curator),) = _LOADED[shell].curators.values()
         return curator
 
     ask(shell, "hospital.toml -e 0.1")
@@ -390,12 +390,12 @@ def test_views_show_budget_tables_and_ledger(shell: Shell) -> None:
 
 def test_long_ledgers_show_their_end(shell: Shell) -> None:
     run(shell, "import discreet; mine = discreet.open('hospital.toml')")
-    for place in range(MOST + 2):
+    for place in range(MAX_ENTRIES + 2):
         shell.user_ns["mine"].query(f"{COUNT} WHERE age > {place}", rho=0.001)
     html = run(shell, "%discreet mine ledger")._repr_html_()
     assert "2 earlier ones" in html
-    assert html.count("<tr>") == MOST + 1
-    assert f"age &gt; {MOST + 1}" in html
+    assert html.count("<tr>") == MAX_ENTRIES + 1
+    assert f"age &gt; {MAX_ENTRIES + 1}" in html
     run(shell, "mine.close()")
 
 

@@ -71,11 +71,11 @@ class Sql:
 
 
 def _made(text: str, skeleton: str, weight: int) -> Sql:
-    found = object.__new__(Sql)
-    object.__setattr__(found, "text", text)
-    object.__setattr__(found, "skeleton", skeleton)
-    object.__setattr__(found, "weight", weight)
-    return found
+    made = object.__new__(Sql)
+    object.__setattr__(made, "text", text)
+    object.__setattr__(made, "skeleton", skeleton)
+    object.__setattr__(made, "weight", weight)
+    return made
 
 
 # tokens
@@ -153,7 +153,7 @@ def matched(part: Sql, values: Sequence[Value]) -> Sql:
     if weight > LARGEST:
         raise too_large()
     text, skeleton = (
-        " ".join(f"WHEN {own} = {written(value)} THEN {place}" for place, value in enumerate(values))
+        " ".join(f"WHEN {own} = {written(value)} THEN {index}" for index, value in enumerate(values))
         for own, written in ((part.text, quoting.literal), (part.skeleton, _neutral))
     )
     return sql("CASE {} END", _made(text, skeleton, weight))

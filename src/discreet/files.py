@@ -26,8 +26,8 @@ def file_system(path: Path, mounts: str = "/proc/self/mounts") -> str | None:
         return None
     here = path.resolve()
     held = [
-        (len(Path(fields[1]).parts), place, fields[2])
-        for place, fields in enumerate(line.split() for line in lines)
+        (len(Path(fields[1]).parts), index, fields[2])
+        for index, fields in enumerate(line.split() for line in lines)
         if len(fields) > 2 and here.is_relative_to(fields[1].replace("\\040", " "))
     ]
     return max(held)[2] if held else None
@@ -39,8 +39,8 @@ def is_mounted(path: Path, mounts: str = "/proc/self/mounts") -> bool:
         lines = Path(mounts).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return False
-    places = (fields[1] for fields in (line.split() for line in lines) if len(fields) > 2)
-    return any(place.replace("\\040", " ") == str(path) for place in places)
+    points = (fields[1] for fields in (line.split() for line in lines) if len(fields) > 2)
+    return any(mount.replace("\\040", " ") == str(path) for mount in points)
 
 
 @contextmanager

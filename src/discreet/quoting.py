@@ -88,7 +88,7 @@ def stored(text: str, kind: str) -> str:
 
 
 def whole_steps(value: str, step: Fraction | None, low: int, high: int) -> str:
-    """A number as an integer number of steps, rounded half up and held between two integers; NULL stays NULL.
+    """A number as an integer number of steps, rounded half up and clamped to two integers; NULL stays NULL.
 
     Without a step the value is a whole number already.
 

@@ -19,7 +19,7 @@ from discreet.curator.dummy import Dummy
 from discreet.errors import Refused
 from discreet.learn import KMeans
 from discreet.sql import work
-from discreet.sql.read import LONGEST, MOST_TOKENS
+from discreet.sql.read import MAX_CHARACTERS, MAX_TOKENS
 from tests.sql import tiny
 
 PATIENCE: Final = 1_500_000
@@ -108,8 +108,8 @@ def refused(ask: Callable[[], Any]) -> str:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits that are reached by counting are lower here, so that reaching them takes less time."""
-    monkeypatch.setattr(work, "MOST_MEASURES", 40)
-    monkeypatch.setattr(work, "MOST_STEPS", 500_000)
+    monkeypatch.setattr(work, "MAX_MEASURES", 40)
+    monkeypatch.setattr(work, "MAX_STEPS", 500_000)
 
 
 @pytest.mark.usefixtures("few")
@@ -198,9 +198,9 @@ def test_questions_of_ordinary_size_are_answered(curator: Curator) -> None:
 
 
 def test_the_limits_on_counting_are_generous() -> None:
-    assert work.MOST_MEASURES >= 400
-    assert work.MOST_STEPS >= 10 * work.NODE * MOST_TOKENS
+    assert work.MAX_MEASURES >= 400
+    assert work.MAX_STEPS >= 10 * work.NODE * MAX_TOKENS
 
 
 def test_the_limit_is_on_what_the_question_makes_of_it() -> None:
-    assert max(len(text) for text in BOMBS.values()) < LONGEST < LARGEST
+    assert max(len(text) for text in BOMBS.values()) < MAX_CHARACTERS < LARGEST

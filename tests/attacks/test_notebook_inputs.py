@@ -21,7 +21,7 @@ import discreet
 from discreet.cli import discreet as program
 from discreet.curator.curator import Curator
 from discreet.markup import words
-from discreet.notebook.failures import told
+from discreet.notebook.failures import shown_lines
 from discreet.policy import read
 from discreet.printing import lines_of, printable
 from tests.cli.runs import run, spend
@@ -151,7 +151,7 @@ def test_refusals_are_text_in_notebooks(shell: Any) -> None:
         result = shell.run_cell(f"%%discreet p.toml -e 1\n{sql}")
         wrong = result.error_in_exec
         assert isinstance(wrong, discreet.Refused), wrong
-        assert not set("\n".join(told(wrong))) & (CONTROLS - {"\x1b"})
+        assert not set("\n".join(shown_lines(wrong))) & (CONTROLS - {"\x1b"})
         assert not set(str(wrong)) & CONTROLS
 
 

@@ -209,7 +209,7 @@ def test_an_exhausted_part_says_what_is_free(clinic: Curator) -> None:
     told = str(refused.value)
     assert "this part is exhausted" in told
     assert "ward = 'B' up to epsilon 0.75, ward = 'C' up to epsilon 1, ward = 'D' up to epsilon 1" in told
-    with pytest.raises(BudgetExhausted, match=r"ask about this part for epsilon 0\.75 or less, which buys count ± "):
+    with pytest.raises(BudgetExhausted, match=r"ask about this part for epsilon 0\.75 or less, which gives count ± "):
         wards["B"].count(epsilon=0.8)
     for ward, epsilon in (("B", 0.75), ("C", 1.0), ("D", 1.0)):
         assert wards[ward].count(epsilon=epsilon, fresh=True).loss == Pure(0), "what was said to be free is free"

@@ -292,7 +292,7 @@ class Audited:
 @pytest.fixture(autouse=True)
 def trees_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Quantiles choose among 256 cells and not 65,536: the same, and sooner."""
-    monkeypatch.setattr(vectors, "MOST_LEAVES", 256)
+    monkeypatch.setattr(vectors, "MAX_LEAVES", 256)
 
 
 def every_second(mechanism: KeySelection, exact: Mapping[Any, int], bits: object) -> list[Any]:  # noqa: ARG001

@@ -58,7 +58,7 @@ def test_a_policy_alone_is_enough_and_stays_alone(policy: Policy, tmp_path: Path
 @pytest.mark.long
 def test_a_difference_ends_with_6_and_is_told(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Release, "contribution", Contribution(1, 1, 1))
-    found = told("audit", policy.path, *FEW, "--report", "mine.html", code=command.FOUND)
+    found = told("audit", policy.path, *FEW, "--report", "mine.html", code=command.DIFFERENCE)
     (difference,) = [result["difference"] for result in found["results"] if result["difference"]]
     assert difference["kind"] == "distance"
     assert "beyond the declared sensitivity" in difference["words"]
@@ -66,7 +66,7 @@ def test_a_difference_ends_with_6_and_is_told(policy: Policy, monkeypatch: pytes
     assert difference["words"] in Path("mine.html").read_text(encoding="utf-8")
     shown = run("audit", policy.path, *FEW, "--report", "mine.html", code=6).stdout
     assert difference["words"] in shown
-    assert "1 question tells two neighbours apart" in shown
+    assert "1 distinguishes two neighbours" in shown
 
 
 @pytest.mark.long
@@ -93,6 +93,6 @@ def test_the_command_explains_itself() -> None:
     shown = " ".join(run("audit", "-h").stdout.split())
     assert "discreet audit POLICY" in shown
     more = " ".join(run("audit", "policy", "-h").stdout.split())
-    assert "6 two neighbours could be told apart" in more
+    assert "6 two neighbours could be distinguished" in more
     assert "No source, no state and no ledger is read" in more
     assert "audit" in run("-h").stdout

@@ -76,15 +76,15 @@ def test_refusals_carry_their_fix_and_the_fix_works(demo: Told) -> None:
     assert (raw.code, unbounded.code) == ("not-an-aggregate", "undeclared-bounds")
     assert raw.fix
     assert "CLAMP(" in unbounded.fix
-    assert 0 <= demo.story.mended.rows[0][0] <= 2000
+    assert 0 <= demo.story.fixed.rows[0][0] <= 2000
     assert unbounded.fix in " ".join(demo.text.split())
 
 
 def test_a_kept_answer_is_one_lie_however_often_it_is_told(demo: Told) -> None:
     assert len(demo.story.repeated) == HASTY.repeats
     assert len(set(demo.story.repeated)) == 1
-    assert "The same lie every time" in demo.text
-    assert "paid once" in demo.text
+    assert "Cached: the same noisy answer every time" in demo.text
+    assert "charged once" in demo.text
 
 
 def test_fresh_draws_differ_and_are_all_paid(demo: Told) -> None:
@@ -139,7 +139,7 @@ def test_the_whole_command_leaves_a_hospital_to_go_on_with(tmp_path: Path, monke
     assert {path.name for path in FOLDER.iterdir()} == {
         "hospital.toml", "patients.parquet", "visits.parquet", "wards.csv", "hospital.discreet",
     }  # fmt: skip
-    assert f"Asked {PATIENT.repeats} times, paid once" in shown
+    assert f"Asked {PATIENT.repeats} times, charged once" in shown
     for command in (f"discreet query {policy}", f"discreet budget {policy}", f"discreet ledger show {policy}"):
         assert command in shown
     assert told("budget", policy)["remaining"]["epsilon"] > 0.2

@@ -1,4 +1,4 @@
-"""`--dummy`: made-up rows for nothing, without sources, without a trace."""
+"""`--dummy`: dummy data for nothing, without sources, without a trace."""
 
 from __future__ import annotations
 
@@ -80,4 +80,4 @@ def test_refusals_are_the_real_ones(bare: Policy) -> None:
 
 @pytest.mark.parametrize("command", ["query", "preview"])
 def test_the_option_explains_itself(command: str) -> None:
-    assert "made-up rows" in " ".join(run(command, "-h").stdout.split())
+    assert "dummy data" in " ".join(run(command, "-h").stdout.split())

@@ -129,7 +129,7 @@ def test_all_problems_of_a_policy_are_told(tmp_path: Path) -> None:
     path = tmp_path / "p.toml"
     path.write_text("[budget]\nepsilon = -1\n[unit]\n", encoding="utf-8")
     lines = run("check", path, code=2).stderr.splitlines()
-    assert lines[-1] == "→ mend these 3 problems"
+    assert lines[-1] == "→ fix these 3 problems"
     assert all("p.toml: " in line for line in lines[:-1])
 
 

@@ -914,7 +914,7 @@ def test_a_budget_that_is_exhausted_says_what_the_rest_would_buy(pure: Curator) 
     with pytest.raises(discreet.BudgetExhausted) as refused:
         pure.query("SELECT COUNT(*) AS n FROM patients", epsilon=2 * left)
     error = pure.preview("SELECT COUNT(*) AS n FROM patients", epsilon=left).error["n"]
-    assert refused.value.fix.endswith(f"which buys n ± {error:.4g}")
+    assert refused.value.fix.endswith(f"which gives n ± {error:.4g}")
     assert refused.value.__context__ is None
     assert pure.entries() == []
 

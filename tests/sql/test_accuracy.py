@@ -142,7 +142,7 @@ def test_several_columns_cost_no_more_than_each_alone(budget: str) -> None:
 def test_a_quantile_promises_ranks(budget: str) -> None:
     with asking(budget, epsilon=20) as curator:
         found = curator.preview("SELECT MEDIAN(x) AS m FROM t", error=40)
-        told = [int(match[1]) for note in found.notes if (match := re.search(r"at most (\d+) rows away", note))]
+        told = [int(match[1]) for note in found.notes if (match := re.search(r"rank error ≤ (\d+) rows", note))]
         assert told
         assert max(told) <= 40
         dearer = curator.preview("SELECT MEDIAN(x) AS m FROM t", error=20)

@@ -271,7 +271,7 @@ def test_quantiles_are_chosen_in_every_group_for_a_part_of_the_cost(
     ranks = (
         math.log(measure.layout.cells / 0.05) * 2 * measure.score_sensitivity(releases[0].contribution) / float(each)
     )
-    assert f"at most {math.ceil(ranks / measure.share.denominator)} rows away (0.95)" in note
+    assert f"95 % rank error ≤ {math.ceil(ranks / measure.share.denominator)} rows" in note
 
 
 def test_a_noise_is_told_as_its_distribution() -> None:

@@ -1,4 +1,4 @@
-"""Refusals: a stable code for every kind of text that is not answered; from text and policy alone; with the fix in them."""
+"""Refusals: a stable code for every kind of text that is not supported; from text and policy alone; with the fix in them."""
 
 # ruff: noqa: E501 (a table of texts)
 

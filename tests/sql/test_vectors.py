@@ -19,7 +19,7 @@ from discreet.policy.model import Kind
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.measures import Clamped, Contribution, Presence
-from discreet.sql.vectors import MOST_LEAVES, MOST_NUMBERS, Chosen, Histogram, Layout, Tree
+from discreet.sql.vectors import MAX_LEAVES, MAX_NUMBERS, Chosen, Histogram, Layout, Tree
 
 X = Expr(name("x"), Domain(Kind.NUMBER))
 
@@ -113,7 +113,7 @@ LAYOUTS = [
 def test_cells_cover_the_range(found: Layout) -> None:
     assert found.leaves == found.branch**found.levels
     assert found.length == sum(found.branch**level for level in range(1, found.levels + 1))
-    assert found.leaves <= 2 * MOST_LEAVES
+    assert found.leaves <= 2 * MAX_LEAVES
     assert found.width > 0
 
 
@@ -121,7 +121,7 @@ def test_cells_cover_the_range(found: Layout) -> None:
 @pytest.mark.parametrize("high", [1, 2, 15, 16, 17, 110, 255, 256, 1000, 65_535, 10**9])
 def test_whole_numbers_have_a_cell_each_where_there_are_few(high: int, groups: int) -> None:
     found = layout(0, high, groups=groups)
-    most = max(16, min(MOST_LEAVES, MOST_NUMBERS // groups))
+    most = max(16, min(MAX_LEAVES, MAX_NUMBERS // groups))
     assert found.whole == (high + 1 <= most)
     if found.whole:
         assert found.width == 1

@@ -42,7 +42,7 @@ ALLOWED: Final = (
 )
 """What the page may load or run, wherever it is opened: its own style, by its digest, and nothing else."""
 MADE_UP: Final = (
-    "Everything on this page is about made-up rows. They were made from the policy alone: no source, no state and no "
+    "Everything on this page is about dummy data, made from the policy alone: no source, no state and no "
     "ledger was read, so no number here says anything about a real person. Whoever may see the policy may see this "
     "page."
 )
@@ -85,7 +85,7 @@ def _verdict(audit: Audit) -> str:
         return '<p class="bad">There is nothing to ask: the policy has no private table with rows.</p>'
     if found:
         return f'<p class="bad">{found} of {len(audit.results)} questions tell two neighbours apart.</p>'
-    return '<p class="good">No question told two neighbours apart by more than its noise covers.</p>'
+    return '<p class="good">No query distinguishes two neighbours by more than its noise covers.</p>'
 
 
 def _figures(audit: Audit) -> str:
@@ -125,7 +125,7 @@ def _pictures(audit: Audit) -> Iterable[str]:
     chosen = _telling(audit)
     if not chosen:
         return
-    yield "<h2>How well two neighbours can be told apart</h2>"
+    yield "<h2>How well two neighbours can be distinguished</h2>"
     yield (
         "<p>For some questions, the number that one unit moves furthest: where its noisy value falls with and without "
         "that unit, and below it the logarithm of the ratio of the two probabilities, inside its band.</p>"

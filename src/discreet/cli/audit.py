@@ -14,7 +14,7 @@ from discreet.cli.program import LazyGroup
 if TYPE_CHECKING:
     from discreet.audit.policies import Audit, Result
 
-FOUND: Final = 6
+DIFFERENCE: Final = 6
 """The exit code of an audit that found a difference."""
 DEFAULT: Final = "policy"
 COMMANDS: Final = {DEFAULT: "discreet.cli.audit:policy_audit", "zoo": "discreet.cli.audit_zoo:zoo"}
@@ -43,7 +43,7 @@ def audit() -> None:
     """
 
 
-@audit.command(DEFAULT, short_help="The default: audit a policy with made-up rows.")
+@audit.command(DEFAULT, short_help="The default: audit a policy with dummy data.")
 @policy_argument
 @click.option(
     "--report",
@@ -57,10 +57,10 @@ def audit() -> None:
 def policy_audit(
     policy: Path, report: Path | None, no_report: bool, questions: int, every_pair: bool, as_json: bool
 ) -> int:
-    """Ask questions made from POLICY of made-up databases, with and without one unit, and compare what can be seen.
+    """Ask questions made from POLICY of invented databases, with and without one unit, and compare what can be seen.
 
     No source, no state and no ledger is read: rows and questions come from the policy alone. Exit codes: 0 nothing was
-    found, 6 two neighbours could be told apart.
+    found, 6 two neighbours could be distinguished.
     """
     if report is not None and no_report:
         raise click.UsageError("--report and --no-report contradict each other: give one of them")
@@ -70,14 +70,14 @@ def policy_audit(
     from discreet.policy import read
 
     with progress(shown=not as_json) as tell:
-        found = audit_policy(read(policy), most=questions, every_pair=every_pair, progress=tell)
+        audit = audit_policy(read(policy), most=questions, every_pair=every_pair, progress=tell)
     if target is not None:
-        target.write_text(page(found), encoding="utf-8")
+        target.write_text(page(audit), encoding="utf-8")
     if as_json:
-        tell_program(_for_programs(found, target))
+        tell_program(_for_programs(audit, target))
     else:
-        _tell(found, target)
-    return 0 if found.passed else FOUND
+        _tell(audit, target)
+    return 0 if audit.passed else DIFFERENCE
 
 
 def _writable(target: Path, policy: Path) -> Path:
@@ -93,20 +93,20 @@ def _writable(target: Path, policy: Path) -> Path:
     return target
 
 
-def _tell(found: Audit, target: Path | None) -> None:
+def _tell(audit: Audit, target: Path | None) -> None:
     kinds: dict[str, list[Result]] = {}
-    for result in found.results:
+    for result in audit.results:
         kinds.setdefault(result.question.kind, []).append(result)
     rows = [[kind, *_summary(results)] for kind, results in kinds.items()]
     heads = ["questions about", "asked", "refused", "differences", "of the sensitivity"]
     draw(table(heads, rows, numbers=frozenset(heads[1:])))
-    for result in found.of("difference"):
+    for result in audit.of("difference"):
         click.secho(f"\n{printable(result.report.question)}", bold=True)
         click.echo(f"    {printable(str(result.report.difference))}")
         click.echo(f"    → look at how this is bounded; the unit was {printable(result.what)}")
     click.echo()
-    click.secho(_verdict(found), fg="green" if found.passed else "red", bold=True)
-    click.echo("made-up rows only: no source, state or ledger was read")
+    click.secho(_verdict(audit), fg="green" if audit.passed else "red", bold=True)
+    click.echo("dummy data only: no source, state or ledger was read")
     if target is not None:
         click.echo(f"page: {printable(str(target))}")
 
@@ -118,26 +118,26 @@ def _summary(results: list[Result]) -> list[str]:
     return [str(len(results)), str(states.count("refused")), str(states.count("difference")), used]
 
 
-def _verdict(found: Audit) -> str:
-    told = f"{len(found.results)} questions, {found.comparisons:,} comparisons: "
-    differences = len(found.of("difference"))
+def _verdict(audit: Audit) -> str:
+    summary = f"{len(audit.results)} questions, {audit.comparisons:,} comparisons: "
+    differences = len(audit.of("difference"))
     if differences:
-        return f"{told}{differences} {'question tells' if differences == 1 else 'questions tell'} two neighbours apart"
-    return f"{told}no difference" if found.results else "there is nothing to ask: the policy has no private table"
+        return f"{summary}{differences} distinguish{'es' if differences == 1 else ''} two neighbours"
+    return f"{summary}no difference" if audit.results else "there is nothing to ask: the policy has no private table"
 
 
-def _for_programs(found: Audit, target: Path | None) -> dict[str, Any]:
+def _for_programs(audit: Audit, target: Path | None) -> dict[str, Any]:
     return {
-        "policy": found.policy,
-        "questions": len(found.results),
-        "refused": len(found.of("refused")),
-        "differences": len(found.of("difference")),
-        "pairs": found.pairs,
-        "comparisons": found.comparisons,
-        "sensitivity": float(found.share),
-        "epsilon": float(found.epsilon),
+        "policy": audit.policy,
+        "questions": len(audit.results),
+        "refused": len(audit.of("refused")),
+        "differences": len(audit.of("difference")),
+        "pairs": audit.pairs,
+        "comparisons": audit.comparisons,
+        "sensitivity": float(audit.share),
+        "epsilon": float(audit.epsilon),
         "report": None if target is None else str(target),
-        "results": [_result(result) for result in found.results],
+        "results": [_result(result) for result in audit.results],
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from discreet.cli.audit import FOUND
+from discreet.cli.audit import DIFFERENCE
 from discreet.cli.output import draw, json_option, progress, table, tell_program
 
 
@@ -25,11 +25,11 @@ def zoo(samples: int | None, confidence: float, twins: bool, as_json: bool) -> i
     from discreet.audit.outputs import batch
     from discreet.audit.zoo import ZOO
 
-    found = []
+    results = []
     with progress(shown=not as_json) as tell:
-        for place, specimen in enumerate(ZOO):
+        for index, specimen in enumerate(ZOO):
             if tell is not None:
-                tell("auditing", place / len(ZOO))
+                tell("auditing", index / len(ZOO))
             verdict = estimate(
                 batch(specimen.twin if twins else specimen.broken),
                 specimen.data,
@@ -38,15 +38,15 @@ def zoo(samples: int | None, confidence: float, twins: bool, as_json: bool) -> i
                 samples=samples or specimen.samples,
                 confidence=confidence,
             )
-            found.append((specimen, verdict))
+            results.append((specimen, verdict))
     if as_json:
-        tell_program([_plain(specimen, verdict) for specimen, verdict in found])
+        tell_program([_plain(specimen, verdict) for specimen, verdict in results])
     else:
-        _draw(found, twins=twins)
-    wrong = [specimen.name for specimen, verdict in found if verdict.violated == twins]
+        _draw(results, twins=twins)
+    wrong = [specimen.name for specimen, verdict in results if verdict.violated == twins]
     if wrong:
         click.echo(f"{'accused' if twins else 'escaped'}: {', '.join(wrong)}", err=True)
-    return FOUND if wrong else 0
+    return DIFFERENCE if wrong else 0
 
 
 def _plain(specimen: Any, verdict: Any) -> dict[str, Any]:
@@ -64,14 +64,14 @@ def _plain(specimen: Any, verdict: Any) -> dict[str, Any]:
     }
 
 
-def _draw(found: list[tuple[Any, Any]], *, twins: bool) -> None:
+def _draw(results: list[tuple[Any, Any]], *, twins: bool) -> None:
     from rich.text import Text
 
     rows = []
-    for specimen, verdict in found:
+    for specimen, verdict in results:
         bound = Text(f"ε ≥ {verdict.epsilon:.2f}", style="bold red" if verdict.violated == twins else "green")
         story = verdict.witness if twins else f"{specimen.wrong}: {verdict.witness}"
         rows.append((specimen.name, str(verdict.claim), bound, story))
     draw(table(["mechanism", "claim", "found", "witness"], rows, numbers=frozenset({"found"})))
-    caught, sure = sum(verdict.violated for _, verdict in found), found[0][1].confidence
-    draw(f"\n{caught} of {len(found)} {'accused' if twins else 'caught'}, each with confidence {sure:g}")
+    caught, sure = sum(verdict.violated for _, verdict in results), results[0][1].confidence
+    draw(f"\n{caught} of {len(results)} {'accused' if twins else 'caught'}, each with confidence {sure:g}")

@@ -17,11 +17,11 @@ from discreet.cli.output import (
     draw,
     is_address,
     json_option,
-    place_argument,
     policy_argument,
     printable,
     reason_option,
     table,
+    target_argument,
     tell_program,
 )
 
@@ -48,7 +48,7 @@ def budget() -> None:
 
 
 @budget.command()
-@place_argument
+@target_argument
 @click.argument("analyst", required=False)
 @json_option
 def show(policy: Path | str, analyst: str | None, as_json: bool) -> None:
@@ -59,47 +59,47 @@ def show(policy: Path | str, analyst: str | None, as_json: bool) -> None:
     if is_address(policy):
         _show_remote(policy, analyst, as_json=as_json)
         return
-    asked = read(policy)
-    found = balances(asked, analyst)
+    declared = read(policy)
+    shown = balances(declared, analyst)
     if as_json:
-        _tell(asked.name, analyst, found)
+        _tell(declared.name, analyst, shown)
         return
-    recorded = recorded_grant(asked)
-    draw_balances(found, recorded.delta)
-    _explain(asked, recorded)
+    recorded = recorded_grant(declared)
+    draw_balances(shown, recorded.delta)
+    _explain(declared, recorded)
 
 
 def _show_remote(url: str, analyst: str | None, *, as_json: bool) -> None:
     from discreet.cli.options import connected
 
     with connected(url) as remote:
-        found = {analyst: remote.budget(analyst)}
+        shown = {analyst: remote.budget(analyst)}
     if as_json:
-        _tell(remote.name, analyst, found)
+        _tell(remote.name, analyst, shown)
         return
-    delta = found[analyst].total.delta
-    draw_balances(found, None if delta is None else Fraction(str(delta)))
+    delta = shown[analyst].total.delta
+    draw_balances(shown, None if delta is None else Fraction(str(delta)))
 
 
-def _tell(name: str, analyst: str | None, found: Mapping[str | None, Balance]) -> None:
-    told = {who: asdict(balance) for who, balance in found.items()}
-    whole = told.pop(None, None) or told[analyst]
-    tell_program({"policy": name, "analyst": analyst, **whole, "analysts": {} if analyst else told})
+def _tell(name: str, analyst: str | None, shown: Mapping[str | None, Balance]) -> None:
+    amounts = {who: asdict(balance) for who, balance in shown.items()}
+    whole = amounts.pop(None, None) or amounts[analyst]
+    tell_program({"policy": name, "analyst": analyst, **whole, "analysts": {} if analyst else amounts})
 
 
-def draw_balances(found: Mapping[str | None, Balance], delta: Fraction | None) -> None:
+def draw_balances(shown: Mapping[str | None, Balance], delta: Fraction | None) -> None:
     """Balances for people, one on each line, and what the numbers of a budget with δ, or about several units, mean."""
     from discreet.accounting.balance import unit_lines
 
     numbers = frozenset({"total", "spent", "remaining"})
-    draw(table(["", "total", "spent", "remaining", ""], [_row(*item) for item in found.items()], numbers=numbers))
-    several = [line for balance in found.values() for line in unit_lines(balance)]
+    draw(table(["", "total", "spent", "remaining", ""], [_row(*item) for item in shown.items()], numbers=numbers))
+    several = [line for balance in shown.values() for line in unit_lines(balance)]
     for text in several:
         click.echo(text)
     if delta is not None:
         what = "these are" if several else "total and spent are"
         click.echo(f"{what} guarantees with δ {float(delta):g};")
-        click.echo("remaining is the largest cost that a question may still have")
+        click.echo("remaining is the max ε for the next query")
 
 
 def _row(who: str | None, balance: Balance) -> list[object]:

@@ -37,8 +37,8 @@ def check(policy: Path, as_json: bool) -> int:
     else:
         for finding in findings:
             _tell(finding)
-        told = ", ".join(f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counts.items())
-        click.secho(told, bold=True)
+        summary = ", ".join(f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counts.items())
+        click.secho(summary, bold=True)
     return REFUSED if counts["error"] else 0
 
 

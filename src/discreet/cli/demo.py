@@ -45,7 +45,7 @@ ATTACKER: Final = "finance"
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """How an attacker goes about it: what each draw is bought for, and how often the same question is repeated."""
+    """How an attacker goes about it: what each draw costs, and how often the same question is repeated."""
 
     cost: float
     repeats: int
@@ -57,13 +57,13 @@ HASTY: Final = Attack(0.03, 10)
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What happened, for those who check that every promise was kept."""
+    """What happened, for those who check that every promise was held."""
 
     preview: Preview
     answer: Answer
     again: Answer
     refusals: tuple[Refused, Refused]
-    mended: Answer
+    fixed: Answer
     repeated: Sequence[float]
     fresh: Sequence[float]
     exhausted: BudgetExhausted
@@ -81,31 +81,31 @@ def demo(folder: Path | None, fast: bool) -> None:
     """
     from discreet.lab.hospital import POLICY
 
-    place, remark = settle(folder)
+    target, remark = settle(folder)
     teller = Teller()
     teller.say("[bold]discreet[/]: answers about everybody that say almost nothing about anybody")
-    teller.say(f"An invented hospital was made in [bold]{escaped(place)}[/]. {remark}".rstrip())
+    teller.say(f"An invented hospital was made in [bold]{escaped(target)}[/]. {remark}".rstrip())
     teller.say("Nothing below is prepared: every number is drawn or computed while you watch.")
-    tell(place / POLICY, teller, HASTY if fast else PATIENT)
-    farewell(place / POLICY, teller)
+    tell(target / POLICY, teller, HASTY if fast else PATIENT)
+    farewell(target / POLICY, teller)
 
 
 # where the hospital stands
 
 
-def settle(asked: Path | None) -> tuple[Path, str]:
+def settle(wanted: Path | None) -> tuple[Path, str]:
     """Make the hospital where it was asked for, or beside that if something else is there; and what to say of it."""
     try:
-        return _settled(asked or FOLDER)
+        return _settled(wanted or FOLDER)
     except OSError as wrong:
-        told = wrong.strerror or type(wrong).__name__
-        if asked is not None:
-            raise click.UsageError(f"{asked} cannot be written: {told}") from None
+        reason = wrong.strerror or type(wrong).__name__
+        if wanted is not None:
+            raise click.UsageError(f"{wanted} cannot be written: {reason}") from None
     from discreet.lab.hospital import build
 
     folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}-"))
     build(folder)
-    return folder, f"({printable(str(FOLDER.absolute().parent))} cannot be written: {told}.)"
+    return folder, f"({printable(str(FOLDER.absolute().parent))} cannot be written: {reason}.)"
 
 
 def _settled(wanted: Path) -> tuple[Path, str]:
@@ -170,13 +170,13 @@ def tell(policy: Path, teller: Teller, attack: Attack) -> Story:
         preview = tell_preview(hospital, teller)
         answer, again = tell_answer(hospital, teller)
         refusals = tell_refusals(hospital, teller)
-        mended = tell_mended(hospital, teller)
+        fixed = tell_fixed(hospital, teller)
         repeated = tell_repetition(hospital, teller, attack)
         fresh, exhausted = tell_averaging(hospital, teller, attack, repeated[0])
         report = tell_ledger(hospital, teller, ledger, answer)
         balances = {who: hospital.budget(who) for who in (None, ANALYST, ATTACKER)}
         tell_budget(teller, balances)
-    return Story(preview, answer, again, refusals, mended, repeated, fresh, exhausted, report, balances)
+    return Story(preview, answer, again, refusals, fixed, repeated, fresh, exhausted, report, balances)
 
 
 def tell_policy(policy: Path, teller: Teller) -> None:
@@ -209,7 +209,7 @@ def tell_answer(hospital: Curator, teller: Teller) -> tuple[Answer, Answer]:
     again = hospital.query(COUNTING, epsilon=COST, analyst=ATTACKER)
     alike = "the same answer" if again.rows == answer.rows else "another answer"
     cost = "free" if _rho(again.loss) == 0 else f"for ρ {at_least(_rho(again.loss))}"
-    teller.say(f"Asked again, by {ATTACKER}: {alike}, {cost}. The same lie tells no more.")
+    teller.say(f"Asked again, by {ATTACKER}: {alike}, {cost}. The same noisy answer tells nothing new.")
     return answer, again
 
 
@@ -230,12 +230,12 @@ def _refused(hospital: Curator, teller: Teller, question: str) -> Refused:
     raise AssertionError(f"answered: {question}")
 
 
-def tell_mended(hospital: Curator, teller: Teller) -> Answer:
+def tell_fixed(hospital: Curator, teller: Teller) -> Answer:
     teller.step("So the analyst says what a night may cost at most, and is answered")
     teller.question(BOUNDED)
-    mended = hospital.query(BOUNDED, epsilon=HIGHER, analyst=ANALYST)
-    teller.show(mended)
-    return mended
+    fixed = hospital.query(BOUNDED, epsilon=HIGHER, analyst=ANALYST)
+    teller.show(fixed)
+    return fixed
 
 
 def tell_repetition(hospital: Curator, teller: Teller, attack: Attack) -> list[float]:
@@ -243,22 +243,26 @@ def tell_repetition(hospital: Curator, teller: Teller, attack: Attack) -> list[f
     teller.question(NEIGHBOUR)
     answers = [hospital.query(NEIGHBOUR, epsilon=attack.cost, analyst=ATTACKER) for _ in range(attack.repeats)]
     values = [_value(answer) for answer in answers]
-    paid = sum(not answer.cached for answer in answers)
-    told = "The same lie every time." if len(set(values)) == 1 else f"{len(set(values))} different answers."
-    times = "once" if paid == 1 else f"{paid} times"
+    charged = sum(not answer.cached for answer in answers)
+    summary = (
+        "Cached: the same noisy answer every time."
+        if len(set(values)) == 1
+        else f"{len(set(values))} different answers."
+    )
+    times = "once" if charged == 1 else f"{charged} times"
     first = ", ".join(f"{value:g}" for value in values[:3])
-    teller.say(f"Asked {attack.repeats} times, paid {times}: {first}, … {told}")
-    teller.say(f"The average is {sum(values) / len(values):g}: repeating a kept answer learns nothing.")
+    teller.say(f"Asked {attack.repeats} times, charged {times}: {first}, … {summary}")
+    teller.say(f"The average is {sum(values) / len(values):g}: a cached answer tells nothing new.")
     return values
 
 
 def tell_averaging(
     hospital: Curator, teller: Teller, attack: Attack, first: float
 ) -> tuple[list[float], BudgetExhausted]:
-    """Fresh draws until nothing is left of the share, and how their average comes nearer; the first was paid above."""
+    """Fresh draws until nothing is left of the share, and how their average comes nearer; the first stands above."""
     from discreet.errors import BudgetExhausted
 
-    teller.step("So the attacker buys fresh noise, again and again, and averages it")
+    teller.step("So the attacker asks for fresh noise, again and again, and averages it")
     values, exhausted = [first], None
     while exhausted is None:
         try:
@@ -333,8 +337,8 @@ def tell_ledger(hospital: Curator, teller: Teller, path: Path, answer: Answer) -
 
 
 def _shortened(question: str, most: int = 46) -> str:
-    asked = printable(question)
-    return asked if len(asked) <= most else f"{asked[: most - 1]}…"
+    text = printable(question)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def tell_budget(teller: Teller, balances: dict[str | None, Balance]) -> None:
@@ -344,8 +348,8 @@ def tell_budget(teller: Teller, balances: dict[str | None, Balance]) -> None:
         used = (balance.spent.rho or 0) / (balance.total.rho or 1)
         spent, total = at_least(balance.spent.epsilon), at_least(balance.total.epsilon)
         rows.append([who or "everybody", f"ε {spent} of {total}", bar(used), f"{at_most(balance.remaining.epsilon)}"])
-    headings = ["", "spent", "", "largest cost left"]
-    teller.show(table(headings, rows, numbers=frozenset({"spent", "largest cost left"})))
+    headings = ["", "spent", "", "max ε for the next query"]
+    teller.show(table(headings, rows, numbers=frozenset({"spent", "max ε for the next query"})))
 
 
 def farewell(policy: Path, teller: Teller) -> None:

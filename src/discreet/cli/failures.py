@@ -41,7 +41,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failure as it is told: to people in a message, to programs as an object.
+    """A failure as it is reported: to people in a message, to programs as an object.
 
     `spent` is None where a charge may stand: what was charged before data was touched stays charged.
     """
@@ -95,8 +95,8 @@ def failure_of(error: Exception) -> Failure:
         return Failure(INTERRUPTED, "interrupted", "interrupted", spent=None)
     if os.environ.get(TRACEBACK):
         raise error
-    told = f"something unforeseen happened ({type(error).__name__})"
-    return Failure(FAILED, "internal", told, f"please report it, with what {TRACEBACK}=1 shows", spent=None)
+    reason = f"something unforeseen happened ({type(error).__name__})"
+    return Failure(FAILED, "internal", reason, f"please report it, with what {TRACEBACK}=1 shows", spent=None)
 
 
 def _problem(exit_: int, problem: Any) -> Failure:
@@ -105,10 +105,10 @@ def _problem(exit_: int, problem: Any) -> Failure:
 
 def _policy(wrong: Any) -> Failure:
     if len(wrong.problems) > 1:
-        return Failure(WRONG_USE, "policy", str(wrong), f"mend these {len(wrong.problems)} problems")
+        return Failure(WRONG_USE, "policy", str(wrong), f"fix these {len(wrong.problems)} problems")
     (problem,) = wrong.problems
-    told = f"{problem.place}: {problem.message}" if problem.place else problem.message
-    return Failure(WRONG_USE, "policy", f"{wrong.file}: {told}", problem.fix)
+    reason = f"{problem.place}: {problem.message}" if problem.place else problem.message
+    return Failure(WRONG_USE, "policy", f"{wrong.file}: {reason}", problem.fix)
 
 
 def _source(failed: Any) -> Failure:
@@ -117,8 +117,8 @@ def _source(failed: Any) -> Failure:
 
 def _file(failed: Any) -> Failure:
     where = f"{failed.filename}: " if failed.filename else ""
-    told = where + (failed.strerror or type(failed).__name__)
-    return Failure(FAILED, "file", told, "check the path and its rights", spent=None)
+    reason = where + (failed.strerror or type(failed).__name__)
+    return Failure(FAILED, "file", reason, "check the path and its rights", spent=None)
 
 
 def _usage(wrong: click.UsageError) -> Failure:
@@ -140,7 +140,7 @@ TELLERS: Final[dict[str, Callable[[Any], Failure]]] = {
     "click.exceptions.ClickException": _click,
     "builtins.OSError": _file,
 }
-"""How each kind of error is told."""
+"""How each kind of error is reported."""
 
 
 def _keep_printing() -> None:

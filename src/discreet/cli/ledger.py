@@ -16,10 +16,10 @@ from discreet.cli.output import (
     draw,
     is_address,
     json_option,
-    place_argument,
     policy_argument,
     printable,
     table,
+    target_argument,
     tell_program,
     write_new,
 )
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from discreet.ledger import Report
 
 HEADINGS: Final = ("no", "at", "analyst", "cost", "question", "answered")
-LONGEST: Final = 100
+MAX_LETTERS: Final = 100
 """Characters of a question that are shown."""
 
 
@@ -39,16 +39,16 @@ def ledger() -> None:
 
 
 @ledger.command()
-@place_argument
+@target_argument
 @click.option("-n", "--last", type=click.IntRange(min=1), help="Only the last so many.")
 @json_option
 def show(policy: Path | str, last: int | None, as_json: bool) -> None:
     """Show the questions that were charged, oldest first."""
-    found = _entries(policy)[-(last or 0) :]
+    entries = _entries(policy)[-(last or 0) :]
     if as_json:
-        tell_program({"entries": found})
+        tell_program({"entries": entries})
     else:
-        draw_entries(found)
+        draw_entries(entries)
 
 
 @ledger.command()
@@ -67,22 +67,22 @@ def verify(policy: Path, receipts: tuple[str, ...], as_json: bool) -> int:
 
 
 @ledger.command()
-@place_argument
+@target_argument
 @click.option("--format", "form", type=click.Choice(["jsonl", "csv"]), default="jsonl", show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to write it; else it is printed.")
 @json_option
 def export(policy: Path | str, form: str, output: Path | None, as_json: bool) -> None:
     """Export the questions that were charged, one per line."""
-    found = _entries(policy)
-    text = FORMATS[form](found)
+    entries = _entries(policy)
+    text = FORMATS[form](entries)
     if not output:
         click.echo(lines_of(text) if sys.stdout.isatty() else text, nl=False)
         return
     write_new(output, text)
     if as_json:
-        tell_program({"written": str(output), "entries": len(found)})
+        tell_program({"written": str(output), "entries": len(entries)})
     else:
-        click.echo(f"wrote {len(found)} entries to {printable(str(output))}")
+        click.echo(f"wrote {len(entries)} entries to {printable(str(output))}")
 
 
 @ledger.command()
@@ -165,24 +165,24 @@ def _entries(path: Path | str) -> list[dict[str, Any]]:
     return [entry_shown(entry) for entry in entries(read(path))]
 
 
-def draw_entries(found: Sequence[dict[str, Any]]) -> None:
+def draw_entries(entries: Sequence[dict[str, Any]]) -> None:
     """Entries for people, one on each line."""
-    if not found:
+    if not entries:
         click.echo("nothing was charged yet")
         return
-    rows = [entry_words(entry) for entry in found]
+    rows = [entry_words(entry) for entry in entries]
     heads: Sequence[str] = HEADINGS
-    if len({entry["unit"] for entry in found}) > 1:  # costs about different units do not add up to anything
+    if len({entry["unit"] for entry in entries}) > 1:  # costs about different units do not add up to anything
         heads = (*HEADINGS, "about")
-        rows = [[*row, printable(entry["unit"] or "not on record")] for row, entry in zip(rows, found, strict=True)]
+        rows = [[*row, printable(entry["unit"] or "not on record")] for row, entry in zip(rows, entries, strict=True)]
     draw(table(heads, rows, numbers=frozenset({"no", "cost"})))
 
 
 def entry_words(entry: dict[str, Any]) -> list[str]:
     """An entry as it is shown below the headings."""
     cost = f"ε {at_least(entry['epsilon'])}" if entry["rho"] is None else f"ρ {at_least(entry['rho'])}"
-    asked = printable(entry["question"])
-    question = asked if len(asked) <= LONGEST else f"{asked[: LONGEST - 1]}…"
+    text = printable(entry["question"])
+    question = text if len(text) <= MAX_LETTERS else f"{text[: MAX_LETTERS - 1]}…"
     return [
         str(entry["number"]),
         entry["at"][:19],
@@ -193,14 +193,14 @@ def entry_words(entry: dict[str, Any]) -> list[str]:
     ]
 
 
-def _jsonl(found: list[dict[str, Any]]) -> str:
-    return "".join(json.dumps(entry) + "\n" for entry in found)
+def _jsonl(entries: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(entry) + "\n" for entry in entries)
 
 
-def _csv(found: list[dict[str, Any]]) -> str:
+def _csv(entries: list[dict[str, Any]]) -> str:
     from discreet.answers.wire import ENTRY
 
-    return csv_text(ENTRY, found)
+    return csv_text(ENTRY, entries)
 
 
 FORMATS: Final = {"jsonl": _jsonl, "csv": _csv}

@@ -58,20 +58,20 @@ class Teller:
         """Part of a file, its comments a little back."""
         from rich.text import Text
 
-        told = Text()
+        shown = Text()
         for line in lines:
             code, mark, comment = line.partition("#")
-            told.append(f"{code}", style="cyan").append(f"{mark}{comment}\n", style="dim")
-        told.rstrip()
-        self.show(told)
+            shown.append(f"{code}", style="cyan").append(f"{mark}{comment}\n", style="dim")
+        shown.rstrip()
+        self.show(shown)
 
     def refusal(self, refused: Refused) -> None:
         from rich.text import Text
 
-        told = Text.assemble((f"refused ({refused.code})", "yellow"), f"  {printable(refused.reason)}")
+        line = Text.assemble((f"refused ({refused.code})", "yellow"), f"  {printable(refused.reason)}")
         if refused.fix:
-            told.append(f"\n→ {printable(refused.fix)}", style="green")
-        self.show(told)
+            line.append(f"\n→ {printable(refused.fix)}", style="green")
+        self.show(line)
 
     def commands(self, *lines: str) -> None:
         """Lines to copy, however long they are."""
@@ -114,10 +114,10 @@ def whisker(value: float | None, margin: float, *, extent: float, width: int = 5
     if value is None:
         return Text("0".center(width), style="dim")
 
-    def place(number: float) -> int:
+    def position(number: float) -> int:
         return min(width - 1, max(0, middle + round(number / extent * middle)))
 
-    low, dot, high = place(value - margin), place(value), place(value + margin)
+    low, dot, high = position(value - margin), position(value), position(value + margin)
     drawn = [" "] * width
     drawn[middle] = "┊"
     drawn[low : high + 1] = "─" * (high + 1 - low)

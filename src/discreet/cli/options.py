@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from discreet.cli.output import is_address, place_argument
+from discreet.cli.output import is_address, target_argument
 
 if TYPE_CHECKING:
     from discreet.client import Remote
@@ -66,12 +66,12 @@ def wanted(given: Sequence[tuple[str, float]]) -> float | dict[str, float] | Non
     >>> wanted([]), wanted([("", 10.0)]), wanted([("n", 10.0), ("cost", 500.0)])
     (None, 10.0, {'n': 10.0, 'cost': 500.0})
     """
-    found = dict(given)
-    if len(found) < len(given):
+    errors = dict(given)
+    if len(errors) < len(given):
         raise click.UsageError("--error is given twice for the same column: give it once")
-    if "" in found and len(found) > 1:
+    if "" in errors and len(errors) > 1:
         raise click.UsageError("--error is given with and without a column: name the column of each, as in n=10")
-    return found.get("", found or None)
+    return errors.get("", errors or None)
 
 
 def parameter(text: str) -> Any:
@@ -100,7 +100,7 @@ def parameter(text: str) -> Any:
 
 
 OPTIONS: Final = (
-    place_argument,
+    target_argument,
     click.argument("sql", type=Sql()),
     click.option("-e", "--epsilon", type=float, help="The cost: ε, or in a budget with δ what ε would cost there."),
     click.option("--rho", type=float, help="The cost as ρ, in a budget with δ."),
@@ -114,9 +114,9 @@ OPTIONS: Final = (
     ),
     click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals."),
     click.option("-p", "--param", "params", type=Parameter(), multiple=True, help="A value for $NAME; several may be."),
-    click.option("--analyst", help="Whose share pays."),
+    click.option("--analyst", help="Whose share is charged."),
     click.option("--dialect", help="The dialect of the question; else DuckDB's."),
-    click.option("--dummy", is_flag=True, help="Ask made-up rows: free, and nothing private is read."),
+    click.option("--dummy", is_flag=True, help="Use dummy data: free, and nothing private is read."),
 )
 
 
@@ -127,16 +127,16 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def reached(place: Path | str, *, dummy: bool = False, **settings: Any) -> Curator | Remote:
+def curator_at(target: Path | str, *, dummy: bool = False, **settings: Any) -> Curator | Remote:
     """Whom to ask: the curator of a policy, or a server."""
-    if not is_address(place):
-        return opened(Path(place), dummy=dummy, **settings)
-    remote = connected(place)
+    if not is_address(target):
+        return opened(Path(target), dummy=dummy, **settings)
+    remote = connected(target)
     return remote.dummy() if dummy else remote
 
 
 def opened(policy: Path, *, dummy: bool, time_limit: float | None = None, **settings: Any) -> Curator:
-    """The curator to ask: the policy's own, or one over made-up rows that leaves sources and ledger alone."""
+    """The curator to ask: the policy's own, or one over dummy data that leaves sources and ledger alone."""
     if dummy:
         from discreet.curator.dummy import open as open_dummy
 
@@ -157,9 +157,9 @@ def connected(url: str) -> Remote:
 
 def named(params: Iterable[tuple[str, Any]]) -> dict[str, Any] | None:
     """The parameters by name; each may be given once."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in params:
-        if name in found:
+        if name in values:
             raise click.UsageError(f"--param {name} is given twice")
-        found[name] = value
-    return found or None
+        values[name] = value
+    return values or None

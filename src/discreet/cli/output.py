@@ -28,7 +28,7 @@ WIDTH: Final = 200
 json_option: Final = click.option("--json", "as_json", is_flag=True, help="Machine-readable on standard output.")
 
 
-class Place(click.Path):
+class Target(click.Path):
     """A policy file, or the address of a server."""
 
     name = "policy"
@@ -37,13 +37,13 @@ class Place(click.Path):
         return value if is_address(value) else Path(str(super().convert(value, param, ctx)))
 
 
-def is_address(place: object) -> TypeGuard[str]:
+def is_address(target: object) -> TypeGuard[str]:
     """Whether a policy is asked through a server."""
-    return isinstance(place, str) and place.startswith(("http://", "https://"))
+    return isinstance(target, str) and target.startswith(("http://", "https://"))
 
 
 policy_argument: Final = click.argument("policy", type=click.Path(path_type=Path))
-place_argument: Final = click.argument("policy", type=Place(), metavar="POLICY|URL")
+target_argument: Final = click.argument("policy", type=Target(), metavar="POLICY|URL")
 reason_option: Final = click.option("--reason", default="", help="Why, for the record.")
 
 

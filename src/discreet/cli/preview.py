@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from discreet.cli.options import asks, named, reached
+from discreet.cli.options import asks, curator_at, named
 from discreet.cli.output import draw, json_option, plain, progress, tell_program
 
 
@@ -22,9 +22,9 @@ def preview(
     Free: no data is read for it.
     """
     given = named(params)
-    with progress(shown=not as_json) as tell, reached(policy, dummy=dummy, progress=tell) as curator:
-        found = curator.preview(sql, params=given, **settings)
+    with progress(shown=not as_json) as tell, curator_at(policy, dummy=dummy, progress=tell) as curator:
+        shown = curator.preview(sql, params=given, **settings)
     if as_json:
-        tell_program(plain(found.to_dict()))
+        tell_program(plain(shown.to_dict()))
     else:
-        draw(found)
+        draw(shown)

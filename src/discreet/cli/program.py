@@ -48,8 +48,8 @@ class LazyGroup(click.Group):
         if cmd_name not in self._lazy:
             return None
         module, _, name = self._lazy[cmd_name].partition(":")
-        found: click.Command = getattr(import_module(module), name)
-        return found
+        command: click.Command = getattr(import_module(module), name)
+        return command
 
 
 class Program(LazyGroup):

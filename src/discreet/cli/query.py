@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from discreet.cli.options import asks, named, reached
+from discreet.cli.options import asks, curator_at, named
 from discreet.cli.output import draw, json_option, plain, progress, tell_program
 
 
 @click.command(short_help="Ask a question in SQL; it is charged.")
 @asks
-@click.option("--fresh", is_flag=True, help="Draw and pay anew, even if the answer is kept already.")
+@click.option("--fresh", is_flag=True, help="Draw new noise at its cost, even if the answer is cached.")
 @click.option(
     "--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Give up after so long."
 )
@@ -27,12 +27,12 @@ def query(
     dummy: bool,
     **settings: Any,
 ) -> None:
-    """Ask POLICY the question SQL (- reads standard input), and pay for it.
+    """Ask POLICY the query SQL (- reads standard input) and charge it to the budget.
 
     A server is asked by its address instead, with the token in DISCREET_TOKEN.
 
-    The same question again at the same cost or a lower one is answered as before, free. With --dummy it is asked of
-    made-up rows, and nothing is paid.
+    The same query again at the same cost or a lower one is answered from the cache, free. With --dummy it runs on
+    dummy data, and nothing is charged.
 
     \b
     discreet query hospital.toml "SELECT COUNT(*) FROM patients" --epsilon 0.1
@@ -43,7 +43,7 @@ def query(
     given = named(params)
     with (
         progress(shown=not as_json) as tell,
-        reached(policy, dummy=dummy, time_limit=time_limit, progress=tell) as curator,
+        curator_at(policy, dummy=dummy, time_limit=time_limit, progress=tell) as curator,
     ):
         answer = curator.query(sql, params=given, **settings)
     if as_json:

@@ -32,16 +32,16 @@ class Expiry(click.ParamType[datetime]):
         now = datetime.now(UTC)
         span = _SPAN.fullmatch(str(value))
         try:
-            found = (
+            moment = (
                 now + timedelta(**{_UNITS[span[2]]: int(span[1])})
                 if span
                 else datetime.fromisoformat(str(value)).astimezone(UTC)
             )
         except (ValueError, OverflowError):
             self.fail(f"{value!r} is no time: write 90d, 12h or 2027-01-31", param, ctx)
-        if found <= now:
+        if moment <= now:
             self.fail(f"{value!r} is over already", param, ctx)
-        return found
+        return moment
 
 
 policies_argument: Final = click.argument("policies", nargs=-1, type=click.Path(path_type=Path), metavar="[POLICY…]")
@@ -55,18 +55,18 @@ def token() -> None:
 @token.command()
 @policies_argument
 @click.option("--role", type=click.Choice(["owner", "analyst", "auditor"]), required=True)
-@click.option("--analyst", help="Whose share pays; for the role analyst.")
+@click.option("--analyst", help="Whose share is charged; for the role analyst.")
 @click.option("--expires", type=Expiry(), help="After 90d, 12h, or on 2027-01-31; else never.")
 @json_option
 def create(policies: tuple[Path, ...], role: str, analyst: str | None, expires: datetime | None, as_json: bool) -> None:
     """Make a token for each POLICY and show it. It is shown once: only its digest is stored."""
     from discreet.server.tokens import Made, Role
 
-    found = [_read(path) for path in policies or [_only_policy()]]
-    for policy in found:
+    declared = [_read(path) for path in policies or [_only_policy()]]
+    for policy in declared:
         _check(policy, role, analyst)
     made = Made.new()
-    for policy in found:
+    for policy in declared:
         with _tokens(policy) as tokens:
             tokens.add(made, Role(role), analyst, expires)
     if as_json:
@@ -74,7 +74,7 @@ def create(policies: tuple[Path, ...], role: str, analyst: str | None, expires: 
         return
     click.echo(made.text)
     until = f" until {expires:%Y-%m-%d %H:%M} UTC" if expires else ""
-    names = ", ".join(printable(policy.name) for policy in found)
+    names = ", ".join(printable(policy.name) for policy in declared)
     click.echo(f"{analyst or role} may ask {names}{until}; it cannot be shown again", err=True)
 
 
@@ -130,16 +130,16 @@ def _only_policy() -> Path:
     """The policy of this folder, where there is only one."""
     from discreet.policy import PolicyError, read
 
-    found = []
+    candidates = []
     for path in sorted(Path().glob("*.toml")):
         try:
             read(path)
         except PolicyError:
             continue
-        found.append(path)
-    if len(found) != 1:
-        raise click.UsageError(f"this folder has {len(found) or 'no'} policies: name one")
-    return found[0]
+        candidates.append(path)
+    if len(candidates) != 1:
+        raise click.UsageError(f"this folder has {len(candidates) or 'no'} policies: name one")
+    return candidates[0]
 
 
 def _read(path: Path) -> Policy:

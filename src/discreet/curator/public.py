@@ -9,7 +9,7 @@ from discreet.composed import Sql, joined, literal, name, sql
 from discreet.curator.draw import Engine
 from discreet.engines.printed import confirmed, printed
 from discreet.policy import Key, Kind
-from discreet.sql.keys import MOST_GROUPS
+from discreet.sql.keys import MAX_GROUPS
 from discreet.sql.relation import held
 
 
@@ -29,7 +29,7 @@ class PublicTables:
         return self.schemas[table]
 
     def _keys(self, table: str, column: str, kind: Kind) -> tuple[Key | None, ...]:
-        most = literal(MOST_GROUPS + 1)
+        most = literal(MAX_GROUPS + 1)
         query = sql("SELECT DISTINCT {} FROM {} ORDER BY 1 LIMIT {}", held(column, kind), name(table), most)
         return tuple(row[0] for row in self.engine().rows(printed(query)))
 

@@ -45,7 +45,7 @@ def _buys(policy: Policy, asked: Question, left: Amount) -> str:
         return ""  # nothing, or next to nothing, is left
     found = errors(asked.plan, tuple(noise.noises for noise in bought), asked.confidence)
     shown = ", ".join(f"{label} ± {half:.4g}" for label, half in found.items())
-    return f", which buys {shown}" if shown else ""
+    return f", which gives {shown}" if shown else ""
 
 
 def _exhausted(

@@ -169,8 +169,8 @@ def _visits(patients: Mapping[str, tuple[str, Sequence[Any]]]) -> dict[str, tupl
 
     age = np.array(patients["age"][1])[owner]
     female = (np.array(patients["sex"][1]) == "F")[owner]
-    places = {ward: place for place, ward in enumerate(WARDS)}
-    home = np.array([places[ward] for ward in patients["ward"][1]])[owner]
+    indices = {ward: index for index, ward in enumerate(WARDS)}
+    home = np.array([indices[ward] for ward in patients["ward"][1]])[owner]
     elsewhere = _chosen("visited", _ward_weights(age, female))
     ward = np.where(_uniform("stays", visits) < 0.7, home, elsewhere)
     code = _chosen("code", np.array([likely for _, likely in CODES.values()], dtype=np.float64).T[ward])
@@ -215,9 +215,9 @@ def _days(visits: int) -> Integers:
 def _nights(code: Integers) -> Integers:
     shares = _uniform("nights", len(code))
     nights = np.zeros(len(code), dtype=np.int64)
-    for place, name in enumerate(CODES):
+    for index, name in enumerate(CODES):
         if name in NIGHTS:
-            stays = code == place
+            stays = code == index
             nights[stays] = np.interp(shares[stays], (0, 0.3, 0.6, 0.9, 1), NIGHTS[name]).astype(np.int64)
     return nights
 
@@ -254,9 +254,9 @@ def _gaps(purpose: str, values: Sequence[Any], share: float) -> list[Any]:
     return [None if is_lost else value for value, is_lost in zip(values, lost, strict=True)]
 
 
-def _named(names: Mapping[str, object] | Sequence[str], places: Integers) -> list[str]:
+def _named(names: Mapping[str, object] | Sequence[str], indices: Integers) -> list[str]:
     known = list(names)
-    return [known[place] for place in places]
+    return [known[index] for index in indices]
 
 
 def _listed(values: NDArray[Any]) -> list[Any]:
@@ -270,7 +270,7 @@ def _quoted(names: Mapping[str, object]) -> str:
 
 def _write(connection: duckdb.DuckDBPyConnection, path: Path, columns: Mapping[str, tuple[str, Sequence[Any]]]) -> None:
     unnested = ", ".join(
-        f"unnest(${place}::{kind}[]) AS {name}" for place, (name, (kind, _)) in enumerate(columns.items(), start=1)
+        f"unnest(${index}::{kind}[]) AS {name}" for index, (name, (kind, _)) in enumerate(columns.items(), start=1)
     )
     connection.execute(
         f"CREATE OR REPLACE TABLE written AS SELECT {unnested}", [values for _, values in columns.values()]

@@ -63,7 +63,7 @@ def costed(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command("%%discreet", context_settings=SETTINGS)
 @POLICY
 @costed
-@click.option("--fresh", is_flag=True, help="Draw and pay anew, even if the answer is kept already.")
+@click.option("--fresh", is_flag=True, help="Draw new noise at its cost, even if the answer is cached.")
 @click.option("--preview", is_flag=True, help="Only cost and error: free, and no data is read.")
 @click.option("--as", "name", type=Name(), help="The variable that gets the answer, besides _discreet.")
 def ask(
@@ -75,7 +75,7 @@ def ask(
     name: str | None,
     **settings: Any,
 ) -> Asking:
-    """Ask POLICY the question in this cell, and pay for it.
+    """Ask POLICY the query in this cell and charge it to the budget.
 
     POLICY is a file, or a variable with a curator in it. {…} is replaced by the value of the
     expression; put it in quotes if there are blanks in it.
@@ -112,8 +112,8 @@ def understood(command: click.Command, line: str, names: Mapping[str, Any]) -> A
     try:
         words = arg_split(line, posix=True)
     except ValueError as wrong:
-        told = f"the line cannot be split into words ({wrong}): close every quote"
-        raise click.UsageError(told, click.Context(command, info_name=command.name)) from None
+        reason = f"the line cannot be split into words ({wrong}): close every quote"
+        raise click.UsageError(reason, click.Context(command, info_name=command.name)) from None
     try:
         with command.make_context(command.name, [_value(word, names, command) for word in words]) as context:
             return command.invoke(context)
@@ -125,8 +125,8 @@ def _value(word: str, names: Mapping[str, Any], command: click.Command) -> str:
     """A word with its values filled in. A value stays a value: what it says is never an option."""
     filled = _filled(word, names)
     if filled.startswith("-") and not word.startswith("-"):
-        told = f"{filled!r} is the value of {word} and looks like an option: write options as they are"
-        raise click.UsageError(told, click.Context(command, info_name=command.name))
+        reason = f"{filled!r} is the value of {word} and looks like an option: write options as they are"
+        raise click.UsageError(reason, click.Context(command, info_name=command.name))
     return filled
 
 

@@ -26,7 +26,7 @@ FORESEEN: Final[tuple[type[Exception], ...]] = (*OURS, click.ClickException, OSE
 RENDER: Final = "_render_traceback_"
 
 
-def told(error: Exception) -> list[str]:
+def shown_lines(error: Exception) -> list[str]:
     """What is shown of a failure: its code, the reason, what to do, and what it cost if that is certain."""
     if os.environ.get(TRACEBACK):
         return traceback.format_exception(error)
@@ -40,12 +40,12 @@ def told(error: Exception) -> list[str]:
 
 def tell_shortly(error: Exception) -> None:
     """Have this one exception told in a few lines."""
-    setattr(error, RENDER, lambda: told(error))
+    setattr(error, RENDER, lambda: shown_lines(error))
 
 
 def tell_ours_shortly() -> None:
     for kind in OURS:
-        setattr(kind, RENDER, told)
+        setattr(kind, RENDER, shown_lines)
 
 
 def tell_ours_at_length() -> None:

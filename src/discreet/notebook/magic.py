@@ -52,7 +52,7 @@ class Magic:
     """The magics of one shell, and the curators that they opened, each used again while its policy stays as it is."""
 
     shell: Any
-    kept: dict[tuple[Path, bool], tuple[Policy, Curator]] = field(default_factory=dict)
+    curators: dict[tuple[Path, bool], tuple[Policy, Curator]] = field(default_factory=dict)
 
     @no_var_expand  # words are split first: a value with blanks in it stays one word
     def run(self, line: str, cell: str | None = None) -> Answer | Preview | View | Curator | None:
@@ -68,18 +68,18 @@ class Magic:
 
     def close(self) -> None:
         """Close all curators that were opened here."""
-        while self.kept:
-            _, (_, curator) = self.kept.popitem()
+        while self.curators:
+            _, (_, curator) = self.curators.popitem()
             curator.close()
 
     def _ask(self, given: Asking, sql: str) -> Answer | Preview:
         curator = self._curator(given.policy, dummy=given.dummy)
         act: Callable[..., Answer | Preview] = curator.preview if given.preview else curator.query
-        found = act(sql, **given.settings)
-        self.shell.push({LAST: found}, interactive=False)
+        result = act(sql, **given.settings)
+        self.shell.push({LAST: result}, interactive=False)
         if given.name is not None:
-            self.shell.push({given.name: found})
-        return found
+            self.shell.push({given.name: result})
+        return result
 
     def _look(self, given: Looking) -> View | Curator:
         curator = self._curator(given.policy, dummy=False)
@@ -89,20 +89,20 @@ class Magic:
 
     def _curator(self, policy: Path, *, dummy: bool) -> Curator:
         """The curator in a variable of this name, else the one of the policy file."""
-        found = self.shell.user_ns.get(str(policy))
-        if isinstance(found, Curator):
-            return self._kept(found.policy, found.dummy, dummy=True) if dummy else found
+        variable = self.shell.user_ns.get(str(policy))
+        if isinstance(variable, Curator):
+            return self._cached(variable.policy, variable.dummy, dummy=True) if dummy else variable
         path = Path(os.path.expanduser(policy))
-        return self._kept(read(path), lambda: opened(path, dummy=dummy), dummy=dummy)
+        return self._cached(read(path), lambda: opened(path, dummy=dummy), dummy=dummy)
 
-    def _kept(self, policy: Policy, make: Callable[[], Curator], *, dummy: bool) -> Curator:
+    def _cached(self, policy: Policy, make: Callable[[], Curator], *, dummy: bool) -> Curator:
         key = policy.path, dummy
-        before = self.kept.get(key)
+        before = self.curators.get(key)
         if before is not None and before[0] == policy:
             return before[1]
         if before is not None:
             before[1].close()
-            del self.kept[key]
+            del self.curators[key]
         curator = make()
-        self.kept[key] = policy, curator
+        self.curators[key] = policy, curator
         return curator

@@ -18,7 +18,7 @@ from discreet.curator.portrait import tables_html
 from discreet.ledger import Search
 from discreet.markup import Head, Side, around, line, table, words
 
-MOST: Final = 50
+MAX_ENTRIES: Final = 50
 """Entries of a ledger that are shown, the newest."""
 
 
@@ -38,24 +38,24 @@ class View:
 
 def _budget(curator: Curator, analyst: str | None) -> View:
     wanted = [None, *curator.policy.analysts] if analyst is None else [analyst]
-    found = {who: curator.budget(who) for who in wanted}
-    return View(_printed(draw_balances, found, curator.policy.budget.delta), around(balances_html(found)))
+    shown = {who: curator.budget(who) for who in wanted}
+    return View(_printed(draw_balances, shown, curator.policy.budget.delta), around(balances_html(shown)))
 
 
 def _tables(curator: Curator, _: str | None) -> View:
-    found = curator.tables()
-    return View(_printed(draw_tables, found), around(tables_html(found)))
+    tables = curator.tables()
+    return View(_printed(draw_tables, tables), around(tables_html(tables)))
 
 
 def _ledger(curator: Curator, analyst: str | None) -> View:
     search = Search(analyst)
-    found = [entry_shown(entry) for entry in curator.latest(search, limit=MOST)[::-1]]
-    earlier = max(0, curator.count(search) - len(found))
+    entries = [entry_shown(entry) for entry in curator.latest(search, limit=MAX_ENTRIES)[::-1]]
+    earlier = max(0, curator.count(search) - len(entries))
     lines = [line(words(f"{earlier:,} earlier ones, and then", "faint"))] if earlier else []
-    rows = [[words(text) for text in entry_words(entry)] for entry in found]
+    rows = [[words(text) for text in entry_words(entry)] for entry in entries]
     heads = [Head(words(heading), Side.VALUE if heading in ("no", "cost") else Side.WORDS) for heading in HEADINGS]
     shown = table(heads, rows) if rows else line(words("nothing was charged yet", "faint"))
-    return View(_printed(draw_entries, found), around(*lines, shown))
+    return View(_printed(draw_entries, entries), around(*lines, shown))
 
 
 def _printed(draw: Callable[..., None], *arguments: Any) -> str:

@@ -1,4 +1,4 @@
-"""From a wanted error to the smallest cost that buys it."""
+"""From a wanted error to the smallest cost at which it holds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from discreet.errors import Refused
 from discreet.exact import number, positive
 from discreet.policy import Policy
 from discreet.sql.cost import Bought, Choices, Cost, Mechanism, Offer, buy, lines_of, noise_of
-from discreet.sql.expected_error import TYPICAL, foretellable, group_size, half_width, shown_release
+from discreet.sql.expected_error import TYPICAL, group_size, half_width, predictable, shown_release
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import InCell, Mean
 from discreet.sql.intervals import aggregates_in
@@ -27,13 +27,13 @@ from discreet.sql.relation import Released
 from discreet.sql.results import aggregate_of, noisy_items
 from discreet.sql.vectors import Chosen
 
-LEAST: Final = Fraction(1, 10**9)
-MOST: Final = Fraction(10**9)
+MIN_COST: Final = Fraction(1, 10**9)
+MAX_COST: Final = Fraction(10**9)
 """Costs that are looked at."""
 DIGITS: Final = 4
 """Of a cost that was found."""
-Paid = Mapping[Measure, Noise | Choices | None]
-"""What was bought for each measure; None where it was chosen, and how exactly is not known any more."""
+Noises = Mapping[Measure, Noise | Choices | None]
+"""The noise of each measure; None where it was chosen, and how exactly is not known any more."""
 
 
 SAY_IT: Final = "for others say HAVING COUNT(x) >= … about the averaged x"
@@ -70,7 +70,7 @@ class Wanted:
                 "cost-invalid", "a wanted error belongs to a noisy column", f"noisy columns: {', '.join(known)}"
             )
         for label in error:
-            if not _foretellable(plan, known[label]):
+            if not _predictable(plan, known[label]):
                 raise Refused(
                     "accuracy-unreachable",
                     f"the error of {label} is not known before it is drawn",
@@ -89,12 +89,12 @@ class Wanted:
         usual = start.shares(lines)
         shown = {line: share for line, share in zip(lines, usual, strict=True) if line.release == self._number}
         own = {line.measure: share for line, share in shown.items() if line.measure is not None}
-        found = {label: self._alone(label, start, own) for label in self.columns}
+        costs = {label: self._alone(label, start, own) for label in self.columns}
         needed: dict[Measure, Fraction] = {}
-        for label, cost in found.items():
+        for label, cost in costs.items():
             for measure in self._measures(label):
                 needed[measure] = max(cost, needed.get(measure, cost))
-        least = min(found.values())
+        least = min(costs.values())
         amounts = [
             share * (needed.get(line.measure, least) if line in shown and line.measure is not None else least)
             for line, share in zip(lines, usual, strict=True)
@@ -105,30 +105,32 @@ class Wanted:
 
     def met(self, noises: Sequence[Sequence[Noise | None]]) -> bool:
         """Whether what was drawn with these noises is as exact as wanted; no, where they do not tell."""
-        paid = dict(zip(shown_release(self.plan).measures, noises[self._number], strict=True))
-        found = {label: self._error(label, paid) for label in self.columns}
-        return all(half is not None and half <= self.columns[label] for label, half in found.items())
+        drawn = dict(zip(shown_release(self.plan).measures, noises[self._number], strict=True))
+        errors = {label: self._error(label, drawn) for label in self.columns}
+        return all(half is not None and half <= self.columns[label] for label, half in errors.items())
 
     def _alone(self, label: str, start: Cost, shares: Mapping[Measure, Fraction]) -> Fraction:
         """The smallest cost at which a column is as exact as wanted when it is shared as usual."""
         release, wanted = shown_release(self.plan), self.columns[label]
 
         def error(cost: Fraction) -> float:
-            paid = at(start, cost)
+            scaled = at(start, cost)
             try:
-                half = self._error(label, {m: _part(paid.bought(release, m, shares[m])) for m in self._measures(label)})
+                half = self._error(
+                    label, {m: _part(scaled.bought(release, m, shares[m])) for m in self._measures(label)}
+                )
             except (Refused, ValueError):
                 return math.inf  # the noise would be too large to draw
             return math.inf if half is None else half
 
-        found = smallest(error, wanted, 1 if start.epsilon is not None else 2)
-        if found is None:
+        multiple = smallest(error, wanted, 1 if start.epsilon is not None else 2)
+        if multiple is None:
             raise Refused(
                 "accuracy-unreachable",
                 f"no cost makes {label} as exact as ± {float(wanted):g}",
                 "want a larger error, or give epsilon",
             )
-        return found
+        return multiple
 
     def notes(self, bought: Sequence[Bought]) -> tuple[str, ...]:
         """What the promise assumes: an average is as exact as its group is large."""
@@ -143,7 +145,7 @@ class Wanted:
         )
 
     def demand_reachable(self, policy: Policy, offer: Offer, total: Amount, left: Amount) -> None:
-        """Refuse a cost that can never be paid, and say what can be had."""
+        """Refuse a cost that can never be charged, and say what can be had."""
         most = policy.max_cost
         too_high = most is not None and offer.cost.square > most**2
         if not too_high and is_payable(offer.loss, total):
@@ -161,11 +163,11 @@ class Wanted:
             amount = min(amount, policy.max_cost if offer.cost.rho is None else policy.max_cost**2 / 2)
         try:
             bought = buy(policy, at(offer.cost, amount), self.plan.releases, offer.shares).bought[self._number]
-            paid = dict(zip(shown_release(self.plan).measures, map(_part, bought.measures), strict=True))
-            found = {label: self._error(label, paid) or 0 for label in self.columns}
+            drawn = dict(zip(shown_release(self.plan).measures, map(_part, bought.measures), strict=True))
+            errors = {label: self._error(label, drawn) or 0 for label in self.columns}
         except (Refused, ValueError):
             return "nothing that can be drawn is left of the budget"
-        written = {label: f"{float(rounded_up(Fraction(half), 3)):g}" for label, half in found.items()}
+        written = {label: f"{float(rounded_up(Fraction(half), 3)):g}" for label, half in errors.items()}
         if len(self._noisy) == 1:
             return f"want error={next(iter(written.values()))} or more"
         each = ", ".join(f'"{label}": {half}' for label, half in written.items())
@@ -184,14 +186,14 @@ class Wanted:
         used = aggregates_in(shown_release(self.plan), self._noisy[label])
         return {measure for aggregate in used.values() for measure in aggregate.measures}
 
-    def _error(self, label: str, paid: Paid) -> float | None:
+    def _error(self, label: str, drawn: Noises) -> float | None:
         expr = self._noisy[label]
         aggregate = aggregate_of(self.plan, expr)
         if aggregate is None or not isinstance(aggregate.formula, InCell):
-            noises = {m: None if isinstance(part, Choices) else part for m, part in paid.items()}
+            noises = {m: None if isinstance(part, Choices) else part for m, part in drawn.items()}
             return half_width(self.plan, noises, self.confidence, expr)
         measure = aggregate.measures[0]
-        part = paid[measure]
+        part = drawn[measure]
         assert isinstance(measure, Chosen)
         return part.ranks(measure, self.confidence) if isinstance(part, Choices) else None
 
@@ -205,16 +207,16 @@ def _noisy(plan: Plan) -> dict[str, Expr]:
     return dict(noisy_items(plan))
 
 
-def _foretellable(plan: Plan, expr: Expr) -> bool:
+def _predictable(plan: Plan, expr: Expr) -> bool:
     aggregate = aggregate_of(plan, expr)
-    return foretellable(plan, expr) or (aggregate is not None and isinstance(aggregate.formula, InCell))
+    return predictable(plan, expr) or (aggregate is not None and isinstance(aggregate.formula, InCell))
 
 
 def _start(policy: Policy, delta: object) -> Cost:
-    """Any cost of the kind that will be paid: ε, or ρ where the budget counts in ρ and the question names no δ."""
+    """Any cost of the kind that will be charged: ε, or ρ where the budget counts in ρ and the question names no δ."""
     if policy.budget.delta is not None and delta is None:
-        return replace(Cost.read(policy, rho=LEAST), rho=Fraction(1))
-    return replace(Cost.read(policy, epsilon=LEAST, delta=delta), epsilon=Fraction(1))
+        return replace(Cost.read(policy, rho=MIN_COST), rho=Fraction(1))
+    return replace(Cost.read(policy, epsilon=MIN_COST, delta=delta), epsilon=Fraction(1))
 
 
 def at(cost: Cost, amount: Fraction) -> Cost:
@@ -227,17 +229,17 @@ def smallest(error: Callable[[Fraction], float], wanted: Fraction, power: int) -
 
     Errors fall with the cost, about as its inverse, or the root of that (`power` 2).
     """
-    low, high, guess = LEAST, MOST, Fraction(1)
+    low, high, guess = MIN_COST, MAX_COST, Fraction(1)
     if error(high) > wanted:
         return None
     if error(low) <= wanted:
         return low
     for tried in range(5):
-        found = error(guess)
-        low, high = (low, guess) if found <= wanted else (guess, high)
-        if not 0 < found < math.inf:
+        width = error(guess)
+        low, high = (low, guess) if width <= wanted else (guess, high)
+        if not 0 < width < math.inf:
             break
-        near = math.log(guess) + power * (math.log(found) - _log(wanted)) + (0.005, -0.005)[tried % 2]
+        near = math.log(guess) + power * (math.log(width) - _log(wanted)) + (0.005, -0.005)[tried % 2]
         guess = rounded_up(Fraction(math.exp(min(max(near, math.log(low)), math.log(high)))))
         if not low < guess < high:
             break

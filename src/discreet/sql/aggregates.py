@@ -59,8 +59,8 @@ Bounds = tuple[Fraction, Fraction]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """How an aggregate is asked: the rows it looks at, its named bounds, and what is public about the grouping."""
+class Call:
+    """How an aggregate is called: the rows it looks at, its named bounds, and what is public about the grouping."""
 
     condition: Expr | None
     per_group: Bounds | None
@@ -78,83 +78,81 @@ class Asked:
             raise Refused("function-not-allowed", f"{node.key.upper()} takes no bounds", "leave them out")
 
 
-_Bind = Callable[[Binder, Any, Asked], Aggregate]
+_Bind = Callable[[Binder, Any, Call], Aggregate]
 
 
 # counts
 
 
-def _count(bind: Binder, node: exp.Count, asked: Asked) -> Aggregate:
+def _count(bind: Binder, node: exp.Count, call: Call) -> Aggregate:
     inner = node.this
     if isinstance(inner, exp.Star):
-        if asked.condition is None and asked.per_group is None:
+        if call.condition is None and call.per_group is None:
             return Aggregate(("COUNT",), (Rows(),), Total(), Counts)
-        return _present(asked.of(Expr.literal(1)), asked)
+        return _present(call.of(Expr.literal(1)), call)
     if isinstance(inner, exp.Distinct):
-        return _distinct(bind, inner, asked)
-    return _present(asked.of(bind(inner)), asked)
+        return _distinct(bind, inner, call)
+    return _present(call.of(bind(inner)), call)
 
 
-def _present(value: Expr, asked: Asked) -> Aggregate:
-    if asked.per_row is not None:
+def _present(value: Expr, call: Call) -> Aggregate:
+    if call.per_row is not None:
         raise Refused("function-not-allowed", "a row counts for one", f"use {PER_GROUP}")
-    if asked.per_group is not None:
-        low, high = asked.per_group
+    if call.per_group is not None:
+        low, high = call.per_group
         measure: Measure = Clamped(value.sql, math.ceil(max(low, Fraction(0))), math.floor(high), True, "rows, clamped")
     else:
         measure = Rows() if value.domain.certain else Present(value.sql)
-    return Aggregate(("COUNT", value.sql, asked.per_group), (measure,), Total(), Counts)
+    return Aggregate(("COUNT", value.sql, call.per_group), (measure,), Total(), Counts)
 
 
-def _distinct(bind: Binder, inner: exp.Distinct, asked: Asked) -> Aggregate:
+def _distinct(bind: Binder, inner: exp.Distinct, call: Call) -> Aggregate:
     if len(inner.expressions) != 1:
         raise Refused("function-not-allowed", "DISTINCT takes one column", "count one column at a time")
     node = inner.expressions[0]
-    if asked.is_unit(node):
-        if asked.condition is not None:
+    if call.is_unit(node):
+        if call.condition is not None:
             raise Refused("function-not-allowed", "units are counted without FILTER", "put the condition into WHERE")
         return Aggregate(("UNITS",), (Units(),), Total(), Counts)
-    asked.unbounded(inner)
-    value = asked.of(bind(node))
+    call.unbounded(inner)
+    value = call.of(bind(node))
     return Aggregate(("DISTINCT", value.sql), (Distinct(value.sql),), Total(), Counts)
 
 
-def _count_if(bind: Binder, node: exp.CountIf, asked: Asked) -> Aggregate:
-    return _present(asked.of(apply("CASE", [bind(node.this), Expr.literal(1), Expr.literal(None)])), asked)
+def _count_if(bind: Binder, node: exp.CountIf, call: Call) -> Aggregate:
+    return _present(call.of(apply("CASE", [bind(node.this), Expr.literal(1), Expr.literal(None)])), call)
 
 
 # sums
 
 
-def _sum(bind: Binder, node: exp.Sum, asked: Asked) -> Aggregate:
-    if asked.per_group is not None:
-        return _clamped_sum(bind, node, asked, asked.per_group)
-    steps = _steps(bind, node, asked)
+def _sum(bind: Binder, node: exp.Sum, call: Call) -> Aggregate:
+    if call.per_group is not None:
+        return _clamped_sum(bind, node, call, call.per_group)
+    steps = _steps(bind, node, call)
     measure = Sum(steps, 0, f"sum of {written(node.this)}")
     kind = Kind.INTEGER if steps.step == 1 else Kind.NUMBER
     return Aggregate(("SUM", steps), (measure,), Total(steps.step), Domain(kind, certain=True), _assumed(node, steps))
 
 
-def _clamped_sum(bind: Binder, node: exp.Sum, asked: Asked, bounds: Bounds) -> Aggregate:
+def _clamped_sum(bind: Binder, node: exp.Sum, call: Call, bounds: Bounds) -> Aggregate:
     """Rows are held far out only, so that they can be added as integers; what a unit adds to a group is clamped."""
     value = numeric(bind(node.this), node)
     low, high = bounds
     near = Steps.of(value, low, high)
     far = replace(near, low=-MOST_STEPS, high=MOST_STEPS, stored=None)
     measure = Clamped(
-        replace(far, expr=asked.of(value)).sql(), near.low, near.high, False, f"sum of {written(node.this)}, clamped"
+        replace(far, expr=call.of(value)).sql(), near.low, near.high, False, f"sum of {written(node.this)}, clamped"
     )
     kind = Kind.INTEGER if near.step == 1 else Kind.NUMBER
-    note = (
-        f"what one unit adds to a group of SUM({written(node.this)}) is held between {float(low):g} and {float(high):g}"
-    )
+    note = f"what one unit adds to a group of SUM({written(node.this)}) is clamped to [{float(low):g}, {float(high):g}]"
     return Aggregate(("SUM", measure), (measure,), Total(near.step), Domain(kind, certain=True), note)
 
 
-def _average(bind: Binder, node: exp.Avg, asked: Asked) -> Aggregate:
-    if asked.per_group is not None:
+def _average(bind: Binder, node: exp.Avg, call: Call) -> Aggregate:
+    if call.per_group is not None:
         raise Refused("function-not-allowed", "AVG takes bounds per row", f"write {PER_ROW} => (low, high)")
-    steps = _steps(bind, node, asked)
+    steps = _steps(bind, node, call)
     total = Sum(steps, steps.middle, f"sum of {written(node.this)} about the middle")
     formula = Mean(steps.step, steps.middle, steps.low, steps.high)
     domain = Domain(Kind.NUMBER, *steps.bounds)
@@ -168,9 +166,9 @@ def _counted(expr: Expr) -> Measure:
 # moments
 
 
-def _spread(bind: Binder, node: Any, asked: Asked) -> Aggregate:
+def _spread(bind: Binder, node: Any, call: Call) -> Aggregate:
     word = _SPREADS[type(node)]
-    steps = _steps(bind, node, asked, coarse=True)
+    steps = _steps(bind, node, call, coarse=True)
     shown = written(node.this)
     measures = (
         _counted(steps.expr),
@@ -198,14 +196,14 @@ _RELATED: Final[dict[type[exp.Expression], str]] = {
 }
 
 
-def _related(bind: Binder, node: Any, asked: Asked) -> Aggregate:
+def _related(bind: Binder, node: Any, call: Call) -> Aggregate:
     """Rows in which one of both is NULL are left out, as SQL says. Regressions take y first, then x."""
-    asked.unbounded(node)
+    call.unbounded(node)
     word = _RELATED[type(node)]
     parts = [node.this, node.expression]
     y, x = parts if word.startswith("REGR") else parts[::-1]
     a, b = numeric(bind(x), node), numeric(bind(y), node)
-    both = _both(a, b, asked)
+    both = _both(a, b, call)
     left, right = (
         Steps.coarse(
             apply("CASE", [both, value, Expr.literal(None)]), *_bounds_of(value, node.key.upper(), written(part))
@@ -225,16 +223,16 @@ def _related(bind: Binder, node: Any, asked: Asked) -> Aggregate:
     return Aggregate((word, left, right), tuple(measures), Related(left, right, word), Domain(Kind.NUMBER))
 
 
-def _both(a: Expr, b: Expr, asked: Asked) -> Expr:
+def _both(a: Expr, b: Expr, call: Call) -> Expr:
     there = [apply("NOT", [apply("IS NULL", [value])]) for value in (a, b)]
     both = apply("AND", there)
-    return both if asked.condition is None else apply("AND", [both, asked.condition])
+    return both if call.condition is None else apply("AND", [both, call.condition])
 
 
 # order
 
 
-def _quantile(bind: Binder, node: Any, asked: Asked) -> Aggregate:
+def _quantile(bind: Binder, node: Any, call: Call) -> Aggregate:
     given = node.args.get("expression") if isinstance(node, exp.PercentileCont) else node.args.get("quantile")
     share = Expr.literal(Fraction(1, 2)) if isinstance(node, exp.Median) else bind(given) if given is not None else None
     wanted = share.value if share is not None and share.constant else None
@@ -242,48 +240,48 @@ def _quantile(bind: Binder, node: Any, asked: Asked) -> Aggregate:
         raise Refused("function-not-allowed", "a quantile lies between 0 and 1", "write PERCENTILE_CONT(x, 0.5)")
     wanted = Fraction(wanted).limit_denominator(10**6)  # scores are multiples of the denominator, in 64 bits
     ends = {Fraction(0): Fraction(1, 1000), Fraction(1): Fraction(999, 1000)}
-    return _ordered(bind, node, node.this, ends.get(Fraction(wanted), Fraction(wanted)), asked, extreme=wanted in ends)
+    return _ordered(bind, node, node.this, ends.get(Fraction(wanted), Fraction(wanted)), call, extreme=wanted in ends)
 
 
-def _extreme(bind: Binder, node: Any, asked: Asked) -> Aggregate:
+def _extreme(bind: Binder, node: Any, call: Call) -> Aggregate:
     share = Fraction(1, 1000) if isinstance(node, exp.Min) else Fraction(999, 1000)
-    return _ordered(bind, node, node.this, share, asked, extreme=True)
+    return _ordered(bind, node, node.this, share, call, extreme=True)
 
 
-def _ordered(bind: Binder, node: Any, inner: Any, share: Fraction, asked: Asked, *, extreme: bool) -> Aggregate:
-    if asked.per_group is not None:
+def _ordered(bind: Binder, node: Any, inner: Any, share: Fraction, call: Call, *, extreme: bool) -> Aggregate:
+    if call.per_group is not None:
         raise Refused("function-not-allowed", "a quantile takes bounds per row", f"write {PER_ROW} => (low, high)")
     value = numeric(bind(inner), node)
-    low, high = asked.per_row or _bounds_of(value, node.key.upper(), written(inner))
+    low, high = call.per_row or _bounds_of(value, node.key.upper(), written(inner))
     integral = value.domain.kind is Kind.INTEGER
     if integral:
         low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
     if low >= high:
         raise Refused("undeclared-bounds", f"{brief(written(inner))} has one possible value", "widen its bounds")
-    layout = Layout.over(low, high, integral=integral, groups=asked.groups)
-    tree = Tree(asked.of(value), layout, f"ranks of {written(inner)}")
+    layout = Layout.over(low, high, integral=integral, groups=call.groups)
+    tree = Tree(call.of(value), layout, f"ranks of {written(inner)}")
     kind = Kind.INTEGER if layout.whole else Kind.NUMBER
-    note = f"{written(inner)} is held between {float(low):g} and {float(high):g}"
+    note = f"{written(inner)} is clamped to [{float(low):g}, {float(high):g}]"
     if extreme:
         note += f"; {node.key.upper()} is the {'first' if share < Fraction(1, 2) else 'last'} thousandth"
     formula = Ordered(layout, share, low, high, extreme)
     return Aggregate(("QUANTILE", tree, share, extreme), (tree,), formula, Domain(kind, low, high), note)
 
 
-def _mode(bind: Binder, node: exp.Mode, asked: Asked) -> Aggregate:
-    asked.unbounded(node)
-    measure = _histogram(bind, node.this, asked)
+def _mode(bind: Binder, node: exp.Mode, call: Call) -> Aggregate:
+    call.unbounded(node)
+    measure = _histogram(bind, node.this, call)
     kind = measure.expr.domain.kind
     return Aggregate(("MODE", measure), (measure,), Favourite(measure.values), Domain(kind, values=measure.values))
 
 
-def _top(bind: Binder, node: Any, asked: Asked) -> Aggregate:
-    asked.unbounded(node)
+def _top(bind: Binder, node: Any, call: Call) -> Aggregate:
+    call.unbounded(node)
     inner, wanted = _two(node)
     count = bind(wanted).value if wanted is not None else None
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 10_000:
         raise Refused("function-not-allowed", "APPROX_TOP_COUNT takes a number", "write APPROX_TOP_COUNT(x, 10)")
-    measure = _histogram(bind, inner, asked)
+    measure = _histogram(bind, inner, call)
     few = count < len(measure.values)
     note = (
         f"what is listed of {written(inner)} was picked by noisy counts: the first tend to be too high" if few else None
@@ -291,22 +289,22 @@ def _top(bind: Binder, node: Any, asked: Asked) -> Aggregate:
     return Aggregate(("TOP", measure, count), (measure,), Listing(measure.values, count), Domain(None), note)
 
 
-def _bins(bind: Binder, node: Any, asked: Asked) -> Aggregate:
+def _bins(bind: Binder, node: Any, call: Call) -> Aggregate:
     """HISTOGRAM(x, bins): counts of equal parts of the range, each named by its lower edge."""
     inner, wanted = _two(node)
     bins = bind(wanted).value if wanted is not None else None
-    if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= 10_000 or asked.per_group:
+    if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= 10_000 or call.per_group:
         raise Refused("function-not-allowed", "HISTOGRAM takes a number of bins", "write HISTOGRAM(x, 10)")
     value = numeric(bind(inner), node)
-    low, high = asked.per_row or _bounds_of(value, "HISTOGRAM", written(inner))
+    low, high = call.per_row or _bounds_of(value, "HISTOGRAM", written(inner))
     cut = apply("WIDTH_BUCKET", [value, Expr.literal(low), Expr.literal(high), Expr.literal(bins)])
     held = apply("CLAMP", [cut, Expr.literal(1), Expr.literal(bins)])
     spend(5 * bins)
-    measure = Histogram(asked.of(held), tuple(range(1, bins + 1)), f"histogram of {written(inner)}")
+    measure = Histogram(call.of(held), tuple(range(1, bins + 1)), f"histogram of {written(inner)}")
     start, width = low, (high - low) / bins
     common = start.denominator * width.denominator
     first, more = start.numerator * width.denominator, width.numerator * start.denominator
-    edges = tuple((first + more * place) / common for place in range(bins))  # int / int is rounded correctly
+    edges = tuple((first + more * index) / common for index in range(bins))  # int / int is rounded correctly
     return Aggregate(("HISTOGRAM", measure, bins), (measure,), Listing(edges, None), Domain(None))
 
 
@@ -315,7 +313,7 @@ def _two(node: Any) -> tuple[Any, Any]:
     return parts[0] if parts else None, parts[1] if len(parts) == 2 else None
 
 
-def _histogram(bind: Binder, inner: Any, asked: Asked) -> Histogram:
+def _histogram(bind: Binder, inner: Any, call: Call) -> Histogram:
     if inner is None:
         raise Refused("syntax", "an aggregate has no argument", "write MODE(x)")
     value = bind(inner)
@@ -327,17 +325,17 @@ def _histogram(bind: Binder, inner: Any, asked: Asked) -> Histogram:
             "declare its values in the policy",
         )
     spend(count)
-    return Histogram(asked.of(value), tuple(value.domain.keys()), f"histogram of {written(inner)}")
+    return Histogram(call.of(value), tuple(value.domain.keys()), f"histogram of {written(inner)}")
 
 
 # arguments
 
 
-def _steps(bind: Binder, node: Any, asked: Asked, *, coarse: bool = False) -> Steps:
-    if asked.per_group is not None:
+def _steps(bind: Binder, node: Any, call: Call, *, coarse: bool = False) -> Steps:
+    if call.per_group is not None:
         raise Refused("function-not-allowed", f"{node.key.upper()} takes bounds per row", f"use {PER_ROW}")
-    steps = steps_of(bind, node, asked.per_row, coarse=coarse)
-    return steps if asked.condition is None else replace(steps, expr=asked.of(steps.expr), stored=None)
+    steps = steps_of(bind, node, call.per_row, coarse=coarse)
+    return steps if call.condition is None else replace(steps, expr=call.of(steps.expr), stored=None)
 
 
 def steps_of(bind: Binder, node: Any, bounds: Bounds | None = None, *, coarse: bool = False) -> Steps:
@@ -377,7 +375,7 @@ def _drawable(bounds: Bounds, shown: str) -> Bounds:
 
 def _assumed(node: Any, steps: Steps) -> str:
     low, high = steps.bounds
-    return f"{written(node.this)} is held between {float(low):g} and {float(high):g}"
+    return f"{written(node.this)} is clamped to [{float(low):g}, {float(high):g}]"
 
 
 AGGREGATES: Final[dict[type[exp.Expression], _Bind]] = {
@@ -419,7 +417,7 @@ def bound(
         row = NAMED.get(str(inner.this).upper())
     if row is None:
         return None
-    return row(bind, inner, Asked(condition, limits.get(PER_GROUP), limits.get(PER_ROW), is_unit, groups))
+    return row(bind, inner, Call(condition, limits.get(PER_GROUP), limits.get(PER_ROW), is_unit, groups))
 
 
 def _within(node: exp.WithinGroup) -> Any:

@@ -113,15 +113,15 @@ class Binder:
                 self._known[id(node)] = node, self._bound(node)
             except Refused as refused:
                 self._known[id(node)] = node, refused
-        found = self._known[id(node)][1]
-        if isinstance(found, Refused):
-            raise found
-        return found
+        bound = self._known[id(node)][1]
+        if isinstance(bound, Refused):
+            raise bound
+        return bound
 
     def _bound(self, node: exp.Expression) -> Expr:
-        found = self._special(node, self)
-        if found is not None:
-            return found
+        expr = self._special(node, self)
+        if expr is not None:
+            return expr
         if isinstance(node, (exp.Paren, exp.Alias)):
             return self(node.this)
         if isinstance(node, exp.Column):
@@ -134,10 +134,10 @@ class Binder:
         return reader(self, node)
 
     def _plain(self, node: exp.Expression) -> Expr:
-        name, places = _PLAIN[type(node)]
+        name, indices = _PLAIN[type(node)]
         arguments: list[Expr] = []
-        for place in places:
-            given = node.args.get(place)
+        for index in indices:
+            given = node.args.get(index)
             parts = given if isinstance(given, list) else [] if given is None else [given]
             arguments.extend(self(part) for part in parts)
         known = folded(name, arguments)
@@ -172,8 +172,8 @@ def apply(name: str, arguments: Sequence[Expr]) -> Expr:
     for letter, argument in zip(letters, given, strict=True):
         kinds = _LETTERS.get(letter)
         if kinds and argument.domain.kind is not None and argument.domain.kind not in kinds:
-            found = _WORDS[argument.domain.kind]
-            raise Refused("function-not-allowed", f"{shown} takes {_NAMES[letter]}, not {found}", "cast it")
+            kind = _WORDS[argument.domain.kind]
+            raise Refused("function-not-allowed", f"{shown} takes {_NAMES[letter]}, not {kind}", "cast it")
         if letter == "c" and not argument.constant:
             raise Refused("function-not-allowed", f"{shown} takes a constant here", "write a number or a text")
     check_constants(name, given)
@@ -202,15 +202,15 @@ def _letters(takes: str, count: int) -> str | None:
 
 def _alike(shown: str, letters: str, arguments: list[Expr]) -> list[Expr]:
     """Arguments that must be of one kind: texts beside dates become dates, everything else must fit already."""
-    places = [place for place, letter in enumerate(letters) if letter == "s"]
-    kinds = {arguments[place].domain.kind for place in places} - {None}
+    indices = [index for index, letter in enumerate(letters) if letter == "s"]
+    kinds = {arguments[index].domain.kind for index in indices} - {None}
     if len(kinds) < 2 or kinds <= NUMERIC:
         return arguments
     dated = kinds & DATED
     if dated and kinds <= DATED | {Kind.TEXT}:
         kind = Kind.TIMESTAMP if Kind.TIMESTAMP in dated else Kind.DATE
-        for place in places:
-            arguments[place] = _dated(arguments[place], kind)
+        for index in indices:
+            arguments[index] = _dated(arguments[index], kind)
         return arguments
     words = sorted({_WORDS[kind] for kind in kinds})
     raise Refused("function-not-allowed", f"{shown} cannot mix {' and '.join(words)}", "write both of one kind")
@@ -231,7 +231,7 @@ def moment(text: str, kind: Kind) -> Expr:
     try:
         value = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise Refused("syntax", "a date is not understood", "write it as 2026-01-31 or 2026-01-31 12:00:00") from None
+        raise Refused("syntax", "this is not a date", "write it as 2026-01-31 or 2026-01-31 12:00:00") from None
     if value.tzinfo is not None:
         raise Refused("syntax", "times have no zone here", "leave the zone out")
     return Expr.literal(value.date() if kind is Kind.DATE else value)

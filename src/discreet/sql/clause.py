@@ -51,56 +51,56 @@ def has_clause(text: str) -> bool:
 
 def without_clause(tokens: Sequence[Token]) -> tuple[list[Token], Options]:
     """The tokens without the clause, and what it says."""
-    kept: list[Token] = []
+    rest: list[Token] = []
     options = None
-    place = 0
-    while place < len(tokens):
-        if _begins(tokens, place):
+    index = 0
+    while index < len(tokens):
+        if _begins(tokens, index):
             if options is not None:
                 raise Refused("syntax", "there is more than one privacy clause", "write one, after the first SELECT")
-            kept.append(tokens[place])
-            options, place = _options(tokens, place + 3)
+            rest.append(tokens[index])
+            options, index = _options(tokens, index + 3)
             continue
-        kept.append(tokens[place])
-        place += 1
-    return kept, options or NOTHING
+        rest.append(tokens[index])
+        index += 1
+    return rest, options or NOTHING
 
 
-def _begins(tokens: Sequence[Token], place: int) -> bool:
-    kinds = [token.token_type for token in tokens[place : place + 2]]
-    named = place + 2 < len(tokens) and tokens[place + 2].text.upper() == _CLAUSE
+def _begins(tokens: Sequence[Token], index: int) -> bool:
+    kinds = [token.token_type for token in tokens[index : index + 2]]
+    named = index + 2 < len(tokens) and tokens[index + 2].text.upper() == _CLAUSE
     return kinds == [TokenType.SELECT, TokenType.WITH] and named
 
 
-def _options(tokens: Sequence[Token], place: int) -> tuple[Options, int]:
+def _options(tokens: Sequence[Token], index: int) -> tuple[Options, int]:
     """The options that begin at a place, and the place after them."""
-    if place >= len(tokens) or tokens[place].text.upper() != "OPTIONS":
-        return NOTHING, place
+    if index >= len(tokens) or tokens[index].text.upper() != "OPTIONS":
+        return NOTHING, index
     given: dict[str, Any] = {}
-    place += 1
-    _expect(tokens, place, TokenType.L_PAREN)
-    place += 1
-    _expect(tokens, place)
-    while tokens[place].token_type is not TokenType.R_PAREN:
-        label = tokens[place].text.lower()
+    index += 1
+    _expect(tokens, index, TokenType.L_PAREN)
+    index += 1
+    _expect(tokens, index)
+    while tokens[index].token_type is not TokenType.R_PAREN:
+        label = tokens[index].text.lower()
         if label not in _READERS:
             known = ", ".join(_READERS)
             raise Refused("syntax", "the privacy clause has an option that is not known", f"options: {known}")
         if label in given:
             raise Refused("syntax", f"{label} is given twice", "give it once")
-        _expect(tokens, place + 1, TokenType.EQ)
-        end = place + 2
+        _expect(tokens, index + 1, TokenType.EQ)
+        end = index + 2
         while end < len(tokens) and tokens[end].token_type not in (TokenType.COMMA, TokenType.R_PAREN):
             end += 1
-        given[label] = _READERS[label]("".join(token.text for token in tokens[place + 2 : end]), label)
-        place = end + (end < len(tokens) and tokens[end].token_type is TokenType.COMMA)
-        _expect(tokens, place)
-    return Options(**given), place + 1
+        given[label] = _READERS[label]("".join(token.text for token in tokens[index + 2 : end]), label)
+        index = end + (end < len(tokens) and tokens[end].token_type is TokenType.COMMA)
+        _expect(tokens, index)
+    return Options(**given), index + 1
 
 
-def _expect(tokens: Sequence[Token], place: int, kind: TokenType | None = None) -> None:
-    if place >= len(tokens) or (kind is not None and tokens[place].token_type is not kind):
-        raise Refused("syntax", "the privacy clause is not understood", "write OPTIONS(epsilon = 0.1, delta = 1e-7)")
+def _expect(tokens: Sequence[Token], index: int, kind: TokenType | None = None) -> None:
+    if index >= len(tokens) or (kind is not None and tokens[index].token_type is not kind):
+        raise Refused("syntax", "the privacy clause is malformed", "write OPTIONS(epsilon = 0.1, delta = 1e-7)")
 
 
 def _number(text: str, label: str) -> Fraction:
@@ -143,30 +143,30 @@ def with_bounds_outside(tokens: Sequence[Token]) -> tuple[list[Token], str]:
     marker = _unwritten(tokens)
     if not any(token.token_type is TokenType.FARROW for token in tokens):
         return list(tokens), marker
-    found: list[Token] = []
+    moved: list[Token] = []
     calls: list[int] = []
     """Where the calls begin that are open; -1 for parentheses that call nothing."""
-    place = 0
-    while place < len(tokens):
-        token = tokens[place]
-        if _names_argument(tokens, place):
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        if _names_argument(tokens, index):
             start = next((start for start in reversed(calls) if start >= 0), -1)
             if not calls or calls[-1] < 0 or start < 0:
                 raise Refused("syntax", "a named argument stands outside of a call", "write SUM(x, name => (0, 1))")
-            bounds, place = _bounds(tokens, place)
-            found[start:start] = [_made(TokenType.VAR, marker, token), _made(TokenType.L_PAREN, "(", token)]
-            found += [tokens[place], *bounds, _made(TokenType.R_PAREN, ")", token)]
+            bounds, index = _bounds(tokens, index)
+            moved[start:start] = [_made(TokenType.VAR, marker, token), _made(TokenType.L_PAREN, "(", token)]
+            moved += [tokens[index], *bounds, _made(TokenType.R_PAREN, ")", token)]
             calls.pop()
-            place += 1
+            index += 1
             continue
         if token.token_type is TokenType.L_PAREN:
-            callee = bool(found) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", found[-1].text) is not None
-            calls.append(len(found) - 1 if callee else -1)
+            callee = bool(moved) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", moved[-1].text) is not None
+            calls.append(len(moved) - 1 if callee else -1)
         elif token.token_type is TokenType.R_PAREN and calls:
             calls.pop()
-        found.append(token)
-        place += 1
-    return found, marker
+        moved.append(token)
+        index += 1
+    return moved, marker
 
 
 def _unwritten(tokens: Sequence[Token]) -> str:
@@ -189,17 +189,17 @@ def with_bounds(tree: exp.Query, marker: str) -> None:
         call.replace(Bounded(this=parts[0], label=str(parts[1].this), low=parts[2], high=parts[3]))
 
 
-def _names_argument(tokens: Sequence[Token], place: int) -> bool:
-    kinds = [token.token_type for token in tokens[place : place + 3]]
+def _names_argument(tokens: Sequence[Token], index: int) -> bool:
+    kinds = [token.token_type for token in tokens[index : index + 3]]
     return len(kinds) == 3 and kinds[0] is TokenType.COMMA and kinds[2] is TokenType.FARROW
 
 
-def _bounds(tokens: Sequence[Token], place: int) -> tuple[list[Token], int]:
+def _bounds(tokens: Sequence[Token], index: int) -> tuple[list[Token], int]:
     """`, name => (a, b)` as further arguments, and the place of the parenthesis that ends the call."""
-    label = tokens[place + 1].text.lower()
+    label = tokens[index + 1].text.lower()
     if label not in (PER_GROUP, PER_ROW):
         raise Refused("syntax", "a named argument is not known", f"use {PER_GROUP} or {PER_ROW}")
-    end = place + 3
+    end = index + 3
     inner: list[Token] = []
     if end < len(tokens) and tokens[end].token_type is TokenType.L_PAREN:
         end += 1
@@ -208,9 +208,9 @@ def _bounds(tokens: Sequence[Token], place: int) -> tuple[list[Token], int]:
             end += 1
     end += 1
     if not inner or end >= len(tokens) or tokens[end].token_type is not TokenType.R_PAREN:
-        raise Refused("syntax", "bounds are not understood", f"write {label} => (0, 100), last in the call")
-    comma = _made(TokenType.COMMA, ",", tokens[place])
-    return [comma, _made(TokenType.STRING, label, tokens[place]), comma, *inner], end
+        raise Refused("syntax", "the bounds are malformed", f"write {label} => (0, 100), last in the call")
+    comma = _made(TokenType.COMMA, ",", tokens[index])
+    return [comma, _made(TokenType.STRING, label, tokens[index]), comma, *inner], end
 
 
 def _made(kind: TokenType, text: str, like: Token) -> Token:

@@ -1,4 +1,4 @@
-"""What several aggregates of a question can share, so that nothing is bought twice."""
+"""What several aggregates of a question can share, so that nothing is released twice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from discreet.sql.vectors import Chosen, Tree
 
 
 def shared(aggregates: Sequence[Aggregate]) -> list[Aggregate]:
-    """The same aggregates with what can be bought once bought once."""
+    """The same aggregates, with each measure that they share released once."""
     averaged = {aggregate.key[1]: aggregate for aggregate in aggregates if aggregate.key[0] == "AVG"}
     return _one_count(_few_quantiles([_from_average(aggregate, averaged) for aggregate in aggregates]))
 
@@ -26,9 +26,9 @@ FEW: Final = 15
 
 def _few_quantiles(aggregates: list[Aggregate]) -> list[Aggregate]:
     """A quantile that is chosen on its own is some twenty times as exact as one that is read off a tree."""
-    asked = Counter(aggregate.key[1] for aggregate in aggregates if aggregate.key[0] == "QUANTILE")
+    calls = Counter(aggregate.key[1] for aggregate in aggregates if aggregate.key[0] == "QUANTILE")
     return [
-        _chosen(aggregate) if aggregate.key[0] == "QUANTILE" and asked[aggregate.key[1]] <= FEW else aggregate
+        _chosen(aggregate) if aggregate.key[0] == "QUANTILE" and calls[aggregate.key[1]] <= FEW else aggregate
         for aggregate in aggregates
     ]
 
@@ -59,11 +59,11 @@ def _one_count(aggregates: list[Aggregate]) -> list[Aggregate]:
     if present is None or not alone or measures.count(Rows()) > len(alone):
         return aggregates
     pair = Presence(present.argument)
-    found = []
+    shared = []
     for aggregate in aggregates:
         if aggregate in alone:
-            found.append(replace(aggregate, measures=(pair,), formula=Both()))
+            shared.append(replace(aggregate, measures=(pair,), formula=Both()))
         else:
             swapped = tuple(pair if measure == present else measure for measure in aggregate.measures)
-            found.append(replace(aggregate, measures=swapped))
-    return found
+            shared.append(replace(aggregate, measures=swapped))
+    return shared

@@ -9,7 +9,7 @@ from typing import Any, Final
 from discreet.errors import Refused
 from discreet.sql.expression import Expr
 
-LONGEST_PATTERN: Final = 64
+MAX_PATTERN_LENGTH: Final = 64
 
 
 def check_constants(name: str, arguments: Sequence[Expr]) -> None:
@@ -26,7 +26,7 @@ def _is_count(value: object, most: int) -> bool:
 
 def _is_pattern(value: object) -> bool:
     """With _ a row takes as many steps as its text and the pattern have characters, multiplied."""
-    return isinstance(value, str) and ("_" not in value or len(value) <= LONGEST_PATTERN)
+    return isinstance(value, str) and ("_" not in value or len(value) <= MAX_PATTERN_LENGTH)
 
 
 def _ordered(low: Any, high: Any) -> bool:
@@ -47,5 +47,5 @@ _FIXES: Final = {
     "SUBSTR TO": "use places up to a million",
     "CLAMP": "write CLAMP(x, low, high) with low < high",
     "WIDTH_BUCKET": "write WIDTH_BUCKET(x, low, high, count) with low < high and a count of at least 1",
-    **dict.fromkeys(("LIKE", "ILIKE"), f"write a text; a pattern with _ has at most {LONGEST_PATTERN} characters"),
+    **dict.fromkeys(("LIKE", "ILIKE"), f"write a text; a pattern with _ has at most {MAX_PATTERN_LENGTH} characters"),
 }

@@ -273,7 +273,7 @@ def _deltas(policy: Policy, cost: Cost, releases: Sequence[Release]) -> Fraction
 def rank_notes(releases: Sequence[Release], bought: Sequence[Bought], confidence: Fraction) -> list[str]:
     """What is known about the error of quantiles: how far their ranks are off."""
     return [
-        f"{measure.words}: at most {mechanism.ranks(measure, confidence)} rows away ({float(confidence):.4g})"
+        f"{measure.words}: {float(100 * confidence):.4g} % rank error ≤ {mechanism.ranks(measure, confidence)} rows"
         for release, noise in zip(releases, bought, strict=True)
         for measure, mechanism in zip(release.measures, noise.measures, strict=True)
         if isinstance(measure, Chosen) and isinstance(mechanism, Choices)

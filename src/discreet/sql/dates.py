@@ -11,7 +11,7 @@ from discreet.policy.model import Key, Kind
 from discreet.sql.domain import Domain, number
 from discreet.sql.work import spend
 
-MOST_KEYS: Final = 100_000
+MAX_KEYS: Final = 100_000
 """Truncations that are listed at most."""
 
 Rule = Callable[..., Domain]
@@ -110,14 +110,14 @@ def _truncated(part: str) -> Rule:
         except OverflowError:  # a week that begins before the year 1
             return Domain(value.kind)
         keys: list[Key] = []
-        while moment <= last and len(keys) <= MOST_KEYS:
+        while moment <= last and len(keys) <= MAX_KEYS:
             keys.append(moment.date() if dated else moment)
             try:
                 moment = following(moment)
             except (OverflowError, ValueError):
                 break
         spend(len(keys))
-        if len(keys) > MOST_KEYS or not keys:
+        if len(keys) > MAX_KEYS or not keys:
             return Domain(value.kind)
         first, final = keys[0], keys[-1]
         assert isinstance(first, date)

@@ -73,12 +73,12 @@ def as_meant(tree: exp.Query, language: str) -> None:
 
 def _period(word: Any, language: str) -> Period:
     """The part of a date that a word names; "" if it names none."""
-    found = None
+    period = None
     if isinstance(word, exp.WeekStart):
-        found = _STARTS.get(str(word.this.name).lower())
+        period = _STARTS.get(str(word.this.name).lower())
     elif isinstance(word, exp.Var) or (isinstance(word, exp.Literal) and word.is_string):
-        found = (_BIGQUERY if language == "bigquery" else _DUCKDB).get(str(word.this).lower())
-    return Period(this=found or "", word=word.copy())
+        period = (_BIGQUERY if language == "bigquery" else _DUCKDB).get(str(word.this).lower())
+    return Period(this=period or "", word=word.copy())
 
 
 def _substring(node: exp.Substring) -> None:

@@ -179,8 +179,8 @@ def add(a: Domain, b: Domain) -> Domain:
 
 def negate(a: Domain) -> Domain:
     low, high = a.numbers
-    found = number(None if high is None else -high, None if low is None else -low, integral=_integral(a))
-    return replace(found, step=a.step)
+    domain = number(None if high is None else -high, None if low is None else -low, integral=_integral(a))
+    return replace(domain, step=a.step)
 
 
 def subtract(a: Domain, b: Domain) -> Domain:

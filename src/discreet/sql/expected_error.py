@@ -25,37 +25,37 @@ from discreet.sql.results import aggregate_of, is_list, noisy_items
 Drawn = Sequence[Sequence[Noise | None]]
 """The noise of each measure of each release."""
 SIZES: Final = (100, 1_000, 10_000)
-"""Group sizes for which the error of an average is foretold."""
+"""Group sizes for which the error of an average is predicted."""
 TYPICAL: Final = 1_000
 """The group size of averages where the question names none."""
 _LINEAR: Final = frozenset({"+", "-", "NEGATE"})
-_FORETOLD: Final = (Total, Recentred, Mean, Both)
+_EXPECTED: Final = (Total, Recentred, Mean, Both)
 
 
 def errors(plan: Plan, noises: Drawn, confidence: Fraction) -> dict[str, float]:
     """The half-width of each noisy column at most: of a list, of each of its counts; of an average, in groups of the
     least size that is shown."""
-    found = {}
+    widths = {}
     items = noisy_items(plan)
     named = _named(plan, noises) if items else {}
     for label, expr in items:
         half = half_width(plan, named, confidence, expr)
         if half is not None:
-            found[label] = half
-    return found
+            widths[label] = half
+    return widths
 
 
 def averages(plan: Plan, noises: Drawn, confidence: Fraction) -> dict[str, dict[int, float]]:
     """How the error of an average falls with the size of a group."""
-    found: dict[str, dict[int, float]] = {}
+    widths: dict[str, dict[int, float]] = {}
     items = noisy_items(plan)
     named = _named(plan, noises) if items else {}
     for label, expr in items:
         aggregate = aggregate_of(plan, expr)
         if aggregate is not None and isinstance(aggregate.formula, Mean):
             sizes = {size: half_width(plan, named, confidence, expr, size) for size in SIZES}
-            found[label] = {size: half for size, half in sizes.items() if half is not None}
-    return found
+            widths[label] = {size: half for size, half in sizes.items() if half is not None}
+    return widths
 
 
 def shown_release(plan: Plan) -> Release:
@@ -69,12 +69,12 @@ def _named(plan: Plan, noises: Drawn) -> Noises:
     return dict(zip(shown_release(plan).measures, noises[plan.below.number], strict=True))
 
 
-def foretellable(plan: Plan, expr: Expr) -> bool:
+def predictable(plan: Plan, expr: Expr) -> bool:
     """Whether the width of an expression's interval does not depend on what is drawn."""
     if is_list(plan, expr):
         return True
     used = aggregates_in(shown_release(plan), expr)
-    return _linear(expr) and all(isinstance(aggregate.formula, _FORETOLD) for aggregate in used.values())
+    return _linear(expr) and all(isinstance(aggregate.formula, _EXPECTED) for aggregate in used.values())
 
 
 def half_width(plan: Plan, noises: Noises, confidence: Fraction, expr: Expr, size: int | None = None) -> float | None:
@@ -83,7 +83,7 @@ def half_width(plan: Plan, noises: Noises, confidence: Fraction, expr: Expr, siz
     Linear expressions of counts and sums have one width, and so have the counts of a list. That of an average depends
     on its group: it is the widest for groups of this size, or of the least size that HAVING lets through.
     """
-    if not foretellable(plan, expr):
+    if not predictable(plan, expr):
         return None
     release = shown_release(plan)
     used = aggregates_in(release, expr)
@@ -116,16 +116,16 @@ def group_size(plan: Plan, average: Aggregate, noises: Noises, confidence: Fract
     """
     total, count = average.measures
     nullable = isinstance(total, Sum) and total.steps.expr.domain.nullable
-    found = []
+    sizes = []
     for column, rows in _least(plan.after.having).items():
         aggregate = shown_release(plan).leaves.get(column)
         if aggregate is None:
             continue
         if isinstance(aggregate.formula, Total) and aggregate.measures == (count,):
-            found.append(rows)
+            sizes.append(rows)
         elif isinstance(aggregate.formula, Both) and aggregate.measures == (count,) and not nullable:
-            found.append(rows - width(_noise(noises[count]), confidence))
-    return max((rows for rows in found if rows > 0), default=None)
+            sizes.append(rows - width(_noise(noises[count]), confidence))
+    return max((rows for rows in sizes if rows > 0), default=None)
 
 
 def _conjuncts(expr: Expr | None) -> list[Expr]:
@@ -141,7 +141,7 @@ _TURNED: Final = {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}
 
 def _least(having: Expr | None) -> dict[Sql, int]:
     """Columns with the n that a condition says they are at least."""
-    found: dict[Sql, int] = {}
+    sizes: dict[Sql, int] = {}
     for expr in _conjuncts(having):
         if expr.function is None or expr.function.name not in _TURNED:
             continue
@@ -151,8 +151,8 @@ def _least(having: Expr | None) -> dict[Sql, int]:
         value = right.value if right.constant else None
         if sign in (">=", ">") and isinstance(value, (int, Fraction)):
             rows = math.ceil(value) if sign == ">=" else math.floor(value) + 1
-            found[left.sql] = max(found.get(left.sql, 0), rows)
-    return found
+            sizes[left.sql] = max(sizes.get(left.sql, 0), rows)
+    return sizes
 
 
 def _linear(expr: Expr) -> bool:
@@ -166,17 +166,17 @@ def _linear(expr: Expr) -> bool:
 
 def words(plan: Plan, noises: Drawn) -> dict[str, str]:
     """The noise of each noisy column, in words."""
-    found = {}
+    texts = {}
     items = noisy_items(plan)
     named = _named(plan, noises) if items else {}
     for label, expr in items:
         aggregate = aggregate_of(plan, expr)
         if aggregate is None:
-            found[label] = "computed from noisy values"
+            texts[label] = "computed from noisy values"
         else:
             parts = [_word(named[m], _step(aggregate, m), m.words) for m in aggregate.measures]
-            found[label] = " and ".join(parts) if len(parts) > 1 else parts[0].split(" on ")[0]
-    return found
+            texts[label] = " and ".join(parts) if len(parts) > 1 else parts[0].split(" on ")[0]
+    return texts
 
 
 def _step(aggregate: Aggregate, measure: Measure) -> Fraction:
@@ -197,21 +197,21 @@ def _word(noise: Noise | None, step: Fraction, measure: str) -> str:
     return f"discrete Gaussian noise of σ {sigma:.4g} on {measure}"
 
 
-def explained(found: Preview, nothing: Pure | Concentrated) -> Answer:
+def explained(preview: Preview, nothing: Pure | Concentrated) -> Answer:
     """A preview as a table: what EXPLAIN PRIVACY gives."""
     return Answer(
-        question=found.question,
+        question=preview.question,
         columns=["column", "error", "noise"],
-        rows=[(label, found.error.get(label), found.noise.get(label)) for label in found.columns],
-        intervals=[{} for _ in found.columns],
-        confidence=found.confidence,
+        rows=[(label, preview.error.get(label), preview.noise.get(label)) for label in preview.columns],
+        intervals=[{} for _ in preview.columns],
+        confidence=preview.confidence,
         loss=nothing,
-        cost=found.loss,
+        cost=preview.loss,
         cached=False,
         receipt="",
-        remaining=found.remaining,
+        remaining=preview.remaining,
         noise={},
-        notes=(*found.notes, "nothing was asked: this is what the answer would be like"),
-        guarantee=found.guarantee,
+        notes=(*preview.notes, "nothing was asked: this is what the answer would be like"),
+        guarantee=preview.guarantee,
         kinds={"column": Kind.TEXT, "error": Kind.NUMBER, "noise": Kind.TEXT},
     )

@@ -58,20 +58,20 @@ class Function:
     own_nulls: bool = False
     chained: bool = False
 
-    def normal(self, computed: Sql, found: Domain) -> Sql:
+    def normal(self, computed: Sql, domain: Domain) -> Sql:
         """What the form gives, as it leaves the function."""
         if self.result is Result.DOUBLE:
             return sql("({} + 0e0)", computed)
         if self.result is Result.UNSURE:
             return repeated("CASE WHEN NOT isnan({0}) THEN {0} + 0e0 END", computed)
-        return cut(computed) if self.result is Result.TEXT and found.length > TEXT_LENGTH else computed
+        return cut(computed) if self.result is Result.TEXT and domain.length > TEXT_LENGTH else computed
 
     def __call__(self, parts: Sequence[Sql], arguments: Sequence[Expr]) -> Expr:
         """Applied to arguments, whose texts come in the types that the form takes."""
-        computed, found = self.form(parts), self._given([argument.domain for argument in arguments])
+        computed, domain = self.form(parts), self._given([argument.domain for argument in arguments])
         if self._reads_texts and any(argument.is_long for argument in arguments):
             computed = weighed(computed, LONG_TEXT)
-        return Expr(self.normal(computed, found), _cut(found), self, tuple(arguments), computed=computed)
+        return Expr(self.normal(computed, domain), _cut(domain), self, tuple(arguments), computed=computed)
 
     @property
     def _reads_texts(self) -> bool:
@@ -83,17 +83,17 @@ class Function:
         return _cut(self._given(arguments))
 
     def _given(self, arguments: Sequence[Domain]) -> Domain:
-        found = self.gives(*arguments)
+        domain = self.gives(*arguments)
         if self.own_nulls:
-            return found
-        return found.but(
+            return domain
+        return domain.but(
             nullable=any(part.nullable for part in arguments),
             certain=self.strict and all(part.certain for part in arguments),
         )
 
 
-def _cut(found: Domain) -> Domain:
-    return replace(found, length=TEXT_LENGTH) if found.length > TEXT_LENGTH else found
+def _cut(domain: Domain) -> Domain:
+    return replace(domain, length=TEXT_LENGTH) if domain.length > TEXT_LENGTH else domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class Expr:
 
     def columns(self) -> set[Sql]:
         """The columns in it."""
-        found: set[Sql] = set()
+        names: set[Sql] = set()
         seen: set[int] = set()
         waiting = [self]
         while waiting:
@@ -181,5 +181,5 @@ class Expr:
             seen.add(id(part))
             waiting += part.arguments
             if part.function is None and not (part.constant or part.single):
-                found.add(part.sql)
-        return found
+                names.add(part.sql)
+        return names

@@ -71,7 +71,7 @@ class Total:
 class Recentred:
     """A sum from the sum about the middle, which the average needs too: Σx = Σ(x − m) + m·n.
 
-    Its error is no larger than that of a sum bought beside it: √(a² + m²) ≤ |m| + a with a half the range.
+    Its error is no larger than that of a sum released beside it: √(a² + m²) ≤ |m| + a with a half the range.
     """
 
     step: Fraction
@@ -93,7 +93,7 @@ class Recentred:
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """COUNT(*) from the rows that have a value and those that have none: no more is bought than COUNT(x)."""
+    """COUNT(*) from the rows that have a value and those that have none: no more is released than COUNT(x)."""
 
     def value(self, noisy: Sequence[Sequence[int]]) -> int:
         return sum(noisy[0])
@@ -107,7 +107,7 @@ class Both:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """m + S/n with S = Σ(x − m), held between the bounds; NULL where no rows are left, as SQL has it.
+    """m + S/n with S = Σ(x − m), clamped to the bounds; NULL where no rows are left, as SQL has it.
 
     Interval  With μ = S/n exact and noise Y on S and Z on n, the noisy S − μn is Y − μZ (Fieller 1954), which strays no
               further for a smaller |μ|, up to one step: given Z, the integers that count move towards the middle of a
@@ -291,10 +291,10 @@ class Ordered:
         target = self._target(float(ranks[-1]))
         cell = int(np.clip(np.searchsorted(ranks, target, side="left") - 1, 0, self.layout.leaves - 1))
         rise = ranks[cell + 1] - ranks[cell]
-        place = cell + (float((target - ranks[cell]) / rise) if rise > 0 else 0.5)
+        position = cell + (float((target - ranks[cell]) / rise) if rise > 0 else 0.5)
         if self.layout.whole:
             return int(self.layout.low) + min(cell, self.layout.cells - 1)
-        return min(max(self.layout.value(place), float(self.low)), float(self.high))
+        return min(max(self.layout.value(position), float(self.low)), float(self.high))
 
     def _target(self, total: float) -> float:
         return float(self.share) * total
@@ -348,7 +348,7 @@ class Favourite:
     def value(self, noisy: Sequence[Sequence[int]]) -> Key | None:
         if max(noisy[0]) < 1:
             return None
-        return self.values[max(range(len(self.values)), key=lambda place: noisy[0][place])]
+        return self.values[max(range(len(self.values)), key=lambda index: noisy[0][index])]
 
     def interval(self, parts: Sequence[Part]) -> None:  # noqa: ARG002  (a value, not a number)
         return None
@@ -367,16 +367,16 @@ class Listing:
 
     def value(self, noisy: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
         counts = noisy[0]
-        return [{"value": self.values[place], "count": counts[place]} for place in self._places(counts)]
+        return [{"value": self.values[index], "count": counts[index]} for index in self._indices(counts)]
 
-    def _places(self, counts: Sequence[int]) -> list[int]:
+    def _indices(self, counts: Sequence[int]) -> list[int]:
         """Which counts are listed, in order."""
-        places = range(len(self.values))
-        return list(places) if self.most is None else sorted(places, key=lambda place: -counts[place])[: self.most]
+        indices = range(len(self.values))
+        return list(indices) if self.most is None else sorted(indices, key=lambda index: -counts[index])[: self.most]
 
     def interval(self, parts: Sequence[Part]) -> None:  # noqa: ARG002  (many numbers, not one)
         return None
 
     def intervals(self, part: Part) -> list[Interval]:
         """Where the exact count of each listed value lies, in the order of the list."""
-        return [replace(part, values=(part.values[place],)).interval for place in self._places(part.values)]
+        return [replace(part, values=(part.values[index],)).interval for index in self._indices(part.values)]

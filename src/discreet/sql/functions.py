@@ -72,13 +72,13 @@ def _power(base: Domain, exponent: Domain) -> Domain:
         return domain.increasing(base, lambda x: x ** float(power))
     corners = [low ** int(power), high ** int(power)]
     even = power % 2 == 0 and low <= 0 <= high
-    found = domain.number(ZERO if even else min(corners), max(corners))
-    return _widened(found)
+    result = domain.number(ZERO if even else min(corners), max(corners))
+    return _widened(result)
 
 
-def _widened(found: Domain) -> Domain:
+def _widened(wide: Domain) -> Domain:
     """A little room for a library function that may be off by a last digit."""
-    low, high = found.numbers
+    low, high = wide.numbers
     slip = Fraction(1, 2**44)
     return domain.number(
         None if low is None else low - abs(low) * slip, None if high is None else high + abs(high) * slip
@@ -112,13 +112,13 @@ def _clamped(value: Domain, low: Domain, high: Domain) -> Domain:
     least, most = low.bounded[0], high.bounded[0]
     below, above = value.numbers
     integral = value.kind is low.kind is high.kind is Kind.INTEGER
-    found = domain.number(
+    clamped = domain.number(
         least if below is None else min(max(below, least), most),
         most if above is None else max(min(above, most), least),
         integral=integral,
     )
     same = value.step is not None and domain.fits(low, value.step) and domain.fits(high, value.step)
-    return replace(found, step=value.step) if same else found
+    return replace(clamped, step=value.step) if same else clamped
 
 
 def _bucket_text(arguments: Sequence[Sql]) -> Sql:
@@ -138,7 +138,7 @@ def _bucket(value: Domain, low: Domain, high: Domain, count: Domain) -> Domain:
         return domain.number(None, None, integral=True)
     start, end, buckets = low.bounded[0], high.bounded[0], count.bounded[0]
 
-    def place(edge: Fraction) -> Fraction:
+    def bucket(edge: Fraction) -> Fraction:
         if edge < start:
             return ZERO
         inside = Fraction(math.floor((edge - start) / (end - start) * buckets) + 1)
@@ -146,7 +146,7 @@ def _bucket(value: Domain, low: Domain, high: Domain, count: Domain) -> Domain:
 
     below, above = value.numbers
     return domain.number(
-        ZERO if below is None else place(below), buckets + 1 if above is None else place(above), integral=True
+        ZERO if below is None else bucket(below), buckets + 1 if above is None else bucket(above), integral=True
     )
 
 
@@ -161,8 +161,8 @@ def _case(*parts: Domain) -> Domain:
 
 
 def _coalesced(*parts: Domain) -> Domain:
-    found = domain.union(parts)
-    return found.but(nullable=all(part.nullable for part in parts), certain=any(part.certain for part in parts))
+    united = domain.union(parts)
+    return united.but(nullable=all(part.nullable for part in parts), certain=any(part.certain for part in parts))
 
 
 def _or_null(value: Domain, _: Domain) -> Domain:

@@ -39,22 +39,22 @@ class Intervals:
         self._confidence = confidence
         self._used: dict[Sql, tuple[dict[Sql, Aggregate], Fraction]] = {}
 
-    def known(self, expr: Expr, place: int) -> Known | None:
+    def known(self, expr: Expr, index: int) -> Known | None:
         """The interval of a number, or those of the counts of a list: each holds by itself."""
         aggregate = self._within(expr)[0].get(expr.sql)
         if aggregate is None or not isinstance(aggregate.formula, Listing):
-            return self.interval(expr, place)
-        (part,) = self._parts(aggregate, place, 1 - self._confidence)
+            return self.interval(expr, index)
+        (part,) = self._parts(aggregate, index, 1 - self._confidence)
         return [(_plain(low), _plain(high)) for low, high in aggregate.formula.intervals(part)]
 
-    def interval(self, expr: Expr, place: int) -> Ends | None:
+    def interval(self, expr: Expr, index: int) -> Ends | None:
         used, miss = self._within(expr)
         facts = {}
         for sql, aggregate in used.items():
-            found = aggregate.formula.interval(self._parts(aggregate, place, miss))
-            if found is None:
+            ends = aggregate.formula.interval(self._parts(aggregate, index, miss))
+            if ends is None:
                 return None
-            facts[sql] = _domain(found)
+            facts[sql] = _domain(ends)
         low, high = expr.under(facts).numbers
         if low is None or high is None:
             return None
@@ -62,14 +62,14 @@ class Intervals:
 
     def _within(self, expr: Expr) -> tuple[dict[Sql, Aggregate], Fraction]:
         """The aggregates of an expression and how often each measure may miss: the same in every row."""
-        found = self._used.get(expr.sql)
-        if found is None:
+        cached = self._used.get(expr.sql)
+        if cached is None:
             used = aggregates_in(self._release, expr)
-            found = self._used[expr.sql] = used, missing(used.values(), self._confidence)
-        return found
+            cached = self._used[expr.sql] = used, missing(used.values(), self._confidence)
+        return cached
 
-    def _parts(self, aggregate: Aggregate, place: int, miss: Fraction) -> list[Part]:
-        noisy = numbers(aggregate, self._values, place)
+    def _parts(self, aggregate: Aggregate, index: int, miss: Fraction) -> list[Part]:
+        noisy = numbers(aggregate, self._values, index)
         return [
             Part(values, self._noises[measure], miss) for measure, values in zip(aggregate.measures, noisy, strict=True)
         ]

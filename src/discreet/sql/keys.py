@@ -16,7 +16,7 @@ from discreet.sql.nodes import Field
 from discreet.sql.relation import Public
 from discreet.sql.work import spend
 
-MOST_GROUPS: Final = 100_000
+MAX_GROUPS: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def group_key(expr: Expr, field: Field | None, shown: str, public: Public) -> Gr
         fix = f"cut it: GROUP BY WIDTH_BUCKET({shown}, {edges}, 10)" + ("" if known else " with bounds you know")
         raise Refused("undeclared-bounds", f"the keys of {shown} cannot be listed", fix)
     key = PublicKey(expr, field)
-    if key.count > MOST_GROUPS:
+    if key.count > MAX_GROUPS:
         raise too_many(key.count)
     spend(key.count)
     if not count:
@@ -136,6 +136,6 @@ def _looked_up(expr: Expr, keys: Sequence[Key | None]) -> Expr:
 def too_many(count: int) -> Refused:
     return Refused(
         "too-many-groups",
-        f"there would be {count:,} groups, and at most {MOST_GROUPS:,} are drawn",
+        f"there would be {count:,} groups, and at most {MAX_GROUPS:,} are drawn",
         "group by fewer columns or by coarser keys",
     )

@@ -35,10 +35,10 @@ def folded(name: str, arguments: Sequence[Expr]) -> Expr | None:
         return None
     if name == "//" and not all(isinstance(value, int) for value in values):
         return None
-    found = fold(*values)
-    if abs(found) > LARGEST:
+    value = fold(*values)
+    if abs(value) > LARGEST:
         raise Refused("syntax", "a number is too large", "use another unit")
-    return Expr.literal(found, exact=all(each is not None and each.exact for each in written))
+    return Expr.literal(value, exact=all(each is not None and each.exact for each in written))
 
 
 def _is_number(value: object) -> bool:
@@ -58,26 +58,26 @@ def comparable(arguments: list[Expr]) -> list[Expr]:
     """
     if not any(argument.domain.kind is Kind.INTEGER and not argument.constant for argument in arguments):
         return arguments
-    found = [
+    exact = [
         Expr.literal(int(value))
         if isinstance(value := argument.value, Fraction) and value.denominator == 1
         else argument
         for argument in arguments
     ]
-    values = [argument.value for argument in found]
+    values = [argument.value for argument in exact]
     large = [value for value in values if _is_number(value) and abs(value) > _EXACT]  # type: ignore[arg-type, operator]
     if large and any(isinstance(value, Fraction) for value in values):
         raise Refused("function-not-allowed", "large whole numbers are not compared with decimals", "round them")
-    return found
+    return exact
 
 
 def number(text: str) -> int | Fraction:
     if not re.fullmatch(r"[0-9._]{1,400}([eE][-+]?[0-9]{1,4})?", text):
-        raise Refused("syntax", "a number is not understood", "write it in decimal digits")
+        raise Refused("syntax", "this is not a number", "write it in decimal digits")
     try:
         value = Fraction(text.replace("_", ""))
     except (ValueError, ZeroDivisionError):
-        raise Refused("syntax", "a number is not understood", "write it in decimal digits") from None
+        raise Refused("syntax", "this is not a number", "write it in decimal digits") from None
     if abs(value) > LARGEST or (value and abs(value) < 1 / LARGEST):
         raise Refused("syntax", "a number is too large or too small", "use another unit")
     whole = value.denominator == 1 and not re.search(r"[.eE]", text)

@@ -20,7 +20,7 @@ FINE: Final = 2**20
 """Steps of a grid that nobody declared: so many to the larger bound."""
 COARSE: Final = 2**13
 """Steps to half the range where squares are summed."""
-MOST_WHOLE: Final = 2**62
+MAX_WHOLE: Final = 2**62
 
 
 COUNTED: Final = sql("COUNT(*)")
@@ -58,15 +58,15 @@ class Steps:
     def of(cls, expr: Expr, low: Fraction, high: Fraction) -> Steps:
         """On the declared grid, on the integers, or on one so fine that it does not matter."""
         most = max(abs(low), abs(high))
-        if expr.domain.kind is Kind.INTEGER and most < MOST_WHOLE:
+        if expr.domain.kind is Kind.INTEGER and most < MAX_WHOLE:
             least, largest = math.ceil(low), math.floor(high)
             return cls(expr, Fraction(1), min(least, largest), largest, whole=True)
         step = expr.domain.step
         if step is None or most / step > MOST_STEPS:
             step = Grid.at_most(most / FINE).step if most else Fraction(1)
-        found = cls._on(expr, step, low, high)
+        grid = cls._on(expr, step, low, high)
         declared = step == expr.domain.step and (low, high) == expr.domain.bounded
-        return replace(found, stored=expr.stored) if declared else found
+        return replace(grid, stored=expr.stored) if declared else grid
 
     @classmethod
     def coarse(cls, expr: Expr, low: Fraction, high: Fraction) -> Steps:
@@ -101,7 +101,7 @@ class Steps:
 
 
 class Measure(Protocol):
-    """Numbers of each group: one, or a vector of `length`. Two measures that are equal are bought once."""
+    """Numbers of each group: one, or a vector of `length`. Two measures that are equal are released once."""
 
     @property
     def words(self) -> str:
@@ -311,7 +311,7 @@ class Product(Scalar):
 
 @dataclass(frozen=True, slots=True)
 class Clamped(Scalar):
-    """A count or a sum of steps, held between two integers for each unit and group.
+    """A count or a sum of steps, clamped to two integers for each unit and group.
 
     Theorem  One unit moves at most `cells` groups by at most `size` = max(|low|, |high|) each.
     Proof    What a unit adds to a group is clamped after it is added up; elsewhere it adds 0.

@@ -22,13 +22,13 @@ _TYPES: Final[dict[Kind, type]] = {
 
 def part_of(policy: Policy, table: str, column: str, key: Any, most: int) -> Part:
     """A part of this policy, or a refusal."""
-    found = partitioned(policy, table, column)
-    if not _fits(found, key):
-        known = ", ".join(map(repr, found.values)) if found.values else f"of type {found.kind}"
+    declared = partitioned(policy, table, column)
+    if not _fits(declared, key):
+        known = ", ".join(map(repr, declared.values)) if declared.values else f"of type {declared.kind}"
         raise Refused("unknown-part", f"{column} has no such key", f"keys: {known}")
     if type(most) is not int or most < 1:
         raise Refused("unknown-part", "a unit is in one part or in more", "write partition(…, parts=1)")
-    return Part(policy.tables[table].name, found.name, key, most)
+    return Part(policy.tables[table].name, declared.name, key, most)
 
 
 def conditions(part: Part, table: Table) -> list[Sql]:
@@ -42,14 +42,14 @@ def conditions(part: Part, table: Table) -> list[Sql]:
 
 def partitioned(policy: Policy, table: str, column: str) -> Column:
     """The column by which a table is divided, or a refusal."""
-    found = policy.tables.get(table)
-    if found is None or found.is_public:
+    declared = policy.tables.get(table)
+    if declared is None or declared.is_public:
         raise Refused("unknown-table", "there is no such private table", f"tables: {', '.join(policy.private_tables)}")
-    own = found.owner is not None and found.owner.column is None
-    keys = [other.name for other in found.columns.values() if other.is_key] if own else list(ranked_keys(found))
+    own = declared.owner is not None and declared.owner.column is None
+    keys = [other.name for other in declared.columns.values() if other.is_key] if own else list(ranked_keys(declared))
     if column not in keys:
         raise Refused("unknown-column", "a table is divided by one of its key columns", f"keys: {', '.join(keys)}")
-    return found.columns[column]
+    return declared.columns[column]
 
 
 def _encodable(key: str) -> bool:

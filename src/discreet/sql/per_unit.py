@@ -95,7 +95,7 @@ TOTALS: Final[dict[type[exp.Expression], Total]] = {
 def per_unit(items: list[Any], having: Any, keys: list[Any], child: Node, scope: Scope) -> Node:
     """A subquery that groups by the owner, and maybe by more."""
     bound_keys = [(written(node), scope.bind(node)) for node in keys]
-    places = {expr.sql: place for place, (_, expr) in enumerate(bound_keys)}
+    indices = {expr.sql: index for index, (_, expr) in enumerate(bound_keys)}
     totals: dict[Sql, tuple[int, Expr]] = {}
 
     def special(node: exp.Expression, bind: Binder) -> Expr | None:
@@ -108,12 +108,12 @@ def per_unit(items: list[Any], having: Any, keys: list[Any], child: Node, scope:
         if isinstance(node, exp.Literal):
             return None
         try:
-            place = places.get(scope.bind(node).sql)
+            index = indices.get(scope.bind(node).sql)
         except Refused:
-            place = None
-        if place is None:
+            index = None
+        if index is None:
             return scope.special(node, bind)
-        return Expr(name(f"c{place}"), bound_keys[place][1].domain)
+        return Expr(name(f"c{index}"), bound_keys[index][1].domain)
 
     def resolve(column: exp.Column) -> Expr:
         scope.resolve(column)
@@ -124,10 +124,10 @@ def per_unit(items: list[Any], having: Any, keys: list[Any], child: Node, scope:
     bind = Binder(resolve, special)
     shown = [(label, bind(node)) for node, label in zip(items, labels(items), strict=True) if not scope.is_owner(node)]
     condition = None if having is None else truth(bind(having), "HAVING")
-    found: Node = PerUnit(child, tuple(bound_keys), tuple(("", total) for _, total in totals.values()))
+    node: Node = PerUnit(child, tuple(bound_keys), tuple(("", total) for _, total in totals.values()))
     if condition is not None:
-        found = Filter(found, condition)
-    return Project(found, tuple(shown))
+        node = Filter(node, condition)
+    return Project(node, tuple(shown))
 
 
 # windows
@@ -148,8 +148,8 @@ def _neighbour(bind: Binder, node: Any, child: Node) -> tuple[Sql, Domain]:  # n
 
 
 def _totalled(bind: Binder, node: Any, child: Node) -> tuple[Sql, Domain]:
-    found = TOTALS[type(node)](bind, node, child)
-    return found.sql, found.domain.but(certain=False)
+    total = TOTALS[type(node)](bind, node, child)
+    return total.sql, total.domain.but(certain=False)
 
 
 WINDOWS: Final[dict[type[exp.Expression], Callable[[Binder, Any, Node], tuple[Sql, Domain]]]] = {
@@ -239,19 +239,19 @@ def _frame(node: exp.Window) -> _Frame | None:
 
 
 _SIDES: Final = {"PRECEDING": -1, "FOLLOWING": 1}
-_FRAME: Final = ("syntax", "a frame is not understood", "write ROWS BETWEEN 1 PRECEDING AND CURRENT ROW")
+_FRAME: Final = ("syntax", "the frame is malformed", "write ROWS BETWEEN 1 PRECEDING AND CURRENT ROW")
 
 
-def _edge(place: Any, side: Any, usual: str) -> tuple[float, Sql]:
+def _edge(bound: Any, side: Any, usual: str) -> tuple[float, Sql]:
     """How many rows after this one a frame starts or ends, and its text."""
-    if place is None or (isinstance(place, str) and place.upper() == "CURRENT ROW"):
+    if bound is None or (isinstance(bound, str) and bound.upper() == "CURRENT ROW"):
         return 0, keyword("CURRENT ROW")
     way = str(side or usual).upper()
     if way not in _SIDES:
         raise Refused(*_FRAME)
-    if isinstance(place, str) and place.upper() == "UNBOUNDED":
+    if isinstance(bound, str) and bound.upper() == "UNBOUNDED":
         return _SIDES[way] * math.inf, sql("UNBOUNDED {}", keyword(way))
-    if isinstance(place, exp.Literal) and not place.is_string and str(place.this).isdecimal():
-        rows = min(int(str(place.this)[:12]), 10**9)
+    if isinstance(bound, exp.Literal) and not bound.is_string and str(bound.this).isdecimal():
+        rows = min(int(str(bound.this)[:12]), 10**9)
         return _SIDES[way] * rows, sql("{} {}", literal(rows), keyword(way))
     raise Refused(*_FRAME)

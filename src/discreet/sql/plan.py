@@ -29,7 +29,7 @@ from discreet.sql.functions import FUNCTIONS
 from discreet.sql.keys import GroupKey, PublicKey
 from discreet.sql.nodes import Bound, Filter, Node, Project, Union
 from discreet.sql.per_unit import per_unit, window
-from discreet.sql.postprocess import PLACE, After
+from discreet.sql.postprocess import ROW_NUMBER, After
 from discreet.sql.read import statement
 from discreet.sql.relation import PUBLIC, Derived, Public, Relation, Released
 from discreet.sql.release import Release
@@ -40,7 +40,7 @@ from discreet.sql.work import few_measures, few_numbers, planning
 
 VERSION: Final = 1
 """Of what a plan's fingerprint covers: counts up when the same text starts to mean something else."""
-DROPPED: Final = "rows that belong to nobody are left out"
+DROPPED: Final = "rows with NULL unit id are dropped"
 
 
 @dataclass(frozen=True)
@@ -87,14 +87,14 @@ class Plan:
     @cached_property
     def queries(self) -> tuple[Sql, ...]:
         """Everything that an engine will be asked, but for the values of earlier releases."""
-        found = [self.after.sql(self.below.sql())]
+        texts = [self.after.sql(self.below.sql())]
         for release in self.releases:
-            found.append(release.sql())
+            texts.append(release.sql())
             if release.private_keys:
-                found.append(release.selection_sql())
+                texts.append(release.selection_sql())
             if release.other:
-                found.append(release.other_sql(()))
-        return tuple(found)
+                texts.append(release.other_sql(()))
+        return tuple(texts)
 
 
 def plan(
@@ -108,38 +108,38 @@ def plan(
     part: Part | None = None,
 ) -> Plan:
     """The plan of a question, or a refusal; where a part is given, of a question about that part alone."""
-    asked = statement(text, dialect, params)
+    query = statement(text, dialect, params)
     with planning():
-        found = _Planner(policy, public, asked.options, part).plan(asked.tree)
+        planned = _Planner(policy, public, query.options, part).plan(query.tree)
     if part is not None:
-        found = _inside(found, part)
-    return replace(found, options=asked.options, explain=asked.explain, digest=digest or fingerprint(policy))
+        planned = _inside(planned, part)
+    return replace(planned, options=query.options, explain=query.explain, digest=digest or fingerprint(policy))
 
 
 def private_rows(policy: Policy, text: object, *, public: Public) -> Node:
-    """The private rows that a SELECT describes, for what learns from them inside of the door; they are never shown."""
-    asked = statement(text, None, None)
-    planner = _Planner(policy, public, asked.options, None)
+    """The private rows that a SELECT describes, for what learns from them; they never leave as they are."""
+    select = statement(text, None, None)
+    planner = _Planner(policy, public, select.options, None)
     with planning():
-        found = planner.query(asked.tree, {})
-    if isinstance(found, PUBLIC) or planner.releases or asked.explain or asked.options != NOTHING:
+        node = planner.query(select.tree, {})
+    if isinstance(node, PUBLIC) or planner.releases or select.explain or select.options != NOTHING:
         raise Refused(
             "not-rows",
             "a model learns from private rows, and this is something else",
             "write SELECT columns FROM a private table, without aggregates, EXPLAIN or WITH DIFFERENTIAL_PRIVACY",
         )
-    return bounded(found)
+    return bounded(node)
 
 
-def _inside(found: Plan, part: Part) -> Plan:
+def _inside(planned: Plan, part: Part) -> Plan:
     """The plan, if every unit that it counts is in the part."""
-    if not all(release.child.inside for release in found.releases):
+    if not all(release.child.inside for release in planned.releases):
         raise Refused(
             "outside-part",
-            "the question reaches units outside of the part",
+            "the query reads units outside of the part",
             f"ask about {part.table}, or join other tables to it on the unit with JOIN or LEFT JOIN",
         )
-    return replace(found, notes=(f"only the part with {part.label}", *found.notes))
+    return replace(planned, notes=(f"only the part with {part.label}", *planned.notes))
 
 
 class _Planner:
@@ -157,14 +157,14 @@ class _Planner:
         self._reads_tables = False
 
     def plan(self, tree: exp.Query) -> Plan:
-        found = self.query(tree, {})
-        if not isinstance(found, Derived):
+        planned = self.query(tree, {})
+        if not isinstance(planned, Derived):
             raise Refused(
                 "not-an-aggregate",
                 "rows of private tables are never shown",
                 "ask for a statistic, such as COUNT(*), SUM(x) or AVG(x), with GROUP BY",
             )
-        if not found.after.keeps_rows and self._lists(found):
+        if not planned.after.keeps_rows and self._lists(planned):
             raise Refused(
                 "function-not-allowed", "lists of counts cannot be compared", "leave DISTINCT and GROUP BY out"
             )
@@ -172,12 +172,12 @@ class _Planner:
         notes = tuple(dict.fromkeys(self._notes))
         for release in self._releases:
             release.sql()
-        reads = found.below.reads_tables or self._reads_tables
-        return Plan(self._policy, tuple(self._releases), found.below, found.after, notes, reads_tables=reads)
+        reads = planned.below.reads_tables or self._reads_tables
+        return Plan(self._policy, tuple(self._releases), planned.below, planned.after, notes, reads_tables=reads)
 
-    def _lists(self, found: Derived) -> bool:
+    def _lists(self, derived: Derived) -> bool:
         """Whether lists of counts are shown."""
-        below = found.below
+        below = derived.below
         while isinstance(below, Derived):
             below = below.below
         if not isinstance(below, Released):
@@ -195,19 +195,19 @@ class _Planner:
         if isinstance(tree, exp.Union):
             return self._union(tree, known)
         if not isinstance(tree, exp.Select):
-            raise Refused("statement-not-allowed", f"{tree.key.upper()} is not answered", "ask with one SELECT")
+            raise Refused("statement-not-allowed", f"{tree.key.upper()} is not supported", "ask with one SELECT")
         clauses = Clauses.of(tree)
         if clauses.ctes:
             known = self._ctes(clauses.ctes, known)
         source, scope = self._tables.source(clauses.source, clauses.joins, known)
-        found: Source
+        result: Source
         if isinstance(source, PUBLIC):
-            found = _seen_through(clauses, source, scope) or Derived(public_select(clauses, scope), source)
+            result = _seen_through(clauses, source, scope) or Derived(public_select(clauses, scope), source)
         else:
             demand(source.work, self._policy.unit_rows)
-            found = self._private(clauses, source, scope)
-        found.sql()  # what is used twice by what is used twice is refused here, before it grows beyond all bounds
-        return found
+            result = self._private(clauses, source, scope)
+        result.sql()  # what is used twice by what is used twice is refused here, before it grows beyond all bounds
+        return result
 
     def _private(self, clauses: Clauses, source: Node, scope: Scope) -> Source:
         if clauses.where is not None:
@@ -215,9 +215,9 @@ class _Planner:
         if not clauses.aggregated:
             windowed = replace(scope, special=window(scope, bounded(source)))
             windows = sum(1 for item in clauses.items for _ in item.find_all(exp.Window))
-            found = Project(bounded(source), tuple(row_items(clauses, windowed)), windows)
-            demand(found.work, self._policy.unit_rows)
-            return found
+            node = Project(bounded(source), tuple(row_items(clauses, windowed)), windows)
+            demand(node.work, self._policy.unit_rows)
+            return node
         source = self._within(bounded(source))
         grouping = grouped_by(clauses, scope)
         if any(scope.is_owner(node) for node in grouping):
@@ -249,25 +249,22 @@ class _Planner:
     def _note(self, release: Release, *, chosen_first: bool) -> None:
         bound, unit = release.contribution, self._policy.unit
         if release.child.owner.column is not None:
-            rows = f"at most {bound.total} rows of each {unit} count"
-            if bound.total == 1:
-                rows = f"one row of each {unit} counts"
-            groups = f", in at most {bound.cells} groups" if bound.cells > 1 else ""
+            groups = f", max_groups {bound.cells}" if bound.cells > 1 else ""
             order = ", chosen before WHERE applies" if chosen_first else ""
-            self._notes += [f"{rows}{groups}{order}", DROPPED]
+            self._notes += [f"contribution bounds: max_rows {bound.total}{groups} per {unit}{order}", DROPPED]
         self._notes += [aggregate.note for aggregate in release.aggregates if aggregate.note]
         if any(not key.domain.nullable for key in release.keys):
-            self._notes.append("rows whose key is NULL or not listed are left out")
+            self._notes.append("rows whose key is NULL or not listed are dropped")
         if release.private_keys:
-            self._notes.append("keys that few units have are left out: noise decides which appear")
+            self._notes.append("partition selection: keys that few units have do not appear")
 
     # CTEs, unions, subqueries
 
     def _ctes(self, tree: exp.With, known: Known) -> Known:
-        found = dict(known)
+        named = dict(known)
         for cte in tree.expressions:
-            found[str(cte.alias).lower()] = self.query(cte.this, found)
-        return found
+            named[str(cte.alias).lower()] = self.query(cte.this, named)
+        return named
 
     def _union(self, tree: exp.Union, known: Known) -> Source:
         if tree.args.get("with_"):
@@ -286,10 +283,10 @@ class _Planner:
                 "statement-not-allowed", "both sides of UNION ALL need the same columns", "select the same ones"
             )
         _same_kinds(left, right)
-        found = Union(*fitting(left, right, united, "UNION ALL", self._policy, self._notes.append))
-        demand(found.work, self._policy.unit_rows)
-        found.sql()
-        return found
+        union = Union(*fitting(left, right, united, "UNION ALL", self._policy, self._notes.append))
+        demand(union.work, self._policy.unit_rows)
+        union.sql()
+        return union
 
     def _subqueries(self, known: Known) -> Special:
         """What takes subqueries inside of expressions: public ones, or such that are released first."""
@@ -299,8 +296,8 @@ class _Planner:
                 relation = self._of_one_column(node.args["query"], known)
                 column = relation.columns[0].expr
                 value = apply("IN", [bind(node.this), Expr(column.sql, column.domain)]).arguments[0]
-                found = sql("({} IN (SELECT {} FROM {}))", value.sql, column.sql, relation.sql())
-                return Expr(found, BOOLEAN, FUNCTIONS["CAST BOOLEAN"], (value,))
+                text = sql("({} IN (SELECT {} FROM {}))", value.sql, column.sql, relation.sql())
+                return Expr(text, BOOLEAN, FUNCTIONS["CAST BOOLEAN"], (value,))
             if isinstance(node, (exp.Subquery, exp.Select)):
                 relation = self._of_one_column(node, known)
                 if not relation.single:
@@ -308,28 +305,28 @@ class _Planner:
                         "syntax", "a subquery that is used as a value has one row", "count in it, or add LIMIT 1"
                     )
                 column = relation.columns[0].expr
-                found = sql("(SELECT {} FROM {} ORDER BY {} LIMIT 1)", column.sql, relation.sql(), PLACE)
-                return Expr(found, Domain(column.domain.kind, *column.domain.numbers), single=True)
+                text = sql("(SELECT {} FROM {} ORDER BY {} LIMIT 1)", column.sql, relation.sql(), ROW_NUMBER)
+                return Expr(text, Domain(column.domain.kind, *column.domain.numbers), single=True)
             return None
 
         return special
 
     def _of_one_column(self, tree: Any, known: Known) -> Relation:
-        """A subquery, planned once however often what is around it is looked at: each planning would be bought."""
+        """A subquery, planned once however often what is around it is looked at: each planning would be charged."""
         if id(tree) in self._subquery:
             return self._subquery[id(tree)][1]
-        found = self.query(tree, known)
-        if not isinstance(found, PUBLIC):
+        relation = self.query(tree, known)
+        if not isinstance(relation, PUBLIC):
             raise Refused(
                 "private-subquery",
                 "a subquery over private rows stands where only released values can",
                 "count in it, such as (SELECT AVG(x) FROM t), or join it on the unit",
             )
-        if len(found.columns) != 1:
+        if len(relation.columns) != 1:
             raise Refused("syntax", "a subquery here has one column", "select one column in it")
-        self._reads_tables |= found.reads_tables
-        self._subquery[id(tree)] = tree, found
-        return found
+        self._reads_tables |= relation.reads_tables
+        self._subquery[id(tree)] = tree, relation
+        return relation
 
 
 def _seen_through(clauses: Clauses, source: Relation, scope: Scope) -> Derived | None:
@@ -344,12 +341,12 @@ def _seen_through(clauses: Clauses, source: Relation, scope: Scope) -> Derived |
     fields = tuple(
         (alias, replace(field, expr=expr)) for (alias, field), (_, expr) in zip(scope.fields, inner.items, strict=True)
     )
-    found = public_select(clauses, replace(scope, fields=fields))
-    if not found.keeps_rows:
+    after = public_select(clauses, replace(scope, fields=fields))
+    if not after.keeps_rows:
         return None
-    tests = [test for test in (inner.having, found.condition) if test is not None]
+    tests = [test for test in (inner.having, after.condition) if test is not None]
     having = reduce(lambda a, b: apply("AND", [a, b]), tests) if tests else None
-    return Derived(replace(found, condition=None, having=having), source.below)
+    return Derived(replace(after, condition=None, having=having), source.below)
 
 
 def _listed(key: GroupKey) -> object:

@@ -16,14 +16,14 @@ from discreet.sql.domain import NUMERIC, Domain
 from discreet.sql.expression import Expr
 
 RELEASED = {**TYPES, Kind.INTEGER: "HUGEINT"}
-PLACE = name("_discreet_place")
+ROW_NUMBER = name("_discreet_place")
 INTERVAL = "DP_INTERVAL"
 """How the functions begin that give the ends of intervals."""
 
 
-def item_name(place: int) -> Sql:
+def item_name(index: int) -> Sql:
     """What an item is called in the engine: no column below may have this name, or ORDER BY would take the item."""
-    return name(f"_discreet_item_{place}")
+    return name(f"_discreet_item_{index}")
 
 
 def direction(part: exp.Expression) -> Sql:
@@ -95,9 +95,9 @@ class After:
 
     def sql(self, relation: Sql) -> Sql:
         """The SELECT over a relation, with the place of each row below it where rows are kept."""
-        items = [sql("{} AS {}", expr.sql, item_name(place)) for place, (_, expr) in enumerate(self.items)]
+        items = [sql("{} AS {}", expr.sql, item_name(index)) for index, (_, expr) in enumerate(self.items)]
         if self.keeps_rows:
-            items.append(PLACE)
+            items.append(ROW_NUMBER)
         select = keyword("SELECT DISTINCT" if self.distinct else "SELECT")
         parts = [sql("{} {} FROM {}", select, joined(", ", items), relation)]
         if self.condition is not None:
@@ -106,7 +106,7 @@ class After:
             parts.append(sql("GROUP BY {}", joined(", ", (expr.key for expr in self.grouping))))
         if self.having is not None:
             parts.append(sql("{} {}", keyword("WHERE" if self.keeps_rows else "HAVING"), self.having.sql))
-        orders = [order.sql() for order in self.orders] + ([PLACE] if self.keeps_rows else [])
+        orders = [order.sql() for order in self.orders] + ([ROW_NUMBER] if self.keeps_rows else [])
         if orders:
             parts.append(sql("ORDER BY {}", joined(", ", orders)))
         if self.limit is not None:
@@ -124,16 +124,16 @@ def values(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> Sql:
     """Rows as a relation that an engine can read, each with its place."""
     kinds = [keyword(RELEASED[column.expr.domain.kind or Kind.TEXT]) for column in columns]
     casts = [
-        sql("CAST({} AS {}) AS {}", name(f"c{place}"), kind, column.expr.sql)
-        for place, (column, kind) in enumerate(zip(columns, kinds, strict=True))
+        sql("CAST({} AS {}) AS {}", name(f"c{index}"), kind, column.expr.sql)
+        for index, (column, kind) in enumerate(zip(columns, kinds, strict=True))
     ]
-    named = joined(", ", [PLACE, *(name(f"c{place}") for place in range(len(columns)))])
-    shown = joined(", ", [PLACE, *casts])
+    named = joined(", ", [ROW_NUMBER, *(name(f"c{index}") for index in range(len(columns)))])
+    shown = joined(", ", [ROW_NUMBER, *casts])
     if not rows:
         return sql(
             "(SELECT {} FROM (VALUES ({})) AS t({}) WHERE FALSE)", shown, listed([0, *(None for _ in columns)]), named
         )
-    held = lines([place, *map(_plain, row)] for place, row in enumerate(rows))
+    held = lines([index, *map(_plain, row)] for index, row in enumerate(rows))
     return sql("(SELECT {} FROM (VALUES {}) AS t({}))", shown, held, named)
 
 

@@ -20,14 +20,15 @@ from discreet.exact import number
 from discreet.sql.clause import EXPLAIN, Options, has_clause, with_bounds, with_bounds_outside, without_clause
 from discreet.sql.dialects import as_meant
 from discreet.sql.syntax import understood
+from discreet.sql.work import brief
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it would log what analysts write
 
-LONGEST: Final = 100_000
-MOST_TOKENS: Final = 20_000
-DEEPEST: Final = 30
+MAX_CHARACTERS: Final = 100_000
+MAX_TOKENS: Final = 20_000
+MAX_DEPTH: Final = 30
 """Nested parentheses and CASEs, counted on tokens before anything recursive sees them."""
-DEEPEST_TREE: Final = 150
+MAX_TREE_DEPTH: Final = 150
 """Nested operators, such as a + b + c + …"""
 _OPENS: Final = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSES: Final = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
@@ -49,14 +50,14 @@ def statement(text: object, dialect: str | None = None, params: Mapping[str, obj
     """The one SELECT that a text holds, its named parameters filled in."""
     if not isinstance(text, str):
         raise Refused("syntax", f"a question is a text, not {type(text).__name__}", "write SQL, as a string")
-    explain = EXPLAIN.match(text) if len(text) <= LONGEST else None
-    asked = text[explain.end() :] if explain else text
-    language = dialect or ("bigquery" if has_clause(asked[:LONGEST]) else "duckdb")
+    explain = EXPLAIN.match(text) if len(text) <= MAX_CHARACTERS else None
+    query = re.sub(r"\S", " ", explain[0]) + text[explain.end() :] if explain else text  # positions stay
+    language = dialect or ("bigquery" if has_clause(query[:MAX_CHARACTERS]) else "duckdb")
     if language not in DIALECTS:
         raise Refused("syntax", "the dialect is not known", f"use one of: {', '.join(DIALECTS)}")
-    tokens, options = without_clause(_tokens(asked, language))
+    tokens, options = without_clause(_tokens(query, language))
     marked, marker = with_bounds_outside(tokens)
-    tree = _parsed(marked, asked, language)
+    tree = _parsed(marked, query, language)
     _measure(tree)
     with_bounds(tree, marker)
     tree = _filled(_positive(tree), params)
@@ -67,19 +68,19 @@ def statement(text: object, dialect: str | None = None, params: Mapping[str, obj
 
 def _parsed(tokens: list[Token], text: str, language: str) -> exp.Query:
     try:
-        found = Dialect.get_or_raise(language).parser().parse(tokens, text)
+        parsed = Dialect.get_or_raise(language).parser().parse(tokens, text)
     except ParseError as error:
-        raise _not_understood(error) from None
+        raise _syntax_error(error, tokens, text, language) from None
     except RecursionError:
         raise _too_complex("it is nested too deeply", "ask a simpler question") from None
-    statements = [part for part in found if part is not None and not isinstance(part, exp.Semicolon)]
+    statements = [part for part in parsed if part is not None and not isinstance(part, exp.Semicolon)]
     if not statements:
         raise Refused("syntax", "there is no statement", "write one SELECT, such as SELECT COUNT(*) FROM a_table")
     if len(statements) > 1:
         raise Refused("statement-not-allowed", "there is more than one statement", "ask one SELECT at a time")
     tree = statements[0]
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Table):
-        raise Refused("statement-not-allowed", "only SELECT is answered", "write one SELECT")
+        raise Refused("statement-not-allowed", "only SELECT is supported", "write one SELECT")
     return tree
 
 
@@ -87,7 +88,7 @@ def _positive(tree: exp.Query) -> exp.Query:
     """NOT LIKE as NOT (… LIKE …): sqlglot writes it as a mark on LIKE, which is easily overlooked."""
     for node in reversed(list(tree.find_all(exp.Like, exp.ILike))):  # the inner ones first: outer ones are made anew
         if node.args.get("negate"):
-            plain = type(node)(**{place: value for place, value in node.args.items() if place != "negate"})
+            plain = type(node)(**{name: value for name, value in node.args.items() if name != "negate"})
             node.replace(exp.Not(this=exp.Paren(this=plain)))
     return tree
 
@@ -131,20 +132,20 @@ def _check_letters(text: str) -> None:
 
 
 def _tokens(text: str, language: str) -> list[Token]:
-    if len(text) > LONGEST:
-        raise _too_complex(f"it has more than {LONGEST} characters", "ask a shorter one")
+    if len(text) > MAX_CHARACTERS:
+        raise _too_complex(f"it has more than {MAX_CHARACTERS} characters", "ask a shorter one")
     _check_letters(text)
     try:
         tokens = sqlglot.tokenize(text, read=language)
     except TokenError:
         raise Refused("syntax", "a quote or a comment does not end", "close it") from None
-    if len(tokens) > MOST_TOKENS:
-        raise _too_complex(f"it has more than {MOST_TOKENS} words and signs", "ask a shorter one")
+    if len(tokens) > MAX_TOKENS:
+        raise _too_complex(f"it has more than {MAX_TOKENS} words and signs", "ask a shorter one")
     depth = 0
     for token in tokens:
         depth += (token.token_type in _OPENS) - (token.token_type in _CLOSES)
-        if depth > DEEPEST:
-            raise _too_complex(f"it is nested more than {DEEPEST} deep", "ask a simpler question")
+        if depth > MAX_DEPTH:
+            raise _too_complex(f"it is nested more than {MAX_DEPTH} deep", "ask a simpler question")
     return tokens
 
 
@@ -164,17 +165,26 @@ def fragment(text: str) -> str:
 def _measure(tree: exp.Query) -> None:
     """Refuse a tree that is too deep for functions that call themselves."""
     level: list[Any] = [tree]
-    for _ in range(DEEPEST_TREE):
+    for _ in range(MAX_TREE_DEPTH):
         level = [child for node in level for child in node.iter_expressions()]
         if not level:
             return
     raise _too_complex("too many operators are chained", "use IN for long lists, or ask a simpler question")
 
 
-def _not_understood(error: ParseError) -> Refused:
+def _syntax_error(error: ParseError, tokens: list[Token], text: str, language: str) -> Refused:
+    """Where a query stops being SQL, in its own words: nothing but its text is quoted."""
     details = error.errors[0] if error.errors else {}
-    where = f" near line {details['line']}, column {details['col']}" if details.get("line") else ""
-    return Refused("syntax", f"the text is not understood{where}", "write SQL as DuckDB does")
+    end = (details.get("line"), details.get("col"))
+    token = next((token for token in tokens if (token.line, token.col) == end), tokens[-1])
+    word = brief(" ".join(text[token.start : token.end + 1].split()))
+    line, column = text.count("\n", 0, token.start) + 1, token.start - text.rfind("\n", 0, token.start)
+    written = {"duckdb": "DuckDB", "bigquery": "BigQuery"}[language]
+    return Refused(
+        "syntax",
+        f'syntax error near "{word}" (line {line}, column {column})',
+        f"correct it there or just before; the text is read as {written}'s SQL",
+    )
 
 
 def _too_complex(reason: str, fix: str) -> Refused:

@@ -15,7 +15,7 @@ from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import labelled
 from discreet.sql.nodes.scan import domain_of
-from discreet.sql.postprocess import PLACE, After, Column, item_name
+from discreet.sql.postprocess import ROW_NUMBER, After, Column, item_name
 from discreet.sql.work import once
 
 _KINDS: Mapping[str, Kind] = {
@@ -55,7 +55,7 @@ class Stored:
     @classmethod
     def of(cls, table: Table, public: Public) -> Stored:
         """With its declared columns, or with those of the source if none are declared."""
-        declared = table.columns or {label: _found(label, kind) for label, kind in public.schema(table.name).items()}
+        declared = table.columns or {label: _column(label, kind) for label, kind in public.schema(table.name).items()}
         return cls(
             table,
             tuple(
@@ -69,7 +69,7 @@ class Stored:
             sql("{} AS {}", held(column.name, column.expr.domain.kind or Kind.TEXT), column.expr.sql)
             for column in self.columns
         ]
-        return _placed(joined(", ", columns), name(self.table.name))
+        return _numbered(joined(", ", columns), name(self.table.name))
 
 
 def held(column: str, kind: Kind) -> Sql:
@@ -77,12 +77,12 @@ def held(column: str, kind: Kind) -> Sql:
     return stored(sql("TRY_CAST({} AS {})", name(column), keyword(TYPES[kind])), kind)
 
 
-def _placed(columns: Sql, rows: Sql) -> Sql:
-    """Public rows, each with its place."""
-    return sql("(SELECT {}, row_number() OVER () AS {} FROM {})", columns, PLACE, rows)
+def _numbered(columns: Sql, rows: Sql) -> Sql:
+    """Public rows, each with its number."""
+    return sql("(SELECT {}, row_number() OVER () AS {} FROM {})", columns, ROW_NUMBER, rows)
 
 
-def _found(label: str, kind: str) -> PolicyColumn:
+def _column(label: str, kind: str) -> PolicyColumn:
     base = kind.split("(")[0]
     return PolicyColumn(label, _KINDS.get(base, Kind.NUMBER if base == "DECIMAL" else Kind.TEXT))
 
@@ -116,8 +116,8 @@ class Derived:
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         return tuple(
-            Column(label, Expr(name(f"v{place}"), Domain(expr.domain.kind, *expr.domain.numbers)))
-            for place, (label, expr) in enumerate(self.after.items)
+            Column(label, Expr(name(f"v{index}"), Domain(expr.domain.kind, *expr.domain.numbers)))
+            for index, (label, expr) in enumerate(self.after.items)
         )
 
     @cached_property
@@ -130,8 +130,8 @@ class Derived:
 
     @once
     def sql(self) -> Sql:
-        shown = (sql("{} AS {}", item_name(place), column.expr.sql) for place, column in enumerate(self.columns))
-        return _placed(joined(", ", shown), sql("({})", self.after.sql(self.below.sql())))
+        shown = (sql("{} AS {}", item_name(index), column.expr.sql) for index, column in enumerate(self.columns))
+        return _numbered(joined(", ", shown), sql("({})", self.after.sql(self.below.sql())))
 
 
 @dataclass(frozen=True)
@@ -145,13 +145,13 @@ class Joined:
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        found = []
+        columns = []
         for letter, relation in (("l", self.left), ("r", self.right)):
-            found += [
-                Column(column.name, Expr(name(f"{letter}{place}"), column.expr.domain.but(certain=False)))
-                for place, column in enumerate(relation.columns)
+            columns += [
+                Column(column.name, Expr(name(f"{letter}{index}"), column.expr.domain.but(certain=False)))
+                for index, column in enumerate(relation.columns)
             ]
-        return tuple(found)
+        return tuple(columns)
 
     @cached_property
     def reads_tables(self) -> bool:
@@ -169,7 +169,7 @@ class Joined:
             sides.append(sql("(SELECT {} FROM {})", joined(", ", columns), relation.sql()))
         test = self.condition.sql if self.condition else literal(True)
         both = sql("{} {} JOIN {} ON {}", sides[0], keyword(self.side), sides[1], test)
-        return _placed(sql("*"), both)
+        return _numbered(sql("*"), both)
 
 
 Relation = Stored | Released | Derived | Joined

@@ -13,11 +13,11 @@ from discreet.accounting.losses import Sensitivity
 from discreet.composed import NOTHING, Sql, joined, lines, literal, name, sql
 from discreet.policy.model import Key, Kind
 from discreet.sql.aggregates import Aggregate
-from discreet.sql.keys import MOST_GROUPS, GroupKey, PrivateKey, PublicKey, too_many
+from discreet.sql.keys import MAX_GROUPS, GroupKey, PrivateKey, PublicKey, too_many
 from discreet.sql.measures import COUNTED, Contribution, Measure
 from discreet.sql.nodes import Limits, Node
 from discreet.sql.nodes.node import ONE, labelled
-from discreet.sql.nodes.scan import hashed, place_of, where
+from discreet.sql.nodes.scan import hashed, row_number, where
 
 Cell = tuple[Key | None, ...]
 OTHER: Final = "OTHER"
@@ -45,10 +45,10 @@ class Release:
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
         """Each once, in an order that does not depend on how the question is written."""
-        found = dict.fromkeys(measure for aggregate in self.aggregates for measure in aggregate.measures)
+        distinct = dict.fromkeys(measure for aggregate in self.aggregates for measure in aggregate.measures)
         return tuple(
             sorted(
-                found,
+                distinct,
                 key=lambda m: (type(m).__name__, m.argument.text if m.argument else "", m.detail, m.size, m.length),
             )
         )
@@ -56,7 +56,7 @@ class Release:
     @cached_property
     def leaves(self) -> Mapping[Sql, Aggregate]:
         """The aggregates by their columns."""
-        return {name(f"a{place}"): aggregate for place, aggregate in enumerate(self.aggregates)}
+        return {name(f"a{index}"): aggregate for index, aggregate in enumerate(self.aggregates)}
 
     @property
     def private_keys(self) -> tuple[PrivateKey, ...]:
@@ -65,10 +65,10 @@ class Release:
     @cached_property
     def groups(self) -> int:
         """How many combinations the public keys have."""
-        found = math.prod(key.count for key in self.keys if isinstance(key, PublicKey))
-        if found > MOST_GROUPS:
-            raise too_many(found)
-        return found
+        count = math.prod(key.count for key in self.keys if isinstance(key, PublicKey))
+        if count > MAX_GROUPS:
+            raise too_many(count)
+        return count
 
     @property
     def _most_groups(self) -> int:
@@ -84,12 +84,12 @@ class Release:
         public = [key.values() for key in self.keys if isinstance(key, PublicKey)]
         if not self.private_keys:
             return list(itertools.product(*public))
-        found = []
+        cells = []
         for chosen in selected or ():
             for combination in itertools.product(*public):
                 private, rest = iter(chosen), iter(combination)
-                found.append(tuple(next(private if isinstance(key, PrivateKey) else rest) for key in self.keys))
-        return found
+                cells.append(tuple(next(private if isinstance(key, PrivateKey) else rest) for key in self.keys))
+        return cells
 
     def others(self) -> list[Cell]:
         """The groups that hold what was not selected."""
@@ -126,7 +126,7 @@ class Release:
 
     def selection_sql(self) -> Sql:
         """How many units each combination of private keys has."""
-        private = [name(f"k{place}") for place, key in enumerate(self.keys) if isinstance(key, PrivateKey)]
+        private = [name(f"k{index}") for index, key in enumerate(self.keys) if isinstance(key, PrivateKey)]
         units = COUNTED if self.child.owner.column is None else sql("COUNT(DISTINCT {})", name("u"))
         return sql("SELECT {0}, {1} FROM ({2}) GROUP BY {0}", joined(", ", private), units, self._bounded({}))
 
@@ -149,53 +149,53 @@ class Release:
 
     def _counting(self, others: Sequence[Cell] | None) -> Sql:
         arguments = list(dict.fromkeys(m.argument for m in self.measures if m.argument is not None))
-        columns = {argument: name(f"x{place}") for place, argument in enumerate(arguments)}
+        columns = {argument: name(f"x{index}") for index, argument in enumerate(arguments)}
         unit = name("u") if self.child.owner.column is not None else None
-        keys = [name(f"k{place}") for place in range(len(self.keys))]
+        keys = [name(f"k{index}") for index in range(len(self.keys))]
         rows = self._bounded(columns, ordered=others is not None)
         if others is not None:
             rows = self._unselected(rows, others)
         partition = None if unit is None else joined(", ", [unit, *keys])
         totals, windows = [], []
-        for place, measure in enumerate(self.measures):
+        for index, measure in enumerate(self.measures):
             column = NOTHING if measure.argument is None else columns[measure.argument]
             window = measure.windowed(column, partition)
             if window is not None:
-                column = name(f"w{place}")
+                column = name(f"w{index}")
                 windows.append(sql("{} AS {}", window, column))
-            totals.append(sql("{} AS {}", measure.sql(column, unit), name(f"m{place}")))
+            totals.append(sql("{} AS {}", measure.sql(column, unit), name(f"m{index}")))
         if windows:
             rows = sql("SELECT *, {} FROM ({})", joined(", ", windows), rows)
-        found = sql("SELECT {} FROM ({})", joined(", ", [*keys, *totals]), rows)
-        return sql("{} GROUP BY {}", found, joined(", ", keys)) if keys else found
+        query = sql("SELECT {} FROM ({})", joined(", ", [*keys, *totals]), rows)
+        return sql("{} GROUP BY {}", query, joined(", ", keys)) if keys else query
 
     def _unselected(self, rows: Sql, selected: Sequence[Cell]) -> Sql:
         """Rows whose private keys were not selected, under the key OTHER, bounded once more."""
-        private = [place for place, key in enumerate(self.keys) if isinstance(key, PrivateKey)]
+        private = [index for index, key in enumerate(self.keys) if isinstance(key, PrivateKey)]
         if selected:
-            labels = joined(", ", (name(f"s{place}") for place in private))
-            same = (sql("{} IS NOT DISTINCT FROM {}", name(f"k{place}"), name(f"s{place}")) for place in private)
+            labels = joined(", ", (name(f"s{index}") for index in private))
+            same = (sql("{} IS NOT DISTINCT FROM {}", name(f"k{index}"), name(f"s{index}")) for index in private)
             test = joined(" AND ", same)
             rows = sql("SELECT * FROM ({}) ANTI JOIN (VALUES {}) AS t({}) ON {}", rows, lines(selected), labels, test)
         renamed = (
-            sql("{} AS {}", literal(value), name(f"k{place}"))
-            for place, value in zip(private, self._other_key, strict=True)
+            sql("{} AS {}", literal(value), name(f"k{index}"))
+            for index, value in zip(private, self._other_key, strict=True)
         )
         rows = sql("SELECT * REPLACE ({}) FROM ({})", joined(", ", renamed), rows)
         if self.child.owner.column is None or self.contribution.rows >= self._rows:
             return rows
-        public = [name(f"k{place}") for place, key in enumerate(self.keys) if isinstance(key, PublicKey)]
-        rank = place_of([name("u"), *public], self._row_order)
+        public = [name(f"k{index}") for index, key in enumerate(self.keys) if isinstance(key, PublicKey)]
+        rank = row_number([name("u"), *public], self._row_order)
         ranked = sql("SELECT *, {} AS {} FROM ({})", rank, name("again"), rows)
         return sql("SELECT * FROM ({}) WHERE {} <= {}", ranked, name("again"), literal(self.contribution.rows))
 
     @property
     def _row_order(self) -> list[Sql]:
         """The order of a unit's rows, where they have been given the names of this query."""
-        return [name(f"o{place}") for place in range(len(self.child.order))]
+        return [name(f"o{index}") for index in range(len(self.child.order))]
 
     def _bounded(self, columns: dict[Sql, Sql], *, ordered: bool = False) -> Sql:
-        keys = [name(f"k{place}") for place in range(len(self.keys))]
+        keys = [name(f"k{index}") for index in range(len(self.keys))]
         items = [sql("{} AS {}", key.sql, column) for key, column in zip(self.keys, keys, strict=True)]
         items += [sql("{} AS {}", argument, column) for argument, column in columns.items()]
         ranks = self._stored_ranks()
@@ -214,7 +214,7 @@ class Release:
             rows = where(sql("SELECT * FROM ({})", rows), present)
         if chosen:
             windows = joined(", ", labelled((window for window, _ in chosen), "r"))
-            tests = [sql("{} <= {}", name(f"r{place}"), literal(most)) for place, (_, most) in enumerate(chosen)]
+            tests = [sql("{} <= {}", name(f"r{index}"), literal(most)) for index, (_, most) in enumerate(chosen)]
             rows = where(sql("SELECT * FROM (SELECT *, {} FROM ({}))", windows, rows), tests)
         return rows
 
@@ -242,11 +242,11 @@ class Release:
 
     def _chosen(self, keys: Sequence[Sql]) -> list[tuple[Sql, int]]:
         """Ranks that are computed when the question is asked, with how far they may go."""
-        found = []
+        filters = []
         unit = [name("u")]
         if self._too_many_groups:
             order = joined(", ", hashed(unit, keys))
-            found.append((sql("dense_rank() OVER (PARTITION BY {} ORDER BY {})", *unit, order), self._groups))
+            filters.append((sql("dense_rank() OVER (PARTITION BY {} ORDER BY {})", *unit, order), self._groups))
         if self._too_many_rows:
-            found.append((place_of([*unit, *keys], self._row_order), self._rows_per_group))
-        return found
+            filters.append((row_number([*unit, *keys], self._row_order), self._rows_per_group))
+        return filters

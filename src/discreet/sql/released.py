@@ -20,14 +20,14 @@ def table_of(release: Release, drawn: Drawn, number: int) -> list[tuple[Any, ...
     """Keys and aggregates of every group."""
     columns = dict(zip(release.measures, drawn.values[number], strict=True))
     return [
-        (*cell, *(aggregate.formula.value(numbers(aggregate, columns, place)) for aggregate in release.aggregates))
-        for place, cell in enumerate(release.cells(drawn.selected[number]))
+        (*cell, *(aggregate.formula.value(numbers(aggregate, columns, index)) for aggregate in release.aggregates))
+        for index, cell in enumerate(release.cells(drawn.selected[number]))
     ]
 
 
-def numbers(aggregate: Aggregate, columns: Mapping[Measure, Sequence[int]], place: int) -> list[Sequence[int]]:
+def numbers(aggregate: Aggregate, columns: Mapping[Measure, Sequence[int]], index: int) -> list[Sequence[int]]:
     """The noisy numbers of an aggregate's measures in one group."""
-    return [columns[m][place * m.length : (place + 1) * m.length] for m in aggregate.measures]
+    return [columns[m][index * m.length : (index + 1) * m.length] for m in aggregate.measures]
 
 
 def with_released(plan: Plan, drawn: Drawn, query: Sql) -> Sql:

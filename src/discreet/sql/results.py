@@ -29,39 +29,39 @@ class Shown:
         self._plan = plan
         self._drawn = drawn
         self._confidence = confidence
-        self._tables = [table_of(release, drawn, place) for place, release in enumerate(plan.releases)]
-        self.rows, self._places = self._select(run)
-        ends = [place for place, (_, expr) in enumerate(plan.after.items) if _is_end(expr)]
-        if ends and self._places is not None:
-            self.rows = [self._with_ends(row, below, ends) for row, below in zip(self.rows, self._places, strict=True)]
+        self._tables = [table_of(release, drawn, index) for index, release in enumerate(plan.releases)]
+        self.rows, self._indices = self._select(run)
+        ends = [index for index, (_, expr) in enumerate(plan.after.items) if _is_end(expr)]
+        if ends and self._indices is not None:
+            self.rows = [self._with_ends(row, below, ends) for row, below in zip(self.rows, self._indices, strict=True)]
 
     def _select(self, run: Run) -> tuple[list[tuple[Any, ...]], list[int] | None]:
         """The rows shown, and for each the row below that it is."""
         plan, below = self._plan, self._plan.below
-        leaves = {column.expr.sql: place for place, column in enumerate(below.columns)}
+        leaves = {column.expr.sql: index for index, column in enumerate(below.columns)}
         if plan.after.plain and isinstance(below, Released):
             picked = [leaves[expr.sql] for _, expr in plan.after.items if expr.sql in leaves]
             if len(picked) == len(plan.after.items):
                 table = self._tables[below.number]
-                return [tuple(row[place] for place in picked) for row in table], list(range(len(table)))
-        found = run(with_released(plan, self._drawn, plan.after.sql(below.sql())))
+                return [tuple(row[index] for index in picked) for row in table], list(range(len(table)))
+        selected = run(with_released(plan, self._drawn, plan.after.sql(below.sql())))
         width_ = len(plan.after.items)
         rows = [
             tuple(shown(value, expr.domain) for value, (_, expr) in zip(row, plan.after.items, strict=False))
-            for row in found
+            for row in selected
         ]
         if not plan.after.keeps_rows:
             return rows, None
-        places = [int(row[width_]) for row in found]
+        indices = [int(row[width_]) for row in selected]
         if not isinstance(below, Released):
             return rows, None
-        return [self._exact_leaves(row, place, leaves) for row, place in zip(rows, places, strict=True)], places
+        return [self._exact_leaves(row, index, leaves) for row, index in zip(rows, indices, strict=True)], indices
 
-    def _exact_leaves(self, row: tuple[Any, ...], place: int, leaves: Mapping[Sql, int]) -> tuple[Any, ...]:
+    def _exact_leaves(self, row: tuple[Any, ...], index: int, leaves: Mapping[Sql, int]) -> tuple[Any, ...]:
         """Columns that are only passed on keep their Python values: integers beyond 64 bits, too."""
         below = self._plan.below
         assert isinstance(below, Released)
-        source = self._tables[below.number][place]
+        source = self._tables[below.number][index]
         items = self._plan.after.items
         return tuple(
             source[leaves[expr.sql]] if expr.sql in leaves else value
@@ -71,11 +71,11 @@ class Shown:
     def _with_ends(self, row: tuple[Any, ...], below: int, ends: Sequence[int]) -> tuple[Any, ...]:
         """A row in which the ends of intervals are filled in."""
         filled = list(row)
-        for place in ends:
-            expr = self._plan.after.items[place][1]
-            found = self._intervals.interval(expr.arguments[0], below)
+        for index in ends:
+            expr = self._plan.after.items[index][1]
+            interval = self._intervals.interval(expr.arguments[0], below)
             assert expr.function is not None
-            filled[place] = None if found is None else found[expr.function.name == "DP_INTERVAL_HIGH"]
+            filled[index] = None if interval is None else interval[expr.function.name == "DP_INTERVAL_HIGH"]
         return tuple(filled)
 
     @cached_property
@@ -90,12 +90,12 @@ class Shown:
     @property
     def intervals(self) -> list[dict[str, Known]]:
         """For each row the interval of each noisy column, where one is proven; of a list, those of its counts."""
-        if self._places is None:
+        if self._indices is None:
             return [{} for _ in self.rows]
         noisy = noisy_items(self._plan)
         return [
-            {label: found for label, expr in noisy if (found := self._intervals.known(expr, place)) is not None}
-            for place in self._places
+            {label: known for label, expr in noisy if (known := self._intervals.known(expr, index)) is not None}
+            for index in self._indices
         ]
 
 

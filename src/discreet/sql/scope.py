@@ -40,10 +40,10 @@ class Scope:
         if column.args.get("db") or column.args.get("catalog"):
             return None
         wanted, table = column.name.lower(), column.table.lower()
-        found = [field for alias, field in self._named.get(wanted, ()) if table in ("", alias)]
-        if len(found) > 1:
+        fields = [field for alias, field in self._named.get(wanted, ()) if table in ("", alias)]
+        if len(fields) > 1:
             raise Refused("unknown-column", "a column name is ambiguous", "write the table before it: t.x")
-        return found[0] if found else None
+        return fields[0] if fields else None
 
     def knows(self, column: exp.Column) -> bool:
         """Whether a name is that of a column, or of the unit."""
@@ -80,10 +80,10 @@ class Scope:
     @cached_property
     def _named(self) -> Mapping[str, list[tuple[str, Field]]]:
         """The fields of each name."""
-        found: dict[str, list[tuple[str, Field]]] = {}
+        named: dict[str, list[tuple[str, Field]]] = {}
         for alias, field in self.fields:
-            found.setdefault(field.name.lower(), []).append((alias, field))
-        return found
+            named.setdefault(field.name.lower(), []).append((alias, field))
+        return named
 
     def condition(self, node: exp.Expression, clause: str) -> Expr:
         return truth(self.bind(node), clause)
@@ -97,7 +97,7 @@ def truth(expr: Expr, clause: str) -> Expr:
 
 def labels(nodes: Sequence[exp.Expression]) -> list[str]:
     """The name of each item: its alias, the column's name, or its text; never twice the same."""
-    found: list[str] = []
+    texts: list[str] = []
     taken: set[str] = set()
     numbers: dict[str, int] = {}
     for node in nodes:
@@ -107,5 +107,5 @@ def labels(nodes: Sequence[exp.Expression]) -> list[str]:
             label, number = f"{plain}_{number}", number + 1
         numbers[plain.lower()] = number
         taken.add(label.lower())
-        found.append(label)
-    return found
+        texts.append(label)
+    return texts

@@ -28,7 +28,7 @@ from discreet.sql.scope import Scope, labels, truth
 from discreet.sql.syntax import not_allowed
 from discreet.sql.work import brief, few_measures
 
-MOST_ROWS: Final = 10**12
+MAX_ROWS: Final = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,10 @@ class Clauses:
 
     def refuse_rows(self) -> None:
         """Which private rows there are must not be asked."""
-        for asked, word in ((self.limit, "LIMIT"), (self.offset, "OFFSET"), (self.distinct or None, "DISTINCT")):
-            if asked is not None:
+        for clause, word in ((self.limit, "LIMIT"), (self.offset, "OFFSET"), (self.distinct or None, "DISTINCT")):
+            if clause is not None:
                 raise Refused(
-                    "not-an-aggregate", f"{word} on private rows is not answered", f"use {word} on the released result"
+                    "not-an-aggregate", f"{word} on private rows is not supported", f"use {word} on the released result"
                 )
 
 
@@ -91,7 +91,7 @@ def _count(clause: Any, word: str) -> int | None:
     literal = clause.expression if isinstance(clause, (exp.Limit, exp.Offset)) else None
     if not isinstance(literal, exp.Literal) or literal.is_string or not str(literal.this).isdecimal():
         raise Refused("syntax", f"{word} takes a whole number", f"write {word} 10")
-    return min(int(str(literal.this)[:13]), MOST_ROWS)
+    return min(int(str(literal.this)[:13]), MAX_ROWS)
 
 
 def is_aggregate(tree: exp.Expression, known: Known | None = None) -> bool:
@@ -147,13 +147,13 @@ def release_select(
 
 def columns_of(release: Release) -> tuple[Column, ...]:
     """What a release gives: keys k0, k1, …, then aggregates a0, a1, …"""
-    columns = [Column(f"k{place}", _leaf("k", place, key.domain)) for place, key in enumerate(release.keys)]
-    columns += [Column(f"a{place}", _leaf("a", place, a.domain)) for place, a in enumerate(release.aggregates)]
+    columns = [Column(f"k{index}", _leaf("k", index, key.domain)) for index, key in enumerate(release.keys)]
+    columns += [Column(f"a{index}", _leaf("a", index, a.domain)) for index, a in enumerate(release.aggregates)]
     return tuple(columns)
 
 
-def _leaf(letter: str, place: int, domain: Domain) -> Expr:
-    return Expr(name(f"{letter}{place}"), domain)
+def _leaf(letter: str, index: int, domain: Domain) -> Expr:
+    return Expr(name(f"{letter}{index}"), domain)
 
 
 class _Grouping:
@@ -163,7 +163,7 @@ class _Grouping:
         self.clauses = clauses
         self.scope = scope
         self.aggregates: list[Aggregate] = []
-        self._places: dict[tuple[object, ...], int] = {}
+        self._indices: dict[tuple[object, ...], int] = {}
         self._aggregated: Known = {}
         fields = {field.expr.sql: field for field in source.fields}
         bound_keys = [(node, scope.bind(node)) for node in grouped_by(clauses, scope)]
@@ -172,7 +172,7 @@ class _Grouping:
             group_key(expr, fields.get(expr.sql), brief(written(node)), public) for node, expr in unique.values()
         ]
         self._groups = math.prod(key.count for key in self.keys if isinstance(key, PublicKey))
-        self._texts = {key.expr.sql: place for place, key in enumerate(self.keys)}
+        self._texts = {key.expr.sql: index for index, key in enumerate(self.keys)}
 
     def after(self) -> After:
         return shown(self.clauses, self.scope, self._resolve, self._special)
@@ -180,11 +180,11 @@ class _Grouping:
     def _special(self, node: exp.Expression, bind: Binder) -> Expr | None:
         aggregate = bound(node, self.scope.bind, self.scope.is_owner, self._groups)
         if aggregate is not None:
-            place = self._places.setdefault(aggregate.key, len(self.aggregates))
-            if place == len(self.aggregates):
+            index = self._indices.setdefault(aggregate.key, len(self.aggregates))
+            if index == len(self.aggregates):
                 self.aggregates.append(aggregate)
                 few_measures(len(self.aggregates))
-            return _leaf("a", place, aggregate.domain)
+            return _leaf("a", index, aggregate.domain)
         if isinstance(node, (exp.AggFunc, exp.Filter, exp.Window, exp.WithinGroup)):
             raise not_allowed(node)
         key = self._key(node)
@@ -198,8 +198,8 @@ class _Grouping:
             text = self.scope.bind(node).sql
         except Refused:
             return None
-        place = self._texts.get(text)
-        return None if place is None else _leaf("k", place, self.keys[place].domain)
+        index = self._texts.get(text)
+        return None if index is None else _leaf("k", index, self.keys[index].domain)
 
     def _resolve(self, column: exp.Column) -> Expr:
         self.scope.resolve(column)
@@ -219,14 +219,14 @@ def grouped_by(clauses: Clauses, scope: Scope) -> list[exp.Expression]:
     if group.args.get("all"):
         return [_bare(item) for item in clauses.items if not is_aggregate(item) and _varies(item)]
     named = {item.alias.lower(): item.this for item in clauses.items if isinstance(item, exp.Alias)}
-    found = []
+    keys = []
     for node in group.expressions:
         if isinstance(node, exp.Literal) and not node.is_string:
             node = _numbered(node, clauses.items)
         elif isinstance(node, exp.Column) and not node.table and scope.find(node) is None:
             node = named.get(node.name.lower(), node)
-        found.append(node)
-    return found
+        keys.append(node)
+    return keys
 
 
 def _varies(item: exp.Expression) -> bool:
@@ -239,10 +239,10 @@ def _bare(node: exp.Expression) -> Any:
 
 
 def _numbered(node: exp.Literal, items: Sequence[exp.Expression]) -> Any:
-    place = str(node.this)
-    if not place.isdecimal() or not 1 <= int(place[:9]) <= len(items):
+    index = str(node.this)
+    if not index.isdecimal() or not 1 <= int(index[:9]) <= len(items):
         raise Refused("syntax", "there is no item of this number", f"use 1 to {len(items)}")
-    return _bare(items[int(place[:9]) - 1])
+    return _bare(items[int(index[:9]) - 1])
 
 
 # public values
@@ -306,10 +306,10 @@ def _aliased(node: exp.Expression, known: dict[str, Expr], bind: Binder) -> Expr
 def _order(node: exp.Ordered, items: list[tuple[str, Expr]], known: dict[str, Expr], bind: Binder) -> Order:
     inner = node.this
     if isinstance(inner, exp.Literal) and not inner.is_string:
-        place = str(inner.this)
-        if not place.isdecimal() or not 1 <= int(place[:9]) <= len(items):
+        index = str(inner.this)
+        if not index.isdecimal() or not 1 <= int(index[:9]) <= len(items):
             raise Refused("syntax", "there is no item of this number", f"use 1 to {len(items)}")
-        expr = items[int(place[:9]) - 1][1]
+        expr = items[int(index[:9]) - 1][1]
     else:
         expr = _aliased(inner, known, bind)
     return Order(expr, direction(node))
@@ -356,9 +356,9 @@ def public_select(clauses: Clauses, scope: Scope) -> After:
         return scope.special(node, bind)
 
     def resolve(column: exp.Column) -> Expr:
-        found = scope.resolve(column)
+        field = scope.resolve(column)
         if grouping is None:
-            return found
+            return field
         raise Refused(
             "not-an-aggregate",
             "a column stands outside of an aggregate",
@@ -366,9 +366,9 @@ def public_select(clauses: Clauses, scope: Scope) -> After:
             edit=None if keys else Edit(new=f"GROUP BY {column.name}"),
         )
 
-    found = shown(clauses, scope, resolve, special)
+    after = shown(clauses, scope, resolve, special)
     condition = None if clauses.where is None else scope.condition(clauses.where, "WHERE")
-    return replace(found, condition=condition, grouping=grouping)
+    return replace(after, condition=condition, grouping=grouping)
 
 
 def _public_aggregate(node: exp.Expression, scope: Scope) -> Expr:

@@ -79,8 +79,8 @@ class Tables:
         alias = str(tree.alias) or table.name
         if table.is_public:
             return Stored.of(table, self._public), alias
-        asked = self._part if self._part is not None and self._part.table == table.name else None
-        return Scan(table, asked), alias
+        part = self._part if self._part is not None and self._part.table == table.name else None
+        return Scan(table, part), alias
 
     def _tables(self) -> str:
         return f"tables: {', '.join(self._policy.tables)}"
@@ -121,7 +121,7 @@ def _conjuncts(tree: exp.Join, left: Scope, right: Scope) -> list[Any]:
             sides = [_holder(scope, column.name) for scope in (left, right)]
             pairs.append(exp.EQ(this=exp.column(column.name, sides[0]), expression=exp.column(column.name, sides[1])))
         return pairs
-    waiting, found = [tree.args["on"]], []
+    waiting, conjuncts = [tree.args["on"]], []
     while waiting:
         node = waiting.pop()
         if isinstance(node, exp.Paren):
@@ -129,8 +129,8 @@ def _conjuncts(tree: exp.Join, left: Scope, right: Scope) -> list[Any]:
         elif isinstance(node, exp.And):
             waiting += [node.expression, node.this]
         else:
-            found.append(node)
-    return found
+            conjuncts.append(node)
+    return conjuncts
 
 
 def _holder(scope: Scope, column: str) -> str:
@@ -157,12 +157,12 @@ class _Pair:
     def private(self, tests: list[Any]) -> tuple[Node, Scope]:
         divided = fanout.paired_and_alone if self.side is Side.FULL else fanout.paired
         left, right = fitting(self.left, self.right, divided, "a join", self.policy, self.tell)
-        kept = [test for test in tests if not self._on_owner(test)]
-        if len(kept) == len(tests) or left.owner.column is None or right.owner.column is None:
+        others = [test for test in tests if not self._on_owner(test)]
+        if len(others) == len(tests) or left.owner.column is None or right.owner.column is None:
             raise self._refusal()
         fields = (*joined_fields(left, "l", self.side), *joined_fields(right, "r", self.side))
         scope = self._scope(list(fields))
-        return Join(left, right, self.side, _all(kept, scope)), scope
+        return Join(left, right, self.side, _all(others, scope)), scope
 
     def _on_owner(self, test: Any) -> bool:
         if not isinstance(test, exp.EQ):
@@ -214,11 +214,11 @@ class _Pair:
         rows, most = node.rows or 1, self.policy.unit_rows
         among: tuple[Sql, ...] = ()
         if isinstance(relation, Stored):
-            columns = [_compared(relation.columns[place].expr.sql, numeric=numeric) for place, numeric in alike]
+            columns = [_compared(relation.columns[index].expr.sql, numeric=numeric) for index, numeric in alike]
             matches = max(1, public.repeats(relation.sql(), columns))
         else:
             matches = most // rows
-            among = tuple(_compared(name(f"r{place}"), numeric=numeric) for place, numeric in alike)
+            among = tuple(_compared(name(f"r{index}"), numeric=numeric) for index, numeric in alike)
         if node.owner.column is None and matches > 1:
             raise _off_unit(
                 "rows that are their own unit may match one public row only", "join on a column that is unique there"
@@ -282,16 +282,16 @@ def _all(tests: list[Any], scope: Scope) -> Expr | None:
 
 def _alike(tests: list[Any], scope: Scope, looked: list[Field]) -> list[tuple[int, bool]]:
     """The places of public columns that must equal something private, and whether that is compared as float64."""
-    public = {field.expr.sql: place for place, field in enumerate(looked)}
-    found = []
+    public = {field.expr.sql: index for index, field in enumerate(looked)}
+    pairs = []
     for test in tests:
         if not isinstance(test, exp.EQ):
             continue
         sides = [scope.bind(part) for part in (test.this, test.expression)]
         for mine, other in (sides, sides[::-1]):
             if mine.sql in public and other.columns() and not other.columns() & public.keys():
-                found.append((public[mine.sql], Kind.NUMBER in (mine.domain.kind, other.domain.kind)))
-    return found
+                pairs.append((public[mine.sql], Kind.NUMBER in (mine.domain.kind, other.domain.kind)))
+    return pairs
 
 
 def _compared(column: Sql, *, numeric: bool) -> Sql:

@@ -116,42 +116,42 @@ INDIFFERENT: Final[dict[Kinds, dict[str, str]]] = {
 }
 """What may be given and changes nothing, with the reason."""
 
-_ALONE: Final = ("statement-not-allowed", "{} on a table is not answered", "name the table alone")
-_PLAIN_GROUP: Final = ("statement-not-allowed", "{} is not answered", "use a plain GROUP BY")
+_ALONE: Final = ("statement-not-allowed", "{} on a table is not supported", "name the table alone")
+_PLAIN_GROUP: Final = ("statement-not-allowed", "{} is not supported", "use a plain GROUP BY")
 _RENAMED: Final = ("statement-not-allowed", "columns cannot be renamed here", "rename them in SELECT")
 _WORDS: Final[dict[Kinds, tuple[str, str, str]]] = {
-    exp.CTE: ("statement-not-allowed", "{} in WITH is not answered", "write WITH name AS (SELECT …)"),
-    exp.Column: ("syntax", "{} on a column is not answered", "name the column alone"),
+    exp.CTE: ("statement-not-allowed", "{} in WITH is not supported", "write WITH name AS (SELECT …)"),
+    exp.Column: ("syntax", "{} on a column is not supported", "name the column alone"),
     exp.DataType: ("function-not-allowed", "types take no sizes here", "cast to DOUBLE, VARCHAR or another plain type"),
-    exp.Distinct: ("statement-not-allowed", "DISTINCT ON is not answered", "use DISTINCT or GROUP BY"),
+    exp.Distinct: ("statement-not-allowed", "DISTINCT ON is not supported", "use DISTINCT or GROUP BY"),
     exp.Group: _PLAIN_GROUP,
-    exp.Join: ("join-off-unit", "{} joins are not answered", "write JOIN … ON"),
+    exp.Join: ("join-off-unit", "{} joins are not supported", "write JOIN … ON"),
     exp.Limit: ("syntax", "LIMIT takes a whole number", "write LIMIT 10"),
     exp.Offset: ("syntax", "OFFSET takes a whole number", "write OFFSET 10"),
-    exp.Select: ("statement-not-allowed", "{} is not answered", "leave it out"),
-    exp.Star: ("statement-not-allowed", "{} on * is not answered", "name the columns"),
+    exp.Select: ("statement-not-allowed", "{} is not supported", "leave it out"),
+    exp.Star: ("statement-not-allowed", "{} on * is not supported", "name the columns"),
     exp.Subquery: _ALONE,
     exp.Table: _ALONE,
     exp.TableAlias: _RENAMED,
-    exp.Union: ("statement-not-allowed", "{} on a UNION is not answered", "put it into a SELECT around it"),
-    exp.WindowSpec: ("function-not-allowed", "{} in a frame is not answered", "write ROWS BETWEEN …"),
-    exp.With: ("statement-not-allowed", "{} in WITH is not answered", "write it without"),
+    exp.Union: ("statement-not-allowed", "{} on a UNION is not supported", "put it into a SELECT around it"),
+    exp.WindowSpec: ("function-not-allowed", "{} in a frame is not supported", "write ROWS BETWEEN …"),
+    exp.With: ("statement-not-allowed", "{} in WITH is not supported", "write it without"),
 }
 """What is said about an argument that is not on the list, by the kind of its node."""
-_PLACES: Final[dict[tuple[Kinds, str], tuple[str, str, str]]] = {
-    (exp.Select, "laterals"): ("statement-not-allowed", "LATERAL is not answered", "ask without it"),
-    (exp.Select, "qualify"): ("statement-not-allowed", "QUALIFY is not answered", "use HAVING"),
+_ARGUMENTS: Final[dict[tuple[Kinds, str], tuple[str, str, str]]] = {
+    (exp.Select, "laterals"): ("statement-not-allowed", "LATERAL is not supported", "ask without it"),
+    (exp.Select, "qualify"): ("statement-not-allowed", "QUALIFY is not supported", "use HAVING"),
     (exp.Select, "into"): ("statement-not-allowed", "nothing can be written", "leave INTO out"),
     (exp.Select, "sample"): ("statement-not-allowed", "rows cannot be sampled", "leave the sample out"),
-    (exp.Union, "distinct"): ("statement-not-allowed", "UNION without ALL is not answered", "write UNION ALL"),
-    (exp.With, "recursive"): ("statement-not-allowed", "recursion is not answered", "write it without RECURSIVE"),
+    (exp.Union, "distinct"): ("statement-not-allowed", "UNION without ALL is not supported", "write UNION ALL"),
+    (exp.With, "recursive"): ("statement-not-allowed", "recursion is not supported", "write it without RECURSIVE"),
 }
 _NODES: Final[dict[Kinds, tuple[str, str, str]]] = {
     **dict.fromkeys((exp.Cube, exp.GroupingSets, exp.Rollup), _PLAIN_GROUP),
     **dict.fromkeys(
-        (exp.Except, exp.Intersect), ("statement-not-allowed", "{} is not answered", "ask with one SELECT")
+        (exp.Except, exp.Intersect), ("statement-not-allowed", "{} is not supported", "ask with one SELECT")
     ),
-    exp.Fetch: ("syntax", "FETCH is not answered", "write LIMIT 10"),
+    exp.Fetch: ("syntax", "FETCH is not supported", "write LIMIT 10"),
 }
 """What is said about kinds of nodes that are not on the list."""
 
@@ -162,12 +162,12 @@ def understood(tree: Any) -> None:
         if _is_no_table(node):
             continue
         kind = type(node)
-        places = UNDERSTOOD.get(kind)
-        if places is None:
+        read = UNDERSTOOD.get(kind)
+        if read is None:
             raise _unknown(node)
-        for place, value in node.args.items():
-            if place not in places and _given(value) and place not in INDIFFERENT.get(kind, ()):
-                raise _unread(node, place)
+        for argument, value in node.args.items():
+            if argument not in read and _given(value) and argument not in INDIFFERENT.get(kind, ()):
+                raise _unread(node, argument)
 
 
 def plain(node: Any) -> Any:
@@ -187,12 +187,12 @@ def _given(value: Any) -> bool:
     return value is not None and value is not False and value != [] and value != ""
 
 
-def _unread(node: Any, place: str) -> Refused:
-    word = place.rstrip("_").replace("_", " ").upper()
-    words = _PLACES.get((type(node), place)) or _WORDS.get(type(node))
+def _unread(node: Any, argument: str) -> Refused:
+    word = argument.rstrip("_").replace("_", " ").upper()
+    words = _ARGUMENTS.get((type(node), argument)) or _WORDS.get(type(node))
     if words is None:
         shown = str(node.this).upper() if isinstance(node, exp.Anonymous) else node.key.upper()
-        return Refused("function-not-allowed", f"{shown} with {word} is not answered", "write it in its plain form")
+        return Refused("function-not-allowed", f"{shown} with {word} is not supported", "write it in its plain form")
     code, reason, fix = words
     edit = Edit("UNION SELECT", "UNION ALL SELECT") if isinstance(node, exp.Union) and place == "distinct" else None
     return Refused(code, reason.format(word), fix, edit=edit)
@@ -225,7 +225,7 @@ def not_allowed(node: exp.Expression) -> Refused:
         return Refused("private-subquery", "a subquery cannot stand here", "ask it as a question of its own")
     if isinstance(node, exp.AggFunc):
         if node.key not in _ANSWERED:
-            return Refused("function-not-allowed", "this aggregate is not answered", "see the aggregates of discreet")
+            return Refused("function-not-allowed", "this aggregate is not supported", "see the aggregates of discreet")
         return Refused(
             "function-not-allowed", f"{name} cannot stand here", "use aggregates in SELECT, HAVING, ORDER BY"
         )

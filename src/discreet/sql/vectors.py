@@ -18,8 +18,8 @@ from discreet.sql.expression import Expr
 from discreet.sql.measures import Contribution
 
 Floats = NDArray[np.float64]
-MOST_LEAVES: Final = 2**16
-MOST_NUMBERS: Final = 500_000
+MAX_LEAVES: Final = 2**16
+MAX_NUMBERS: Final = 500_000
 """Noisy counts that one question draws for its trees, about."""
 
 
@@ -40,7 +40,7 @@ class Layout:
     @classmethod
     def over(cls, low: Fraction, high: Fraction, *, integral: bool, groups: int) -> Layout:
         """So fine as the number of groups allows: public facts only."""
-        most = max(16, min(MOST_LEAVES, MOST_NUMBERS // max(groups, 1)))
+        most = max(16, min(MAX_LEAVES, MAX_NUMBERS // max(groups, 1)))
         if integral and high - low + 1 <= most:
             cells = int(high - low) + 1
             levels = max(1, math.ceil(math.log(cells, 16)))
@@ -69,8 +69,8 @@ class Layout:
 
     def counts(self, leaves: Sequence[int]) -> list[int]:
         """The counts of all levels, coarsest first."""
-        found = np.array(leaves, dtype=np.int64)
-        levels = [found.reshape(self.branch**level, -1).sum(axis=1) for level in range(1, self.levels + 1)]
+        leaf_counts = np.array(leaves, dtype=np.int64)
+        levels = [leaf_counts.reshape(self.branch**level, -1).sum(axis=1) for level in range(1, self.levels + 1)]
         return np.concatenate(levels).tolist()  # type: ignore[no-any-return]
 
     def plain_ranks(self, noisy: Sequence[int]) -> Floats:
@@ -116,9 +116,9 @@ class Layout:
         sums = np.concatenate([[0.0], np.cumsum(final)])
         return np.maximum.accumulate(np.maximum(sums, 0.0))
 
-    def value(self, place: float) -> float:
+    def value(self, position: float) -> float:
         """The number at a place, counted in cells."""
-        return float(self.low + self.width * Fraction(place))
+        return float(self.low + self.width * Fraction(position))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +146,9 @@ class Tree:
         """The cell of a row."""
         low, width, last = double(self.layout.low), double(self.layout.width), literal(self.layout.cells - 1)
         share = sql("(CAST({} AS DOUBLE) - {}) / {}", self.expr.sql, low, width)
-        place = sql("FLOOR({} + 0.5e0)" if self.layout.whole else "FLOOR({})", share)
+        index = sql("FLOOR({} + 0.5e0)" if self.layout.whole else "FLOOR({})", share)
         return sql(
-            "CASE WHEN {0} >= {1} THEN {1} WHEN {0} <= 0 THEN 0 ELSE TRY_CAST({2} AS INTEGER) END", share, last, place
+            "CASE WHEN {0} >= {1} THEN {1} WHEN {0} <= 0 THEN 0 ELSE TRY_CAST({2} AS INTEGER) END", share, last, index
         )
 
     def windowed(self, column: Sql, partition: Sql | None) -> Sql | None:  # noqa: ARG002
@@ -220,8 +220,8 @@ class Chosen:
         inside = np.array(counts, dtype=np.int64 if d * sum(counts) < 2**62 else object)
         upto = np.cumsum(inside)
         wanted = a * int(upto[-1])
-        found = -np.maximum(np.maximum(wanted - d * upto, d * (upto - inside) - wanted), 0)
-        return found.tolist()  # type: ignore[no-any-return]
+        ranks = -np.maximum(np.maximum(wanted - d * upto, d * (upto - inside) - wanted), 0)
+        return ranks.tolist()  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,11 +260,11 @@ class Histogram:
         return sql("histogram({})", column)
 
     def vector(self, value: Any) -> Sequence[int]:
-        found = [0] * len(self.values)
-        for place, count in (value or {}).items():
-            if place is not None:
-                found[place] += count
-        return found
+        counts = [0] * len(self.values)
+        for index, count in (value or {}).items():
+            if index is not None:
+                counts[index] += count
+        return counts
 
     def sensitivity(self, contribution: Contribution) -> Sensitivity:
         return contribution.sensitivity

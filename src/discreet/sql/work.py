@@ -15,19 +15,19 @@ from typing import Any, Final, TypeVar
 
 from discreet.errors import Refused
 
-MOST_STEPS: Final = 2_000_000
+MAX_STEPS: Final = 2_000_000
 NODE: Final = 10
 """Steps that it takes to bind one node of syntax."""
-MOST_MEASURES: Final = 1_000
+MAX_MEASURES: Final = 1_000
 """What one question counts in each group."""
-MOST_NUMBERS: Final = 10_000_000
+MAX_NUMBERS: Final = 10_000_000
 """Noisy numbers of one question: all that it counts, in all groups that are listed."""
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class _Work:
-    left: int = field(default_factory=lambda: MOST_STEPS)
+    left: int = field(default_factory=lambda: MAX_STEPS)
     texts: dict[int, tuple[object, str]] = field(default_factory=dict)
 
 
@@ -58,37 +58,37 @@ def spend(steps: int) -> None:
 
 def few_measures(count: int) -> None:
     """Refuse a question that counts too much at once."""
-    if count > MOST_MEASURES:
+    if count > MAX_MEASURES:
         raise Refused(
             "too-complex",
-            f"the question counts {count:,} things, and at most {MOST_MEASURES:,} are counted at once",
+            f"the question counts {count:,} things, and at most {MAX_MEASURES:,} are counted at once",
             "ask several smaller questions",
         )
 
 
 def few_numbers(count: int) -> None:
     """Refuse a question that draws too much noise at once."""
-    if count > MOST_NUMBERS:
+    if count > MAX_NUMBERS:
         raise Refused(
             "too-complex",
-            f"the question asks for {count:,} noisy numbers, and at most {MOST_NUMBERS:,} are drawn at once",
+            f"the question asks for {count:,} noisy numbers, and at most {MAX_NUMBERS:,} are drawn at once",
             "group by coarser keys, or ask several smaller questions",
         )
 
 
-MOST_SHOWN: Final = 300
+MAX_SHOWN: Final = 300
 
 
 def brief(text: str) -> str:
     """A text in a refusal: what is long is cut, so that a message stays one."""
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]} …"
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]} …"
 
 
 def remembered(text: Callable[[Any], str]) -> Callable[[Any], str]:
     """The text of a node of syntax, worked out once in a planning. Nodes are held: none gets the place of another."""
 
     @wraps(text)
-    def found(node: Any) -> str:
+    def cached(node: Any) -> str:
         work = _CURRENT.get()
         if work is None:
             return text(node)
@@ -96,7 +96,7 @@ def remembered(text: Callable[[Any], str]) -> Callable[[Any], str]:
             work.texts[id(node)] = node, text(node)
         return work.texts[id(node)][1]
 
-    return found
+    return cached
 
 
 def once(method: Callable[[Any], T]) -> Callable[[Any], T]:
@@ -104,10 +104,10 @@ def once(method: Callable[[Any], T]) -> Callable[[Any], T]:
     label = f"_once_{method.__name__}"
 
     @wraps(method)
-    def found(self: Any) -> T:
+    def cached(self: Any) -> T:
         held = self.__dict__
         if label not in held:
             held[label] = method(self)
         return held[label]  # type: ignore[no-any-return]
 
-    return found
+    return cached

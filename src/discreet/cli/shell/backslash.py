@@ -68,17 +68,17 @@ def _confidence(session: Session, text: str) -> None:
 def _analyst(session: Session, name: str) -> None:
     session.curator.budget(name or None)  # refuses whom the policy does not know
     session.settings = replace(session.settings, analyst=name or None)
-    click.echo(f"the share of {printable(name)} pays from now on" if name else "no analyst's share pays from now on")
+    click.echo(f"{f'the share of {printable(name)}' if name else 'no share'} is charged from now on")
 
 
 def _positive(text: str) -> float:
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
-        found = math.nan
-    if not 0 < found < math.inf:
+        value = math.nan
+    if not 0 < value < math.inf:
         raise click.UsageError(f"{printable(text)} is not a number above 0: write one such as 0.1")
-    return found
+    return value
 
 
 # looking
@@ -99,21 +99,21 @@ def _ledger(session: Session, text: str) -> None:
     if text and not (text.isascii() and text.isdecimal() and int(text[:9])):
         raise click.UsageError("\\ledger takes a whole number above 0, or nothing: \\ledger 10")
     curator = session.curator
-    found = curator.latest(limit=int(text[:9]))[::-1] if text else curator.entries()
-    draw_entries([entry_shown(entry) for entry in found])
+    entries = curator.latest(limit=int(text[:9]))[::-1] if text else curator.entries()
+    draw_entries([entry_shown(entry) for entry in entries])
 
 
 def _tables(session: Session, name: str) -> None:
     from discreet.cli.tables import draw_tables
 
-    found = session.curator.tables()
+    tables = session.curator.tables()
     if name:
-        folded = {known.casefold(): known for known in found}
+        folded = {known.casefold(): known for known in tables}
         if name.casefold() not in folded:
-            near = suggest(name, found) or ", ".join(found)
+            near = suggest(name, tables) or ", ".join(tables)
             raise click.UsageError(f"there is no table {printable(name)}; there is: {printable(near)}")
-        found = {folded[name.casefold()]: found[folded[name.casefold()]]}
-    draw_tables(found)
+        tables = {folded[name.casefold()]: tables[folded[name.casefold()]]}
+    draw_tables(tables)
 
 
 def _preview(session: Session, sql: str) -> None:
@@ -171,7 +171,7 @@ COMMANDS: Final = {
     "epsilon": Command("COST", "what a question costs from now on", _epsilon),
     "error": Command("HALF-WIDTH", "ask for this accuracy from now on; the cost is found", _error),
     "confidence": Command("SHARE", "how sure intervals are, such as 0.95", _confidence),
-    "analyst": Command("[NAME]", "whose share pays; without a name nobody's", _analyst),
+    "analyst": Command("[NAME]", "whose share is charged; without a name only the budget", _analyst),
     "budget": Command("", "what may be spent, is spent and remains", _budget),
     "ledger": Command("[N]", "what was asked and charged; the last N", _ledger),
     "tables": Command("[TABLE]", "tables, columns, bounds and keys", _tables),

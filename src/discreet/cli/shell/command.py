@@ -11,13 +11,13 @@ from discreet.cli.options import opened
 from discreet.cli.output import policy_argument
 
 
-@click.command(short_help="Ask one question after another, with costs shown before they are paid.")
+@click.command(short_help="Ask one question after another, with the cost of each shown before it is charged.")
 @policy_argument
 @click.option("-e", "--epsilon", type=float, help="The cost of each question; in a terminal 0.1 if not given.")
-@click.option("--analyst", help="Whose share pays.")
-@click.option("--dummy", is_flag=True, help="Ask made-up rows: free, and nothing private is read.")
+@click.option("--analyst", help="Whose share is charged.")
+@click.option("--dummy", is_flag=True, help="Use dummy data: free, and nothing private is read.")
 def shell(policy: Path, epsilon: float | None, analyst: str | None, dummy: bool) -> int:
-    """Ask POLICY one question after another. In a terminal the cost is shown before it is paid; \\help says the rest.
+    """Ask POLICY one question after another. In a terminal the cost is shown first; \\help says the rest.
 
     Where standard input is no terminal, the statements in it (each ended by a semicolon) are run without asking, and
     the exit code is that of the first that failed.
@@ -26,8 +26,7 @@ def shell(policy: Path, epsilon: float | None, analyst: str | None, dummy: bool)
     discreet shell hospital.toml
     echo "SELECT COUNT(*) FROM patients;" | discreet shell hospital.toml --epsilon 0.1
     """
-    from discreet.cli.shell.bar import Bar
-    from discreet.cli.shell.session import Session, Settings
+    from discreet.cli.shell.session import Bar, Session, Settings
 
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
     bar = Bar()
@@ -39,6 +38,6 @@ def shell(policy: Path, epsilon: float | None, analyst: str | None, dummy: bool)
 
             converse(session)
             return 0
-        from discreet.cli.shell.script import run_script
+        from discreet.cli.shell.execute import run_script
 
         return run_script(session, sys.stdin.buffer)

@@ -56,52 +56,52 @@ def _of_sql(vocabulary: Vocabulary, before: str, opened: str, after: str) -> Ite
     if opened == "'":
         yield from _values(vocabulary, before)
     elif opened in ("", '"'):
-        for pattern, complete in _PLACES:
-            found = pattern.search(before)
-            if found:
-                yield from complete(vocabulary, found, before + after)
+        for pattern, complete in _CONTEXTS:
+            match = pattern.search(before)
+            if match:
+                yield from complete(vocabulary, match, before + after)
                 return
 
 
 def _values(vocabulary: Vocabulary, before: str) -> Iterator[Choice]:
     """Declared values, where a column is compared with a text."""
-    found = _VALUE.search(before)
-    if found:
-        values = vocabulary.values.get(_bare(found[1]), ())
-        for choice in _begin(values, found[2], "value"):
+    match = _VALUE.search(before)
+    if match:
+        values = vocabulary.values.get(_bare(match[1]), ())
+        for choice in _begin(values, match[2], "value"):
             yield Choice(f"{choice.text}'", choice.replaces, choice.is_a)
 
 
-def _fields(vocabulary: Vocabulary, found: re.Match[str], text: str) -> Iterator[Choice]:
+def _fields(vocabulary: Vocabulary, match: re.Match[str], text: str) -> Iterator[Choice]:
     """After a point: the columns of that table, or of the one that the alias stands for."""
     for table, columns in vocabulary.tables.items():
-        alias = rf"{re.escape(table)}\s+(?:AS\s+)?{re.escape(found[1])}(?!\w)"
-        if _bare(table) == _bare(found[1]) or re.search(alias, text, re.I):
-            yield from _begin(columns, found[2], "column")
+        alias = rf"{re.escape(table)}\s+(?:AS\s+)?{re.escape(match[1])}(?!\w)"
+        if _bare(table) == _bare(match[1]) or re.search(alias, text, re.I):
+            yield from _begin(columns, match[2], "column")
 
 
-def _tables(vocabulary: Vocabulary, found: re.Match[str], _: str) -> Iterator[Choice]:
-    yield from _begin(vocabulary.tables, found[1], "table")
+def _tables(vocabulary: Vocabulary, match: re.Match[str], _: str) -> Iterator[Choice]:
+    yield from _begin(vocabulary.tables, match[1], "table")
 
 
-def _options(_: Vocabulary, found: re.Match[str], __: str) -> Iterator[Choice]:
-    yield from _begin(OPTIONS, found[1], "option")
+def _options(_: Vocabulary, match: re.Match[str], __: str) -> Iterator[Choice]:
+    yield from _begin(OPTIONS, match[1], "option")
 
 
-def _anything(vocabulary: Vocabulary, found: re.Match[str], text: str) -> Iterator[Choice]:
+def _anything(vocabulary: Vocabulary, match: re.Match[str], text: str) -> Iterator[Choice]:
     """Columns of the tables that are named, or of all while none is; then all other words."""
     words = set(re.findall(r"\w+", text.lower()))
     named = [table for table in vocabulary.tables if _bare(table) in words] or vocabulary.tables
     columns = dict.fromkeys(column for table in named for column in vocabulary.tables[table])
-    yield from _begin(columns, found[0], "column")
-    yield from _begin(vocabulary.tables, found[0], "table")
-    if found[0]:
-        yield from _in_its_case(vocabulary.functions, found[0], "function")
-    yield from _in_its_case(KEYWORDS, found[0], "keyword")
+    yield from _begin(columns, match[0], "column")
+    yield from _begin(vocabulary.tables, match[0], "table")
+    if match[0]:
+        yield from _in_its_case(vocabulary.functions, match[0], "function")
+    yield from _in_its_case(KEYWORDS, match[0], "keyword")
 
 
-Place = Callable[[Vocabulary, re.Match[str], str], Iterator[Choice]]
-_PLACES: Final[tuple[tuple[re.Pattern[str], Place], ...]] = (
+Complete = Callable[[Vocabulary, re.Match[str], str], Iterator[Choice]]
+_CONTEXTS: Final[tuple[tuple[re.Pattern[str], Complete], ...]] = (
     (_OPTION, _options),
     (_FIELD, _fields),
     (_TABLE, _tables),

@@ -1,20 +1,25 @@
-"""Costs are shown before they are paid: what a question would cost, and what somebody replies to that."""
+"""Costs are shown before they are charged: what a question would cost, and what somebody replies to that."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
+from discreet.answers.figures import half_width
 from discreet.answers.layout import is_payable
-from discreet.cli.output import draw
+from discreet.cli.output import at_least, at_most, draw, printable
 from discreet.cli.shell.session import Session, Settings, is_free, names_cost
-from discreet.cli.shell.words import offer
+
+if TYPE_CHECKING:
+    from discreet.answers import Preview
 
 YES: Final = frozenset({"y", "yes"})
 NO: Final = frozenset({"n", "no", "q", "quit", "exit"})
+MAX_COLUMNS: Final = 4
+"""Columns whose error is shown before a query is run; `?` shows all."""
 Reply = Callable[[str], str]
 
 
@@ -25,28 +30,28 @@ def agree(session: Session, sql: str, reply: Reply) -> Settings | None:
     """
     settings = session.settings
     while True:
-        found = session.preview(sql, settings)
-        if is_free(sql, found):
+        preview = session.preview(sql, settings)
+        if is_free(sql, preview):
             return settings
-        click.echo(offer(found, None if names_cost(sql) else settings.epsilon))
+        click.echo(offer(preview, None if names_cost(sql) else settings.epsilon))
         if session.dummy:
             return settings
-        payable = is_payable(found.loss, found.remaining)
-        said = reply(f"run? [{'Y/n' if payable else 'y/N'}/cost/?] ").strip().lower()
-        said = said or ("y" if payable else "n")
-        if said in YES:
+        payable = is_payable(preview.loss, preview.remaining)
+        answer = reply(f"run? [{'Y/n' if payable else 'y/N'}/cost/?] ").strip().lower()
+        answer = answer or ("y" if payable else "n")
+        if answer in YES:
             return settings
-        if said in NO:
+        if answer in NO:
             return None
-        if said == "?":
-            draw(found)
+        if answer == "?":
+            draw(preview)
         else:
-            settings = _recosted(settings, sql, said)
+            settings = _recosted(settings, sql, answer)
 
 
-def _recosted(settings: Settings, sql: str, said: str) -> Settings:
+def _recosted(settings: Settings, sql: str, answer: str) -> Settings:
     """The settings with the cost that was typed; as they were if it was none."""
-    cost = _number(said)
+    cost = _number(answer)
     if cost is None:
         click.echo("Enter or y runs it, n does not, ? shows more, and a number such as 0.05 is a new cost")
         return settings
@@ -56,9 +61,41 @@ def _recosted(settings: Settings, sql: str, said: str) -> Settings:
     return settings.with_cost(cost)
 
 
-def _number(said: str) -> float | None:
+def _number(answer: str) -> float | None:
     try:
-        found = float(said)
+        value = float(answer)
     except ValueError:
         return None
-    return found if 0 < found < math.inf else None
+    return value if 0 < value < math.inf else None
+
+
+def offer(preview: Preview, epsilon: float | None) -> str:
+    """What a question would cost, of what is left, and how exact the answer would be."""
+    remaining = preview.remaining
+    left = f"ε {at_most(remaining.epsilon)}" if remaining.rho is None else f"ρ {at_most(remaining.rho)}"
+    of = " of the" if is_payable(preview.loss, remaining) else ", more than the"
+    named = "" if remaining.rho is None or epsilon is None else f"ε {epsilon:g} "
+    errors = _errors(preview)
+    more = ["…"] if len(errors) > MAX_COLUMNS else []
+    return " · ".join([f"{named}costs {_cost(preview)}{of} {left} left", *errors[:MAX_COLUMNS], *more])
+
+
+def _cost(preview: Preview) -> str:
+    from discreet.answers import loss_dict
+
+    names = {"epsilon": "ε", "rho": "ρ", "delta": "δ"}
+    amounts = loss_dict(preview.loss).items()
+    return " ".join(f"{names[name]} {at_least(amount)}" for name, amount in amounts if amount or name != "delta")
+
+
+def _errors(preview: Preview) -> list[str]:
+    """The half-width of each column; of an average that of its largest group, which is the smallest."""
+    errors = []
+    for name in preview.columns:
+        sizes = preview.averages.get(name)
+        if sizes:
+            size = max(sizes)
+            errors.append(f"{printable(name)} ± {half_width(sizes[size])} in groups of {size:,}")
+        elif name in preview.error:
+            errors.append(f"{printable(name)} ± {half_width(preview.error[name])}")
+    return errors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import FrameType
@@ -12,15 +12,41 @@ from typing import Any, Final, TypeVar
 
 from discreet.accounting import Concentrated, Pure
 from discreet.answers import Answer, Preview
-from discreet.cli.shell.bar import Bar
+from discreet.cli.output import progress
 from discreet.curator.curator import Curator
 from discreet.errors import Refused
 from discreet.sql.clause import EXPLAIN
 from discreet.sql.read import statement
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 USUAL: Final = 0.1
-"""The cost where nobody named one, and somebody looks at it before it is paid."""
+"""The cost where nobody named one, and somebody looks at it before it is charged."""
+
+
+class Bar:
+    """Progress of the private copy, drawn while something runs, once there is any."""
+
+    def __init__(self) -> None:
+        self._stack: ExitStack | None = None
+        self._tell: Callable[[str, float], None] | None = None
+
+    def __call__(self, name: str, share: float) -> None:
+        if self._stack is None:
+            return
+        if self._tell is None:
+            self._tell = self._stack.enter_context(progress(shown=True))
+        if self._tell is not None:
+            self._tell(name, share)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """What is drawn inside is gone when the block ends."""
+        with ExitStack() as self._stack:
+            try:
+                yield
+            finally:
+                self._tell = None
+        self._stack = None
 
 
 class Interrupted(Exception):  # noqa: N818  (somebody wanted it so)
@@ -38,7 +64,7 @@ class Interrupted(Exception):  # noqa: N818  (somebody wanted it so)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How questions are asked: for a cost or for an accuracy, how sure, and who pays."""
+    """How questions are asked: for a cost or for an accuracy, at which confidence, and whose share is charged."""
 
     epsilon: float | None = None
     error: float | None = None
@@ -81,7 +107,7 @@ class Session:
         self.answer = self._run(sql, lambda: self.curator.query(sql, **settings.arguments(sql)))
         return self.answer
 
-    def _run(self, sql: str, act: Callable[[], Found]) -> Found:
+    def _run(self, sql: str, act: Callable[[], Result]) -> Result:
         """Run something that Ctrl-C may interrupt, wherever it is then.
 
         Between charge and answer the curator tells any failure in one fixed text, so what it says does not show that
@@ -130,5 +156,5 @@ def names_cost(sql: str) -> bool:
 
 
 def is_free(sql: str, preview: Preview) -> bool:
-    """Whether asking costs nothing: the answer is kept, nothing private is read, or only the cost is asked."""
+    """Whether asking costs nothing: the answer is cached, nothing private is read, or only the cost is asked."""
     return preview.cached or preview.loss in (Pure(0), Concentrated(0)) or EXPLAIN.match(sql) is not None

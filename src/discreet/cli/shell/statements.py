@@ -59,24 +59,24 @@ def _until(pattern: str) -> Skip:
     ending = re.compile(pattern, re.DOTALL)
 
     def skip(text: str, mark: re.Match[str]) -> int | None:
-        found = ending.match(text, mark.end())
-        return found.end() if found else None
+        end = ending.match(text, mark.end())
+        return end.end() if end else None
 
     return skip
 
 
 def _comment(text: str, mark: re.Match[str]) -> int | None:
     depth = 1
-    for found in _NESTED.finditer(text, mark.end()):
-        depth += 1 if found[0] == "/*" else -1
+    for bracket in _NESTED.finditer(text, mark.end()):
+        depth += 1 if bracket[0] == "/*" else -1
         if not depth:
-            return found.end()
+            return bracket.end()
     return None
 
 
 def _dollars(text: str, mark: re.Match[str]) -> int | None:
-    place = text.find(mark[0], mark.end())
-    return None if place < 0 else place + len(mark[0])
+    start = text.find(mark[0], mark.end())
+    return None if start < 0 else start + len(mark[0])
 
 
 _LINE: Final = _until(r"[^\n]*")
@@ -129,27 +129,27 @@ def split(text: str) -> Split:
     >>> split("\\epsilon 0.2\nSELECT 1;").statements
     ('\\epsilon 0.2', 'SELECT 1')
     """
-    found: list[str] = []
+    statements: list[str] = []
     start = 0
     while True:
         statement = _next(text, start, _DUCKDB)
         if has_clause(text[start : statement.end]):
             statement = _next(text, start, _BIGQUERY)
         if not statement.ended:
-            return Split(tuple(found), statement.text, start, statement.open)
+            return Split(tuple(statements), statement.text, start, statement.open)
         if statement.text:
-            found.append(statement.text)
+            statements.append(statement.text)
         start = statement.end
 
 
 def _next(text: str, start: int, rules: Rules) -> _Statement:
-    place, says, within = start, False, ""
+    position, says, within = start, False, ""
     while True:
-        command = None if says else _COMMAND.match(text, place)
+        command = None if says else _COMMAND.match(text, position)
         if command:
             return _Statement(command.end(), command[1].rstrip(), ended=True)
-        mark = rules.marks.search(text, place)
-        says = says or bool(text[place : mark.start() if mark else None].strip())
+        mark = rules.marks.search(text, position)
+        says = says or bool(text[position : mark.start() if mark else None].strip())
         if mark is None:
             return _Statement(len(text), text[start:].strip() if says else "", ended=False, open=within)
         if mark[0] == ";":
@@ -158,7 +158,7 @@ def _next(text: str, start: int, rules: Rules) -> _Statement:
         end = rules.skip(text, mark)
         if end is None:
             return _Statement(len(text), text[start:].strip(), ended=False, open=mark[0])
-        place, within = end, mark[0] if mark[0] in rules.lines and end == len(text) else ""
+        position, within = end, mark[0] if mark[0] in rules.lines and end == len(text) else ""
 
 
 def is_finished(text: str) -> bool:
@@ -167,12 +167,12 @@ def is_finished(text: str) -> bool:
     >>> is_finished("SELECT 1"), is_finished("SELECT 1;"), is_finished("SELECT 1\\n"), is_finished("SELECT ';")
     (False, True, True, False)
     """
-    found = split(text)
-    if not found.rest:
+    parts = split(text)
+    if not parts.rest:
         return True
-    if found.rest.lower() in LAST_WORDS and not found.statements:
+    if parts.rest.lower() in LAST_WORDS and not parts.statements:
         return True
-    return not found.open and not text.rpartition("\n")[2].strip() and "\n" in text
+    return not parts.open and not text.rpartition("\n")[2].strip() and "\n" in text
 
 
 LAST_WORDS: Final = frozenset({"exit", "quit", "\\q", "\\quit"})

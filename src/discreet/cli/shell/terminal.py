@@ -24,18 +24,19 @@ from prompt_toolkit.lexers import PygmentsLexer
 from discreet.answers.autofix import fixed
 from discreet.answers.layout import MOST
 from discreet.cli.failures import REFUSED, Failure, NobodyReads
-from discreet.cli.output import printable
+from discreet.cli.output import at_most, printable
 from discreet.cli.shell.completion import choices
 from discreet.cli.shell.confirm import agree
 from discreet.cli.shell.execute import is_gone, perform
 from discreet.cli.shell.session import Session, Settings
 from discreet.cli.shell.statements import is_finished, split
 from discreet.cli.shell.vocabulary import Vocabulary
-from discreet.cli.shell.words import prompt_of
 
 HISTORY: Final = "shell_history"
 """In the state folder, beside the ledger: what was asked is there already, and only its owner may look."""
-LARGEST: Final = 10_000_000
+MAX_LETTERS: Final = 30
+"""Of a name in the prompt."""
+MAX_BYTES: Final = 10_000_000
 """Bytes of history from which on nothing more is remembered."""
 
 
@@ -65,8 +66,8 @@ def converse(session: Session) -> None:
 
 def ready(session: Session, statement: str, failure: Failure) -> str:
     """A refused statement with its fix in it, ready to be sent, if that would be answered; else nothing."""
-    found = fixed(statement, failure.edit, lambda proposal: session.preview(proposal, session.settings))
-    return f"{found};" if found else ""
+    proposal = fixed(statement, failure.edit, lambda text: session.preview(text, session.settings))
+    return f"{proposal};" if proposal else ""
 
 
 class Terminal:
@@ -108,6 +109,17 @@ def _shown_prompt(session: Session) -> str:
     with suppress(Exception):
         return prompt_of(session)
     return f"{printable(session.curator.policy.name)}> "
+
+
+def prompt_of(session: Session) -> str:
+    """Whom one talks to, and the max ε for the next query."""
+    shown = printable(session.curator.policy.name)
+    name = shown if len(shown) <= MAX_LETTERS else f"{shown[: MAX_LETTERS - 1]}…"
+    if session.dummy:
+        return f"{name} (dummy)> "
+    analyst = session.settings.analyst
+    left = session.curator.budget(analyst).remaining.epsilon
+    return f"{name}{f'/{printable(analyst)}' if analyst else ''} ε {at_most(left)} left> "
 
 
 def _continuation(width: int, _: int, __: int) -> str:
@@ -152,7 +164,7 @@ def _history(path: Path) -> History:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             os.fchmod(descriptor, 0o600)
-            small = os.fstat(descriptor).st_size < LARGEST
+            small = os.fstat(descriptor).st_size < MAX_BYTES
         finally:
             os.close(descriptor)
     except OSError:

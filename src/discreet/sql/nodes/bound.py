@@ -8,10 +8,10 @@ from typing import Final
 
 from discreet.composed import Sql, literal, name, sql
 from discreet.sql.nodes.node import Above, Limits, Node
-from discreet.sql.nodes.scan import Scan, hashed, place_of
+from discreet.sql.nodes.scan import Scan, hashed, row_number
 from discreet.sql.work import once
 
-PLACE: Final = "_discreet_place"
+ROW_NUMBER: Final = "_discreet_place"
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Bound(Above):
 
     @cached_property
     def order(self) -> tuple[Sql, ...]:
-        return (name(PLACE),)
+        return (name(ROW_NUMBER),)
 
     @once
     def sql(self) -> Sql:
@@ -45,9 +45,9 @@ class Bound(Above):
         unit, columns = [self.owner.column], [*self.child.order]
         if self.child.rows is None:
             columns += [field.expr.sql for field in self.child.fields]
-        rank = place_of(unit, hashed(unit, columns))
-        ranked = sql("SELECT *, {} AS {} FROM ({})", rank, name(PLACE), self.child.sql())
-        return sql("SELECT * FROM ({}) WHERE {} <= {}", ranked, name(PLACE), literal(self.most))
+        rank = row_number(unit, hashed(unit, columns))
+        ranked = sql("SELECT *, {} AS {} FROM ({})", rank, name(ROW_NUMBER), self.child.sql())
+        return sql("SELECT * FROM ({}) WHERE {} <= {}", ranked, name(ROW_NUMBER), literal(self.most))
 
 
 def lowered(node: Node, most: int) -> Node:

@@ -67,8 +67,8 @@ class Join:
 
     @cached_property
     def order(self) -> tuple[Sql, ...]:
-        left = [name(f"lo{place}") for place in range(len(self.left.order))]
-        right = [name(f"ro{place}") for place in range(len(self.right.order))]
+        left = [name(f"lo{index}") for index in range(len(self.left.order))]
+        right = [name(f"ro{index}") for index in range(len(self.right.order))]
         return (*left, *right, *([name(ALONE)] if self.side is Side.FULL else []))
 
     @cached_property
@@ -102,26 +102,26 @@ class Join:
 
 def joined_fields(node: Node, letter: str, side: Side) -> list[Field]:
     """The fields of one side under names of their own. A key rank stays what it is, unless the side can be missing."""
-    found = []
-    for place, field in enumerate(node.fields):
-        label = f"{letter}{place}"
+    fields = []
+    for index, field in enumerate(node.fields):
+        label = f"{letter}{index}"
         domain = field.expr.domain
         if side.extends(letter):
             domain = domain.but(nullable=True, certain=False)
-            found.append(Field(field.name, Expr(name(label), domain), listed=field.listed))
+            fields.append(Field(field.name, Expr(name(label), domain), listed=field.listed))
         else:
             rank = None if field.rank is None else name(f"{label}_rank")
-            found.append(Field(field.name, Expr(name(label), domain), rank, listed=field.listed))
-    return found
+            fields.append(Field(field.name, Expr(name(label), domain), rank, listed=field.listed))
+    return fields
 
 
 def renamed(node: Node, letter: str) -> Sql:
     """One side as a SELECT whose column names begin with a letter."""
     columns = []
-    for place, field in enumerate(node.fields):
-        columns.append(sql("{} AS {}", field.expr.sql, name(f"{letter}{place}")))
+    for index, field in enumerate(node.fields):
+        columns.append(sql("{} AS {}", field.expr.sql, name(f"{letter}{index}")))
         if field.rank is not None:
-            columns.append(sql("{} AS {}", field.rank, name(f"{letter}{place}_rank")))
+            columns.append(sql("{} AS {}", field.rank, name(f"{letter}{index}_rank")))
     if node.owner.column is not None:
         columns.append(sql("{} AS {}", node.owner.column, name(f"{letter}u")))
     columns += labelled(node.order, f"{letter}o")

@@ -10,7 +10,7 @@ from discreet.composed import Sql, joined, keyword, literal, name, sql
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.join import Side, joined_fields, renamed
 from discreet.sql.nodes.node import Above, Field, Limits, Node, Owner, labelled
-from discreet.sql.nodes.scan import place_of
+from discreet.sql.nodes.scan import row_number
 from discreet.sql.relation import Relation
 from discreet.sql.work import once
 
@@ -62,7 +62,7 @@ class Lookup(Above):
 
     @cached_property
     def order(self) -> tuple[Sql, ...]:
-        return tuple(name(f"lo{place}") for place in range(len(self.child.order)))
+        return tuple(name(f"lo{index}") for index in range(len(self.child.order)))
 
     @once
     def sql(self) -> Sql:
@@ -74,17 +74,17 @@ class Lookup(Above):
         rows = sql("SELECT {} FROM {}", columns, self.public.sql())
         if not self.among:
             return rows
-        order = [name(f"r{place}") for place in range(len(self.public.columns))]
-        ranked = sql("SELECT *, {} AS {} FROM ({})", place_of(self.among, order), name(MATCH), rows)
+        order = [name(f"r{index}") for index in range(len(self.public.columns))]
+        ranked = sql("SELECT *, {} AS {} FROM ({})", row_number(self.among, order), name(MATCH), rows)
         listed = joined(", ", order), ranked, name(MATCH), literal(self.matches)
         return sql("SELECT {} FROM ({}) WHERE {} <= {}", *listed)
 
 
 def public_fields(public: Relation, side: Side) -> list[Field]:
-    found = []
-    for place, column in enumerate(public.columns):
+    fields = []
+    for index, column in enumerate(public.columns):
         domain = column.expr.domain
         if side.extends("r"):
             domain = domain.but(nullable=True, certain=False)
-        found.append(Field(column.name, Expr(name(f"r{place}"), domain), listed=column.listed))
-    return found
+        fields.append(Field(column.name, Expr(name(f"r{index}"), domain), listed=column.listed))
+    return fields

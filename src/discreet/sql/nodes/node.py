@@ -92,7 +92,7 @@ ONE: Final = sql("1 AS one")
 
 def labelled(columns: Iterable[Sql], letter: str = "c", start: int = 0) -> list[Sql]:
     """Columns under names of their own: a letter and their place."""
-    return [sql("{} AS {}", column, name(f"{letter}{place}")) for place, column in enumerate(columns, start)]
+    return [sql("{} AS {}", column, name(f"{letter}{index}")) for index, column in enumerate(columns, start)]
 
 
 class Above:

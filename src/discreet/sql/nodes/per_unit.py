@@ -9,10 +9,10 @@ from discreet.composed import Sql, joined, name, sql
 from discreet.policy.layout import UNIT
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import Field, Limits, Node, Owner, labelled
-from discreet.sql.nodes.scan import hashed, place_of
+from discreet.sql.nodes.scan import hashed, row_number
 from discreet.sql.work import once
 
-PLACE = "_discreet_place"
+ROW_NUMBER = "_discreet_place"
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class PerUnit:
     @cached_property
     def fields(self) -> tuple[Field, ...]:
         return tuple(
-            Field(label, Expr(name(f"c{place}"), expr.domain))
-            for place, (label, expr) in enumerate((*self.keys, *self.totals))
+            Field(label, Expr(name(f"c{index}"), expr.domain))
+            for index, (label, expr) in enumerate((*self.keys, *self.totals))
         )
 
     @cached_property
@@ -49,7 +49,7 @@ class PerUnit:
 
     @cached_property
     def order(self) -> tuple[Sql, ...]:
-        return (name(PLACE),) if self.keys else ()
+        return (name(ROW_NUMBER),) if self.keys else ()
 
     @cached_property
     def limits(self) -> Limits:
@@ -69,6 +69,6 @@ class PerUnit:
         grouped = sql("SELECT {} FROM ({}) GROUP BY {}", *listed)
         if not self.keys:
             return grouped
-        keys = [name(f"c{place}") for place in range(len(self.keys))]
-        place = place_of([name(UNIT)], hashed([name(UNIT)], keys))
-        return sql("SELECT *, {} AS {} FROM ({})", place, name(PLACE), grouped)
+        keys = [name(f"c{index}") for index in range(len(self.keys))]
+        index = row_number([name(UNIT)], hashed([name(UNIT)], keys))
+        return sql("SELECT *, {} AS {} FROM ({})", index, name(ROW_NUMBER), grouped)

@@ -33,16 +33,16 @@ class Project(Above):
     @cached_property
     def fields(self) -> tuple[Field, ...]:
         stored = {field.expr.sql: field for field in self.child.fields}
-        return tuple(self._field(place, *item, stored) for place, item in enumerate(self.items))
+        return tuple(self._field(index, *item, stored) for index, item in enumerate(self.items))
 
-    def _field(self, place: int, label: str, expr: Expr, stored: dict[Sql, Field]) -> Field:
-        kept = stored.get(expr.sql)
+    def _field(self, index: int, label: str, expr: Expr, stored: dict[Sql, Field]) -> Field:
+        field = stored.get(expr.sql)
         return Field(
             label,
-            Expr(name(f"c{place}"), expr.domain),
-            name(f"c{place}_rank") if kept and kept.rank else None,
-            name(f"c{place}_nth") if kept and kept.nth else None,
-            kept.listed if kept else None,
+            Expr(name(f"c{index}"), expr.domain),
+            name(f"c{index}_rank") if field and field.rank else None,
+            name(f"c{index}_nth") if field and field.nth else None,
+            field.listed if field else None,
         )
 
     @cached_property
@@ -53,19 +53,19 @@ class Project(Above):
 
     @cached_property
     def order(self) -> tuple[Sql, ...]:
-        return tuple(name(f"{ORDER}{place}") for place in range(len(self.child.order)))
+        return tuple(name(f"{ORDER}{index}") for index in range(len(self.child.order)))
 
     @once
     def sql(self) -> Sql:
         stored = {field.expr.sql: field for field in self.child.fields}
         columns = []
-        for place, (_, expr) in enumerate(self.items):
-            columns.append(sql("{} AS {}", expr.sql, name(f"c{place}")))
-            kept = stored.get(expr.sql)
-            if kept and kept.rank:
-                columns.append(sql("{} AS {}", kept.rank, name(f"c{place}_rank")))
-            if kept and kept.nth:
-                columns.append(sql("{} AS {}", kept.nth, name(f"c{place}_nth")))
+        for index, (_, expr) in enumerate(self.items):
+            columns.append(sql("{} AS {}", expr.sql, name(f"c{index}")))
+            field = stored.get(expr.sql)
+            if field and field.rank:
+                columns.append(sql("{} AS {}", field.rank, name(f"c{index}_rank")))
+            if field and field.nth:
+                columns.append(sql("{} AS {}", field.nth, name(f"c{index}_nth")))
         if self.child.owner.column is not None:
             columns.append(sql("{} AS {}", self.child.owner.column, name(UNIT)))
         columns += [sql("{} AS {}", *pair) for pair in zip(self.child.order, self.order, strict=True)]

@@ -96,7 +96,7 @@ def hashed(unit: Sequence[Sql], columns: Sequence[Sql]) -> list[Sql]:
     return [sql("hash({})", joined(", ", [SECRET, *unit, *columns])), *columns]
 
 
-def place_of(partition: Sequence[Sql], order: Sequence[Sql]) -> Sql:
+def row_number(partition: Sequence[Sql], order: Sequence[Sql]) -> Sql:
     """The place of a row in the order of its partition."""
     return sql("row_number() OVER (PARTITION BY {} ORDER BY {})", joined(", ", partition), joined(", ", order))
 

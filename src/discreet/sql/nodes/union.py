@@ -36,8 +36,8 @@ class Union:
     @cached_property
     def fields(self) -> tuple[Field, ...]:
         return tuple(
-            Field(a.name, Expr(name(f"c{place}"), union([a.expr.domain, b.expr.domain])))
-            for place, (a, b) in enumerate(zip(self.left.fields, self.right.fields, strict=True))
+            Field(a.name, Expr(name(f"c{index}"), union([a.expr.domain, b.expr.domain])))
+            for index, (a, b) in enumerate(zip(self.left.fields, self.right.fields, strict=True))
         )
 
     @cached_property
@@ -46,7 +46,7 @@ class Union:
 
     @cached_property
     def order(self) -> tuple[Sql, ...]:
-        return tuple(name(f"o{place}") for place in range(self._orders + 1))
+        return tuple(name(f"o{index}") for index in range(self._orders + 1))
 
     @cached_property
     def _orders(self) -> int:
