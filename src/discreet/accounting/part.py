@@ -14,7 +14,7 @@ class Part:
     """The rows with one key, of those units that were assigned to it.
 
     Theorem  A unit has rows in at most `most` parts of a partition, and which ones they are depends on its own rows.
-             Questions about parts cost a unit no more than those `most` parts that were asked about most dearly.
+             Queries about parts compose in parallel: a unit loses no more than the sum of the `most` largest losses.
     Proof    A unit's keys are ranked by keyed hash when the copy is made, from all its rows that are ever read; it is
              in the parts of its first `most` keys. Removing it changes no row of any other unit, so answers about all
              other parts have the same distribution. Where questions are chosen one after the other, the losses that
