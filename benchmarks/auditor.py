@@ -42,7 +42,7 @@ HELD = {
     ("noisy max, too little noise", SAMPLES): 0.99,
 }
 """Where the median of a few runs may lie below the prototype's figure by chance (and, with small noise, does); all
-others sensitivity it in full."""
+others come up to it."""
 
 
 def figures() -> Iterator[Figure]:

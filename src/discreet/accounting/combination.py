@@ -121,10 +121,10 @@ def _deviation(noise: Noise) -> float:
 def _convolved(terms: Terms, miss: float) -> Fraction | None:
     deviations = [float(weight) * _deviation(noise) for noise, weight in terms]
     step = math.hypot(*deviations) / CELLS
-    sensitivity = math.ceil(20 * max(deviations) / step)
+    cells = math.ceil(20 * max(deviations) / step)
     total, beyond = np.ones(1), 0.0
     for noise, weight in terms:
-        edges = np.arange(-sensitivity, sensitivity + 1, dtype=np.float64) * step
+        edges = np.arange(-cells, cells + 1, dtype=np.float64) * step
         above = _above(noise, np.asarray(edges / float(weight), dtype=np.float64))
         beyond += float(above[-1])
         masses = np.concatenate([[1 - above[0]], above[:-1] - above[1:]])
@@ -133,7 +133,7 @@ def _convolved(terms: Terms, miss: float) -> Fraction | None:
     first = int(np.argmax(tails <= miss))
     if tails[first] > miss:
         return None
-    return Fraction(math.ceil((first - sensitivity * len(terms)) * step * _ROOM * 2**20), 2**20)
+    return Fraction(math.ceil((first - cells * len(terms)) * step * _ROOM * 2**20), 2**20)
 
 
 def _sum_of(a: Floats, b: Floats) -> Floats:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from discreet.answers.facts import column_words, limits_words
 from discreet.cli.output import draw, json_option, printable, table, target_argument, tell_program
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ def tables(policy: Path | str, as_json: bool) -> None:
 
 def draw_tables(tables: Mapping[str, Facts]) -> None:
     """Tables for people, one below the other."""
+    from discreet.answers.facts import limits_words
+
     for index, (name, facts) in enumerate(tables.items()):
         click.echo("\n" if index else "", nl=False)
         click.echo(f"{click.style(printable(name), bold=True)}  {limits_words(facts)}")

@@ -133,25 +133,25 @@ class Cleaner:
         self._forget(end + 1)
 
     def _block(self, end: int) -> int:
-        """Judge the lines up to here and write those that are records. Returns how far records sensitivity."""
+        """Judge the lines up to here and write those that are records. Returns where the last record ends."""
         data = np.frombuffer(self._buffer, np.uint8, end)
         ends = np.flatnonzero(data == _LINE)
         starts = np.concatenate(([0], ends[:-1] + 1))
         good, unbalanced = _judged(data, starts, ends, self.delimiter[0], self.fields)
         blank = _blank(data, starts, ends) if self.fields > 1 else np.zeros(len(ends), np.bool_)
         inside = np.zeros(len(ends), np.bool_)
-        sensitivity = 0
+        last = 0
         for line in np.flatnonzero(unbalanced).tolist() if self.multiline is not False else ():
             start = int(starts[line])
-            if start >= sensitivity and (closed := self._extended(start)) is not None:
-                sensitivity = closed
-                inside[line : int(np.searchsorted(starts, sensitivity))] = True
-                self._keep_longer(start, sensitivity)
+            if start >= last and (closed := self._extended(start)) is not None:
+                last = closed
+                inside[line : int(np.searchsorted(starts, last))] = True
+                self._keep_longer(start, last)
         kept = good & ~inside & ~blank
         self.lines.write(_written(data, starts, ends, kept))
         found = int(np.count_nonzero(kept))
         self.counts += Counts(found, int(np.count_nonzero(~inside & ~blank)) - found)
-        return max(end, sensitivity)
+        return max(end, last)
 
     def _extended(self, start: int) -> int | None:
         """Where the record of several lines ends that begins here; None if there is none.

@@ -92,8 +92,8 @@ def _half(epsilon_: float, limit: int) -> float:
 def _noises(one: Laplace, many: Laplace, limit: int) -> Any:
     names = {"1 per person": OTHER, f"{limit} per person": PRIVATE}
     noises = {name: (0, mechanism) for name, mechanism in zip(names, (one, many), strict=False)}
-    sensitivity = max(3, math.ceil(4 * float(many.scale)))
-    drawn = heaps(noises, sensitivity, names, title="error of the count").properties(width=WIDTH - 40, height=190)
+    extent = max(3, math.ceil(4 * float(many.scale)))
+    drawn = heaps(noises, extent, names, title="error of the count").properties(width=WIDTH - 40, height=190)
     title = "Everybody counts once" if limit == 1 else f"{limit} times the sensitivity, {limit} times the noise"
     return finished(drawn, title)
 

@@ -261,10 +261,10 @@ def _two_worlds(mechanism: Laplace, released: int) -> Any:
     alt = altair()
     worlds = {"with the governor": OPEN, "without him": PRIVATE}
     noises = {name: (exact, mechanism) for name, exact in zip(worlds, (1, 0), strict=True)}
-    sensitivity = max(6, int(4 * float(mechanism.scale)), abs(released) + 1)
+    extent = max(6, int(4 * float(mechanism.scale)), abs(released) + 1)
     mark = chart_of([{"answer": released, "text": f"released: {count(released)}"}])
     drawn = alt.layer(
-        heaps(noises, sensitivity, worlds, title="answer"),
+        heaps(noises, extent, worlds, title="answer"),
         mark.mark_rule(color=INK, strokeDash=[4, 3]).encode(x="answer:Q"),
         mark.mark_text(color=INK, fontSize=12).encode(x="answer:Q", y=alt.value(-6), text="text:N"),
     )

@@ -132,8 +132,8 @@ def _ordered(name: str, curve: Curve) -> list[dict[str, Any]]:
     """The outcomes in order of their loss, each at the probability up to it."""
     noise = curve.noise
     size = float(noise.scale) if isinstance(noise, DiscreteLaplace) else math.sqrt(noise.spread)
-    sensitivity = max(2 * curve.shift, math.ceil((8 if isinstance(noise, DiscreteLaplace) else 4) * size))
-    places = sorted({round(sensitivity * step / POINTS) for step in range(-POINTS, POINTS + 1)})
+    extent = max(2 * curve.shift, math.ceil((8 if isinstance(noise, DiscreteLaplace) else 4) * size))
+    places = sorted({round(extent * step / POINTS) for step in range(-POINTS, POINTS + 1)})
     return [
         {"kind": name, "place": 1 - float(noise.tail(z + 1)[1]), "ratio": math.exp(float(curve.loss(z)))}
         for z in places
