@@ -6,7 +6,7 @@ import pytest
 
 from discreet.answers.autofix import fixed
 from discreet.errors import Edit, Refused
-from discreet.errors.edit import LONGEST
+from discreet.errors.edit import MAX_CHARACTERS
 
 CLAMPED = Edit("SUM(cost)", "SUM(CLAMP(cost, 0, 100))")
 SPELLED = Edit("patient", "patients")
@@ -62,7 +62,7 @@ def test_what_is_proposed_was_tried() -> None:
 
 
 def test_long_texts_are_left_alone() -> None:
-    assert fixed("patient" + " " * LONGEST, SPELLED, answered) is None
+    assert fixed("patient" + " " * MAX_CHARACTERS, SPELLED, answered) is None
 
 
 def test_an_edit_is_a_text_and_no_pattern() -> None:

@@ -17,4 +17,4 @@ class SourceError(Problem):
         self.table = table
 
     def __str__(self) -> str:
-        return lines_of(f"{self.table}: {self.told}")
+        return lines_of(f"{self.table}: {self.detail}")

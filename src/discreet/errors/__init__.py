@@ -32,10 +32,10 @@ class Problem(Exception):  # noqa: N818  (what is told, whether anything is at f
             self.edit = edit
 
     def __str__(self) -> str:
-        return lines_of(self.told)
+        return lines_of(self.detail)
 
     @property
-    def told(self) -> str:
+    def detail(self) -> str:
         """Reason and fix."""
         return self.reason + (f" → {self.fix}" if self.fix else "")
 
@@ -49,7 +49,7 @@ class Refused(Problem):
         self.code = code
 
     def __str__(self) -> str:
-        return lines_of(f"{self.code}: {self.told}")
+        return lines_of(f"{self.code}: {self.detail}")
 
 
 class BudgetExhausted(Refused):

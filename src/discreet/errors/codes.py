@@ -60,7 +60,7 @@ CODES: Final[dict[str, Code]] = {
     "unknown-answer": Code("no charge that the caller may see has this number", _SERVER, 404),
     # models
     "fit-invalid": Code("the rows of a fit are not what its estimator takes", _MODELS),
-    "ledger-lost": Code("the ledger that paid for a model is not there any more", _MODELS),
+    "ledger-lost": Code("the ledger that a model was charged to is not there any more", _MODELS),
     "not-a-number": Code("a feature or target is not a number", _MODELS),
     "not-private": Code("a model is fitted to public rows", _MODELS),
     "not-rows": Code("a model is fitted to something else than rows of features", _MODELS),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-LONGEST: Final = 10_000
+MAX_CHARACTERS: Final = 10_000
 """Characters of a text beyond which nothing is proposed."""
 ENDS: Final = " ;\n\t\r"
 _PIECE: Final = re.compile(r"\w+|[^\w\s]")
@@ -36,14 +36,14 @@ class Edit:
         >>> Edit(new="GROUP BY ward").applied("SELECT ward, COUNT(*) FROM visits;")
         'SELECT ward, COUNT(*) FROM visits GROUP BY ward'
         """
-        if len(text) > LONGEST or not self.new:
+        if len(text) > MAX_CHARACTERS or not self.new:
             return None
         if not self.old:
             return f"{text.rstrip(ENDS)} {self.new}"
         pieces = _PIECE.findall(self.old)
         if not pieces:
             return None
-        changed = _pattern(pieces).sub(lambda found: self.new if found["old"] is not None else found[0], text)
+        changed = _pattern(pieces).sub(lambda match: self.new if match["old"] is not None else match[0], text)
         return None if changed == text else changed
 
 

@@ -64,7 +64,7 @@ def document_of(error: BaseException, status: int | None = None) -> dict[str, An
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
-        "detail": problem.told,
+        "detail": problem.detail,
         "code": problem.code,
         "reason": problem.reason,
         "fix": problem.fix,

@@ -194,7 +194,7 @@ def _unread(node: Any, argument: str) -> Refused:
         shown = str(node.this).upper() if isinstance(node, exp.Anonymous) else node.key.upper()
         return Refused("function-not-allowed", f"{shown} with {word} is not supported", "write it in its plain form")
     code, reason, fix = words
-    edit = Edit("UNION SELECT", "UNION ALL SELECT") if isinstance(node, exp.Union) and place == "distinct" else None
+    edit = Edit("UNION SELECT", "UNION ALL SELECT") if isinstance(node, exp.Union) and argument == "distinct" else None
     return Refused(code, reason.format(word), fix, edit=edit)
 
 
