@@ -67,7 +67,7 @@ def test_edits_travel_with_them() -> None:
 )
 def test_all_that_goes_wrong_has_one_form(problem: Problem, code: str, spent: int | None) -> None:
     assert (problem.code, problem.spent, problem.edit) == (code, spent, None)
-    assert problem.told in str(problem)
+    assert problem.detail in str(problem)
     assert str(pickle.loads(pickle.dumps(problem))) == str(problem)
 
 
