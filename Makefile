@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := learn,audit,plot,server,client,postgres,dev
+EXTRAS := learn,audit,plot,server,client,smartnoise,postgres,dev
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 TRUSTED := */noise/*,*/accounting/*,*/mechanisms/*,*/ledger/*,*/curator/curator.py,*/sql/cost.py,*/curator/question.py,*/curator/draw.py,*/sql/cache.py,*/composed.py,*/engines/printed.py

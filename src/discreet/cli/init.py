@@ -48,8 +48,10 @@ def init(sources: tuple[str, ...], metadata: Path | None, output: Path | None, n
 
 
 def _imported(metadata: Path, name: str | None) -> str:
-    from discreet.owner.smartnoise import from_smartnoise
-
+    try:
+        from discreet.owner.smartnoise import from_smartnoise
+    except ImportError as missing:
+        raise click.UsageError(str(missing)) from None
     return from_smartnoise(metadata, name)
 
 

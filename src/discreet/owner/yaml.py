@@ -1,40 +1,33 @@
-"""As much YAML as SmartNoise's metadata needs: maps by indentation, scalars, quotes, comments. The rest is refused."""
+"""YAML as metadata needs it: maps and scalars, each with its line. PyYAML reads; what could mean more is refused.
+
+Nothing is constructed: no objects, no dates. References and anchors are refused, so that a text means no more than it
+holds (an alias bomb is 10⁹ values in a kilobyte); so are tags, lists, keys that stand twice, and what is too large or
+nested too deeply.
+"""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+try:
+    import yaml
+    from yaml.reader import ReaderError
+except ImportError:
+    raise ImportError("YAML is read by PyYAML: pip install 'discreet[smartnoise]'", name="yaml") from None
+
 Scalar = str | int | float | bool | None
 
+MAX_CHARACTERS: Final = 250_000
+MAX_DEPTH: Final = 20
 _INTEGER: Final = re.compile(r"[-+]?(0|[1-9][0-9_]{0,30})")
 _NUMBER: Final = re.compile(r"[-+]?([0-9]{1,30}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][-+]?[0-9]{1,3})?")
 _WORDS: Final[dict[str, Scalar]] = {
     **dict.fromkeys(("true", "yes", "on"), True),
     **dict.fromkeys(("false", "no", "off"), False),
     **dict.fromkeys(("~", "null"), None),
-}
-_DEEPEST: Final = 20
-_QUOTED: Final = re.compile(r"""'((?:[^']|'')*)'|("(?:[^"\\]|\\.)*")""")
-_COLON: Final = re.compile(r":(?=\s|$)")
-_COMMENT: Final = re.compile(r"(^|\s)#.*$")
-_FOREIGN: Final = {
-    "- ": "a list",
-    "? ": "a complex key",
-    "[": "a list",
-    "{": "a map in braces",
-    "&": "an anchor",
-    "*": "a reference",
-    "!": "a tag",
-    "|": "a text over several lines",
-    ">": "a text over several lines",
-    "%": "a directive",
-    "@": "a reserved character",
-    "`": "a reserved character",
-    "<<": "a merged map",
 }
 
 
@@ -63,97 +56,73 @@ class Node:
 def parse(text: str) -> Node:
     """The map that a document holds.
 
-    >>> parse("age: {type: int}")
-    Traceback (most recent call last):
-    discreet.owner.yaml.YamlError: a map in braces is not understood here
+    >>> parse("age: {type: int}").map["age"].map["type"].value
+    'int'
     >>> parse("age:\\n  lower: 0  # years").map["age"].map["lower"].value
     0
     """
-    root = Node(1, {})
-    open_maps: list[tuple[int, dict[str, Node]]] = []
-    waiting: Node | None = root
-    for number, indent, content in _lines(text):
-        if waiting is not None and (not open_maps or indent > open_maps[-1][0]):
-            open_maps.append((indent, waiting.map))
-        while open_maps and indent < open_maps[-1][0]:
-            open_maps.pop()
-        if not open_maps or indent != open_maps[-1][0]:
-            raise YamlError(number, "the indentation fits no line above")
-        if len(open_maps) > _DEEPEST:
-            raise YamlError(number, "this is nested too deeply")
-        key, rest = _key(number, content)
-        entries = open_maps[-1][1]
-        if key in entries:
-            raise YamlError(number, f"{key!r} stands there twice")
-        waiting = None if rest else Node(number, {})
-        entries[key] = waiting or Node(number, _scalar(number, rest))
-    return root
+    if len(text) > MAX_CHARACTERS:
+        raise YamlError(1, f"there are more than {MAX_CHARACTERS} characters")
+    try:
+        events = yaml.parse(text, yaml.SafeLoader)
+        first = next((event for event in events if isinstance(event, yaml.NodeEvent)), None)
+        value = {} if first is None else _value(first, events)
+        more = next((event for event in events if isinstance(event, yaml.DocumentStartEvent)), None)
+    except ReaderError as wrong:
+        raise YamlError(text.count("\n", 0, wrong.position) + 1, "a character that YAML does not allow") from None
+    except yaml.MarkedYAMLError as wrong:
+        line = 1 if wrong.problem_mark is None else min(wrong.problem_mark.line, text.count("\n")) + 1
+        raise YamlError(line, f"is not YAML: {wrong.problem or wrong.context}") from None
+    if more is not None:
+        raise YamlError(_line(more), "a second document is not understood here")
+    if not isinstance(value, dict):
+        raise YamlError(1 if first is None else _line(first), "a key and a colon are expected")
+    return Node(1, value)
 
 
-def _lines(text: str) -> Iterator[tuple[int, int, str]]:
-    """The lines that say something: number, indentation, content."""
-    begun = False
-    for number, raw in enumerate(text.split("\n"), start=1):
-        content = raw.strip()
-        if not content or content.startswith("#") or (content == "---" and not begun):
-            continue
-        begun = True
-        if "\t" in raw[: raw.index(content)]:
-            raise YamlError(number, "a tab cannot indent")
-        yield number, raw.index(content), content
+def _line(event: yaml.Event) -> int:
+    return int(event.start_mark.line) + 1
 
 
-def _key(number: int, content: str) -> tuple[str, str]:
-    """A line's key, and what stands behind the colon, without its comment."""
-    quoted = _QUOTED.match(content)
-    if quoted:
-        key, behind = _unquoted(number, quoted), content[quoted.end() :].lstrip()
-        if not behind.startswith(":"):
-            raise YamlError(number, "a key and a colon are expected")
-        return key, _without_comment(behind[1:])
-    _refuse_foreign(number, content)
-    colon = _COLON.search(content)
-    if not colon or _COMMENT.search(content[: colon.start()]):
-        raise YamlError(number, "a key and a colon are expected")
-    return content[: colon.start()].rstrip(), _without_comment(content[colon.end() :])
+def _value(event: yaml.NodeEvent, events: Iterator[yaml.Event], depth: int = 1) -> Scalar | dict[str, Node]:
+    """What begins with an event, of which all events are taken."""
+    foreign = {
+        "a reference": isinstance(event, yaml.AliasEvent),
+        "an anchor": event.anchor is not None,
+        "a tag": getattr(event, "tag", None) is not None,
+        "a list": isinstance(event, yaml.SequenceStartEvent),
+    }
+    for what, is_so in foreign.items():
+        if is_so:
+            raise YamlError(_line(event), f"{what} is not understood here")
+    if isinstance(event, yaml.MappingStartEvent):
+        if depth > MAX_DEPTH:
+            raise YamlError(_line(event), "this is nested too deeply")
+        return _map(events, depth)
+    if event.style is not None:  # quoted, or over several lines
+        return str(event.value)
+    return _plain(event.value) if event.value else {}
 
 
-def _without_comment(text: str) -> str:
-    text = text.strip()
-    quoted = _QUOTED.match(text)
-    if quoted:
-        return quoted[0] + _COMMENT.sub("", f"x{text[quoted.end() :]}")[1:].rstrip()
-    return _COMMENT.sub("", text).strip()
+def _map(events: Iterator[yaml.Event], depth: int) -> dict[str, Node]:
+    entries: dict[str, Node] = {}
+    while not isinstance(event := next(events), yaml.MappingEndEvent):
+        line = _line(event)
+        if not isinstance(event, yaml.ScalarEvent):
+            raise YamlError(line, "a complex key is not understood here")
+        if event.value == "<<" and event.style is None:
+            raise YamlError(line, "a merged map is not understood here")
+        if event.value in entries:
+            raise YamlError(line, f"{event.value!r} stands there twice")
+        _value(event, events)
+        entries[event.value] = Node(line, _value(next(events), events, depth + 1))
+    return entries
 
 
-def _scalar(number: int, text: str) -> Scalar:
-    quoted = _QUOTED.match(text)
-    if quoted:
-        if quoted.end() < len(text):
-            raise YamlError(number, "something stands behind the closing quote")
-        return _unquoted(number, quoted)
-    _refuse_foreign(number, text)
-    if ": " in text or text.endswith(":"):
-        raise YamlError(number, "two keys stand on one line")
+def _plain(text: str) -> Scalar:
+    """What a scalar without quotes means, as YAML 1.2 has it: 010 and 1:30 are no numbers, and a date is a text."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     if _INTEGER.fullmatch(text):
         return int(text.replace("_", ""))
     return float(text) if _NUMBER.fullmatch(text) and not re.match(r"[-+]?0[0-9]", text) else text
-
-
-def _refuse_foreign(number: int, text: str) -> None:
-    for start, what in _FOREIGN.items():
-        if text.startswith(start) or text == start.strip():
-            raise YamlError(number, f"{what} is not understood here")
-    if text[:1] in ("'", '"'):
-        raise YamlError(number, "a quote is not closed on its line")
-
-
-def _unquoted(number: int, quoted: re.Match[str]) -> str:
-    if quoted[2] is None:
-        return quoted[1].replace("''", "'")
-    try:
-        return str(json.loads(quoted[2]))
-    except ValueError:
-        raise YamlError(number, "the quotes hold an escape that is not understood here") from None
