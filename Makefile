@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 EXTRAS := learn,audit,plot,server,client,smartnoise,postgres,dev
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
-TRUSTED := */noise/*,*/accounting/*,*/mechanisms/*,*/ledger/*,*/curator/curator.py,*/sql/cost.py,*/curator/question.py,*/curator/draw.py,*/sql/cache.py,*/composed.py,*/engines/printed.py
+TRUSTED := */noise/*,*/accounting/*,*/mechanisms/*,*/ledger/*,*/exit/*,*/sql/cost.py,*/sql/draw.py,*/sql/cache.py,*/composed.py,*/engines/printed.py
 
 # Bytecode is kept, in the environment: else every process that a test starts would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
@@ -68,7 +68,7 @@ covered-draws: venv
 	@$(BIN)/coverage run -m pytest -q -m 'not slow' tests/noise tests/accounting tests/mechanisms tests/golden tests/contracts tests/test_notebook.py
 
 covered-charges: venv
-	@$(BIN)/coverage run -m pytest -q -m 'not slow' tests/ledger tests/curator tests/learn/test_tables.py
+	@$(BIN)/coverage run -m pytest -q -m 'not slow' tests/ledger tests/exit tests/curator tests/learn/test_tables.py
 
 bench: $(VENV)/.bench
 	@$(BIN)/python -m benchmarks

@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BASE = "src/discreet/"
 LEDGER = ["tests/ledger/test_tampering.py", "tests/ledger/test_spending.py", "tests/ledger/test_budgets.py"]
 OPENED = ["tests/ledger/test_opening.py", "tests/ledger/test_answers.py", *reversed(LEDGER)]
-DOOR = ["tests/curator/test_curator.py"]
+EXIT = ["tests/curator/test_curator.py"]
 PATIENCE = 8
 """Seconds on the clock, for one of the processor, until a mutant is taken to hang."""
 LEAST = 5
@@ -98,24 +98,29 @@ TESTS: dict[str, list[str]] = {
     "ledger/sqlite/store.py": [*OPENED, "tests/ledger/test_backups.py", "tests/ledger/test_torn.py"],
     "ledger/sqlite/verify.py": ["tests/ledger/test_backups.py", *LEDGER, "tests/ledger/test_opening.py"],
     "curator/curator.py": [
-        *DOOR,
+        *EXIT,
         "tests/answers/test_wire.py",
         "tests/curator/test_again.py",
         "tests/curator/test_state.py",
         "tests/curator/test_fluent.py",
     ],
-    "sql/cost.py": ["tests/sql/test_cost.py", *DOOR, "tests/sql/test_accuracy.py"],
-    "curator/question.py": ["tests/curator/test_question.py", *DOOR, "tests/sql/test_accuracy.py"],
-    "curator/draw.py": ["tests/curator/test_draw.py", *DOOR],
-    "sql/cache.py": ["tests/curator/test_kept.py", *DOOR],
+    "exit/cost.py": ["tests/exit/test_exit.py", "tests/sql/test_cost.py", *EXIT],
+    "exit/bill.py": ["tests/exit/test_exit.py", *EXIT],
+    "exit/exit.py": ["tests/exit/test_exit.py", "tests/attacks/test_threads_and_forks.py", *EXIT],
+    "exit/perform.py": ["tests/exit/test_perform.py", *EXIT],
+    "exit/sampler.py": ["tests/curator/test_draw.py", *EXIT],
+    "sql/cost.py": ["tests/sql/test_cost.py", *EXIT, "tests/sql/test_accuracy.py"],
+    "curator/query.py": ["tests/curator/test_question.py", *EXIT, "tests/sql/test_accuracy.py"],
+    "sql/draw.py": ["tests/curator/test_draw.py", *EXIT],
+    "sql/cache.py": ["tests/curator/test_kept.py", *EXIT],
     "sql/accuracy.py": ["tests/sql/test_accuracy.py"],
     "sql/intervals.py": ["tests/sql/test_intervals.py"],
-    "answers/interface.py": DOOR,
+    "answers/interface.py": EXIT,
     "answers/call.py": ["tests/answers/test_call.py", "tests/answers/test_wire.py", "tests/curator/test_again.py"],
     "errors/edit.py": ["tests/answers/test_autofix.py"],
-    "curator/timing.py": ["tests/curator/test_pacing.py"],
-    "curator/public.py": ["tests/sql/test_cost.py", *DOOR],
-    "sql/released.py": ["tests/curator/test_draw.py", *DOOR],
+    "exit/timing.py": ["tests/curator/test_pacing.py"],
+    "curator/public.py": ["tests/sql/test_cost.py", *EXIT],
+    "sql/released.py": ["tests/curator/test_draw.py", *EXIT],
     "curator/state.py": ["tests/curator/test_state.py"],
     "answers/wire.py": ["tests/answers/test_wire.py"],
     "engines/stopping.py": ["tests/engines/test_stopping.py"],

@@ -18,7 +18,6 @@ LAZY = {
     "cli/program.py": "the commands, each imported when it is run; the command line is above all that it names",
     "answers/frames.py": "pandas, polars and pyarrow, where they are installed",
     "answers/plots/theme.py": "altair, where it is installed",
-    "curator/curator.py": "learn.tables",
 }
 """Where modules are imported by a name that is computed, and why no layer is crossed. A file that no longer does so is
 struck off.
@@ -66,12 +65,12 @@ def test_nothing_is_imported_by_a_string() -> None:
         for path in PATHS
         if (names := set(importing_by_string(ast.parse(path.read_text(encoding="utf-8")))))
     }
-    assert found == {name: {"import_module"} for name in LAZY if name in found or name != "curator/curator.py"}
+    assert found == {name: {"import_module"} for name in LAZY}
 
 
 def test_what_imports_lazily_stays_in_its_package() -> None:
     """But for the table of public names, which stands above every layer."""
-    for name in LAZY.keys() - {"__init__.py", "curator/curator.py"}:
+    for name in LAZY.keys() - {"__init__.py"}:
         own = f"discreet.{name.partition('/')[0]}."
         tree = ast.parse((SOURCE / "discreet" / name).read_text(encoding="utf-8"))
         texts = [

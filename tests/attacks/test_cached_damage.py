@@ -21,7 +21,7 @@ from discreet.accounting.record import Entry
 from discreet.curator.curator import Curator
 from discreet.ledger import Ledger, LedgerDamaged, LedgerError, Search, codec, entries, verify
 from discreet.ledger.codec import Record
-from discreet.sql.cache import Drawn
+from discreet.sql.cache import NoisyMeasures
 from tests.ledger.conftest import in_memory
 from tests.ledger.helpers import BOTH, change, forge, hurried, spend, store_of
 
@@ -108,11 +108,11 @@ def test_an_answer_filed_under_another_charge_is_found(tmp_path: Path) -> None:
 def test_what_cannot_be_read_although_its_digest_is_right(kept: bytes) -> None:
     """Whatever wrote it: an error in words."""
     with pytest.raises(LedgerError, match="a cached answer cannot be read"):
-        Drawn.decode(kept)
+        NoisyMeasures.decode(kept)
 
 
 def test_an_answer_of_another_version_is_asked_again() -> None:
-    assert Drawn.decode(zlib.compress(b'{"version":99}')) is None
+    assert NoisyMeasures.decode(zlib.compress(b'{"version":99}')) is None
 
 
 # free work that stops others

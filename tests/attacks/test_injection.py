@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 
 from discreet.curator.curator import Curator
-from discreet.curator.draw import Door
 from discreet.engines.memory import Memory
+from discreet.exit.sampler import Sampler
 from discreet.learn import KMeans
 from tests.sql import tiny
 from tests.sql.worlds import ledger_of, quiet
@@ -59,7 +59,7 @@ def windowed(marker: str, function: str = "SUM") -> str:
 def test_literals_of_a_window_are_not_run(marker: str, function: str) -> None:
     with ledger_of(tiny.policy()) as ledger:
         engine = Noted(tiny.policy(), tiny.DATA)
-        with Curator(tiny.policy(), ledger, engine=engine, door=Door(blur=quiet)) as curator:
+        with Curator(tiny.policy(), ledger, engine=engine, sampler=Sampler(add_noise=quiet)) as curator:
             inner = f"SELECT CLAMP({windowed(marker, function)}, 0, 1) AS hit FROM visits"
             answer = curator.query(f"SELECT SUM(hit) AS hits FROM ({inner})", epsilon=0.001)
         assert answer.rows == [(0,)]
@@ -71,7 +71,7 @@ def test_literals_of_a_window_are_not_run(marker: str, function: str) -> None:
 def test_literals_of_the_rows_of_a_fit_are_not_run(marker: str) -> None:
     with ledger_of(tiny.policy()) as ledger:
         engine = Noted(tiny.policy(), tiny.DATA)
-        with Curator(tiny.policy(), ledger, engine=engine, door=Door(blur=quiet)) as curator:
+        with Curator(tiny.policy(), ledger, engine=engine, sampler=Sampler(add_noise=quiet)) as curator:
             inner = f"SELECT CLAMP({windowed(marker)}, 0, 1) AS hit, CLAMP(cost, 0, 9) AS cost FROM visits"
             curator.fit(KMeans(n_clusters=1), inner, epsilon=0.001)
         (query, rows) = engine.noted[-1]

@@ -15,8 +15,8 @@ import duckdb
 import pytest
 
 from discreet.curator.curator import Curator
-from discreet.curator.draw import Door
 from discreet.curator.state import open_ledger
+from discreet.exit.sampler import Sampler
 from discreet.policy import read
 from tests.sql.worlds import opened, policy_of, quiet
 
@@ -145,7 +145,7 @@ def world(folder: Path) -> Iterator[Curator]:
             writing.execute(f"COPY ({rows}) TO '{folder / table}.parquet' (FORMAT parquet)")
     (folder / "world.toml").write_text(PUBLIC, encoding="utf-8")
     policy = read(folder / "world.toml")
-    with Curator(policy, open_ledger(policy), door=Door(blur=quiet)) as curator:
+    with Curator(policy, open_ledger(policy), sampler=Sampler(add_noise=quiet)) as curator:
         yield curator
 
 

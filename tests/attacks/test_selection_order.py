@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.curator.draw import select
+from discreet.exit.sampler import select
 from discreet.mechanisms import Histogram, KeySelection
 from discreet.mechanisms.order import in_public_order, public_rank
 from tests.rigged import Rigged, repeated

@@ -12,8 +12,8 @@ import pytest
 
 import discreet
 from discreet.curator.curator import Curator
-from discreet.curator.timing import step
 from discreet.errors import Refused
+from discreet.exit.timing import step
 from discreet.learn import KMeans
 from discreet.sql.fanout import STEPS
 from tests.attacks.work import Work, counted

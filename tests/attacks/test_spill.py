@@ -44,7 +44,7 @@ unit = "person"
 [tables.notes.columns]
 note = { type = "text" }
 """
-ASKING = "import discreet, sys; discreet.open(sys.argv[1]).prepare()"
+ASKING = "import discreet, sys; discreet.open(sys.argv[1]).make_copy()"
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_datasets_of_a_server_share_the_memory(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv(MEMORY, "900MB")
     policy = hospital(tmp_path)
     dataset = Dataset(policy, among=3)
-    dataset.curator.prepare()
+    dataset.curator.make_copy()
     engine = dataset.curator._engine(1)
     assert size(setting(engine, "memory_limit")) <= 300_000_000  # type: ignore[arg-type]
     dataset.close()

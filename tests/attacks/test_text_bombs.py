@@ -16,9 +16,9 @@ import pytest
 import discreet
 from discreet import composed
 from discreet.curator.curator import Curator
-from discreet.curator.draw import Door
 from discreet.engines.memory import Memory
 from discreet.errors import QueryFailed, Refused
+from discreet.exit.sampler import Sampler
 from discreet.policy import Kind, PolicyError
 from discreet.policy.read import parse
 from discreet.quoting import TEXT_LENGTH
@@ -160,7 +160,7 @@ def test_a_cell_of_a_megabyte_is_cut_when_it_is_read(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("id,s,n\n1,a,1\n2," + "b" * 1_000_000 + ",2\n", encoding="utf-8")
     (tmp_path / "world.toml").write_text(head + TABLE, encoding="utf-8")
     with discreet.open(tmp_path / "world.toml") as found:
-        found._door = Door(blur=quiet)
+        found._exit._sampler = Sampler(add_noise=quiet)
         assert found.query("SELECT SUM(CLAMP(LENGTH(s), 0, 9999999)) FROM t", epsilon=1).rows == [(1 + TEXT_LENGTH,)]
 
 
@@ -186,7 +186,10 @@ class Mortal(Memory):
 def test_a_dead_engine_fails_one_question_and_answers_the_next() -> None:
     policy = policy_of(TABLE)
     engine = Mortal(policy, {"t": ROWS})
-    with ledger_of(policy) as ledger, Curator(policy, ledger, engine=engine, door=Door(blur=quiet)) as curator:
+    with (
+        ledger_of(policy) as ledger,
+        Curator(policy, ledger, engine=engine, sampler=Sampler(add_noise=quiet)) as curator,
+    ):
         assert curator.query("SELECT COUNT(*) FROM t", epsilon=1).rows == [(6,)]
         engine.doomed = True
         with pytest.raises(QueryFailed) as failed:

@@ -23,7 +23,8 @@ import pytest
 from discreet.accounting import Pure
 from discreet.accounting.turns import Turns
 from discreet.errors import BudgetExhausted, Refused
-from discreet.learn.cost import Allowance, Cost
+from discreet.exit import Exit
+from discreet.exit.cost import Cost
 from discreet.ledger import Grant, Ledger
 from discreet.mechanisms import AboveThreshold
 from discreet.mechanisms.threshold import Watch
@@ -161,7 +162,7 @@ def test_a_child_that_was_forked_while_another_thread_was_asking_is_refused_and_
 def test_what_spends_has_no_copies(again: Callable[[Any], Any], tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "ledger.sqlite", Grant.of(Fraction(1), None), shares={}) as ledger:
         charge = ledger.charge(Pure(1), why="q")
-        for thing in (watching(), Turns("a thing"), Allowance(Cost(Pure(1)), SYSTEM), ledger):
+        for thing in (watching(), Turns("a thing"), Exit(Cost(Pure(1)), SYSTEM), ledger):
             with pytest.raises(TypeError):
                 again(thing)
         if again is not COPIES[-1]:  # a charge made anew from another's fields is a charge of its own
@@ -195,9 +196,9 @@ def test_threads_of_a_fit_pay_for_each_of_their_releases() -> None:
     sys.setswitchinterval(1e-6)
     try:
         for _ in range(20):
-            allowance = Allowance(Cost(Pure(1)), SYSTEM)
+            allowance = Exit(Cost(Pure(1)), SYSTEM)
             found = from_threads(8, lambda allowance=allowance: allowance.part(Fraction(1, 3)))  # type: ignore[misc]
-            assert sum(isinstance(part, Allowance) for part in found) == 3
+            assert sum(isinstance(part, Exit) for part in found) == 3
     finally:
         sys.setswitchinterval(usual)
 
@@ -205,11 +206,11 @@ def test_threads_of_a_fit_pay_for_each_of_their_releases() -> None:
 @pytest.mark.parametrize("share", [Fraction(-1), Fraction(-1, 10**30)])
 def test_nothing_is_paid_back_to_a_fit(share: Fraction) -> None:
     with pytest.raises(RuntimeError, match="not below 0"):
-        Allowance(Cost(Pure(1)), SYSTEM).part(share)
+        Exit(Cost(Pure(1)), SYSTEM).part(share)
 
 
 def test_a_forked_child_cannot_spend_what_its_parent_may(tmp_path: Path) -> None:
-    allowance = Allowance(Cost(Pure(1)), SYSTEM)
+    allowance = Exit(Cost(Pure(1)), SYSTEM)
     assert "made before a fork" in in_a_child(lambda: allowance.part(Fraction(1)))
     with Ledger.open(tmp_path / "ledger.sqlite", Grant.of(Fraction(1), None), shares={}) as ledger:
         charge = ledger.charge(Pure(1), why="q")

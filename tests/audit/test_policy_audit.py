@@ -22,11 +22,11 @@ from discreet.audit.policies import Audit
 from discreet.audit.questions import MAKERS, Question, questions
 from discreet.audit.report import MADE_UP, UNDRAWN, page
 from discreet.audit.worlds import MOST_ROWS, Pair, searched, small
-from discreet.curator.draw import Door
 from discreet.curator.dummy import Dummy
 from discreet.engines import copy, memory
 from discreet.engines.memory import Memory
 from discreet.errors import Refused
+from discreet.exit.sampler import Sampler
 from discreet.lab.hospital import text as demo_text
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
@@ -284,7 +284,7 @@ def unbounded_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def unpaid(monkeypatch: pytest.MonkeyPatch) -> None:
-    from discreet.sql.cost import Cost
+    from discreet.exit.cost import Cost
 
     original = Cost.noise
     monkeypatch.setattr(
@@ -358,16 +358,18 @@ def test_a_curator_is_audited_by_its_policy_alone(tmp_path: Path) -> None:
         assert (curator.entries(), sorted(tmp_path.rglob("*"))) == before
 
 
-def total(_: str, data: Data, door: Door) -> Sequence[int]:
-    return door.blur(Laplace(1, sensitivity=5), Sensitivity.cells(1, 5), [sum(row["x"] for row in data["t"])], SYSTEM)
+def total(_: str, data: Data, sampler: Sampler) -> object:
+    return sampler.add_noise(
+        Laplace(1, sensitivity=5), Sensitivity.cells(1, 5), [sum(row["x"] for row in data["t"])], SYSTEM
+    )
 
 
-def exactly(_: str, data: Data, door: Door) -> Any:
+def exactly(_: str, data: Data, door: Sampler) -> Any:
     total(_, data, door)
     return data["t"]
 
 
-def failing(_: str, data: Data, __: Door) -> Any:
+def failing(_: str, data: Data, __: Sampler) -> Any:
     return 1 // len(data["t"])
 
 

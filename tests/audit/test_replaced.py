@@ -18,8 +18,8 @@ from discreet.audit import Replay, Report, audit_policy, replay
 from discreet.audit.neighbours import replaced, units, without
 from discreet.audit.worlds import replacements
 from discreet.curator.curator import Curator
-from discreet.curator.draw import Door
 from discreet.engines.printed import Printed
+from discreet.exit.sampler import Sampler
 from discreet.mechanisms import Laplace
 from discreet.noise import SYSTEM
 from discreet.policy import Policy
@@ -236,8 +236,8 @@ def test_post_processing_shows_nothing_but_noise(asked: str) -> None:
 
 
 def test_functions_may_return_what_they_like() -> None:
-    def told(_: str, data: Data, door: Door) -> object:
-        noisy = door.blur(Laplace(1, sensitivity=1), Sensitivity.cells(1, 1), [len(data["visits"])], SYSTEM)
+    def told(_: str, data: Data, sampler: Sampler) -> object:
+        noisy = sampler.add_noise(Laplace(1, sensitivity=1), Sensitivity.cells(1, 1), [len(data["visits"])], SYSTEM)
         return {"n": float("nan"), "values": list(noisy), "as": object}
 
     report = replay(told, "rows", {"visits": [{}]}, {"visits": []})

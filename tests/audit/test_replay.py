@@ -29,16 +29,16 @@ from discreet.audit.replay import Run
 from discreet.composed import form
 from discreet.curator import curator as door
 from discreet.curator.curator import Curator
-from discreet.curator.draw import Door
 from discreet.engines import copy, memory
 from discreet.engines.memory import Memory
 from discreet.engines.printed import Printed
 from discreet.errors import Refused
+from discreet.exit.cost import Cost
+from discreet.exit.sampler import Sampler
 from discreet.mechanisms import Laplace
 from discreet.policy import Policy
 from discreet.sql import measures
 from discreet.sql import plan as sql
-from discreet.sql.cost import Cost
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.measures import Contribution
 from discreet.sql.plan import Plan
@@ -85,14 +85,14 @@ class Once(Replay):
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
-        self._scripts: dict[str, Sequence[Any]] = {}
+        self._scripts: dict[str, Run] = {}
         self._runs: dict[tuple[str, str], Run] = {}
 
-    def run(self, question: str, data: Data, script: Sequence[Any] = (), **cost: Any) -> Run:
+    def run(self, question: Any, data: Data, other: Run | None = None, **cost: Any) -> Run:
         key = question, repr(data)
         if key not in self._runs:
-            found = super().run(question, data, self._scripts.get(question, script), **cost)
-            self._scripts.setdefault(question, found.calls)
+            found = super().run(question, data, self._scripts.get(question, other), **cost)
+            self._scripts.setdefault(question, found)
             self._runs[key] = found
         return self._runs[key]
 
@@ -171,8 +171,9 @@ def test_some_small_tables_with_every_neighbour(place: int) -> None:
 
 def shares(auditor: Replay, text: str, data: Data, neighbour: Data) -> list[Fraction]:
     """For each thing that is drawn: how much of its sensitivity this pair uses."""
-    first: Sequence[Any] = auditor.run(text, data, epsilon=1).calls
-    second: Sequence[Any] = auditor.run(text, neighbour, first, epsilon=1).calls
+    run = auditor.run(text, data, epsilon=1)
+    first: Sequence[Any] = run.calls
+    second: Sequence[Any] = auditor.run(text, neighbour, run, epsilon=1).calls
     return [
         sum((abs(x - y) for x, y in zip(a.exact, b.exact, strict=True)), Fraction(0)) / a.sensitivity.l1
         for a, b in zip(first, second, strict=True)
@@ -542,38 +543,38 @@ Blurred = Callable[..., Sequence[int]]
 class Swaying(Curator):
     """Does something of its own where noise is added."""
 
-    def __init__(self, *given: Any, door: Door, **options: Any) -> None:
-        super().__init__(*given, door=replace(door, blur=partial(self.swayed, door.blur)), **options)
+    def __init__(self, *given: Any, sampler: Sampler, **options: Any) -> None:
+        super().__init__(*given, sampler=replace(sampler, add_noise=partial(self.swayed, sampler.add_noise)), **options)
 
     def swayed(
-        self, blur: Blurred, mechanism: Any, sensitivity: Any, exact: Sequence[int], *rest: Any
+        self, add_noise: Blurred, mechanism: Any, sensitivity: Any, exact: Sequence[int], *rest: Any
     ) -> Sequence[int]:
         raise NotImplementedError
 
 
 class Scaling(Swaying):
-    def swayed(self, blur: Blurred, _: Any, sensitivity: Any, exact: Sequence[int], *rest: Any) -> Sequence[int]:
-        return blur(Laplace(1, sensitivity=1 + sum(exact)), sensitivity, exact, *rest)
+    def swayed(self, add_noise: Blurred, _: Any, sensitivity: Any, exact: Sequence[int], *rest: Any) -> Sequence[int]:
+        return add_noise(Laplace(1, sensitivity=1 + sum(exact)), sensitivity, exact, *rest)
 
 
 class Declaring(Swaying):
-    def swayed(self, blur: Blurred, mechanism: Any, _: Any, exact: Sequence[int], *rest: Any) -> Sequence[int]:
-        return blur(mechanism, Sensitivity.cells(1, max(exact) + 1), exact, *rest)
+    def swayed(self, add_noise: Blurred, mechanism: Any, _: Any, exact: Sequence[int], *rest: Any) -> Sequence[int]:
+        return add_noise(mechanism, Sensitivity.cells(1, max(exact) + 1), exact, *rest)
 
 
 class Sparing(Swaying):
     def swayed(
-        self, blur: Blurred, mechanism: Any, sensitivity: Any, exact: Sequence[int], *rest: Any
+        self, add_noise: Blurred, mechanism: Any, sensitivity: Any, exact: Sequence[int], *rest: Any
     ) -> Sequence[int]:
         """One of the sums, that of unit 2 alone, is shown as it is."""
-        return blur(mechanism, sensitivity, exact, *rest) if sum(exact) != 20 else exact
+        return add_noise(mechanism, sensitivity, exact, *rest) if sum(exact) != 20 else exact
 
 
 class Shortening(Swaying):
     def swayed(
-        self, blur: Blurred, mechanism: Any, sensitivity: Any, exact: Sequence[int], *rest: Any
+        self, add_noise: Blurred, mechanism: Any, sensitivity: Any, exact: Sequence[int], *rest: Any
     ) -> Sequence[int]:
-        blur(mechanism, sensitivity, [number for number in exact if number], *rest)
+        add_noise(mechanism, sensitivity, [number for number in exact if number], *rest)
         return exact
 
 
@@ -581,9 +582,9 @@ class Forgetting(Swaying):
     """Releases exact numbers."""
 
     def swayed(
-        self, blur: Blurred, mechanism: Any, sensitivity: Any, exact: Sequence[int], *rest: Any
+        self, add_noise: Blurred, mechanism: Any, sensitivity: Any, exact: Sequence[int], *rest: Any
     ) -> Sequence[int]:
-        blur(mechanism, sensitivity, exact, *rest)
+        add_noise(mechanism, sensitivity, exact, *rest)
         return exact
 
 

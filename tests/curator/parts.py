@@ -16,8 +16,8 @@ from discreet.accounting.losses import Sensitivity
 from discreet.accounting.part import Part
 from discreet.answers.call import Call
 from discreet.curator.curator import Curator
-from discreet.curator.draw import Door, blur, choose, select
 from discreet.engines.memory import Memory
+from discreet.exit.sampler import Sampler, add_noise, choose, select
 from discreet.policy import Policy
 from discreet.sql.part import part_of
 from tests.sql.worlds import ledger_of, policy_of
@@ -215,8 +215,8 @@ class Recorder:
         self.passed.append(Passed(mechanism, sensitivity, exact, told))
         return told
 
-    def blur(self, mechanism: Any, sensitivity: Sensitivity, exact: Sequence[int], bits: Any) -> Any:
-        return self.note(mechanism, sensitivity, tuple(exact), lambda: blur(mechanism, sensitivity, exact, bits))
+    def add_noise(self, mechanism: Any, sensitivity: Sensitivity, exact: Sequence[int], bits: Any) -> Any:
+        return self.note(mechanism, sensitivity, tuple(exact), lambda: add_noise(mechanism, sensitivity, exact, bits))
 
     def select(self, mechanism: Any, exact: Mapping[Any, int], bits: Any) -> Any:
         return self.note(mechanism, None, dict(exact), lambda: select(mechanism, exact, bits))
@@ -258,12 +258,12 @@ class Session:
         engine = Memory(policy, data)
         self._stack.callback(engine.close)
         ledger = self._stack.enter_context(ledger_of(policy))
-        door = Door(
-            lambda *given: self.recorder.blur(*given),
+        door = Sampler(
+            lambda *given: self.recorder.add_noise(*given),
             lambda *given: self.recorder.select(*given),
             lambda *given: self.recorder.choose(*given),
         )
-        self.curator = self._stack.enter_context(Curator(policy, ledger, engine=engine, door=door))
+        self.curator = self._stack.enter_context(Curator(policy, ledger, engine=engine, sampler=door))
         self.curator._plans = PLANS.setdefault(id(policy), {})
 
     def ask(self, step: Step, script: Sequence[Passed] = ()) -> Told:

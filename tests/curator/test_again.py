@@ -92,12 +92,12 @@ def test_what_costs_nothing_is_known_and_nothing_else(policy: Policy, memory: Me
     with over(policy, memory) as curator:
         bought = curator.query(COUNT, epsilon=0.1)
     with over(policy, engine) as curator:
-        kept = curator.known(Call(sql=COUNT, epsilon=0.1))
+        kept = curator.free_answer(Call(sql=COUNT, epsilon=0.1))
         assert kept is not None
         assert (kept.rows, kept.cached) == (bought.rows, True)
-        assert curator.known(Call(sql=BY_SEX, epsilon=0.1)) is None
-        assert curator.known(Call(sql=COUNT, epsilon=0.1, fresh=True)) is None
-        explained = curator.known(Call(sql=f"EXPLAIN PRIVACY {BY_SEX}", epsilon=0.1))
+        assert curator.free_answer(Call(sql=BY_SEX, epsilon=0.1)) is None
+        assert curator.free_answer(Call(sql=COUNT, epsilon=0.1, fresh=True)) is None
+        explained = curator.free_answer(Call(sql=f"EXPLAIN PRIVACY {BY_SEX}", epsilon=0.1))
         assert explained is not None
         assert explained.columns == ["column", "error", "noise"]
         assert engine.charged == []
@@ -163,7 +163,7 @@ def test_an_answer_about_what_is_no_more_is_not_recalled(
 def test_a_curator_is_prepared_before_it_is_asked(tmp_path: Path) -> None:
     policy = hospital(tmp_path)
     with discreet.open(path_of(tmp_path)) as curator:
-        curator.prepare()
+        curator.make_copy()
         assert len([file for file in (policy.state / "data").iterdir() if file.suffix == ".duckdb"]) == 1
         assert curator.entries() == []
 

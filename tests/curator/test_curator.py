@@ -35,7 +35,6 @@ from discreet.accounting.conversion import rho_of_pure
 from discreet.accounting.part import Part
 from discreet.composed import Sql
 from discreet.curator.curator import Curator
-from discreet.curator.draw import Door, blur
 from discreet.curator.parts import part_name
 from discreet.curator.public import PublicTables
 from discreet.curator.state import LEDGER, open_ledger, refresh
@@ -43,6 +42,7 @@ from discreet.engines.copy import private_copy
 from discreet.engines.memory import Memory
 from discreet.engines.printed import Printed
 from discreet.errors import FAILED, RETRY
+from discreet.exit.sampler import Sampler, add_noise
 from discreet.ledger import LedgerError
 from discreet.policy import Kind, Policy, read
 from tests.curator.children import heard, start
@@ -396,10 +396,10 @@ DATA: Final[dict[str, list[dict[str, Any]]]] = {
 
 @contextmanager
 def over(
-    policy: Policy, engine: Any, *, time_limit: float | None = None, blurred: Callable[..., Sequence[int]] = blur
+    policy: Policy, engine: Any, *, time_limit: float | None = None, blurred: Callable[..., Sequence[int]] = add_noise
 ) -> Iterator[Curator]:
     ledger = open_ledger(policy)
-    with Curator(policy, ledger, engine=engine, time_limit=time_limit, door=Door(blur=blurred)) as curator:
+    with Curator(policy, ledger, engine=engine, time_limit=time_limit, sampler=Sampler(add_noise=blurred)) as curator:
         yield curator
 
 
@@ -874,14 +874,14 @@ def test_what_planning_looks_up_is_what_the_public_table_holds(policy: Policy) -
 
 
 def test_only_public_tables_tell_what_their_source_holds(pure: Curator) -> None:
-    assert set(pure.stored("wards")) >= {"ward", "beds"}
+    assert set(pure.public_schema("wards")) >= {"ward", "beds"}
     for name in ("patients", "visits", "nowhere"):
         with pytest.raises(discreet.Refused, match="unknown-table"):
-            pure.stored(name)
+            pure.public_schema(name)
 
 
 def test_a_preview_of_a_part_tells_what_it_would_add(pure: Curator) -> None:
-    pure.prepare()
+    pure.make_copy()
     part = pure.table("patients").partition("sex")["F"]
     assert part.preview.count(epsilon=0.5).notes[0].startswith("charged now: ε 0.5,")
     part.count(epsilon=0.5)

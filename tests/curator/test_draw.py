@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
+from discreet.accounting import Pure
 from discreet.accounting.losses import Sensitivity
-from discreet.curator.draw import Door, blur, choose, counted, draw, select
-from discreet.mechanisms import Exponential, KeySelection, Laplace
+from discreet.curator.task import EngineReader
+from discreet.exit import Exit
+from discreet.exit.cost import Choices, Cost
+from discreet.exit.sampler import Sampler, choose, select
+from discreet.mechanisms import Exponential, KeySelection
 from discreet.noise import SYSTEM, Bits
-from discreet.sql.cache import Drawn
-from discreet.sql.cost import Bought, Choices, Cost, buy
+from discreet.sql.cache import NoisyMeasures
+from discreet.sql.cost import Allocation, Mechanisms, allocate
+from discreet.sql.draw import counted, draw, noisy
+from discreet.sql.plan import Plan
 from discreet.sql.released import numbers, table_of
 from discreet.sql.vectors import Chosen
 from tests.rigged import Rigged
@@ -50,6 +57,13 @@ class Answers:
         pass
 
 
+def drawn_from(
+    found: Plan, allocation: Allocation, engine: Answers, sampler: Sampler, seconds: float | None
+) -> NoisyMeasures:
+    exit_ = Exit(allocation.cost, SYSTEM, limit=allocation.loss, sampler=sampler)
+    return draw(found, allocation, EngineReader(engine, seconds), exit_)
+
+
 def quiet(mechanism: Any, sensitivity: Sensitivity, exact: Sequence[int], bits: Bits) -> Sequence[int]:  # noqa: ARG001
     return exact
 
@@ -57,7 +71,7 @@ def quiet(mechanism: Any, sensitivity: Sensitivity, exact: Sequence[int], bits: 
 @pytest.mark.parametrize(("policy", "kept"), [(BOTH, {("a",), ("b",)}), (NULLS, {("a",), ("b",), (None,)})])
 def test_private_keys_are_selected_among_whole_ones_and_come_in_order(policy: Any, kept: set[Any]) -> None:
     found = planned(policy, KEYS)
-    offer = buy(policy, Cost.read(policy, epsilon=1), found.releases)
+    allocation = allocate(policy, Cost.read(policy, epsilon=1), found.releases)
     seen: list[dict[Any, int]] = []
 
     def everything(mechanism: KeySelection, exact: Any, bits: Bits) -> list[Any]:  # noqa: ARG001
@@ -65,18 +79,18 @@ def test_private_keys_are_selected_among_whole_ones_and_come_in_order(policy: An
         return list(exact)
 
     engine = Answers([("b", 5), (None, 7), ("a", 3)], [("b", 50, 2), ("dropped", 9, 9), (None, 1, 4), ("a", 30, 1)])
-    drawn = draw(found, offer.bought, engine, SYSTEM, Door(blur=quiet, select=everything), 2.5)
+    drawn = drawn_from(found, allocation, engine, Sampler(add_noise=quiet, select=everything), 2.5)
     assert {key: units for key, units in {("b",): 5, (None,): 7, ("a",): 3}.items() if key in kept} == seen[0]
     order = [("a",), ("b",), (None,)][: len(kept)]
     assert drawn.selected == (tuple(order),)
     assert [list(column) for column in drawn.values[0]] == [[30, 50, 1][: len(kept)], [1, 2, 4][: len(kept)]]
     assert engine.seconds == [2.5, 2.5]
-    assert drawn.noises == tuple(part.noises for part in offer.bought)
+    assert drawn.noises == allocation.noises
 
 
 def test_units_are_counted_for_each_combination_of_private_keys() -> None:
     found = planned(BOTH, "SELECT z, w, COUNT(*) AS n FROM t GROUP BY z, w")
-    offer = buy(BOTH, Cost.read(BOTH, epsilon=1), found.releases)
+    allocation = allocate(BOTH, Cost.read(BOTH, epsilon=1), found.releases)
     seen: list[Any] = []
 
     def nothing(mechanism: KeySelection, exact: Any, bits: Bits) -> list[Any]:  # noqa: ARG001
@@ -84,7 +98,7 @@ def test_units_are_counted_for_each_combination_of_private_keys() -> None:
         return []
 
     engine = Answers([("b", "x", 5), ("a", None, 7), (None, "x", 4)], [("b", "x", 50)])
-    drawn = draw(found, offer.bought, engine, SYSTEM, Door(blur=quiet, select=nothing), None)
+    drawn = drawn_from(found, allocation, engine, Sampler(add_noise=quiet, select=nothing), None)
     assert seen == [{("b", "x"): 5}]
     assert drawn.selected == ((),)
     assert drawn.values == (([],),)
@@ -95,9 +109,9 @@ def test_what_was_not_selected_is_counted_apart_under_its_own_name(kept: list[An
     """A key that is really called OTHER stays a group of its own."""
     text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-6, other = true) z, COUNT(*) AS n"
     found = planned(BOTH, f"{text} FROM t GROUP BY z")
-    offer = buy(BOTH, Cost.read(BOTH, epsilon=1, delta=1e-6), found.releases)
+    allocation = allocate(BOTH, Cost.read(BOTH, epsilon=1, delta=1e-6), found.releases)
     engine = Answers([("a", 3)], [("a", 30), ("OTHER", 8)], [("OTHER", 4)])
-    drawn = draw(found, offer.bought, engine, SYSTEM, Door(blur=quiet, select=lambda *_: kept), None)
+    drawn = drawn_from(found, allocation, engine, Sampler(add_noise=quiet, select=lambda *_: kept), None)
     assert [list(column) for column in drawn.values[0]] == [[30, 4] if kept else [4]]
     (release,) = found.releases
     asked = release.selection_sql(), release.sql(), release.other_sql(tuple(kept))
@@ -117,24 +131,25 @@ def test_choices_are_made_group_by_group() -> None:
     assert isinstance(measure, Chosen)
     cells = measure.layout.cells
     exact = [*range(cells), *reversed(range(cells))]
-    mechanism = Choices(Exponential(1, sensitivity=1), 2)
     asked: list[Any] = []
 
     def noted(mechanism: Choices, scores: Sequence[Sequence[int]], bits: Bits) -> list[int]:  # noqa: ARG001
         asked.extend(scores)
         return [1, 2]
 
-    assert Door(choose=noted).noisy(mechanism, release, measure, exact, SYSTEM) == [1, 2]
+    exit_ = Exit(Cost.read(BOTH, rho=1), SYSTEM, sampler=Sampler(choose=noted))
+    assert noisy(exit_, release, measure, exact, Fraction(1)) == [1, 2]
     assert asked == [measure.scores(exact[:cells]), measure.scores(exact[cells:])]
 
 
-def test_the_real_door_draws_from_the_bits_of_the_charge() -> None:
-    laplace, keys = Laplace(Fraction(1), sensitivity=1), KeySelection(delta=1e-6, max_groups=1, epsilon=1)
+def test_the_real_exit_draws_from_the_bits_of_the_charge() -> None:
+    keys = KeySelection(delta=1e-6, max_groups=1, epsilon=1)
     bits = Rigged([2**63 + 2**62] * 20)
-    found = blur(laplace, Sensitivity.cells(1, 1), [10, 20, 30], bits)
+    exit_ = Exit(Cost(Pure(2)), bits)
+    found = exit_.release([10, 20, 30], Sensitivity.cells(1, 1), Fraction(1, 2))
     assert [type(value) for value in found] == [int] * 3
     assert bits.taken == 8 * 3
-    assert blur(laplace, Sensitivity.cells(1, 1), [], bits) == []
+    assert exit_.release([], Sensitivity.cells(1, 1), Fraction(1, 2)) == []
     assert bits.taken == 8 * 3
     assert select(keys, {("a",): 10**6, ("b",): 10**6}, SYSTEM) == [("a",), ("b",)]
     assert choose(Choices(Exponential(1, sensitivity=1), 2), [[0, 10**6], [10**6, 0]], SYSTEM) == [1, 0]
@@ -142,9 +157,10 @@ def test_the_real_door_draws_from_the_bits_of_the_charge() -> None:
 
 def test_nothing_leaves_without_noise_that_was_bought_for_it() -> None:
     found = planned(BOTH, "SELECT g, COUNT(*) AS n FROM t GROUP BY g")
-    for bought in ([], [Bought(())]):
+    whole = allocate(BOTH, Cost.read(BOTH, epsilon=1), found.releases)
+    for planned_for in ((), (Mechanisms(()),)):
         with pytest.raises(ValueError, match="zip"):
-            draw(found, bought, Answers([("a", 1)]), SYSTEM, Door(), None)
+            drawn_from(found, replace(whole, mechanisms=planned_for), Answers([("a", 1)]), Sampler(), None)
 
 
 def test_each_group_gets_its_own_numbers_of_a_measure_however_many_there_are() -> None:
@@ -161,7 +177,7 @@ def test_each_group_gets_its_own_numbers_of_a_measure_however_many_there_are() -
 def test_noisy_numbers_that_belong_to_no_measure_are_no_table() -> None:
     (release,) = planned(BOTH, "SELECT g, COUNT(*) AS n FROM t GROUP BY g").releases
     cells = len(list(release.cells(None)))
-    assert len(table_of(release, Drawn(values=(([7] * cells,),), selected=(None,)), 0)) == cells
+    assert len(table_of(release, NoisyMeasures(values=(([7] * cells,),), selected=(None,)), 0)) == cells
     for wrong in ((), ([7] * cells, [7] * cells)):
         with pytest.raises(ValueError, match="zip"):
-            table_of(release, Drawn(values=(wrong,), selected=(None,)), 0)
+            table_of(release, NoisyMeasures(values=(wrong,), selected=(None,)), 0)

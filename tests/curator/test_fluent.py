@@ -368,7 +368,7 @@ def test_steps_read_and_charge_nothing(curator: Curator, monkeypatch: pytest.Mon
     def never(*_: object, **__: object) -> None:
         pytest.fail("a step asked something")
 
-    for act in ("answer", "foresee", "_plan", "_engine", "query", "preview"):
+    for act in ("answer", "preview_of", "_plan", "_engine", "query", "preview"):
         monkeypatch.setattr(Curator, act, never)
     rows = curator.table("visits").where("nonsense >").group_by("nowhere").assign(a="x +").join("people")
     rows = rows.bounded(max_rows=1).preview

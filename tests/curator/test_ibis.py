@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from discreet.curator.curator import Curator
-from discreet.curator.draw import Door
 from discreet.curator.state import open_ledger
 from discreet.errors import Refused
+from discreet.exit.sampler import Sampler
 from discreet.lab.hospital import build
 from discreet.policy import read
 
@@ -62,8 +62,8 @@ CASES: dict[str, tuple[Callable[..., Any], str]] = {
 def hospital(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Curator]:
     """With noise off: the same question in two languages has one answer."""
     policy = read(build(tmp_path_factory.mktemp("hospital")))
-    quiet = Door(blur=lambda _mechanism, _sensitivity, exact, _bits: exact)
-    with Curator(policy, open_ledger(policy), door=quiet) as curator:
+    quiet = Sampler(add_noise=lambda _mechanism, _sensitivity, exact, _bits: exact)
+    with Curator(policy, open_ledger(policy), sampler=quiet) as curator:
         yield curator
 
 
@@ -97,7 +97,7 @@ def test_ibis_begins_with_a_table(hospital: Curator) -> None:
     with pytest.raises(Refused):
         hospital.table("visits").where("cost > 5").to_ibis()
     with pytest.raises(Refused):
-        hospital.stored("visits")
+        hospital.public_schema("visits")
 
 
 def test_ibis_is_not_needed_otherwise() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace
-from discreet.sql.cache import Drawn
+from discreet.sql.cache import NoisyMeasures
 
 LAPLACE, GAUSSIAN = DiscreteLaplace(Fraction(10, 3)), DiscreteGaussian(Fraction(7, 2))
 KEYS = [
@@ -22,8 +22,8 @@ KEYS = [
 ]
 
 
-def drawn(selected: Any = None) -> Drawn:
-    empty = Drawn()
+def drawn(selected: Any = None) -> NoisyMeasures:
+    empty = NoisyMeasures()
     return empty.then((LAPLACE, GAUSSIAN, None), ([1, -2], [10**40], []), selected)
 
 
@@ -31,10 +31,10 @@ def drawn(selected: Any = None) -> Drawn:
 def test_everything_comes_back(selected: Any) -> None:
     first = drawn(selected)
     both = first.then((None,), ([0],), None)
-    assert Drawn.decode(first.encode()) == first
-    assert Drawn.decode(both.encode()) == both
-    assert Drawn.decode(Drawn().encode()) == Drawn()
-    found = Drawn.decode(first.encode())
+    assert NoisyMeasures.decode(first.encode()) == first
+    assert NoisyMeasures.decode(both.encode()) == both
+    assert NoisyMeasures.decode(NoisyMeasures().encode()) == NoisyMeasures()
+    found = NoisyMeasures.decode(first.encode())
     assert found is not None
     assert [[type(key) for key in cell] for cell in found.selected[0] or ()] == [
         [type(key) for key in cell] for cell in selected or ()
@@ -52,4 +52,4 @@ def test_what_another_version_kept_is_not_read() -> None:
     document = json.loads(zlib.decompress(drawn().encode()))
     assert document["version"] == 1
     for other in (0, 2, None, "1"):
-        assert Drawn.decode(zlib.compress(json.dumps({**document, "version": other}).encode())) is None
+        assert NoisyMeasures.decode(zlib.compress(json.dumps({**document, "version": other}).encode())) is None

@@ -20,7 +20,7 @@ from discreet.errors import Refused
 from discreet.ledger import Grant, Ledger, verify
 from discreet.policy import read
 from discreet.server.tokens import Tokens
-from discreet.sql.cache import Drawn
+from discreet.sql.cache import NoisyMeasures
 from tests.fixtures.build import HERE, amounts
 
 TOLD: Final[dict[str, Any]] = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
@@ -73,7 +73,7 @@ def test_cached_answers_are_still_there(old: tuple[str, Curator]) -> None:
         assert found is not None
         assert found.answer.hex() == answer
         assert hospital._ledger.entry(int(number)).plan == plan  # type: ignore[union-attr]
-        assert Drawn.decode(bytes.fromhex(answer)) is not None
+        assert NoisyMeasures.decode(bytes.fromhex(answer)) is not None
 
 
 def test_a_cached_answer_is_recalled_as_it_was_or_its_meaning_changed(old: tuple[str, Curator]) -> None:

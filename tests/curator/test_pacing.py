@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from discreet.curator import timing as pacing
 from discreet.curator.curator import Curator
-from discreet.curator.timing import padded, step
 from discreet.engines.memory import Memory
 from discreet.engines.stopping import Stop, Stopped
 from discreet.errors import QueryFailed, Refused
+from discreet.exit import timing as pacing
+from discreet.exit.timing import padded, step
 from discreet.learn import KMeans
 from tests.sql.worlds import ledger_of, policy_of
 

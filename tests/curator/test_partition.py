@@ -156,7 +156,7 @@ def test_what_reaches_outside_is_refused(four: Curator, sql: str) -> None:
     with suppress(Refused):
         four.preview(sql, epsilon=1)
     before = len(four.entries())
-    for act in (four.answer, four.foresee):
+    for act in (four.answer, four.preview_of):
         with pytest.raises(Refused) as refused:
             act(Call(sql=sql, part=part, epsilon=1))
         assert refused.value.code in ("outside-part", "join-off-unit"), str(refused.value)
@@ -169,7 +169,7 @@ def test_most_of_what_is_refused_is_refused_for_reaching_outside(four: Curator) 
     codes = []
     for sql in OUTSIDE:
         with pytest.raises(Refused) as refused:
-            four.foresee(Call(sql=sql, part=part, epsilon=1))
+            four.preview_of(Call(sql=sql, part=part, epsilon=1))
         codes.append(refused.value.code)
     assert codes.count("outside-part") >= len(OUTSIDE) - 1
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,17 +11,24 @@ from discreet.accounting import Concentrated, Pure
 from discreet.accounting.distributions import DiscreteLaplace
 from discreet.accounting.part import Part
 from discreet.answers.call import Call
-from discreet.curator.question import Question, costed, covers
+from discreet.curator.query import PreparedQuery, covers, prepared
+from discreet.curator.task import Context
 from discreet.errors import Refused
-from discreet.policy import Policy
-from discreet.sql.cache import Drawn
+from discreet.policy import Policy, fingerprint
+from discreet.sql.cache import NoisyMeasures
 from tests.sql.test_cost import BOTH, PURE, planned
 
 COUNT = "SELECT COUNT(*) AS n FROM t"
 
 
-def asked(policy: Policy, text: str, **call: Any) -> Question:
-    return costed(policy, Call(sql=text, **call), planned(policy, text), 7)
+def context(policy: Policy) -> Context:
+    """Of a policy, over nothing: planning and billing need no more."""
+    unused: Any = None
+    return Context(policy, fingerprint(policy), 7, unused, unused, unused, unused, unused, unused)
+
+
+def asked(policy: Policy, text: str, **call: Any) -> PreparedQuery:
+    return prepared(context(policy), Call(sql=text, **call), planned(policy, text))
 
 
 def refused(policy: Policy, text: str, **call: Any) -> str:
@@ -41,14 +47,14 @@ def test_the_text_and_the_call_may_say_the_same() -> None:
 
 def test_a_question_keeps_what_it_was_asked_with() -> None:
     found = asked(PURE, COUNT, epsilon=0.5, confidence=0.9)
-    assert (found.text, found.version, found.confidence, found.wanted, found.part) == (
+    assert (found.text, found.bill.data, found.confidence, found.wanted, found.bill.part) == (
         COUNT,
         7,
         Fraction(9, 10),
         None,
         None,
     )
-    assert found.why == COUNT
+    assert found.bill.why == COUNT
     assert asked(PURE, COUNT, epsilon=0.5).confidence == Fraction(19, 20)
 
 
@@ -65,18 +71,18 @@ def test_a_cost_and_an_error_are_two_costs(cost: dict[str, Any]) -> None:
 def test_a_wanted_error_buys_what_it_needs() -> None:
     found = asked(PURE, COUNT, error=10)
     assert found.wanted is not None
-    assert found.satisfied(Drawn(((DiscreteLaplace(Fraction(3)),),), (((5,),),), (None,)), Pure(0.001))
-    assert not found.satisfied(Drawn(((DiscreteLaplace(Fraction(9)),),), (((5,),),), (None,)), Pure(100))
+    assert found.is_met(NoisyMeasures(((DiscreteLaplace(Fraction(3)),),), (((5,),),), (None,)), Pure(0.001))
+    assert not found.is_met(NoisyMeasures(((DiscreteLaplace(Fraction(9)),),), (((5,),),), (None,)), Pure(100))
     # the same cost is the same noise, whatever is known of it
-    assert found.satisfied(Drawn(((DiscreteLaplace(Fraction(9)),),), (((5,),),), (None,)), found.loss)
+    assert found.is_met(NoisyMeasures(((DiscreteLaplace(Fraction(9)),),), (((5,),),), (None,)), found.loss)
 
 
 def test_what_was_paid_covers_what_costs_no_more() -> None:
     found = asked(PURE, COUNT, epsilon=0.5)
-    nothing = Drawn()
-    assert found.satisfied(nothing, Pure(0.5))
-    assert found.satisfied(nothing, Pure(0.6))
-    assert not found.satisfied(nothing, Pure(0.4999))
+    nothing = NoisyMeasures()
+    assert found.is_met(nothing, Pure(0.5))
+    assert found.is_met(nothing, Pure(0.6))
+    assert not found.is_met(nothing, Pure(0.4999))
 
 
 @pytest.mark.parametrize(
@@ -106,4 +112,4 @@ def test_covering_is_a_matter_of_every_amount(
 
 def test_the_record_says_which_part_was_asked() -> None:
     part = Part("t", "g", "a")
-    assert replace(asked(PURE, COUNT, epsilon=0.5), part=part).why == f"{COUNT} -- of t, {part.label}"
+    assert asked(PURE, COUNT, epsilon=0.5, part=part).bill.why == f"{COUNT} -- of t, {part.label}"

@@ -6,13 +6,14 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pytest
 
 from discreet.accounting.losses import Sensitivity
-from discreet.learn import cost
+from discreet.exit import Exit, Sampler
+from discreet.learn import core, scoring
 from discreet.noise import Bits
 from tests.rigged import Rigged
 
@@ -68,18 +69,31 @@ class Recorder:
     def again(self) -> None:
         self.earlier, self.releases = self.releases, []
 
-    def blur(self, mechanism: Any, sensitivity: Sensitivity, exact: Integers, bits: Bits) -> Integers:
+    def add_noise(self, mechanism: Any, sensitivity: Sensitivity, exact: Integers, bits: Bits) -> Integers:
         values = np.asarray(mechanism.release(exact, bits), dtype=np.int64)
         if self.earlier:
             values = self.earlier[len(self.releases)].values
         self.releases.append(Release(mechanism, sensitivity, exact.copy(), values))
         return values
 
+    @property
+    def sampler(self) -> Sampler:
+        return Sampler(add_noise=self.add_noise)
+
+    def watch(self, monkeypatch: pytest.MonkeyPatch) -> Self:
+        """Be the sampler of fits on arrays from now on."""
+        for module in (core, scoring):
+            monkeypatch.setattr(module, "SAMPLER", self.sampler)
+        return self
+
 
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
-    found = Recorder()
-    monkeypatch.setattr(cost, "blur", found.blur)
-    return found
+    return Recorder().watch(monkeypatch)
+
+
+def learn(model: Any, rows: Any, labels: Any, names: list[str], bits: Bits) -> Any:
+    """Fitted on rows as a curator gives them, through an exit that draws from these bits."""
+    return model.learn_from(rows, labels, names, Exit(model._cost(), bits, sampler=core.SAMPLER))
 
 
 def without(rows: Any, place: int) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,10 @@ import pytest
 
 from discreet.accounting import Pure, compose
 from discreet.accounting.losses import Sensitivity
-from discreet.learn import cost
+from discreet.exit.cost import Choices
+from discreet.exit.sampler import Sampler, choose
 from discreet.noise import Bits
-from tests.learn.helpers import Recorder, repeating, without
+from tests.learn.helpers import Recorder, learn, repeating, without
 
 NAMES = ["a", "b", "c"]
 
@@ -39,12 +40,17 @@ class Outlets(Recorder):
         super().again()
         self.chosen, self.choices = self.choices, []
 
-    def pick(self, mechanism: Any, exact: Any, bits: Bits) -> int:
-        place = mechanism.choose(exact, bits)
+    def choose(self, mechanism: Choices, scores: Sequence[Any], bits: Bits) -> list[int]:
+        (exact,) = scores
+        (place,) = choose(mechanism, scores, bits)
         if self.chosen:
             place = self.chosen[len(self.choices)].place
-        self.choices.append(Choice(mechanism, exact.copy(), place))
-        return int(place)
+        self.choices.append(Choice(mechanism.mechanism, exact.copy(), place))
+        return [place]
+
+    @property
+    def sampler(self) -> Sampler:
+        return Sampler(add_noise=self.add_noise, choose=self.choose)
 
     @property
     def losses(self) -> list[Any]:
@@ -53,19 +59,16 @@ class Outlets(Recorder):
 
 
 def outlets(monkeypatch: pytest.MonkeyPatch) -> Outlets:
-    found = Outlets()
-    monkeypatch.setattr(cost, "blur", found.blur)
-    monkeypatch.setattr(cost, "pick", found.pick)
-    return found
+    return Outlets().watch(monkeypatch)
 
 
 def check_neighbours(make: Callable[[], Any], rows: Any, labels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without any one row, given what was released before, nothing moves farther than it says."""
     for place in range(len(rows)):
         found = outlets(monkeypatch)
-        make().learn_from(rows, labels, NAMES, repeating(place))
+        learn(make(), rows, labels, NAMES, repeating(place))
         found.again()
-        make().learn_from(without(rows, place), without(labels, place), NAMES, repeating(place))
+        learn(make(), without(rows, place), without(labels, place), NAMES, repeating(place))
         assert found.releases
         check_moves(found)
 
@@ -89,9 +92,9 @@ def _check(moved: Any, sensitivity: Sensitivity) -> None:
 def check_nobody(make: Callable[[], Any], rows: Any, labels: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """No rows at all: as many numbers leave, with the same noise, and what comes of them is finite. The model."""
     found = outlets(monkeypatch)
-    make().learn_from(rows, labels, NAMES, repeating(1))
+    learn(make(), rows, labels, NAMES, repeating(1))
     found.again()
-    model = make().learn_from(rows[:0], labels[:0], NAMES, repeating(1))
+    model = learn(make(), rows[:0], labels[:0], NAMES, repeating(1))
     for here, there in zip(found.releases, found.earlier, strict=True):
         assert here.exact.shape == there.exact.shape
         assert here.mechanism == there.mechanism

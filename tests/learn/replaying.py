@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.accounting.losses import Sensitivity
-from tests.learn.helpers import recorder, repeating, without
+from tests.learn.helpers import learn, recorder, repeating, without
 
 EXTREMES = (0.0, 1.0, -1.0, 1e300, -1e300, np.inf, -np.inf, 5e-324, 0.999999999, -0.3)
 
@@ -37,9 +37,9 @@ def replay(make: Callable[[], Any], rows: Any, labels: Any, place: int, monkeypa
     """
     names = [f"x{column}" for column in range(rows.shape[1])]
     found = recorder(monkeypatch)
-    make().learn_from(rows, labels, names, repeating(place))
+    learn(make(), rows, labels, names, repeating(place))
     found.again()
-    make().learn_from(without(rows, place), None if labels is None else without(labels, place), names, repeating(place))
+    learn(make(), without(rows, place), None if labels is None else without(labels, place), names, repeating(place))
     assert len(found.releases) == len(found.earlier)
     return [
         check_moved(here.exact.astype(object) - there.exact.astype(object), there.sensitivity)

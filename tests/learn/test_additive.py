@@ -13,6 +13,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from discreet import Refused
+from discreet.exit import Exit
+from discreet.exit.cost import Cost
 from discreet.learn import AdditiveClassifier, AdditiveRegressor, boosting
 from discreet.learn.boosting import (
     BINS,
@@ -27,12 +29,11 @@ from discreet.learn.boosting import (
     scored,
 )
 from discreet.learn.box import Box
-from discreet.learn.cost import Allowance, Cost
 from discreet.learn.residuals import FAR, GRAIN, POWERS, OneClass, Values
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from tests.learn.cases import BOUNDS, COSTS, data
-from tests.learn.helpers import Till, repeating
+from tests.learn.helpers import Till, learn, repeating
 from tests.learn.outlets import NAMES, check_moves, outlets
 
 MODELS: Final[dict[str, Callable[..., Any]]] = {
@@ -59,7 +60,7 @@ def test_the_same_with_a_histogram_and_scores_far_apart(name: str, monkeypatch: 
     rows, labels = given(name, 300, 4)
     monkeypatch.setattr(boosting, "MOST_TURNS", 25)
     found = outlets(monkeypatch)
-    MODELS[name](rho=5).learn_from(rows, labels, NAMES, SYSTEM)
+    learn(MODELS[name](rho=5), rows, labels, NAMES, SYSTEM)
     assert found.releases[1].exact.size == 3 * BINS
     for place in range(3):
         _check_one(MODELS[name], rows, labels, 100 * place, monkeypatch)
@@ -67,9 +68,9 @@ def test_the_same_with_a_histogram_and_scores_far_apart(name: str, monkeypatch: 
 
 def _check_one(make: Any, rows: Any, labels: Any, place: int, monkeypatch: pytest.MonkeyPatch) -> None:
     found = outlets(monkeypatch)
-    make(rho=5).learn_from(rows, labels, NAMES, repeating(place))
+    learn(make(rho=5), rows, labels, NAMES, repeating(place))
     found.again()
-    make(rho=5).learn_from(np.delete(rows, place, 0), np.delete(labels, place, 0), NAMES, repeating(place))
+    learn(make(rho=5), np.delete(rows, place, 0), np.delete(labels, place, 0), NAMES, repeating(place))
     check_moves(found)
 
 
@@ -146,15 +147,15 @@ def test_the_noise_of_a_visit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_plans_stay_within_their_limits() -> None:
     target = OneClass(0, 3)
     for width, rows in itertools.product((1, 7, 300), (1.0, 1e3, 1e9)):
-        for cost in (Cost.read(epsilon=value) for value in (1e-5, 1, 1e6)):
+        for cost in (Cost.alone(epsilon=value) for value in (1e-5, 1, 1e6)):
             plan = Plan.choose(target, width, rows, cost)
             assert 4 <= plan.visits <= MOST_VISITS
             assert plan.together == 1
-        for cost in (Cost.read(rho=value) for value in (1e-6, 1, 1e6)):
+        for cost in (Cost.alone(rho=value) for value in (1e-6, 1, 1e6)):
             plan = Plan.choose(target, width, rows, cost)
             assert 20 * (width + 1) <= plan.visits <= MOST_TURNS * (width + 1)
             assert plan.rate <= max(0.1, 2 / (width + 1))
-    allowance = Allowance(Cost.read(epsilon=1), SYSTEM)
+    allowance = Exit(Cost.alone(epsilon=1), SYSTEM)
     visited = list(Plan(9, 1, 1.0).blocks(3, allowance))
     assert [len(block) for block in visited] == [1] * 9
     assert sorted(int(block[0]) for block in visited[:4]) == [0, 1, 2, 3]
@@ -267,12 +268,12 @@ def test_what_was_learned_from_is_what_the_tables_say(name: str, cost: Any, monk
 def test_progress_is_told_of_every_visit(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, int, str]] = []
 
-    def watched(_: Allowance, steps: Any, total: int, what: str) -> Any:
+    def watched(_: Exit, steps: Any, total: int, what: str) -> Any:
         found = list(steps)
         seen.append((len(found), total, what))
         return found
 
-    monkeypatch.setattr(Allowance, "watched", watched)
+    monkeypatch.setattr(Exit, "watched", watched)
     for cost in {"epsilon": 1}, {"rho": 0.1}:
         MODELS["two"](**cost).fit(*given("two", 300, 1))
     assert [made for made, _, _ in seen] == [total for _, total, _ in seen]

@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer
 from discreet.audit import batch, estimate
 from discreet.learn import CategoricalNB, GaussianNB, MinMaxScaler, StandardScaler
 from discreet.noise import SYSTEM
-from tests.learn.helpers import recorder, repeating
+from tests.learn.helpers import learn, recorder, repeating
 
 
 def people(rows: int, seed: int) -> tuple[Any, Any]:
@@ -119,9 +119,7 @@ def test_the_standard_scaler() -> None:
 
 def test_a_variance_that_noise_hides_does_not_blow_up() -> None:
     for seed in range(20):
-        model = StandardScaler(bounds=(0, 1), epsilon=0.1).learn_from(
-            np.full((10, 1), 0.5), None, ["x"], repeating(seed)
-        )
+        model = learn(StandardScaler(bounds=(0, 1), epsilon=0.1), np.full((10, 1), 0.5), None, ["x"], repeating(seed))
         assert 0 < model.scale_[0] <= 1
         assert 0.5 / model.scale_[0] < 100
 
@@ -140,7 +138,7 @@ def test_an_auditor_finds_no_more_than_epsilon_in_a_count() -> None:
     @batch
     def outputs(size: Any, draws: int) -> Any:
         rows, labels = np.zeros((size, 1)), np.zeros(size, dtype=np.int64)
-        return [model.learn_from(rows, labels, ["x"], SYSTEM).category_count_[0].ravel() for _ in range(draws)]
+        return [learn(model, rows, labels, ["x"], SYSTEM).category_count_[0].ravel() for _ in range(draws)]
 
     found = estimate(outputs, 10, 9, claim=1, samples=4_000, confidence=0.99999)
     assert not found.violated

@@ -35,10 +35,10 @@ from discreet.learn import (
     RandomForestClassifier,
     StandardScaler,
 )
-from discreet.learn.cost import LostLedger
+from discreet.learn.ledgers import LostLedger
 from discreet.noise import SystemBits
 from tests.learn.cases import BOUNDS, FITS, FREE, IDS, PURE, data
-from tests.learn.helpers import Same, Till, repeating
+from tests.learn.helpers import Same, Till, learn, repeating
 from tests.ledger.helpers import BOTH, opened
 
 PLENTY = 1e6
@@ -311,7 +311,7 @@ def test_clones_pay_from_the_same_ledger(tmp_path: Path) -> None:
 def test_a_model_keeps_no_rows() -> None:
     """What is pickled is what may be published: it is no larger for more rows, and nothing is as long as they are."""
     for _, make, kind in FITS:
-        few, many = (make().learn_from(*data(kind, rows, 0), ["a", "b", "c"], repeating(1)) for rows in (10, 4999))
+        few, many = (learn(make(), *data(kind, rows, 0), ["a", "b", "c"], repeating(1)) for rows in (10, 4999))
         # the depth of trees comes from a noisy number of rows
         assert hasattr(many, "max_depth_") or len(pickle.dumps(many)) < len(pickle.dumps(few)) + 2000
         assert not any(4999 in np.shape(value) for value in vars(many).values() if isinstance(value, np.ndarray))

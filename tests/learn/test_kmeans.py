@@ -12,7 +12,7 @@ from discreet.audit import estimate
 from discreet.learn import KMeans
 from discreet.learn.simplex import projected
 from discreet.noise import SYSTEM
-from tests.learn.helpers import recorder, repeating
+from tests.learn.helpers import learn, recorder, repeating
 
 
 def blobs(rows: int, width: int, clusters: int, seed: int) -> Any:
@@ -50,8 +50,8 @@ def test_many_features_are_projected() -> None:
 
 def test_more_data_buys_a_round_of_lloyd() -> None:
     few, many = (
-        KMeans(4, bounds=(-1, 1), epsilon=1, expected_n=rows).learn_from(
-            blobs(500, 2, 4, 3), None, ["x", "y"], repeating(1)
+        learn(
+            KMeans(4, bounds=(-1, 1), epsilon=1, expected_n=rows), blobs(500, 2, 4, 3), None, ["x", "y"], repeating(1)
         )
         for rows in (100, 10**6)
     )
@@ -113,7 +113,7 @@ def test_an_auditor_finds_no_more_than_epsilon_in_a_round_of_lloyd() -> None:
 
     def outputs(rows: Any) -> Any:
         model = KMeans(1, bounds=(0, 1), epsilon=1, method="lloyd", max_iter=1)
-        model.learn_from(rows, None, ["x"], SYSTEM)
+        learn(model, rows, None, ["x"], SYSTEM)
         return [float(model.counts_[0]), float(model.cluster_centers_[0, 0])]
 
     found = estimate(outputs, np.ones((4, 1)), np.ones((3, 1)), claim=1, samples=3_000, confidence=0.99999)

@@ -14,13 +14,14 @@ from sklearn.datasets import load_diabetes
 
 from discreet.audit import estimate
 from discreet.errors import Refused
-from discreet.learn import LinearRegression, cost, linear
+from discreet.exit import Sampler
+from discreet.learn import LinearRegression, core, linear
 from discreet.learn.box import Box
 from discreet.learn.gram import BLOCK, Size, lengths, products, shortened
 from discreet.learn.scaling import Units
 from discreet.mechanisms import Gaussian, Laplace
-from discreet.noise import SYSTEM
-from tests.learn.helpers import Till, noises, repeating
+from discreet.noise import SYSTEM, Bits
+from tests.learn.helpers import Till, learn, noises, repeating
 from tests.learn.replaying import hard_rows, replay
 
 FACTS: dict[str, Any] = {"bounds": (-1, 1), "y_bounds": (-1, 1)}
@@ -199,7 +200,7 @@ def test_refusals_cost_nothing() -> None:
 
 def test_nobody_gives_numbers_too() -> None:
     for paid in COSTS.values():
-        model = LinearRegression(**FACTS, **paid).learn_from(np.zeros((0, 3)), np.zeros(0), list("abc"), SYSTEM)
+        model = learn(LinearRegression(**FACTS, **paid), np.zeros((0, 3)), np.zeros(0), list("abc"), SYSTEM)
         assert np.isfinite(model.coef_).all()
         assert np.isfinite(model.intercept_)
 
@@ -242,21 +243,19 @@ def test_diabetes() -> None:
 
 
 def _intercept(rows: Any) -> float:
-    model = LinearRegression(**FACTS, epsilon=1).learn_from(rows[:, :1], rows[:, 1], ["x"], SYSTEM)
+    model = learn(LinearRegression(**FACTS, epsilon=1), rows[:, :1], rows[:, 1], ["x"], SYSTEM)
     return float(model.intercept_)
 
 
 @pytest.mark.slow
+def too_little(mechanism: Any, _: Any, exact: Any, bits: Bits) -> Any:
+    return Laplace(mechanism.epsilon * 20, sensitivity=mechanism.sensitivity).release(exact, bits)
+
+
 def test_an_auditor_finds_no_leak_and_would_find_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """False alarms: 10⁻⁶."""
     rows = np.array([[1.0, 1.0], [1.0, 1.0], [-1.0, -1.0]])
     found = estimate(_intercept, rows, rows[:2], claim=1, samples=1000, confidence=1 - 1e-6)
     assert not found.violated, str(found)
-    monkeypatch.setattr(
-        cost,
-        "blur",
-        lambda mechanism, _sensitivity, exact, bits: Laplace(
-            mechanism.epsilon * 20, sensitivity=mechanism.sensitivity
-        ).release(exact, bits),
-    )
+    monkeypatch.setattr(core, "SAMPLER", Sampler(add_noise=too_little))
     assert estimate(_intercept, rows, rows[:2], claim=1, samples=1000, confidence=1 - 1e-6).violated

@@ -21,7 +21,7 @@ from discreet.learn.gram import BLOCK
 from discreet.learn.scaling import Units
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
-from tests.learn.helpers import Till, noises, recorder, repeating
+from tests.learn.helpers import Till, learn, noises, recorder, repeating
 from tests.learn.replaying import hard_rows, replay
 
 TWO: dict[str, Any] = {"bounds": (-1, 1), "classes": [0, 1]}
@@ -198,7 +198,7 @@ def test_nobody_gives_numbers_too() -> None:
     for facts in (TWO, FOUR):
         for paid in COSTS.values():
             empty = np.array([], dtype=np.asarray(facts["classes"]).dtype)
-            model = LogisticRegression(**facts, **paid).learn_from(np.zeros((0, 3)), empty, list("abc"), SYSTEM)
+            model = learn(LogisticRegression(**facts, **paid), np.zeros((0, 3)), empty, list("abc"), SYSTEM)
             assert np.isfinite(model.coef_).all()
             assert np.isfinite(model.intercept_).all()
 

@@ -12,10 +12,11 @@ import sklearn.decomposition
 
 from discreet.audit import estimate
 from discreet.errors import Refused
-from discreet.learn import PCA, cost
+from discreet.exit import Sampler
+from discreet.learn import PCA, core
 from discreet.mechanisms import Gaussian, Laplace
-from discreet.noise import SYSTEM
-from tests.learn.helpers import Till, noises, repeating
+from discreet.noise import SYSTEM, Bits
+from tests.learn.helpers import Till, learn, noises, repeating
 from tests.learn.replaying import hard_rows, replay
 
 COSTS: dict[str, dict[str, Any]] = {"pure": {"epsilon": 1.0}, "rho": {"rho": 0.1}, "dear": {"rho": 50.0}}
@@ -102,7 +103,7 @@ def test_refusals_cost_nothing() -> None:
 
 def test_nobody_gives_numbers_too() -> None:
     for paid in COSTS.values():
-        model = PCA(2, bounds=(-1, 1), **paid).learn_from(np.zeros((0, 3)), None, list("abc"), SYSTEM)
+        model = learn(PCA(2, bounds=(-1, 1), **paid), np.zeros((0, 3)), None, list("abc"), SYSTEM)
         for found in (model.mean_, model.components_, model.explained_variance_, model.explained_variance_ratio_):
             assert np.isfinite(found).all()
 
@@ -141,19 +142,17 @@ def test_it_finds_the_main_direction_of_many_rows() -> None:
 
 
 @pytest.mark.slow
+def too_little(mechanism: Any, _: Any, exact: Any, bits: Bits) -> Any:
+    return Laplace(mechanism.epsilon * 20, sensitivity=mechanism.sensitivity).release(exact, bits)
+
+
 def test_an_auditor_finds_no_leak_and_would_find_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """False alarms: 10⁻⁶."""
 
     def count(rows: Any) -> float:
-        return float(PCA(bounds=(-1, 1), epsilon=1).learn_from(rows, None, ["x"], SYSTEM).count_)
+        return float(learn(PCA(bounds=(-1, 1), epsilon=1), rows, None, ["x"], SYSTEM).count_)
 
     rows = np.ones((3, 1))
     assert not estimate(count, rows, rows[:2], claim=1, samples=1000, confidence=1 - 1e-6).violated
-    monkeypatch.setattr(
-        cost,
-        "blur",
-        lambda mechanism, _sensitivity, exact, bits: Laplace(
-            mechanism.epsilon * 20, sensitivity=mechanism.sensitivity
-        ).release(exact, bits),
-    )
+    monkeypatch.setattr(core, "SAMPLER", Sampler(add_noise=too_little))
     assert estimate(count, rows, rows[:2], claim=1, samples=1000, confidence=1 - 1e-6).violated

@@ -12,9 +12,10 @@ import pytest
 
 from discreet.accounting.losses import Sensitivity
 from discreet.errors import Refused
+from discreet.exit import Exit
+from discreet.exit.cost import Cost
 from discreet.learn import CategoricalNB, Estimator, GaussianNB, KMeans, StandardScaler
 from discreet.learn.box import Box
-from discreet.learn.cost import Allowance, Cost
 from discreet.learn.kmeans.geometry import nearest, squared_distances
 from discreet.learn.kmeans.projection import _projected
 from discreet.learn.moments import sensitivity as moments_sensitivity
@@ -22,7 +23,7 @@ from discreet.learn.moments import sums
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from tests.learn.cases import BOUNDS, FITS, IDS, data
-from tests.learn.helpers import Till, noises, recorder, repeating
+from tests.learn.helpers import Till, learn, noises, recorder, repeating
 from tests.learn.outlets import check_loss, check_neighbours, check_nobody, outlets
 
 WORLDS = 3
@@ -122,8 +123,8 @@ def test_nobody_is_noised_like_everybody(make: Callable[..., Any], kind: str, mo
 
 def test_every_number_gets_its_own_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     found = recorder(monkeypatch)
-    KMeans(40, bounds=(0, 1), epsilon=0.001, method="lloyd", max_iter=1).learn_from(
-        np.zeros((0, 2)), None, ["a", "b"], SYSTEM
+    learn(
+        KMeans(40, bounds=(0, 1), epsilon=0.001, method="lloyd", max_iter=1), np.zeros((0, 2)), None, ["a", "b"], SYSTEM
     )
     for release in found.releases:
         assert len(set(release.values.tolist())) > release.values.size * 0.9
@@ -167,7 +168,7 @@ def test_sums_are_exact() -> None:
 
 
 def test_an_allowance_is_not_overdrawn() -> None:
-    allowance = Allowance(Cost.read(epsilon=1), SYSTEM)
+    allowance = Exit(Cost.alone(epsilon=1), SYSTEM)
     one = Sensitivity.cells(1, 1)
     allowance.release(np.zeros(3, dtype=np.int64), one, Fraction(2, 3))
     with pytest.raises(RuntimeError, match="more than its cost"):

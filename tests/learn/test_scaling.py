@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from discreet.exit import Exit
+from discreet.exit.cost import WHOLE, Cost
+from discreet.learn import core
 from discreet.learn.box import Box
-from discreet.learn.cost import WHOLE, Allowance, Cost
 from discreet.learn.gram import FINEST, Size
 from discreet.learn.scaling import FARTHEST, Units, blur, measured, sensitivity
 from discreet.noise import SYSTEM
@@ -25,7 +27,7 @@ BOUNDS = {"middle": (-1, 1), "zero": (0, 1), "far": (7, 8)}
 
 def find(rows: Any, bounds: Any, norm: int, paid: Any, constant: int = 1) -> Units:
     box = Box.read(bounds, rows.shape[1])
-    return measured(rows, box, constant, norm, Allowance(Cost.read(**paid), SYSTEM), WHOLE)
+    return measured(rows, box, constant, norm, Exit(Cost.alone(**paid), SYSTEM, sampler=core.SAMPLER), WHOLE)
 
 
 @pytest.mark.parametrize("norm", [1, 2])
@@ -126,8 +128,8 @@ def test_units_of_the_box() -> None:
 
 def test_what_is_told_about_the_noise_before() -> None:
     """Ten features: shortened to 2 in L1 and to √2 in L2."""
-    assert blur(Cost.read(epsilon=1), 10, 1, Fraction(1, 2)) == pytest.approx(math.sqrt(2) * 2 / 0.5, rel=1e-3)
-    assert blur(Cost.read(rho=1), 10, 2, Fraction(1, 2)) == pytest.approx(math.sqrt(2 / (2 * 0.5)), rel=1e-3)
+    assert blur(Cost.alone(epsilon=1), 10, 1, Fraction(1, 2)) == pytest.approx(math.sqrt(2) * 2 / 0.5, rel=1e-3)
+    assert blur(Cost.alone(rho=1), 10, 2, Fraction(1, 2)) == pytest.approx(math.sqrt(2 / (2 * 0.5)), rel=1e-3)
 
 
 def test_noise_makes_units_longer_and_no_mean_certain() -> None:

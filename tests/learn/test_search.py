@@ -14,12 +14,13 @@ from sklearn.naive_bayes import GaussianNB as Plain
 
 from discreet import Refused
 from discreet.accounting import Pure, compose
+from discreet.exit import Exit
+from discreet.exit.cost import Cost
 from discreet.learn import AdditiveRegressor, DecisionTreeClassifier, GaussianNB, KMeans, PrivateSearchCV
-from discreet.learn.cost import Allowance, Cost
 from discreet.mechanisms import Exponential, PermuteAndFlip
 from discreet.noise import SYSTEM
 from tests.learn.cases import BOUNDS, COSTS, data
-from tests.learn.helpers import Till, repeating
+from tests.learn.helpers import Till, learn, repeating
 from tests.learn.outlets import NAMES, check_moves, outlets, ratio
 
 BAYES: Final = GaussianNB(bounds=BOUNDS, classes=["a", "b", "c"])
@@ -61,7 +62,7 @@ def test_a_row_moves_fits_or_choice_and_never_both(name: str, cost: Any, monkeyp
 
 def _search(name: str, cost: Any, rows: Any, labels: Any, coins: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PrivateSearchCV, "_coins", lambda *_: coins)
-    SEARCHES[name](**cost).learn_from(rows, labels, NAMES, repeating(1))
+    learn(SEARCHES[name](**cost), rows, labels, NAMES, repeating(1))
 
 
 @every
@@ -83,16 +84,16 @@ def test_fits_share_the_cost_and_the_choice_has_it_beside(
 def test_coins_are_fair() -> None:
     """4000 coins of a quarter: false alarms below 10⁻⁶."""
     search, rows = PrivateSearchCV(BAYES, GRID, epsilon=1), 4_000
-    held = search._coins(rows, Allowance(Cost.read(epsilon=1), SYSTEM))
+    held = search._coins(rows, Exit(Cost.alone(epsilon=1), SYSTEM))
     assert abs(held.sum() - rows / 4) < 5.2 * (rows * 3 / 16) ** 0.5
-    assert len(search._coins(0, Allowance(Cost.read(epsilon=1), SYSTEM))) == 0
+    assert len(search._coins(0, Exit(Cost.alone(epsilon=1), SYSTEM))) == 0
 
 
 @every
 def test_nobody_is_noised_like_everybody(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = outlets(monkeypatch)
     rows, labels = given(name, 0, 1)
-    model = SEARCHES[name](rho=1).learn_from(rows, labels, NAMES, repeating(1))
+    model = learn(SEARCHES[name](rho=1), rows, labels, NAMES, repeating(1))
     assert not any(release.exact.any() for release in found.releases)
     assert not found.choices[0].exact.any()
     assert model.best_estimator_ is model.candidates_[model.best_index_]

@@ -32,7 +32,7 @@ from discreet.learn import (
     PrivateSearchCV,
     StandardScaler,
 )
-from tests.learn.helpers import recorder
+from tests.learn.helpers import Recorder
 from tests.sql.worlds import ledger_of, opened, policy_of
 
 POLICY: Final = """
@@ -99,8 +99,9 @@ def tables(count: int) -> dict[str, list[dict[str, Any]]]:
 
 
 @contextmanager
-def curator(head: str = PURE, count: int = 40, **more: Any) -> Iterator[Curator]:
-    with opened(policy_of(POLICY, head=head), tables(count), **more) as found:
+def curator(head: str = PURE, count: int = 40, seen: Recorder | None = None, **more: Any) -> Iterator[Curator]:
+    sampler = None if seen is None else seen.sampler
+    with opened(policy_of(POLICY, head=head), tables(count), sampler=sampler, **more) as found:
         yield found
 
 
@@ -137,36 +138,36 @@ def test_categories_are_the_policy_s() -> None:
 def test_a_cost_is_read_in_the_budget_s_currency() -> None:
     with curator(BOTH) as found:
         assert found.fit(StandardScaler(), "SELECT age FROM people", epsilon=1).loss_ == Concentrated(0.5)
-        assert found.fit(StandardScaler(), "SELECT age FROM people", rho=0.25).loss_ == Concentrated(0.25)
+        assert found.fit(StandardScaler(), "SELECT age FROM people", rho=0.25, fresh=True).loss_ == Concentrated(0.25)
         assert [entry.loss for entry in found.entries()] == [Concentrated(0.5), Concentrated(0.25)]
 
 
-def test_rows_of_a_unit_are_bounded_and_more_of_them_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = recorder(monkeypatch)
+def test_rows_of_a_unit_are_bounded_and_more_of_them_cost_more() -> None:
+    seen = Recorder()
     sql = "SELECT cost FROM visits"
     cases: list[tuple[str, dict[str, Any], list[Any]]] = [
         (PURE, {"epsilon": 0.5}, [Pure(0.5), Pure(1), Pure(1.5), Pure(1.5)]),
         (BOTH, {"rho": 0.01}, [Concentrated(0.01), Concentrated(0.04), Concentrated(0.09), Concentrated(0.09)]),
     ]
     for head, cost, losses in cases:
-        with curator(head, count=50) as found:
+        with curator(head, count=50, seen=seen) as found:
             for most, loss in zip((None, 2, 3, 100), losses, strict=True):
                 seen.releases.clear()
-                model = found.fit(StandardScaler(), sql, **cost, max_rows=most)
+                model = found.fit(StandardScaler(), sql, **cost, max_rows=most, fresh=True)
                 assert model.loss_ == loss
                 # the policy reads three rows of each person at most
                 assert seen.releases[0].exact[0] / 2**20 == 50 * min(most or 1, 3)
             assert [entry.loss for entry in found.entries()] == losses
 
 
-def test_one_person_moves_the_vectors_no_farther_than_so_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_person_moves_the_vectors_no_farther_than_so_many_rows() -> None:
     """The sensitivity is that of one row; a person with k of them moves k times as far, which `group` pays for."""
-    seen = recorder(monkeypatch)
+    seen = Recorder()
     for most in (1, 2, 3):
         exact = []
         for count in (7, 6):
             seen.releases.clear()
-            with curator(count=count) as found:
+            with curator(count=count, seen=seen) as found:
                 found.fit(StandardScaler(), "SELECT cost FROM visits", epsilon=1, max_rows=most)
             exact.append(seen.releases[0])
         moved = np.abs(exact[0].exact - exact[1].exact).sum()
@@ -174,8 +175,8 @@ def test_one_person_moves_the_vectors_no_farther_than_so_many_rows(monkeypatch: 
         assert moved > (most - 1) * exact[0].sensitivity.l1 / 2
 
 
-def test_where_and_expressions_and_joins(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = recorder(monkeypatch)
+def test_where_and_expressions_and_joins() -> None:
+    seen = Recorder()
     texts = {
         "SELECT age FROM people WHERE sex = 'F'": 20,
         "SELECT age * 2 AS double FROM people": 40,
@@ -185,19 +186,19 @@ def test_where_and_expressions_and_joins(monkeypatch: pytest.MonkeyPatch) -> Non
         "SELECT x FROM rows": 40,
     }
     for sql, rows in texts.items():
-        with curator() as found:
+        with curator(seen=seen) as found:
             seen.releases.clear()
             found.fit(StandardScaler(bounds=(0, 1000)), sql, epsilon=1)
             assert seen.releases[0].exact[0] / 2**20 == rows, sql
 
 
-def test_rows_with_nothing_in_them_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = recorder(monkeypatch)
+def test_rows_with_nothing_in_them_are_left_out() -> None:
+    seen = Recorder()
     held = tables(10)
     held["people"][0]["age"] = None
     held["people"][1]["free"] = float("nan")
     held["people"][2]["free"] = float("inf")
-    with opened(policy_of(POLICY, head=PURE), held) as found:
+    with opened(policy_of(POLICY, head=PURE), held, sampler=seen.sampler) as found:
         found.fit(StandardScaler(bounds=(0, 100)), "SELECT age, free FROM people", epsilon=1)
     assert seen.releases[0].exact[0] / 2**20 == 7
 

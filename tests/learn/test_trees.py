@@ -14,15 +14,16 @@ from sklearn.datasets import load_breast_cancer
 from discreet import Refused
 from discreet.accounting.losses import Sensitivity
 from discreet.audit import estimate
+from discreet.exit import Exit
+from discreet.exit.cost import Cost
 from discreet.learn import DecisionTreeClassifier, RandomForestClassifier, trees
 from discreet.learn.box import Box
-from discreet.learn.cost import Allowance, Cost
 from discreet.learn.thresholds import HEAVIEST, OFFERS, Rows, offered, weights_of
 from discreet.learn.trees import counts_of, grown
 from discreet.mechanisms import Exponential, Gaussian, Laplace, PermuteAndFlip
 from discreet.noise import SYSTEM
 from tests.learn.cases import BOUNDS, COSTS, data
-from tests.learn.helpers import Till, repeating
+from tests.learn.helpers import Till, learn, repeating
 from tests.learn.outlets import NAMES, check_loss, check_neighbours, check_nobody, outlets
 
 FACTS: Final[dict[str, Any]] = {"bounds": BOUNDS, "classes": ["a", "b", "c"]}
@@ -126,7 +127,7 @@ def test_rare_classes_weigh_more() -> None:
 
 
 def test_offers_know_the_bounds_alone_and_crowd_at_their_low_end() -> None:
-    allowance = Allowance(Cost.read(epsilon=1), SYSTEM)
+    allowance = Exit(Cost.alone(epsilon=1), SYSTEM)
     for width in 1, 10, 10**4:
         box = Box.read((np.full(width, -3.0), np.arange(width) + 5.0), width)
         features, cuts = offered(box, 20, 3, allowance)
@@ -190,12 +191,12 @@ def test_splits_know_the_bounds_alone() -> None:
     """The same bits give the same splits, whatever the rows; thresholds lie within what the ancestors leave."""
     rows, labels = data("numbers", 20, 1)
     shaped = MODELS["shaped forest"]
-    here = shaped(epsilon=1).learn_from(rows, labels, NAMES, repeating(5))
-    there = shaped(epsilon=1).learn_from(rows[:0], labels[:0], NAMES, repeating(5))
+    here = learn(shaped(epsilon=1), rows, labels, NAMES, repeating(5))
+    there = learn(shaped(epsilon=1), rows[:0], labels[:0], NAMES, repeating(5))
     np.testing.assert_array_equal(here.features_, there.features_)
     np.testing.assert_array_equal(here.thresholds_, there.thresholds_)
     box = Box.read(BOUNDS, 3)
-    found = grown(50, 5, box, Allowance(Cost.read(epsilon=1), SYSTEM))
+    found = grown(50, 5, box, Exit(Cost.alone(epsilon=1), SYSTEM))
     for tree in range(found.count):
         _check_ranges(found, tree, 0, box.low.copy(), box.high.copy())
 
@@ -214,8 +215,8 @@ def _check_ranges(found: Any, tree: int, node: int, low: Any, high: Any) -> None
 def test_every_row_is_counted_once_in_each_tree_unless_its_class_is_unknown() -> None:
     rows = np.random.default_rng(1).uniform(-1, 1, (500, 3))
     places = np.random.default_rng(2).integers(-1, 3, 500)
-    found = grown(6, 4, Box.read((-1, 1), 3), Allowance(Cost.read(epsilon=1), SYSTEM))
-    counts = counts_of(found, rows, places, 3, Allowance(Cost.read(epsilon=1), SYSTEM))
+    found = grown(6, 4, Box.read((-1, 1), 3), Exit(Cost.alone(epsilon=1), SYSTEM))
+    counts = counts_of(found, rows, places, 3, Exit(Cost.alone(epsilon=1), SYSTEM))
     for place in range(3):
         assert (counts[:, :, place].sum(axis=1) == np.count_nonzero(places == place)).all()
     for cut in (1, 17, 499):
@@ -229,7 +230,7 @@ def test_an_audit_finds_nothing_and_would_find_too_little_noise(monkeypatch: pyt
 
     def leaves(count: int) -> Any:
         model = DecisionTreeClassifier(bounds=(0, 1), classes=[0, 1], candidates=2, max_depth=1, epsilon=1)
-        return model.learn_from(rows[:count], np.array([0, 1, 1])[:count], ["a"], SYSTEM).counts_.sum()
+        return learn(model, rows[:count], np.array([0, 1, 1])[:count], ["a"], SYSTEM).counts_.sum()
 
     assert not estimate(leaves, 3, 2, claim=1, samples=400, confidence=1 - 1e-6).violated
     monkeypatch.setattr(trees, "sensitivity", lambda count: Sensitivity(Fraction(count, 16), Fraction(count, 256)))

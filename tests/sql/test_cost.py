@@ -13,21 +13,20 @@ from discreet.accounting.conversion import rho_of_pure
 from discreet.accounting.losses import Sensitivity
 from discreet.curator.public import PublicTables
 from discreet.errors import Refused
+from discreet.exit.cost import Choices, Cost, epsilon_within, most_accurate, noise_of
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.policy import Policy
 from discreet.sql.cost import (
     WIDEST,
-    Bought,
-    Cost,
+    Allocation,
     Line,
-    Offer,
-    buy,
-    epsilon_within,
+    Mechanisms,
+    allocate,
     free,
     lines_of,
-    most_accurate,
-    noise_of,
+    mechanism_for,
     rank_notes,
+    shares_of,
 )
 from discreet.sql.plan import Plan, plan
 from discreet.sql.vectors import Chosen
@@ -63,8 +62,8 @@ def planned(policy: Policy, text: str) -> Plan:
     return plan(policy, text, public=PublicTables(no_engine))
 
 
-def bought(policy: Policy, text: str, **cost: Any) -> Offer:
-    return buy(policy, Cost.read(policy, **cost), planned(policy, text).releases)
+def allocated(policy: Policy, text: str, **cost: Any) -> Allocation:
+    return allocate(policy, Cost.read(policy, **cost), planned(policy, text).releases)
 
 
 def refused(policy: Policy, **cost: Any) -> str:
@@ -74,10 +73,10 @@ def refused(policy: Policy, **cost: Any) -> str:
 
 
 def test_an_epsilon_is_a_cost_by_itself_or_half_its_square() -> None:
-    assert Cost.read(PURE, epsilon=0.3) == Cost(Fraction(3, 10), None, None, False)
-    assert Cost.read(BOTH, epsilon=0.3) == Cost(None, Fraction(9, 200), None, True)
-    assert Cost.read(BOTH, rho=0.3) == Cost(None, Fraction(3, 10), None, True)
-    assert Cost.read(BOTH, epsilon=0.3, delta=1e-9) == Cost(Fraction(3, 10), None, Fraction(1, 10**9), True)
+    assert Cost.read(PURE, epsilon=0.3) == Cost(Pure(0.3))
+    assert Cost.read(BOTH, epsilon=0.3) == Cost(Concentrated(Fraction(9, 200)), None, True)
+    assert Cost.read(BOTH, rho=0.3) == Cost(Concentrated(0.3), None, True)
+    assert Cost.read(BOTH, epsilon=0.3, delta=1e-9) == Cost(Pure(0.3), Fraction(1, 10**9), True)
 
 
 @each_budget
@@ -119,7 +118,7 @@ def test_relative_errors_are_the_same_for_all() -> None:
         line(Sensitivity.cells(2, 50), 10, 2),
         line(Sensitivity.cells(1, 1), 1, 1),
     ]
-    pure, rho = Cost.read(PURE, epsilon=1).shares(lines), Cost.read(BOTH, epsilon=1).shares(lines)
+    pure, rho = shares_of(Cost.read(PURE, epsilon=1), lines), shares_of(Cost.read(BOTH, epsilon=1), lines)
     assert sum(pure) == sum(rho) == 1
     # the share is the scale's inverse: l1/(share·size) times the root of how many are added
     scales = [
@@ -176,13 +175,13 @@ def test_the_largest_noise_is_drawn_and_nothing_larger() -> None:
     (measure,) = release.measures
     sensitivity = release.sensitivity(measure)
     least = sensitivity.l1 / Fraction(WIDEST)
-    exact = Cost(least, None, None, False)
-    found = exact.bought(release, measure, Fraction(1))
+    exact = Cost(Pure(least))
+    found = mechanism_for(exact, release, measure, Fraction(1))
     assert isinstance(found, Laplace)
     assert found.spread == WIDEST
     assert WIDEST == 900_000_000_000
     with pytest.raises(Refused, match="too large to draw"):
-        exact.bought(release, measure, Fraction(10**12 - 1, 10**12))
+        mechanism_for(exact, release, measure, Fraction(10**12 - 1, 10**12))
 
 
 @pytest.mark.parametrize(
@@ -198,35 +197,35 @@ def test_the_largest_noise_is_drawn_and_nothing_larger() -> None:
     ],
 )
 def test_what_is_bought_costs_nearly_the_cost_and_never_more(policy: Policy, cost: dict[str, Any], text: str) -> None:
-    offer = bought(policy, text, **cost)
-    assert sum(offer.shares) == 1
-    assert sum(offer.told.values()) == pytest.approx(1)
+    found = allocated(policy, text, **cost)
+    assert sum(found.shares) == 1
+    assert sum(found.by_words.values()) == pytest.approx(1)
     most = Cost.read(policy, **cost)
-    assert isinstance(offer.loss, Pure if policy is PURE else Concentrated)
-    if isinstance(offer.loss, Pure):
-        assert most.epsilon is not None
-        assert most.epsilon * Fraction(999, 1000) <= offer.loss.epsilon <= most.epsilon
+    assert isinstance(found.loss, Pure if policy is PURE else Concentrated)
+    if isinstance(found.loss, Pure):
+        assert most.pure
+        assert most.amount * Fraction(999, 1000) <= found.loss.epsilon <= most.amount
     else:
-        limit = most.rho if most.rho is not None else most.square / 2
-        assert offer.loss.rho <= limit
-        assert offer.loss.delta == 0
-        if most.rho is not None:
-            assert offer.loss.rho >= limit * Fraction(999, 1000)
+        limit = most.square / 2
+        assert found.loss.rho <= limit
+        assert found.loss.delta == 0
+        if not most.pure:
+            assert found.loss.rho >= limit * Fraction(999, 1000)
 
 
 def test_two_selections_of_keys_share_the_delta() -> None:
-    one = bought(BOTH, "SELECT z, COUNT(*) FROM t GROUP BY z", epsilon=1)
+    one = allocated(BOTH, "SELECT z, COUNT(*) FROM t GROUP BY z", epsilon=1)
     releases = planned(BOTH, "SELECT z, COUNT(*) FROM t GROUP BY z").releases
-    two = buy(BOTH, Cost.read(BOTH, epsilon=1), [*releases, *releases])
+    two = allocate(BOTH, Cost.read(BOTH, epsilon=1), [*releases, *releases])
     assert isinstance(one.loss, Concentrated)
     assert isinstance(two.loss, Concentrated)
     assert one.loss.delta == Fraction(1, 2 * 10**9)
     assert one.loss.delta * Fraction(999, 1000) < two.loss.delta <= one.loss.delta
-    named = bought(BOTH, "SELECT z, COUNT(*) FROM t GROUP BY z", epsilon=1, delta=1e-7)
+    named = allocated(BOTH, "SELECT z, COUNT(*) FROM t GROUP BY z", epsilon=1, delta=1e-7)
     assert isinstance(named.loss, Concentrated)
     assert named.loss.delta == Fraction(1, 10**7)
     with pytest.raises(Refused) as told:
-        bought(PURE, "SELECT z, COUNT(*) FROM t GROUP BY z", epsilon=1)
+        allocated(PURE, "SELECT z, COUNT(*) FROM t GROUP BY z", epsilon=1)
     assert told.value.code == "private-keys-need-delta"
 
 
@@ -244,8 +243,8 @@ def test_a_selection_is_a_line_of_its_own_and_comes_first() -> None:
 
 
 def test_what_is_free_costs_nothing() -> None:
-    assert free(PURE) == Offer(Cost(None, None, None, False), (), (), {}, Pure(0))
-    assert free(BOTH) == Offer(Cost(None, None, None, True), (), (), {}, Concentrated(0))
+    assert free(PURE) == Allocation(Cost(Pure(0)), (), (), {}, Pure(0))
+    assert free(BOTH) == Allocation(Cost(Concentrated(0), None, True), (), (), {}, Concentrated(0))
     assert free(BOTH).cost.square == 0
 
 
@@ -258,16 +257,17 @@ def test_quantiles_are_chosen_in_every_group_for_a_part_of_the_cost(
 ) -> None:
     """ρ buys one choice with ε = √(8ρ), and three with a third of ρ each."""
     text = "SELECT g, MEDIAN(x) FROM t GROUP BY g"
-    offer = bought(policy, text, **cost)
+    found = allocated(policy, text, **cost)
     releases = planned(policy, text).releases
-    ((measure,), (mechanism,)) = releases[0].measures, offer.bought[0].measures
+    ((measure,), (mechanism,)) = releases[0].measures, found.mechanisms[0].measures
+    assert isinstance(mechanism, Choices)
     assert isinstance(measure, Chosen)
     groups = releases[0].contribution.cells
-    assert groups == mechanism.count  # type: ignore[union-attr]
-    each = mechanism.mechanism.epsilon  # type: ignore[union-attr]
+    assert groups == mechanism.count
+    each = mechanism.mechanism.epsilon
     assert each == pytest.approx(epsilon / groups if policy is PURE else epsilon / math.sqrt(groups), rel=1e-9)
-    assert offer.bought[0].noises == (None,)
-    (note,) = rank_notes(releases, offer.bought, Fraction(19, 20))
+    assert found.noises == ((None,),)
+    (note,) = rank_notes(releases, found, Fraction(19, 20))
     ranks = (
         math.log(measure.layout.cells / 0.05) * 2 * measure.score_sensitivity(releases[0].contribution) / float(each)
     )
@@ -277,11 +277,11 @@ def test_quantiles_are_chosen_in_every_group_for_a_part_of_the_cost(
 def test_a_noise_is_told_as_its_distribution() -> None:
     mechanism = Laplace(Fraction(1, 2), sensitivity=3)
     assert noise_of(mechanism).scale == 6  # type: ignore[union-attr]
-    assert Bought((mechanism,)).noises == (noise_of(mechanism),)
+    assert Mechanisms((mechanism,)).noises == (noise_of(mechanism),)
 
 
 def test_every_line_has_its_share() -> None:
     releases = planned(PURE, "SELECT COUNT(*), SUM(x) FROM t").releases
     for shares in ([Fraction(1)], [Fraction(1, 3)] * 3):
         with pytest.raises(ValueError, match="zip"):
-            buy(PURE, Cost.read(PURE, epsilon=1), releases, shares)
+            allocate(PURE, Cost.read(PURE, epsilon=1), releases, shares)

@@ -28,9 +28,9 @@ import pytest
 
 from discreet.accounting.losses import Sensitivity
 from discreet.curator.curator import Curator
-from discreet.curator.draw import Door
 from discreet.engines.memory import Memory
 from discreet.errors import Refused
+from discreet.exit.sampler import Sampler
 from tests.sql.policies import Maker, World
 from tests.sql.policy_plain import Plain
 from tests.sql.policy_sources import Source, Sources
@@ -57,8 +57,8 @@ class Watch:
     selected: list[Cell] = field(default_factory=list)
 
     @property
-    def door(self) -> Door:
-        return Door(blur=self._blur, select=self._select)
+    def door(self) -> Sampler:
+        return Sampler(add_noise=self._blur, select=self._select)
 
     def _blur(self, mechanism: Any, sensitivity: Sensitivity, exact: Sequence[int], bits: Any) -> Sequence[int]:  # noqa: ARG002
         self.vectors.append((sensitivity, tuple(exact)))
@@ -89,7 +89,7 @@ def opened(world: World) -> Iterator[Opened]:
     try:
         with (
             ledger_of(world.policy) as ledger,
-            Curator(world.policy, ledger, engine=engine, door=watch.door) as curator,
+            Curator(world.policy, ledger, engine=engine, sampler=watch.door) as curator,
         ):
             yield Opened(world, curator, watch)
     finally:

@@ -23,13 +23,13 @@ from scipy import stats
 from discreet.accounting.losses import Sensitivity
 from discreet.answers import Answer
 from discreet.curator.curator import Curator
-from discreet.curator.draw import Door, blur
 from discreet.engines.memory import Memory
 from discreet.errors import Refused
+from discreet.exit.cost import Additive
+from discreet.exit.sampler import Sampler, add_noise
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import Bits
 from discreet.policy import Policy
-from discreet.sql.cost import Additive
 from discreet.sql.intervals import missing
 from tests.sql.worlds import ledger_of, policy_of
 
@@ -57,7 +57,10 @@ def policy_with(budget: str, groups: int = 2) -> Policy:
 @contextmanager
 def answering(policy: Policy, blurred: Callable[..., Sequence[int]]) -> Iterator[Curator]:
     engine = Memory(policy, {})
-    with ledger_of(policy) as ledger, Curator(policy, ledger, engine=engine, door=Door(blur=blurred)) as curator:
+    with (
+        ledger_of(policy) as ledger,
+        Curator(policy, ledger, engine=engine, sampler=Sampler(add_noise=blurred)) as curator,
+    ):
         yield curator
     engine.close()
 
@@ -334,7 +337,7 @@ def test_a_most_frequent_value_is_listed_and_missed_no_more_often_than_asked() -
 
 def test_what_is_no_list_of_counts_has_no_list_of_intervals() -> None:
     sql = "SELECT MODE(x) AS m, HISTOGRAM(x, 3) AS h, DP_INTERVAL_LOW(h) AS l, COUNT(*) AS n FROM t"
-    with answering(policy_with("pure"), blur) as curator:
+    with answering(policy_with("pure"), add_noise) as curator:
         answer = curator.query(sql, epsilon=1)
         assert curator.preview(sql, epsilon=1).error.keys() == {"h", "n"}
         with pytest.raises(Refused):
@@ -351,7 +354,7 @@ def test_what_is_no_list_of_counts_has_no_list_of_intervals() -> None:
 def test_real_answers_are_covered(budget: str) -> None:
     """Of 2,000 groups without rows, no more intervals miss than a binomial count exceeds once in 10⁸; 6 such verdicts."""
     policy = policy_with(budget, MOST)
-    with answering(policy, blur) as curator:
+    with answering(policy, add_noise) as curator:
         sql = "SELECT g, COUNT(*) AS n, SUM(x) AS s, SUM(x) - 2 * COUNT(*) AS d FROM t GROUP BY g"
         answer = curator.query(sql, epsilon=0.5)
     most = int(stats.binom.isf(1e-8, MOST, 0.05))
@@ -408,7 +411,7 @@ def test_the_same_noisy_values_give_the_same_answer_whatever_the_data(sql: str) 
         engine = Memory(policy, {"t": rows})
         with (
             ledger_of(policy) as ledger,
-            Curator(policy, ledger, engine=engine, door=Door(blur=Scripted(noisy))) as curator,
+            Curator(policy, ledger, engine=engine, sampler=Sampler(add_noise=Scripted(noisy))) as curator,
         ):
             answer = curator.query(sql, epsilon=0.5)
             again = curator.query(sql, epsilon=0.5)

@@ -16,9 +16,9 @@ from scipy import stats
 
 from discreet.answers.call import Call
 from discreet.curator.curator import Curator
-from discreet.curator.draw import Door, Select, select
-from discreet.curator.question import Question
+from discreet.curator.query import Query
 from discreet.engines.memory import Memory
+from discreet.exit.sampler import Sampler, Select, select
 from discreet.mechanisms import KeySelection
 from discreet.noise import SYSTEM, Bits
 from discreet.sql.cache import Cell
@@ -67,12 +67,12 @@ def opened(hook: Select = select, rows: Sequence[Mapping[str, Any]] = (*COMMON, 
     policy = policy_of(TABLES, head=HEAD)
     engine = Memory(policy, {"t": rows})
     with ledger_of(policy) as ledger:
-        yield Curator(policy, ledger, engine=engine, door=Door(select=hook))
+        yield Curator(policy, ledger, engine=engine, sampler=Sampler(select=hook))
     engine.close()
 
 
-def costed(curator: Curator, text: str, **cost: Any) -> Question:
-    return curator._ask(Call(sql=text, **cost))
+def selection(curator: Curator, text: str, **cost: Any) -> KeySelection | None:
+    return Query(Call(sql=text, **cost)).prepared(curator._context(0)).allocation.mechanisms[0].selection
 
 
 def lonely(cell: tuple[Any, ...]) -> bool:
@@ -80,7 +80,7 @@ def lonely(cell: tuple[Any, ...]) -> bool:
 
 
 class Counted:
-    """Stands at the door, and notes how many units each key has and what will select among them."""
+    """Stands at the exit, and notes how many units each key has and what will select among them."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[KeySelection, Mapping[Cell, int]]] = []
@@ -111,8 +111,7 @@ def test_a_lonely_key_shows_at_most_with_delta(name: str) -> None:
 def test_the_selection_that_the_curator_builds(cost: dict[str, Any]) -> None:
     """Many lonely keys at once, in blocks of as many as one unit can hold."""
     with opened() as curator:
-        asked = costed(curator, QUESTIONS["one key"], **cost)
-    mechanism = asked.offer.bought[0].selection
+        mechanism = selection(curator, QUESTIONS["one key"], **cost)
     assert isinstance(mechanism, KeySelection)
     assert mechanism.max_groups == 3
     assert mechanism.delta == cost.get("delta", Fraction(1, 2) / 2 / 1000)
@@ -140,8 +139,7 @@ def test_one_unit_is_in_no_more_groups_than_it_may_be() -> None:
 def test_the_audit_can_fail() -> None:
     """A threshold that is too low shows lonely keys too often, and the bound sees it."""
     with opened() as curator:
-        asked = costed(curator, QUESTIONS["one key"], epsilon=1, delta=DELTA)
-    mechanism = asked.offer.bought[0].selection
+        mechanism = selection(curator, QUESTIONS["one key"], epsilon=1, delta=DELTA)
     assert isinstance(mechanism, KeySelection)
     object.__setattr__(mechanism, "threshold", mechanism.threshold - 4)
     blocks = 100_000

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -25,8 +26,8 @@ import duckdb
 import pytest
 
 from discreet.curator.curator import Curator
-from discreet.curator.draw import Door
 from discreet.engines.memory import Memory
+from discreet.exit.sampler import Sampler
 from tests.sql.worlds import ledger_of, policy_of
 
 HEAD = 'name = "world"\n[budget]\nepsilon = 3\ndelta = 0.001\n[unit]\nname = "person"\n'
@@ -146,8 +147,8 @@ def opened(rows: Rows) -> Iterator[tuple[Curator, Plain]]:
                 POLICY,
                 ledger,
                 engine=engine,
-                door=Door(
-                    blur=lambda mechanism, sensitivity, exact, bits: exact,  # noqa: ARG005
+                sampler=Sampler(
+                    add_noise=lambda mechanism, sensitivity, exact, bits: exact,  # noqa: ARG005
                     select=lambda mechanism, exact, bits: list(exact),  # noqa: ARG005
                     choose=lambda mechanism, scores, bits: [  # noqa: ARG005
                         max(range(len(group)), key=group.__getitem__) for group in scores
@@ -437,9 +438,8 @@ def test_other_holds_what_was_not_selected(shown: list[str | None], key: str) ->
     if None in shown:
         held = f"(note IS NULL OR COALESCE({held}, FALSE))"
     with opened(rows) as (curator, plain):
-        curator._door = type(curator._door)(
-            curator._door.blur, lambda _, exact, __: [cell for cell in exact if cell[0] in shown], curator._door.choose
-        )
+        point = curator._exit
+        point._sampler = replace(point._sampler, select=lambda _, exact, __: [c for c in exact if c[0] in shown])
         text = (
             f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(other = true) {key}, COUNT(*) AS n, SUM(age) AS a,"
             f" COUNT(DISTINCT person) AS u FROM visits GROUP BY {key}"

@@ -24,9 +24,9 @@ import pytest
 
 import discreet
 from discreet.curator.curator import Curator
-from discreet.curator.draw import Door
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.memory import Memory
+from discreet.exit.sampler import Sampler
 from discreet.policy import read
 from tests.sql.questions import LISTED, TYPES, Term, Writer, random_row, table
 from tests.sql.worlds import Recorded, Rows, ledger_of, opened, policy_of, quiet
@@ -357,7 +357,10 @@ def test_bounded_rows_and_groups_are_those_of_the_ranks(limits: tuple[int, int, 
     rows = [random_row(dice) for _ in range(60)]
     where = "TRUE" if limits[2] < limits[0] else "a >= 4"
     engine = Memory(policy, {"t": rows})
-    with ledger_of(policy) as ledger, Curator(policy, ledger, engine=engine, door=Door(blur=quiet)) as curator:
+    with (
+        ledger_of(policy) as ledger,
+        Curator(policy, ledger, engine=engine, sampler=Sampler(add_noise=quiet)) as curator,
+    ):
         for key, listed in BOUNDED_KEYS:
             cells = Chosen(engine, limits).cells(key, where, listed)
             wanted = [
@@ -422,7 +425,7 @@ def test_the_order_of_rows_changes_no_integer(limits: tuple[int, int, int]) -> N
     seen = set()
     for _ in range(25):
         recorded = Recorded()
-        with opened(policy, {"t": rows}, blur=recorded) as curator:
+        with opened(policy, {"t": rows}, add_noise=recorded) as curator:
             for text in ORDERLESS:
                 curator.query(text, epsilon=1)
         seen.add(tuple(recorded.exact))
@@ -488,7 +491,7 @@ def test_the_number_of_threads_changes_no_integer(threaded: dict[int, DuckDB], t
         assert engine.execute("SELECT current_setting('threads')") == [(threads,)]
         recorded = Recorded()
         with ledger_of(policy) as ledger:
-            curator = Curator(policy, ledger, engine=engine, door=Door(blur=recorded))
+            curator = Curator(policy, ledger, engine=engine, sampler=Sampler(add_noise=recorded))
             for text in ORDERLESS:
                 curator.query(text.replace("COUNT(n)", "COUNT(k)"), epsilon=1)
         seen.add(tuple(recorded.exact))

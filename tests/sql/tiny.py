@@ -12,13 +12,13 @@ from functools import cache
 from typing import Any, Final
 
 from discreet.curator.curator import Curator
-from discreet.curator.draw import Door
 from discreet.engines.memory import Memory
+from discreet.exit.cost import Choices
+from discreet.exit.sampler import Sampler
 from discreet.mechanisms import KeySelection
 from discreet.noise import Bits
 from discreet.policy import Policy
 from discreet.sql.cache import Cell
-from discreet.sql.cost import Choices
 from tests.sql.worlds import ledger_of, policy_of, quiet
 
 Row = dict[str, Any]
@@ -162,10 +162,10 @@ def best(_: Choices, scores: Sequence[Sequence[int]], __: Bits) -> Sequence[int]
 @contextmanager
 def asked(variant: str = "pure", *, generous: bool = True, noise: bool = False) -> Iterator[Curator]:
     """The curator of the tiny hospital: without noise, and with every private key shown, unless told otherwise."""
-    door = Door() if noise else Door(quiet, every, best)
+    door = Sampler() if noise else Sampler(quiet, every, best)
     engine = Memory(policy(variant), DATA)
     try:
         with ledger_of(policy(variant), generous=generous) as ledger:
-            yield Curator(policy(variant), ledger, engine=engine, door=door)
+            yield Curator(policy(variant), ledger, engine=engine, sampler=door)
     finally:
         engine.close()

@@ -10,8 +10,8 @@ from typing import Any, Final
 import duckdb
 
 from discreet.curator.curator import Curator
-from discreet.curator.draw import Door
 from discreet.engines.memory import Memory
+from discreet.exit.sampler import Sampler
 from tests.sql.worlds import ledger_of, policy_of
 
 HEAD: Final = 'name = "twins"\n[budget]\nepsilon = 3\ndelta = 0.001\n[unit]\nname = "person"\n'
@@ -94,14 +94,14 @@ def twins() -> Iterator[Twins]:
         plain.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(TYPES))})", [[*r.values()] for r in held])
         if name in "pq":
             plain.execute(f"ALTER TABLE {name} DROP person")
-    exact = Door(
-        blur=lambda mechanism, sensitivity, exact, bits: exact,  # noqa: ARG005
+    exact = Sampler(
+        add_noise=lambda mechanism, sensitivity, exact, bits: exact,  # noqa: ARG005
         select=lambda mechanism, exact, bits: list(exact),  # noqa: ARG005
         choose=lambda mechanism, scores, bits: [max(range(len(g)), key=g.__getitem__) for g in scores],  # noqa: ARG005
     )
     try:
         with ledger_of(POLICY) as ledger:
-            yield Twins(Curator(POLICY, ledger, engine=engine, door=exact), plain)
+            yield Twins(Curator(POLICY, ledger, engine=engine, sampler=exact), plain)
     finally:
         engine.close()
         plain.close()

@@ -1,4 +1,4 @@
-"""Tables in memory behind a door without noise: what comes out are the exact integers."""
+"""Tables in memory behind an exit without noise: what comes out are the exact integers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any
 
 from discreet.accounting.losses import Sensitivity
 from discreet.curator.curator import Curator
-from discreet.curator.draw import Door, Engine
+from discreet.curator.parts import Engine
 from discreet.engines.memory import Memory
+from discreet.exit.cost import Additive
+from discreet.exit.sampler import Sampler
 from discreet.ledger import Grant, Ledger
 from discreet.ledger import Memory as Journal
 from discreet.noise import Bits
 from discreet.policy import Policy
 from discreet.policy.read import parse
-from discreet.sql.cost import Additive
 
 Rows = Sequence[Mapping[str, Any]]
 HEAD = 'name = "world"\n[budget]\nepsilon = 3\n[unit]\nname = "person"\n'
@@ -64,13 +65,17 @@ def opened(
     policy: Policy,
     tables: Mapping[str, Rows],
     *,
-    blur: Callable[[Additive, Sensitivity, Sequence[int], Bits], Sequence[int]] = quiet,
+    add_noise: Callable[[Additive, Sensitivity, Sequence[int], Bits], Sequence[int]] = quiet,
     wrap: Callable[[Memory], Engine] = lambda engine: engine,
+    sampler: Sampler | None = None,
 ) -> Iterator[Curator]:
     """A curator over rows in memory, without noise unless told otherwise."""
     engine = Memory(policy, tables)
     try:
-        with ledger_of(policy) as ledger, Curator(policy, ledger, engine=wrap(engine), door=Door(blur=blur)) as curator:
+        with (
+            ledger_of(policy) as ledger,
+            Curator(policy, ledger, engine=wrap(engine), sampler=sampler or Sampler(add_noise=add_noise)) as curator,
+        ):
             yield curator
     finally:
         engine.close()

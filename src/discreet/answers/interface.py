@@ -18,7 +18,7 @@ class Asks(ABC):
         """The answer to what a caller says."""
 
     @abstractmethod
-    def foresee(self, call: Call) -> Preview:
+    def preview_of(self, call: Call) -> Preview:
         """The preview of what a caller says."""
 
     def query(
@@ -37,7 +37,7 @@ class Asks(ABC):
     ) -> Answer:
         """Answer a question, in SQL or as an ibis expression: noisy, with intervals, charged.
 
-        A kept answer of the same cost or more is free.
+        A cached answer of the same cost or more is free.
 
         `EXPLAIN PRIVACY SELECT …` gives its preview as a table, free.
         """
@@ -61,8 +61,10 @@ class Asks(ABC):
         analyst: str | None = None,
         dialect: str | None = None,
     ) -> Preview:
-        """What a question would cost and how exact its answer would be. Free: no data is read."""
-        return self.foresee(
+        """What a query, in SQL or as a task, would cost and how exact its answer would be. Free: no data is read."""
+        if hasattr(sql, "prepared"):
+            return self.preview_of(sql)
+        return self.preview_of(
             Call(
                 sql=sql, epsilon=epsilon, rho=rho, delta=delta, error=error, confidence=confidence,
                 params=params, analyst=analyst, dialect=dialect,

@@ -21,9 +21,9 @@ from discreet.audit.wording import (
     sensitivity_words,
     short,
 )
+from discreet.exit.cost import Additive, Choices
+from discreet.exit.sampler import Cell
 from discreet.mechanisms import KeySelection
-from discreet.sql.cache import Cell
-from discreet.sql.cost import Additive, Choices
 
 KINDS: Final = (
     "calls", "noise", "sensitivity", "numbers", "distance", "keys", "choice",
@@ -35,7 +35,7 @@ PARTS: Final = ("columns", "rows", "intervals", "noise in words", "notes")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Something that passed the door: what noise, which sensitivity was declared, and the numbers before and after."""
+    """A vector that left: what noise, which sensitivity was declared, and the numbers before and after."""
 
     mechanism: Additive
     sensitivity: Sensitivity
@@ -45,7 +45,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Private keys that passed the door: how many units each had, and which were selected."""
+    """Private keys that left: how many units each had, and which were selected."""
 
     mechanism: KeySelection
     exact: Mapping[Cell, int]
@@ -54,7 +54,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Candidates that passed the door: the scores of each group, and what was chosen in it."""
+    """Candidates of which some left: the scores of each group, and what was chosen in it."""
 
     mechanism: Choices
     exact: tuple[tuple[int, ...], ...]
@@ -74,6 +74,8 @@ class Run:
     outcome: tuple[object, ...]
     costed: bool = True
     """Whether there is a ledger that is charged."""
+    uniform: tuple[Any, ...] = ()
+    """Uniform numbers that were drawn."""
 
     @property
     def refusal(self) -> str | None:
@@ -170,7 +172,7 @@ def compared(question: str, first: Run, second: Run, units: int = 1) -> Report:
     )
 
 
-# what passed the door
+# what left
 
 
 def _who(units: int) -> str:
@@ -251,10 +253,10 @@ def _chosen(a: Choice, b: Choice, units: int) -> Difference | None:
         )
     if any(len(left) != len(right) for left, right in zip(a.exact, b.exact, strict=True)):
         return Difference("numbers", "there are other candidates on one side than on the other")
-    moved = [
-        max((abs(x - y) for x, y in zip(left, right, strict=True)), default=0)
-        for left, right in zip(a.exact, b.exact, strict=True)
-    ]
+    steps = [[x - y for x, y in zip(left, right, strict=True)] for left, right in zip(a.exact, b.exact, strict=True)]
+    moved = [max(map(abs, group), default=0) for group in steps]
+    if units == 1 and a.mechanism.mechanism.monotone and any(min(group) < 0 < max(group) for group in steps if group):
+        return Difference("choice", "one unit raises some scores and lowers others, where only one of both is declared")
     most, groups = max(moved, default=0), sum(map(bool, moved))
     allowed, count = units * a.mechanism.mechanism.sensitivity, units * a.mechanism.count
     if most <= allowed and groups <= count:
@@ -271,7 +273,7 @@ CHECKS: Final[Mapping[type, Callable[[Any, Any, int], Difference | None]]] = {
     Choice: _chosen,
 }
 NOUNS: Final[Mapping[type, str]] = {
-    Call: "numbers are blurred",
+    Call: "noise is added to numbers",
     Selection: "keys are selected",
     Choice: "candidates are chosen",
 }
@@ -329,7 +331,7 @@ def _first_apart(one: Sequence[object], other: Sequence[object]) -> tuple[int, s
 
 
 def _unpaid(run: Run) -> Difference | None:
-    """What passed the door must not cost more than was charged."""
+    """What left must not cost more than was charged."""
     if not run.calls or not run.costed:
         return None
     losses = [

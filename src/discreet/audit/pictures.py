@@ -13,8 +13,8 @@ from discreet.accounting.distributions import DiscreteLaplace
 from discreet.answers.plots.theme import COLOURS, NEUTRAL, Theme, altair, chart_of, dressed
 from discreet.audit.compare import Moved
 from discreet.audit.wording import loss_words, noise_words
+from discreet.exit.cost import noise_of
 from discreet.printing import at_least
-from discreet.sql.cost import noise_of
 
 POINTS: Final = 160
 SEEN: Final = 0.999

@@ -1,6 +1,6 @@
 """Record and replay: the same question on two neighbouring databases, with the same noisy outputs.
 
-All noise passes one door. The first run records what passes it; the second run is given the noisy values of the first.
+All noise is drawn at the exit. A recorder stands there in the first run; the second run is given its noisy values.
 Then everything that can be seen must be the same: calls, noise, charges, errors, answers. And what cannot be seen, the
 exact numbers, must lie within the declared sensitivity of each other. If both hold for every pair of neighbours, the
 privacy theorem of the noise covers the question.
@@ -14,29 +14,32 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, Self
 
+import numpy as np
+
 from discreet.accounting import Loss
 from discreet.accounting.losses import Sensitivity
 from discreet.audit.compare import Call, Choice, Passed, Report, Run, Selection, compared
 from discreet.audit.neighbours import Data
 from discreet.curator.curator import Curator
-from discreet.curator.draw import Door, Engine, Select, blur, choose, select
+from discreet.curator.parts import Engine
+from discreet.curator.task import Task
 from discreet.engines.memory import Memory
 from discreet.engines.printed import Printed
 from discreet.errors import Refused
+from discreet.exit.cost import Additive, Choices
+from discreet.exit.sampler import Cell, Sampler, Select, add_noise, below, choose, select
 from discreet.ledger import Charge, Grant, Ledger
 from discreet.ledger import Memory as Journal
 from discreet.mechanisms import KeySelection
 from discreet.noise import Bits
 from discreet.policy import Policy
-from discreet.sql.cache import Cell
-from discreet.sql.cost import Additive, Choices
 
 __all__ = ["Call", "Choice", "Mechanism", "Passed", "Replay", "Report", "Run", "Selection", "every_key", "replay"]
 
 MOST_ENGINES: Final = 300
 MOST_KEYS: Final = 50
-Mechanism = Callable[[str, Data, Door], object]
-"""What is asked, of which rows; noise is drawn at the door; what is returned is what is seen."""
+Mechanism = Callable[[str, Data, Sampler], object]
+"""What is asked, of which rows; noise is drawn by the sampler; what is returned is what is seen."""
 
 
 def every_key(mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) -> Sequence[Cell]:  # noqa: ARG001
@@ -46,43 +49,61 @@ def every_key(mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) ->
 
 @dataclass(slots=True)
 class Recorder:
-    """Stands at the door. With a script it gives out the noisy values of another run."""
+    """Stands at the exit. With a script it gives out the noisy values of another run."""
 
     script: Sequence[Passed] = ()
     selects: Select = select
+    uniform: Sequence[Any] = ()
+    """Uniform numbers of the other run."""
     calls: list[Passed] = field(default_factory=list)
+    drawn: list[Any] = field(default_factory=list)
+    """Uniform numbers of this one."""
     queries: list[str] = field(default_factory=list)
 
-    def blur(self, mechanism: Additive, sensitivity: Sensitivity, exact: Sequence[int], bits: Bits) -> Sequence[int]:
-        told = self._told
-        if isinstance(told, Call) and len(told.values) == len(exact):
-            values = told.values
+    def add_noise(self, mechanism: Additive, sensitivity: Sensitivity, exact: Any, bits: Bits) -> Sequence[int]:
+        other = self._other
+        if isinstance(other, Call) and len(other.values) == len(exact):
+            values = other.values
         else:
-            values = tuple(blur(mechanism, sensitivity, exact, bits))
-        self.calls.append(Call(mechanism, sensitivity, tuple(exact), values))
+            values = tuple(_listed(add_noise(mechanism, sensitivity, exact, bits)))
+        self.calls.append(Call(mechanism, sensitivity, tuple(_listed(exact)), values))
         return values
 
     def select(self, mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) -> Sequence[Cell]:
-        told = self._told
-        keys = told.keys if isinstance(told, Selection) else tuple(self.selects(mechanism, exact, bits))
+        other = self._other
+        keys = other.keys if isinstance(other, Selection) else tuple(self.selects(mechanism, exact, bits))
         self.calls.append(Selection(mechanism, dict(exact), keys))
         return keys
 
-    def choose(self, mechanism: Choices, scores: Sequence[Sequence[int]], bits: Bits) -> Sequence[int]:
-        told = self._told
-        scripted = isinstance(told, Choice) and len(told.values) == len(scores)
-        values = told.values if isinstance(told, Choice) and scripted else tuple(choose(mechanism, scores, bits))
-        self.calls.append(Choice(mechanism, tuple(map(tuple, scores)), values))
+    def choose(self, mechanism: Choices, scores: Sequence[Any], bits: Bits) -> Sequence[int]:
+        other = self._other
+        scripted = isinstance(other, Choice) and len(other.values) == len(scores)
+        values = other.values if isinstance(other, Choice) and scripted else tuple(choose(mechanism, scores, bits))
+        self.calls.append(Choice(mechanism, tuple(tuple(_listed(group)) for group in scores), values))
         return values
 
-    @property
-    def door(self) -> Door:
-        return Door(self.blur, self.select, self.choose)
+    def below(self, limit: int, size: int | tuple[int, ...], bits: Bits) -> Any:
+        """The uniform numbers of the other run, as far as it drew as many."""
+        found = below(limit, size, bits)
+        place = len(self.drawn)
+        if place < len(self.uniform) and self.uniform[place].shape == found.shape:
+            found = self.uniform[place]
+        self.drawn.append(found)
+        return found
 
     @property
-    def _told(self) -> Passed | None:
-        """What passed the door at this place in the other run."""
+    def sampler(self) -> Sampler:
+        return Sampler(self.add_noise, self.select, self.choose, self.below)
+
+    @property
+    def _other(self) -> Passed | None:
+        """What left at this place in the other run."""
         return self.script[len(self.calls)] if len(self.calls) < len(self.script) else None
+
+
+def _listed(numbers: Any) -> list[int]:
+    found: list[int] = numbers.tolist() if isinstance(numbers, np.ndarray) else list(numbers)
+    return found
 
 
 @dataclass(slots=True)
@@ -136,20 +157,30 @@ class Replay:
         self._engines: dict[str, Memory] = {}
         self.ledger = self._stack.enter_context(Watchful(Journal.bounded(), grant, shares=shares))
 
-    def run(self, question: str, data: Data, script: Sequence[Passed] = (), **cost: Any) -> Run:
-        """Ask one question of one database."""
-        recorder = Recorder(script, self._selects)
+    def run(self, question: str | Task[Any], data: Data, other: Run | None = None, **cost: Any) -> Run:
+        """Ask one question of one database, or perform a task on it; with the noisy values of another run."""
+        recorder = Recorder(other.calls if other else (), self._selects, other.uniform if other else ())
         engine = Watched(self._engine(data), recorder.queries)
-        curator = Curator(self.policy, self.ledger, engine=engine, door=recorder.door)
+        curator = Curator(self.policy, self.ledger, engine=engine, sampler=recorder.sampler)
         self.ledger.noted = []
         try:
-            answer = curator.query(question, fresh=True, **cost)
-            outcome: tuple[object, ...] = (answer.columns, answer.rows, answer.intervals, answer.noise, answer.notes)
+            outcome = self._asked(curator, question, cost)
         except Refused as refused:
             outcome = ("refused", refused.code, refused.reason, refused.fix)
         except Exception as failed:
             outcome = ("failed", type(failed).__name__, str(failed))
-        return Run(tuple(recorder.calls), tuple(recorder.queries), tuple(self.ledger.noted), outcome)
+        charges = tuple(self.ledger.noted)
+        return Run(tuple(recorder.calls), tuple(recorder.queries), charges, outcome, uniform=tuple(recorder.drawn))
+
+    def _asked(self, curator: Curator, question: str | Task[Any], cost: Mapping[str, Any]) -> tuple[object, ...]:
+        """What is seen: of an answer its parts, of other tasks what was kept beside the charge."""
+        if isinstance(question, str):
+            answer = curator.query(question, fresh=True, **cost)
+            return answer.columns, answer.rows, answer.intervals, answer.noise, answer.notes
+        curator.perform(question)
+        entry = self.ledger.latest(limit=1)[0]
+        kept = self.ledger.kept(entry.number)
+        return [entry.question], [] if kept is None else [kept.answer.decode("ascii")]
 
     def _engine(self, data: Data) -> Memory:
         """One for each database: many questions are asked of each."""
@@ -160,14 +191,14 @@ class Replay:
             self._engines[key] = Memory(self.policy, data)
         return self._engines[key]
 
-    def compare(self, question: str, data: Data, neighbour: Data, *, units: int = 1, **cost: Any) -> Report:
-        """Ask on both, with the same noisy values, and look for a difference.
+    def compare(self, question: str | Task[Any], data: Data, neighbour: Data, *, units: int = 1, **cost: Any) -> Report:
+        """Ask on both, with the same noisy values, and look for a difference. A task is asked for with fresh=True.
 
         `units` is 2 where a unit is replaced by another: it is removed, and one is added.
         """
         first = self.run(question, data, **cost)
-        second = self.run(question, neighbour, first.calls, **cost)
-        return compared(question, first, second, units)
+        second = self.run(question, neighbour, first, **cost)
+        return compared(str(question), first, second, units)
 
     def close(self) -> None:
         for engine in self._engines.values():
@@ -184,7 +215,7 @@ class Replay:
 def _policy(given: object) -> Policy:
     found = getattr(given, "policy", given)
     if not isinstance(found, Policy):
-        raise TypeError(f"audit a policy, a curator or a function f(question, data, door): not {given!r:.80}")
+        raise TypeError(f"audit a policy, a curator or a function f(question, data, sampler): not {given!r:.80}")
     return found
 
 
@@ -193,9 +224,9 @@ def replay(
 ) -> Report:
     """Ask a question of two neighbouring databases and say the first difference that anybody could see.
 
-    `asked` is a policy, a curator (its policy is used, nothing else of it), or a function f(question, data, door) that
-    draws its noise with `door.blur(mechanism, sensitivity, exact, bits)`, `door.select` or `door.choose`, and returns
-    what it would show. A function charges nothing, so what it draws is not compared with a charge.
+    `asked` is a policy, a curator (its policy is used, nothing else of it), or a function f(question, data, sampler)
+    that draws its noise with `sampler.add_noise(mechanism, sensitivity, exact, bits)`, `select` or `choose`, and
+    returns what it would show. A function charges nothing, so what it draws is not compared with a charge.
     `units` is 2 where the neighbour has other rows of one unit: then numbers may move by twice their sensitivity.
     """
     if isinstance(asked, Policy) or not callable(asked):
@@ -210,7 +241,7 @@ def replay(
 def _called(asked: Mechanism, question: str, data: Data, script: Sequence[Passed]) -> Run:
     recorder = Recorder(script)
     try:
-        shown = asked(question, data, recorder.door)
+        shown = asked(question, data, recorder.sampler)
         outcome: tuple[object, ...] = ((), [shown.tolist() if hasattr(shown, "tolist") else shown])
     except Exception as failed:
         outcome = ("failed", type(failed).__name__, str(failed))

@@ -1,4 +1,4 @@
-"""A question in SQL as a mechanism: data in, what passes the door out, as often as one likes."""
+"""A question in SQL as a mechanism: data in, what leaves out, as often as one likes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from discreet.policy import Policy
 def question(policy: Policy, sql: str, **cost: Any) -> Batch:
     """A question for `estimate`: `estimate(question(policy, "SELECT COUNT(*) FROM t", epsilon=1), data, neighbour)`.
 
-    The question is asked once of each database; then everything that passed the door is drawn again as often as needed,
+    The question is asked once of each database; then everything that left is drawn again as often as needed,
     from the same mechanisms and exact numbers. What follows is post-processing and can tell no more. Where private keys
     are selected, only the selection is drawn again: what is counted for them is another release, of other noise.
     """

@@ -9,10 +9,10 @@ from typing import Any, Final
 from discreet.accounting import Concentrated, Loss, Pure
 from discreet.accounting.losses import Sensitivity
 from discreet.accounting.rounding import float_up
+from discreet.exit.cost import Additive
+from discreet.exit.sampler import Cell
 from discreet.mechanisms import KeySelection, Laplace
 from discreet.printing import at_least, printable
-from discreet.sql.cache import Cell
-from discreet.sql.cost import Additive
 
 LONGEST: Final = 200
 """Letters of an answer or a query that are told."""

@@ -82,7 +82,7 @@ def _dataset(path: Path, among: int, *, demo: bool) -> Dataset:
     policy: Policy = read(path)
     with progress(shown=True) as shown:
         dataset = Dataset(policy, Tokens(None) if demo else None, shown, among)
-        dataset.curator.prepare()
+        dataset.curator.make_copy()
     return dataset
 
 

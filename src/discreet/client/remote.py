@@ -98,7 +98,7 @@ class Remote(Asks):
                 raise
         return ask()
 
-    def foresee(self, call: Call) -> Preview:
+    def preview_of(self, call: Call) -> Preview:
         """The preview of what a caller says."""
         status, told = self._connection.send("POST", self._path("preview"), documents.Preview, json=self._body(call))
         if status != DONE:

@@ -204,7 +204,7 @@ class Rows(Statistics):
         """The table for ibis: `hospital.query(visits.group_by("ward").agg(n=visits.count()), epsilon=0.1)`."""
         if self.table is None or self.conditions or self.part is not None:
             raise Refused("statement-not-allowed", "ibis begins with a table", 'write table("visits").to_ibis()')
-        return table_of(self.table, self.curator.stored(self.table.name) if self.table.is_public else {})
+        return table_of(self.table, self.curator.public_schema(self.table.name) if self.table.is_public else {})
 
     # statistics
 
@@ -213,7 +213,7 @@ class Rows(Statistics):
         cost = {label: settings.pop(label) for label in tuple(settings) if label in CALL}
         named = [f"{_text(text)} AS {name(label)}" for label, text in settings.items()]
         call = self.call(*map(_text, items), *named, **cost)
-        return self.curator.foresee(call) if self.ahead else self.curator.answer(call)
+        return self.curator.preview_of(call) if self.ahead else self.curator.answer(call)
 
     def value_counts(self, column: str, **cost: Any) -> Any:
         """How many rows have each key of a column."""

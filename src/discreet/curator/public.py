@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from discreet.composed import Sql, joined, literal, name, sql
-from discreet.curator.draw import Engine
+from discreet.curator.parts import Engine
 from discreet.engines.printed import confirmed, printed
 from discreet.policy import Key, Kind
 from discreet.sql.keys import MAX_GROUPS

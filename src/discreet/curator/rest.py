@@ -1,55 +1,62 @@
-"""What a budget that cannot pay for a question still buys: its error, and the parts that are free."""
+"""What a budget that is not enough for a query is enough for: its error, and the parts that are free."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from discreet.accounting.balance import Amount
 from discreet.accounting.part import Part
 from discreet.accounting.record import PartName
 from discreet.curator.parts import public_keys
-from discreet.curator.question import Question
 from discreet.errors import BudgetExhausted, Edit, Refused
+from discreet.exit.cost import Cost
 from discreet.ledger import Charge, Ledger
 from discreet.policy import Policy
 from discreet.printing import at_most
-from discreet.sql.cost import Cost, buy
+from discreet.sql.cost import allocate
 from discreet.sql.expected_error import errors
+
+if TYPE_CHECKING:
+    from discreet.curator.query import PreparedQuery
 
 LISTED: Final = 5
 """Parts that are named in a refusal."""
 
 
 def what_is_left(
-    policy: Policy, ledger: Ledger, asked: Question, charge: Charge, refused: BudgetExhausted
+    policy: Policy, ledger: Ledger, query: PreparedQuery, part: Part | None, charge: Charge, refused: BudgetExhausted
 ) -> BudgetExhausted:
-    """What to do about a charge that does not fit, with the error that the rest would buy for the same question."""
+    """What to do about a charge that does not fit, with the error that the rest is enough for in the same query."""
     analyst = charge.analyst if charge.analyst in policy.analysts else None
-    if asked.part is None or charge.part is None:
-        left = _buys(policy, asked, ledger.remaining(analyst))
+    if part is None or charge.part is None:
+        left = _enough_for(policy, query, ledger.remaining(analyst))
         return BudgetExhausted(refused.reason, f"{refused.fix}{left}", edit=refused.edit)
-    fix = _exhausted(policy, ledger, asked.part, charge.part, analyst, partial(_buys, policy, asked))
+    fix = _exhausted(policy, ledger, part, charge.part, analyst, partial(_enough_for, policy, query))
     most = float(at_most(ledger.affordable(charge.part, analyst).epsilon))
     return BudgetExhausted(refused.reason, fix, edit=Edit(arguments={"epsilon": most}) if most else None)
 
 
-def _buys(policy: Policy, asked: Question, left: Amount) -> str:
-    cost = {"epsilon": left.epsilon} if left.rho is None else {"rho": left.rho}
+def _enough_for(policy: Policy, query: PreparedQuery, left: Amount) -> str:
+    named = {"epsilon": left.epsilon} if left.rho is None else {"rho": left.rho}
     try:
-        paid = Cost.read(policy, **cost)
-        bought = buy(policy, paid, asked.plan.releases).bought
+        rest = allocate(policy, Cost.read(policy, **named), query.plan.releases)
     except Refused:
         return ""  # nothing, or next to nothing, is left
-    found = errors(asked.plan, tuple(noise.noises for noise in bought), asked.confidence)
+    found = errors(query.plan, rest.noises, query.confidence)
     shown = ", ".join(f"{label} ± {half:.4g}" for label, half in found.items())
     return f", which gives {shown}" if shown else ""
 
 
 def _exhausted(
-    policy: Policy, ledger: Ledger, part: Part, name: PartName, analyst: str | None, buys: Callable[[Amount], str]
+    policy: Policy,
+    ledger: Ledger,
+    part: Part,
+    name: PartName,
+    analyst: str | None,
+    enough_for: Callable[[Amount], str],
 ) -> str:
     """What may still be asked: about this part, and about which others for nothing.
 
@@ -57,7 +64,9 @@ def _exhausted(
     policy declares their keys: private keys that somebody else asked about stay between them and the ledger.
     """
     most = ledger.affordable(name, analyst)
-    this = f"ask about this part for {_shown(most)} or less{buys(most)}" if _some(most) else "this part is exhausted"
+    this = (
+        f"ask about this part for {_shown(most)} or less{enough_for(most)}" if _some(most) else "this part is exhausted"
+    )
     keys = public_keys(policy.tables[part.table].columns[part.column])
     others = [replace(part, key=key) for key in keys or () if key != part.key]
     free = [(other.label, ledger.free(replace(name, part=other.label))) for other in others]

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Final
 from weakref import WeakValueDictionary
 
-from discreet.curator.draw import Engine
+from discreet.curator.parts import Engine
 from discreet.curator.state import prepared
 from discreet.engines.copy import Progress
 from discreet.engines.duckdb import DuckDB

@@ -10,6 +10,7 @@ try:
     from discreet.learn.bayes import CategoricalNB, GaussianNB
     from discreet.learn.core import Estimator
     from discreet.learn.curves import LearningCurve, learning_curve
+    from discreet.learn.fit import Fit
     from discreet.learn.kmeans import KMeans
     from discreet.learn.linear import LinearRegression
     from discreet.learn.logistic import LogisticRegression
@@ -30,6 +31,7 @@ __all__ = [
     "CategoricalNB",
     "DecisionTreeClassifier",
     "Estimator",
+    "Fit",
     "GaussianNB",
     "KMeans",
     "LearningCurve",

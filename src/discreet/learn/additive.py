@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from discreet.exit import Exit
 from discreet.learn.boosting import BINS, Plan, Rows, binned, boosted, by_class, scored
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator, parameters
-from discreet.learn.cost import Allowance
 from discreet.learn.labels import Array, Labels
 from discreet.learn.predictors import ClassFacts, Classifier, Regressor
 from discreet.learn.residuals import GRAIN, Values
@@ -53,12 +53,12 @@ class AdditiveClassifier(_Additive, Classifier):
         Plan.check(facts.box.width, self._cost())
         return facts
 
-    def _learn(self, exact: Array, labels: Array | None, facts: ClassFacts, allowance: Allowance) -> None:
+    def _learn(self, exact: Array, labels: Array | None, facts: ClassFacts, exit_: Exit) -> None:
         assert labels is not None
         places = facts.classes.places(labels)
         parts = by_class(binned(exact, facts.box), places, facts.classes.count)
         self.classes_ = facts.classes.values
-        self._keep(boosted(parts, allowance), facts.box)
+        self._keep(boosted(parts, exit_), facts.box)
 
     def _joint(self, rows: Array) -> Floats:
         scores = self._scores(rows)
@@ -89,11 +89,11 @@ class AdditiveRegressor(_Additive, Regressor):
         Plan.check(facts.box.width, self._cost())
         return facts
 
-    def _learn(self, exact: Array, labels: Array | None, facts: _ValueFacts, allowance: Allowance) -> None:
+    def _learn(self, exact: Array, labels: Array | None, facts: _ValueFacts, exit_: Exit) -> None:
         assert labels is not None
         steps = facts.target.steps(labels[:, None], GRAIN)[:, 0]
         self.target_low_, self.target_high_ = float(facts.target.low[0]), float(facts.target.high[0])
-        self._keep(boosted([Rows.of(binned(exact, facts.box), Values(steps))], allowance), facts.box)
+        self._keep(boosted([Rows.of(binned(exact, facts.box), Values(steps))], exit_), facts.box)
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """The expected number of each row, within `y_bounds`."""

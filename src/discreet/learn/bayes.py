@@ -13,9 +13,9 @@ import numpy as np
 from discreet.accounting.losses import Sensitivity
 from discreet.errors import Refused
 from discreet.exact import positive, whole
+from discreet.exit import Exit
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import parameters
-from discreet.learn.cost import Allowance
 from discreet.learn.labels import Array, Labels
 from discreet.learn.moments import affordable, moments
 from discreet.learn.predictors import ClassFacts, Classifier
@@ -47,9 +47,9 @@ class GaussianNB(Classifier):
         affordable(self._cost(), width)
         return ClassFacts(Labels.read(self.classes, "classes"), Box.read(self.bounds, width))
 
-    def _learn(self, exact: Array, labels: Array | None, facts: ClassFacts, allowance: Allowance) -> None:
+    def _learn(self, exact: Array, labels: Array | None, facts: ClassFacts, exit_: Exit) -> None:
         assert labels is not None
-        found = moments(exact, facts.classes.places(labels), facts.classes.count, facts.box, allowance)
+        found = moments(exact, facts.classes.places(labels), facts.classes.count, facts.box, exit_)
         self.classes_ = facts.classes.values
         self.class_count_ = found.counts
         self.class_log_prior_ = np.log(found.counts / found.counts.sum())
@@ -119,12 +119,12 @@ class CategoricalNB(Classifier):
         tables = [Labels(values) for values in known] if known is not None else category_labels(self.categories, None)
         return np.float64 if all(labels.small for labels in tables) else object
 
-    def _learn(self, exact: Array, labels: Array | None, facts: _CategoryFacts, allowance: Allowance) -> None:
+    def _learn(self, exact: Array, labels: Array | None, facts: _CategoryFacts, exit_: Exit) -> None:
         assert labels is not None
         width = len(facts.categories)
         counts = _counts(exact, facts.classes.places(labels), facts)
         held = np.concatenate([np.full(labels.count, place) for place, labels in enumerate(facts.categories)])
-        noisy = allowance.release(counts, _sensitivity(width)).astype(np.float64)
+        noisy = exit_.release(counts, _sensitivity(width)).astype(np.float64)
         tables = [noisy[:, held == place] for place in range(width)]
         prior = np.maximum(np.mean([table.sum(axis=1) for table in tables], axis=0), 1)
         self.classes_ = facts.classes.values

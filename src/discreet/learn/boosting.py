@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from discreet.accounting.losses import Sensitivity
+from discreet.exit import Exit
+from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
-from discreet.learn.cost import WHOLE, Allowance, Cost
 from discreet.learn.counting import affordable, counted
 from discreet.learn.residuals import GRAIN, OneClass, Target
 from discreet.learn.simplex import projected
@@ -81,10 +82,10 @@ class Plan:
         )
         affordable(cost, most, (WHOLE - SIZE - DENSITY) / (MOST_VISITS if cost.pure else MOST_TURNS))
 
-    def blocks(self, width: int, allowance: Allowance) -> Iterator[Integers]:
+    def blocks(self, width: int, exit_: Exit) -> Iterator[Integers]:
         """Which features are visited, in a new order in every turn; the one after the last is the constant."""
         for start in range(0, self.visits, width + 1):
-            order = np.argsort(allowance.below(2**62, width))
+            order = np.argsort(exit_.below(2**62, width))
             turn = np.concatenate([[width], order])[: self.visits - start]
             yield from np.split(turn, range(self.together, len(turn), self.together))
 
@@ -100,9 +101,9 @@ class Cuts:
     places: Bins
 
     @classmethod
-    def draw(cls, block: Integers, chances: Floats, allowance: Allowance) -> Cuts:
+    def draw(cls, block: Integers, chances: Floats, exit_: Exit) -> Cuts:
         """At random; the constant below its only bin."""
-        drawn = (allowance.below(FINE, len(block)) + 0.5) / FINE
+        drawn = (exit_.below(FINE, len(block)) + 0.5) / FINE
         constant = block == len(chances)
         places = 1 + (chances[np.where(constant, 0, block)] < drawn[:, None]).sum(axis=1)
         return cls(np.append(block, len(chances)), np.append(np.where(constant, 0, places), 0).astype(np.uint8))
@@ -199,7 +200,7 @@ def scored(bins: Bins, tables: Integers) -> Integers:
     return found
 
 
-def boosted(parts: Sequence[Rows], allowance: Allowance) -> Integers:
+def boosted(parts: Sequence[Rows], exit_: Exit) -> Integers:
     """What each bin of each feature adds to each score, in steps; the last table is that of the constant.
 
     Theorem  The cost. Proof: the shares of all releases add up to 1 at most; cuts and plan come from what was
@@ -207,19 +208,19 @@ def boosted(parts: Sequence[Rows], allowance: Allowance) -> Integers:
     Source   Nori, Caruana, Bu, Shen & Kulkarni 2021, but with one contrast for each cut in place of two leaves.
     """
     target, width = parts[0].target, parts[0].width
-    size = _size(parts, allowance)
-    chances, left = _density(parts, size, allowance)
-    plan = Plan.choose(target, width, size, allowance.cost.part(left))
+    size = _size(parts, exit_)
+    chances, left = _density(parts, size, exit_)
+    plan = Plan.choose(target, width, size, exit_.cost.part(left))
     tables = np.zeros((width + 1, BINS, target.outputs), dtype=np.int64)
     share = left * plan.together / plan.visits
     units = contrast_sensitivity(target, plan.together)
-    fine = allowance.cost.fineness(units, share)
+    fine = exit_.cost.fineness(units, share)
     sensitivity = Sensitivity(units.l1 * fine, units.l2_squared * fine**2)
     with threadpool_limits(1, user_api="blas"):  # products are so small that threads only wait for each other
-        for block in allowance.watched(plan.blocks(width, allowance), plan.visits // plan.together, "visits"):
-            cuts = Cuts.draw(block, chances, allowance)
+        for block in exit_.watched(plan.blocks(width, exit_), plan.visits // plan.together, "visits"):
+            cuts = Cuts.draw(block, chances, exit_)
             exact = np.sum([rows.sums(cuts, fine) for rows in parts], axis=0).astype(np.int64)
-            slopes = allowance.release(exact, sensitivity, share) / fine / (target.curvature * size)
+            slopes = exit_.release(exact, sensitivity, share) / fine / (target.curvature * size)
             moves = np.rint(np.clip(plan.rate * slopes * GRAIN, -MOST_MOVE, MOST_MOVE))
             tables[block] += cuts.signs[:, :, None] * moves[:, None, :].astype(np.int64)
             for rows in parts:
@@ -227,14 +228,14 @@ def boosted(parts: Sequence[Rows], allowance: Allowance) -> Integers:
     return tables
 
 
-def _size(parts: Sequence[Rows], allowance: Allowance) -> float:
+def _size(parts: Sequence[Rows], exit_: Exit) -> float:
     """The noisy number of rows, and not less than its noise."""
     sensitivity = Sensitivity(Fraction(1), Fraction(1))
-    noisy = counted(np.array([sum(rows.count for rows in parts)]), sensitivity, allowance, SIZE)
-    return max(float(noisy[0]), 2 * allowance.cost.deviation(sensitivity, SIZE), 1.0)
+    noisy = counted(np.array([sum(rows.count for rows in parts)]), sensitivity, exit_, SIZE)
+    return max(float(noisy[0]), 2 * exit_.cost.deviation(sensitivity, SIZE), 1.0)
 
 
-def _density(parts: Sequence[Rows], size: float, allowance: Allowance) -> tuple[Floats, Fraction]:
+def _density(parts: Sequence[Rows], size: float, exit_: Exit) -> tuple[Floats, Fraction]:
     """How likely each feature is cut up to each bin, and the share of the cost that is left.
 
     Cuts are uniform where rows are few. Where they are many they are drawn as the rows lie, by a histogram of each
@@ -242,11 +243,11 @@ def _density(parts: Sequence[Rows], size: float, allowance: Allowance) -> tuple[
     """
     width = parts[0].width
     sensitivity = Sensitivity(Fraction(width), Fraction(width))
-    wide = allowance.cost.deviation(sensitivity, DENSITY)
+    wide = exit_.cost.deviation(sensitivity, DENSITY)
     density, left = np.ones((width, BINS)), WHOLE - SIZE
     if wide * BINS <= 2 * size:
         exact = np.sum([rows.histograms() for rows in parts], axis=0)
-        noisy = counted(exact, sensitivity, allowance, DENSITY)
+        noisy = counted(exact, sensitivity, exit_, DENSITY)
         density, left = projected(noisy, np.full(width, size)) + wide, left - DENSITY
     grown = np.cumsum(density[:, 1:] + density[:, :-1], axis=1)
     return grown / grown[:, -1:], left

@@ -8,21 +8,21 @@ How to write one
     _facts(width)   reads the public facts, for so many features (None while nobody knows), into one frozen object.
                     A missing fact is `Refused("undeclared-…")`, never looked up in the data; a wrong one is a
                     ValueError or TypeError. It runs before anything is charged.
-    _learn(exact, labels, facts, allowance)
+    _learn(exact, labels, facts, exit_)
                     learns. `exact` has one row for each unit, possibly none at all, `labels` is y or None. It must not
                     raise whatever the rows are: an error that depends on rows is a leak. Numbers leave it through
-                    `allowance.release(integers, sensitivity, share)` alone: one vector, a sensitivity proven in the
+                    `exit_.release(integers, sensitivity, share)` alone: one vector, a sensitivity proven in the
                     docstring beside it, a share of the cost; shares add up to 1 at most. (A choice leaves it through
-                    `allowance.choose(scores, most, share)`, a fit within it has `allowance.part(share)`.) All else is
-                    post-processing of released values; its random numbers come from `allowance.below` or
-                    `allowance.seed`. Long loops go through `allowance.watched`. Fitted attributes end in `_`; `predict`
+                    `exit_.choose(scores, most, share)`, a fit within it has `exit_.part(share)`.) All else is
+                    post-processing of released values; its random numbers come from `exit_.below` or
+                    `exit_.seed`. Long loops go through `exit_.watched`. Fitted attributes end in `_`; `predict`
                     and `transform` read only those.
 
     What each row does must depend on that row alone, bit by bit: elementwise arithmetic does, a matrix product does
     not (BLAS rounds a row by where it stands among others). Rows are summed as integers.
 
     `_read(X, y)` is scikit-learn's validation of arrays; NaN and infinity are errors there, because whoever passes
-    arrays owns them. Rows of a curator come through `discreet.learn.tables`, which calls `learn_from` instead.
+    arrays owns them. Rows of a curator come through `discreet.learn.fit`, which calls `learn_from` instead.
 
 What callers see
     loss_for(n_features)  what `fit` will cost: known before it, from public facts alone.
@@ -45,16 +45,34 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from discreet.curator.task import Learner
 from discreet.errors import Refused
 from discreet.exact import Number, flag, whole
-from discreet.learn.cost import Allowance, Cost, Loss, LostLedger, charged
+from discreet.exit import SAMPLER as SAMPLER
+from discreet.exit import Exit, Sampler, opened
+from discreet.exit.cost import Cost, Loss
 from discreet.learn.labels import Array
+from discreet.learn.ledgers import LostLedger, charge_for
 from discreet.learn.progress import shown
-from discreet.noise import Bits
 
 Kind = TypeVar("Kind")
 COST_PARAMETERS: Final = ("epsilon", "delta", "rho", "ledger")
 """Parameters that say what a fit costs and who pays."""
+
+
+ESTIMATORS: Final[dict[str, type[Estimator]]] = {}
+"""All estimators, by name."""
+
+
+def name_of(kind: type) -> str:
+    """The name of an estimator: of those in this package its own, of others with their module."""
+    ours = kind.__module__.startswith("discreet.learn.")
+    return kind.__qualname__ if ours else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def learned(model: Any) -> dict[str, Any]:
+    """What a fit sets."""
+    return {name: value for name, value in vars(model).items() if name.endswith("_") and not name.startswith("_")}
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
@@ -64,7 +82,7 @@ def parameters(of: type[Kind]) -> type[Kind]:
 
 
 @parameters
-class Estimator(BaseEstimator):  # type: ignore[misc]
+class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
     """A private estimator; the module says how to write one."""
 
     epsilon: Number | None = None
@@ -73,12 +91,17 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     ledger: Any = None
     verbose: bool = False
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Known by name, so that what was fitted can be read again."""
+        super().__init_subclass__(**options)
+        ESTIMATORS[name_of(cls)] = cls
+
     # to be written
 
     def _facts(self, width: int | None) -> Any:
         raise NotImplementedError
 
-    def _learn(self, exact: Array, labels: Array | None, facts: Any, allowance: Allowance) -> None:
+    def _learn(self, exact: Array, labels: Array | None, facts: Any, exit_: Exit) -> None:
         raise NotImplementedError
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: ARG002, N803  (scikit-learn's names)
@@ -96,32 +119,45 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return self._cost().loss
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803
-        """Learn from rows, one for each unit: charged first, then read, then blurred."""
+        """Learn from rows, one for each unit: charged first, then read; only noisy numbers are learned from."""
+        return self._fit(X, y, SAMPLER)
+
+    def _fit(self, X: Any, y: Any, sampler: Sampler) -> Self:  # noqa: N803
         cost = self._cost()
         flag(self.verbose, "verbose")
         _check_shapes(self, X, y)
         self._facts(_width(X))
         if self.ledger is not None and not hasattr(self.ledger, "charge"):
             raise TypeError(f"ledger must be a discreet ledger or None, not a {type(self.ledger).__name__}")
-        with charged(self.ledger, cost.loss, f"{type(self).__name__}.fit") as bits:
+        charge = charge_for(self.ledger, cost.loss, f"{type(self).__name__}.fit")
+        with opened(charge, cost, sampler=sampler) as exit_:
             exact, labels = self._read(X, y)
-            return self._learned(exact, labels, cost, bits)
+            return self._learned(exact, labels, exit_)
 
-    def learn_from(self, exact: Array, labels: Array | None, names: list[str], bits: Bits) -> Self:
-        """Learn from rows that are bounded already, in a charge that is made already."""
+    def learn_from(self, exact: Array, labels: Array | None, names: list[str], exit_: Exit) -> Self:
+        """Learn from rows that are bounded already, through the exit of a charge."""
         self.feature_names_in_ = np.array(names, dtype=object)
-        return self._learned(exact, labels, self._cost(), bits)
+        return self._learned(exact, labels, exit_)
 
-    def _learned(self, exact: Array, labels: Array | None, cost: Cost, bits: Bits) -> Self:
+    def _learned(self, exact: Array, labels: Array | None, exit_: Exit) -> Self:
         self.n_features_in_ = exact.shape[1]  # scikit-learn sets it for arrays and frames, not for all that becomes one
-        watch = shown if flag(self.verbose, "verbose") else None
+        exit_.watch = shown if flag(self.verbose, "verbose") else None
         with np.errstate(all="ignore"):  # which row over- or underflowed is private, and so is whether one did
-            self._learn(exact, labels, self._facts(self.n_features_in_), Allowance(cost, bits, watch))
-        self.loss_ = cost.loss
+            self._learn(exact, labels, self._facts(self.n_features_in_), exit_)
+        self.loss_ = exit_.cost.loss
         return self
 
+    def task(self, sql: Any, **options: Any) -> Any:
+        """The task of fitting a copy of it on the rows of a SELECT, for `curator.perform` and `curator.preview`.
+
+        Options are those of `curator.fit`: epsilon or rho, target, max_rows, analyst, fresh, key.
+        """
+        from discreet.learn.fit import Fit
+
+        return Fit(self, sql, **options)
+
     def _cost(self) -> Cost:
-        return Cost.read(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+        return Cost.alone(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
 
     def _again(self, X: Any) -> Array:  # noqa: N803
         """Rows for what was learned, checked against those of the fit."""

@@ -11,9 +11,9 @@ from typing import Final, Self
 import numpy as np
 
 from discreet.accounting.losses import Sensitivity
+from discreet.exit.exit import Watch
 from discreet.learn.box import Floats
 from discreet.learn.gram import BLOCK, lengths
-from discreet.learn.progress import Watch
 from discreet.mechanisms.arrays import Integers
 
 TABLE: Final = 10

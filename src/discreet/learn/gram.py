@@ -11,11 +11,11 @@ from typing import Final, Self
 
 import numpy as np
 
-from discreet.accounting.losses import Pure, Sensitivity
+from discreet.accounting.losses import Sensitivity
 from discreet.errors import Refused
 from discreet.exact import LEAST_EPSILON
+from discreet.exit.cost import WHOLE, WIDEST, Cost
 from discreet.learn.box import Box, Floats
-from discreet.learn.cost import WHOLE, WIDEST, Cost
 from discreet.learn.moments import MOST_ROWS
 from discreet.mechanisms.arrays import Integers
 
@@ -112,7 +112,7 @@ class Size:
 
 def radius(cost: Cost, sensitivity_of: Callable[[int], Sensitivity], share: Fraction = WHOLE) -> int:
     """How many steps 1 has: as many as numbers may be long, unless the noise on their products got too wide to draw."""
-    amount = cost.loss.epsilon if isinstance(cost.loss, Pure) else cost.loss.rho
+    amount = cost.amount
     for bits in range(FINEST if amount * share >= LEAST_EPSILON else 0, 0, -1):
         if cost.noise(sensitivity_of(2**bits), share).spread <= 2**WIDEST:
             return int(2**bits)

@@ -12,9 +12,10 @@ import numpy as np
 
 from discreet.accounting.losses import Sensitivity
 from discreet.exact import flag
+from discreet.exit import Exit
+from discreet.exit.cost import WHOLE
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import demand, parameters
-from discreet.learn.cost import WHOLE, Allowance
 from discreet.learn.gram import (
     WIDEST_MATRIX,
     Size,
@@ -102,14 +103,14 @@ class LinearRegression(Regressor):
         radius(cost, lambda steps: spread_sensitivity(both.width, steps, facts.norm), SPREAD)
         return facts
 
-    def _learn(self, exact: Array, labels: Array | None, facts: _Facts, allowance: Allowance) -> None:
+    def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:
         assert labels is not None
-        both, side, cost = np.column_stack([exact, labels]), facts.side, allowance.cost
-        units = measured(both, facts.box, facts.constant, facts.norm, allowance, SPREAD)
+        both, side, cost = np.column_stack([exact, labels]), facts.side, exit_.cost
+        units = measured(both, facts.box, facts.constant, facts.norm, exit_, SPREAD)
         steps = min(radius(cost, partial(facts.sensitivity, units), WHOLE - SPREAD), units.finest)
         moved = facts.sensitivity(units, steps)
         values, places = np.zeros((side, side + 1)), triangle(side, side + 1)
-        values[places] = allowance.release(_sums(both, units, steps, facts)[places], moved, WHOLE - SPREAD) / steps**2
+        values[places] = exit_.release(_sums(both, units, steps, facts)[places], moved, WHOLE - SPREAD) / steps**2
         noise = cost.deviation(moved, WHOLE - SPREAD) / steps**2 * math.sqrt(side)
         matrix = values[:, :side] + np.triu(values[:, :side], 1).T
         trust = 1 / (1 + (DOUBT * noise / units.count) ** 2)

@@ -11,9 +11,10 @@ import numpy as np
 
 from discreet.accounting.losses import Sensitivity
 from discreet.exact import Number, flag, positive, whole
+from discreet.exit import Exit
+from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import demand, parameters
-from discreet.learn.cost import WHOLE, Allowance, Cost
 from discreet.learn.gradients import Clip, Descent, Examples
 from discreet.learn.gram import (
     MOST_FEATURES,
@@ -148,24 +149,24 @@ class LogisticRegression(Classifier):
         _affordable(cost, facts)
         return facts
 
-    def _learn(self, exact: Array, labels: Array | None, facts: _Facts, allowance: Allowance) -> None:
+    def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:
         assert labels is not None
         places = facts.classes.places(labels)
         exact, places = exact[places >= 0], places[places >= 0]
-        noisy = allowance.release(np.bincount(places, minlength=facts.classes.count).astype(np.int64), ONE, COUNT)
+        noisy = exit_.release(np.bincount(places, minlength=facts.classes.count).astype(np.int64), ONE, COUNT)
         # as many imagined rows of each class as the noise is wide: it must not make a class look impossible
-        counts = np.maximum(noisy.astype(np.float64), 0) + 2 * allowance.cost.deviation(ONE, COUNT)
+        counts = np.maximum(noisy.astype(np.float64), 0) + 2 * exit_.cost.deviation(ONE, COUNT)
         shares = counts / counts.sum()
-        plan = _planned(exact, max(float(noisy.sum()), 1.0), shares, facts, allowance)
+        plan = _planned(exact, max(float(noisy.sum()), 1.0), shares, facts, exit_)
         units, share = plan.units, plan.left / plan.turns
-        steps = min(radius(allowance.cost, plan.clip.sensitivity, share), units.finest)
+        steps = min(radius(exit_.cost, plan.clip.sensitivity, share), units.finest)
         examples = Examples(units.rows(exact, steps, facts.constant), places, steps, plan.clip)
 
         def gradient(weights: Floats) -> Floats:
-            return allowance.release(examples.gradient(weights), plan.clip.sensitivity(steps), share) / steps**2
+            return exit_.release(examples.gradient(weights), plan.clip.sensitivity(steps), share) / steps**2
 
         descent = Descent(plan.turns, plan.pace, plan.momentum, facts.penalties(units))
-        weights = descent.run(gradient, _start(shares, facts), allowance.watched)
+        weights = descent.run(gradient, _start(shares, facts), exit_.watched)
         self.n_iter_ = plan.turns
         self.classes_ = facts.classes.values
         self.coef_ = weights[:, facts.constant :] / units.unit
@@ -201,29 +202,29 @@ def _affordable(cost: Cost, facts: _Facts) -> None:
     radius(cost, lambda _: ONE, COUNT)
 
 
-def _planned(exact: Floats, count: float, shares: Floats, facts: _Facts, allowance: Allowance) -> _Plan:
+def _planned(exact: Floats, count: float, shares: Floats, facts: _Facts, exit_: Exit) -> _Plan:
     """In units of the spread where there are rows enough to measure it; else in those of the box."""
-    if blur(allowance.cost, facts.box.width, facts.norm, SPREAD) < BLURRED * count:
-        return _measured(exact, count, shares, facts, allowance)
+    if blur(exit_.cost, facts.box.width, facts.norm, SPREAD) < BLURRED * count:
+        return _measured(exact, count, shares, facts, exit_)
     units, clip = (
         Units.plain(facts.box, facts.constant),
         Clip.longest(facts.clip, facts.norm, facts.side, facts.columns),
     )
     bent = count * (1 + facts.box.width / 3) / (6 if facts.columns > 1 else 12)
-    turns = facts.turns or _turns(FEWEST, count, allowance.cost, clip, WHOLE - COUNT)
+    turns = facts.turns or _turns(FEWEST, count, exit_.cost, clip, WHOLE - COUNT)
     return _Plan(units, 1 / (bent + facts.penalties(units)), SLOW, turns, clip, WHOLE - COUNT)
 
 
-def _measured(exact: Floats, count: float, shares: Floats, facts: _Facts, allowance: Allowance) -> _Plan:
-    cost, left = allowance.cost, WHOLE - COUNT - SPREAD
-    units = measured(exact, facts.box, facts.constant, facts.norm, allowance, SPREAD)
+def _measured(exact: Floats, count: float, shares: Floats, facts: _Facts, exit_: Exit) -> _Plan:
+    cost, left = exit_.cost, WHOLE - COUNT - SPREAD
+    units = measured(exact, facts.box, facts.constant, facts.norm, exit_, SPREAD)
     bend, penalties = _bend(shares, facts.columns > 1), facts.penalties(units)
     steps = min(radius(cost, lambda steps: facts.gram(units, steps), CURVATURE), units.finest)
     noise = cost.deviation(facts.gram(units, steps), CURVATURE) / steps**2 * math.sqrt(facts.side)
     pace: Floats = 1 / (bend * CAUTIOUS * count + penalties)
     if facts.side <= WIDEST_MATRIX and noise < HOPELESS * count:
         left -= CURVATURE
-        values, vectors = np.linalg.eigh(_curvature(exact, units, facts, steps, allowance))
+        values, vectors = np.linalg.eigh(_curvature(exact, units, facts, steps, exit_))
         seen = np.maximum(values - noise, 0) + min(noise, CAUTIOUS * count)
         pace = np.linalg.inv((vectors * (bend * seen)) @ vectors.T + np.diag(penalties))
     clip = facts.clipping(units)
@@ -248,9 +249,9 @@ def _turns(least: int, most: float, cost: Cost, clip: Clip, left: Fraction) -> i
     return max(useful, default=least)
 
 
-def _curvature(exact: Floats, units: Units, facts: _Facts, steps: int, allowance: Allowance) -> Floats:
+def _curvature(exact: Floats, units: Units, facts: _Facts, steps: int, exit_: Exit) -> Floats:
     """A noisy Σ aᵀa."""
     rows = units.rows(exact, steps, facts.constant)
     short = shortened(rows, lengths(rows, facts.norm), units.limit(steps, facts.norm))
-    values = allowance.release(products(short, short)[triangle(facts.side)], facts.gram(units, steps), CURVATURE)
+    values = exit_.release(products(short, short)[triangle(facts.side)], facts.gram(units, steps), CURVATURE)
     return square(values / steps**2, facts.side)

@@ -9,8 +9,9 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.accounting.losses import Sensitivity
+from discreet.exit import Exit
+from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
-from discreet.learn.cost import WHOLE, Allowance, Cost
 from discreet.mechanisms.arrays import Integers
 
 MOST_ROWS = 2**32
@@ -77,18 +78,16 @@ class Moments:
         return found
 
 
-def moments(
-    exact: Floats, places: Integers, groups: int, box: Box, allowance: Allowance, share: Fraction = WHOLE
-) -> Moments:
+def moments(exact: Floats, places: Integers, groups: int, box: Box, exit_: Exit, share: Fraction = WHOLE) -> Moments:
     """The moments of every group, noisy also where there is nobody; the sensitivity is that of `sensitivity`."""
-    cost = allowance.cost
+    cost = exit_.cost
     count = weight(cost, box.width)
     units = sensitivity(count, box.width)
     fine = cost.fineness(units, share)
     vector = _vector(exact, places, groups, box, fine)
     vector[:, 0] *= count
     moved = Sensitivity(units.l1 * fine, units.l2_squared * fine**2)
-    noisy = allowance.release(vector, moved, share).astype(np.float64) / fine
+    noisy = exit_.release(vector, moved, share).astype(np.float64) / fine
     deviation = cost.deviation(units, share)
     counts = np.maximum(noisy[:, 0] / count, 1)
     first, second = np.split(noisy[:, 1:] / counts[:, None], 2, axis=1)

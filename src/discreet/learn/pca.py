@@ -12,9 +12,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.exact import whole
+from discreet.exit import Exit
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator, demand, parameters
-from discreet.learn.cost import Allowance
 from discreet.learn.gram import WIDEST_MATRIX, Size, products, radius, square, triangle
 from discreet.learn.labels import Array
 
@@ -57,11 +57,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type
             raise ValueError(f"n_components must be at most the number of features, {width}, not {components}")
         return _Facts(box, components, radius(self._cost(), lambda steps: _size(box, steps).gram))
 
-    def _learn(self, exact: Array, labels: Array | None, facts: _Facts, allowance: Allowance) -> None:  # noqa: ARG002
+    def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:  # noqa: ARG002
         box, side = facts.box, facts.box.width + 1
         steps = box.steps(exact, np.array(_radii(box, facts.steps)))
         rows = np.hstack([np.full((len(steps), 1), facts.steps, dtype=np.int64), steps])
-        values = allowance.release(products(rows, rows)[triangle(side)], facts.size.gram)
+        values = exit_.release(products(rows, rows)[triangle(side)], facts.size.gram)
         matrix = square(values / facts.steps**2, side)
         widest = box.half.max()
         self.count_ = max(float(matrix[0, 0]), 1.0)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
-
-Watch = Callable[[Iterable[Any], int, str], Iterable[Any]]
-"""Takes steps, how many they are and what they are called; gives the same steps."""
 
 
 def shown(steps: Iterable[Any], total: int, what: str) -> Iterator[Any]:

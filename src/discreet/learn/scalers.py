@@ -9,9 +9,10 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from discreet.accounting import Pure
 from discreet.exact import interval
+from discreet.exit import Exit
+from discreet.exit.cost import Cost
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator, parameters
-from discreet.learn.cost import Allowance, Cost
 from discreet.learn.labels import Array
 from discreet.learn.moments import affordable, moments
 
@@ -33,8 +34,8 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type
         affordable(self._cost(), width)
         return Box.read(self.bounds, width)
 
-    def _learn(self, exact: Array, labels: Array | None, facts: Box, allowance: Allowance) -> None:  # noqa: ARG002
-        found = moments(exact, np.zeros(len(exact), dtype=np.int64), 1, facts, allowance)
+    def _learn(self, exact: Array, labels: Array | None, facts: Box, exit_: Exit) -> None:  # noqa: ARG002
+        found = moments(exact, np.zeros(len(exact), dtype=np.int64), 1, facts, exit_)
         least = np.maximum(found.blur[0], 1e-6) ** 2  # where noise hides the variance, dividing by it would blow it up
         self.mean_ = facts.points(found.means[0])
         self.var_ = np.maximum(found.variances[0], least) * facts.half**2
@@ -74,7 +75,7 @@ class MinMaxScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type: 
         interval(self.feature_range, "feature_range")
         return Box.read(self.bounds, width)
 
-    def _learn(self, exact: Array, labels: Array | None, facts: Box, allowance: Allowance) -> None:  # noqa: ARG002
+    def _learn(self, exact: Array, labels: Array | None, facts: Box, exit_: Exit) -> None:  # noqa: ARG002
         low, high = (float(end) for end in interval(self.feature_range, "feature_range"))
         self.data_min_, self.data_max_ = facts.low, facts.high
         self.scale_ = (high - low) / 2 / facts.half

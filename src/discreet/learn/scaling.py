@@ -10,8 +10,9 @@ from typing import Final, Self
 import numpy as np
 
 from discreet.accounting.losses import Sensitivity
+from discreet.exit import Exit
+from discreet.exit.cost import Cost
 from discreet.learn.box import Box, Floats
-from discreet.learn.cost import Allowance, Cost
 from discreet.learn.gram import BLOCK, FINEST, Size, lengths, radius, shortened
 from discreet.mechanisms.arrays import Integers
 
@@ -82,7 +83,7 @@ def sensitivity(features: int, steps: int, norm: int) -> Sensitivity:
     return Size.within([steps] * (2 * features + 1), _shortest(features, steps, norm), norm).times(1)
 
 
-def measured(exact: Floats, box: Box, constant: int, norm: int, allowance: Allowance, share: Fraction) -> Units:
+def measured(exact: Floats, box: Box, constant: int, norm: int, exit_: Exit, share: Fraction) -> Units:
     """Means and standard deviations of all features as zero and unit; without a constant, zero stays where it is.
 
     Theorem  A share of the cost. Proof: one release of `_sums`, with this sensitivity; the rest follows.
@@ -90,10 +91,10 @@ def measured(exact: Floats, box: Box, constant: int, norm: int, allowance: Allow
     A long row is shortened as a whole: it has less weight in all means alike. Where noise hides how widely a feature
     spreads, its unit is longer.
     """
-    near, cost = _around(box), allowance.cost
+    near, cost = _around(box), exit_.cost
     steps = radius(cost, lambda steps: sensitivity(box.width, steps, norm), share)
     moved = sensitivity(box.width, steps, norm)
-    noisy = allowance.release(_sums(exact, box, near, steps, norm), moved, share) / steps
+    noisy = exit_.release(_sums(exact, box, near, steps, norm), moved, share) / steps
     return _found(noisy, cost.deviation(moved, share) / steps, box, near, constant, norm)
 
 

@@ -1,4 +1,4 @@
-"""How good a model is, told about private rows: a value and its interval."""
+"""How good a model is, on private rows: a value and its interval."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 
 from discreet.accounting.losses import Sensitivity
 from discreet.exact import Number, probability
+from discreet.exit import SAMPLER, opened
+from discreet.exit.cost import Cost, Loss
 from discreet.learn.additive import AdditiveClassifier, AdditiveRegressor
 from discreet.learn.bayes import CategoricalNB, GaussianNB
 from discreet.learn.box import Box
-from discreet.learn.cost import Allowance, Cost, Loss, charged
 from discreet.learn.labels import Array, Labels
+from discreet.learn.ledgers import charge_for
 from discreet.learn.trees import DecisionTreeClassifier, RandomForestClassifier
 from discreet.mechanisms.arrays import Integers
 
@@ -72,7 +74,7 @@ METRICS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What the rows say of a model, blurred."""
+    """What the rows say of a model, with noise."""
 
     metric: str
     value: float
@@ -114,15 +116,18 @@ def private_score(
     name = metric_for(estimator, metric)
     facts = facts_for(estimator, name, y_bounds)
     sure = probability(confidence, "confidence")
-    cost = Cost.read(epsilon=epsilon, delta=delta, rho=rho)
-    with charged(ledger, cost.loss, "private_score") as bits, np.errstate(all="ignore"):
+    cost = Cost.alone(epsilon=epsilon, delta=delta, rho=rho)
+    with (
+        opened(charge_for(ledger, cost.loss, "private_score"), cost, sampler=SAMPLER) as exit_,
+        np.errstate(all="ignore"),
+    ):
         check_consistent_length(X, y)
         kind = np.float64 if isinstance(facts, Box) else None
         truth = check_array(column_or_1d(y), ensure_2d=False, dtype=kind, ensure_min_samples=0)
         fine = cost.fineness(UNIT)
         parts = METRICS[name].parts(predictions(estimator, X, len(truth)), truth, facts, fine)
         exact = np.array([parts.sum(), (fine - parts).sum()], dtype=np.int64)
-        noisy = Allowance(cost, bits).release(exact, _steps(fine))
+        noisy = exit_.release(exact, _steps(fine))
     scale = float((facts.high - facts.low)[0]) ** METRICS[name].power if isinstance(facts, Box) else 1.0
     wide = cost.noise(_steps(fine)).error(1 - (1 - sure) / 2, like=np.zeros(2, dtype=np.int64))
     value, low, high = (scale * part for part in _ratio(noisy, int(wide)))

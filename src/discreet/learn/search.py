@@ -13,10 +13,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.accounting import Pure
 from discreet.exact import probability
+from discreet.exit import Exit
 from discreet.learn.core import COST_PARAMETERS, Estimator, demand, parameters
-from discreet.learn.cost import Allowance
 from discreet.learn.counting import affordable
 from discreet.learn.labels import Array
 from discreet.learn.scoring import METRICS, UNIT, facts_for, metric_for, predictions
@@ -65,8 +64,7 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
         if not 0 < len(settings) <= MOST:
             raise ValueError(f"param_grid must have 1 to {MOST} combinations, not {len(settings)}")
         affordable(self._cost(), UNIT, Fraction(1, len(settings)))
-        loss = self._cost().part(Fraction(1, len(settings))).loss
-        cost = {"epsilon": loss.epsilon} if isinstance(loss, Pure) else {"rho": loss.rho}
+        cost = self._cost().part(Fraction(1, len(settings))).named
         found: list[Estimator] = [clone(self.estimator).set_params(**setting, **cost) for setting in settings]
         for candidate in found:
             candidate.loss_for(width)
@@ -80,16 +78,16 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
                 setattr(self, name, getattr(reader, name))
         return rows, labels
 
-    def _learn(self, exact: Array, labels: Array | None, facts: list[Estimator], allowance: Allowance) -> None:
+    def _learn(self, exact: Array, labels: Array | None, facts: list[Estimator], exit_: Exit) -> None:
         assert labels is not None
-        held = self._coins(len(exact), allowance)
-        for candidate in allowance.watched(facts, len(facts), "candidates"):
+        held = self._coins(len(exact), exit_)
+        for candidate in exit_.watched(facts, len(facts), "candidates"):
             candidate.n_features_in_ = self.n_features_in_
-            part = allowance.part(Fraction(1, len(facts)))
+            part = exit_.part(Fraction(1, len(facts)))
             candidate._learn(exact[~held], labels[~held], candidate._facts(self.n_features_in_), part)
             candidate.loss_ = part.cost.loss
         scores = np.array([_score(candidate, exact[held], labels[held]) for candidate in facts], dtype=np.int64)
-        self.best_index_ = allowance.beside().choose(scores, FINE)
+        self.best_index_ = exit_.parallel().choose(scores, FINE)
         for candidate in facts:
             if hasattr(self, "feature_names_in_"):
                 candidate.feature_names_in_ = self.feature_names_in_
@@ -97,9 +95,9 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
         self.best_params_ = list(ParameterGrid(self.param_grid))[self.best_index_]
         self.best_estimator_ = facts[self.best_index_]
 
-    def _coins(self, count: int, allowance: Allowance) -> Any:
+    def _coins(self, count: int, exit_: Exit) -> Any:
         """For each row whether it is kept for the choice: by a coin that no other row has a part in."""
-        return allowance.below(2**30, count) < round(probability(self.test_size, "test_size") * 2**30)
+        return exit_.below(2**30, count) < round(probability(self.test_size, "test_size") * 2**30)
 
     @property
     def classes_(self) -> Array:

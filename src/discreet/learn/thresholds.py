@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
+from discreet.exit import Exit
 from discreet.learn.box import Box, Floats
-from discreet.learn.cost import Allowance
 from discreet.mechanisms.arrays import Integers
 
 FINE: Final = 2**30
@@ -25,14 +25,14 @@ RAREST: Final = 20
 """A class counts as at most so many times rarer than the largest: light rows would drown in the noise of a choice."""
 
 
-def offered(box: Box, trees: int, depth: int, allowance: Allowance) -> tuple[Integers, Floats]:
+def offered(box: Box, trees: int, depth: int, exit_: Exit) -> tuple[Integers, Floats]:
     """Features and where to cut them, several for each level of each tree.
 
     A cut lies anywhere within the bounds, or at any scale above the lower one.
     """
     size = trees, depth, min(max(4 * box.width, OFFERS[0]), OFFERS[1])
-    features = allowance.below(box.width, size)
-    places = (allowance.below(FINE, size) + 0.5) / FINE
+    features = exit_.below(box.width, size)
+    places = (exit_.below(FINE, size) + 0.5) / FINE
     shares = np.where(np.arange(size[-1]) % 2 == 0, places, 2.0 ** (-SCALES * places))
     return features, box.middle[features] + (2 * shares - 1) * box.half[features]
 
@@ -78,7 +78,7 @@ class Rows:
         counts = np.bincount(cells + classes * above, minlength=2 * parts * classes)
         return int((counts.reshape(-1, classes) * self.weights).max(axis=1).sum())
 
-    def chosen(self, features: Integers, cuts: Floats, allowance: Allowance, share: Fraction) -> Iterator[int]:
+    def chosen(self, features: Integers, cuts: Floats, exit_: Exit, share: Fraction) -> Iterator[int]:
         """Level by level the place of about that cut which, with those chosen before, makes the best parts.
 
         Theorem  `share` of the cost for each. Proof: cuts are drawn from the bounds, parts come from the choices
@@ -88,6 +88,6 @@ class Rows:
         for level, offers in enumerate(zip(features, cuts, strict=True)):
             cells = 2 * self.weights.size * part + self.held
             scores = [self.score(cells, 2**level, *offer) for offer in zip(*offers, strict=True)]
-            best = allowance.choose(np.array(scores, dtype=np.int64), HEAVIEST, share)
+            best = exit_.choose(np.array(scores, dtype=np.int64), HEAVIEST, share)
             part = 2 * part + (self.columns[features[level, best]] > cuts[level, best])
             yield best

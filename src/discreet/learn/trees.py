@@ -11,9 +11,10 @@ import numpy as np
 
 from discreet.accounting.losses import Sensitivity
 from discreet.exact import whole
+from discreet.exit import Exit
+from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import parameters
-from discreet.learn.cost import WHOLE, Allowance, Cost
 from discreet.learn.counting import affordable, counted
 from discreet.learn.labels import Array, Labels
 from discreet.learn.predictors import Classifier
@@ -64,14 +65,14 @@ class Trees:
         return Trees(self.features[[tree]], self.thresholds[[tree]], self.depth)
 
 
-def grown(count: int, depth: int, box: Box, allowance: Allowance) -> Trees:
+def grown(count: int, depth: int, box: Box, exit_: Exit) -> Trees:
     """Random trees: each node takes any feature, and splits what its ancestors left of its range anywhere.
 
     Nothing of it depends on rows, so it is free (Geurts, Ernst & Wehenkel 2006: totally randomised trees).
     """
     nodes = 2**depth - 1
-    features = allowance.below(box.width, (count, nodes))
-    places = (allowance.below(FINE, (count, nodes)) + 0.5) / FINE
+    features = exit_.below(box.width, (count, nodes))
+    places = (exit_.below(FINE, (count, nodes)) + 0.5) / FINE
     shares = np.zeros((count, nodes))
     for level in range(depth):
         node = np.arange(2**level - 1, 2 ** (level + 1) - 1)
@@ -95,25 +96,25 @@ def _range(node: Integers, features: Integers, shares: Floats) -> tuple[Floats, 
     return low, high
 
 
-def chosen(shape: _Shape, rows: Rows, box: Box, allowance: Allowance, share: Fraction) -> Trees:
+def chosen(shape: _Shape, rows: Rows, box: Box, exit_: Exit, share: Fraction) -> Trees:
     """Trees with one cut for all nodes of a level, each chosen for its part of a share of the cost."""
-    features, cuts = offered(box, shape.trees, shape.depth, allowance)
+    features, cuts = offered(box, shape.trees, shape.depth, exit_)
     part = share / (shape.trees * shape.depth)
-    each = allowance.watched(range(shape.trees), shape.trees, "cuts of trees")
-    best = np.array([list(rows.chosen(features[tree], cuts[tree], allowance, part)) for tree in each])[:, :, None]
+    each = exit_.watched(range(shape.trees), shape.trees, "cuts of trees")
+    best = np.array([list(rows.chosen(features[tree], cuts[tree], exit_, part)) for tree in each])[:, :, None]
     level = np.repeat(np.arange(shape.depth), 2 ** np.arange(shape.depth))
     features, cuts = np.take_along_axis(features, best, axis=2), np.take_along_axis(cuts, best, axis=2)
     return Trees(features[:, level, 0], cuts[:, level, 0], shape.depth)
 
 
-def counts_of(trees: Trees, exact: Floats, places: Integers, classes: int, allowance: Allowance) -> Integers:
+def counts_of(trees: Trees, exact: Floats, places: Integers, classes: int, exit_: Exit) -> Integers:
     """How many rows of each class end in each leaf of each tree; rows of no class are in none."""
     known = places >= 0
     rows, held = exact[known], places[known]
     cells = 2**trees.depth * classes
     found = [
         np.bincount(trees.leaf(rows, tree) * classes + held, minlength=cells).reshape(-1, classes)
-        for tree in allowance.watched(range(trees.count), trees.count, "trees")
+        for tree in exit_.watched(range(trees.count), trees.count, "trees")
     ]
     return np.array(found, dtype=np.int64)
 
@@ -155,7 +156,7 @@ class _Forest(Classifier):
         return facts
 
     def _keep(
-        self, trees: Trees, counts: Integers, facts: _Facts, allowance: Allowance, share: Fraction, say: float = 1.0
+        self, trees: Trees, counts: Integers, facts: _Facts, exit_: Exit, share: Fraction, say: float = 1.0
     ) -> None:
         """Release the leaves for a share of the cost; what they say is post-processing.
 
@@ -163,14 +164,14 @@ class _Forest(Classifier):
         much its odds count: 1 if trees tell different things, less if they repeat each other.
         """
         moved = sensitivity(trees.count)
-        noisy = counted(counts, moved, allowance, share)
+        noisy = counted(counts, moved, exit_, share)
         self.classes_ = facts.classes.values
         self.features_, self.thresholds_, self.max_depth_ = trees.features, trees.thresholds, trees.depth
         self.counts_ = noisy
         prior = np.maximum(noisy.sum(axis=1).mean(axis=0), 1)
         self.class_count_ = prior
         self.class_log_prior_ = np.log(prior / prior.sum())
-        pull = max(1.0, allowance.cost.deviation(moved, share))
+        pull = max(1.0, exit_.cost.deviation(moved, share))
         held = np.maximum(noisy, 0) + pull * prior / prior.sum()
         self.leaf_log_odds_ = say * (np.log(held / held.sum(axis=2, keepdims=True)) - self.class_log_prior_)
 
@@ -212,19 +213,19 @@ class RandomForestClassifier(_Forest):
         affordable(self._cost(), sensitivity(1), (WHOLE - SIZE) * CHOICE / most)
         return facts
 
-    def _learn(self, exact: Array, labels: Array | None, facts: _Facts, allowance: Allowance) -> None:
+    def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:
         assert labels is not None
         places, count = facts.classes.places(labels), facts.classes.count
-        sizes = counted(np.bincount(places[places >= 0], minlength=count), sensitivity(1), allowance, SIZE)
-        shape, left, say = _good_shape(sizes, facts, allowance.cost), WHOLE - SIZE, 1.0
+        sizes = counted(np.bincount(places[places >= 0], minlength=count), sensitivity(1), exit_, SIZE)
+        shape, left, say = _good_shape(sizes, facts, exit_.cost), WHOLE - SIZE, 1.0
         if shape is None:
-            shape = _random_shape(float(sizes.sum()), facts, allowance.cost)
-            trees = grown(shape.trees, shape.depth, facts.box, allowance)
+            shape = _random_shape(float(sizes.sum()), facts, exit_.cost)
+            trees = grown(shape.trees, shape.depth, facts.box, exit_)
         else:
             rows = Rows.of(exact, places, weights_of(sizes))
-            trees = chosen(shape, rows, facts.box, allowance, left * CHOICE)
+            trees = chosen(shape, rows, facts.box, exit_, left * CHOICE)
             left, say = left - left * CHOICE, 1 / shape.trees
-        self._keep(trees, counts_of(trees, exact, places, count, allowance), facts, allowance, left, say)
+        self._keep(trees, counts_of(trees, exact, places, count, exit_), facts, exit_, left, say)
 
 
 @parameters
@@ -247,15 +248,15 @@ class DecisionTreeClassifier(_Forest):
     def _many(self) -> int:
         return whole(self.candidates, "candidates", least=2)
 
-    def _learn(self, exact: Array, labels: Array | None, facts: _Facts, allowance: Allowance) -> None:
+    def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:
         assert labels is not None
         assert facts.trees is not None
         places = facts.classes.places(labels)
-        depth, left = _depth(places, facts, allowance)
-        trees = grown(facts.trees, depth, facts.box, allowance)
-        counts = counts_of(trees, exact, places, facts.classes.count, allowance)
-        best = allowance.choose(counts.max(axis=2).sum(axis=1), 1, left * CHOICE)
-        self._keep(trees.only(best), counts[[best]], facts, allowance, left - left * CHOICE)
+        depth, left = _depth(places, facts, exit_)
+        trees = grown(facts.trees, depth, facts.box, exit_)
+        counts = counts_of(trees, exact, places, facts.classes.count, exit_)
+        best = exit_.choose(counts.max(axis=2).sum(axis=1), 1, left * CHOICE)
+        self._keep(trees.only(best), counts[[best]], facts, exit_, left - left * CHOICE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,12 +292,12 @@ def _random_shape(size: float, facts: _Facts, cost: Cost) -> _Shape:
     return _Shape(trees, facts.depth or _levels(size / max(1.0, wide)))
 
 
-def _depth(places: Integers, facts: _Facts, allowance: Allowance) -> tuple[int, Fraction]:
+def _depth(places: Integers, facts: _Facts, exit_: Exit) -> tuple[int, Fraction]:
     """How deep one tree should be, and the share of the cost that is left: all of it if the depth is given."""
     if facts.depth is not None:
         return facts.depth, WHOLE
-    size = float(counted(np.array([np.count_nonzero(places >= 0)]), sensitivity(1), allowance, SIZE)[0])
-    return _levels(size / max(1.0, allowance.cost.deviation(sensitivity(1)))), WHOLE - SIZE
+    size = float(counted(np.array([np.count_nonzero(places >= 0)]), sensitivity(1), exit_, SIZE)[0])
+    return _levels(size / max(1.0, exit_.cost.deviation(sensitivity(1)))), WHOLE - SIZE
 
 
 def _levels(leaves: float) -> int:

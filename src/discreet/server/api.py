@@ -75,7 +75,7 @@ async def preview(request: Request, visit: Asking, question: schemas.Question) -
     """What a question would cost and how exact its answer would be. Free: no data is read."""
     desk = house(request).desk
     asked = await desk.light(Asked.of, visit.dataset, visit.caller, question)
-    return told(preview_written(await desk.light(asked.curator.foresee, asked.call)))
+    return told(preview_written(await desk.light(asked.curator.preview_of, asked.call)))
 
 
 @router.post("/datasets/{dataset}/query", responses=ANSWERS, tags=["asking"])
@@ -212,7 +212,10 @@ async def answer(request: Request, visit: Anybody, number: Number) -> Response:
 
 def recalled(visit: Visit, number: int) -> Answer:
     entry_of(visit, number)
-    return visit.dataset.curator.recall(number, analyst=visit.caller.analyst)
+    found = visit.dataset.curator.recall(number, analyst=visit.caller.analyst)
+    if not isinstance(found, Answer):
+        raise Refused("answer-gone", "this charge is of a fitted model", "recall it in Python")
+    return found
 
 
 def entry_of(visit: Visit, number: int) -> Entry:

@@ -99,7 +99,7 @@ class Desk:
         if asked.is_dummy:
             return await self.light(asked.curator.answer, asked.call)
         try:
-            known = await self.light(asked.curator.known, asked.call)
+            known = await self.light(asked.curator.free_answer, asked.call)
         except QueryFailed:  # charged and not answered: perhaps by the same request, which came a moment before
             _, begun = ("", None) if key is None else self._keys.get(key.name, ("", None))
             if begun is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -15,8 +15,9 @@ from discreet.accounting.distributions import Noise
 from discreet.answers.layout import cost_words, is_payable
 from discreet.errors import Refused
 from discreet.exact import number, positive
+from discreet.exit.cost import Choices, Cost, noise_of
 from discreet.policy import Policy
-from discreet.sql.cost import Bought, Choices, Cost, Mechanism, Offer, buy, lines_of, noise_of
+from discreet.sql.cost import Allocation, Mechanism, allocate, lines_of, mechanism_for, ranks, shares_of
 from discreet.sql.expected_error import TYPICAL, group_size, half_width, predictable, shown_release
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import InCell, Mean
@@ -82,11 +83,11 @@ class Wanted:
             raise Refused("cost-invalid", str(wrong), "give a number such as 10") from None
         return cls(plan, wanted, confidence)
 
-    def offer(self, policy: Policy, delta: object) -> Offer:
+    def allocation(self, policy: Policy, delta: object) -> Allocation:
         """The smallest cost, and how it is shared."""
         lines = lines_of(self.plan.releases)
         start = _start(policy, delta)
-        usual = start.shares(lines)
+        usual = shares_of(start, lines)
         shown = {line: share for line, share in zip(lines, usual, strict=True) if line.release == self._number}
         own = {line.measure: share for line, share in shown.items() if line.measure is not None}
         costs = {label: self._alone(label, start, own) for label in self.columns}
@@ -100,8 +101,8 @@ class Wanted:
             for line, share in zip(lines, usual, strict=True)
         ]
         total = sum(amounts, Fraction(0))
-        whole, shares = at(start, rounded_up(total)), [amount / total for amount in amounts]
-        return buy(policy, whole, self.plan.releases, shares)
+        whole, shares = start.of(rounded_up(total)), [amount / total for amount in amounts]
+        return allocate(policy, whole, self.plan.releases, shares)
 
     def met(self, noises: Sequence[Sequence[Noise | None]]) -> bool:
         """Whether what was drawn with these noises is as exact as wanted; no, where they do not tell."""
@@ -114,16 +115,16 @@ class Wanted:
         release, wanted = shown_release(self.plan), self.columns[label]
 
         def error(cost: Fraction) -> float:
-            scaled = at(start, cost)
+            scaled = start.of(cost)
             try:
                 half = self._error(
-                    label, {m: _part(scaled.bought(release, m, shares[m])) for m in self._measures(label)}
+                    label, {m: _part(mechanism_for(scaled, release, m, shares[m])) for m in self._measures(label)}
                 )
             except (Refused, ValueError):
                 return math.inf  # the noise would be too large to draw
             return math.inf if half is None else half
 
-        multiple = smallest(error, wanted, 1 if start.epsilon is not None else 2)
+        multiple = smallest(error, wanted, 1 if start.pure else 2)
         if multiple is None:
             raise Refused(
                 "accuracy-unreachable",
@@ -132,9 +133,9 @@ class Wanted:
             )
         return multiple
 
-    def notes(self, bought: Sequence[Bought]) -> tuple[str, ...]:
+    def notes(self, allocation: Allocation) -> tuple[str, ...]:
         """What the promise assumes: an average is as exact as its group is large."""
-        noises = dict(zip(shown_release(self.plan).measures, bought[self._number].noises, strict=True))
+        noises = dict(zip(shown_release(self.plan).measures, allocation.noises[self._number], strict=True))
         return tuple(
             f"{label} is as exact as wanted in groups of {TYPICAL:,} rows or more: {SAY_IT}"
             for label in self.columns
@@ -144,26 +145,27 @@ class Wanted:
             )
         )
 
-    def demand_reachable(self, policy: Policy, offer: Offer, total: Amount, left: Amount) -> None:
+    def demand_reachable(self, policy: Policy, wanted: Allocation, total: Amount, left: Amount) -> None:
         """Refuse a cost that can never be charged, and say what can be had."""
         most = policy.max_cost
-        too_high = most is not None and offer.cost.square > most**2
-        if not too_high and is_payable(offer.loss, total):
+        too_high = most is not None and wanted.cost.square > most**2
+        if not too_high and is_payable(wanted.loss, total):
             return
-        cost = cost_words(offer.loss, (float(policy.budget.epsilon), None)).split(" of ")[0]
+        cost = cost_words(wanted.loss, (float(policy.budget.epsilon), None)).split(" of ")[0]
         limit = "the policy allows for one question" if too_high else "the whole budget"
         raise Refused(
-            "accuracy-unreachable", f"it would cost {cost}, more than {limit}", self._best(policy, offer, left)
+            "accuracy-unreachable", f"it would cost {cost}, more than {limit}", self._best(policy, wanted, left)
         )
 
-    def _best(self, policy: Policy, offer: Offer, left: Amount) -> str:
-        """The smallest errors that can be had now, shared as in the offer."""
-        amount = number(left.epsilon if offer.cost.epsilon is not None or left.rho is None else left.rho, "cost")
+    def _best(self, policy: Policy, wanted: Allocation, left: Amount) -> str:
+        """The smallest errors that can be had now, shared as wanted."""
+        amount = number(left.epsilon if wanted.cost.pure or left.rho is None else left.rho, "cost")
         if policy.max_cost is not None:
-            amount = min(amount, policy.max_cost if offer.cost.rho is None else policy.max_cost**2 / 2)
+            amount = min(amount, policy.max_cost if wanted.cost.pure else policy.max_cost**2 / 2)
         try:
-            bought = buy(policy, at(offer.cost, amount), self.plan.releases, offer.shares).bought[self._number]
-            drawn = dict(zip(shown_release(self.plan).measures, map(_part, bought.measures), strict=True))
+            found = allocate(policy, wanted.cost.of(amount), self.plan.releases, wanted.shares)
+            mechanisms = map(_part, found.mechanisms[self._number].measures)
+            drawn = dict(zip(shown_release(self.plan).measures, mechanisms, strict=True))
             errors = {label: self._error(label, drawn) or 0 for label in self.columns}
         except (Refused, ValueError):
             return "nothing that can be drawn is left of the budget"
@@ -195,7 +197,7 @@ class Wanted:
         measure = aggregate.measures[0]
         part = drawn[measure]
         assert isinstance(measure, Chosen)
-        return part.ranks(measure, self.confidence) if isinstance(part, Choices) else None
+        return ranks(part, measure, self.confidence) if isinstance(part, Choices) else None
 
 
 def _part(mechanism: Mechanism) -> Noise | Choices:
@@ -215,13 +217,8 @@ def _predictable(plan: Plan, expr: Expr) -> bool:
 def _start(policy: Policy, delta: object) -> Cost:
     """Any cost of the kind that will be charged: ε, or ρ where the budget counts in ρ and the question names no δ."""
     if policy.budget.delta is not None and delta is None:
-        return replace(Cost.read(policy, rho=MIN_COST), rho=Fraction(1))
-    return replace(Cost.read(policy, epsilon=MIN_COST, delta=delta), epsilon=Fraction(1))
-
-
-def at(cost: Cost, amount: Fraction) -> Cost:
-    """The same kind of cost, of another amount."""
-    return replace(cost, epsilon=amount) if cost.epsilon is not None else replace(cost, rho=amount)
+        return Cost.read(policy, rho=MIN_COST).of(Fraction(1))
+    return Cost.read(policy, epsilon=MIN_COST, delta=delta).of(Fraction(1))
 
 
 def smallest(error: Callable[[Fraction], float], wanted: Fraction, power: int) -> Fraction | None:

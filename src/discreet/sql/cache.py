@@ -22,16 +22,18 @@ Selected = tuple[Cell, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class NoisyMeasures:
     """For each release: of each measure the noise and the noisy integers, and the private keys that were selected."""
 
     noises: tuple[tuple[Noise | None, ...], ...] = ()
     values: tuple[tuple[Sequence[int], ...], ...] = ()
     selected: tuple[tuple[Cell, ...] | None, ...] = ()
 
-    def then(self, noises: tuple[Noise | None, ...], values: tuple[Sequence[int], ...], selected: Selected) -> Drawn:
+    def then(
+        self, noises: tuple[Noise | None, ...], values: tuple[Sequence[int], ...], selected: Selected
+    ) -> NoisyMeasures:
         """With one more release."""
-        return Drawn((*self.noises, noises), (*self.values, values), (*self.selected, selected))
+        return NoisyMeasures((*self.noises, noises), (*self.values, values), (*self.selected, selected))
 
     def encode(self) -> bytes:
         noises = [[_written(noise) for noise in release] for release in self.noises]
@@ -40,7 +42,7 @@ class Drawn:
         return zlib.compress(json.dumps(document, separators=(",", ":")).encode("ascii"))
 
     @classmethod
-    def decode(cls, kept: bytes) -> Drawn | None:
+    def decode(cls, kept: bytes) -> NoisyMeasures | None:
         """None if another version of discreet kept it; `LedgerDamaged` if it is not what any of them wrote."""
         try:
             document = json.loads(zlib.decompress(kept))

@@ -7,7 +7,7 @@ from typing import Any
 
 from discreet.composed import Sql, joined, sql
 from discreet.sql.aggregates import Aggregate
-from discreet.sql.cache import Drawn
+from discreet.sql.cache import NoisyMeasures
 from discreet.sql.measures import Measure
 from discreet.sql.plan import Plan
 from discreet.sql.postprocess import values
@@ -16,7 +16,7 @@ from discreet.sql.release import Release
 from discreet.sql.select import columns_of
 
 
-def table_of(release: Release, drawn: Drawn, number: int) -> list[tuple[Any, ...]]:
+def table_of(release: Release, drawn: NoisyMeasures, number: int) -> list[tuple[Any, ...]]:
     """Keys and aggregates of every group."""
     columns = dict(zip(release.measures, drawn.values[number], strict=True))
     return [
@@ -30,7 +30,7 @@ def numbers(aggregate: Aggregate, columns: Mapping[Measure, Sequence[int]], inde
     return [columns[m][index * m.length : (index + 1) * m.length] for m in aggregate.measures]
 
 
-def with_released(plan: Plan, drawn: Drawn, query: Sql) -> Sql:
+def with_released(plan: Plan, drawn: NoisyMeasures, query: Sql) -> Sql:
     """A query that finds what was drawn so far under its name, if it asks for it."""
     tables = [table_of(release, drawn, number) for number, release in enumerate(plan.releases[: len(drawn.values)])]
     return _with_tables(plan.releases, tables, query)

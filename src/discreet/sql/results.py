@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.composed import Sql
 from discreet.sql.aggregates import Aggregate
-from discreet.sql.cache import Drawn
+from discreet.sql.cache import NoisyMeasures
 from discreet.sql.domain import NUMERIC
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import Listing
@@ -25,7 +25,7 @@ Run = Callable[[Sql], list[tuple[Any, ...]]]
 class Shown:
     """The table of an answer, computed from what was drawn and nothing else."""
 
-    def __init__(self, plan: Plan, drawn: Drawn, confidence: Fraction, run: Run) -> None:
+    def __init__(self, plan: Plan, drawn: NoisyMeasures, confidence: Fraction, run: Run) -> None:
         self._plan = plan
         self._drawn = drawn
         self._confidence = confidence

@@ -11,9 +11,9 @@ from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.exact import whole
+from discreet.exit import Exit
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator, demand, parameters
-from discreet.learn.cost import Allowance
 from discreet.learn.kmeans.geometry import nearest, squared_distances
 from discreet.learn.kmeans.grid import MOST_CELLS, grid
 from discreet.learn.kmeans.lloyd import SIZING, TURNS, Setting, improved, lecture, turn_sensitivity
@@ -90,9 +90,9 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
         demand(fits, "too-complex", "a grid has too many cells for so many features", 'use method="auto"')
         return self.method
 
-    def _learn(self, exact: Array, labels: Array | None, facts: Setting, allowance: Allowance) -> None:  # noqa: ARG002
+    def _learn(self, exact: Array, labels: Array | None, facts: Setting, exit_: Exit) -> None:  # noqa: ARG002
         self.method_ = self._method(facts.box.width)
-        found = METHODS[self.method_](np.clip(exact, facts.box.low, facts.box.high), facts, allowance)
+        found = METHODS[self.method_](np.clip(exact, facts.box.low, facts.box.high), facts, exit_)
         self.cluster_centers_ = found.centres
         self.counts_ = found.counts
         self.n_iter_ = found.turns

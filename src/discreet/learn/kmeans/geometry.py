@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from discreet.exit import Exit
 from discreet.learn.box import Box, Floats
-from discreet.learn.cost import Allowance
 from discreet.mechanisms.arrays import Integers
 
 BLOCK = 8192
@@ -36,22 +36,22 @@ def nearest(rows: Floats, centres: Floats) -> Integers:
     return np.concatenate([block.argmin(axis=1) for block in blocks] or [np.zeros(0, dtype=np.int64)]).astype(np.int64)
 
 
-def anywhere(count: int, box: Box, allowance: Allowance, margin: float = 0.0) -> Floats:
+def anywhere(count: int, box: Box, exit_: Exit, margin: float = 0.0) -> Floats:
     """Uniform points of the box, or of its inner part."""
-    shares = allowance.below(2**53, (count, box.width)) / 2**52 - 1
+    shares = exit_.below(2**53, (count, box.width)) / 2**52 - 1
     return box.points(shares * (1 - margin))
 
 
-def packed(count: int, box: Box, allowance: Allowance) -> Floats:
+def packed(count: int, box: Box, exit_: Exit) -> Floats:
     """Centres as far from each other and from the walls as random tries allow.
 
     Source   Su, Cao, Li, Bertino & Jin 2016, §3.2. No data is used.
     """
-    best = anywhere(count, box, allowance)
+    best = anywhere(count, box, exit_)
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         radius = (low + high) / 2
-        found = _apart(count, radius, box, allowance)
+        found = _apart(count, radius, box, exit_)
         if found is None:
             high = radius
         else:
@@ -59,11 +59,11 @@ def packed(count: int, box: Box, allowance: Allowance) -> Floats:
     return best
 
 
-def _apart(count: int, radius: float, box: Box, allowance: Allowance) -> Floats | None:
+def _apart(count: int, radius: float, box: Box, exit_: Exit) -> Floats | None:
     """Points at least 2·radius apart, in units of half-widths; None if many tries find no place for one of them."""
     chosen = np.zeros((0, box.width))
     for _ in range(count):
-        tried = (allowance.below(2**53, (TRIES, box.width)) / 2**52 - 1) * (1 - radius)
+        tried = (exit_.below(2**53, (TRIES, box.width)) / 2**52 - 1) * (1 - radius)
         free = (squared_distances(tried, chosen) >= (2 * radius) ** 2).all(axis=1)
         if not free.any():
             return None

@@ -9,8 +9,9 @@ import numpy as np
 import sklearn.cluster
 
 from discreet.accounting.losses import Sensitivity
+from discreet.exit import Exit
+from discreet.exit.cost import Cost
 from discreet.learn.box import Box, Floats
-from discreet.learn.cost import Allowance, Cost
 from discreet.learn.kmeans.geometry import nearest
 from discreet.learn.kmeans.lloyd import SIZING, Found, Setting, about, turn, turn_sensitivity
 from discreet.learn.simplex import projected
@@ -20,7 +21,7 @@ MOST_CELLS = 200_000
 ONE = Sensitivity.cells(1, 1)
 
 
-def grid(exact: Floats, setting: Setting, allowance: Allowance) -> Found:
+def grid(exact: Floats, setting: Setting, exit_: Exit) -> Found:
     """Count rows in the cells of a grid, project the noisy counts, cluster the cells; if it pays, one round of Lloyd.
 
     Theorem  The declared loss. Proof: a fiftieth pays for the number of rows (unless `expected_n` says it), which
@@ -28,27 +29,25 @@ def grid(exact: Floats, setting: Setting, allowance: Allowance) -> Found:
              `turn_sensitivity`; the other releases are those of `clustered`. Shares add up to 1.
     Source   Su, Cao, Li, Bertino & Jin 2016 (EUGkM and the hybrid).
     """
-    size, left = about(exact, setting, allowance)
-    if _refines(size, setting, allowance.cost, left / 2):
-        centres, _ = clustered(exact, size, setting, allowance, left / 2)
-        return Found(*turn(exact, centres, setting.box, allowance, left / 2), 1)
-    return Found(*clustered(exact, size, setting, allowance, left), 0)
+    size, left = about(exact, setting, exit_)
+    if _refines(size, setting, exit_.cost, left / 2):
+        centres, _ = clustered(exact, size, setting, exit_, left / 2)
+        return Found(*turn(exact, centres, setting.box, exit_, left / 2), 1)
+    return Found(*clustered(exact, size, setting, exit_, left), 0)
 
 
-def clustered(
-    exact: Floats, size: float, setting: Setting, allowance: Allowance, share: Fraction
-) -> tuple[Floats, Floats]:
+def clustered(exact: Floats, size: float, setting: Setting, exit_: Exit, share: Fraction) -> tuple[Floats, Floats]:
     """Centres, and the weight at each, from one noisy histogram.
 
     Theorem  A row moves the histogram by 1 in both norms. Proof: it is in one cell. The rest is post-processing.
     """
-    box, cost = setting.box, allowance.cost
+    box, cost = setting.box, exit_.cost
     sides = _sides(size, setting, cost, share)
-    noisy = allowance.release(_histogram(exact, box, sides), ONE, share).astype(np.float64)
+    noisy = exit_.release(_histogram(exact, box, sides), ONE, share).astype(np.float64)
     total = _total(noisy, size, cost, share) if setting.expected is None else max(float(noisy.sum()), 1.0)
     weights = projected(noisy[None, :], np.array([total]))[0]
     points, kept = _cells(box, sides, weights, setting.clusters)
-    centres = _centres(points, kept, setting, allowance)
+    centres = _centres(points, kept, setting, exit_)
     held = np.bincount(nearest(points, centres), weights=kept, minlength=setting.clusters)
     return centres, held.astype(np.float64)
 
@@ -95,9 +94,9 @@ def _cells(box: Box, sides: int, weights: Floats, least: int) -> tuple[Floats, F
     return box.points(shares), np.maximum(weights[kept], 1e-9)
 
 
-def _centres(points: Floats, weights: Floats, setting: Setting, allowance: Allowance) -> Floats:
+def _centres(points: Floats, weights: Floats, setting: Setting, exit_: Exit) -> Floats:
     """scikit-learn's k-means on released weights: it may draw from a seed of ours, since nothing here is private."""
     half = setting.box.half.max()
-    model = sklearn.cluster.KMeans(setting.clusters, n_init=setting.restarts, random_state=allowance.seed())
+    model = sklearn.cluster.KMeans(setting.clusters, n_init=setting.restarts, random_state=exit_.seed())
     found: Floats = model.fit(points / half, sample_weight=weights / weights.mean()).cluster_centers_ * half
     return np.clip(found, setting.box.low, setting.box.high)

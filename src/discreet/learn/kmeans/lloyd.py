@@ -10,8 +10,9 @@ from typing import Final
 import numpy as np
 
 from discreet.accounting.losses import Sensitivity
+from discreet.exit import Exit
+from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
-from discreet.learn.cost import WHOLE, Allowance, Cost
 from discreet.learn.kmeans.geometry import anywhere, nearest, packed
 from discreet.learn.moments import sums
 from discreet.mechanisms.arrays import Integers
@@ -44,7 +45,7 @@ class Setting:
     restarts: int
 
 
-def lecture(exact: Floats, setting: Setting, allowance: Allowance) -> Found:
+def lecture(exact: Floats, setting: Setting, exit_: Exit) -> Found:
     """T rounds of: assign to the nearest centre, divide noisy sums by noisy counts.
 
     Theorem  Laplace noise of scale 2T/ε on counts and 2T·|dom|/ε on sums is ε-DP, where |dom| bounds the L1 norm of a
@@ -58,42 +59,42 @@ def lecture(exact: Floats, setting: Setting, allowance: Allowance) -> Found:
     share = Fraction(1, 2 * turns)
     ratios = [Fraction(half / box.half.max()) for half in box.half]
     domain = sum(ratios, Fraction(0))
-    fine = allowance.cost.fineness(Sensitivity(max(domain, WHOLE), WHOLE * box.width), share)
+    fine = exit_.cost.fineness(Sensitivity(max(domain, WHOLE), WHOLE * box.width), share)
     radii = np.array([math.ceil(ratio * fine) for ratio in ratios], dtype=np.int64)
     steps = box.steps(exact, radii)
     moved = Sensitivity(Fraction(int(radii.sum())), Fraction(sum(int(radius) ** 2 for radius in radii)))
-    centres = anywhere(setting.clusters, box, allowance)
+    centres = anywhere(setting.clusters, box, exit_)
     counts = np.zeros(setting.clusters)
     ones = np.ones((len(steps), 1), dtype=np.int64)
-    for _ in allowance.watched(range(turns), turns, "rounds"):
+    for _ in exit_.watched(range(turns), turns, "rounds"):
         places = nearest(exact, centres)
         exact_counts = sums(places, ones, setting.clusters)
-        counts = allowance.release(exact_counts, Sensitivity.cells(1, 1), share)[:, 0].astype(np.float64)
-        totals = allowance.release(sums(places, steps, setting.clusters), moved, share)
+        counts = exit_.release(exact_counts, Sensitivity.cells(1, 1), share)[:, 0].astype(np.float64)
+        totals = exit_.release(sums(places, steps, setting.clusters), moved, share)
         centres = divided(totals / radii, counts, centres, box)
     return Found(centres, counts, turns)
 
 
-def improved(exact: Floats, setting: Setting, allowance: Allowance) -> Found:
+def improved(exact: Floats, setting: Setting, exit_: Exit) -> Found:
     """Fewer rounds, centres packed into the box to begin with, and counts that take what is best for them.
 
     Theorem  The declared loss. Proof: a fiftieth pays for the number of rows, unless `expected_n` says it; the rest is
              shared by the rounds, each with the sensitivity of `turn`.
     Source   Su, Cao, Li, Bertino & Jin 2016.
     """
-    size, left = about(exact, setting, allowance)
-    turns = setting.turns or _turns(size, setting, allowance.cost)
-    centres, counts = packed(setting.clusters, setting.box, allowance), np.zeros(setting.clusters)
-    for _ in allowance.watched(range(turns), turns, "rounds"):
-        centres, counts = turn(exact, centres, setting.box, allowance, left / turns)
+    size, left = about(exact, setting, exit_)
+    turns = setting.turns or _turns(size, setting, exit_.cost)
+    centres, counts = packed(setting.clusters, setting.box, exit_), np.zeros(setting.clusters)
+    for _ in exit_.watched(range(turns), turns, "rounds"):
+        centres, counts = turn(exact, centres, setting.box, exit_, left / turns)
     return Found(centres, counts, turns)
 
 
-def about(exact: Floats, setting: Setting, allowance: Allowance) -> tuple[float, Fraction]:
+def about(exact: Floats, setting: Setting, exit_: Exit) -> tuple[float, Fraction]:
     """About how many rows there are, and what share of the cost is left: a row moves their number by 1."""
     if setting.expected is not None:
         return float(setting.expected), WHOLE
-    noisy = allowance.release(np.array([len(exact)], dtype=np.int64), Sensitivity.cells(1, 1), SIZING)
+    noisy = exit_.release(np.array([len(exact)], dtype=np.int64), Sensitivity.cells(1, 1), SIZING)
     return max(float(noisy[0]), 1.0), WHOLE - SIZING
 
 
@@ -105,16 +106,16 @@ def turn_sensitivity(count: int, width: int) -> Sensitivity:
     return Sensitivity(Fraction(count + width), Fraction(count**2 + width))
 
 
-def turn(exact: Floats, centres: Floats, box: Box, allowance: Allowance, share: Fraction) -> tuple[Floats, Floats]:
+def turn(exact: Floats, centres: Floats, box: Box, exit_: Exit, share: Fraction) -> tuple[Floats, Floats]:
     """One round: new centres and the noisy number of rows at each."""
-    return means(exact, nearest(exact, centres), centres, box, allowance, share)
+    return means(exact, nearest(exact, centres), centres, box, exit_, share)
 
 
 def means(
-    exact: Floats, places: Integers, before: Floats, box: Box, allowance: Allowance, share: Fraction
+    exact: Floats, places: Integers, before: Floats, box: Box, exit_: Exit, share: Fraction
 ) -> tuple[Floats, Floats]:
     """The mean and the number of the rows in each place, as one release with the sensitivity of `turn_sensitivity`."""
-    cost = allowance.cost
+    cost = exit_.cost
     # counts are worth less than sums; quarters keep the weight a whole number of steps
     quarters = max(1, round(4 * _count_weight(cost, box.width)))
     units = turn_sensitivity(1, box.width)
@@ -122,7 +123,7 @@ def means(
     count = quarters * fine // 4
     moved = Sensitivity(Fraction(count + box.width * fine), Fraction(count**2 + box.width * fine**2))
     columns = np.hstack([np.full((len(exact), 1), count, dtype=np.int64), box.steps(exact, fine)])
-    noisy = allowance.release(sums(places, columns, len(before)), moved, share).astype(np.float64)
+    noisy = exit_.release(sums(places, columns, len(before)), moved, share).astype(np.float64)
     counts = noisy[:, 0] / count
     return divided(noisy[:, 1:] / fine, counts, before, box), counts
 

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
+from discreet.exit import Exit
 from discreet.learn.box import Box, Floats
-from discreet.learn.cost import Allowance
 from discreet.learn.kmeans.geometry import BLOCK, nearest
 from discreet.learn.kmeans.grid import clustered
 from discreet.learn.kmeans.lloyd import Found, Setting, about, means
@@ -19,7 +19,7 @@ DIMENSIONS: Final = 12
 """Two cells along each of them are few enough to count and enough to tell clusters apart."""
 
 
-def projection(exact: Floats, setting: Setting, allowance: Allowance) -> Found:
+def projection(exact: Floats, setting: Setting, exit_: Exit) -> Found:
     """Cluster the rows in random directions by a grid; then the mean of each cluster, in all features.
 
     Theorem  The declared loss. Proof: a fiftieth pays for the number of rows (unless `expected_n` says it), a third of
@@ -28,13 +28,13 @@ def projection(exact: Floats, setting: Setting, allowance: Allowance) -> Found:
              that row alone.
     Source   Random signs: Achlioptas 2003. Clustering a projection, then averaging: Balcan et al. 2017, much reduced.
     """
-    size, left = about(exact, setting, allowance)
-    signs = 2 * allowance.below(2, (setting.box.width, DIMENSIONS)) - 1
+    size, left = about(exact, setting, exit_)
+    signs = 2 * exit_.below(2, (setting.box.width, DIMENSIONS)) - 1
     seen = _projected(exact, setting.box, signs)
     flat = replace(setting, box=Box(np.full(DIMENSIONS, -1.0), np.full(DIMENSIONS, 1.0)))
-    centres, _ = clustered(seen, size, flat, allowance, left / 3)
+    centres, _ = clustered(seen, size, flat, exit_, left / 3)
     middles = np.tile(setting.box.middle, (setting.clusters, 1))
-    return Found(*means(exact, nearest(seen, centres), middles, setting.box, allowance, left * 2 / 3), 1)
+    return Found(*means(exact, nearest(seen, centres), middles, setting.box, exit_, left * 2 / 3), 1)
 
 
 def _projected(exact: Floats, box: Box, signs: Integers) -> Floats:

@@ -108,7 +108,7 @@ def _foreseen(stay: Stay, written: Written) -> Foreseen:
 
 def _previewed(stay: Stay, written: Written) -> Preview:
     asked = Asked.of(stay.visit.dataset, stay.visit.caller, written.question())
-    return asked.curator.foresee(asked.call)
+    return asked.curator.preview_of(asked.call)
 
 
 def _edit(stay: Stay, written: Written, refused: Problem) -> Written | None:

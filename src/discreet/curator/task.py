@@ -1,0 +1,108 @@
+"""What a curator can be asked to do: tasks, and what they may know before anything is charged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeVar
+
+from discreet.accounting import Concentrated, Pure
+from discreet.accounting.record import Entry
+from discreet.accounting.rounding import float_up
+from discreet.answers import Preview
+from discreet.answers.call import Call
+from discreet.composed import Sql
+from discreet.curator.parts import Engine
+from discreet.curator.public import PublicTables
+from discreet.engines.printed import printed
+from discreet.exit import Outcome
+from discreet.exit import Prepared as Releasing
+from discreet.exit.cost import Loss
+from discreet.ledger import Ledger
+from discreet.policy import Policy
+from discreet.sql.plan import Plan
+
+Value = TypeVar("Value")
+Shown = TypeVar("Shown", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a task may know: policy, ledger and public tables. Of private tables it learns nothing here."""
+
+    policy: Policy
+    digest: str
+    """Of the policy."""
+    version: int
+    """Of the data: read once, so that plan, charge and draw are about the same data."""
+    ledger: Ledger
+    public: Callable[[], PublicTables]
+    plan: Callable[[int, Call], Plan]
+    engine: Callable[[], Engine]
+    """Over this data version; opened when it is asked for."""
+    opened: Callable[[], Engine | None]
+    """The engine, if it was opened before."""
+    compute: Callable[[Sql, int | None], list[tuple[Any, ...]]]
+    """A query over public values; where it reads public tables, over those of a data version."""
+
+    @property
+    def nothing(self) -> Loss:
+        """The loss of what is free."""
+        nothing = Pure(0) if self.policy.budget.delta is None else Concentrated(0)
+        return nothing.per(self.policy.unit)
+
+    @property
+    def guarantee(self) -> tuple[float, float | None]:
+        budget = self.policy.budget
+        return float_up(budget.epsilon), None if budget.delta is None else float_up(budget.delta)
+
+
+class Prepared(Releasing[Value], Protocol[Value, Shown]):
+    """A task with its bill, and how it is shown."""
+
+    @property
+    def is_public(self) -> bool:
+        """Whether nothing private is read for it."""
+
+    def show_public(self, preview: Callable[[], Preview]) -> Shown:
+        """What is shown where nothing private is read."""
+
+    def show(self, outcome: Outcome[Value]) -> Shown:
+        """Post-processing: free to repeat."""
+
+    def preview(self, *, cached: bool) -> Preview:
+        """What it would cost, and what is known of its error."""
+
+
+class Task(Protocol[Shown]):
+    """What a caller asks for. Nothing of it is believed yet."""
+
+    @property
+    def analyst(self) -> str | None: ...
+
+    def prepared(self, context: Context) -> Prepared[Any, Shown]:
+        """The task with its bill, from text and policy alone, or a refusal."""
+
+
+class Learner:
+    """Something that learns from private rows through an exit: it says itself how."""
+
+    def task(self, sql: Any, **options: Any) -> Task[Any]:
+        """The task of learning from the rows of a SELECT."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class EngineReader:
+    """The private rows of an engine, for a task that was charged."""
+
+    engine: Engine
+    seconds: float | None
+
+    def rows(self, query: Sql) -> list[tuple[Any, ...]]:
+        return self.engine.rows(printed(query), self.seconds)
+
+
+Recall = Callable[[bytes, Entry], Any]
+RECALLS: Final[dict[str, Recall]] = {}
+"""By the name that a task writes into its call: how what was kept beside its charge is shown again."""

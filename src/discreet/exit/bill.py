@@ -1,0 +1,66 @@
+"""What a task costs, from text and policy alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from discreet.accounting import Loss as AnyLoss
+from discreet.accounting import Pure, group
+from discreet.accounting.record import Key, PartName
+from discreet.exit.cost import Cost, Loss
+from discreet.ledger.codec import Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """What is charged for a task, what its exit may let out for that, and what the ledger records.
+
+    Theorem  What an exit of this bill lets out costs a unit at most `loss`.
+    Proof    The exit lets out at most `limit`, counted for one row (the theorem of `Exit`). A unit has at most `rows`
+             rows, so it costs the unit group(limit, rows) (the theorem of `group`), and a bill that charges less than
+             that cannot be made.
+    """
+
+    loss: Loss
+    cost: Cost
+    """What noise is chosen from."""
+    why: str
+    """The question, as people read it in the ledger."""
+    plan: str
+    """The fingerprint of what is asked, policy included: results are cached under it, and kinds of tasks share none."""
+    data: int
+    """The data version."""
+    rows: int = 1
+    """Rows of a unit, where the task's sensitivities are those of one row."""
+    limit: Loss | None = None
+    """The loss of one row; where sensitivities are those of a unit, the loss."""
+    analyst: str | None = None
+    call: Record | None = None
+    """How it was asked beside `why`, for the record."""
+    key: Key | None = None
+    """The caller's name of this request: one that is sent twice is charged once."""
+    by_error: bool = False
+    """Whether the caller named an error and not a cost: then cached results of any cost are looked at."""
+    fresh: bool = False
+    """Whether a cached result is not wanted."""
+    part: Callable[[], PartName] | None = None
+    """The part of a partition that it is about."""
+
+    def __post_init__(self) -> None:
+        unit = self.allowed if self.rows == 1 else group(self.allowed, self.rows)
+        if not within(unit, self.loss):
+            raise RuntimeError("a bill charges less than its exit may let out")
+
+    @property
+    def allowed(self) -> Loss:
+        """What the exit may let out."""
+        return self.loss if self.limit is None else self.limit
+
+
+def within(loss: AnyLoss, limit: Loss) -> bool:
+    """Whether a loss is no more than a limit. Where the limit is one of ε-DP, ρ-zCDP is not enough."""
+    if isinstance(limit, Pure):
+        return isinstance(loss, Pure) and loss.epsilon <= limit.epsilon
+    counted = loss.concentrated()
+    return counted.rho <= limit.rho and counted.delta <= limit.delta

@@ -1,0 +1,226 @@
+"""What a release may cost, and the noise that this is enough for: the only place where noise is chosen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final
+
+from discreet.accounting import Concentrated, Pure, compose, rho_for
+from discreet.accounting.conversion import rho_of_pure
+from discreet.accounting.distributions import Noise
+from discreet.accounting.losses import Sensitivity
+from discreet.errors import Edit, Refused
+from discreet.exact import Number, probability
+from discreet.exact import epsilon as positive
+from discreet.mechanisms import Exponential, Gaussian, KeySelection, Laplace, PermuteAndFlip
+from discreet.mechanisms.payment import root
+from discreet.policy import Policy
+
+Loss = Pure | Concentrated
+Additive = Laplace | Gaussian
+WHOLE: Final = Fraction(1)
+FINEST: Final = 20
+"""Coordinates are at most so many bits fine: 2³² rows of them still add up exactly in float64."""
+WIDEST: Final = 38
+"""Noise on coordinates is at most so many bits wide, well within what the samplers draw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """A choice among candidates in every group, of which one unit moves at most `count`.
+
+    Theorem  count·ε-DP, or count·ρ-zCDP, for all groups together, with ε or ρ the cost of one choice.
+    Proof    Which groups there are is listed in advance, or was released before. Given that, choices are drawn
+             independently, each from the rows of its own group, so the log-ratio of all of them is the sum of those of
+             the groups. A unit has rows in at most `count` groups, whose scores move by the mechanism's sensitivity at
+             most; in all others both sides have the same scores, and the sum has `count` terms. This is sequential
+             composition over a unit's groups: parallel composition would need each unit in one group.
+    """
+
+    mechanism: Exponential | PermuteAndFlip
+    count: int = 1
+
+    @property
+    def loss(self) -> Loss:
+        return compose(*[self.mechanism.loss] * self.count)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a release may cost: ε of Laplace noise, or ρ of whichever noise is more accurate."""
+
+    loss: Loss
+    """Of everything that is released for it, key selection aside."""
+    delta: Fraction | None = None
+    """What key selection may add, if the caller said it."""
+    concentrated: bool = False
+    """Whether the budget counts in ρ."""
+
+    @classmethod
+    def read(cls, policy: Policy, *, epsilon: object = None, rho: object = None, delta: object = None) -> Cost:
+        """The cost that a caller names for a release from the budget of a policy, or a refusal."""
+        if epsilon is None and rho is None:
+            raise Refused(
+                "cost-missing",
+                "the question has no cost",
+                "add epsilon, such as epsilon=0.1, or the error that you want, such as error=10",
+                edit=Edit(arguments={"epsilon": 0.1}),
+            )
+        if epsilon is not None and rho is not None:
+            raise Refused("cost-invalid", "epsilon and rho are two costs", "give one of them")
+        if rho is not None and (policy.budget.delta is None or delta is not None):
+            raise Refused("cost-invalid", "rho is a cost only in budgets with delta, and alone", "give epsilon")
+        try:
+            found = _of_budget(
+                policy,
+                None if epsilon is None else positive(epsilon, "epsilon"),
+                None if rho is None else positive(rho, "rho"),
+                None if delta is None else probability(delta, "delta"),
+            )
+        except (TypeError, ValueError) as wrong:
+            raise Refused("cost-invalid", str(wrong), "give a number such as 0.1") from None
+        found._check_limit(policy)
+        return found
+
+    @classmethod
+    def alone(cls, *, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None) -> Cost:
+        """On rows that the caller owns: ε is pure; ε with δ is the largest ρ that implies (ε, δ)-DP; or ρ itself."""
+        if epsilon is None and rho is None:
+            raise Refused("cost-missing", "the fit has no cost", "give epsilon, epsilon with delta, or rho")
+        if rho is not None and (epsilon is not None or delta is not None):
+            raise Refused("cost-invalid", "rho is a cost of its own", "give rho alone, or epsilon (with delta)")
+        if rho is not None:
+            return cls(Concentrated(positive(rho, "rho")))
+        if delta is None:
+            return cls(Pure(positive(epsilon)))
+        return cls(Concentrated(positive(rho_for(positive(epsilon), delta), "the rho of epsilon and delta")))
+
+    def _check_limit(self, policy: Policy) -> None:
+        most = policy.max_cost
+        if most is not None and self.square > most**2:
+            raise Refused(
+                "cost-too-high",
+                "the cost is above the policy's max_cost",
+                f"use epsilon {float(most):g} or less",
+                edit=Edit(arguments={"epsilon": float(most), "rho": None, "error": None}),
+            )
+
+    @property
+    def pure(self) -> bool:
+        return isinstance(self.loss, Pure)
+
+    @property
+    def amount(self) -> Fraction:
+        """The ε or the ρ."""
+        return self.loss.epsilon if isinstance(self.loss, Pure) else self.loss.rho
+
+    @property
+    def named(self) -> dict[str, Fraction]:
+        """The amount under its name, as `read` takes it."""
+        return {"epsilon" if self.pure else "rho": self.amount}
+
+    @property
+    def square(self) -> Fraction:
+        """The square of the ε that it is the cost of."""
+        return self.amount**2 if self.pure else 2 * self.amount
+
+    def of(self, amount: Fraction) -> Cost:
+        """The same kind of cost, of another amount."""
+        return replace(self, loss=Pure(amount) if self.pure else Concentrated(amount))
+
+    def part(self, share: Fraction) -> Cost:
+        """A share of it."""
+        return self.of(self.amount * share)
+
+    # the noise that a share of the cost is enough for
+
+    def noise(self, sensitivity: Sensitivity, share: Fraction = WHOLE) -> Additive:
+        """On a vector of integers of this sensitivity.
+
+        Theorem  It costs at most the share. Proof: Laplace's at ε·share, Gaussian's at ρ·share (`mechanisms`).
+        """
+        if isinstance(self.loss, Pure):
+            return Laplace(self.loss.epsilon * share, sensitivity=sensitivity.l1)
+        return most_accurate(sensitivity, self.loss.rho * share)
+
+    def selection(self, groups: int, share: Fraction, delta: Fraction) -> KeySelection:
+        """For partition selection: which private keys appear, of which one unit holds at most `groups`."""
+        if isinstance(self.loss, Pure):
+            return KeySelection(delta=delta, max_groups=groups, epsilon=self.loss.epsilon * share)
+        return KeySelection(delta=delta, max_groups=groups, rho=self.loss.rho * share)
+
+    def choices(self, groups: int, sensitivity: int, share: Fraction) -> Choices:
+        """For a choice in each group, of which one unit moves at most `groups`."""
+        if isinstance(self.loss, Pure):
+            return Choices(Exponential(self.loss.epsilon * share / groups, sensitivity=sensitivity), groups)
+        return Choices(Exponential(rho=self.loss.rho * share / groups, sensitivity=sensitivity), groups)
+
+    def choice(self, most: int, share: Fraction) -> Choices:
+        """For one choice, by scores that a unit raises by `most` at most, and lowers none of."""
+        if isinstance(self.loss, Pure):
+            return Choices(PermuteAndFlip(self.loss.epsilon * share, sensitivity=most, monotone=True))
+        return Choices(Exponential(rho=self.loss.rho * share, sensitivity=most, monotone=True))
+
+    def deviation(self, sensitivity: Sensitivity, share: Fraction = WHOLE) -> float:
+        """About the standard deviation of the noise on a vector."""
+        mechanism = self.noise(sensitivity, share)
+        return float(mechanism.spread) * (math.sqrt(2) if isinstance(mechanism, Laplace) else 1)
+
+    def fineness(self, sensitivity: Sensitivity, share: Fraction = WHOLE) -> int:
+        """How many steps 1 has: so many that rounding disappears, yet not so many that the noise gets too wide.
+
+        `sensitivity` is that of the vector before it is put on the grid.
+        """
+        try:
+            width = math.ceil(math.log2(float(self.noise(sensitivity, share).spread)))
+        except ValueError:  # a share of the cost is below all that is accepted
+            width = WIDEST
+        if width >= WIDEST:
+            raise Refused("cost-invalid", "the noise would be too large to draw", "allow the fit a higher cost")
+        return int(2 ** min(FINEST, WIDEST - width))
+
+
+def _of_budget(policy: Policy, epsilon: Fraction | None, rho: Fraction | None, delta: Fraction | None) -> Cost:
+    """What a cost means in the budget of a policy."""
+    concentrated = policy.budget.delta is not None
+    if rho is not None:
+        return Cost(Concentrated(rho), None, concentrated)
+    assert epsilon is not None
+    if concentrated and delta is None:
+        return Cost(Concentrated(epsilon**2 / 2), None, concentrated)
+    return Cost(Pure(epsilon), delta, concentrated)
+
+
+@lru_cache(maxsize=4096)
+def most_accurate(sensitivity: Sensitivity, rho: Fraction) -> Additive:
+    """Of the two kinds of noise that cost ρ, the one with the narrower interval."""
+    gaussian = Gaussian(rho=rho, sensitivity=root(sensitivity.l2_squared))
+    sigma = math.sqrt(sensitivity.l2_squared / (2 * rho))
+    epsilon = epsilon_within(rho)
+    if epsilon is not None and float(sensitivity.l1 / epsilon) * math.log(20) < 1.96 * sigma:
+        return Laplace(epsilon, sensitivity=sensitivity.l1)
+    return gaussian
+
+
+@lru_cache(maxsize=4096)
+def epsilon_within(rho: Fraction) -> Fraction | None:
+    """Nearly the largest ε with ε·tanh(ε/2) ≤ ρ; None where Gaussian noise is better anyway.
+
+    Below ρ = ½ that ε is less than 1.1, where tanh(ε/2) is ε/2 within a tenth: Laplace noise is the wider one.
+    """
+    if rho < Fraction(1, 2):
+        return None
+    low, high = 0.0, max(2.0, float(rho) * 1.2 + 1)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle * math.tanh(middle / 2) <= rho else (low, middle)
+    epsilon = Fraction(math.floor(low * 10**9 * (1 - 1e-12)), 10**9)
+    return epsilon if rho_of_pure(epsilon) <= rho else None
+
+
+def noise_of(mechanism: Additive) -> Noise:
+    """The distribution of the noise on integers."""
+    return mechanism.noise(mechanism.sensitivity, 1)

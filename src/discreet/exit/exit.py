@@ -1,0 +1,177 @@
+"""The exit: the one place where exact numbers become private ones, open for as long as a charge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from fractions import Fraction
+from typing import Any, NoReturn, TypeVar, overload
+
+import numpy as np
+
+from discreet.accounting import Loss as AnyLoss
+from discreet.accounting import Pure, compose
+from discreet.accounting.losses import Sensitivity
+from discreet.accounting.turns import Turns
+from discreet.exit.bill import within
+from discreet.exit.cost import WHOLE, Cost, Loss
+from discreet.exit.sampler import SAMPLER, Cell, Sampler
+from discreet.mechanisms.arrays import Integers
+from discreet.noise import Bits
+
+Step = TypeVar("Step")
+Watch = Callable[[Iterable[Any], int, str], Iterable[Any]]
+"""Takes steps, how many they are and what they are called; gives the same steps."""
+OVERDRAWN = "the releases of this task cost more than was charged: their shares must add up to 1"
+
+
+class _Life:
+    """What an exit and its parts share: they take turns, and end together."""
+
+    __slots__ = ("over", "turns")
+
+    def __init__(self) -> None:
+        self.turns = Turns("an exit")
+        self.over = False
+
+
+class Exit:
+    """What one charge may let out, and the bits that noise is drawn from: nothing else in a task is random.
+
+    Theorem  All that leaves together costs at most `limit`, whatever each release does with earlier ones.
+    Assumes  That releases come one after the other: there is a lock for threads, and neither copy nor fork releases.
+             That sensitivities are as declared (`audit.replay` looks at that), and that what `parallel` gives meets
+             rows of its own.
+    Proof    Losses of ε add up, and so do those of ρ and δ, adaptively (Rogers et al. 2016; Feldman & Zrnic 2021). Each
+             release adds the loss of its mechanism before it is drawn; what would exceed the limit, or a share of more
+             than is left of the cost, is not drawn. A part reserves its share when it is made. When the charge's block
+             ends, so does the exit.
+    """
+
+    __slots__ = ("_bits", "_left", "_life", "_limit", "_sampler", "_spent", "cost", "watch")
+
+    def __init__(
+        self,
+        cost: Cost,
+        bits: Bits,
+        *,
+        limit: Loss | None = None,
+        sampler: Sampler = SAMPLER,
+        life: _Life | None = None,
+    ) -> None:
+        self.cost = cost
+        self._bits = bits
+        self._limit = cost.loss if limit is None else limit
+        self._sampler = sampler
+        self.watch: Watch | None = None
+        """Who wants to see how far a task is."""
+        self._life = _Life() if life is None else life
+        self._left = WHOLE
+        self._spent: AnyLoss | None = None
+
+    # ways out
+
+    @overload
+    def release(self, exact: Integers, sensitivity: Sensitivity, share: Fraction = WHOLE) -> Integers: ...
+    @overload
+    def release(self, exact: list[int], sensitivity: Sensitivity, share: Fraction = WHOLE) -> list[int]: ...
+    def release(self, exact: Any, sensitivity: Sensitivity, share: Fraction = WHOLE) -> Any:
+        """The integers, as one vector that a unit (or a row: see `Bill.rows`) moves by `sensitivity`, plus noise."""
+        mechanism = self.cost.noise(sensitivity, share)
+        self._pay(share, mechanism.loss)
+        if not isinstance(exact, np.ndarray):
+            values = self._sampler.add_noise(mechanism, sensitivity, exact, self._bits)
+            return values.tolist() if isinstance(values, np.ndarray) else list(values)
+        values = self._sampler.add_noise(mechanism, sensitivity, exact.ravel(), self._bits)
+        return np.asarray(values, dtype=np.int64).reshape(exact.shape)
+
+    def select_keys(self, counts: Mapping[Cell, int], groups: int, share: Fraction, delta: Fraction) -> Sequence[Cell]:
+        """The private keys whose noisy number of units passes the threshold; a unit holds at most `groups` of them."""
+        mechanism = self.cost.selection(groups, share, delta)
+        self._pay(share, mechanism.loss)
+        return self._sampler.select(mechanism, counts, self._bits)
+
+    def choose_each(
+        self, scores: Sequence[Sequence[int]], groups: int, sensitivity: int, share: Fraction = WHOLE
+    ) -> Sequence[int]:
+        """In each group the place of about the largest score; a unit moves those of at most so many groups."""
+        mechanism = self.cost.choices(groups, sensitivity, share)
+        self._pay(share, mechanism.loss)
+        return self._sampler.choose(mechanism, scores, self._bits)
+
+    def choose(self, scores: Integers, most: int, share: Fraction = WHOLE) -> int:
+        """The place of about the largest score; a row raises each of them by `most` at most, and lowers none."""
+        mechanism = self.cost.choice(most, share)
+        self._pay(share, mechanism.loss)
+        return int(self._sampler.choose(mechanism, [scores], self._bits)[0])
+
+    # parts
+
+    def part(self, share: Fraction) -> Exit:
+        """Sequential composition: a share of the cost, for a task within this one."""
+        cost = self.cost.part(max(share, Fraction(0)))
+        self._pay(share, cost.loss)
+        return Exit(cost, self._bits, sampler=self._sampler, life=self._life)
+
+    def parallel(self) -> Exit:
+        """Parallel composition: as much again, for rows that this exit never sees: the larger of the losses counts."""
+        self._pay(Fraction(0), self.cost.of(Fraction(0)).loss)
+        return Exit(self.cost, self._bits, limit=self._limit, sampler=self._sampler, life=self._life)
+
+    def _pay(self, share: Fraction, loss: AnyLoss) -> None:
+        if share < 0:
+            raise RuntimeError("a share of a cost is not below 0")
+        counted = loss if isinstance(self._limit, Pure) else loss.concentrated()
+        with self._life.turns:
+            self._demand_open()
+            spent = counted if self._spent is None else compose(self._spent, counted)
+            if share > self._left or not within(spent, self._limit):
+                raise RuntimeError(OVERDRAWN)
+            self._left -= share
+            self._spent = spent
+
+    # what is free
+
+    def watched(self, steps: Iterable[Step], total: int, what: str) -> Iterable[Step]:
+        """The same steps, watched; how many they are must not be private."""
+        return steps if self.watch is None else self.watch(steps, total, what)
+
+    def below(self, limit: int, size: int | tuple[int, ...]) -> Integers:
+        """Uniform integers, for what depends on released values only."""
+        self._demand_open()
+        return self._sampler.below(limit, size, self._bits)
+
+    def seed(self) -> int:
+        """A seed for libraries that post-process released values: nothing private may be drawn from it."""
+        self._demand_open()
+        return int(self._sampler.below(2**32, 1, self._bits)[0])
+
+    # the end
+
+    def close(self) -> None:
+        """Let nothing out any more, here and in all parts."""
+        self._life.over = True
+
+    def _demand_open(self) -> None:
+        if self._life.over:
+            raise RuntimeError("the charge of this exit has ended: what is released needs a charge of its own")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an exit cannot be copied or pickled: charge again")
+
+
+@contextmanager
+def opened(
+    charge: AbstractContextManager[Bits],
+    cost: Cost,
+    *,
+    limit: Loss | None = None,
+    sampler: Sampler = SAMPLER,
+) -> Iterator[Exit]:
+    """The exit of a charge, which is on disk when the block begins; with the block it ends."""
+    with charge as bits:
+        found = Exit(cost, bits, limit=limit, sampler=sampler)
+        try:
+            yield found
+        finally:
+            found.close()

@@ -1,0 +1,161 @@
+"""The way of everything that leaves a private table: bill → cached? → charge on disk → read → noise → keep → show.
+
+What is asked is prepared from text and policy alone (`Prepared`). Only `ReleasePoint` charges and runs it, and only
+what an `Exit` let out comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from discreet.composed import Sql
+from discreet.errors import BudgetExhausted, QueryFailed
+from discreet.exit.bill import Bill
+from discreet.exit.cost import Loss
+from discreet.exit.exit import Exit, opened
+from discreet.exit.sampler import SAMPLER, Sampler
+from discreet.exit.timing import padded
+from discreet.ledger import Charge, Ledger, Repeated
+
+Value = TypeVar("Value")
+UNANSWERED: Final = "if it is still being answered, ask again later; else ask it as a new request"
+
+
+class Reader(Protocol):
+    """Private rows, for a task that was charged: exact values, which leave it through its exit alone."""
+
+    def rows(self, query: Sql) -> list[tuple[Any, ...]]: ...
+
+
+class Prepared(Protocol[Value]):
+    """A task with its bill: nothing was read for it."""
+
+    @property
+    def bill(self) -> Bill: ...
+
+    def check(self) -> None:
+        """Raise if it cannot be run as it is planned: before anything is charged, run or shown again."""
+
+    def ready(self) -> None:
+        """Raise if no budget is enough for it: before anything is charged."""
+
+    def run(self, rows: Reader, exit_: Exit) -> bytes:
+        """Exact rows in; only what the exit gave comes out. It must not raise whatever the rows are."""
+
+    def decode(self, kept: bytes) -> Value | None:
+        """What `run` returned, as a value; None if another version of discreet wrote it."""
+
+    def is_met(self, value: Value, paid: Loss) -> bool:
+        """Whether a cached value that this was paid for is as good as what is asked for."""
+
+    def exhausted(self, charge: Charge, refused: BudgetExhausted) -> BudgetExhausted:
+        """The refusal of a charge that does not fit the budget, with what to do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[Value]):
+    """What a charge let out, and what it cost."""
+
+    value: Value
+    loss: Loss | None
+    """What this call cost; None if that is nothing, because the value was cached."""
+    cost: Loss
+    """What the value was charged for."""
+    receipt: str
+
+    @property
+    def cached(self) -> bool:
+        return self.loss is None
+
+    @property
+    def number(self) -> int:
+        """Of the charge."""
+        return int(self.receipt.split(":")[0])
+
+
+class ReleasePoint:
+    """The one way out, over one ledger."""
+
+    def __init__(self, ledger: Ledger, *, sampler: Sampler = SAMPLER, pad: float = 0.0) -> None:
+        self._ledger = ledger
+        self._sampler = sampler
+        self._pad = pad
+
+    def perform(self, task: Prepared[Value], reader: Callable[[], Reader]) -> Outcome[Value]:
+        """What the task lets out: cached, or charged, run and kept.
+
+        Theorem  A unit's privacy loss over all calls is at most what the ledger says is spent.
+        Proof    Private rows are read inside of the charge's block alone, which begins when the loss is on disk (the
+                 theorem of `Ledger`); what leaves it passed an exit that the bill covers (`Exit`, `Bill`), or is one
+                 fixed text at one of few moments (`padded`). Everything else is post-processing of that.
+        """
+        found = self.cached(task)
+        if found is not None:
+            return found
+        task.ready()
+        try:
+            return self._charged(task, reader())
+        except Repeated as earlier:  # the same request arrived twice at once
+            number = earlier.number
+        return self.recalled(task, number)
+
+    def cached(self, task: Prepared[Value]) -> Outcome[Value] | None:
+        """What was let out before for the same request, or for the same task at this cost or more; None if nothing."""
+        task.check()
+        bill = task.bill
+        number = None if bill.key is None else self._ledger.charged(bill.key)
+        if number is not None:
+            return self.recalled(task, number)
+        return None if bill.fresh else self.best_cached(task)
+
+    def best_cached(self, task: Prepared[Value]) -> Outcome[Value] | None:
+        """The cached value of the highest cost, if it is as good as what is asked for."""
+        bill = task.bill
+        for kept in self._ledger.cached(bill.plan, bill.data, None if bill.by_error else bill.loss):
+            value = task.decode(kept.answer)
+            if value is not None and task.is_met(value, kept.loss):
+                return Outcome(value, None, kept.loss, kept.receipt)
+        return None
+
+    def recalled(self, task: Prepared[Value], number: int) -> Outcome[Value]:
+        """What was let out for an earlier charge of the same task."""
+        task.check()
+        entry, kept = self._ledger.entry(number), self._ledger.kept(number)
+        if entry is not None and kept is not None and entry.plan == task.bill.plan:
+            value = task.decode(kept.answer)
+            if value is not None:
+                return Outcome(value, None, kept.loss, kept.receipt)
+        raise QueryFailed(f"charge {number} has no answer; what it cost stays spent", UNANSWERED)
+
+    def _charged(self, task: Prepared[Value], rows: Reader) -> Outcome[Value]:
+        bill = task.bill
+        charge = self._ledger.charge(
+            bill.loss,
+            why=bill.why,
+            analyst=bill.analyst,
+            plan=bill.plan,
+            data=bill.data,
+            part=None if bill.part is None else bill.part(),
+            call=bill.call,
+            key=bill.key,
+        )
+        kept = self._run(task, charge, rows)
+        charge.keep(kept)
+        value = task.decode(kept)
+        assert value is not None
+        return Outcome(value, bill.loss if bill.part is None else charge.increase, bill.loss, charge.receipt)
+
+    def _run(self, task: Prepared[Value], charge: Charge, rows: Reader) -> bytes:
+        """Whatever goes wrong once data was touched is told in one fixed text, at the end of the padding."""
+        bill = task.bill
+        try:
+            with opened(charge, bill.cost, limit=bill.allowed, sampler=self._sampler) as exit_:
+                with suppress(Exception), padded(self._pad):
+                    return task.run(rows, exit_)
+                raise QueryFailed
+        except BudgetExhausted as refused:
+            exhausted = task.exhausted(charge, refused)
+        raise exhausted

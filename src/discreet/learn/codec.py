@@ -1,0 +1,198 @@
+"""Fitted models as bytes, to be kept beside their charge: JSON in which arrays are base64, and nothing is executed.
+
+Serialisation is explicit because the bytes may have been written by somebody else: reading them makes numbers, texts,
+lists, arrays of plain types and estimators of the registry, and calls nothing that they name.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from discreet.accounting import Concentrated, Pure
+from discreet.learn.core import ESTIMATORS, Estimator, learned, name_of
+from discreet.ledger import LedgerDamaged
+from discreet.ledger.entries import CHANGED
+
+VERSION: Final = 1
+PLAIN: Final = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
+"""Types of arrays that are written as their bytes."""
+UNREADABLE: Final = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    binascii.Error,
+)
+NOT_PARAMETERS: Final = ("ledger",)
+
+
+def encode(model: Estimator) -> bytes:
+    """A fitted model; ValueError if it holds what cannot be written."""
+    document = {"version": VERSION, "model": _estimator(model)}
+    return json.dumps(document, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def decode(kept: bytes) -> Estimator | None:
+    """None if another version of discreet wrote it; `LedgerDamaged` if it is not what any of them wrote."""
+    try:
+        document = json.loads(kept)
+        if document["version"] != VERSION:
+            return None
+        found = read(document["model"])
+    except UNREADABLE:
+        found = None
+    if not isinstance(found, Estimator):
+        raise LedgerDamaged("a cached model cannot be read", CHANGED)
+    return found
+
+
+def parameters_of(model: Estimator) -> dict[str, Any]:
+    """What the estimator was made with, as JSON has it."""
+    held = model.get_params(deep=False)
+    return {name: written(value) for name, value in sorted(held.items()) if name not in NOT_PARAMETERS}
+
+
+def _estimator(model: Estimator) -> dict[str, Any]:
+    fitted = {name: written(value) for name, value in sorted(learned(model).items())}
+    return {"estimator": name_of(type(model)), "parameters": parameters_of(model), "fitted": fitted}
+
+
+# values
+
+
+def written(value: Any) -> Any:
+    """As JSON has it; what JSON cannot say is a table that names its kind. ValueError for anything else."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    for kind, write in WRITERS:
+        if isinstance(value, kind):
+            return write(value)
+    raise ValueError(f"a {type(value).__name__} cannot be put on record")
+
+
+def _array(value: Any) -> dict[str, Any]:
+    found = np.ascontiguousarray(value)
+    held = found.dtype.newbyteorder("<").str.replace("=", "<") if found.dtype.kind in "biuf" else ""
+    shape = list(np.shape(value))
+    if held in PLAIN:
+        data = base64.b64encode(found.astype(held).tobytes()).decode("ascii")
+        return {"array": data, "dtype": held, "shape": shape}
+    if found.dtype.kind not in "OU":
+        raise ValueError(f"an array of {found.dtype} cannot be put on record")
+    kind = "texts" if found.dtype.kind == "U" else "objects"
+    return {kind: [written(item) for item in np.asarray(value).ravel().tolist()], "shape": shape}
+
+
+def _real(value: float) -> Any:
+    return float(value) if math.isfinite(value) else {"float": repr(float(value))}
+
+
+def _mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
+    return {"table": [[written(key), written(item)] for key, item in value.items()]}
+
+
+def _loss(value: Pure | Concentrated) -> dict[str, Any]:
+    if isinstance(value, Pure):
+        return {"pure": str(value.epsilon)}
+    return {"concentrated": [str(value.rho), str(value.delta)]}
+
+
+def _texts(value: Any) -> Any:
+    return [written(item) for item in value]
+
+
+WRITERS: Final[tuple[tuple[Any, Callable[[Any], Any]], ...]] = (
+    (np.ndarray, _array),
+    (np.generic, lambda value: {"scalar": _array(np.array([value]))}),
+    (int, int),
+    (float, _real),
+    (Estimator, _estimator),
+    ((Pure, Concentrated), _loss),
+    (Fraction, lambda value: {"fraction": str(value)}),
+    (Decimal, lambda value: {"decimal": str(value)}),
+    (datetime, lambda value: {"timestamp": value.isoformat()}),
+    (date, lambda value: {"date": value.isoformat()}),
+    (list, _texts),
+    (tuple, lambda value: {"tuple": _texts(value)}),
+    (Mapping, _mapping),
+)
+
+
+def read(value: Any) -> Any:
+    """What was written."""
+    if isinstance(value, list):
+        return [read(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return READERS[next(iter(value))](value)
+
+
+def _read_array(value: dict[str, Any]) -> Any:
+    held = value["dtype"]
+    if held not in PLAIN:
+        raise ValueError(held)
+    data = base64.b64decode(value["array"], validate=True)
+    return np.frombuffer(data, dtype=np.dtype(held)).reshape(_shape(value)).copy()
+
+
+def _read_texts(value: dict[str, Any]) -> Any:
+    items = value["texts"]
+    if not all(isinstance(item, str) for item in items):
+        raise ValueError("texts")
+    return np.array(items, dtype=str).reshape(_shape(value))
+
+
+def _read_objects(value: dict[str, Any]) -> Any:
+    items = [read(item) for item in value["objects"]]
+    found = np.empty(len(items), dtype=object)
+    found[:] = items
+    return found.reshape(_shape(value))
+
+
+def _shape(value: dict[str, Any]) -> tuple[int, ...]:
+    shape = tuple(value["shape"])
+    if not all(type(side) is int and side >= 0 for side in shape):
+        raise ValueError("shape")
+    return shape
+
+
+def _read_estimator(value: dict[str, Any]) -> Estimator:
+    """Of the registry; only its parameters and names that a fit would set are set."""
+    kind, parameters = ESTIMATORS[value["estimator"]], value["parameters"]
+    found = kind(**{name: read(item) for name, item in parameters.items()})
+    for name, item in value["fitted"].items():
+        if name.startswith("_") or not name.endswith("_"):
+            raise ValueError(name)
+        setattr(found, name, read(item))
+    return found
+
+
+READERS: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {
+    "array": _read_array,
+    "texts": _read_texts,
+    "objects": _read_objects,
+    "scalar": lambda value: _read_array(value["scalar"])[0],
+    "float": lambda value: float(value["float"]),
+    "estimator": _read_estimator,
+    "pure": lambda value: Pure(Fraction(value["pure"])),
+    "concentrated": lambda value: Concentrated(*map(Fraction, value["concentrated"])),
+    "fraction": lambda value: Fraction(value["fraction"]),
+    "decimal": lambda value: Decimal(value["decimal"]),
+    "timestamp": lambda value: datetime.fromisoformat(value["timestamp"]),
+    "date": lambda value: date.fromisoformat(value["date"]),
+    "tuple": lambda value: tuple(read(item) for item in value["tuple"]),
+    "table": lambda value: {read(key): read(item) for key, item in value["table"]},
+}
+"""By the first key of what was written."""

@@ -1,0 +1,369 @@
+"""Fitting on the tables of a curator, as a task: rows are bounded for each unit, and the ledger is charged first."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Final, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_regressor
+from sklearn.utils import get_tags
+
+from discreet.accounting import Concentrated, Pure, group
+from discreet.accounting.record import Entry, Key
+from discreet.answers import Preview
+from discreet.composed import Sql, joined, sql
+from discreet.curator.query import covers
+from discreet.curator.rehearsal import runnable
+from discreet.curator.task import RECALLS, Context
+from discreet.engines.printed import confirmed
+from discreet.errors import BudgetExhausted, Refused
+from discreet.exact import whole
+from discreet.exit import Bill, Cost, Exit, Outcome, Reader
+from discreet.exit.cost import Loss
+from discreet.learn.box import Floats
+from discreet.learn.codec import decode, encode, parameters_of
+from discreet.learn.core import COST_PARAMETERS, Estimator, learned, name_of
+from discreet.learn.labels import Array
+from discreet.ledger import Charge
+from discreet.policy import Kind, Policy
+from discreet.sql.nodes import Bound, Field, Node
+from discreet.sql.plan import private_rows
+
+NUMERIC: Final = (Kind.INTEGER, Kind.NUMBER, Kind.BOOLEAN)
+TASK: Final = "fit"
+TASK_VERSION: Final = 1
+"""Of what a fingerprint covers: counts up when the same arguments start to mean something else."""
+UNKNOWN_ERROR: Final = "how good the model is depends on the data: private_score says it, at a cost of its own"
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The columns of the rows: features, and the one to be predicted."""
+
+    features: tuple[Field, ...]
+    target: Field | None
+
+    @classmethod
+    def of(cls, fields: Sequence[Field], target: object) -> _Columns:
+        if target is None:
+            return cls(tuple(fields), None)
+        named = [field for field in fields if isinstance(target, str) and field.name.lower() == target.lower()]
+        if len(named) != 1:
+            known = ", ".join(field.name for field in fields)
+            raise Refused("unknown-column", "the target is not one of the columns", f"columns: {known}")
+        return cls(tuple(field for field in fields if field is not named[0]), named[0])
+
+    @property
+    def read(self) -> tuple[Field, ...]:
+        return self.features if self.target is None else (*self.features, self.target)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """Fitting an estimator on the rows of a SELECT, as a task: see `Curator.fit`."""
+
+    estimator: Estimator
+    sql: Any
+    epsilon: Any = None
+    rho: Any = None
+    target: str | None = None
+    max_rows: int | None = None
+    analyst: str | None = None
+    fresh: bool = False
+    key: Key | None = None
+
+    def prepared(self, context: Context) -> PreparedFit:
+        """The fit with its bill, or a refusal.
+
+        Theorem  The fit costs group(loss, k), where a unit has at most k rows: kε, or k²ρ.
+        Proof    A unit adds or removes its own rows alone, k of them at most (the theorem of each node of the plan),
+                 and the estimator's loss is for one row. What is dropped (NULL) is dropped row by row.
+        """
+        if not isinstance(self.fresh, bool):
+            raise Refused("cost-invalid", "fresh is True or False", "leave it out to get a cached model for nothing")
+        public, policy = context.public(), context.policy
+        node = _bounded(private_rows(policy, self.sql, public=public), self.max_rows)
+        columns = _Columns.of(node.fields, self.target)
+        model = _declared(policy, self.estimator, columns, epsilon=self.epsilon, rho=self.rho)
+        rows, query = node.rows or 1, _lowered(node, columns)
+        cost, loss = _cost(policy, model, columns, rows)
+        bill = Bill(
+            loss=loss,
+            cost=cost,
+            rows=rows,
+            limit=cost.loss,
+            why=f"{type(model).__name__}.fit: {self.sql}",
+            plan=_fingerprint(context.digest, model, columns, query, rows),
+            data=context.version,
+            analyst=self.analyst,
+            call=self._written(model, rows),
+            key=self.key,
+            fresh=self.fresh,
+        )
+        return PreparedFit(context, self.estimator, model, columns, query, public.schemas, bill)
+
+    def _written(self, model: Estimator, rows: int) -> dict[str, Any]:
+        """How it was asked, for the record."""
+        asked = {"task": TASK, "estimator": name_of(type(model)), "sql": str(self.sql), "max_rows": rows}
+        if self.target is not None:
+            asked["target"] = self.target
+        return {**asked, "parameters": _parameters(model)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedFit:
+    """A fit with its bill: nothing was read for it."""
+
+    context: Context
+    estimator: Estimator
+    """The caller's."""
+    model: Estimator
+    """A copy, with the cost and the facts that the policy declares."""
+    columns: _Columns
+    query: Sql
+    schemas: Mapping[str, Mapping[str, str]]
+    bill: Bill
+    is_public: ClassVar[bool] = False
+
+    # before the charge
+
+    def check(self) -> None:
+        """Ask the engine's parser whether it reads what was planned, and can run it."""
+        confirmed(self.query)
+        runnable(self.context.policy, self.context.digest, [self.query], self.schemas)
+
+    def ready(self) -> None:
+        """Nothing else can be in the way."""
+
+    def exhausted(self, charge: Charge, refused: BudgetExhausted) -> BudgetExhausted:  # noqa: ARG002
+        return BudgetExhausted(refused.reason, refused.fix, edit=refused.edit)
+
+    # the charge
+
+    def run(self, rows: Reader, exit_: Exit) -> bytes:
+        """What is free learns nothing from rows, so nobody can read them for nothing."""
+        found = [] if self.bill.loss.is_zero else rows.rows(self.query)
+        exact, labels = _rows(found, self.columns, self.model)
+        model: Estimator = clone(self.model)
+        return encode(model.learn_from(exact, labels, [field.name for field in self.columns.features], exit_))
+
+    def decode(self, kept: bytes) -> Estimator | None:
+        return decode(kept)
+
+    def is_met(self, value: Estimator, paid: Loss) -> bool:
+        """Whether a cached model is of this estimator, and cost enough."""
+        return type(value) is type(self.model) and covers(paid, self.bill.loss)
+
+    # after it
+
+    def show(self, outcome: Outcome[Estimator]) -> Any:
+        """The caller's estimator with what was learned; its arguments stay as they are."""
+        facts = {"loss_": outcome.cost, "receipt_": outcome.receipt, "cached_": outcome.cached}
+        for name, value in {**learned(outcome.value), **facts}.items():
+            setattr(self.estimator, name, value)
+        return self.estimator
+
+    def show_public(self, preview: Callable[[], Preview]) -> NoReturn:  # noqa: ARG002
+        raise AssertionError("rows of public tables are not fitted on")
+
+    def preview(self, *, cached: bool) -> Preview:
+        """What it would cost. How good a model is depends on the data, and is not known in advance."""
+        context, bill = self.context, self.bill
+        many = f"{bill.rows} rows" if bill.rows > 1 else "1 row"
+        return Preview(
+            question=bill.why,
+            columns=[field.name for field in self.columns.read],
+            loss=bill.loss,
+            error={},
+            confidence=0.95,
+            groups=None,
+            noise={},
+            shares={bill.why.partition(":")[0]: 1.0},
+            averages={},
+            notes=(f"contribution bound: at most {many} of each {context.policy.unit}", UNKNOWN_ERROR),
+            cached=cached,
+            remaining=context.ledger.remaining(bill.analyst),
+            guarantee=context.guarantee,
+            more=context.ledger.affordable_count(bill.loss, bill.analyst),
+        )
+
+
+def _fingerprint(digest: str, model: Estimator, columns: _Columns, query: Sql, rows: int) -> str:
+    """Of what is learned, its cost aside. Those of queries are digests alone: none of them begins like this."""
+    names = [field.name for field in columns.read]
+    fitted = [TASK_VERSION, digest, name_of(type(model)), _parameters(model), query.text, names, rows]
+    fitted.append(columns.target is not None)
+    text = json.dumps(fitted, sort_keys=True)
+    return f"{TASK}:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _parameters(model: Estimator) -> dict[str, Any]:
+    """All that changes what is learned, but for the cost."""
+    try:
+        found = parameters_of(model)
+    except ValueError as wrong:
+        raise Refused("fit-invalid", str(wrong), "give the estimator numbers, texts, lists and arrays") from None
+    return {name: value for name, value in found.items() if name not in (*COST_PARAMETERS, "verbose")}
+
+
+def _recalled(kept: bytes, entry: Entry) -> Estimator:
+    """The model that was fitted for a charge."""
+    found = decode(kept)
+    if found is None:
+        raise Refused("answer-gone", "another version of discreet fitted this model", "fit it again")
+    found.loss_ = entry.cost
+    return found
+
+
+RECALLS[TASK] = _recalled
+
+
+def _bounded(node: Node, max_rows: object) -> Node:
+    """The rows, at most `max_rows` of each unit: one, unless the caller says more."""
+    try:
+        most = 1 if max_rows is None else whole(max_rows, "max_rows")
+    except (TypeError, ValueError) as wrong:
+        raise Refused("cost-invalid", str(wrong), "give a number such as 1") from None
+    if node.owner.column is not None and (node.rows is None or node.rows > most):
+        return Bound(node, most)
+    return node
+
+
+def _cost(policy: Policy, model: Estimator, columns: _Columns, rows: int) -> tuple[Cost, Loss]:
+    """What one row costs, and what all rows of one unit cost together: the policy's limit on costs is about that."""
+    try:
+        model.loss_for(len(columns.features))
+        cost = model._cost()
+        loss = group(cost.loss, rows, unit=policy.unit)
+    except (TypeError, ValueError) as wrong:
+        raise Refused("fit-invalid", str(wrong), "change the estimator's arguments") from None
+    assert isinstance(loss, Pure | Concentrated)
+    if not loss.is_zero:
+        Cost.read(policy, **Cost(loss).named)
+    return cost, loss
+
+
+def _declared(policy: Policy, estimator: Estimator, columns: _Columns, *, epsilon: Any, rho: Any) -> Estimator:
+    """A copy of the estimator with the cost and with what the policy says about its columns."""
+    model: Estimator = clone(estimator)
+    held = model.get_params(deep=False)
+    if any(held.get(name) is not None for name in COST_PARAMETERS):
+        raise Refused("cost-invalid", "the estimator has a cost or a ledger of its own", "give the cost to fit alone")
+    _check_target(model, columns)
+    wanted: dict[str, Fraction] = {}
+    if "epsilon" in held:
+        wanted = Cost.read(policy, epsilon=epsilon, rho=rho).named
+    missing = {name: known(columns) for name, known in FACTS.items() if name in held and held[name] is None}
+    model.set_params(**wanted, **missing)
+    return model
+
+
+def _check_target(model: Estimator, columns: _Columns) -> None:
+    supervised = bool(get_tags(model).target_tags.required)
+    if supervised and columns.target is None:
+        raise Refused("target-missing", "the estimator predicts a column", 'name it: target="…"')
+    if columns.target is not None and not supervised:
+        raise Refused("target-unused", "the estimator predicts nothing", "leave target out")
+    if not columns.features:
+        raise Refused("not-rows", "there are no features", "select the columns to learn from")
+    numbers = columns.read if is_regressor(model) else columns.features
+    other = [field.name for field in numbers if field.expr.domain.kind not in NUMERIC]
+    if other and not _categorical(model):
+        raise Refused(
+            "not-a-number", f"the estimator takes numbers, and {other[0]} holds none", "leave it out, or compute one"
+        )
+
+
+# what the policy declares
+
+
+def _bounds(fields: Sequence[Field]) -> tuple[list[Fraction], list[Fraction]]:
+    pairs = [_interval(field) for field in fields]
+    return [low for low, _ in pairs], [high for _, high in pairs]
+
+
+def _interval(field: Field) -> tuple[Fraction, Fraction]:
+    domain = field.expr.domain
+    found = (Fraction(0), Fraction(1)) if domain.kind is Kind.BOOLEAN else domain.bounded
+    if found is None or found[0] >= found[1]:
+        raise Refused(
+            "undeclared-bounds",
+            f"{field.name} has no bounds that leave room for a number",
+            f"add min and max to the policy, write CLAMP({field.name}, 0, 100), or pass bounds to the estimator",
+        )
+    return found
+
+
+def _values(field: Field) -> list[Any]:
+    domain = field.expr.domain
+    found = [False, True] if domain.kind is Kind.BOOLEAN else domain.values
+    if not found:
+        raise Refused(
+            "undeclared-values",
+            f"the values of {field.name} are not declared",
+            "list them in the policy, or pass classes or categories to the estimator",
+        )
+    return list(found)
+
+
+FACTS: Final[dict[str, Callable[[_Columns], Any]]] = {
+    "bounds": lambda columns: _bounds(columns.features),
+    "categories": lambda columns: [_values(field) for field in columns.features],
+    "classes": lambda columns: _values(columns.target) if columns.target is not None else None,
+    "y_bounds": lambda columns: None if columns.target is None else _interval(columns.target),
+}
+"""Public facts that an estimator may leave to the policy, by the name of its argument."""
+
+
+# rows
+
+
+def _lowered(node: Node, columns: _Columns) -> Sql:
+    return sql("SELECT {} FROM ({})", joined(", ", (field.expr.sql for field in columns.read)), node.sql())
+
+
+def _rows(rows: Sequence[tuple[Any, ...]], columns: _Columns, model: Estimator) -> tuple[Array, Array | None]:
+    """Features and labels, column by column; rows with NULL, NaN or infinity are left out."""
+    listed = list(zip(*rows, strict=True)) if rows else [()] * len(columns.read)
+    numeric = [field.expr.domain.kind in NUMERIC for field in columns.read]
+    found = [_numbers(values) if number else _objects(values) for values, number in zip(listed, numeric, strict=True)]
+    kept = np.ones(len(rows), dtype=np.bool_)
+    for values in found:
+        kept &= _there(values)
+    labels = None if columns.target is None else found[-1][kept]
+    if labels is not None and "classes" in model.get_params(deep=False):  # as they are, for the same reason
+        labels = np.asarray(_objects(listed[-1])[kept].tolist(), dtype=None if numeric[-1] else object)
+    width = len(columns.features)
+    if _categorical(model):  # values as they are: numbers beyond 2⁵³ may be categories
+        found = [_objects(values) for values in listed]
+    exact = np.empty((int(kept.sum()), width), dtype=object if _categorical(model) else np.float64)
+    for place, values in enumerate(found[:width]):
+        exact[:, place] = values[kept]
+    return exact, labels
+
+
+def _categorical(model: Estimator) -> bool:
+    return "categories" in model.get_params(deep=False)
+
+
+def _numbers(values: Sequence[Any]) -> Floats:
+    """NULL becomes NaN."""
+    return np.array(values, dtype=np.float64)
+
+
+def _objects(values: Sequence[Any]) -> Array:
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+def _there(values: Array) -> NDArray[np.bool_]:
+    if values.dtype == object:
+        return np.array([value is not None for value in values.tolist()], dtype=np.bool_)
+    return np.isfinite(values)
