@@ -15,7 +15,7 @@ ROW: Final = re.compile(r"^\| (\d{3}) \| (\d{4}-\d{2}-\d{2}) \| \[(.+)\]\((.+\.m
 def titles() -> dict[str, str]:
     """Of each decision, by the name of its file."""
     files = sorted(FOLDER.glob("[0-9]*.md"))
-    return {path.name: re.sub(r"^# \d+\s*[·.]\s*", "", path.read_text("utf-8").split("\n")[0]) for path in files}
+    return {path.name: re.sub(r"^# \d+\s*[·.:]\s*", "", path.read_text("utf-8").split("\n")[0]) for path in files}
 
 
 def page() -> str:
