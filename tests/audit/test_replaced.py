@@ -17,8 +17,8 @@ from discreet.answers import Answer
 from discreet.audit import Replay, Report, audit_policy, replay
 from discreet.audit.neighbours import replaced, units, without
 from discreet.audit.worlds import replacements
+from discreet.composed import sql as composed
 from discreet.curator.curator import Curator
-from discreet.engines.printed import Printed
 from discreet.exit.sampler import Sampler
 from discreet.mechanisms import Laplace
 from discreet.noise import SYSTEM
@@ -169,7 +169,7 @@ class Peeking(Curator):
     """Computes after the noise with what nobody may know."""
 
     def query(self, sql: str, **options: Any) -> Answer:
-        (found,) = self._engine(1).rows(Printed('SELECT COUNT(*) FROM "visits"'))
+        (found,) = self._engine(1).rows(composed('SELECT COUNT(*) FROM "visits"'))
         answer = super().query(sql, **options)
         return self.peeked(int(found[0]), answer)
 

@@ -26,12 +26,12 @@ from discreet.answers import Answer
 from discreet.audit import Replay, Report, neighbours, replay
 from discreet.audit.neighbours import claimants, units, without
 from discreet.audit.replay import Run
-from discreet.composed import form
+from discreet.composed import form, literal
+from discreet.composed import sql as composed
 from discreet.curator import curator as door
 from discreet.curator.curator import Curator
 from discreet.engines import copy, memory
 from discreet.engines.memory import Memory
-from discreet.engines.printed import Printed
 from discreet.errors import Refused
 from discreet.exit.cost import Cost
 from discreet.exit.sampler import Sampler
@@ -501,7 +501,7 @@ class Curious(Curator):
     """Looks at the data before it answers."""
 
     def query(self, sql: str, **options: Any) -> Answer:
-        (found,) = self._engine(1).rows(Printed("SELECT COUNT(*) FROM visits"))
+        (found,) = self._engine(1).rows(composed("SELECT COUNT(*) FROM visits"))
         return self.knowing(int(found[0]), sql, **options)
 
     def knowing(self, rows: int, sql: str, **options: Any) -> Answer:
@@ -516,7 +516,7 @@ class Charging(Curious):
 
 class Asking(Curious):
     def knowing(self, rows: int, sql: str, **options: Any) -> Answer:
-        self._engine(1).rows(Printed(f"SELECT {rows}"))
+        self._engine(1).rows(composed("SELECT {}", literal(rows)))
         return Curator.query(self, sql, **options)
 
 

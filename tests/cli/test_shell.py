@@ -37,6 +37,7 @@ from discreet.cli.shell.session import Interrupted, Session, Settings
 from discreet.cli.shell.statements import is_finished, split
 from discreet.cli.shell.terminal import prompt_of, ready
 from discreet.cli.shell.vocabulary import KEYWORDS, Vocabulary, functions
+from discreet.composed import Sql
 from discreet.curator.curator import Curator
 from discreet.curator.curator import open as open_curator
 from discreet.curator.state import open_ledger
@@ -549,7 +550,7 @@ class Slow:
     def schema(self, table: str) -> dict[str, str]:
         raise NotImplementedError(table)
 
-    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+    def rows(self, query: Sql, seconds: float | None = None) -> list[tuple[Any, ...]]:
         try:
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(10)

@@ -12,6 +12,7 @@ import discreet
 from discreet.accounting import Pure
 from discreet.accounting.record import Key
 from discreet.answers.call import Call
+from discreet.composed import Sql
 from discreet.curator.curator import Curator
 from discreet.curator.state import LEDGER
 from discreet.engines.memory import Memory
@@ -192,7 +193,7 @@ class Broken:
     def copy(self) -> str:
         raise RuntimeError
 
-    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+    def rows(self, query: Sql, seconds: float | None = None) -> list[tuple[Any, ...]]:
         raise RuntimeError(query, seconds)
 
     def close(self) -> None:

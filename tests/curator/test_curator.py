@@ -40,7 +40,6 @@ from discreet.curator.public import PublicTables
 from discreet.curator.state import LEDGER, open_ledger, refresh
 from discreet.engines.copy import private_copy
 from discreet.engines.memory import Memory
-from discreet.engines.printed import Printed
 from discreet.errors import FAILED, RETRY
 from discreet.exit.sampler import Sampler, add_noise
 from discreet.ledger import LedgerError
@@ -377,7 +376,7 @@ class Counting:
         self.schemas.append(table)
         return self.inner.schema(table)
 
-    def rows(self, query: Sql | Printed, seconds: float | None = None) -> list[tuple[Any, ...]]:
+    def rows(self, query: Sql, seconds: float | None = None) -> list[tuple[Any, ...]]:
         self.charged.append(len(charges(self.policy)))
         return self.inner.rows(query, seconds)
 
@@ -474,7 +473,7 @@ class Failing(Counting):
         super().__init__(policy, inner)
         self.error, self.gives = error, gives
 
-    def rows(self, query: Sql | Printed, seconds: float | None = None) -> list[tuple[Any, ...]]:
+    def rows(self, query: Sql, seconds: float | None = None) -> list[tuple[Any, ...]]:
         super().rows(query, seconds)
         if self.error is not None:
             raise self.error
@@ -533,7 +532,7 @@ def test_failing_noise_fails_in_the_same_way(policy: Policy, memory: Memory) -> 
 
 
 class Slow(Counting):
-    def rows(self, query: Sql | Printed, seconds: float | None = None) -> list[tuple[Any, ...]]:  # noqa: ARG002
+    def rows(self, query: Sql, seconds: float | None = None) -> list[tuple[Any, ...]]:  # noqa: ARG002
         return self.inner.execute(
             "SELECT COUNT(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range = -1", seconds
         )

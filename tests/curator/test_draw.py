@@ -11,6 +11,7 @@ import pytest
 
 from discreet.accounting import Pure
 from discreet.accounting.losses import Sensitivity
+from discreet.composed import Sql
 from discreet.curator.task import EngineReader
 from discreet.exit import Exit
 from discreet.exit.cost import Choices, Cost
@@ -48,8 +49,8 @@ class Answers:
     def schema(self, table: str) -> dict[str, str]:
         raise AssertionError(table)
 
-    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
-        self.queries.append(query)
+    def rows(self, query: Sql, seconds: float | None = None) -> list[tuple[Any, ...]]:
+        self.queries.append(query.text)
         self.seconds.append(seconds)
         return self.left.pop(0)
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from discreet.composed import Sql
 from discreet.curator.curator import Curator
 from discreet.errors import Refused
 from discreet.policy import Policy
@@ -162,7 +163,7 @@ class Untouchable:
     def schema(self, table: str) -> dict[str, str]:
         raise AssertionError(table)
 
-    def rows(self, query: str, seconds: float | None = None) -> list[tuple[Any, ...]]:  # noqa: ARG002
+    def rows(self, query: Sql, seconds: float | None = None) -> list[tuple[Any, ...]]:  # noqa: ARG002
         raise AssertionError(query)
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from discreet.accounting.losses import Sensitivity
 from discreet.curator.curator import Curator
-from discreet.curator.parts import Engine
+from discreet.engines.engine import Engine
 from discreet.engines.memory import Memory
 from discreet.exit.cost import Additive
 from discreet.exit.sampler import Sampler

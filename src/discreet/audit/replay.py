@@ -20,11 +20,11 @@ from discreet.accounting import Loss
 from discreet.accounting.losses import Sensitivity
 from discreet.audit.compare import Call, Choice, Passed, Report, Run, Selection, compared
 from discreet.audit.neighbours import Data
+from discreet.composed import Sql
 from discreet.curator.curator import Curator
-from discreet.curator.parts import Engine
 from discreet.curator.task import Task
+from discreet.engines.engine import Engine
 from discreet.engines.memory import Memory
-from discreet.engines.printed import Printed
 from discreet.errors import Refused
 from discreet.exit.cost import Additive, Choices
 from discreet.exit.sampler import Cell, Sampler, Select, add_noise, below, choose, select
@@ -124,8 +124,8 @@ class Watched:
     def schema(self, table: str) -> dict[str, str]:
         return self.engine.schema(table)
 
-    def rows(self, query: Printed, seconds: float | None = None) -> list[tuple[Any, ...]]:
-        self.queries.append(query)
+    def rows(self, query: Sql, seconds: float | None = None) -> list[tuple[Any, ...]]:
+        self.queries.append(query.text)
         return self.engine.rows(query, seconds)
 
     def close(self) -> None:

@@ -17,14 +17,14 @@ from discreet.answers.call import Call
 from discreet.answers.facts import Facts
 from discreet.answers.interface import Asks
 from discreet.composed import Sql
-from discreet.curator.parts import Engine, recorded
+from discreet.curator.parts import recorded
 from discreet.curator.public import PublicTables
 from discreet.curator.query import Query
 from discreet.curator.state import open_ledger
 from discreet.curator.task import RECALLS, Context, EngineReader, Learner, Prepared, Task
 from discreet.curator.versions import OutdatedError, Versions
 from discreet.engines.copy import Progress
-from discreet.engines.printed import printed
+from discreet.engines.engine import Engine
 from discreet.engines.session import Scratch
 from discreet.errors import QueryFailed, Refused
 from discreet.exit import SAMPLER, ReleasePoint, Sampler
@@ -273,7 +273,7 @@ class Curator(Asks):
                 self._scratch = Scratch(self._among)
         engine = self._scratch if version is None else self._engine(version)
         with suppress(Exception):
-            return engine.rows(printed(query), self._time_limit)
+            return engine.rows(query, self._time_limit)
         raise QueryFailed
 
     def dummy(self, rows: int = 1000) -> Curator:

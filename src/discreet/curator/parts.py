@@ -6,29 +6,17 @@ import ast
 import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 from discreet.accounting import Pure
 from discreet.accounting.part import Part
 from discreet.accounting.record import Entry, PartName
 from discreet.answers.call import Call, value_read
-from discreet.engines.printed import Printed
+from discreet.engines.engine import Engine
 from discreet.errors import QueryFailed, Refused
 from discreet.policy import Key, Policy
 from discreet.policy.model import Column
 from discreet.sql.part import part_of
-
-
-class Engine(Protocol):
-    """What runs queries."""
-
-    @property
-    def dialect(self) -> str: ...
-    @property
-    def copy(self) -> str: ...
-    def schema(self, table: str) -> dict[str, str]: ...
-    def rows(self, query: Printed, seconds: float | None = None) -> list[tuple[Any, ...]]: ...
-    def close(self) -> None: ...
 
 
 def part_name(part: Part, engine: Engine) -> PartName:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from discreet.composed import Sql, joined, literal, name, sql
-from discreet.curator.parts import Engine
-from discreet.engines.printed import confirmed, printed
+from discreet.engines.engine import Engine
+from discreet.engines.printed import confirmed
 from discreet.policy import Key, Kind
 from discreet.sql.keys import MAX_GROUPS
 from discreet.sql.relation import held
@@ -31,7 +31,7 @@ class PublicTables:
     def _keys(self, table: str, column: str, kind: Kind) -> tuple[Key | None, ...]:
         most = literal(MAX_GROUPS + 1)
         query = sql("SELECT DISTINCT {} FROM {} ORDER BY 1 LIMIT {}", held(column, kind), name(table), most)
-        return tuple(row[0] for row in self.engine().rows(printed(query)))
+        return tuple(row[0] for row in self.engine().rows(query))
 
     def repeats(self, rows: Sql, columns: Sequence[Sql]) -> int:
         return self._most(rows, tuple(columns))
@@ -41,4 +41,4 @@ class PublicTables:
         counted = sql("SELECT COUNT(*) AS n FROM {} WHERE {} GROUP BY {}", rows, there, joined(", ", columns))
         query = sql("SELECT COALESCE(MAX(n), 0) FROM ({})", counted)
         confirmed(query)
-        return int(self.engine().rows(printed(query))[0][0])
+        return int(self.engine().rows(query)[0][0])

@@ -12,9 +12,8 @@ from discreet.accounting.rounding import float_up
 from discreet.answers import Preview
 from discreet.answers.call import Call
 from discreet.composed import Sql
-from discreet.curator.parts import Engine
 from discreet.curator.public import PublicTables
-from discreet.engines.printed import printed
+from discreet.engines.engine import Engine
 from discreet.exit import Outcome
 from discreet.exit import Prepared as Releasing
 from discreet.exit.cost import Loss
@@ -100,7 +99,7 @@ class EngineReader:
     seconds: float | None
 
     def rows(self, query: Sql) -> list[tuple[Any, ...]]:
-        return self.engine.rows(printed(query), self.seconds)
+        return self.engine.rows(query, self.seconds)
 
 
 Recall = Callable[[bytes, Entry], Any]

@@ -7,10 +7,10 @@ from contextlib import suppress
 from typing import Final
 from weakref import WeakValueDictionary
 
-from discreet.curator.parts import Engine
 from discreet.curator.state import prepared
 from discreet.engines.copy import Progress
 from discreet.engines.duckdb import DuckDB
+from discreet.engines.engine import Engine
 from discreet.engines.problems import SourceError
 from discreet.errors import QueryFailed
 from discreet.ledger import Ledger

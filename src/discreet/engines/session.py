@@ -12,7 +12,7 @@ import duckdb
 
 from discreet.composed import Sql
 from discreet.engines.connection import isolated
-from discreet.engines.printed import Printed, printed
+from discreet.engines.printed import printed
 from discreet.engines.stopping import AGAIN, CURRENT
 from discreet.quoting import name
 
@@ -35,9 +35,9 @@ class Session(ABC):
     def _opened(self) -> duckdb.DuckDBPyConnection:
         """The database, with all that belongs into it."""
 
-    def rows(self, query: Sql | Printed, seconds: float | None = None) -> list[tuple[Any, ...]]:
+    def rows(self, query: Sql, seconds: float | None = None) -> list[tuple[Any, ...]]:
         """The answer as Python values: integers of any size stay exact. It is interrupted after so many seconds."""
-        return self.execute(printed(query) if isinstance(query, Sql) else query, seconds)
+        return self.execute(printed(query), seconds)
 
     def schema(self, table: str) -> dict[str, str]:
         """The columns of a table with their types."""
