@@ -487,6 +487,7 @@ def test_everything_is_in_the_dictionary() -> None:
         "loss": {"rho": 0.005, "delta": 0.0},
         "cost": {"rho": 0.005, "delta": 0.0},
         "unit": None,
+        "dummy": False,
         "receipt": WARDS["receipt"],
         "remaining": {"epsilon": 0.69, "rho": 0.2401, "delta": 4.9e-7},
         "notes": ["at most 1 row of each patient is read"],

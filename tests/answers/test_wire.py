@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 import pytest
 
 import discreet
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.balance import Amount
 from discreet.accounting.record import Entry
-from discreet.answers import Answer, wire
+from discreet.answers import Answer, documents, wire
 from discreet.answers.facts import Facts
 from tests.server.running import build
 
@@ -38,8 +39,11 @@ def hospital(tmp_path_factory: pytest.TempPathFactory) -> Iterator[discreet.Cura
         yield curator
 
 
-def sent(document: Any) -> Any:
-    return json.loads(json.dumps(document, allow_nan=False))
+def sent(document: Any, kind: Any = documents.Answer) -> Any:
+    """What a client gets of it: all that was written, and nothing that is not part of its form."""
+    text = json.dumps(document, allow_nan=False).encode()
+    assert msgspec.to_builtins(documents.decoded(text, kind)) == json.loads(text)
+    return documents.decoded(text, kind)
 
 
 @pytest.mark.parametrize(("text", "cost"), QUESTIONS, ids=[text for text, _ in QUESTIONS])
@@ -47,17 +51,17 @@ def test_answers_and_previews_come_back(hospital: discreet.Curator, text: str, c
     answer = hospital.query(text, **cost)
     assert wire.answer_read(sent(wire.answer_written(answer))) == answer
     preview = hospital.preview(text, **cost)
-    assert wire.preview_read(sent(wire.preview_written(preview))) == preview
+    assert wire.preview_read(sent(wire.preview_written(preview), documents.Preview)) == preview
 
 
 def test_tables_balances_and_entries_come_back(hospital: discreet.Curator) -> None:
     hospital.query("SELECT COUNT(*) FROM patients WHERE age < $a", epsilon=0.1, params={"a": 3})
     for name, facts in hospital.tables().items():
-        assert wire.facts_read(name, sent(wire.facts_written(facts))) == facts
+        assert wire.facts_read(name, sent(wire.facts_written(facts), documents.Table)) == facts
     balance = hospital.budget()
-    assert wire.balance_read(sent(wire.balance_written(balance))) == balance
+    assert documents.decoded(msgspec.json.encode(balance), documents.Balance) == balance
     for entry in hospital.entries():
-        found = wire.entry_read(sent(wire.entry_written(entry)))
+        found = wire.entry_read(sent(wire.entry_written(entry), documents.Entry))
         assert (found.number, found.question, found.call) == (entry.number, entry.question, entry.call)
         assert float(found.loss.concentrated().rho) >= float(entry.loss.concentrated().rho)
 
@@ -110,7 +114,7 @@ def test_what_is_no_list_everywhere_has_no_type(lists: tuple[Any, ...]) -> None:
 def test_an_answer_in_which_something_is_missing_is_not_read(wrong: dict[str, Any]) -> None:
     written = sent(wire.answer_written(listed(7)))
     with pytest.raises(ValueError, match="zip"):
-        wire.answer_read({**written, "rows": [], **wrong})
+        wire.answer_read(cast("documents.Answer", {**cast("dict[str, Any]", written), "rows": [], **wrong}))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +122,7 @@ def test_an_answer_in_which_something_is_missing_is_not_read(wrong: dict[str, An
 )
 def test_an_entry_is_told_rounded_up(loss: Pure | Concentrated, cost: Pure) -> None:
     entry = Entry(3, "2026-01-02T03:04:05Z", "ann", "SELECT …", loss, 1, True, cost, {"epsilon": 1})
-    written = sent(wire.entry_written(entry))
+    written = sent(wire.entry_written(entry), documents.Entry)
     for name in ("epsilon", "rho", "delta"):
         exact = getattr(loss, name, None)
         assert (written[name] is None) == (exact is None)
@@ -130,7 +134,7 @@ def test_an_entry_is_told_rounded_up(loss: Pure | Concentrated, cost: Pure) -> N
 
 def test_a_private_table_tells_its_limits_and_a_public_one_has_none() -> None:
     visits = Facts("visits", False, "patient_id", {}, 20, 5, 3)
-    assert wire.facts_read("visits", sent(wire.facts_written(visits))) == visits
+    assert wire.facts_read("visits", sent(wire.facts_written(visits), documents.Table)) == visits
     wards = wire.facts_written(Facts("wards", True, None, {}, 20, 5, 3))
     assert [wards[name] for name in wire.LIMITS] == [None] * 3
 

@@ -34,9 +34,8 @@ from discreet.accounting import (
 )
 from discreet.accounting.balance import Amount, Balance
 from discreet.accounting.record import Entry
-from discreet.answers import wire
+from discreet.answers import documents, wire
 from discreet.cli.program import discreet as program
-from discreet.client import documents
 from discreet.curator.state import open_ledger
 from discreet.errors import Refused
 from discreet.learn import StandardScaler
@@ -229,7 +228,7 @@ def test_what_comes_from_a_server_still_says_whom_it_is_about() -> None:
     assert (found.loss.unit, found.cost.unit) == ("patient", "patient")
     one = Amount(1.0)
     balance = Balance(one, one, one, units={"patient": one, "visit": Amount(0.5, 0.1, 1e-9)})
-    assert wire.balance_read(received(wire.balance_written(balance), documents.Balance)) == balance
+    assert documents.decoded(msgspec.json.encode(balance), documents.Balance) == balance
     with pytest.raises(Refused, match="losses-differ"):
         compose(found.loss, Pure(1, unit="pupil"))
 

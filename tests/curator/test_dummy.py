@@ -517,7 +517,7 @@ def test_every_answer_says_that_it_is_made_up(dummy: Dummy) -> None:
         assert told.notes.count(NOTE) == 1
         assert NOTE in told.to_dict()["notes"]
         assert NOTE in told._repr_html_()
-        assert "asking is free" in str(told)
+        assert "and is free" in str(told)
     assert all(answer.receipt == "" for answer in asked)
 
 

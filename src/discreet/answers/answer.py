@@ -53,6 +53,8 @@ class Answer:
     """The (ε, δ) of the whole budget."""
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     """The types of columns, for frames: values alone do not tell the type of a column that has none."""
+    dummy: bool = False
+    """Whether it is about dummy data: it then says nothing about the real ones, and cost nothing."""
 
     @property
     def noisy(self) -> list[str]:
@@ -89,6 +91,7 @@ class Answer:
             "cost": loss_dict(self.cost),
             "unit": self.cost.unit,
             "cached": self.cached,
+            "dummy": self.dummy,
             "receipt": self.receipt,
             "remaining": asdict(self.remaining),
             "noise": dict(self.noise),

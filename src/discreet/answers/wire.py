@@ -1,4 +1,4 @@
-"""Answers, previews, tables, balances and entries as JSON has them, there and back: what programs and servers tell.
+"""Answers, previews, tables and entries as JSON has them, there and back (serialisation): the forms are `documents`.
 
 Losses round up, dates are written as ISO 8601 has them, and a number that is none is null. Columns say their types, so
 that whoever reads an answer gets the same Python values as whoever asked in Python.
@@ -6,25 +6,23 @@ that whoever reads an answer gets the same Python values as whoever asked in Pyt
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from datetime import date, datetime
 from fractions import Fraction
 from typing import Any, Final
 
 from discreet.accounting import Concentrated, Pure
-from discreet.accounting.balance import Amount, Balance
 from discreet.accounting.record import Entry
 from discreet.accounting.rounding import float_up
-from discreet.answers import Answer, Preview
+from discreet.answers import Answer, Preview, documents
+from discreet.answers.documents import LIST
 from discreet.answers.facts import Facts, number_of
 from discreet.answers.figures import is_listing
-from discreet.errors import Edit
 from discreet.policy import Column, Kind
 from discreet.printing import plain
 
 Document = dict[str, Any]
-LIST: Final = "list of "
 LIMITS: Final = ("max_rows", "max_groups", "max_rows_per_group")
 ENTRY: Final = ("number", "at", "analyst", "question", "epsilon", "rho", "delta", "data_version", "answered", "unit")
 """The columns of the ledger as it is shown and exported."""
@@ -38,7 +36,7 @@ def answer_written(answer: Answer) -> Document:
     return {**plain(answer.to_dict()), "types": types}
 
 
-def answer_read(told: Mapping[str, Any]) -> Answer:
+def answer_read(told: documents.Answer) -> Answer:
     """The answer that was written."""
     types = zip(told["columns"], told["types"], strict=True)
     kinds = {name: Kind(kind) for name, kind in types if kind and not kind.startswith(LIST)}
@@ -53,11 +51,12 @@ def answer_read(told: Mapping[str, Any]) -> Answer:
         cost=_loss(told["cost"], told.get("unit")),
         cached=told["cached"],
         receipt=told["receipt"],
-        remaining=Amount(**told["remaining"]),
+        remaining=told["remaining"],
         noise=dict(told["noise"]),
         notes=tuple(told["notes"]),
         guarantee=(told["guarantee"]["epsilon"], told["guarantee"]["delta"]),
         kinds=kinds,
+        dummy=told.get("dummy", False),
     )
 
 
@@ -66,23 +65,30 @@ def preview_written(preview: Preview) -> Document:
     return document
 
 
-def preview_read(told: Mapping[str, Any]) -> Preview:
+def preview_read(told: documents.Preview) -> Preview:
     return Preview(
         question=told["question"],
         columns=list(told["columns"]),
         loss=_loss(told["loss"], told.get("unit")),
-        error=dict(told["error"]),
+        error=_halves(told["error"]),
         confidence=told["confidence"],
         groups=told["groups"],
         noise=dict(told["noise"]),
         shares=dict(told["shares"]),
-        averages={name: {int(size): half for size, half in sizes.items()} for name, sizes in told["averages"].items()},
+        averages={
+            name: {int(size): half for size, half in _halves(sizes).items()} for name, sizes in told["averages"].items()
+        },
         notes=tuple(told["notes"]),
         cached=told["cached"],
-        remaining=Amount(**told["remaining"]),
+        remaining=told["remaining"],
         guarantee=(told["guarantee"]["epsilon"], told["guarantee"]["delta"]),
         more=told["more"],
     )
+
+
+def _halves(told: Mapping[str, float | None]) -> dict[str, float]:
+    """Half-widths; one without end is null in JSON."""
+    return {name: math.inf if half is None else half for name, half in told.items()}
 
 
 def _type(answer: Answer, place: int, name: str) -> str | None:
@@ -132,17 +138,6 @@ def _loss(told: Mapping[str, Any], unit: str | None) -> Pure | Concentrated:
     return Concentrated(told["rho"], told["delta"], unit=unit)
 
 
-# refusals
-
-
-def edit_written(edit: Edit | None) -> Document | None:
-    return None if edit is None else asdict(edit)
-
-
-def edit_read(told: Mapping[str, Any] | None) -> Edit | None:
-    return None if told is None else Edit(told["old"], told["new"], dict(told["arguments"]))
-
-
 # tables
 
 
@@ -154,7 +149,7 @@ def facts_written(facts: Facts) -> Document:
     return document
 
 
-def facts_read(name: str, told: Mapping[str, Any]) -> Facts:
+def facts_read(name: str, told: documents.Table) -> Facts:
     limits = {limit: told[limit] or 1 for limit in LIMITS}
     columns = {column: _column_read(column, about) for column, about in told["columns"].items()}
     return Facts(name, told["public"], told["unit"], columns, **limits)
@@ -173,7 +168,7 @@ def _column_written(column: Column) -> Document:
     }
 
 
-def _column_read(name: str, told: Mapping[str, Any]) -> Column:
+def _column_read(name: str, told: documents.Column) -> Column:
     kind, values = Kind(told["type"]), told["values"]
     value = _READERS.get(kind, lambda given: given)
     bound = _READERS.get(kind, _exact)
@@ -194,15 +189,6 @@ def _exact(value: float) -> Fraction:
 # the ledger
 
 
-def balance_written(balance: Balance) -> Document:
-    return asdict(balance)
-
-
-def balance_read(told: Mapping[str, Any]) -> Balance:
-    units = {str(unit): Amount(**amount) for unit, amount in told.get("units", {}).items()}
-    return Balance(*(Amount(**told[name]) for name in ("total", "spent", "remaining")), units=units)
-
-
 def entry_shown(entry: Entry) -> Document:
     """An entry in one line of a table; amounts round up."""
     amounts = {name: getattr(entry.loss, name, None) for name in ("epsilon", "rho", "delta")}
@@ -220,7 +206,7 @@ def entry_written(entry: Entry) -> Document:
     }
 
 
-def entry_read(told: Mapping[str, Any]) -> Entry:
+def entry_read(told: documents.Entry) -> Entry:
     amounts = {name: told[name] for name in ("epsilon", "rho", "delta") if told[name] is not None}
     return Entry(
         told["number"],

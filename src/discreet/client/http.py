@@ -1,7 +1,7 @@
 """Requests to a server: sent again where that is safe, and told in words where it is in vain.
 
 The server is not believed more than is needed. No redirect is followed, so that the token goes to nobody else; cookies
-are forgotten; bodies have a size and a time, are not unpacked, and are decoded into the types of `documents`.
+are forgotten; bodies have a size and a time, are not unpacked, and are decoded into the types of `answers.documents`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from discreet.client.documents import Problem, Something, Waiting, alien, decoded
-from discreet.client.problems import Unreachable, error_of, untrusted
+from discreet.answers.documents import Anything, Problem, Waiting, decoded
+from discreet.client.problems import Unreachable, alien, error_of, untrusted
 from discreet.errors import Refused
 from discreet.version import __version__
 
@@ -87,7 +87,7 @@ class Connection:
             raise alien(self.url)
         return told
 
-    def send(self, method: str, path: str, kind: type[Any] = Something, **settings: Any) -> Reply:
+    def send(self, method: str, path: str, kind: type[Any] = Anything, **settings: Any) -> Reply:
         """The status and its document, of this type where it is done; a refusal is raised as itself."""
         if "json" in settings:  # numbers that are none and half characters are the server's to refuse
             settings["content"] = json.dumps(settings.pop("json")).encode("ascii")

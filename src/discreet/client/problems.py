@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
-from discreet.answers.wire import edit_read
+from discreet.answers.documents import Problem as Document
 from discreet.errors import BudgetExhausted, Edit, Problem, QueryFailed, Refused
-from discreet.printing import lines_of
+from discreet.printing import lines_of, printable
+
+T = TypeVar("T")
 
 
 class Unreachable(Problem):
@@ -26,12 +28,12 @@ LONGEST: Final = 4000
 """Characters of a reason or a fix."""
 
 
-def error_of(status: int, document: Mapping[str, Any] | None) -> Exception:
+def error_of(status: int, document: Document | None) -> Exception:
     """The exception that a problem stands for."""
     if document is None or not CODE.fullmatch(document["code"]):
         return Unreachable(f"the server answered {status} in a form that is not discreet's", "check the address")
-    code, reason, fix = (lines_of(document[name][:LONGEST]) for name in ("code", "reason", "fix"))
-    edit = _edit(document.get("edit"))
+    code, reason, fix = (lines_of(text[:LONGEST]) for text in (document["code"], document["reason"], document["fix"]))
+    edit = _shown(document.get("edit"))
     if code == "budget-exhausted":
         return BudgetExhausted(reason, fix, edit=edit)
     if code in SPENT and document["spent"] != 0:
@@ -39,12 +41,24 @@ def error_of(status: int, document: Mapping[str, Any] | None) -> Exception:
     return Refused(code, reason, fix, edit=edit)
 
 
-def _edit(told: Mapping[str, Any] | None) -> Edit | None:
+def _shown(found: Edit | None) -> Edit | None:
     """The edit, if all of it can be shown: what a terminal would obey, or a text without end, is none."""
-    found = edit_read(told)
     if found is None or not all(text.isprintable() and len(text) <= LONGEST for text in (found.old, found.new)):
         return None
     return found if all(map(str.isidentifier, found.arguments)) else None
+
+
+def alien(url: str) -> Unreachable:
+    told = f"{printable(url)} answered in a form that is not discreet's"
+    return Unreachable(told, "check the address, and that the server is as new as this client")
+
+
+def read(url: str, make: Callable[..., T], *told: Any) -> T:
+    """What is made of a document. One that has the types but makes no sense is the server's mistake, in words."""
+    try:
+        return make(*told)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        raise alien(url) from None
 
 
 def untrusted(url: str, wrong: ssl.SSLError) -> Unreachable:

@@ -14,14 +14,14 @@ from urllib.parse import quote, urlsplit
 
 from discreet.accounting.balance import Balance
 from discreet.accounting.record import Entry
-from discreet.answers import Answer, Preview
+from discreet.answers import Answer, Preview, documents
 from discreet.answers.call import Call, written
 from discreet.answers.facts import Facts
 from discreet.answers.ibis_tables import is_expression, text_of
 from discreet.answers.interface import Asks
-from discreet.answers.wire import answer_read, balance_read, entry_read, facts_read, preview_read
-from discreet.client import documents
+from discreet.answers.wire import answer_read, entry_read, facts_read, preview_read
 from discreet.client.http import DONE, EXAMPLE, WAITS, Connection, Reply, demand_safe
+from discreet.client.problems import alien, read
 from discreet.errors import Refused
 from discreet.noise import SYSTEM
 from discreet.printing import printable
@@ -82,7 +82,7 @@ class Remote(Asks):
             if waited:
                 self._progress(None)
         if status != DONE:
-            raise documents.alien(self._connection.url)
+            raise alien(self._connection.url)
         return self._answer(told)
 
     def _look(self, job: str, ask: Callable[[], Reply]) -> Reply:
@@ -102,7 +102,7 @@ class Remote(Asks):
         """The preview of what a caller says."""
         status, told = self._connection.send("POST", self._path("preview"), documents.Preview, json=self._body(call))
         if status != DONE:
-            raise documents.alien(self._connection.url)
+            raise alien(self._connection.url)
         return self._read(preview_read, told)
 
     def _body(self, call: Call) -> dict[str, Any]:
@@ -125,7 +125,8 @@ class Remote(Asks):
 
     def budget(self, analyst: str | None = None) -> Balance:
         """What was granted, is spent and remains: of everybody, or of one analyst."""
-        return self._read(balance_read, self._connection.get(self._path("budget"), documents.Balance, analyst=analyst))
+        found: Balance = self._connection.get(self._path("budget"), Balance, analyst=analyst)
+        return found
 
     def tables(self) -> dict[str, Facts]:
         """What an analyst may know: tables, columns, bounds, keys and limits."""
@@ -143,7 +144,7 @@ class Remote(Asks):
             for entry in told:
                 found.append(self._read(entry_read, entry))
                 if entry["number"] <= after or len(found) > MOST_ENTRIES:  # it would never end
-                    raise documents.alien(self._connection.url)
+                    raise alien(self._connection.url)
                 after = entry["number"]
 
     def recall(self, number: int) -> Answer:
@@ -151,10 +152,10 @@ class Remote(Asks):
         return self._answer(self._connection.get(self._path(f"answers/{number}"), documents.Answer))
 
     def _answer(self, told: Any) -> Answer:
-        return self._read(answer_read, self._read(documents.consistent, told))
+        return self._read(answer_read, told)
 
     def _read(self, make: Callable[..., T], *told: Any) -> T:
-        return documents.read(self._connection.url, make, *told)
+        return read(self._connection.url, make, *told)
 
     def _job(self, job: str) -> str:
         return self._path(f"jobs/{quote(job, safe='')}")

@@ -13,12 +13,11 @@ from starlette.responses import Response
 
 from discreet.accounting.record import Entry
 from discreet.accounting.rounding import float_up
-from discreet.answers import Answer
+from discreet.answers import Answer, documents
 from discreet.answers.saving import csv_of
 from discreet.answers.wire import (
     ENTRY,
     answer_written,
-    balance_written,
     entry_shown,
     entry_written,
     facts_written,
@@ -28,7 +27,7 @@ from discreet.curator.state import verify_ledger
 from discreet.errors import QueryFailed, Refused
 from discreet.ledger import ALL, OWNER, Search
 from discreet.printing import csv_text
-from discreet.server import schemas
+from discreet.server import requests
 from discreet.server.access import LONGEST, Anybody, Asking, Callers, Visit, Watching, house, watcher
 from discreet.server.dispatch import LONGEST_KEY, Asked
 from discreet.server.metrics import MEDIA
@@ -38,6 +37,7 @@ from discreet.server.queue import Job, State
 LONGEST_WAIT: Final = 60.0
 """Seconds for which a request waits for its answer at most."""
 PREFERENCE: Final = re.compile(r"respond-async(?:\s*[,;]\s*wait=(\d{1,4}))?")
+SCHEMAS: Final = "#/components/schemas/"
 CSV: Final = "text/csv; charset=utf-8"
 
 Number = Annotated[int, Path(ge=1, lt=2**63, description="Of the charge; the receipt begins with it.")]
@@ -56,9 +56,19 @@ Prefer = Annotated[
     Header(max_length=100, description="`respond-async, wait=5`: after 5 seconds, a job instead of an answer."),
 ]
 
+
+def schema_of(kind: type[Any]) -> dict[str, Any]:
+    """Where the OpenAPI document describes a document."""
+    return {"content": {"application/json": {"schema": {"$ref": f"{SCHEMAS}{kind.__name__}"}}}}
+
+
+def returns(kind: type[Any]) -> dict[int | str, dict[str, Any]]:
+    return {200: {**schema_of(kind), "description": "Successful Response"}}
+
+
 ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"model": schemas.Answer},
-    202: {"model": schemas.Waiting, "description": "It waits or runs; Location is where to look."},
+    **returns(documents.Answer),
+    202: {**schema_of(documents.Waiting), "description": "It waits or runs; Location is where to look."},
 }
 router: Final = APIRouter(prefix="/api/v1")
 
@@ -70,8 +80,8 @@ def told(document: object, status: int = 200, **headers: str) -> Response:
 # asking
 
 
-@router.post("/datasets/{dataset}/preview", response_model=schemas.Preview, tags=["asking"])
-async def preview(request: Request, visit: Asking, question: schemas.Question) -> Response:
+@router.post("/datasets/{dataset}/preview", responses=returns(documents.Preview), tags=["asking"])
+async def preview(request: Request, visit: Asking, question: requests.Question) -> Response:
     """What a question would cost and how exact its answer would be. Free: no data is read."""
     desk = house(request).desk
     asked = await desk.light(Asked.of, visit.dataset, visit.caller, question)
@@ -82,7 +92,7 @@ async def preview(request: Request, visit: Asking, question: schemas.Question) -
 async def query(
     request: Request,
     visit: Asking,
-    question: schemas.Query,
+    question: requests.Query,
     idempotency_key: IdempotencyKey = None,
     prefer: Prefer = None,
 ) -> Response:
@@ -146,7 +156,7 @@ def _ended(job: Job) -> Response:
 # looking
 
 
-@router.get("/health", response_model=schemas.Health, tags=["looking"])
+@router.get("/health", responses=returns(documents.Health), tags=["looking"])
 async def health(request: Request) -> Response:
     """That the server answers. No token is needed; how busy it is is told to those who have one."""
     found: dict[str, object] = {"status": "ok"}
@@ -157,7 +167,7 @@ async def health(request: Request) -> Response:
     return told(found)
 
 
-@router.get("/datasets", response_model=schemas.Datasets, tags=["looking"])
+@router.get("/datasets", responses=returns(documents.Datasets), tags=["looking"])
 async def datasets(request: Request, known: Callers) -> Response:
     """The datasets that this token opens."""
     shown = []
@@ -173,21 +183,21 @@ async def datasets(request: Request, known: Callers) -> Response:
     return told({"datasets": shown})
 
 
-@router.get("/datasets/{dataset}/tables", response_model=schemas.Tables, tags=["looking"])
+@router.get("/datasets/{dataset}/tables", responses=returns(documents.Tables), tags=["looking"])
 async def tables(visit: Anybody) -> Response:
     """What may be asked about: tables, columns, types, bounds, keys and limits."""
     found = visit.dataset.curator.tables()
     return told({"tables": {name: facts_written(facts) for name, facts in found.items()}})
 
 
-@router.get("/datasets/{dataset}/budget", response_model=schemas.Balance, tags=["looking"])
+@router.get("/datasets/{dataset}/budget", responses=returns(documents.Balance), tags=["looking"])
 async def budget(
     request: Request, visit: Anybody, analyst: Annotated[str | None, Query(min_length=1, max_length=200)] = None
 ) -> Response:
     """What was granted, is spent and remains: of everybody, or of one analyst. Analysts see their own share only."""
     if analyst is not None and not visit.caller.role.sees_everybody and analyst != visit.caller.analyst:
         raise Refused("forbidden", "this is the share of another analyst", "leave analyst out, or name your own")
-    return told(balance_written(await house(request).desk.light(visit.dataset.curator.budget, analyst)))
+    return told(await house(request).desk.light(visit.dataset.curator.budget, analyst))
 
 
 # a number alone matches anything: the other two forms come before it
@@ -203,8 +213,8 @@ async def answer_csv(request: Request, visit: Anybody, number: Number) -> Respon
     return Response(csv_of(found), media_type=CSV)
 
 
-@router.get("/datasets/{dataset}/answers/{number}", response_model=schemas.Answer, tags=["looking"])
-@router.get("/datasets/{dataset}/answers/{number}.json", response_model=schemas.Answer, tags=["looking"])
+@router.get("/datasets/{dataset}/answers/{number}", responses=returns(documents.Answer), tags=["looking"])
+@router.get("/datasets/{dataset}/answers/{number}.json", responses=returns(documents.Answer), tags=["looking"])
 async def answer(request: Request, visit: Anybody, number: Number) -> Response:
     """An answer that was given before, by the number of its charge. Analysts see their own."""
     return told(answer_written(await house(request).desk.light(recalled, visit, number)))
@@ -229,7 +239,7 @@ def entry_of(visit: Visit, number: int) -> Entry:
 # the ledger
 
 
-@router.get("/datasets/{dataset}/ledger", response_model=schemas.Entries, tags=["the ledger"])
+@router.get("/datasets/{dataset}/ledger", responses=returns(documents.Entries), tags=["the ledger"])
 async def ledger(
     request: Request,
     visit: Anybody,
@@ -254,7 +264,7 @@ async def ledger_csv(request: Request, visit: Anybody) -> Response:
     return Response(csv_text(ENTRY, [entry_shown(entry) for entry in found]), media_type=CSV)
 
 
-@router.get("/datasets/{dataset}/ledger/verify", response_model=schemas.Verified, tags=["the ledger"])
+@router.get("/datasets/{dataset}/ledger/verify", responses=returns(documents.Verified), tags=["the ledger"])
 async def ledger_verify(
     request: Request,
     visit: Watching,

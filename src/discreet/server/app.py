@@ -16,11 +16,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from discreet.answers import documents
 from discreet.errors import QueryFailed, Refused
 from discreet.ledger import LedgerError
-from discreet.server import schemas
 from discreet.server.access import House
-from discreet.server.api import metrics_router, router
+from discreet.server.api import SCHEMAS, metrics_router, router, schema_of
 from discreet.server.datasets import Datasets
 from discreet.server.dispatch import FREE_SECONDS, Desk
 from discreet.server.front import Front
@@ -35,7 +35,7 @@ from discreet.version import __version__
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]", "::1")
 TOLD: Final = "Ask questions of private data; get answers that provably say almost nothing about any one person."
 PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
-    "default": {"description": "Why not, and the smallest change that works.", "model": schemas.Problem}
+    "default": {"description": "Why not, and the smallest change that works.", **schema_of(documents.Problem)}
 }
 HTTP: Final = {
     400: ("body-invalid", "the body cannot be read as JSON", "see /api/v1/openapi.json for what is expected"),
@@ -136,8 +136,9 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
             operation["responses"].pop("422", None)
             content = operation["responses"]["default"]["content"]
             content[MEDIA] = content.pop("application/json")
-        schemas_ = document["components"]["schemas"]
+        schemas = document["components"]["schemas"]
         for unused in ("HTTPValidationError", "ValidationError"):
-            schemas_.pop(unused, None)
+            schemas.pop(unused, None)
+        schemas |= documents.schemas(SCHEMAS)
         app.openapi_schema = document
     return app.openapi_schema

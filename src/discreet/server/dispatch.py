@@ -25,7 +25,7 @@ from discreet.errors import QueryFailed, Refused
 from discreet.server.datasets import Caller, Dataset
 from discreet.server.limits import CALLER
 from discreet.server.queue import Job, Queue, State
-from discreet.server.schemas import Question
+from discreet.server.requests import Question
 
 LONGEST_KEY: Final = 200
 MOST_KEYS: Final = 10_000

@@ -11,7 +11,6 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from discreet.answers import wire
 from discreet.engines.stopping import Stopped
 from discreet.errors import Problem, QueryFailed, Refused
 from discreet.errors.codes import status_of
@@ -68,7 +67,7 @@ def document_of(error: BaseException, status: int | None = None) -> dict[str, An
         "code": problem.code,
         "reason": problem.reason,
         "fix": problem.fix,
-        "edit": wire.edit_written(problem.edit),
+        "edit": problem.edit,
         "spent": problem.spent,
     }
 

@@ -31,7 +31,7 @@ from discreet.policy import Policy, Table, protected, read
 from discreet.quoting import name
 from discreet.sql.plan import Plan
 
-NOTE: Final = "made-up rows: this says nothing about the real data, and asking is free"
+NOTE: Final = "dummy data: this says nothing about the real data, and is free"
 
 NO_STATE: Final = Path(os.devnull) / "dummy"
 """The state folder of a dummy: nothing can be written there."""
@@ -104,11 +104,11 @@ class Dummy(Curator):
 
     def perform(self, task: Task[Any]) -> Any:
         """No receipt: no ledger that anybody could compare it with holds the charge."""
-        return _without_receipt(super().perform(task))
+        return _of_dummy_data(super().perform(task))
 
     def recall(self, number: int, **more: Any) -> Any:
         """The answer to the charge of this number."""
-        return _without_receipt(super().recall(number, **more))
+        return _of_dummy_data(super().recall(number, **more))
 
     def close(self) -> None:
         super().close()
@@ -122,5 +122,5 @@ def open(  # noqa: A001  (like the curator's)
     return Dummy(read(Path(policy)), rows=rows, time_limit=time_limit)
 
 
-def _without_receipt(shown: Any) -> Any:
-    return replace(shown, receipt="") if isinstance(shown, Answer) else shown
+def _of_dummy_data(shown: Any) -> Any:
+    return replace(shown, receipt="", dummy=True) if isinstance(shown, Answer) else shown

@@ -18,7 +18,7 @@ from discreet.answers.layout import answer_parts, preview_parts
 from discreet.errors import Problem, QueryFailed, Refused
 from discreet.noise import SYSTEM
 from discreet.policy import Kind
-from discreet.server import schemas
+from discreet.server import requests
 from discreet.server.api import entry_of
 from discreet.server.dispatch import Asked
 from discreet.server.pages.home import Gauge
@@ -47,11 +47,11 @@ class Written:
         known = {name: form[name].strip() for name in ("sql", "by", "epsilon", "error", "key") if name in form}
         return cls(**known)
 
-    def question(self, *, dummy: bool = False) -> schemas.Query:
+    def question(self, *, dummy: bool = False) -> requests.Query:
         """The question as the interface has it."""
         cost: dict[str, Any] = {"error": self._errors()} if self.by == "error" else {"epsilon": self._epsilon()}
         try:
-            return schemas.Query(sql=self.sql, dummy=dummy, **cost)
+            return requests.Query(sql=self.sql, dummy=dummy, **cost)
         except ValidationError as wrong:
             raise Refused("body-invalid", wrong.errors()[0]["msg"], "ask a shorter question") from None
 
@@ -289,7 +289,7 @@ async def _shown(
         written=replace(written, key=SYSTEM.bytes(16).hex()),
         foreseen=foreseen,
         tried=None if tried is None else answer_parts(tried),
-        is_dummy=tried is not None and any("made-up rows" in note for note in tried.notes),
+        is_dummy=tried is not None and tried.dummy,
         tables=[Listed.of(facts) for facts in tables.values()],
         examples=examples(tables),
         gauge=await desk.light(Gauge.of, dataset.curator, stay.visit.caller),

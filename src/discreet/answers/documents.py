@@ -1,0 +1,288 @@
+"""What travels between server and client as JSON, defined once: the OpenAPI document and what a client accepts.
+
+A server is trusted with the questions of its analysts, not with their machines. So a client decodes every body into one
+of these types: a number is a finite number, a text is a text, an answer has as many values in each row as columns;
+whatever has another form is not read, and nothing deeper than these is built (deserialisation of untrusted data).
+`wire` makes these documents and reads them back. What is not required is what older servers do not send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict
+
+import msgspec
+
+from discreet.accounting.balance import Amount as Amount
+from discreet.accounting.balance import Balance as Balance
+from discreet.errors import Edit as Edit
+
+LIST: Final = "list of "
+"""Begins the type of a column of lists; the type of their items follows."""
+Number = int | float
+Scalar = str | int | float | bool | None
+Value = str | int | float | bool | list[dict[str, Scalar]] | None
+Ends = list[int | float | list[Number | None] | None] | None
+"""The ends of an interval, or of a list those of each of its items."""
+Unit = Annotated[str | None, msgspec.Meta(description="Whom the losses are about: adding or removing one of these.")]
+
+
+class Loss(TypedDict, total=False):
+    """A privacy loss: `epsilon` in a budget of ε alone, `rho` and `delta` in a budget with δ."""
+
+    epsilon: Number
+    rho: Number
+    delta: Number
+
+
+class Guarantee(TypedDict):
+    """The (ε, δ) of the whole budget."""
+
+    epsilon: Number
+    delta: Number | None
+
+
+class Answer(TypedDict):
+    """A small table of noisy values with its intervals, cost and receipt."""
+
+    question: str
+    columns: list[str]
+    types: Annotated[
+        list[str | None],
+        msgspec.Meta(description="Of the columns: integer, number, text, boolean, date, timestamp, list of …"),
+    ]
+    rows: list[list[Value]]
+    intervals: Annotated[
+        list[dict[str, Ends]], msgspec.Meta(description="For each row the [low, high] of its noisy columns.")
+    ]
+    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    loss: Annotated[Loss, msgspec.Meta(description="What this request cost; zero if the answer was cached.")]
+    cost: Annotated[Loss, msgspec.Meta(description="The cost at which the answer was computed.")]
+    unit: NotRequired[Unit]
+    cached: bool
+    dummy: NotRequired[Annotated[bool, msgspec.Meta(description="Whether it is about dummy data.")]]
+    receipt: Annotated[str, msgspec.Meta(description="`<charge number>:<hash>`; empty if nothing private was read.")]
+    remaining: Amount
+    noise: dict[str, str]
+    notes: list[str]
+    guarantee: Guarantee
+
+
+class Preview(TypedDict):
+    """What a query would cost and its expected error. No data was read for it."""
+
+    question: str
+    columns: list[str]
+    loss: Loss
+    unit: NotRequired[Unit]
+    error: Annotated[
+        dict[str, Number | None], msgspec.Meta(description="For each noisy column the half-width of its interval.")
+    ]
+    confidence: Number
+    groups: int | None
+    noise: dict[str, str]
+    shares: dict[str, Number]
+    averages: Annotated[
+        dict[str, dict[str, Number | None]], msgspec.Meta(description="For each average its half-width by group size.")
+    ]
+    notes: list[str]
+    cached: bool
+    remaining: Amount
+    guarantee: Guarantee
+    more: Annotated[
+        int | None, msgspec.Meta(description="How many such queries the budget affords; null if they are free.")
+    ]
+
+
+class Waiting(TypedDict):
+    """A query that is not answered yet."""
+
+    job: str
+    state: NotRequired[Literal["queued", "running"]]
+    position: Annotated[int | None, msgspec.Meta(description="1 is next; null if it is running.")]
+
+
+class Column(TypedDict):
+    """What is public about a column."""
+
+    type: str
+    min: str | int | float | None
+    max: str | int | float | None
+    step: Number | None
+    values: list[Scalar] | None
+    nullable: bool
+    key: NotRequired[bool]
+
+
+class Table(TypedDict):
+    """What may be asked about, and the contribution bounds of one unit."""
+
+    public: bool
+    unit: str | None
+    max_rows: int | None
+    max_groups: int | None
+    max_rows_per_group: int | None
+    columns: dict[str, Column]
+
+
+class Tables(TypedDict):
+    """The tables of a dataset."""
+
+    tables: dict[str, Table]
+
+
+class Dataset(TypedDict):
+    """A dataset that this token opens, and who its holder is there."""
+
+    name: str
+    unit: NotRequired[str]
+    role: NotRequired[Literal["owner", "analyst", "auditor"]]
+    analyst: NotRequired[str | None]
+    guarantee: NotRequired[Guarantee]
+
+
+class Datasets(TypedDict):
+    """The datasets that this token opens."""
+
+    datasets: list[Dataset]
+
+
+class Entry(TypedDict):
+    """A charge."""
+
+    number: int
+    at: str
+    analyst: str
+    question: str
+    epsilon: Number | None
+    rho: Number | None
+    delta: Number | None
+    data_version: int
+    answered: bool
+    unit: NotRequired[Unit]
+    cost: Loss
+    call: Annotated[dict[str, Any], msgspec.Meta(description="How it was asked beside its text.")]
+
+
+class Entries(TypedDict):
+    """Charges, oldest first."""
+
+    entries: list[Entry]
+
+
+class Verified(TypedDict):
+    """Whether the ledger is what discreet wrote."""
+
+    sound: bool
+    records: int
+    charges: int
+    head: str
+    problems: list[str]
+
+
+class Health(TypedDict):
+    """That the server answers; to those who send a token, also how many queries wait and run."""
+
+    status: Literal["ok"]
+    waiting: NotRequired[int | None]
+    running: NotRequired[int | None]
+
+
+class Problem(TypedDict):
+    """Why not, as RFC 9457 has it: a code, a reason, the smallest change that works, and whether it cost anything."""
+
+    type: NotRequired[str]
+    title: NotRequired[str]
+    status: NotRequired[int]
+    detail: NotRequired[str]
+    code: str
+    reason: str
+    fix: str
+    edit: NotRequired[Edit | None]
+    spent: Annotated[
+        int | None, msgspec.Meta(description="0: nothing was charged. null: what was charged stays spent.")
+    ]
+
+
+class Anything(TypedDict):
+    """Of no interest."""
+
+
+SENT: Final = (
+    Answer, Preview, Waiting, Tables, Balance, Datasets, Entries, Verified, Health, Problem,
+)  # fmt: skip
+"""All that a server sends."""
+
+
+def schemas(place: str) -> dict[str, Any]:
+    """JSON Schema for all of them, which refer to each other at this place."""
+    _, found = msgspec.json.schema_components(SENT, ref_template=place + "{name}")
+    return found
+
+
+def decoded(body: bytes, kind: Any) -> Any:
+    """The document of a body, of this type; ValueError if it has another form.
+
+    msgspec takes JSON as it is defined: no NaN, no Infinity, numbers that a float can hold, nesting that a stack can.
+    """
+    try:
+        found = msgspec.json.decode(body, type=kind)
+    except (msgspec.MsgspecError, RecursionError) as wrong:
+        raise ValueError("not of discreet's form") from wrong
+    return consistent(found) if kind is Answer else found
+
+
+# answers are tables
+
+_HELD: Final[dict[str | None, tuple[type, ...]]] = {
+    None: (str, int, float, bool, list),
+    "integer": (int, float),
+    "number": (int, float),
+    "text": (str,),
+    "boolean": (bool,),
+    "date": (str,),
+    "timestamp": (str,),
+}
+
+
+def consistent(answer: Answer) -> Answer:
+    """The answer, if it is a table: as many values as columns, of the columns' types, with intervals for its rows."""
+    columns, types = answer["columns"], answer["types"]
+    if not all(kind in _HELD or (kind or "").startswith(LIST) for kind in types):
+        raise ValueError("a column has a type that nobody knows")
+    holds = [_listed if kind and kind.startswith(LIST) else _plain(kind) for kind in types]
+    sound = (
+        len(columns) == len(types)
+        and len(answer["rows"]) == len(answer["intervals"])
+        and all(len(row) == len(holds) for row in answer["rows"])
+        and all(fits(value) for row in answer["rows"] for fits, value in zip(holds, row, strict=True))
+        and all(_ends(ends) for row in answer["intervals"] for ends in row.values())
+    )
+    if not sound:
+        raise ValueError("the answer is no table")
+    return answer
+
+
+def _plain(kind: str | None) -> Callable[[Value], bool]:
+    held = _HELD[kind]
+    return lambda value: value is None or (isinstance(value, held) and (bool in held or not isinstance(value, bool)))
+
+
+def _listed(value: Value) -> bool:
+    return value is None or (isinstance(value, list) and all(map(_counted, value)))
+
+
+def _counted(item: Mapping[str, Scalar]) -> bool:
+    count = item.get("count")
+    return "value" in item and isinstance(count, int | float) and not isinstance(count, bool)
+
+
+def _ends(ends: Ends) -> bool:
+    """Nothing, a pair, or a list of pairs."""
+    if ends is None or _pair(ends):
+        return True
+    return all(each is None or (isinstance(each, list) and _pair(each)) for each in ends)
+
+
+def _pair(ends: list[Any]) -> bool:
+    return len(ends) == 2 and all(end is None or isinstance(end, int | float) for end in ends)

@@ -1,0 +1,63 @@
+"""What requests look like. `answers.documents` has the responses."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from discreet.ledger.ledger import MAX_QUERY_LENGTH
+
+
+class Strict(BaseModel):
+    """What a caller sends: unknown fields and other types are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Exact(Strict):
+    """A number that JSON cannot write exactly."""
+
+    number: Annotated[str, StringConstraints(min_length=1, max_length=1000)] = Field(examples=["1/3"])
+
+
+class Day(Strict):
+    """A date."""
+
+    date: Annotated[str, StringConstraints(max_length=40)] = Field(examples=["2026-01-31"])
+
+
+class Moment(Strict):
+    """A date with a time."""
+
+    timestamp: Annotated[str, StringConstraints(max_length=40)] = Field(examples=["2026-01-31T15:30:00"])
+
+
+Number = int | float | Exact
+Value = None | bool | int | float | str | Day | Moment | Exact
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+class Question(Strict):
+    """A question and its cost: one of `epsilon`, `rho` or `error`, unless the text says it."""
+
+    sql: Annotated[str, StringConstraints(max_length=MAX_QUERY_LENGTH)] = Field(
+        description="One SELECT.", examples=["SELECT COUNT(*) FROM patients"]
+    )
+    epsilon: Number | None = Field(None, description="The cost; in a budget with δ, what ε would cost there.")
+    rho: Number | None = Field(None, description="The cost as ρ, in a budget with δ.")
+    delta: Number | None = Field(None, description="With epsilon: the question alone is (ε, δ)-private.")
+    error: Number | dict[Name, Number] | None = Field(
+        None, description="The half-width wanted, or one for each column; the cost is found."
+    )
+    confidence: Number | None = Field(None, description="Of the intervals; 0.95 if left out.")
+    params: dict[Name, Value] | None = Field(None, description="Values for $name in the text.")
+    dialect: Name | None = Field(None, description="Of the text; DuckDB's if left out.")
+    analyst: Name | None = Field(None, description="Whose share pays; only the owner may choose.")
+    dummy: bool = Field(False, description="Ask made-up rows: free, and nothing private is read.")
+
+
+class Query(Question):
+    """A question to be answered."""
+
+    fresh: bool = Field(False, description="Draw and pay anew, even if the answer is kept already.")
