@@ -186,7 +186,7 @@ def test_expressions_are_filled_in_and_stay_one_word(shell: Shell) -> None:
 
 def test_made_up_rows_leave_the_ledger_alone(shell: Shell, policy: Path) -> None:
     run(shell, "import discreet")
-    assert "made-up rows" in str(ask(shell, "hospital.toml --dummy -e 0.5"))
+    assert "dummy data" in str(ask(shell, "hospital.toml --dummy -e 0.5"))
     assert not (policy.parent / "hospital.discreet").exists()
     run(shell, "mine = discreet.open('hospital.toml')")
     ask(shell, "mine --dummy -e 0.5")

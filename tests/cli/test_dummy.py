@@ -37,8 +37,8 @@ def test_a_policy_alone_is_enough_and_stays_alone(
     place = tmp_path_factory.mktemp("temporary")
     monkeypatch.setattr(tempfile, "tempdir", str(place))
     shown = run(command, bare.path, BY_SEX, *ASKED).stdout
-    assert "made-up rows" in shown
-    assert "asking is free" in shown
+    assert "dummy data" in shown
+    assert "and is free" in shown
     found = told(command, bare.path, BY_SEX, *ASKED)
     assert NOTE in found["notes"]
     assert found["columns"] == ["sex", "n"]

@@ -646,7 +646,7 @@ def test_ctrl_c_while_a_question_runs(demo: Path) -> None:
 def test_a_dummy_is_free(demo: Path) -> None:
     with Conversation(demo, "--dummy") as shell:
         assert "hospital (dummy)>" in shell.greeting
-        assert "made-up rows" in shell.say("SELECT COUNT(*) FROM visits;\r", "made-up rows")
+        assert "dummy data" in shell.say("SELECT COUNT(*) FROM visits;\r", "dummy data")
         assert shell.ends("\\q\r") == 0
     with open_curator(demo) as curator:
         assert "SELECT COUNT(*) FROM visits" not in [entry.question for entry in curator.entries()]

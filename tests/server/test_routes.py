@@ -211,7 +211,7 @@ def test_a_dummy_is_free_and_says_so(server: Running) -> None:
         before = client.get(f"{HOME}ledger").json()
         found = client.post(f"{HOME}query", json={**WARDS, "dummy": True}).json()
         assert found["receipt"] == ""
-        assert any("made-up" in note for note in found["notes"])
+        assert any("dummy data" in note for note in found["notes"])
         assert client.get(f"{HOME}ledger").json() == before
 
 
