@@ -43,7 +43,7 @@ def analyst(browser: Browser, running: Running, *, dark: bool) -> None:
     with tab(browser, running, dark=dark) as page:
         sign_in(page, running, "epidemiology")
         page.goto(HOME)
-        page.get_by_label("Question, in SQL").fill(NEXT)
+        page.get_by_label("Query, in SQL").fill(NEXT)
         expect(page.locator("#preview")).to_contain_text("such question")
         shoot(page, "ask", kind)
         page.goto("/")

@@ -18,7 +18,7 @@ import pytest
 from discreet.engines import session
 from discreet.engines.stopping import CURRENT
 from discreet.errors import QueryFailed, Refused
-from discreet.server.dispatch import FREE_SECONDS, LIGHT, Desk
+from discreet.server.dispatch import FREE_SECONDS, LIGHT, Dispatcher
 from discreet.server.limits import BURST, CALLER, GUESSES, Rates, TooMany
 from discreet.server.queue import Queue, State
 from tests.server.running import ENDLESS, build, until
@@ -103,13 +103,13 @@ def test_one_worker_is_everybody_s(crowd: Callable[[int], Crowd]) -> None:
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
-    made = Desk(Queue(2))
+def dispatcher() -> Iterator[Dispatcher]:
+    made = Dispatcher(Queue(2))
     yield made
     made.close()
 
 
-def test_free_work_of_one_caller_leaves_room_for_others(desk: Desk) -> None:
+def test_free_work_of_one_caller_leaves_room_for_others(dispatcher: Dispatcher) -> None:
     go, running, most, lock = threading.Event(), [0], [0], threading.Lock()
 
     def lasts() -> None:
@@ -122,11 +122,11 @@ def test_free_work_of_one_caller_leaves_room_for_others(desk: Desk) -> None:
 
     async def sent(caller: str, work: Callable[[], Any]) -> Any:
         CALLER.set(caller)
-        return await desk.light(work)
+        return await dispatcher.light(work)
 
     async def everybody() -> None:
         loud = [asyncio.create_task(sent("loud", lasts)) for _ in range(20)]
-        while desk.free.running < 1:
+        while dispatcher.free.running < 1:
             await asyncio.sleep(0.001)
         for number in range(LIGHT - 1):
             assert await asyncio.create_task(sent(f"quiet {number}", lambda: 42)) == 42
@@ -136,11 +136,11 @@ def test_free_work_of_one_caller_leaves_room_for_others(desk: Desk) -> None:
         assert most == [1]
 
     asyncio.run(everybody())
-    assert desk.queue.running == 0
-    until(lambda: not desk.free._ended)  # pages and answers are not kept in memory
+    assert dispatcher.queue.running == 0
+    until(lambda: not dispatcher.free._ended)  # pages and answers are not kept in memory
 
 
-def test_free_work_is_stopped(desk: Desk) -> None:
+def test_free_work_is_stopped(dispatcher: Dispatcher) -> None:
     begun = threading.Event()
 
     def lasts() -> None:
@@ -152,12 +152,12 @@ def test_free_work_is_stopped(desk: Desk) -> None:
         raise QueryFailed
 
     async def sent() -> None:
-        task = asyncio.create_task(desk.light(lasts))
+        task = asyncio.create_task(dispatcher.light(lasts))
         while not begun.is_set():
             await asyncio.sleep(0.001)
-        desk.free.stop_late(FREE_SECONDS)  # it has only just begun
+        dispatcher.free.stop_late(FREE_SECONDS)  # it has only just begun
         assert not task.done()
-        desk.free.stop_late(-1)
+        dispatcher.free.stop_late(-1)
         await task
 
     with pytest.raises(Refused) as refused:
@@ -183,7 +183,7 @@ def lasting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 
 def test_tries_and_dummies_hold_up_nobody(lasting: Site) -> None:
-    desk = lasting.app.state.house.desk
+    dispatcher = lasting.app.state.app_state.dispatcher
     loud, quiet = lasting.visitor("epidemiology"), lasting.visitor("finance")
     proof, other = loud.proof(HOME), quiet.proof(HOME)
     bearer = {"authorization": f"Bearer {lasting.tokens['epidemiology']}", "accept": "application/json"}
@@ -193,7 +193,7 @@ def test_tries_and_dummies_hold_up_nobody(lasting: Site) -> None:
         body = {"sql": LASTS, "epsilon": 1, "dummy": True}
         dummies = [loud.client.post(f"{API}/query", json=body, headers=bearer) for _ in range(3)]
         sent = [asyncio.create_task(each) for each in (*tries, *dummies)]
-        while desk.free.running < 1:
+        while dispatcher.free.running < 1:
             await asyncio.sleep(0.005)
         fields = {"proof": other, "sql": "SELECT COUNT(*) AS n FROM patients", "epsilon": "0.1"}
         seen = await quiet.client.post(f"{HOME}/preview", data=fields)
@@ -203,9 +203,9 @@ def test_tries_and_dummies_hold_up_nobody(lasting: Site) -> None:
         asked = await quiet.client.post(f"{HOME}/ask", data=fields)
         assert asked.status_code == 303
         assert not any(task.done() for task in sent)  # all of this came first
-        assert desk.queue.waiting == 0
+        assert dispatcher.queue.waiting == 0
         while not all(task.done() for task in sent):
-            desk.free.stop_late(-1)
+            dispatcher.free.stop_late(-1)
             await asyncio.sleep(0.005)
         return [task.result() for task in sent]
 
@@ -263,17 +263,17 @@ def test_the_caller_is_the_request_s_own(lasting: Site) -> None:
     """What one request left behind does not count for the next one on the same connection."""
     CALLER.set("somebody else")
     seen: list[str] = []
-    desk = lasting.app.state.house.desk
-    real = desk.free.submit
+    dispatcher = lasting.app.state.app_state.dispatcher
+    real = dispatcher.free.submit
 
     def submit(caller: str, work: Callable[[], Any]) -> Any:
         seen.append(caller)
         return real(caller, work)
 
-    desk.free.submit = submit
+    dispatcher.free.submit = submit
     visitor = lasting.visitor("finance")
     visitor.get(HOME)
-    known = {token.id for dataset in lasting.app.state.house.datasets.values() for token in dataset.tokens.all()}
+    known = {token.id for dataset in lasting.app.state.app_state.datasets.values() for token in dataset.tokens.all()}
     assert seen
     assert set(seen) <= known
     assert len(set(seen)) == 1

@@ -44,12 +44,12 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def write(page: Page, sql: str) -> None:
-    page.get_by_label("Question, in SQL").fill(sql)
+    page.get_by_label("Query, in SQL").fill(sql)
 
 
 def ask(page: Page) -> str:
     """Ask what is written; where the answer is."""
-    page.get_by_role("button", name="Ask, and pay").click()
+    page.get_by_role("button", name="Run").click()
     page.wait_for_url("**/answers/*")
     return page.url
 
@@ -65,8 +65,8 @@ def test_from_signing_in_to_the_ledger(browser: Browser, running: Running, dark:
         preview = page.locator("#preview")
         write(page, WRONG)
         expect(preview).to_contain_text("did you mean ward?")
-        preview.get_by_role("button", name="Take this edit").click()
-        expect(page.get_by_label("Question, in SQL")).to_have_value(WARDS)
+        preview.get_by_role("button", name="Use this fix").click()
+        expect(page.get_by_label("Query, in SQL")).to_have_value(WARDS)
         expect(preview).to_contain_text("± 20")
         page.get_by_label("Cost ε, from").fill("-0.5" if dark else "-0.7")
         expect(page.locator("#epsilon")).to_have_value("0.32" if dark else "0.2")
@@ -75,13 +75,13 @@ def test_from_signing_in_to_the_ledger(browser: Browser, running: Running, dark:
         expect(page.get_by_role("img", name=re.compile("Dots with error bars: n"))).to_be_visible()
         expect(page.get_by_role("row")).to_have_count(4)
         expect(page.get_by_role("table")).to_contain_text("±")
-        page.get_by_text("Ask it again in Python").click()
+        page.get_by_text("Run it in Python").click()
         expect(page.get_by_text("import discreet")).to_be_visible()
         with page.expect_download() as chart:
             page.get_by_role("link", name="Chart (Vega-Lite)").click()
         assert chart.value.suggested_filename.endswith(".vl.json")
-        page.get_by_role("link", name="Change the question").click()
-        expect(page.get_by_label("Question, in SQL")).to_have_value(WARDS)
+        page.get_by_role("link", name="Edit the query").click()
+        expect(page.get_by_label("Query, in SQL")).to_have_value(WARDS)
         page.locator("#epsilon").fill("0.1")
         expect(preview).to_contain_text("free")
         page.keyboard.press("Control+Enter")
@@ -109,16 +109,16 @@ def test_spending_it_all_and_more_from_the_owner(browser: Browser, tmp_path: Pat
             write(page, WARDS)
             page.locator("#epsilon").fill("50")
             expect(page.locator("#preview")).to_contain_text("more than what remains")
-            page.get_by_role("button", name="Ask, and pay").click()
+            page.get_by_role("button", name="Run").click()
             expect(page.locator("#preview")).to_contain_text("budget-exhausted")
-            page.get_by_role("button", name="Take this edit").click()
+            page.get_by_role("button", name="Use this fix").click()
             expect(page.locator("#preview")).to_contain_text("enough for one such question")
             ask(page)
         with tab(browser, running, expected=(402,)) as analyst, tab(browser, running) as owner:
             sign_in(analyst, running, "finance")
             analyst.goto(HOME)
             write(analyst, "SELECT COUNT(*) AS n FROM patients")
-            analyst.get_by_role("button", name="Ask, and pay").click()
+            analyst.get_by_role("button", name="Run").click()
             expect(analyst.locator("#preview")).to_contain_text("budget-exhausted")
             sign_in(owner, running, "owner")
             owner.goto(f"{HOME}/owner")
@@ -201,13 +201,13 @@ def test_without_scripts_everything_still_works(browser: Browser, running: Runni
         sign_in(page, running, "finance")
         page.get_by_role("link", name="Ask a question").click()
         page.get_by_role("link", name=re.compile("AVG")).first.click()
-        expect(page.get_by_label("Question, in SQL")).to_have_value(re.compile("AVG"))
+        expect(page.get_by_label("Query, in SQL")).to_have_value(re.compile("AVG"))
         expect(page.locator("#preview")).to_contain_text("cost")
         write(page, WRONG)
         page.get_by_role("button", name="Preview").click()
-        page.get_by_role("button", name="Take this edit").click()
-        expect(page.get_by_label("Question, in SQL")).to_have_value(WARDS)
-        page.get_by_role("button", name="Try on made-up rows").click()
+        page.get_by_role("button", name="Use this fix").click()
+        expect(page.get_by_label("Query, in SQL")).to_have_value(WARDS)
+        page.get_by_role("button", name="Run on dummy data").click()
         expect(page.get_by_text("not your data")).to_be_visible()
         write(page, "SELECT COUNT(*) AS plain FROM patients")
         ask(page)
@@ -223,8 +223,8 @@ def test_a_question_that_lasts_is_cancelled_or_arrives_by_itself(
         for sql in (ENDLESS, HELD):
             page.goto(HOME)
             write(page, sql[:-1] + (" with script'" if script else " plain'"))  # what was answered once is kept
-            page.get_by_role("button", name="Ask, and pay").click()
-            expect(page.get_by_role("heading")).to_contain_text("Being answered")
+            page.get_by_role("button", name="Run").click()
+            expect(page.get_by_role("heading")).to_contain_text("Running")
             if sql == ENDLESS:
                 page.get_by_role("button", name="Cancel").click()
                 expect(page.get_by_role("alert")).to_contain_text("stays spent")
@@ -247,7 +247,7 @@ def pages(page: Page, running: Running) -> Iterator[str]:
         page.goto(path)
         yield f"{path} of an analyst"
     page.goto(f"{HOME}?sql={WARDS}")
-    page.get_by_role("button", name="Try on made-up rows").click()
+    page.get_by_role("button", name="Run on dummy data").click()
     expect(page.get_by_text("not your data")).to_be_visible()
     yield "made-up rows"
     page.get_by_role("button", name="Sign out").click()
@@ -345,4 +345,4 @@ def test_keys_alone_are_enough(browser: Browser, running: Running) -> None:
         expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
         page.keyboard.press("Enter")
         page.keyboard.press("Tab")
-        expect(page.get_by_label("Question, in SQL")).to_be_focused()
+        expect(page.get_by_label("Query, in SQL")).to_be_focused()

@@ -18,7 +18,7 @@ from discreet.curator.state import ledger_path
 from discreet.errors import QueryFailed
 from discreet.ledger import verify
 from discreet.policy import read
-from discreet.server.dispatch import Asked, Desk
+from discreet.server.dispatch import Asked, Dispatcher
 from discreet.server.queue import Queue
 from tests.server.running import HELD, RIGGED, Running, build, serving, until
 
@@ -116,7 +116,7 @@ class Racing:
         self.charged, self.go, self.looks = threading.Event(), threading.Event(), iter([False, True])
         self._lock = threading.Lock()
 
-    def known(self, _: Call) -> None:
+    def free_answer(self, _: Call) -> None:
         with self._lock:
             is_second = next(self.looks)
         if is_second:
@@ -131,19 +131,19 @@ class Racing:
 
 @pytest.mark.parametrize("ends_first", [False, True])
 def test_the_second_gets_the_answer_of_the_first_however_close_they_are(ends_first: bool) -> None:
-    curator, desk = Racing(), Desk(Queue(1))
+    curator, dispatcher = Racing(), Dispatcher(Queue(1))
     if ends_first:
         curator.go.set()
     asked = Asked(curator, Call(sql="q", key=Key("name", "request")), "line")  # type: ignore[arg-type]
 
     async def both() -> tuple[Any, Any]:
-        return await asyncio.gather(desk.ask(asked), desk.ask(asked))
+        return await asyncio.gather(dispatcher.ask(asked), dispatcher.ask(asked))
 
     first, second = asyncio.run(both())
     curator.go.set()
     assert first is second
     assert first.result.result(60) == 42
-    desk.close()
+    dispatcher.close()
 
 
 def test_the_other_one_is_answered_if_the_first_goes_away(rigged: Running) -> None:

@@ -23,7 +23,7 @@ from starlette.responses import Response
 from discreet import noise
 from discreet.errors import Refused
 from discreet.mechanisms import Gaussian
-from discreet.server.dispatch import LIGHT, Desk
+from discreet.server.dispatch import LIGHT, Dispatcher
 from discreet.server.learn import averaging, coins, complaints, linkage, losses, routes, zipcode
 from discreet.server.learn.fields import Choice, Slider, Unusable, read
 from discreet.server.learn.lesson import Block, Picture, Table
@@ -82,13 +82,13 @@ class Seen(HTMLParser):
 def app() -> Iterator[FastAPI]:
     """The pages alone, over no dataset."""
     made = FastAPI(exception_handlers={Refused: respond})
-    desk = Desk(Queue(1))
+    dispatcher = Dispatcher(Queue(1))
     datasets = SimpleNamespace(callers=lambda token: {"d": object()} if token == TOKEN else {})
-    made.state.house = SimpleNamespace(desk=desk, rates=Rates(), datasets=datasets)
+    made.state.app_state = SimpleNamespace(dispatcher=dispatcher, rates=Rates(), datasets=datasets)
     made.state.sessions = Sessions()
     made.include_router(router)
     yield made
-    desk.close()
+    dispatcher.close()
 
 
 Get = Callable[..., httpx.Response]

@@ -227,13 +227,13 @@ def test_what_is_refused_stays_in_the_form(analyst: Visitor, fields: dict[str, s
 
 def test_a_fix_is_offered_and_taken(analyst: Visitor) -> None:
     page = analyst.send(f"{HOME}/preview", sql="SELECT wrd, COUNT(*) AS n FROM patients GROUP BY wrd", epsilon="0.1")
-    assert "Take this edit" in page.text
+    assert "Use this fix" in page.text
     edited = [
         text for tag, given in Seen.of(page.text).tags if tag == "input" and (text := given.get("value")) == WARDS
     ]
     assert edited == [WARDS]
     taken = analyst.send(f"{HOME}/preview", sql=WARDS, by="epsilon", epsilon="0.1", error="")
-    assert "Take this edit" not in taken.text
+    assert "Use this fix" not in taken.text
 
 
 def test_a_cost_that_is_too_high_comes_with_one_that_is_left(fresh: Site) -> None:
@@ -374,7 +374,7 @@ def test_a_question_that_lasts_is_waited_for_and_cancelled(rigged: Running) -> N
             found = client.post(f"{HOME}/ask", data={**fields, "key": f"lasting-{number}"})
             assert found.status_code == 303
             places.append(found.headers["location"])
-        assert "Being answered" in client.get(places[0]).text
+        assert "Running" in client.get(places[0]).text
         assert "Number 1 in the queue" in client.get(places[2]).text
         with httpx.Client(base_url=rigged.url, headers=BROWSER, trust_env=False) as other:
             other.post("/sign-in", data={"token": rigged.tokens["finance"]})
@@ -447,7 +447,7 @@ def test_signing_in_leads_to_nobody_else(hospital: Site, back: str) -> None:
 
 
 def test_examples_are_answered(hospital: Site, analyst: Visitor) -> None:
-    tables = hospital.app.state.house.datasets["hospital"].curator.tables()
+    tables = hospital.app.state.app_state.datasets["hospital"].curator.tables()
     found = questions.examples(tables)
     assert len(found) >= 3
     for sql in found:

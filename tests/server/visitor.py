@@ -126,8 +126,8 @@ class Site:
     def close(self) -> None:
         for visitor in self.visitors:
             self.loop.run_until_complete(visitor.client.aclose())
-        self.app.state.house.desk.close()
-        self.app.state.house.datasets.close()
+        self.app.state.app_state.dispatcher.close()
+        self.app.state.app_state.datasets.close()
         self.loop.close()
 
 

@@ -39,9 +39,9 @@ class Answer:
     """For each row the (low, high) of its noisy columns; of a list a pair for each of its items."""
     confidence: float
     loss: Cost
-    """What this call cost; zero if the answer was kept already."""
+    """What this call cost; zero if the answer was cached."""
     cost: Cost
-    """What the answer was bought for."""
+    """The cost at which the answer was computed."""
     cached: bool
     receipt: str
     """Empty if nothing private was read."""
@@ -149,11 +149,11 @@ class Preview:
     """For each average the half-width by the size of the group."""
     notes: tuple[str, ...]
     cached: bool
-    """The answer is kept already: asking is free."""
+    """The answer is cached: running it is free."""
     remaining: Amount
     guarantee: tuple[float, float | None]
     more: int | None
-    """How many such questions the remaining budget carries; None if they are free."""
+    """How many such queries the remaining budget affords; None if they are free."""
 
     def __str__(self) -> str:
         return drawing.plain(showing.preview_parts(self))

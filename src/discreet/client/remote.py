@@ -116,7 +116,7 @@ class Remote(Asks):
         return {**body, "dummy": True} if self._is_dummy else body
 
     def dummy(self) -> Remote:
-        """The same dataset with made-up rows: free, and nothing private is read."""
+        """The same dataset with dummy data: free, and nothing private is read."""
         other = Remote(self._connection, self.name, progress=self._progress)
         other._is_dummy = True
         return other
@@ -148,7 +148,7 @@ class Remote(Asks):
                 after = entry["number"]
 
     def recall(self, number: int) -> Answer:
-        """The answer to the charge of this number, as it was given then. Free: it was paid for."""
+        """The answer to the charge of this number, as it was given then. Free: it was charged before."""
         return self._answer(self._connection.get(self._path(f"answers/{number}"), documents.Answer))
 
     def _answer(self, told: Any) -> Answer:

@@ -11,7 +11,7 @@ from fastapi.security import HTTPBearer
 
 from discreet.errors import Refused
 from discreet.server.datasets import Caller, Dataset, Datasets
-from discreet.server.dispatch import Desk
+from discreet.server.dispatch import Dispatcher
 from discreet.server.front import tell
 from discreet.server.limits import Rates
 from discreet.server.metrics import Metrics
@@ -22,64 +22,77 @@ bearer: Final = HTTPBearer(auto_error=False, description="A token made with `dis
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class AppState:
     """All that the routes share."""
 
     datasets: Datasets
-    desk: Desk
+    dispatcher: Dispatcher
     rates: Rates
     metrics: Metrics
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class Access:
     """A request to a dataset by somebody who may send it."""
 
     dataset: Dataset
     caller: Caller
 
 
-def house(request: Request) -> House:
-    found: House = request.app.state.house
+def app_state(request: Request) -> AppState:
+    found: AppState = request.app.state.app_state
     return found
 
 
+def admitted(request: Request, token: str) -> dict[str, Caller]:
+    """For each dataset that a token opens, who its holder is there: none if nobody knows it. It counts as a request."""
+    shared = app_state(request)
+    found = shared.datasets.callers(token[:LONGEST]) if token else {}
+    if found:
+        caller = next(iter(found.values()))
+        tell(request.scope, token=caller.token)
+        most = max(shared.datasets[name].curator.policy.serving.requests_per_minute for name in found)
+        shared.rates.admit(caller.token, most)
+    return found
+
+
+def granted(request: Request, known: dict[str, Caller], dataset: str, roles: tuple[Role, ...]) -> Access:
+    """The dataset that a request is for, if its token opens it and has one of these roles there."""
+    if dataset not in known:
+        raise Refused("unknown-dataset", "this token opens no such dataset", f"it opens: {', '.join(known)}")
+    caller = known[dataset]
+    tell(request.scope, dataset=dataset, role=str(caller.role))
+    if caller.role not in roles:
+        raise Refused("forbidden", f"the role {caller.role} may not do this", f"it is for: {', '.join(roles)}")
+    return Access(app_state(request).datasets[dataset], caller)
+
+
 async def callers(request: Request, token: Annotated[Any, Depends(bearer)]) -> dict[str, Caller]:
-    """For each dataset that the request's token opens, who its holder is there."""
-    found = house(request).datasets.callers(token.credentials[:LONGEST]) if token else {}
+    """Whoever sends the request, by its bearer token."""
+    found = admitted(request, token.credentials if token else "")
     if not found:
         raise Refused("unauthorized", "the token is missing, unknown, expired or revoked", "send a valid bearer token")
-    caller = next(iter(found.values()))
-    tell(request.scope, token=caller.token)
-    per_minute = max(house(request).datasets[name].curator.policy.serving.requests_per_minute for name in found)
-    house(request).rates.admit(caller.token, per_minute)
     return found
 
 
 Callers = Annotated[dict[str, Caller], Depends(callers)]
 
 
-def _visit(*roles: Role) -> Callable[..., Awaitable[Visit]]:
-    """The dataset that a request is for, if its token opens it and has one of these roles there."""
+def _access(*roles: Role) -> Callable[..., Awaitable[Access]]:
+    async def access(request: Request, known: Callers, dataset: Annotated[str, Path(max_length=LONGEST)]) -> Access:
+        return granted(request, known, dataset, roles)
 
-    async def visit(request: Request, known: Callers, dataset: Annotated[str, Path(max_length=LONGEST)]) -> Visit:
-        if dataset not in known:
-            raise Refused("unknown-dataset", "this token opens no such dataset", f"it opens: {', '.join(known)}")
-        caller = known[dataset]
-        tell(request.scope, dataset=dataset, role=str(caller.role))
-        if caller.role not in roles:
-            raise Refused("forbidden", f"the role {caller.role} may not do this", f"it is for: {', '.join(roles)}")
-        return Visit(house(request).datasets[dataset], caller)
-
-    return visit
+    return access
 
 
-Anybody = Annotated[Visit, Depends(_visit(*Role))]
-Asking = Annotated[Visit, Depends(_visit(Role.OWNER, Role.ANALYST))]
-Watching = Annotated[Visit, Depends(_visit(Role.OWNER, Role.AUDITOR))]
+Anybody = Annotated[Access, Depends(_access(*Role))]
+Asking = Annotated[Access, Depends(_access(Role.OWNER, Role.ANALYST))]
+Watching = Annotated[Access, Depends(_access(Role.OWNER, Role.AUDITOR))]
 
 
 async def watcher(request: Request, known: Callers) -> None:
     """Somebody who sees everything of every dataset that the server has."""
-    if len(known) < len(house(request).datasets) or not all(caller.role.sees_everybody for caller in known.values()):
+    if len(known) < len(app_state(request).datasets) or not all(
+        caller.role.sees_everybody for caller in known.values()
+    ):
         raise Refused("forbidden", "metrics are about all datasets", "use a token of an owner or an auditor of all")

@@ -28,7 +28,7 @@ from discreet.errors import QueryFailed, Refused
 from discreet.ledger import ALL, OWNER, Search
 from discreet.printing import csv_text
 from discreet.server import requests
-from discreet.server.access import LONGEST, Anybody, Asking, Callers, Visit, Watching, house, watcher
+from discreet.server.access import LONGEST, Access, Anybody, Asking, Callers, Watching, app_state, watcher
 from discreet.server.dispatch import LONGEST_KEY, Asked
 from discreet.server.metrics import MEDIA
 from discreet.server.problems import Cancelled, response_of
@@ -81,66 +81,66 @@ def told(document: object, status: int = 200, **headers: str) -> Response:
 
 
 @router.post("/datasets/{dataset}/preview", responses=returns(documents.Preview), tags=["asking"])
-async def preview(request: Request, visit: Asking, question: requests.Question) -> Response:
+async def preview(request: Request, access: Asking, question: requests.Question) -> Response:
     """What a question would cost and how exact its answer would be. Free: no data is read."""
-    desk = house(request).desk
-    asked = await desk.light(Asked.of, visit.dataset, visit.caller, question)
-    return told(preview_written(await desk.light(asked.curator.preview_of, asked.call)))
+    dispatcher = app_state(request).dispatcher
+    asked = await dispatcher.light(Asked.of, access.dataset, access.caller, question)
+    return told(preview_written(await dispatcher.light(asked.curator.preview_of, asked.call)))
 
 
 @router.post("/datasets/{dataset}/query", responses=ANSWERS, tags=["asking"])
 async def query(
     request: Request,
-    visit: Asking,
+    access: Asking,
     question: requests.Query,
     idempotency_key: IdempotencyKey = None,
     prefer: Prefer = None,
 ) -> Response:
-    """The answer to a question: charged before data is touched, or free if it is kept already."""
-    desk = house(request).desk
-    asked = await desk.light(Asked.of, visit.dataset, visit.caller, question, idempotency_key)
-    found = await desk.ask(asked)
+    """The answer to a question: charged before data is touched, or free if it is cached."""
+    dispatcher = app_state(request).dispatcher
+    asked = await dispatcher.light(Asked.of, access.dataset, access.caller, question, idempotency_key)
+    found = await dispatcher.ask(asked)
     if isinstance(found, Answer):
         return told(answer_written(found))
     wanted = PREFERENCE.match(prefer or "")
     if wanted:
-        await desk.wait(found, min(float(wanted[1] or 0), LONGEST_WAIT))
-        return _standing(request, visit, found)
-    while not await desk.wait(found, 1.0):
+        await dispatcher.wait(found, min(float(wanted[1] or 0), LONGEST_WAIT))
+        return _standing(request, access, found)
+    while not await dispatcher.wait(found, 1.0):
         if asked.call.key is None and await request.is_disconnected():  # with a key, it will be asked for again
-            desk.leave(found)
+            dispatcher.leave(found)
             return told(None)  # nobody reads it
     return _ended(found)
 
 
 @router.get("/datasets/{dataset}/jobs/{job}", responses=ANSWERS, tags=["asking"])
-async def job_state(request: Request, visit: Asking, job: JobName, wait: Wait = 0) -> Response:
+async def job_state(request: Request, access: Asking, job: JobName, wait: Wait = 0) -> Response:
     """How far a question is: its place in the queue, or its answer."""
-    found = _job(request, visit, job)
-    await house(request).desk.wait(found, wait)
-    return _standing(request, visit, found)
+    found = _job(request, access, job)
+    await app_state(request).dispatcher.wait(found, wait)
+    return _standing(request, access, found)
 
 
 @router.delete("/datasets/{dataset}/jobs/{job}", status_code=204, tags=["asking"])
-async def cancel(request: Request, visit: Asking, job: JobName) -> Response:
+async def cancel(request: Request, access: Asking, job: JobName) -> Response:
     """Cancel a question. While it waits nothing is charged; once it runs, what it cost stays spent."""
-    house(request).desk.queue.cancel(_job(request, visit, job))
+    app_state(request).dispatcher.queue.cancel(_job(request, access, job))
     return Response(status_code=204)
 
 
-def _job(request: Request, visit: Visit, name: str) -> Job:
-    found = house(request).desk.queue.find(name, f"{visit.dataset.name}/{visit.caller.token}")
+def _job(request: Request, access: Access, name: str) -> Job:
+    found = app_state(request).dispatcher.queue.find(name, f"{access.dataset.name}/{access.caller.token}")
     if found is None:
         raise Refused("unknown-job", "there is no such job of yours", "jobs are forgotten ten minutes after their end")
     return found
 
 
-def _standing(request: Request, visit: Visit, job: Job) -> Response:
+def _standing(request: Request, access: Access, job: Job) -> Response:
     if job.result.done():
         return _ended(job)
-    position = house(request).desk.queue.position(job)
+    position = app_state(request).dispatcher.queue.position(job)
     state = State.RUNNING if position is None else State.QUEUED
-    place = f"/api/v1/datasets/{visit.dataset.name}/jobs/{job.id}"
+    place = f"/api/v1/datasets/{access.dataset.name}/jobs/{job.id}"
     return told({"job": job.id, "state": str(state), "position": position}, 202, location=place)
 
 
@@ -161,8 +161,8 @@ async def health(request: Request) -> Response:
     """That the server answers. No token is needed; how busy it is is told to those who have one."""
     found: dict[str, object] = {"status": "ok"}
     kind, _, token = request.headers.get("authorization", "").partition(" ")
-    if kind.lower() == "bearer" and house(request).datasets.callers(token[:LONGEST]):
-        queue = house(request).desk.queue
+    if kind.lower() == "bearer" and app_state(request).datasets.callers(token[:LONGEST]):
+        queue = app_state(request).dispatcher.queue
         found |= {"waiting": queue.waiting, "running": queue.running}
     return told(found)
 
@@ -172,7 +172,7 @@ async def datasets(request: Request, known: Callers) -> Response:
     """The datasets that this token opens."""
     shown = []
     for name, caller in known.items():
-        policy = house(request).datasets[name].curator.policy
+        policy = app_state(request).datasets[name].curator.policy
         delta = policy.budget.delta
         guarantee = {
             "epsilon": float_up(policy.budget.epsilon),
@@ -184,20 +184,20 @@ async def datasets(request: Request, known: Callers) -> Response:
 
 
 @router.get("/datasets/{dataset}/tables", responses=returns(documents.Tables), tags=["looking"])
-async def tables(visit: Anybody) -> Response:
+async def tables(access: Anybody) -> Response:
     """What may be asked about: tables, columns, types, bounds, keys and limits."""
-    found = visit.dataset.curator.tables()
+    found = access.dataset.curator.tables()
     return told({"tables": {name: facts_written(facts) for name, facts in found.items()}})
 
 
 @router.get("/datasets/{dataset}/budget", responses=returns(documents.Balance), tags=["looking"])
 async def budget(
-    request: Request, visit: Anybody, analyst: Annotated[str | None, Query(min_length=1, max_length=200)] = None
+    request: Request, access: Anybody, analyst: Annotated[str | None, Query(min_length=1, max_length=200)] = None
 ) -> Response:
     """What was granted, is spent and remains: of everybody, or of one analyst. Analysts see their own share only."""
-    if analyst is not None and not visit.caller.role.sees_everybody and analyst != visit.caller.analyst:
+    if analyst is not None and not access.caller.role.sees_everybody and analyst != access.caller.analyst:
         raise Refused("forbidden", "this is the share of another analyst", "leave analyst out, or name your own")
-    return told(await house(request).desk.light(visit.dataset.curator.budget, analyst))
+    return told(await app_state(request).dispatcher.light(access.dataset.curator.budget, analyst))
 
 
 # a number alone matches anything: the other two forms come before it
@@ -207,31 +207,31 @@ async def budget(
     response_class=Response,
     tags=["looking"],
 )
-async def answer_csv(request: Request, visit: Anybody, number: Number) -> Response:
+async def answer_csv(request: Request, access: Anybody, number: Number) -> Response:
     """An answer as a table for spreadsheets; each noisy column is followed by the ends of its interval."""
-    found = await house(request).desk.light(recalled, visit, number)
+    found = await app_state(request).dispatcher.light(recalled, access, number)
     return Response(csv_of(found), media_type=CSV)
 
 
 @router.get("/datasets/{dataset}/answers/{number}", responses=returns(documents.Answer), tags=["looking"])
 @router.get("/datasets/{dataset}/answers/{number}.json", responses=returns(documents.Answer), tags=["looking"])
-async def answer(request: Request, visit: Anybody, number: Number) -> Response:
+async def answer(request: Request, access: Anybody, number: Number) -> Response:
     """An answer that was given before, by the number of its charge. Analysts see their own."""
-    return told(answer_written(await house(request).desk.light(recalled, visit, number)))
+    return told(answer_written(await app_state(request).dispatcher.light(recalled, access, number)))
 
 
-def recalled(visit: Visit, number: int) -> Answer:
-    entry_of(visit, number)
-    found = visit.dataset.curator.recall(number, analyst=visit.caller.analyst)
+def recalled(access: Access, number: int) -> Answer:
+    entry_of(access, number)
+    found = access.dataset.curator.recall(number, analyst=access.caller.analyst)
     if not isinstance(found, Answer):
         raise Refused("answer-gone", "this charge is of a fitted model", "recall it in Python")
     return found
 
 
-def entry_of(visit: Visit, number: int) -> Entry:
+def entry_of(access: Access, number: int) -> Entry:
     """A charge that the caller may see."""
-    found = visit.dataset.curator.entry(number)
-    if found is None or not _is_open(visit, found):
+    found = access.dataset.curator.entry(number)
+    if found is None or not _is_open(access, found):
         raise Refused("unknown-answer", "no charge of yours has this number", "see the ledger for the charges that do")
     return found
 
@@ -242,13 +242,13 @@ def entry_of(visit: Visit, number: int) -> Entry:
 @router.get("/datasets/{dataset}/ledger", responses=returns(documents.Entries), tags=["the ledger"])
 async def ledger(
     request: Request,
-    visit: Anybody,
+    access: Anybody,
     after: Annotated[int, Query(ge=0, lt=2**63, description="Only charges with a higher number.")] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 10_000,
 ) -> Response:
     """The charges, oldest first. Owners and auditors see all of them, analysts their own."""
-    search = replace(own_search(visit), after=after)
-    found = await house(request).desk.light(partial(visit.dataset.curator.entries, search, limit=limit))
+    search = replace(own_search(access), after=after)
+    found = await app_state(request).dispatcher.light(partial(access.dataset.curator.entries, search, limit=limit))
     return told({"entries": [entry_written(entry) for entry in found]})
 
 
@@ -258,20 +258,20 @@ async def ledger(
     response_class=Response,
     tags=["the ledger"],
 )
-async def ledger_csv(request: Request, visit: Anybody) -> Response:
+async def ledger_csv(request: Request, access: Anybody) -> Response:
     """The same as a table for spreadsheets."""
-    found = await house(request).desk.light(own_entries, visit)
+    found = await app_state(request).dispatcher.light(own_entries, access)
     return Response(csv_text(ENTRY, [entry_shown(entry) for entry in found]), media_type=CSV)
 
 
 @router.get("/datasets/{dataset}/ledger/verify", responses=returns(documents.Verified), tags=["the ledger"])
 async def ledger_verify(
     request: Request,
-    visit: Watching,
+    access: Watching,
     receipt: Annotated[list[Annotated[str, Query(max_length=200)]] | None, Query(max_length=100)] = None,
 ) -> Response:
     """Recompute the whole ledger. Receipts tell whether it was rolled back."""
-    report = await house(request).desk.light(verify_ledger, visit.dataset.curator.policy, receipt or ())
+    report = await app_state(request).dispatcher.light(verify_ledger, access.dataset.curator.policy, receipt or ())
     return told(
         {
             "sound": report.sound,
@@ -283,19 +283,19 @@ async def ledger_verify(
     )
 
 
-def own_entries(visit: Visit) -> list[Entry]:
+def own_entries(access: Access) -> list[Entry]:
     """The charges that a caller may see."""
-    return visit.dataset.curator.entries(own_search(visit))
+    return access.dataset.curator.entries(own_search(access))
 
 
-def own_search(visit: Visit) -> Search:
+def own_search(access: Access) -> Search:
     """Owners and auditors see everything, analysts their own charges."""
-    return ALL if visit.caller.role.sees_everybody else Search(visit.caller.analyst or OWNER)
+    return ALL if access.caller.role.sees_everybody else Search(access.caller.analyst or OWNER)
 
 
-def _is_open(visit: Visit, entry: Entry) -> bool:
+def _is_open(access: Access, entry: Entry) -> bool:
     """Owners and auditors see everything, analysts their own charges."""
-    return visit.caller.role.sees_everybody or entry.analyst == (visit.caller.analyst or OWNER)
+    return access.caller.role.sees_everybody or entry.analyst == (access.caller.analyst or OWNER)
 
 
 metrics_router: Final = APIRouter()
@@ -304,5 +304,5 @@ metrics_router: Final = APIRouter()
 @metrics_router.get("/metrics", response_class=Response, include_in_schema=False, dependencies=[Depends(watcher)])
 async def metrics(request: Request) -> Response:
     """Counters for Prometheus."""
-    found = await house(request).desk.light(house(request).metrics.text)
+    found = await app_state(request).dispatcher.light(app_state(request).metrics.text)
     return Response(found, media_type=MEDIA)

@@ -19,10 +19,10 @@ from starlette.routing import Route
 from discreet.answers import documents
 from discreet.errors import QueryFailed, Refused
 from discreet.ledger import LedgerError
-from discreet.server.access import House
+from discreet.server.access import AppState
 from discreet.server.api import SCHEMAS, metrics_router, router, schema_of
 from discreet.server.datasets import Datasets
-from discreet.server.dispatch import FREE_SECONDS, Desk
+from discreet.server.dispatch import FREE_SECONDS, Dispatcher
 from discreet.server.front import Front
 from discreet.server.host_check import Hosts
 from discreet.server.limits import Rates
@@ -52,15 +52,15 @@ LOOK_EVERY: Final = 1.0
 def application(datasets: Datasets, *, workers: int, hosts: Sequence[str] = ("*",)) -> FastAPI:
     """The server over these datasets. `hosts`: the names that it answers to, so that no other name leads here."""
     queue = Queue(workers)
-    desk, metrics = Desk(queue), Metrics(datasets, queue)
+    dispatcher, metrics = Dispatcher(queue), Metrics(datasets, queue)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(each) for each in (_look_now_and_then(datasets), _stop_what_is_late(desk))]
+        tasks = [asyncio.create_task(each) for each in (_look_now_and_then(datasets), _stop_what_is_late(dispatcher))]
         yield
         for task in tasks:
             task.cancel()
-        desk.close()
+        dispatcher.close()
         datasets.close()
 
     app = FastAPI(
@@ -82,7 +82,7 @@ def application(datasets: Datasets, *, workers: int, hosts: Sequence[str] = ("*"
             RequestValidationError: _invalid,
         },
     )
-    app.state.house = House(datasets, desk, Rates(), metrics)
+    app.state.app_state = AppState(datasets, dispatcher, Rates(), metrics)
     for each in ROUTERS:
         app.include_router(each)
     install(app)
@@ -96,10 +96,10 @@ async def _look_now_and_then(datasets: Datasets) -> None:
         await asyncio.to_thread(datasets.reload)
 
 
-async def _stop_what_is_late(desk: Desk) -> None:
+async def _stop_what_is_late(dispatcher: Dispatcher) -> None:
     while True:
         await asyncio.sleep(LOOK_EVERY)
-        desk.free.stop_late(FREE_SECONDS)
+        dispatcher.free.stop_late(FREE_SECONDS)
 
 
 async def _plain_http(request: Request, error: Exception) -> Response:

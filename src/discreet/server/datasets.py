@@ -91,7 +91,7 @@ class Dataset:
 
     @property
     def dummy(self) -> Curator:
-        """A curator over made-up rows, made when it is first asked for."""
+        """A curator over dummy data, made when it is first asked for."""
         curator = self.curator
         with self._lock:
             if self._dummy is None:

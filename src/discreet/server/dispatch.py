@@ -1,6 +1,6 @@
 """From a request to an answer: what is free and what is paid for, each in fair lines of its own, nothing charged twice.
 
-Free work (previews, answers over made-up rows, pages, what is kept) never takes a worker of those who pay, and ends
+Free work (previews, answers from dummy data, pages, what is cached) never takes a worker of those who pay, and ends
 after some seconds.
 """
 
@@ -49,7 +49,7 @@ class Asked:
     line: str
     """Whose line it waits in."""
     is_dummy: bool = False
-    """It is about made-up rows, and free."""
+    """It is about dummy data, and free."""
 
     @classmethod
     def of(cls, dataset: Dataset, caller: Caller, question: Question, key: str | None = None) -> Asked:
@@ -69,7 +69,7 @@ class Asked:
         return cls(curator, call, f"{dataset.name}/{caller.token}", question.dummy)
 
 
-class Desk:
+class Dispatcher:
     """Takes questions in: hands out what is known, and lets the rest wait for a worker."""
 
     def __init__(self, queue: Queue) -> None:

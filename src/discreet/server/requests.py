@@ -54,10 +54,10 @@ class Question(Strict):
     params: dict[Name, Value] | None = Field(None, description="Values for $name in the text.")
     dialect: Name | None = Field(None, description="Of the text; DuckDB's if left out.")
     analyst: Name | None = Field(None, description="Whose share pays; only the owner may choose.")
-    dummy: bool = Field(False, description="Ask made-up rows: free, and nothing private is read.")
+    dummy: bool = Field(False, description="Use dummy data: free, and nothing private is read.")
 
 
 class Query(Question):
     """A question to be answered."""
 
-    fresh: bool = Field(False, description="Draw and pay anew, even if the answer is kept already.")
+    fresh: bool = Field(False, description="Draw noise and charge again, even if the answer is cached.")

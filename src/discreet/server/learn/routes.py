@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, Response
 
 from discreet.errors import Refused
-from discreet.server.access import house
+from discreet.server.access import app_state
 from discreet.server.learn.fields import Reading, read
 from discreet.server.learn.lesson import LECTURES, Block, Lesson
 from discreet.server.learn.lesson import Picture as Drawing
@@ -46,12 +46,14 @@ async def lesson(request: Request, slug: str) -> Response:
     if slug not in LESSONS:
         raise Refused("unknown-route", "there is no such lesson", "see /learn for all lessons")
     async with _turn(request):
-        return await house(request).desk.light(_lesson, LESSONS[slug], dict(request.query_params), _visitor(request))
+        return await app_state(request).dispatcher.light(
+            _lesson, LESSONS[slug], dict(request.query_params), _visitor(request)
+        )
 
 
 def _admit(request: Request) -> None:
     try:
-        house(request).rates.admit("learn", PER_MINUTE)
+        app_state(request).rates.admit("learn", PER_MINUTE)
     except TooMany as many:
         reason = f"the Learn pages answer {PER_MINUTE} requests a minute in all"
         raise Refused("rate-limited", reason, f"open it again in {many.seconds} s") from None
@@ -70,7 +72,7 @@ def _visitor(request: Request) -> dict[str, Any]:
     """What the frame of a page shows of whoever reads it."""
     known = {"dataset": None, "caller": None, "here": "learn", "path": ""}
     session = sessions(request).of(request)
-    if session is None or not house(request).datasets.callers(session.token):
+    if session is None or not app_state(request).datasets.callers(session.token):
         return {**known, "signed_in": False}
     return {**known, "signed_in": True, "proof": sessions(request).proof(session)}
 

@@ -14,7 +14,7 @@ from discreet.answers.saving import csv_of
 from discreet.answers.wire import answer_written
 from discreet.errors import Refused
 from discreet.server.api import CSV, Number, entry_of, recalled, told
-from discreet.server.pages.page_auth import Anybody, Stay
+from discreet.server.pages.page_auth import Anybody, PageAccess
 from discreet.server.pages.rendering import picture
 from discreet.server.pages.snippets import curl, python_code
 
@@ -25,9 +25,9 @@ MOST_LISTED: Final = 1000
 """Rows of a page; the file has them all."""
 
 
-def _context(stay: Stay, number: int) -> dict[str, Any]:
-    answer, entry = recalled(stay.visit, number), entry_of(stay.visit, number)
-    url = str(stay.guest.request.base_url).rstrip("/")
+def _context(page_access: PageAccess, number: int) -> dict[str, Any]:
+    answer, entry = recalled(page_access.access, number), entry_of(page_access.access, number)
+    url = str(page_access.visitor.request.base_url).rstrip("/")
     return {
         "number": number,
         "answer": answer,
@@ -36,8 +36,8 @@ def _context(stay: Stay, number: int) -> dict[str, Any]:
         "hidden": max(0, len(answer.rows) - MOST_LISTED),
         "cost": cost_words(answer.cost, answer.guarantee),
         "chart": _drawn(answer),
-        "python": python_code(url, stay.name, entry.question, entry.call),
-        "curl": curl(url, stay.name, entry.question, entry.call),
+        "python": python_code(url, page_access.name, entry.question, entry.call),
+        "curl": curl(url, page_access.name, entry.question, entry.call),
     }
 
 
@@ -50,34 +50,36 @@ def _drawn(answer: Answer) -> str | None:
 
 
 @router.get("/{number}.json")
-async def answer_json(stay: Anybody, number: Number) -> Response:
-    return told(answer_written(await stay.guest.house.desk.light(recalled, stay.visit, number)))
+async def answer_json(page_access: Anybody, number: Number) -> Response:
+    return told(answer_written(await page_access.dispatcher.light(recalled, page_access.access, number)))
 
 
 @router.get("/{number}.csv")
-async def answer_csv(stay: Anybody, number: Number) -> Response:
-    found = await stay.guest.house.desk.light(recalled, stay.visit, number)
-    return Response(csv_of(found), media_type=CSV, headers=_named(f"{stay.name}-{number}.csv"))
+async def answer_csv(page_access: Anybody, number: Number) -> Response:
+    found = await page_access.dispatcher.light(recalled, page_access.access, number)
+    return Response(csv_of(found), media_type=CSV, headers=_named(f"{page_access.name}-{number}.csv"))
 
 
 @router.get("/{number}/chart.json")
-async def chart_json(stay: Anybody, number: Number) -> Response:
+async def chart_json(page_access: Anybody, number: Number) -> Response:
     """The Vega-Lite specification of the picture."""
 
     def specified() -> Any:
-        return recalled(stay.visit, number).plot("light").to_dict()
+        return recalled(page_access.access, number).plot("light").to_dict()
 
     try:
-        spec = await stay.guest.house.desk.light(specified)
+        spec = await page_access.dispatcher.light(specified)
     except ImportError:
         raise Refused("no-pictures", "altair is not installed here", "pip install 'discreet[plot]'") from None
-    return told(spec, 200, **_named(f"{stay.name}-{number}.vl.json"))
+    return told(spec, 200, **_named(f"{page_access.name}-{number}.vl.json"))
 
 
 @router.get("/{number}")
-async def answer_page(stay: Anybody, number: Number) -> Response:
+async def answer_page(page_access: Anybody, number: Number) -> Response:
     """Below the others: its address would match theirs."""
-    return stay.show("answer.html", here="answer", **await stay.guest.house.desk.light(_context, stay, number))
+    return page_access.show(
+        "answer.html", here="answer", **await page_access.dispatcher.light(_context, page_access, number)
+    )
 
 
 def _named(name: str) -> dict[str, str]:

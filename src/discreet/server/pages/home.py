@@ -12,10 +12,10 @@ from discreet.accounting.balance import Balance
 from discreet.accounting.record import Entry
 from discreet.curator.curator import Curator
 from discreet.errors import Refused
-from discreet.server.access import LONGEST, Visit, house
+from discreet.server.access import LONGEST, Access, app_state
 from discreet.server.api import own_search
 from discreet.server.datasets import Caller
-from discreet.server.pages.page_auth import Guest, Guests, form_of, sessions
+from discreet.server.pages.page_auth import Visitor, Visitors, form_of, sessions
 from discreet.server.pages.rendering import STATIC, page, static_file, static_path
 from discreet.server.problems import document_of
 
@@ -70,17 +70,17 @@ class Shown:
 
 
 @router.get("/")
-async def home(here: Guests) -> Response:
-    found = await here.house.desk.light(_datasets, here)
+async def home(here: Visitors) -> Response:
+    found = await here.app_state.dispatcher.light(_datasets, here)
     return here.show("home.html", here="home", datasets=found)
 
 
-def _datasets(here: Guest) -> list[Shown]:
+def _datasets(here: Visitor) -> list[Shown]:
     shown = []
     for name, caller in here.callers.items():
-        dataset = here.house.datasets[name]
+        dataset = here.app_state.datasets[name]
         curator = dataset.curator
-        answered = replace(own_search(Visit(dataset, caller)), answered=True)
+        answered = replace(own_search(Access(dataset, caller)), answered=True)
         latest = curator.latest(answered, limit=LATEST)
         shown.append(
             Shown(name, caller, len(curator.policy.tables), curator.policy.unit, Gauge.of(curator, caller), latest)
@@ -99,8 +99,8 @@ async def sign_in(request: Request) -> Response:
     form = await form_of(request)
     back, token = _inside(form.get("back", "/")), form.get("token", "").strip()
     _demand_same_origin(request)
-    if not house(request).datasets.callers(token[:LONGEST]):
-        house(request).rates.guessed(request.client.host if request.client else None)
+    if not app_state(request).datasets.callers(token[:LONGEST]):
+        app_state(request).rates.guessed(request.client.host if request.client else None)
         refusal = Refused("unauthorized", "the token is unknown, expired or revoked", "ask the owner for another")
         return _sign_in(back, document_of(refusal), 401)
     response = RedirectResponse(back, 303)
@@ -110,7 +110,7 @@ async def sign_in(request: Request) -> Response:
 
 
 @router.post("/sign-out")
-async def sign_out(here: Guests) -> Response:
+async def sign_out(here: Visitors) -> Response:
     await here.form()
     response = RedirectResponse("/sign-in", 303)
     here.sessions.end(here.request, response)

@@ -19,7 +19,7 @@ from discreet.ledger import Search
 from discreet.printing import at_least, csv_text
 from discreet.server.api import CSV, own_entries, own_search, told
 from discreet.server.pages.home import Gauge
-from discreet.server.pages.page_auth import Anybody, Stay, Watching
+from discreet.server.pages.page_auth import Anybody, PageAccess, Watching
 from discreet.server.pages.rendering import picture
 
 router: Final = APIRouter(prefix="/data/{dataset}", include_in_schema=False)
@@ -47,19 +47,21 @@ class Filter:
 
 @router.get("/ledger")
 async def ledger_page(
-    stay: Anybody,
+    page_access: Anybody,
     analyst: Text = "",
     text: Text = "",
     answered: Text = "",
     page: Annotated[int, Query(ge=1, le=10**6)] = 1,
 ) -> Response:
     wanted = Filter(analyst, text, answered)
-    return stay.show("ledger.html", here="/ledger", **await stay.guest.house.desk.light(_context, stay, wanted, page))
+    return page_access.show(
+        "ledger.html", here="/ledger", **await page_access.dispatcher.light(_context, page_access, wanted, page)
+    )
 
 
-def _context(stay: Stay, wanted: Filter, page: int, **more: Any) -> dict[str, Any]:
-    curator, caller = stay.visit.dataset.curator, stay.visit.caller
-    own = own_search(stay.visit)
+def _context(page_access: PageAccess, wanted: Filter, page: int, **more: Any) -> dict[str, Any]:
+    curator, caller = page_access.access.dataset.curator, page_access.access.caller
+    own = own_search(page_access.access)
     search = wanted.of(own)
     count = 0 if search is None else curator.count(search)
     found = [] if search is None else curator.latest(search, limit=PAGE, offset=(page - 1) * PAGE)
@@ -72,7 +74,7 @@ def _context(stay: Stay, wanted: Filter, page: int, **more: Any) -> dict[str, An
         "entries": [(entry, _cost(entry)) for entry in found],
         "analysts": curator.spenders() if own.analyst is None else [own.analyst] if history.newest else [],
         "gauge": Gauge.of(curator, caller),
-        "chart": _burn_down(stay, history) if history.newest else "",
+        "chart": _burn_down(page_access, history) if history.newest else "",
         "report": None,
         **more,
     }
@@ -84,9 +86,9 @@ def _cost(entry: Entry) -> str:
     return f"{name} {at_least(float_up(amount))}"
 
 
-def _burn_down(stay: Stay, history: History) -> str | None:
+def _burn_down(page_access: PageAccess, history: History) -> str | None:
     """What remained after each charge: for analysts, of their own share."""
-    curator, caller = stay.visit.dataset.curator, stay.visit.caller
+    curator, caller = page_access.access.dataset.curator, page_access.access.caller
     balance = curator.budget(caller.analyst)
     shares = {} if caller.analyst else {name: curator.budget(name) for name in curator.policy.analysts}
     alt = f"What remained of the budget after each of {history.count} charges; the table below has the same numbers"
@@ -94,35 +96,35 @@ def _burn_down(stay: Stay, history: History) -> str | None:
 
 
 @router.post("/ledger/verify")
-async def verify_page(stay: Watching) -> Response:
-    form = await stay.guest.form()
+async def verify_page(page_access: Watching) -> Response:
+    form = await page_access.visitor.form()
     receipts = form.get("receipt", "").split()[:100]
 
     def verified() -> dict[str, Any]:
-        report = verify_ledger(stay.visit.dataset.curator.policy, receipts)
-        return _context(stay, Filter(), 1, report=report, receipts=len(receipts))
+        report = verify_ledger(page_access.access.dataset.curator.policy, receipts)
+        return _context(page_access, Filter(), 1, report=report, receipts=len(receipts))
 
-    return stay.show("ledger.html", here="/ledger", **await stay.guest.house.desk.light(verified))
+    return page_access.show("ledger.html", here="/ledger", **await page_access.dispatcher.light(verified))
 
 
 @router.get("/ledger/verify")
-async def ledger_again(stay: Watching) -> Response:
+async def ledger_again(page_access: Watching) -> Response:
     """For those who open the address of what they sent."""
-    return RedirectResponse(f"{stay.path}/ledger", 303)
+    return RedirectResponse(f"{page_access.path}/ledger", 303)
 
 
 @router.get("/ledger.csv")
-async def ledger_csv(stay: Anybody) -> Response:
-    found = await stay.guest.house.desk.light(own_entries, stay.visit)
+async def ledger_csv(page_access: Anybody) -> Response:
+    found = await page_access.dispatcher.light(own_entries, page_access.access)
     text = csv_text(ENTRY, [entry_shown(entry) for entry in found])
-    return Response(text, media_type=CSV, headers=_named(stay, "csv"))
+    return Response(text, media_type=CSV, headers=_named(page_access, "csv"))
 
 
 @router.get("/ledger.json")
-async def ledger_json(stay: Anybody) -> Response:
-    found = await stay.guest.house.desk.light(own_entries, stay.visit)
-    return told({"entries": [entry_written(entry) for entry in found]}, 200, **_named(stay, "json"))
+async def ledger_json(page_access: Anybody) -> Response:
+    found = await page_access.dispatcher.light(own_entries, page_access.access)
+    return told({"entries": [entry_written(entry) for entry in found]}, 200, **_named(page_access, "json"))
 
 
-def _named(stay: Stay, ending: str) -> dict[str, str]:
-    return {"content-disposition": f'attachment; filename="{stay.name}-ledger.{ending}"'}
+def _named(page_access: PageAccess, ending: str) -> dict[str, str]:
+    return {"content-disposition": f'attachment; filename="{page_access.name}-ledger.{ending}"'}

@@ -14,7 +14,7 @@ from discreet.owner.check import check
 from discreet.owner.raising import grant_more
 from discreet.policy import Policy
 from discreet.server.pages.home import Gauge
-from discreet.server.pages.page_auth import Owning, Stay
+from discreet.server.pages.page_auth import Owning, PageAccess
 from discreet.server.problems import document_of
 from discreet.server.queue import Job
 from discreet.server.tokens import Made, Role
@@ -32,18 +32,18 @@ class Audits:
         self._lock = threading.Lock()
         self._jobs: dict[str, Job] = {}
 
-    def begin(self, stay: Stay) -> None:
-        policy = stay.visit.dataset.curator.policy
+    def begin(self, page_access: PageAccess) -> None:
+        policy = page_access.access.dataset.curator.policy
         with self._lock:
-            running = self._jobs.get(stay.name)
+            running = self._jobs.get(page_access.name)
             if running is None or running.result.done():
-                self._jobs[stay.name] = stay.guest.house.desk.queue.submit(
-                    f"{stay.name} audit", lambda: _audited(policy)
+                self._jobs[page_access.name] = page_access.dispatcher.queue.submit(
+                    f"{page_access.name} audit", lambda: _audited(policy)
                 )
 
-    def of(self, stay: Stay) -> Job | None:
+    def of(self, page_access: PageAccess) -> Job | None:
         with self._lock:
-            return self._jobs.get(stay.name)
+            return self._jobs.get(page_access.name)
 
 
 def _audited(policy: Policy) -> str:
@@ -59,31 +59,31 @@ def audits(request: Request) -> Audits:
 
 
 @router.get("")
-async def owner_page(stay: Owning) -> Response:
-    return await _shown(stay)
+async def owner_page(page_access: Owning) -> Response:
+    return await _shown(page_access)
 
 
 @router.get("/budget")
 @router.get("/check")
 @router.get("/tokens")
-async def owner_again(stay: Owning) -> Response:
+async def owner_again(page_access: Owning) -> Response:
     """For those who open the address of what they sent."""
-    return RedirectResponse(f"{stay.path}/owner", 303)
+    return RedirectResponse(f"{page_access.path}/owner", 303)
 
 
-async def _shown(stay: Stay, status: int = 200, **more: Any) -> Response:
-    known = await stay.guest.house.desk.light(_context, stay)
-    return stay.show("owner.html", status, here="/owner", **{**known, **more})
+async def _shown(page_access: PageAccess, status: int = 200, **more: Any) -> Response:
+    known = await page_access.dispatcher.light(_context, page_access)
+    return page_access.show("owner.html", status, here="/owner", **{**known, **more})
 
 
-def _context(stay: Stay) -> dict[str, Any]:
-    curator = stay.visit.dataset.curator
-    job = audits(stay.guest.request).of(stay)
+def _context(page_access: PageAccess) -> dict[str, Any]:
+    curator = page_access.access.dataset.curator
+    job = audits(page_access.visitor.request).of(page_access)
     return {
-        "gauge": Gauge.of(curator, stay.visit.caller),
+        "gauge": Gauge.of(curator, page_access.access.caller),
         "policy": curator.policy,
         "shares": {name: curator.budget(name) for name in curator.policy.analysts},
-        "tokens": stay.visit.dataset.tokens.all(),
+        "tokens": page_access.access.dataset.tokens.all(),
         "audit": "none" if job is None else "done" if job.result.done() else "running",
         "findings": None,
         "made": None,
@@ -92,19 +92,19 @@ def _context(stay: Stay) -> dict[str, Any]:
 
 
 @router.post("/tokens")
-async def make_token(stay: Owning) -> Response:
+async def make_token(page_access: Owning) -> Response:
     """A new token, shown once."""
-    form = await stay.guest.form()
+    form = await page_access.visitor.form()
     try:
-        role, analyst, expires = _wanted(stay, form)
+        role, analyst, expires = _wanted(page_access, form)
     except Refused as refused:
-        return await _shown(stay, 422, problem=document_of(refused))
+        return await _shown(page_access, 422, problem=document_of(refused))
     made = Made.new()
-    stay.visit.dataset.tokens.add(made, role, analyst, expires)
-    return await _shown(stay, made=(made.text, analyst or str(role)))
+    page_access.access.dataset.tokens.add(made, role, analyst, expires)
+    return await _shown(page_access, made=(made.text, analyst or str(role)))
 
 
-def _wanted(stay: Stay, form: dict[str, str]) -> tuple[Role, str | None, datetime | None]:
+def _wanted(page_access: PageAccess, form: dict[str, str]) -> tuple[Role, str | None, datetime | None]:
     holder, days = form.get("holder", ""), form.get("days", "").strip()
     expires = None
     if days:
@@ -112,7 +112,7 @@ def _wanted(stay: Stay, form: dict[str, str]) -> tuple[Role, str | None, datetim
             raise Refused("body-invalid", "days are a whole number", f"write 1 to {MOST_DAYS}, or nothing")
         expires = datetime.now(UTC) + timedelta(days=int(days))
     kind, _, analyst = holder.partition(":")
-    if kind == "analyst" and analyst in stay.visit.dataset.curator.policy.analysts:
+    if kind == "analyst" and analyst in page_access.access.dataset.curator.policy.analysts:
         return Role.ANALYST, analyst, expires
     if holder in (Role.OWNER, Role.AUDITOR):
         return Role(holder), None, expires
@@ -120,28 +120,28 @@ def _wanted(stay: Stay, form: dict[str, str]) -> tuple[Role, str | None, datetim
 
 
 @router.post("/tokens/{name}/revoke")
-async def revoke_token(stay: Owning, name: str) -> Response:
-    await stay.guest.form()
-    if name == stay.visit.caller.token:
+async def revoke_token(page_access: Owning, name: str) -> Response:
+    await page_access.visitor.form()
+    if name == page_access.access.caller.token:
         refusal = Refused("forbidden", "this is the token that you are signed in with", "sign in with another first")
-        return await _shown(stay, 403, problem=document_of(refusal))
-    stay.visit.dataset.tokens.revoke(name)
-    return RedirectResponse(f"{stay.path}/owner#tokens", 303)
+        return await _shown(page_access, 403, problem=document_of(refusal))
+    page_access.access.dataset.tokens.revoke(name)
+    return RedirectResponse(f"{page_access.path}/owner#tokens", 303)
 
 
 @router.post("/budget")
-async def raise_budget(stay: Owning) -> Response:
+async def raise_budget(page_access: Owning) -> Response:
     """A larger budget, on the record."""
-    form = await stay.guest.form()
-    dataset = stay.visit.dataset
+    form = await page_access.visitor.form()
+    dataset = page_access.access.dataset
     try:
         wanted, reason = _epsilon(form.get("epsilon", "")), form.get("reason", "").strip()[:500]
-        await stay.guest.house.desk.light(grant_more, dataset.curator.policy, wanted, reason or "raised on the page")
+        await page_access.dispatcher.light(grant_more, dataset.curator.policy, wanted, reason or "raised on the page")
     except (Refused, OSError) as refused:
         problem = document_of(refused)
-        return await _shown(stay, problem["status"], problem=problem)
+        return await _shown(page_access, problem["status"], problem=problem)
     dataset.reload()
-    return RedirectResponse(f"{stay.path}/owner", 303)
+    return RedirectResponse(f"{page_access.path}/owner", 303)
 
 
 def _epsilon(text: str) -> float:
@@ -152,25 +152,25 @@ def _epsilon(text: str) -> float:
 
 
 @router.post("/check")
-async def lint(stay: Owning) -> Response:
+async def lint(page_access: Owning) -> Response:
     """What the policy gets wrong about its sources. Exact, and for the owner's eyes."""
-    await stay.guest.form()
-    found = await stay.guest.house.desk.light(check, stay.visit.dataset.curator.policy)
-    return await _shown(stay, findings=found)
+    await page_access.visitor.form()
+    found = await page_access.dispatcher.light(check, page_access.access.dataset.curator.policy)
+    return await _shown(page_access, findings=found)
 
 
 @router.post("/audit")
-async def begin_audit(stay: Owning) -> Response:
-    await stay.guest.form()
-    audits(stay.guest.request).begin(stay)
-    return RedirectResponse(f"{stay.path}/owner#audit", 303)
+async def begin_audit(page_access: Owning) -> Response:
+    await page_access.visitor.form()
+    audits(page_access.visitor.request).begin(page_access)
+    return RedirectResponse(f"{page_access.path}/owner#audit", 303)
 
 
 @router.get("/audit")
-async def audit_report(stay: Owning) -> Response:
-    job = audits(stay.guest.request).of(stay)
+async def audit_report(page_access: Owning) -> Response:
+    job = audits(page_access.visitor.request).of(page_access)
     if job is None or not job.result.done():
-        return RedirectResponse(f"{stay.path}/owner#audit", 303)
+        return RedirectResponse(f"{page_access.path}/owner#audit", 303)
     from discreet.audit.report import ALLOWED
 
     text = job.result.result()

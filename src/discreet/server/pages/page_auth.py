@@ -11,9 +11,9 @@ from fastapi import Depends, Path, Request
 from starlette.responses import HTMLResponse
 
 from discreet.errors import Refused
-from discreet.server.access import LONGEST, House, Visit, house
+from discreet.server.access import LONGEST, Access, AppState, admitted, app_state, granted
 from discreet.server.datasets import Caller
-from discreet.server.front import tell
+from discreet.server.dispatch import Dispatcher
 from discreet.server.pages.rendering import page
 from discreet.server.pages.sessions import Session, Sessions
 from discreet.server.tokens import Role
@@ -34,11 +34,11 @@ class SignIn(Exception):  # noqa: N818  (a way to go on)
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
+class Visitor:
     """Somebody who is signed in."""
 
     request: Request
-    house: House
+    app_state: AppState
     sessions: Sessions
     session: Session
     callers: dict[str, Caller]
@@ -70,22 +70,28 @@ async def form_of(request: Request) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Stay:
-    """A guest at one dataset."""
+class PageAccess:
+    """A visitor at one dataset."""
 
-    guest: Guest
-    visit: Visit
+    visitor: Visitor
+    access: Access
 
     @property
     def name(self) -> str:
-        return self.visit.dataset.name
+        return self.access.dataset.name
+
+    @property
+    def dispatcher(self) -> Dispatcher:
+        return self.visitor.app_state.dispatcher
 
     @property
     def path(self) -> str:
         return f"/data/{self.name}"
 
     def show(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:
-        return self.guest.show(template, status, dataset=self.name, path=self.path, caller=self.visit.caller, **context)
+        return self.visitor.show(
+            template, status, dataset=self.name, path=self.path, caller=self.access.caller, **context
+        )
 
 
 def sessions(request: Request) -> Sessions:
@@ -93,37 +99,27 @@ def sessions(request: Request) -> Sessions:
     return found
 
 
-async def guest(request: Request) -> Guest:
+async def visitor(request: Request) -> Visitor:
     """Whoever is signed in, with a token that is still accepted."""
     session = sessions(request).of(request)
-    callers = house(request).datasets.callers(session.token) if session else {}
+    callers = admitted(request, session.token) if session else {}
     if session is None or not callers:
         here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         raise SignIn(here if request.method == "GET" else "/")
-    caller = next(iter(callers.values()))
-    tell(request.scope, token=caller.token)
-    per_minute = max(house(request).datasets[name].curator.policy.serving.requests_per_minute for name in callers)
-    house(request).rates.admit(caller.token, per_minute)
-    return Guest(request, house(request), sessions(request), session, callers)
+    return Visitor(request, app_state(request), sessions(request), session, callers)
 
 
-Guests = Annotated[Guest, Depends(guest)]
+Visitors = Annotated[Visitor, Depends(visitor)]
 
 
-def _stay(*roles: Role) -> Callable[..., Awaitable[Stay]]:
-    async def stay(here: Guests, dataset: Annotated[str, Path(max_length=LONGEST)]) -> Stay:
-        if dataset not in here.callers:
-            raise Refused("unknown-dataset", "your token opens no such dataset", f"it opens: {', '.join(here.callers)}")
-        caller = here.callers[dataset]
-        tell(here.request.scope, dataset=dataset, role=str(caller.role))
-        if caller.role not in roles:
-            raise Refused("forbidden", f"the role {caller.role} may not do this", f"it is for: {', '.join(roles)}")
-        return Stay(here, Visit(here.house.datasets[dataset], caller))
+def _page_access(*roles: Role) -> Callable[..., Awaitable[PageAccess]]:
+    async def page_access(here: Visitors, dataset: Annotated[str, Path(max_length=LONGEST)]) -> PageAccess:
+        return PageAccess(here, granted(here.request, here.callers, dataset, roles))
 
-    return stay
+    return page_access
 
 
-Anybody = Annotated[Stay, Depends(_stay(*Role))]
-Asking = Annotated[Stay, Depends(_stay(Role.OWNER, Role.ANALYST))]
-Watching = Annotated[Stay, Depends(_stay(Role.OWNER, Role.AUDITOR))]
-Owning = Annotated[Stay, Depends(_stay(Role.OWNER))]
+Anybody = Annotated[PageAccess, Depends(_page_access(*Role))]
+Asking = Annotated[PageAccess, Depends(_page_access(Role.OWNER, Role.ANALYST))]
+Watching = Annotated[PageAccess, Depends(_page_access(Role.OWNER, Role.AUDITOR))]
+Owning = Annotated[PageAccess, Depends(_page_access(Role.OWNER))]

@@ -22,7 +22,7 @@ from discreet.server import requests
 from discreet.server.api import entry_of
 from discreet.server.dispatch import Asked
 from discreet.server.pages.home import Gauge
-from discreet.server.pages.page_auth import Asking, Stay
+from discreet.server.pages.page_auth import Asking, PageAccess
 from discreet.server.problems import Cancelled, document_of
 from discreet.server.queue import Job, State
 
@@ -93,30 +93,30 @@ class Foreseen:
         preview = self.preview
         if preview is None or preview.more is None:
             return ""
-        many = "one such question" if preview.more == 1 else f"{preview.more:,} such questions"
-        return f"the budget carries {many}" if preview.more else "the budget does not carry it"
+        many = "one such query" if preview.more == 1 else f"{preview.more:,} such queries"
+        return f"the budget affords {many}" if preview.more else "the budget does not afford it"
 
 
-def _foreseen(stay: Stay, written: Written) -> Foreseen:
+def _foreseen(page_access: PageAccess, written: Written) -> Foreseen:
     if not written.sql:
         return Foreseen()
     try:
-        return Foreseen(_previewed(stay, written))
+        return Foreseen(_previewed(page_access, written))
     except ANSWERABLE as refused:
-        return Foreseen(problem=document_of(refused), edit=_edit(stay, written, refused))
+        return Foreseen(problem=document_of(refused), edit=_edit(page_access, written, refused))
 
 
-def _previewed(stay: Stay, written: Written) -> Preview:
-    asked = Asked.of(stay.visit.dataset, stay.visit.caller, written.question())
+def _previewed(page_access: PageAccess, written: Written) -> Preview:
+    asked = Asked.of(page_access.access.dataset, page_access.access.caller, written.question())
     return asked.curator.preview_of(asked.call)
 
 
-def _edit(stay: Stay, written: Written, refused: Problem) -> Written | None:
+def _edit(page_access: PageAccess, written: Written, refused: Problem) -> Written | None:
     """The form with the refusal's edit in it, if that would be answered."""
     edit = refused.edit
     if edit is not None and (epsilon := edit.arguments.get("epsilon")) is not None:
         return replace(written, by="epsilon", epsilon=f"{epsilon:g}")
-    proposal = fixed(written.sql, edit, lambda sql: _previewed(stay, replace(written, sql=sql)))
+    proposal = fixed(written.sql, edit, lambda sql: _previewed(page_access, replace(written, sql=sql)))
     return None if proposal is None else replace(written, sql=proposal)
 
 
@@ -164,125 +164,133 @@ def _quoted(name: str) -> str:
 
 
 @router.get("")
-async def editor(stay: Asking, sql: str = "", epsilon: str = "0.1", error: str = "", by: str = "epsilon") -> Response:
+async def editor(
+    page_access: Asking, sql: str = "", epsilon: str = "0.1", error: str = "", by: str = "epsilon"
+) -> Response:
     written = Written(sql.strip(), by, epsilon.strip(), error.strip())
-    return await _shown(stay, written)
+    return await _shown(page_access, written)
 
 
 @router.get("/ask")
 @router.get("/preview")
 @router.get("/try")
-async def editor_again(stay: Asking) -> Response:
+async def editor_again(page_access: Asking) -> Response:
     """For those who open the address of what they sent."""
-    return RedirectResponse(stay.path, 303)
+    return RedirectResponse(page_access.path, 303)
 
 
 @router.post("/preview")
-async def preview(stay: Asking) -> Response:
+async def preview(page_access: Asking) -> Response:
     """The preview: as a part of the page for its script, as the whole page for everybody else."""
-    form = await stay.guest.form()
+    form = await page_access.visitor.form()
     written = Written.of(form)
     if not form.get("fragment"):
-        return await _shown(stay, written)
-    foreseen = await stay.guest.house.desk.light(_foreseen, stay, written)
-    return stay.show("preview.html", here="", written=written, foreseen=foreseen)
+        return await _shown(page_access, written)
+    foreseen = await page_access.dispatcher.light(_foreseen, page_access, written)
+    return page_access.show("preview.html", here="", written=written, foreseen=foreseen)
 
 
 @router.post("/try")
-async def try_(stay: Asking) -> Response:
-    """The answer over made-up rows: free."""
-    written = Written.of(await stay.guest.form())
+async def try_(page_access: Asking) -> Response:
+    """The answer from dummy data: free."""
+    written = Written.of(await page_access.visitor.form())
     try:
-        answer = await stay.guest.house.desk.light(_tried, stay, written)
+        answer = await page_access.dispatcher.light(_tried, page_access, written)
     except ANSWERABLE as refused:
-        return await _refused(stay, written, refused)
-    return await _shown(stay, written, tried=answer)
+        return await _refused(page_access, written, refused)
+    return await _shown(page_access, written, tried=answer)
 
 
-def _tried(stay: Stay, written: Written) -> Answer:
-    asked = Asked.of(stay.visit.dataset, stay.visit.caller, written.question(dummy=True))
+def _tried(page_access: PageAccess, written: Written) -> Answer:
+    asked = Asked.of(page_access.access.dataset, page_access.access.caller, written.question(dummy=True))
     return asked.curator.answer(asked.call)
 
 
 @router.post("/ask")
-async def ask(stay: Asking) -> Response:
+async def ask(page_access: Asking) -> Response:
     """The answer, charged: a page of its own. A form that is sent twice is charged once."""
-    written = Written.of(await stay.guest.form())
-    desk = stay.guest.house.desk
+    written = Written.of(await page_access.visitor.form())
+    dispatcher = page_access.dispatcher
     try:
         key = written.key[:100] or None
-        found = await desk.ask(Asked.of(stay.visit.dataset, stay.visit.caller, written.question(), key))
+        found = await dispatcher.ask(
+            Asked.of(page_access.access.dataset, page_access.access.caller, written.question(), key)
+        )
     except ANSWERABLE as refused:
-        return await _refused(stay, written, refused)
+        return await _refused(page_access, written, refused)
     if isinstance(found, Answer):
-        return await _arrived(stay, written, found)
-    if await desk.wait(found, SOON) and isinstance(failure := found.result.exception(), ANSWERABLE):
-        return await _refused(stay, written, failure)
-    return RedirectResponse(f"{stay.path}/jobs/{found.id}", 303)
+        return await _arrived(page_access, written, found)
+    if await dispatcher.wait(found, SOON) and isinstance(failure := found.result.exception(), ANSWERABLE):
+        return await _refused(page_access, written, failure)
+    return RedirectResponse(f"{page_access.path}/jobs/{found.id}", 303)
 
 
-async def _arrived(stay: Stay, written: Written, answer: Answer) -> Response:
+async def _arrived(page_access: PageAccess, written: Written, answer: Answer) -> Response:
     """To the answer's own page. One that others bought, or that read nothing private, stands below its question."""
     number = answer.receipt.partition(":")[0]
-    is_own = bool(number) and await stay.guest.house.desk.light(_is_own, stay, int(number))
+    is_own = bool(number) and await page_access.dispatcher.light(_is_own, page_access, int(number))
     if is_own:
-        return RedirectResponse(f"{stay.path}/answers/{number}", 303)
-    return await _shown(stay, written, tried=answer)
+        return RedirectResponse(f"{page_access.path}/answers/{number}", 303)
+    return await _shown(page_access, written, tried=answer)
 
 
-def _is_own(stay: Stay, number: int) -> bool:
+def _is_own(page_access: PageAccess, number: int) -> bool:
     try:
-        entry_of(stay.visit, number)
+        entry_of(page_access.access, number)
     except Refused:
         return False
     return True
 
 
 @router.get("/jobs/{job}")
-async def job_page(stay: Asking, job: str) -> Response:
-    found = _job(stay, job)
+async def job_page(page_access: Asking, job: str) -> Response:
+    found = _job(page_access, job)
     if not found.result.done():
-        position = stay.guest.house.desk.queue.position(found)
-        return stay.show("waiting.html", here="", job=found.id, position=position)
+        position = page_access.dispatcher.queue.position(found)
+        return page_access.show("waiting.html", here="", job=found.id, position=position)
     failure = found.result.exception()
     if failure is None:
         answer = found.result.result()
-        return await _arrived(stay, Written(answer.question), answer)
+        return await _arrived(page_access, Written(answer.question), answer)
     stopped = found.state is State.CANCELLED and isinstance(failure, QueryFailed)
     problem = document_of(Cancelled() if stopped else failure)
-    return stay.show("problem.html", problem["status"], here="", problem=problem)
+    return page_access.show("problem.html", problem["status"], here="", problem=problem)
 
 
 @router.post("/jobs/{job}/cancel")
-async def cancel(stay: Asking, job: str) -> Response:
-    await stay.guest.form()
-    found = _job(stay, job)
-    stay.guest.house.desk.queue.cancel(found)
-    await stay.guest.house.desk.wait(found, SOON)
-    return RedirectResponse(f"{stay.path}/jobs/{found.id}", 303)
+async def cancel(page_access: Asking, job: str) -> Response:
+    await page_access.visitor.form()
+    found = _job(page_access, job)
+    page_access.dispatcher.queue.cancel(found)
+    await page_access.dispatcher.wait(found, SOON)
+    return RedirectResponse(f"{page_access.path}/jobs/{found.id}", 303)
 
 
-def _job(stay: Stay, name: str) -> Job:
-    found = stay.guest.house.desk.queue.find(name, f"{stay.name}/{stay.visit.caller.token}")
+def _job(page_access: PageAccess, name: str) -> Job:
+    found = page_access.dispatcher.queue.find(name, f"{page_access.name}/{page_access.access.caller.token}")
     if found is None:
         raise Refused("unknown-job", "there is no such question of yours", "see the ledger for what was answered")
     return found
 
 
-async def _refused(stay: Stay, written: Written, refused: Problem) -> Response:
-    edit = await stay.guest.house.desk.light(_edit, stay, written, refused)
+async def _refused(page_access: PageAccess, written: Written, refused: Problem) -> Response:
+    edit = await page_access.dispatcher.light(_edit, page_access, written, refused)
     problem = document_of(refused)
-    return await _shown(stay, written, Foreseen(problem=problem, edit=edit), status=problem["status"])
+    return await _shown(page_access, written, Foreseen(problem=problem, edit=edit), status=problem["status"])
 
 
 async def _shown(
-    stay: Stay, written: Written, foreseen: Foreseen | None = None, tried: Answer | None = None, status: int = 200
+    page_access: PageAccess,
+    written: Written,
+    foreseen: Foreseen | None = None,
+    tried: Answer | None = None,
+    status: int = 200,
 ) -> Response:
-    desk, dataset = stay.guest.house.desk, stay.visit.dataset
+    dispatcher, dataset = page_access.dispatcher, page_access.access.dataset
     tables = dataset.curator.tables()
     if foreseen is None:
-        foreseen = await desk.light(_foreseen, stay, written)
-    return stay.show(
+        foreseen = await dispatcher.light(_foreseen, page_access, written)
+    return page_access.show(
         "ask.html",
         status,
         here="",
@@ -292,5 +300,5 @@ async def _shown(
         is_dummy=tried is not None and tried.dummy,
         tables=[Listed.of(facts) for facts in tables.values()],
         examples=examples(tables),
-        gauge=await desk.light(Gauge.of, dataset.curator, stay.visit.caller),
+        gauge=await dispatcher.light(Gauge.of, dataset.curator, page_access.access.caller),
     )

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from discreet.errors import Refused
 from discreet.server.learn.routes import router as learn
 from discreet.server.pages import answers, home, ledger, owner, questions
-from discreet.server.pages.page_auth import SignIn, guest
+from discreet.server.pages.page_auth import SignIn, visitor
 from discreet.server.pages.rendering import page
 from discreet.server.pages.sessions import Sessions
 from discreet.server.problems import MEDIA, document_of
@@ -78,7 +78,7 @@ def _as_page(handler: Handler) -> Handler:
         if MACHINES in problem["fix"]:
             problem["fix"] = "use the links on top of the page"
         try:
-            shown: Response = (await guest(request)).show("problem.html", told.status_code, here="", problem=problem)
+            shown: Response = (await visitor(request)).show("problem.html", told.status_code, here="", problem=problem)
         except (SignIn, Refused):
             shown = page("problem.html", {**NOBODY, "problem": problem}, told.status_code)
         shown.headers["discreet-code"] = problem["code"]
