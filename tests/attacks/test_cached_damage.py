@@ -68,7 +68,7 @@ DAMAGES: dict[str, Any] = {
 def test_a_changed_answer_is_an_error_in_words(tmp_path: Path, damage: str) -> None:
     with clinic(tmp_path) as curator:
         answer = curator.query(COUNT, epsilon=0.1)
-        kept = curator._ledger.kept(3)
+        kept = curator._ledger.answer(3)
         path = curator.policy.state / "ledger.sqlite"
     assert kept is not None
     made = DAMAGES[damage]
@@ -244,4 +244,4 @@ def test_damage_found_while_looking_is_told_in_words() -> None:
             receipt = spend(book, plan="p", answer=b"42")
         forge(path, lambda _, record: record.update(digest="0" * 64) if record["kind"] == "answer" else None)
         with hurried(path) as book, pytest.raises(LedgerDamaged, match="was changed"):
-            book.kept(int(receipt.partition(":")[0]))
+            book.answer(int(receipt.partition(":")[0]))

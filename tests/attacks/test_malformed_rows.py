@@ -71,7 +71,7 @@ def test_a_bad_row_takes_nobody_elses_along(name: str) -> None:
             lines = [*OTHERS[:place], BAD[name], *OTHERS[place:]]
             clean, _, counts = cleaned(b"\n".join(lines) + b"\n", multiline)
             assert [line for line in clean.split(b"\n")[:-1] if b"mallory" not in line] == OTHERS
-            assert counts.kept >= len(OTHERS)
+            assert counts.read >= len(OTHERS)
 
 
 def test_all_of_them_together_change_nothing_for_others(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_each_line_is_judged_by_itself() -> None:
     together, longer, counts = cleaned(b"".join(line + b"\n" for line in lines), False)
     assert not longer
     assert together == b"".join(alone[line][0] for line in lines)
-    assert counts.kept == together.count(b"\n") > 100
+    assert counts.read == together.count(b"\n") > 100
     assert counts.dropped > 1000
 
 
@@ -126,7 +126,7 @@ def test_records_of_writers_that_quote_are_read_as_they_were_written(tmp_path: P
     csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(values)
     lines, longer, counts = cleaned(text.getvalue().encode(), True)
     assert counts.dropped == 0
-    assert counts.kept == len(values)
+    assert counts.read == len(values)
     assert counts.longer > 100
     found: list[list[str]] = []
     for name, clean in (("lines", lines), ("longer", longer)):
@@ -156,7 +156,7 @@ def test_whatever_is_kept_the_engine_reads(tmp_path: Path) -> None:
                     path.write_bytes(kept)
                     reading = reading_records([str(path)], 3, ",", longer=name == "longer", called="file")
                     read += connection.execute(f"SELECT count(*) FROM {reading}").fetchall()[0][0]
-                assert read == counts.kept
+                assert read == counts.read
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_blocks_are_not_seen(own: bytes) -> None:
     for before in (0, BLOCK // 8 - 1000, BLOCK // 8 - 1001):
         text = b"bob,A,1\n" * before + own + b"\n" + others
         lines, longer, counts = cleaned(text, None)
-        assert (len(lines) // 8, longer, counts.kept) == (before + 1000, b"", before + 1000)
+        assert (len(lines) // 8, longer, counts.read) == (before + 1000, b"", before + 1000)
 
 
 def test_many_open_quotes_are_left_out_one_by_one() -> None:

@@ -114,7 +114,7 @@ def read(book: Ledger) -> list[object]:
         for plan, data, least in product(("p", "q", "z"), (1, 2), (None, Pure(Fraction(1, 2)), Pure(1), Pure(2)))
     ]
     numbers = range(-1, 25)
-    answers = [None if kept is None else kept.answer for kept in map(book.kept, numbers)]
+    answers = [None if kept is None else kept.answer for kept in map(book.answer, numbers)]
     entries = [None if entry is None else entry.number for entry in map(book.entry, numbers)]
     key = HISTORY[6]["key"]
     return [pages, cached, answers, entries, book.charged(key), book.balance(), book.balance("ann"), book.data_version]
@@ -159,7 +159,7 @@ def test_an_answer_that_was_changed_is_not_told(opening: Opening, monkeypatch: p
         charge, answer = book._store.reader.pair(number) or ((), ())
         monkeypatch.setattr(type(book._store.reader), "pair", lambda *_: (charge, (*answer[:3], b"false", answer[4])))
         with pytest.raises(LedgerError, match="was changed"):
-            book.kept(number)
+            book.answer(number)
 
 
 # all or nothing
@@ -203,7 +203,7 @@ def test_a_batch_of_which_one_record_fails_charges_nobody(opening: Opening, monk
         monkeypatch.setattr(book._store, "append", failing)
         book._settle(batch)
         monkeypatch.undo()
-        assert not any(charge.paid for charge in batch)
+        assert not any(charge.charged for charge in batch)
         assert all(isinstance(charge.refusal, LedgerError) for charge in batch)
         assert (book.count(), book.balance().spent.epsilon) == (0, 0)
 
@@ -223,7 +223,7 @@ def test_a_key_is_charged_once_also_within_one_transaction(opening: Opening) -> 
         batch = [book.charge(Pure(1), why="q", key=Key("k", "same")) for _ in range(2)]
         batch.append(book.charge(Pure(1), why="q", key=Key("k", "other")))
         book._settle(batch)
-        assert [charge.paid for charge in batch] == [True, False, False]
+        assert [charge.charged for charge in batch] == [True, False, False]
         assert isinstance(batch[1].refusal, Repeated)
         assert isinstance(batch[2].refusal, Refused)
         assert book.charged(Key("k", "same")) == batch[0].number
@@ -311,7 +311,7 @@ def test_a_closed_store_gives_nothing(opening: Opening) -> None:
     book.close()
     book.close()
     assert book._store.closed
-    for act in (lambda: spend(book), book.count, book.balance, book.entries, lambda: book.kept(3)):
+    for act in (lambda: spend(book), book.count, book.balance, book.entries, lambda: book.answer(3)):
         with pytest.raises(LedgerError, match="closed"):
             act()
     with ledger(opening) as again:
@@ -329,7 +329,7 @@ def test_a_ledger_that_cannot_begin_closes_its_store(opening: Opening) -> None:
 def test_answers_need_no_flush_and_are_read_at_once(opening: Opening) -> None:
     with ledger(opening) as book, book._store.relaxed():
         number = spend(book, answer=b"42")
-        kept = book.kept(number)
+        kept = book.answer(number)
         assert kept is not None
         assert kept.answer == b"42"
 

@@ -69,7 +69,7 @@ def test_cached_answers_are_still_there(old: tuple[str, Curator]) -> None:
     kind, hospital = old
     assert TOLD[kind]["kept"]
     for number, (plan, answer) in TOLD[kind]["kept"].items():
-        found = hospital._ledger.kept(int(number))
+        found = hospital._ledger.answer(int(number))
         assert found is not None
         assert found.answer.hex() == answer
         assert hospital._ledger.entry(int(number)).plan == plan  # type: ignore[union-attr]

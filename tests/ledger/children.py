@@ -387,7 +387,7 @@ def fork_and_use(path: Path) -> object:
             waiting.__enter__,
             ledger.balance,
             ledger.entries,
-            lambda: ledger.kept(3),
+            lambda: ledger.answer(3),
             lambda: ledger.data_version,
             lambda: ledger.advance_data("x"),
             lambda: ledger.raise_budget(PURE, "x"),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from discreet.accounting import Loss, Pure
-from discreet.ledger import Grant, Kept, Ledger
+from discreet.ledger import CachedAnswer, Grant, Ledger
 from discreet.ledger.codec import GENESIS, Record, link
 from discreet.ledger.sqlite.files import beside
 from discreet.ledger.sqlite.store import Sqlite
@@ -53,10 +53,10 @@ def spend(ledger: Ledger, loss: Loss = CENT, *, answer: bytes | None = None, **f
     return charge.receipt
 
 
-def answers(ledger: Ledger, plan: str) -> list[Kept]:
+def answers(ledger: Ledger, plan: str) -> list[CachedAnswer]:
     """The cached answers for a plan, newest first."""
     numbers = [entry.number for entry in ledger.entries() if entry.plan == plan and entry.answered]
-    return [kept for number in reversed(numbers) if (kept := ledger.kept(number)) is not None]
+    return [kept for number in reversed(numbers) if (kept := ledger.answer(number)) is not None]
 
 
 def filled(path: Path, charges: int) -> list[str]:

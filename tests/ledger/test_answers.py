@@ -107,7 +107,7 @@ def test_an_answer_to_what_is_no_charge(path: Path) -> None:
 
     forge(path, edit)
     with opened(path) as ledger:
-        assert [ledger.kept(number) for number in (1, 3)] == [None, None]
+        assert [ledger.answer(number) for number in (1, 3)] == [None, None]
     assert any("filed under another question" in problem for problem in verify(path).problems)
     change(path, "UPDATE journal SET plan = NULL")
     assert any("filed under another question" in problem for problem in verify(path).problems)

@@ -125,7 +125,7 @@ def test_a_charge_is_not_copied(ledger: Ledger, again: Callable[[object], object
     for _ in range(2):
         with pytest.raises(TypeError, match="a charge cannot be copied or pickled"):
             again(charge)
-        if not charge.paid:
+        if not charge.charged:
             with charge:
                 pass
     assert len(ledger.entries()) == 1
@@ -267,7 +267,7 @@ def test_a_closed_ledger_gives_nothing(path: Path) -> None:
         waiting.__enter__,
         ledger.balance,
         ledger.entries,
-        lambda: ledger.kept(3),
+        lambda: ledger.answer(3),
         lambda: ledger.data_version,
         lambda: ledger.advance_data("x"),
         lambda: ledger.raise_budget(PURE, "x"),

@@ -613,7 +613,7 @@ def test_verify_takes_one_moment_while_others_write(path: Path, monkeypatch: pyt
     """An answer that is kept between two of its looks is no damage."""
     ledger = hurried(path)
     spend(ledger, answer=b"1", plan="p")
-    original = Sqlite.kept
+    original = Sqlite.answers
 
     def meanwhile(self: Sqlite) -> Iterator[tuple[int, bytes]]:
         found = list(original(self))
@@ -621,7 +621,7 @@ def test_verify_takes_one_moment_while_others_write(path: Path, monkeypatch: pyt
         return iter(found)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Sqlite, "kept", meanwhile)
+        patch.setattr(Sqlite, "answers", meanwhile)
         report = verify(path)
     assert report.problems == ()
     assert report.charges == 1

@@ -179,7 +179,7 @@ class Replay:
             return answer.columns, answer.rows, answer.intervals, answer.noise, answer.notes
         curator.perform(question)
         entry = self.ledger.latest(limit=1)[0]
-        kept = self.ledger.kept(entry.number)
+        kept = self.ledger.answer(entry.number)
         return [entry.question], [] if kept is None else [kept.answer.decode("ascii")]
 
     def _engine(self, data: Data) -> Memory:

@@ -171,7 +171,7 @@ class Curator(Asks):
 
     def _recalled(self, entry: Entry) -> Any:
         """What a task that is no query let out."""
-        show, kept = RECALLS.get(str(entry.call["task"])), self._ledger.kept(entry.number)
+        show, kept = RECALLS.get(str(entry.call["task"])), self._ledger.answer(entry.number)
         if show is None or kept is None:
             raise Refused(
                 "answer-gone", "this charge is of a fitted model", "import discreet.learn, and recall it again"

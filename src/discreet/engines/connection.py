@@ -1,7 +1,7 @@
 """Every DuckDB connection of the project is opened and configured here, and nowhere else.
 
 What an engine writes to disk when memory is short (its spill) are private rows in clear. So it goes into the state
-folder, which is for the owner's eyes only, into a folder of this process. That folder is locked for as long as the
+folder, which its owner alone may enter, into a folder of this process. That folder is locked for as long as the
 process lives, however it ends: whoever opens the state next removes the folders that nobody holds any more.
 Connections that see no private rows have no spill: what does not fit into memory fails.
 """

@@ -1,13 +1,13 @@
 """The private copy: what is ever read of the sources, with the ranks that bound what one unit contributes.
 
-Every table is copied once: typed by the policy, undeclared values as NULL, without rows that belong to nobody, each
+Every table is copied once: typed by the policy, undeclared values as NULL, without rows with NULL unit id, each
 unit's first `max_rows` rows, clustered by unit, with ranks.
 
 row rank   the place of a row among its unit's rows, by keyed hash of the unit and all declared columns, then by those
            columns: ties only between identical rows.
 key rank   for each ranked key column, the place of the row's key among the keys of its unit's rows here, by keyed
            hash of unit and key, then by the key.
-steps      for each number with a declared step: how many of them it is, held between its bounds.
+steps      for each number with a declared step: how many of them it is, clamped to its bounds.
 row in key for each key column, where `max_rows_per_group` is below `max_rows`: the place of the row among those of its
            unit that have its key, by row rank.
 
@@ -109,7 +109,7 @@ def forget_others(policy: Policy, version: int) -> None:
 
 
 def secret(state: Path) -> str:
-    """The key of all hashes, made once, for the owner's eyes only. Call it under the lock."""
+    """The key of all hashes, made once, readable by its owner alone. Call it under the lock."""
     place = state / "secret"
     if not place.exists():
         temporary = state / "secret.tmp"
@@ -192,7 +192,7 @@ def selection(sources: Sources, table: Table, key: str) -> str:
     if table.max_rows_per_group < table.max_rows:
         ranks += [_row_in_key(column) for column in keys]
     steps = [_in_steps(column) for column in table.columns.values() if stored_steps(column)]
-    kept = ", ".join([name(UNIT), name(ROW), *ranks, *declared, *steps])
+    columns = ", ".join([name(UNIT), name(ROW), *ranks, *declared, *steps])
     order = ", ".join([f"hash({', '.join([literal(key), name(UNIT), *declared])})", *declared])
     return f"""
         WITH typed AS ({owned_rows(sources, table)}),
@@ -200,7 +200,7 @@ def selection(sources: Sources, table: Table, key: str) -> str:
             SELECT *, (row_number() OVER (PARTITION BY {name(UNIT)} ORDER BY {order}))::INTEGER AS {name(ROW)}
             FROM typed QUALIFY {name(ROW)} <= {table.max_rows}
         )
-        SELECT {kept} FROM ranked ORDER BY {name(UNIT)}
+        SELECT {columns} FROM ranked ORDER BY {name(UNIT)}
     """
 
 

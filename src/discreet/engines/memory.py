@@ -1,4 +1,4 @@
-"""DuckDB over rows that are held in memory: for audits and made-up data. The copy is made by the same queries."""
+"""DuckDB over rows that are held in memory: for audits and dummy data. The copy is made by the same queries."""
 
 from __future__ import annotations
 

@@ -53,14 +53,14 @@ class AmbiguousError(ValueError):
 class Counts:
     """What was found in the files of a table."""
 
-    kept: int = 0
+    read: int = 0
     dropped: int = 0
     """What is no record."""
     longer: int = 0
-    """Records of several lines, among those that were kept."""
+    """Records of several lines, among those that were read."""
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(self.kept + other.kept, self.dropped + other.dropped, self.longer + other.longer)
+        return Counts(self.read + other.read, self.dropped + other.dropped, self.longer + other.longer)
 
 
 @lru_cache
@@ -147,9 +147,9 @@ class Cleaner:
                 last = closed
                 inside[line : int(np.searchsorted(starts, last))] = True
                 self._keep_longer(start, last)
-        kept = good & ~inside & ~blank
-        self.lines.write(_written(data, starts, ends, kept))
-        found = int(np.count_nonzero(kept))
+        whole = good & ~inside & ~blank
+        self.lines.write(_written(data, starts, ends, whole))
+        found = int(np.count_nonzero(whole))
         self.counts += Counts(found, int(np.count_nonzero(~inside & ~blank)) - found)
         return max(end, last)
 
@@ -193,7 +193,7 @@ class Cleaner:
             self.counts += Counts(dropped=1)
         else:
             self.longer.write(text)
-            self.counts += Counts(kept=1, longer=1)
+            self.counts += Counts(read=1, longer=1)
 
     def _number(self, start: int) -> int:
         return self.before + self._buffer.count(b"\n", 0, start) + 1
@@ -265,9 +265,9 @@ def _blank(data: Bytes, starts: Places, ends: Places) -> Mask:
     return blank
 
 
-def _written(data: Bytes, starts: Places, ends: Places, kept: Mask) -> bytes:
-    """The lines that are kept, each with one kind of end."""
-    wanted = np.repeat(kept, ends - starts + 1)
+def _written(data: Bytes, starts: Places, ends: Places, whole: Mask) -> bytes:
+    """The lines that are whole, each with one kind of end."""
+    wanted = np.repeat(whole, ends - starts + 1)
     last = ends[ends > starts] - 1
     wanted[last[data[last] == _RETURN]] = False
     return data.tobytes() if wanted.all() else data[wanted].tobytes()

@@ -6,7 +6,7 @@ Proof    Which columns exist, and of what type, is the policy's word. Every file
          type holds no single value. Files are read together only where names and types are the same, and then the types
          are those of each. Folders say nothing, unless the policy names what they say. A file that cannot be read is
          left out, alone, if there are others; one that a value makes unreadable is not: texts that are no UTF-8 are
-         NULL there, and for other values the owner is asked to mend the file.
+         NULL there, and for other values the owner is asked to repair the file.
 """
 
 from __future__ import annotations
@@ -333,7 +333,7 @@ def described(connection: DuckDBPyConnection, reading: str) -> dict[str, str]:
 
 
 def private_file(path: str) -> BinaryIO:
-    """A new file for its owner's eyes only."""
+    """A new file that its owner alone may read."""
     return os.fdopen(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o600), "wb")
 
 

@@ -123,7 +123,7 @@ class ReleasePoint:
     def recalled(self, task: Prepared[Value], number: int) -> Outcome[Value]:
         """What was let out for an earlier charge of the same task."""
         task.check()
-        entry, kept = self._ledger.entry(number), self._ledger.kept(number)
+        entry, kept = self._ledger.entry(number), self._ledger.answer(number)
         if entry is not None and kept is not None and entry.plan == task.bill.plan:
             value = task.decode(kept.answer)
             if value is not None:

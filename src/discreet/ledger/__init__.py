@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from discreet.ledger.charge import Charge
-from discreet.ledger.entries import Kept
+from discreet.ledger.entries import CachedAnswer
 from discreet.ledger.grant import Grant
 from discreet.ledger.keys import Repeated
 from discreet.ledger.ledger import OWNER, Ledger
@@ -16,9 +16,9 @@ __all__ = [
     "ALL",
     "OWNER",
     "Acceptance",
+    "CachedAnswer",
     "Charge",
     "Grant",
-    "Kept",
     "Ledger",
     "LedgerDamaged",
     "LedgerError",

@@ -39,7 +39,7 @@ class Charge:
     number: int = 0
     digest: str = ""
     settled: bool = False
-    paid: bool = False
+    charged: bool = False
     refusal: BaseException | None = None
     unused: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -57,16 +57,16 @@ class Charge:
     @property
     def receipt(self) -> str:
         """Proof that the ledger once held this charge: a rolled-back ledger does not match it."""
-        self._demand_paid()
+        self._demand_charged()
         return f"{self.number}:{self.digest}"
 
     def keep(self, answer: bytes) -> None:
         """Put the answer beside its charge, so that the same question can be answered again for nothing."""
-        self._demand_paid()
+        self._demand_charged()
         self.ledger._keep(self, answer)
 
-    def _demand_paid(self) -> None:
-        if not self.paid:
+    def _demand_charged(self) -> None:
+        if not self.charged:
             raise LedgerError("nothing was charged here", "enter the charge first")
 
     def __reduce__(self) -> NoReturn:

@@ -19,14 +19,14 @@ data     version (a counter that the owner advances), reason.
 charge   at, analyst, question, plan (fingerprint or null), data (version), loss (amounts), spent (amounts of everybody
          after this charge), salt (random: no two charges ever have the same hash, also after a rollback). Of a
          question about one part of a partition also: portion (partition, part, most: in how many parts a unit can be;
-         the same in all charges of a partition) and cost (amounts that are added to that part's line). Its loss is by
-         how much the sum of the `most` largest lines of the partition rises, in each currency. Lines end when a budget
-         changes the currency.
+         the same in all charges of a partition) and `price` (amounts that are added to that part's line). Its loss is
+         by how much the sum of the `most` largest lines of the partition rises, in each currency. Lines end when a
+         budget changes the currency.
          How it was asked beside its text may stand in call (cost, parameters, dialect), and the name that the caller
          gave to the request in key, with the digest of what it asks in request: no two charges have the same key.
          Whom the loss is about stands in unit (the name that the policy gave it; left out where nobody did): always for
          adding or removing one.
-answer   charge (number), digest (SHA-256 of the kept answer).
+answer   charge (number), digest (SHA-256 of the cached answer).
 totals   the whole state, repeated every so often so that opening need not read everything: epsilon, delta, limits,
          spent, shares, protected, data, portions (for each partition the amounts of each part; left out if none),
          units (for each `protected` the amounts of each unit; left out if no charge since the last totals without it

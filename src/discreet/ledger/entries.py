@@ -20,8 +20,8 @@ CHANGED: Final = "run `discreet ledger verify`; restore a backup, or ask with fr
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A kept answer with what it was bought for."""
+class CachedAnswer:
+    """A cached answer with what it cost."""
 
     charge: int
     loss: Pure | Concentrated
@@ -64,7 +64,7 @@ def _entry(number: int, record: Record, answered: bool) -> Entry:
     )
 
 
-def kept(reader: Reader, charge: int) -> Kept | None:
+def cached_answer(reader: Reader, charge: int) -> CachedAnswer | None:
     """The answer to a charge, if there is one. What is not what was recorded is damage."""
     records = reader.pair(charge)
     if records is None:
@@ -74,10 +74,10 @@ def kept(reader: Reader, charge: int) -> Kept | None:
     sound = link(str(before), text) == digest and link(str(previous), line) == hash_
     if not sound or not isinstance(answer, bytes) or hashlib.sha256(answer).hexdigest() != noted.get("digest"):
         raise LedgerDamaged(f"the cached answer to charge {charge} was changed (record {number})", CHANGED)
-    return Kept(charge, _cost(record), record["data"], answer, f"{charge}:{digest}")
+    return CachedAnswer(charge, _cost(record), record["data"], answer, f"{charge}:{digest}")
 
 
-def most_accurate(reader: Reader, plan: str, data: int, least: Amounts) -> Iterator[Kept]:
+def most_accurate(reader: Reader, plan: str, data: int, least: Amounts) -> Iterator[CachedAnswer]:
     """The cached answers for a plan that cost at least so much, highest cost first: the newest of each cost.
 
     No more than a few, so that a query costs the same whatever was drawn before.
@@ -88,6 +88,6 @@ def most_accurate(reader: Reader, plan: str, data: int, least: Amounts) -> Itera
         if charge is None:
             return
         number, below = charge
-        cached = kept(reader, number)
+        cached = cached_answer(reader, number)
         if cached is not None:
             yield cached

@@ -157,7 +157,7 @@ class Ledger(Reads):
                 self._settle([self._waiting.popleft() for _ in range(len(self._waiting))])
         if charge.refusal is not None:
             raise charge.refusal
-        if not charge.paid:  # whoever took it off the queue was interrupted before anything was written
+        if not charge.charged:  # whoever took it off the queue was interrupted before anything was written
             raise _failure(KeyboardInterrupt())
 
     def _settle(self, batch: list[Charge]) -> None:
@@ -165,10 +165,10 @@ class Ledger(Reads):
         try:
             self._write(lambda: self._admit_all(batch))
             for charge in batch:
-                charge.paid = charge.refusal is None
+                charge.charged = charge.refusal is None
         except BaseException as error:
             for charge in batch:
-                charge.paid, charge.refusal = False, charge.refusal or _failure(error)
+                charge.charged, charge.refusal = False, charge.refusal or _failure(error)
             if not isinstance(error, LedgerError):
                 raise
         finally:

@@ -27,7 +27,7 @@ class Stored(NamedTuple):
 
     line: str
     digest: str
-    kept: bytes | None
+    answer: bytes | None
     record: Record
 
     @property
@@ -37,7 +37,7 @@ class Stored(NamedTuple):
 
     @property
     def size(self) -> int:
-        return len(self.line) + len(self.kept or b"")
+        return len(self.line) + len(self.answer or b"")
 
 
 @dataclass(slots=True, eq=False)
@@ -143,10 +143,10 @@ class MemoryReader:
             charge, answer = journal.records.get(number), journal.answered(number)
             if charge is None or answer is None:
                 return None
-            place = journal.answers[number]
+            answer_number = journal.answers[number]
             return (
                 (number, charge.line, charge.digest, self._before(number)),
-                (place, answer.line, answer.digest, answer.kept, self._before(place)),
+                (answer_number, answer.line, answer.digest, answer.answer, self._before(answer_number)),
             )
 
     def _before(self, number: int) -> str | None:
@@ -204,11 +204,11 @@ class Memory:
         line: str,
         digest: str,
         plan: str | None = None,  # noqa: ARG002  (the charge says it)
-        kept: bytes | None = None,
+        answer: bytes | None = None,
     ) -> None:
         if self._new is None:
             raise LedgerError("records are written inside of transactions", "begin one")
-        self._new[number] = Stored(line, digest, kept, json.loads(line))
+        self._new[number] = Stored(line, digest, answer, json.loads(line))
 
     @property
     def _newest(self) -> dict[int, Stored]:
@@ -228,7 +228,7 @@ class Memory:
         records, number = self._journal.records, self._journal.keys.get(name)
         old = [] if number is None else [(number, records[number].line)]
         new = (self._new or {}).items()
-        return old + [(place, stored.line) for place, stored in new if stored.record.get("key") == name]
+        return old + [(added, stored.line) for added, stored in new if stored.record.get("key") == name]
 
     def close(self, head: int | None = None) -> None:  # noqa: ARG002  (there is no file to seal)
         self.closed = True

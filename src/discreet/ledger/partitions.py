@@ -19,7 +19,7 @@ k belongs to the partition: whoever asked about one part with k = 1 and about th
 one part where a unit may have lost two. The first charge binds it.
 
 `accounting.record.PartName` is what the ledger calls a part; `accounting.part.Part` says which rows it has.
-Records on disk call a name `portion`, k `most`, the costs of parts `lines`, and the cost of one query `price`.
+Records on disk have their older keys for names of parts, k, costs of parts and the cost of one query: see `codec`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from discreet.accounting import Loss
 from discreet.accounting.record import Entry
 from discreet.errors import Refused
 from discreet.ledger.charge import cost_of
-from discreet.ledger.entries import Kept, entries, kept, most_accurate
+from discreet.ledger.entries import CachedAnswer, cached_answer, entries, most_accurate
 from discreet.ledger.grant import Grant
 from discreet.ledger.store import ALL, Reader, Search
 
@@ -41,11 +41,11 @@ class Reads:
         row = self._reader.charge(number)
         return None if row is None else entries([row])[0]
 
-    def kept(self, number: int) -> Kept | None:
+    def answer(self, number: int) -> CachedAnswer | None:
         """The cached answer to the charge of this number; None if there is none."""
-        return kept(self._reader, number)
+        return cached_answer(self._reader, number)
 
-    def cached(self, plan: str, data: int, least: Loss | None = None) -> Iterator[Kept]:
+    def cached(self, plan: str, data: int, least: Loss | None = None) -> Iterator[CachedAnswer]:
         """Cached answers for a plan and a data version, highest cost first; those that cost at least so much."""
         try:
             amounts = () if least is None else cost_of(least, self.grant)

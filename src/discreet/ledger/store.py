@@ -91,7 +91,7 @@ class Store(Protocol):
         """Transactions inside need not be flushed: a power cut may lose them, never what was written before."""
         ...
 
-    def append(self, number: int, line: str, digest: str, plan: str | None = None, kept: bytes | None = None) -> None:
+    def append(self, number: int, line: str, digest: str, plan: str | None = None, answer: bytes | None = None) -> None:
         """Write one record, inside a transaction; an answer with the plan that it is filed under."""
         ...
 

@@ -1,4 +1,4 @@
-"""Lints of declared columns beside what their sources hold. Figures are exact: for the owner's eyes only."""
+"""Lints of declared columns beside what their sources hold. They contain exact values: do not share."""
 
 from __future__ import annotations
 

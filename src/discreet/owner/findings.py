@@ -18,7 +18,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing to look at: where in the policy, what was found, and the smallest change that mends it."""
+    """One thing to look at: where in the policy, what was found, and the smallest change that fixes it."""
 
     severity: Severity
     place: str

@@ -1,4 +1,4 @@
-"""What the sources hold, counted: the figures that the lints judge by. For the owner's eyes only.
+"""What the sources hold, counted: the figures that the lints judge by. They are exact values: do not share.
 
 Each table is read once for all its columns, and once more for its units.
 """
@@ -105,17 +105,17 @@ class Inspection:
         figures = [self.units(table) for table in self.policy.private_tables.values()]
         return max((found.units for found in figures if found), default=0)
 
-    def _once(self, kept: dict[str, T], table: Table, find: Callable[[], T], otherwise: T, key: str = "") -> T:
+    def _once(self, figures_of: dict[str, T], table: Table, find: Callable[[], T], otherwise: T, key: str = "") -> T:
         """What was found before, or is found now; otherwise, if the source cannot be read."""
         key = key or table.name
-        if key not in kept:
-            kept[key] = otherwise
+        if key not in figures_of:
+            figures_of[key] = otherwise
             if table.name not in self.failures:
                 try:
-                    kept[key] = self._read(table, find)
+                    figures_of[key] = self._read(table, find)
                 except SourceError as failure:
                     self.failures.setdefault(failure.table, failure)
-        return kept[key]
+        return figures_of[key]
 
     def _read(self, table: Table, find: Callable[[], T]) -> T:
         """As the copy is made: once more without the files that fail in the midst."""

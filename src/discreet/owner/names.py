@@ -25,8 +25,8 @@ _HINTS: Final[Mapping[Kind, frozenset[str]]] = {
 def words(name: str) -> list[str]:
     """The words of a name, in lower case.
 
-    >>> words("customerID"), words("paid_at"), words("ward")
-    (['customer', 'id'], ['paid', 'at'], ['ward'])
+    >>> words("customerID"), words("seen_at"), words("ward")
+    (['customer', 'id'], ['seen', 'at'], ['ward'])
     """
     return [word.lower() for word in _WORD.findall(name)]
 
@@ -53,7 +53,7 @@ def named_thing(column: str) -> str:
 def likely_kind(column: str) -> Kind:
     """The type that a column's name suggests; text if it suggests nothing.
 
-    >>> [str(likely_kind(name)) for name in ("age", "birthDate", "paid_at", "is_vip", "ward")]
+    >>> [str(likely_kind(name)) for name in ("age", "birthDate", "seen_at", "is_vip", "ward")]
     ['integer', 'date', 'timestamp', 'boolean', 'text']
     """
     found = set(words(column))

@@ -1,4 +1,4 @@
-"""Lints of units, tables and the policy as a whole. Figures are exact: for the owner's eyes only."""
+"""Lints of units, tables and the policy as a whole. They contain exact values: do not share."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def dropped_records(inspection: Inspection) -> Iterator[Finding]:
         counts = inspection.report(table).counts
         if counts.dropped:
             yield Finding(
-                Severity.WARNING if counts.kept else Severity.ERROR,
+                Severity.WARNING if counts.read else Severity.ERROR,
                 place("tables", table.name, "source"),
-                f"{counted(counts.dropped, 'record')} of {counts.kept + counts.dropped:,}: not as many fields as the "
+                f"{counted(counts.dropped, 'record')} of {counts.read + counts.dropped:,}: not as many fields as the "
                 "header, a stray quote, no UTF-8, or too long, so never read",
                 "clean the source",
             )

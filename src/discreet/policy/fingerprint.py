@@ -3,7 +3,7 @@
 The constitution of what is hashed:
 1. A fingerprint is SHA-256 over canonical JSON (ASCII, sorted keys, no spaces) with its name and version inside.
 2. The meaning of a form never changes. Whoever changes what goes in, or how it is written, writes a new version number;
-   kept answers and ledgers of the old version then count as belonging to another policy.
+   cached answers and ledgers of the old version then count as belonging to another policy.
 3. `fingerprint` covers all that changes what an answer means: unit, tables, sources, owners, limits, columns. It leaves
    out what does not: name, budget, analysts, cost limit, state, and the file's location.
 4. `protected` covers whom the ledger protects: unit, and the names, sources and owners of the private tables.

@@ -30,7 +30,7 @@ _NOUNS: Final[dict[type, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing to mend: where it stands (dotted keys, or line and column), what is wrong, what to write instead."""
+    """One thing to fix: where it stands (dotted keys, or line and column), what is wrong, what to write instead."""
 
     place: str
     message: str

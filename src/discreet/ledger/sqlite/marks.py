@@ -131,7 +131,7 @@ class Marks:
             return Writing(place, descriptor)
 
     def forget(self, path: Path) -> None:
-        """Miss no ledger at a path: what was there was made up."""
+        """Miss no ledger at a path: there was only dummy data."""
         with self._reported():
             self._place(path).unlink(missing_ok=True)
 

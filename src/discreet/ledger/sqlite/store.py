@@ -202,9 +202,9 @@ class Sqlite:
         if _identities(self.path) != self._files or not self.lock.is_in_place:
             raise LedgerDamaged(f"{self.path} was replaced while it was open", "verify it, then open it again")
 
-    def append(self, number: int, line: str, digest: str, plan: str | None = None, kept: bytes | None = None) -> None:
+    def append(self, number: int, line: str, digest: str, plan: str | None = None, answer: bytes | None = None) -> None:
         self._grown = True
-        self._connection.execute("INSERT INTO journal VALUES (?, ?, ?, ?, ?)", (number, line, digest, plan, kept))
+        self._connection.execute("INSERT INTO journal VALUES (?, ?, ?, ?, ?)", (number, line, digest, plan, answer))
 
     def last(self) -> tuple[int, str] | None:
         """Number and hash of the last record; None in a new journal."""
@@ -218,8 +218,8 @@ class Sqlite:
         with self._reported("read"):
             yield from self._connection.execute(query, (first, last))
 
-    def kept(self) -> Iterator[tuple[int, bytes]]:
-        """The kept answers, by the number of their record."""
+    def answers(self) -> Iterator[tuple[int, bytes]]:
+        """The cached answers, by the number of their record."""
         with self._reported("read"):
             yield from self._connection.execute(
                 "SELECT number, kept FROM journal WHERE kept IS NOT NULL ORDER BY number"

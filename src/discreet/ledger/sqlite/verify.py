@@ -69,16 +69,16 @@ def _report(store: Sqlite, receipts: Iterable[str], seal: Seal | None, found: Se
     state, charges, hashes = State(), 0, {"0": State().digest}
     try:
         problems += store.sound()
-        answers = dict(store.kept())
+        answers = dict(store.answers())
         for row in store.rows(first=-(2**63)):
             state = state.after(row)
             hashes[str(state.head)] = state.digest
             record = decode(row[0], row[1])
             charges += record["kind"] == "charge"
             if record["kind"] == "answer":
-                kept = answers.pop(row[0], None)
-                if not isinstance(kept, bytes) or hashlib.sha256(kept).hexdigest() != record["digest"]:
-                    problems.append(f"the answer kept in record {row[0]} was changed")
+                answer = answers.pop(row[0], None)
+                if not isinstance(answer, bytes) or hashlib.sha256(answer).hexdigest() != record["digest"]:
+                    problems.append(f"the answer in record {row[0]} was changed")
         problems += [f"record {number} keeps an answer that it should not" for number in answers]
         problems += _plans(store)
     except LedgerError as damage:
@@ -95,7 +95,7 @@ def _report(store: Sqlite, receipts: Iterable[str], seal: Seal | None, found: Se
 
 
 def _plans(store: Sqlite) -> list[str]:
-    """The column by which kept answers are found repeats what their charges say."""
+    """The column by which cached answers are found repeats what their charges say."""
     records = {number: decode(number, line) for number, line, _ in store.rows()}
     answers = {number: records[record["charge"]] for number, record in records.items() if record["kind"] == "answer"}
     found = dict(store.plans())
