@@ -302,8 +302,8 @@ WRONG: Final[list[tuple[str, dict[str, Any], Any, str]]] = [
     ("number", {"y_bounds": None}, Refused, "y_bounds"),
     ("number", {"y_bounds": (3, 3)}, ValueError, "low < high"),
     ("number", {"y_bounds": ([0, 1], [2, 3])}, ValueError, "one number"),
-    ("number", {"epsilon": 1e-8}, Refused, "pay more"),
-    ("two", {"epsilon": None, "rho": 1e-9}, Refused, "pay more"),
+    ("number", {"epsilon": 1e-8}, Refused, "higher cost"),
+    ("two", {"epsilon": None, "rho": 1e-9}, Refused, "higher cost"),
     ("two", {"epsilon": None}, Refused, "cost"),
 ]
 

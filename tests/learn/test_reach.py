@@ -171,7 +171,7 @@ def test_an_allowance_is_not_overdrawn() -> None:
     allowance = Exit(Cost.alone(epsilon=1), SYSTEM)
     one = Sensitivity.cells(1, 1)
     allowance.release(np.zeros(3, dtype=np.int64), one, Fraction(2, 3))
-    with pytest.raises(RuntimeError, match="more than its cost"):
+    with pytest.raises(RuntimeError, match="more than was charged"):
         allowance.release(np.zeros(3, dtype=np.int64), one, Fraction(1, 2))
     allowance.release(np.zeros(3, dtype=np.int64), one, Fraction(1, 3))
 
@@ -202,7 +202,7 @@ def test_costs_at_the_ends_are_drawn_or_refused_before_the_charge(make: Callable
         try:
             model.fit(*data(kind, 20, 0))
         except (Refused, ValueError) as wrong:
-            refused = "pay more" in getattr(wrong, "fix", "") or "must lie between" in str(wrong)
+            refused = "higher cost" in getattr(wrong, "fix", "") or "must lie between" in str(wrong)
         assert refused is not bool(till.events)
         assert not (refused and amount > 1e-6)
     for width, cost in ((10**4, 1e-9), (10**6, 1e-6)):

@@ -179,7 +179,7 @@ def _row(result: Result) -> str:
 
 
 def _used(report: Report) -> str:
-    """The part of the sensitivity as a bar; nothing where no numbers are blurred, such as for medians."""
+    """The part of the sensitivity as a bar; nothing where no noise is added, such as for medians."""
     if report.moved is None:
         return "–"
     share = float(report.l1)

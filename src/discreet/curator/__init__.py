@@ -1,1 +1,1 @@
-"""The one door to private data, and what its owner does around it: check, draft, refresh."""
+"""The curator of private tables: tasks, plans and data versions around the one exit."""

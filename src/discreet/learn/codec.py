@@ -136,7 +136,7 @@ def read(value: Any) -> Any:
         return [read(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return READERS[next(iter(value))](value)
+    return READERS[next(iter(value), "")](value)
 
 
 def _read_array(value: dict[str, Any]) -> Any:

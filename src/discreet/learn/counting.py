@@ -28,5 +28,10 @@ def counted(exact: Integers, sensitivity: Sensitivity, exit_: Exit, share: Fract
 def affordable(cost: Cost, sensitivity: Sensitivity, share: Fraction) -> None:
     """Refuse a cost of which so small a share buys no noise that can be drawn: before anything is charged."""
     amount = cost.amount
-    demand(amount * share >= LEAST_EPSILON, "cost-invalid", "the cost is too low to be shared", "pay more for the fit")
+    demand(
+        amount * share >= LEAST_EPSILON,
+        "cost-invalid",
+        "the cost is too low to be shared",
+        "allow the fit a higher cost",
+    )
     cost.fineness(sensitivity, share)

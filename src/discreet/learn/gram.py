@@ -116,7 +116,7 @@ def radius(cost: Cost, sensitivity_of: Callable[[int], Sensitivity], share: Frac
     for bits in range(FINEST if amount * share >= LEAST_EPSILON else 0, 0, -1):
         if cost.noise(sensitivity_of(2**bits), share).spread <= 2**WIDEST:
             return int(2**bits)
-    raise Refused("cost-invalid", "the noise would be too large to draw", "pay more for the fit")
+    raise Refused("cost-invalid", "the noise would be too large to draw", "allow the fit a higher cost")
 
 
 def norm_for(cost: Cost) -> int:

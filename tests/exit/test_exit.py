@@ -1,0 +1,191 @@
+"""The exit and its bill: what leaves is added up, and ends with its charge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.accounting import Concentrated, Pure
+from discreet.accounting.losses import Sensitivity
+from discreet.errors import Refused
+from discreet.exit import Bill, Cost, Exit, opened, within
+from discreet.exit.cost import Choices
+from discreet.mechanisms import Exponential, PermuteAndFlip
+from discreet.noise import SYSTEM
+from tests.learn.helpers import Till
+
+ONE = Sensitivity.cells(1, 1)
+HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
+COSTS = [Cost(Pure(1)), Cost(Concentrated(1))]
+
+
+def bill(**more: Any) -> Bill:
+    return Bill(**{"loss": Pure(1), "cost": Cost(Pure(1)), "why": "a test", "plan": "p", "data": 1, **more})
+
+
+WAYS: dict[str, Any] = {
+    "array": lambda way, share: way.release(np.zeros((2, 2), dtype=np.int64), ONE, share),
+    "list": lambda way, share: way.release([1, 2**70], ONE, share),
+    "choice": lambda way, share: way.choose(np.array([1, 10**6]), 1, share),
+    "choices": lambda way, share: way.choose_each([[1, 2], [3, 4]], 1, 1, share),
+    "part": lambda way, share: way.part(share),
+}
+
+
+@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("cost", COSTS, ids=str)
+def test_no_way_out_gives_more_than_the_cost(name: str, cost: Cost) -> None:
+    exit_ = Exit(cost, SYSTEM)
+    WAYS[name](exit_, HALF)
+    with pytest.raises(RuntimeError, match="more than was charged"):
+        WAYS[name](exit_, HALF + Fraction(1, 10**9))
+    WAYS[name](exit_, HALF)
+    with pytest.raises(RuntimeError, match="more than was charged"):
+        WAYS[name](exit_, Fraction(1, 10**6))
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_all_ways_share_one_sum(name: str) -> None:
+    exit_ = Exit(Cost(Pure(1)), SYSTEM)
+    exit_.release([1], ONE, Fraction(2, 3))
+    with pytest.raises(RuntimeError, match="more than was charged"):
+        WAYS[name](exit_, HALF)
+
+
+def test_delta_is_charged_too() -> None:
+    cost = Cost(Concentrated(1))
+    for limit, enough in ((Concentrated(1, 1e-6), True), (Concentrated(1), False), (Concentrated(1, 9e-7), False)):
+        exit_ = Exit(cost, SYSTEM, limit=limit)
+        if enough:
+            assert exit_.select_keys({("a",): 10**6}, 1, HALF, Fraction(1, 10**6)) == [("a",)]
+        with pytest.raises(RuntimeError, match="more than was charged"):
+            exit_.select_keys({("a",): 10**6}, 1, HALF, Fraction(1, 10**6))
+
+
+def test_a_limit_below_the_cost_holds_whatever_the_shares() -> None:
+    """The charge decides, not what the task says of its shares."""
+    exit_ = Exit(Cost(Pure(2)), SYSTEM, limit=Pure(1))
+    exit_.release([0], ONE, HALF)
+    with pytest.raises(RuntimeError, match="more than was charged"):
+        exit_.release([0], ONE, Fraction(1, 100))
+
+
+def test_concentrated_noise_does_not_leave_for_a_pure_charge() -> None:
+    with pytest.raises(RuntimeError, match="more than was charged"):
+        Exit(Cost(Concentrated(Fraction(1, 100))), SYSTEM, limit=Pure(100)).release([0], ONE)
+    assert not within(Concentrated(0), Pure(1))
+    assert within(Pure(1), Concentrated(1))
+
+
+def test_negative_shares_give_nothing_back() -> None:
+    exit_ = Exit(Cost(Pure(1)), SYSTEM)
+    for share in (Fraction(-1), Fraction(-1, 10**30)):
+        with pytest.raises(RuntimeError, match="not below 0"):
+            exit_.part(share)
+    with pytest.raises((RuntimeError, ValueError)):
+        exit_.release([0], ONE, Fraction(-1))
+
+
+def test_big_integers_stay_exact_and_shapes_stay() -> None:
+    exit_ = Exit(Cost(Pure(10**9)), SYSTEM)
+    assert abs(exit_.release([2**80], ONE, HALF)[0] - 2**80) < 100
+    assert exit_.release(np.zeros((2, 3), dtype=np.int64), ONE, THIRD).shape == (2, 3)
+    assert exit_.release([], ONE, Fraction(1, 100)) == []
+
+
+def test_parallel_parts_have_the_cost_again_and_parts_a_share() -> None:
+    exit_ = Exit(Cost(Pure(1)), SYSTEM)
+    part = exit_.part(Fraction(1))
+    part.release([0], ONE)
+    other = exit_.parallel()
+    other.release([0], ONE)
+    for each in (exit_, part, other):
+        with pytest.raises(RuntimeError, match="more than was charged"):
+            each.release([0], ONE, THIRD)
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_with_its_charge_an_exit_ends_and_so_do_its_parts(failing: bool) -> None:
+    till, kept = Till(SYSTEM), []
+    try:
+        with opened(till.charge(Pure(1), why="a test"), Cost(Pure(1))) as exit_:
+            kept += [exit_, exit_.part(THIRD), exit_.parallel()]
+            if failing:
+                raise ValueError("a row")
+    except ValueError:
+        pass
+    for each in kept:
+        acts: list[Callable[[Exit], object]] = [
+            lambda way: way.release([0], ONE, THIRD),
+            lambda way: way.part(THIRD),
+            lambda way: way.parallel(),
+            lambda way: way.below(2, 1),
+            lambda way: way.seed(),
+        ]
+        for act in acts:
+            with pytest.raises(RuntimeError, match="has ended"):
+                act(each)
+
+
+def test_uniform_numbers_and_watched_steps_are_free() -> None:
+    exit_ = Exit(Cost(Pure(1)), SYSTEM)
+    assert set(exit_.below(2, 100).tolist()) == {0, 1}
+    assert 0 <= exit_.seed() < 2**32
+    assert list(exit_.watched([1, 2], 2, "steps")) == [1, 2]
+    exit_.watch = lambda steps, total, what: [step * total + len(what) for step in steps]
+    assert list(exit_.watched([1, 2], 2, "steps")) == [7, 9]
+    exit_.release([0], ONE)
+
+
+def test_a_choice_of_one_is_permuted_and_flipped_where_the_cost_is_pure() -> None:
+    assert Cost(Pure(1)).choice(1, HALF) == Choices(PermuteAndFlip(HALF, sensitivity=1, monotone=True))
+    assert Cost(Concentrated(1)).choice(1, HALF) == Choices(Exponential(rho=HALF, sensitivity=1, monotone=True))
+
+
+# bills
+
+
+def test_a_bill_charges_what_its_exit_may_let_out() -> None:
+    assert bill().allowed == Pure(1)
+    assert bill(loss=Pure(3), limit=Pure(1), rows=3).allowed == Pure(1)
+    assert bill(loss=Concentrated(9, 1e-6)).allowed == Concentrated(9, 1e-6)
+    bill(loss=Concentrated(9), limit=Concentrated(1), rows=3)
+    for wrong in (
+        {"limit": Pure(2)},
+        {"loss": Pure(2), "limit": Pure(1), "rows": 3},
+        {"loss": Concentrated(3), "limit": Concentrated(1), "rows": 3},
+        {"limit": Concentrated(Fraction(1, 10**6))},
+    ):
+        with pytest.raises(RuntimeError, match="charges less"):
+            bill(**wrong)
+
+
+# costs on arrays
+
+
+def test_a_cost_on_arrays_is_one_number() -> None:
+    assert Cost.alone(epsilon=1) == Cost(Pure(1))
+    assert Cost.alone(rho=1) == Cost(Concentrated(1))
+    assert Cost.alone(epsilon=1, delta=1e-6).amount < HALF
+    for wrong, code in (
+        ({}, "cost-missing"),
+        ({"delta": 1e-6}, "cost-missing"),
+        ({"epsilon": 1, "rho": 1}, "cost-invalid"),
+        ({"rho": 1, "delta": 1e-6}, "cost-invalid"),
+    ):
+        with pytest.raises(Refused, match=code):
+            Cost.alone(**wrong)
+
+
+def test_how_fine_a_grid_may_be() -> None:
+    assert Cost(Pure(1)).fineness(ONE) == 2**20
+    assert Cost(Pure(Fraction(1, 10**8))).fineness(ONE) < 2**20
+    for hopeless in (Cost(Pure(Fraction(1, 10**9))), Cost(Pure(Fraction(1, 10**12)))):
+        with pytest.raises(Refused, match="too large to draw"):
+            hopeless.fineness(Sensitivity.cells(10**4, 10**4))
+    assert Cost(Pure(1)).deviation(ONE) == pytest.approx(2**0.5)
+    assert Cost(Concentrated(HALF)).deviation(ONE) == pytest.approx(1)
