@@ -130,6 +130,14 @@ AGGREGATES: Final = (
         [(23, 2.875)],
         sensitivity=((20, 400), ONE),
     ),
+    Fixture(
+        "aggregates",
+        "the geometric mean of values above 0",
+        "SELECT GEOMEAN(CLAMP(cost, 1, 100)) FROM visits",
+        [(statistics.geometric_mean(COST),)],
+        near=1e-5,
+        sensitivity=((2414436, 2414436**2), ONE),
+    ),
     _spread("VAR_POP", statistics.pvariance(NIGHTS)),
     _spread("VAR_SAMP", statistics.variance(NIGHTS)),
     _spread("VARIANCE", statistics.variance(NIGHTS)),
@@ -1008,6 +1016,7 @@ REFUSED: Final = (
     _no("unknown-column", "a column that two tables have", "SELECT COUNT(ward) FROM visits JOIN wards ON visits.ward = wards.ward", "t.x", "SELECT COUNT(visits.ward) FROM visits JOIN wards ON visits.ward = wards.ward"),
     # bounds and keys
     _no("undeclared-bounds", "a sum without bounds", "SELECT SUM(weight) FROM visits", "write SUM(CLAMP(weight, 0, 100))", "SELECT SUM(CLAMP(weight, 0, 100)) FROM visits"),
+    _no("undeclared-bounds", "a logarithm of 0", "SELECT GEOMEAN(cost) FROM visits", "GEOMEAN(CLAMP(cost, 1, 100))", "SELECT GEOMEAN(CLAMP(cost, 1, 100)) FROM visits"),
     _no("undeclared-bounds", "an average without bounds", "SELECT AVG(weight) FROM visits", "write AVG(CLAMP(weight, 0, 100))", "SELECT AVG(CLAMP(weight, 0, 100)) FROM visits"),
     _no("undeclared-bounds", "a quantile without bounds", "SELECT MEDIAN(weight) FROM visits", "write MEDIAN(CLAMP(weight, 0, 100))", "SELECT MEDIAN(CLAMP(weight, 0, 100)) FROM visits"),
     _no("undeclared-bounds", "numbers as keys", "SELECT weight, COUNT(*) FROM visits GROUP BY weight", "GROUP BY WIDTH_BUCKET(weight, 0, 100, 10)", "SELECT COUNT(*) FROM visits GROUP BY WIDTH_BUCKET(weight, 0, 100, 10)"),

@@ -13,6 +13,7 @@ from sqlglot import exp
 from discreet.errors import Edit, Refused
 from discreet.policy.layout import MOST_STEPS
 from discreet.policy.model import Kind
+from discreet.sql.arguments import Bounds, Call, bounds_of, drawable, numeric, only
 from discreet.sql.bind import Binder, apply, written
 from discreet.sql.clause import PER_GROUP, PER_ROW
 from discreet.sql.domain import Domain
@@ -20,6 +21,7 @@ from discreet.sql.expression import Expr
 from discreet.sql.formulas import (
     Favourite,
     Formula,
+    GeometricMean,
     Listing,
     Mean,
     Ordered,
@@ -55,27 +57,6 @@ class Aggregate:
 
 
 Counts: Final = Domain(Kind.INTEGER, certain=True)
-Bounds = tuple[Fraction, Fraction]
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """How an aggregate is called: the rows it looks at, its named bounds, and what is public about the grouping."""
-
-    condition: Expr | None
-    per_group: Bounds | None
-    per_row: Bounds | None
-    is_unit: Callable[[exp.Expression], bool]
-    groups: int
-
-    def of(self, value: Expr) -> Expr:
-        """The argument, NULL in rows that the FILTER leaves out."""
-        return value if self.condition is None else apply("CASE", [self.condition, value, Expr.literal(None)])
-
-    def unbounded(self, node: Any) -> None:
-        """Refuse bounds where they mean nothing."""
-        if self.per_group is not None or self.per_row is not None:
-            raise Refused("function-not-allowed", f"{node.key.upper()} takes no bounds", "leave them out")
 
 
 _Bind = Callable[[Binder, Any, Call], Aggregate]
@@ -159,6 +140,35 @@ def _average(bind: Binder, node: exp.Avg, call: Call) -> Aggregate:
     return Aggregate(("AVG", steps), (total, _counted(steps.expr)), formula, domain, _assumed(node, steps))
 
 
+def _geometric(bind: Binder, node: exp.Anonymous, call: Call) -> Aggregate:
+    """The mean of logarithms on a grid; the root follows after the noise.
+
+    Theorem  The sensitivity is that of AVG: a row moves Σ(LN x − m) by half of ln(high/low), the count by 1.
+    Proof    Values are clamped to [low, high] with low > 0 before the logarithm, which grows with its argument; so
+             LN x lies in [ln low, ln high], whatever the row holds. `Steps` rounds it to the grid and clamps it to the
+             bounds of the domain once more, so the platform's logarithm is not trusted. exp is post-processing.
+    """
+    inner = only(node)
+    value = numeric(bind(inner), node)
+    low, high = call.per_row or bounds_of(value, "GEOMEAN", written(inner))
+    if call.per_group is not None:
+        raise Refused("function-not-allowed", "GEOMEAN takes bounds per row", f"write {PER_ROW} => (low, high)")
+    if low <= 0:
+        shown = brief(written(inner))
+        raise Refused(
+            "undeclared-bounds",
+            f"{shown} may be 0 or less, and has no logarithm there",
+            f"write GEOMEAN(CLAMP({shown}, 1, 100)) with bounds above 0",
+            edit=Edit(f"GEOMEAN({shown})", f"GEOMEAN(CLAMP({shown}, 1, 100))"),
+        )
+    logarithm = apply("LN", [apply("CLAMP", [call.of(value), Expr.literal(low), Expr.literal(high)])])
+    steps = Steps.of(logarithm, *bounds_of(logarithm, "GEOMEAN", written(inner)))
+    total = Sum(steps, steps.middle, f"sum of logarithms of {written(inner)} about the middle")
+    formula = GeometricMean(Mean(steps.step, steps.middle, steps.low, steps.high), low, high)
+    note = f"{written(inner)} is clamped to [{float(low):g}, {float(high):g}]"
+    return Aggregate(("GEOMEAN", steps), (total, _counted(logarithm)), formula, Domain(Kind.NUMBER, low, high), note)
+
+
 def _counted(expr: Expr) -> Measure:
     return Rows() if expr.domain.certain else Present(expr.sql)
 
@@ -206,7 +216,7 @@ def _related(bind: Binder, node: Any, call: Call) -> Aggregate:
     both = _both(a, b, call)
     left, right = (
         Steps.coarse(
-            apply("CASE", [both, value, Expr.literal(None)]), *_bounds_of(value, node.key.upper(), written(part))
+            apply("CASE", [both, value, Expr.literal(None)]), *bounds_of(value, node.key.upper(), written(part))
         )
         for value, part in ((a, x), (b, y))
     )
@@ -252,7 +262,7 @@ def _ordered(bind: Binder, node: Any, inner: Any, share: Fraction, call: Call, *
     if call.per_group is not None:
         raise Refused("function-not-allowed", "a quantile takes bounds per row", f"write {PER_ROW} => (low, high)")
     value = numeric(bind(inner), node)
-    low, high = call.per_row or _bounds_of(value, node.key.upper(), written(inner))
+    low, high = call.per_row or bounds_of(value, node.key.upper(), written(inner))
     integral = value.domain.kind is Kind.INTEGER
     if integral:
         low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
@@ -296,7 +306,7 @@ def _bins(bind: Binder, node: Any, call: Call) -> Aggregate:
     if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= 10_000 or call.per_group:
         raise Refused("function-not-allowed", "HISTOGRAM takes a number of bins", "write HISTOGRAM(x, 10)")
     value = numeric(bind(inner), node)
-    low, high = call.per_row or _bounds_of(value, "HISTOGRAM", written(inner))
+    low, high = call.per_row or bounds_of(value, "HISTOGRAM", written(inner))
     cut = apply("WIDTH_BUCKET", [value, Expr.literal(low), Expr.literal(high), Expr.literal(bins)])
     held = apply("CLAMP", [cut, Expr.literal(1), Expr.literal(bins)])
     spend(5 * bins)
@@ -343,34 +353,8 @@ def steps_of(bind: Binder, node: Any, bounds: Bounds | None = None, *, coarse: b
     if isinstance(node.this, exp.Distinct):
         raise not_allowed(node.this)
     value = numeric(bind(node.this), node)
-    low, high = bounds or _bounds_of(value, node.key.upper(), written(node.this))
+    low, high = bounds or bounds_of(value, node.key.upper(), written(node.this))
     return Steps.coarse(value, low, high) if coarse else Steps.of(value, low, high)
-
-
-def numeric(value: Expr, node: Any) -> Expr:
-    if value.domain.kind not in (Kind.INTEGER, Kind.NUMBER):
-        raise Refused("function-not-allowed", f"{node.key.upper()} takes a number", "cast it, or count it")
-    return value
-
-
-def _bounds_of(value: Expr, word: str, shown: str) -> Bounds:
-    shown = brief(shown)
-    if value.domain.bounded is None:
-        raise Refused(
-            "undeclared-bounds",
-            f"{shown} has no bounds, so one unit could move the answer without limit",
-            f"add min and max to the policy, or write {word}(CLAMP({shown}, 0, 100)) with bounds you know",
-            edit=Edit(f"{word}({shown})", f"{word}(CLAMP({shown}, 0, 100))"),
-        )
-    return _drawable(value.domain.bounded, shown)
-
-
-def _drawable(bounds: Bounds, shown: str) -> Bounds:
-    """Bounds within which noise can be drawn."""
-    most = max(abs(edge) for edge in bounds)
-    if most and not Fraction(1, 10**90) <= most <= Fraction(10**90):
-        raise Refused("undeclared-bounds", f"the bounds of {shown} are too large or too small", "use another unit")
-    return bounds
 
 
 def _assumed(node: Any, steps: Steps) -> str:
@@ -393,7 +377,7 @@ AGGREGATES: Final[dict[type[exp.Expression], _Bind]] = {
     **dict.fromkeys(_SPREADS, _spread),
     **dict.fromkeys(_RELATED, _related),
 }
-NAMED: Final[dict[str, _Bind]] = {"APPROX_TOP_COUNT": _top, "HISTOGRAM": _bins}
+NAMED: Final[dict[str, _Bind]] = {"APPROX_TOP_COUNT": _top, "GEOMEAN": _geometric, "HISTOGRAM": _bins}
 """Aggregates that sqlglot does not know."""
 
 
@@ -437,7 +421,7 @@ def _named_bounds(node: Bounded, bind: Binder) -> tuple[Any, str, Bounds]:
     exact = [Fraction(edge) for edge in (low, high) if isinstance(edge, (int, Fraction)) and not isinstance(edge, bool)]
     if len(exact) != 2 or exact[0] >= exact[1]:
         raise Refused("syntax", "bounds are two numbers, the lower first", f"write {PER_GROUP} => (0, 100)")
-    return node.this, str(node.args["label"]), _drawable((exact[0], exact[1]), "an aggregate")
+    return node.this, str(node.args["label"]), drawable((exact[0], exact[1]), "an aggregate")
 
 
 def is_named(node: exp.Expression) -> bool:

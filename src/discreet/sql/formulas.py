@@ -20,6 +20,8 @@ from discreet.sql.vectors import Layout
 
 Interval = tuple[Fraction, Fraction]
 HALF_A_ROW: Final = 0.5
+EXP_ERROR: Final = Fraction(1, 2**40)
+"""How far exp may be off, relatively, with much to spare: of arguments up to 710 the rounding of the argument, too."""
 
 
 @lru_cache(maxsize=4096)
@@ -153,6 +155,30 @@ class Mean:
             low, high = (min(max((exact + edge) / rows, bounds[0]), bounds[1]) for edge in (-half, half))
             nearer = math.ceil(4 * max(abs(low), abs(high)) / self.radius) if self.radius else quarters
         return (self.middle + low) * self.step, (self.middle + high) * self.step
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricMean:
+    """exp of a mean of logarithms, clamped to the bounds of the values; NULL where no rows are left.
+
+    Interval  exp grows, so the ends of the mean's interval give the ends of this one; each is moved outwards by more
+              than the platform's exp may be off.
+    """
+
+    logarithms: Mean
+    low: Fraction
+    high: Fraction
+
+    def value(self, noisy: Sequence[Sequence[int]]) -> float | None:
+        mean = self.logarithms.value(noisy)
+        return None if mean is None else min(max(math.exp(mean), float(self.low)), float(self.high))
+
+    def interval(self, parts: Sequence[Part]) -> Interval | None:
+        ends = self.logarithms.interval(parts)
+        if ends is None:
+            return None
+        below, above = Fraction(math.exp(ends[0])) * (1 - EXP_ERROR), Fraction(math.exp(ends[1])) * (1 + EXP_ERROR)
+        return min(max(below, self.low), self.high), min(max(above, self.low), self.high)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from discreet.policy import Kind
 from discreet.sql.aggregates import Aggregate
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
-from discreet.sql.formulas import Both, Interval, Listing, Mean, Part, Recentred
+from discreet.sql.formulas import Both, GeometricMean, Interval, Listing, Mean, Part, Recentred
 from discreet.sql.measures import Measure
 from discreet.sql.release import Release
 from discreet.sql.released import numbers
@@ -83,7 +83,7 @@ def aggregates_in(release: Release, expr: Expr) -> dict[Sql, Aggregate]:
 
 def missing(used: Iterable[Aggregate], confidence: Fraction) -> Fraction:
     """How often the interval of each measure may miss, so that all of them hold with the confidence."""
-    summed = (Both, Mean, Recentred)
+    summed = (Both, GeometricMean, Mean, Recentred)
     parts = {(m, type(a.formula) if isinstance(a.formula, summed) else None) for a in used for m in a.measures}
     return (1 - confidence) / max(len(parts), 1)
 
