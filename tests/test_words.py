@@ -54,16 +54,13 @@ PHRASES: Final = {
 ON_DISK: Final = frozenset({"price", "portion"})
 """Keys of records in ledgers: the file format does not change."""
 NOT_YET: Final = frozenset(
-    {
-        *("accounting", "answers", "audit", "client", "curator", "exit", "learn", "mechanisms"),
-        *("noise", "server", "sql"),
-    }
+    {"accounting", "answers", "audit", "client", "curator", "exit", "learn", "mechanisms", "noise", "server"}
 )
 """Packages that still say some of it. None is added to this list."""
 VAGUE_YET: Final = frozenset(
     {
         *("accounting", "answers", "audit", "client", "curator", "engines", "exit", "learn", "ledger", "mechanisms"),
-        *("owner", "policy", "server", "sql"),
+        *("owner", "policy", "server"),
     }
 )
 """Packages that still have identifiers that say nothing. None is added to this list."""

@@ -163,8 +163,8 @@ class Wanted:
         if policy.max_cost is not None:
             amount = min(amount, policy.max_cost if wanted.cost.pure else policy.max_cost**2 / 2)
         try:
-            found = allocate(policy, wanted.cost.of(amount), self.plan.releases, wanted.shares)
-            mechanisms = map(_part, found.mechanisms[self._number].measures)
+            allocation = allocate(policy, wanted.cost.of(amount), self.plan.releases, wanted.shares)
+            mechanisms = map(_part, allocation.mechanisms[self._number].measures)
             drawn = dict(zip(shown_release(self.plan).measures, mechanisms, strict=True))
             errors = {label: self._error(label, drawn) or 0 for label in self.columns}
         except (Refused, ValueError):

@@ -42,10 +42,10 @@ class NoisyMeasures:
         return zlib.compress(json.dumps(document, separators=(",", ":")).encode("ascii"))
 
     @classmethod
-    def decode(cls, kept: bytes) -> NoisyMeasures | None:
-        """None if another version of discreet kept it; `LedgerDamaged` if it is not what any of them wrote."""
+    def decode(cls, stored: bytes) -> NoisyMeasures | None:
+        """None if another version of discreet wrote it; `LedgerDamaged` if it is not what any of them wrote."""
         try:
-            document = json.loads(zlib.decompress(kept))
+            document = json.loads(zlib.decompress(stored))
             if document["version"] != VERSION:
                 return None
             noises = tuple(tuple(_read(noise) for noise in release) for release in document["noises"])

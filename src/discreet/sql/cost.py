@@ -31,7 +31,7 @@ _ROOTS = {1: Fraction(1), 2: Fraction(7, 5)}
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What has to be paid: in words, its sensitivity, what one row adds at most,
+    """What costs something: in words, its sensitivity, what one row adds at most,
     and how many noisy numbers a value adds.
     """
 
@@ -64,14 +64,14 @@ def mechanism_for(cost: Cost, release: Release, measure: Measure, share: Fractio
     if isinstance(measure, Chosen):
         bound = release.contribution
         return cost.choices(bound.cells, measure.score_sensitivity(bound), share)
-    found = cost.noise(release.sensitivity(measure), share)
-    if found.spread > WIDEST:
+    mechanism = cost.noise(release.sensitivity(measure), share)
+    if mechanism.spread > WIDEST:
         raise Refused(
             "cost-invalid",
             f"the noise on {measure.words} would be too large to draw",
-            "pay more, or ask for it in a larger unit, such as SUM(x / 1000)",
+            "raise the cost, or ask for it in a larger unit, such as SUM(x / 1000)",
         )
-    return found
+    return mechanism
 
 
 def ranks(choices: Choices, measure: Chosen, confidence: Fraction) -> int:
@@ -98,12 +98,12 @@ class Mechanisms:
 
 
 def lines_of(releases: Sequence[Release]) -> list[Line]:
-    """What has to be paid for: of each release first the selection of its private keys, if it has any."""
+    """What costs something: of each release first the selection of its private keys, if it has any."""
     lines: list[Line] = []
-    for place, release in enumerate(releases):
+    for index, release in enumerate(releases):
         if release.private_keys:
-            lines.append(Line("which keys appear", Sensitivity.cells(release.contribution.cells, 1), 1, 1, place, None))
-        lines += [Line(m.words, release.sensitivity(m), m.size, m.adds, place, m) for m in release.measures]
+            lines.append(Line("which keys appear", Sensitivity.cells(release.contribution.cells, 1), 1, 1, index, None))
+        lines += [Line(m.words, release.sensitivity(m), m.size, m.adds, index, m) for m in release.measures]
     return lines
 
 
@@ -159,16 +159,16 @@ def _mechanisms(
 ) -> tuple[Mechanisms, ...]:
     left = iter(shares)
     deltas = _deltas(policy, cost, releases)
-    found = []
+    allocated = []
     for release in releases:
         selection = None
         if release.private_keys:
             selection = cost.selection(release.contribution.cells, next(left), deltas)
-        paid = [(measure, next(left)) for measure in release.measures]
-        found.append(
-            Mechanisms(tuple(mechanism_for(cost, release, measure, share) for measure, share in paid), selection)
+        shared = [(measure, next(left)) for measure in release.measures]
+        allocated.append(
+            Mechanisms(tuple(mechanism_for(cost, release, measure, share) for measure, share in shared), selection)
         )
-    return tuple(found)
+    return tuple(allocated)
 
 
 def _deltas(policy: Policy, cost: Cost, releases: Sequence[Release]) -> Fraction:

@@ -64,6 +64,6 @@ def counted(release: Release, rows: Sequence[tuple[Any, ...]], cells: Sequence[C
     nothing = (None,) * len(release.measures)
     table = [exact.get(cell, nothing) for cell in cells]
     return [
-        [number for row in table for number in measure.vector(row[place])]
-        for place, measure in enumerate(release.measures)
+        [number for row in table for number in measure.vector(row[index])]
+        for index, measure in enumerate(release.measures)
     ]
