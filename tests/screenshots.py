@@ -31,7 +31,7 @@ HEIGHTS: Final = {"sign-in": 440, "ask": 840, "answer": 700, "ledger": 1290, "ow
 def shoot(page: Page, name: str, kind: str = "") -> None:
     path = FOLDER / f"{name}{kind}.png"
     page.set_viewport_size({"width": 1100, "height": HEIGHTS[name]})
-    page.evaluate("document.activeElement.add_noise()")
+    page.evaluate("document.activeElement.blur()")
     page.screenshot(path=path, type="png", animations="disabled", caret="hide")
     print(f"{path.name}: {path.stat().st_size:,} bytes")
     if path.stat().st_size > MOST_BYTES:

@@ -49,7 +49,7 @@ def write(page: Page, sql: str) -> None:
 
 def ask(page: Page) -> str:
     """Ask what is written; where the answer is."""
-    page.get_by_role("button", name="Run").click()
+    page.get_by_role("button", name="Run", exact=True).click()
     page.wait_for_url("**/answers/*")
     return page.url
 
@@ -109,7 +109,7 @@ def test_spending_it_all_and_more_from_the_owner(browser: Browser, tmp_path: Pat
             write(page, WARDS)
             page.locator("#epsilon").fill("50")
             expect(page.locator("#preview")).to_contain_text("more than what remains")
-            page.get_by_role("button", name="Run").click()
+            page.get_by_role("button", name="Run", exact=True).click()
             expect(page.locator("#preview")).to_contain_text("budget-exhausted")
             page.get_by_role("button", name="Use this fix").click()
             expect(page.locator("#preview")).to_contain_text("enough for one such question")
@@ -118,7 +118,7 @@ def test_spending_it_all_and_more_from_the_owner(browser: Browser, tmp_path: Pat
             sign_in(analyst, running, "finance")
             analyst.goto(HOME)
             write(analyst, "SELECT COUNT(*) AS n FROM patients")
-            analyst.get_by_role("button", name="Run").click()
+            analyst.get_by_role("button", name="Run", exact=True).click()
             expect(analyst.locator("#preview")).to_contain_text("budget-exhausted")
             sign_in(owner, running, "owner")
             owner.goto(f"{HOME}/owner")
@@ -223,7 +223,7 @@ def test_a_question_that_lasts_is_cancelled_or_arrives_by_itself(
         for sql in (ENDLESS, HELD):
             page.goto(HOME)
             write(page, sql[:-1] + (" with script'" if script else " plain'"))  # what was answered once is kept
-            page.get_by_role("button", name="Run").click()
+            page.get_by_role("button", name="Run", exact=True).click()
             expect(page.get_by_role("heading")).to_contain_text("Running")
             if sql == ENDLESS:
                 page.get_by_role("button", name="Cancel").click()
