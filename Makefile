@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 EXTRAS := learn,audit,plot,server,client,smartnoise,postgres,dev
 WORKERS ?= 2
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 TRUSTED := */noise/*,*/accounting/*,*/mechanisms/*,*/ledger/*,*/exit/*,*/sql/cost.py,*/sql/draw.py,*/sql/cache.py,*/composed.py,*/engines/printed.py
 
 # Bytecode is kept, in the environment: else every process that a test starts would compile all that it imports.
@@ -51,7 +51,7 @@ test: venv chromium
 	@$(MAKE) --no-print-directory -j2 lint suite
 
 suite: venv
-	@$(PYTEST) -m 'not slow' --durations=10
+	@$(PYTEST) -m 'not slow'
 
 test-slow: venv
 	@$(PYTEST) -m slow --durations=10

@@ -8,7 +8,10 @@ import shutil
 import tempfile
 from typing import Final
 
+import pytest
 from hypothesis import settings
+
+from tests.budget import Budget
 
 settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
@@ -35,3 +38,7 @@ MARKS: Final = tempfile.mkdtemp(prefix="discreet-marks-")
 """The high-water marks of ledgers that tests make, also in processes that they start."""
 os.environ["DISCREET_MARKS"] = MARKS
 atexit.register(shutil.rmtree, MARKS, ignore_errors=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Budget(config))

@@ -24,7 +24,7 @@ from discreet.server.queue import Queue, State
 from tests.server.running import ENDLESS, build, until
 from tests.server.visitor import Site, site
 
-SOON = 60.0
+SOON = 300.0
 HOME = "/data/hospital"
 API = "/api/v1/datasets/hospital"
 LASTS = f"{ENDLESS[:-1]} for free'"

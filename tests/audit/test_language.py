@@ -20,6 +20,7 @@ from discreet.policy import Policy
 from discreet.sql import vectors
 from discreet.sql.aggregates import AGGREGATES, NAMED
 from tests.audit.worlds import HEAD, Data, Row, read
+from tests.budget import later
 
 audit = sys.modules[Replay.__module__]
 """The module: its name in the package is that of the function."""
@@ -333,7 +334,7 @@ def check_nodes(nodes: Sequence[str], limits: int, seed: int, most: int, each: i
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("limits", range(len(LIMITS)))
+@pytest.mark.parametrize("limits", later(range(len(LIMITS)), 3))  # three thirds: every node
 def test_every_node(limits: int) -> None:
     assert check_nodes(list(NODES)[limits % 3 :: 3], limits, limits, 8, 1) >= len(NODES) // 3
 
@@ -360,7 +361,7 @@ def check_pairs(pairs: Sequence[tuple[str, str]], seed: int, most: int, each: in
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("part", range(5))
+@pytest.mark.parametrize("part", later(range(5), 2))
 def test_nodes_on_nodes(part: int) -> None:
     """A fifteenth of the product."""
     pairs = list(itertools.product(NODES, NODES))[part * 11 :: 77]
@@ -435,7 +436,7 @@ def test_every_aggregate_by_every_kind_of_key(seed: int) -> None:
     assert audited.answered > len(COUNTED)
 
 
-@pytest.mark.parametrize("limits", range(len(LIMITS)))
+@pytest.mark.parametrize("limits", later(range(len(LIMITS)), 2))
 @pytest.mark.usefixtures("keys_are_selected")
 def test_one_unit_with_many_small_keys_moves_other_no_further(limits: int) -> None:
     """All its keys fall into one cell: what it may add to a group holds for that cell as well."""
@@ -550,8 +551,9 @@ def test_quantiles_of_many_digits() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("seeds", later([1, 3]))
 @pytest.mark.parametrize("above", ["window", "whole window", "max_rows_per_group"])
-def test_a_full_join_of_single_rows_has_an_order(above: str) -> None:
+def test_a_full_join_of_single_rows_has_an_order(above: str, seeds: int) -> None:
     joined = (
         "(SELECT person, COUNT(*) AS n FROM visits GROUP BY person) AS a FULL JOIN (SELECT who, COUNT(*) AS m FROM"
         " stays GROUP BY who) AS b ON a.person = b.who AND a.n > 5"
@@ -564,7 +566,7 @@ def test_a_full_join_of_single_rows_has_an_order(above: str) -> None:
         f" FROM {joined}",
     }
     random = Random(0)
-    for _ in range(3):
+    for _ in range(seeds):
         data: Data = {
             "visits": [{"person": random.randint(1, 5), "cost": 3} for _ in range(random.randint(1, 9))],
             "stays": [{"who": random.randint(1, 5), "length": 2} for _ in range(random.randint(1, 9))],

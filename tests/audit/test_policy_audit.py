@@ -35,6 +35,7 @@ from discreet.sql import measures
 from discreet.sql.measures import Contribution
 from discreet.sql.release import Release
 from tests.audit.worlds import ACCOUNTS_OF, NAMES, OWNED, SPELLINGS, WORLDS, Data
+from tests.budget import later
 from tests.curator.worlds import POLICY, SOURCES, hospital
 from tests.policy.examples import BANK, HEAD, HOSPITAL, policy_of
 
@@ -166,7 +167,7 @@ def test_units_that_have_no_names_left() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", later(sorted(TEXTS, key=lambda name: name not in ("hospital", "strange")), 2))
 def test_questions_are_valid_for_their_policy(name: str) -> None:
     audited = policy(name)
     asked = questions(audited)
@@ -296,37 +297,44 @@ def unpaid(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+BROKEN = [
+    (
+        unclamped,
+        "SELECT SUM(cost) FROM visits",
+        "distance",
+        r"call 1: one unit moves it by \d+ .*beyond the declared",
+    ),
+    (understated, "SELECT COUNT(*) FROM visits", "distance", r"moves it by 20 \(squares 400\), beyond .* of 1 "),
+    (
+        unbounded_groups,
+        "SELECT COUNT(*) FROM visits",
+        "distance",
+        r"moves it by 60 .*beyond the declared sensitivity of 20",
+    ),
+    (
+        unbounded_groups,
+        "SELECT zip, COUNT(*) FROM patients GROUP BY zip",
+        "keys",
+        r"moves 3 keys, .* at most 1 groups",
+    ),
+    (unpaid, "SELECT SUM(cost) FROM visits", "payment", r"noise worth ρ 2 was drawn and ρ 0.5 charged"),
+]
+
+
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("spoil", "asked", "kind", "words"),
-    [
-        (
-            unclamped,
-            "SELECT SUM(cost) FROM visits",
-            "distance",
-            r"call 1: one unit moves it by \d+ .*beyond the declared",
-        ),
-        (understated, "SELECT COUNT(*) FROM visits", "distance", r"moves it by 20 \(squares 400\), beyond .* of 1 "),
-        (
-            unbounded_groups,
-            "SELECT COUNT(*) FROM visits",
-            "distance",
-            r"moves it by 60 .*beyond the declared sensitivity of 20",
-        ),
-        (
-            unbounded_groups,
-            "SELECT zip, COUNT(*) FROM patients GROUP BY zip",
-            "keys",
-            r"moves 3 keys, .* at most 1 groups",
-        ),
-        (unpaid, "SELECT SUM(cost) FROM visits", "payment", r"noise worth ρ 2 was drawn and ρ 0.5 charged"),
-    ],
-)
+def test_what_is_broken_below_passes_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    asking(monkeypatch, *dict.fromkeys(asked for _, asked, _, _ in BROKEN))
+    found = audit_policy(policy("hospital"))
+    assert found.passed
+    assert len(found.of("the same")) == 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("spoil", "asked", "kind", "words"), BROKEN)
 def test_what_is_broken_is_named(
     monkeypatch: pytest.MonkeyPatch, spoil: Callable[[pytest.MonkeyPatch], None], asked: str, kind: str, words: str
 ) -> None:
     asking(monkeypatch, asked)
-    assert audit_policy(policy("hospital")).passed
     spoil(monkeypatch)
     found = audit_policy(policy("hospital"))
     (result,) = found.of("difference")

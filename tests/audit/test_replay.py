@@ -248,8 +248,8 @@ def check_made(seed: int, databases: int, asked: int) -> tuple[int, int]:
 
 @pytest.mark.long
 def test_made_up_worlds() -> None:
-    answered = sum(check_made(seed, 1, 20)[0] for seed in range(3))
-    assert answered > 50
+    answered = sum(check_made(seed, 1, 15)[0] for seed in range(2))
+    assert answered > 20
 
 
 @pytest.mark.slow
@@ -297,7 +297,7 @@ def check_owned(limits: tuple[str, str], seed: int, most: int, asked: Sequence[s
 @pytest.mark.long
 @pytest.mark.parametrize("place", range(len(OWNED_LIMITS)))
 def test_joins_unions_and_subqueries(place: int) -> None:
-    check_owned(OWNED_LIMITS[place], place, 7, OWNED_QUESTIONS[place :: len(OWNED_LIMITS)])
+    check_owned(OWNED_LIMITS[place], place, 5, OWNED_QUESTIONS[place :: len(OWNED_LIMITS)])
 
 
 @pytest.mark.slow
@@ -382,7 +382,7 @@ def check_one_unit_with_many_rows(count: int) -> None:
 
 @pytest.mark.long
 def test_one_unit_with_many_rows_in_as_many_groups() -> None:
-    check_one_unit_with_many_rows(200)
+    check_one_unit_with_many_rows(100)
 
 
 @pytest.mark.slow

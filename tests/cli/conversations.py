@@ -12,7 +12,7 @@ import pexpect
 
 from tests.cli.runs import PROGRAM
 
-PATIENCE = 30
+PATIENCE = 300
 PAUSE = 0.3
 """Seconds without output after which the shell waits for somebody."""
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>]|[\x07\x08]")

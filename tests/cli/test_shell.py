@@ -338,7 +338,7 @@ def test_nobody_reads_on(demo: Path) -> None:
     process = program("shell", demo, "-e", "0.1", stdin=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.close()
-    _, told = process.communicate(b"\\help\n" * 50, timeout=30)
+    _, told = process.communicate(b"\\help\n" * 50, timeout=300)
     assert (process.returncode, told) == (141, b"")
 
 

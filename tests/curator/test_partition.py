@@ -49,7 +49,7 @@ def test_a_unit_loses_no_more_than_was_charged(world: str) -> None:
     chosen = WORLDS[world]
     random = Random(f"conversation {world}")
     data = made(random, chosen)
-    transcript = conversation(chosen.policy, data, inside(chosen), random, 20 if chosen.unit == "row" else 40)
+    transcript = conversation(chosen.policy, data, inside(chosen), random, 12 if chosen.unit == "row" else 24)
     found = demand_theorem(chosen, data, transcript)
     assert any(found), "no unit is in any part that was asked about: nothing was tested"
 
@@ -57,7 +57,7 @@ def test_a_unit_loses_no_more_than_was_charged(world: str) -> None:
 @pytest.mark.parametrize(
     ("seed", "world"),
     [
-        pytest.param(seed, world, marks=LATER[2 if seed or world not in ("foreign key", "with delta") else 1])
+        pytest.param(seed, world, marks=LATER[2 if seed or world != "foreign key" else 1])
         for seed in range(8)
         for world in WORLDS
     ],
@@ -70,7 +70,7 @@ def test_many_units_lose_no_more_than_was_charged(seed: int, world: str) -> None
 
 
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("most", [1, 2, 3])
+@pytest.mark.parametrize("most", [2, *(pytest.param(most, marks=pytest.mark.slow) for most in (1, 3))])
 def test_every_unit_is_in_as_many_parts_as_it_has_keys_up_to_the_number_that_was_said(world: str, most: int) -> None:
     """Every part once: the bound is met, and it holds."""
     chosen = WORLDS[world]

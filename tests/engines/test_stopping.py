@@ -29,7 +29,7 @@ def test_a_running_query_is_interrupted(delay: float) -> None:
     thread.start()
     time.sleep(delay)
     stop.now()
-    thread.join(timeout=30)
+    thread.join(timeout=300)
     assert not thread.is_alive()
     assert [type(error) for error in failures] in ([duckdb.InterruptException], [Stopped])
 

@@ -53,9 +53,9 @@ def flip(path: Path, folder: Path, bits: Iterator[int]) -> None:
 
 @pytest.mark.long
 def test_every_flipped_bit_is_found(thousand: Path, quick: Path) -> None:
-    """All bits of SQLite's header are many of the 200 drawn here; the draw is another one each time."""
+    """All bits of SQLite's header are many of the 100 drawn here; the draw is another one each time."""
     size = 8 * thousand.stat().st_size
-    flip(thousand, quick, (random.randrange(800 if index % 8 == 0 else size) for index in range(200)))
+    flip(thousand, quick, (random.randrange(800 if index % 8 == 0 else size) for index in range(100)))
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from tests.server.running import Running
 
 CHROMIUM = shutil.which("chromium")
 MISSING = "walk through the pages with chromium, which is not installed: run `make chromium` as root"
-PATIENCE = 30_000
+PATIENCE = 120_000
 """Milliseconds: machines of tests are busy."""
 PHONE = 360
 """Pixels: narrower than most phones."""

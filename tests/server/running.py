@@ -121,10 +121,10 @@ class Running:
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=300)
 
 
-def until(condition: Callable[[], T], seconds: float = 60) -> T:
+def until(condition: Callable[[], T], seconds: float = 300) -> T:
     """What the condition gives once it holds; an error if it does not in time."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):

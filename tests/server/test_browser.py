@@ -15,6 +15,7 @@ from discreet.audit.report import ALLOWED
 from discreet.audit.report import page as audit_page
 from discreet.policy import read
 from discreet.server.learn.lessons import LESSONS
+from tests.budget import later
 from tests.server.browser import CHROMIUM, MISSING, barriers, chromium, overflowing, sign_in, tab
 from tests.server.running import ENDLESS, HELD, POLICY, Running, build, serving, until
 
@@ -54,7 +55,7 @@ def ask(page: Page) -> str:
     return page.url
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("dark", later([False, True]), ids=["light", "dark"])
 def test_from_signing_in_to_the_ledger(browser: Browser, running: Running, dark: bool) -> None:
     with tab(browser, running, dark=dark) as page:
         page.goto(HOME)
@@ -165,35 +166,38 @@ def test_an_analyst_opens_no_page_of_the_owner(browser: Browser, running: Runnin
         page.wait_for_url(f"{running.url}/")
 
 
-@pytest.mark.parametrize(
-    ("path", "referrer"),
-    [
-        ("/sign-in", "origin"),
-        ("/sign-in", "no-referrer"),
-        ("/sign-out", "origin"),
-        (f"{HOME}/ask", "origin"),
-        (f"{HOME}/owner/tokens", "no-referrer"),
-    ],
-)
-def test_pages_elsewhere_can_send_no_form(browser: Browser, running: Running, path: str, referrer: str) -> None:
+FORGED = [
+    ("/sign-in", "origin"),
+    ("/sign-in", "no-referrer"),
+    ("/sign-out", "origin"),
+    (f"{HOME}/ask", "origin"),
+    (f"{HOME}/owner/tokens", "no-referrer"),
+]
+
+
+def test_pages_elsewhere_can_send_no_form(browser: Browser, running: Running) -> None:
     fields = {"sql": WARDS, "epsilon": "1", "holder": "owner", "token": running.tokens["finance"]}
-    forged = f"""<!doctype html><meta name="referrer" content="{referrer}">
-        <form method="post" action="{running.url}{path}"><button>Go</button>
-        {"".join(f'<input name="{name}" value="{value}">' for name, value in fields.items())}"""
+    inputs = "".join(f'<input name="{name}" value="{value}">' for name, value in fields.items())
+    forged = [
+        f"""<!doctype html><meta name="referrer" content="{referrer}">
+        <form method="post" action="{running.url}{path}"><button>Go</button>{inputs}"""
+        for path, referrer in FORGED
+    ]
 
     def elsewhere(route: Route) -> None:
-        route.fulfill(body=forged, content_type="text/html")
+        route.fulfill(body=forged[int(route.request.url.removeprefix(ELSEWHERE))], content_type="text/html")
 
     with tab(browser, running, expected=(422,), elsewhere=ELSEWHERE) as page:
         page.route(f"{ELSEWHERE}**", elsewhere)
         sign_in(page, running, "owner")
-        page.goto(ELSEWHERE)
-        page.get_by_role("button").click()
-        page.wait_for_url(f"{running.url}/**")
-        assert "/answers/" not in page.url
-        page.goto("/")
-        expect(page.get_by_text("You are the owner")).to_be_visible()  # neither out nor somebody else
-        assert page.request.get(f"{HOME}/ledger.json").text().count('"analyst":"owner"') == 0
+        for number in range(len(FORGED)):
+            page.goto(f"{ELSEWHERE}{number}")
+            page.get_by_role("button").click()
+            page.wait_for_url(f"{running.url}/**")
+            assert "/answers/" not in page.url
+            page.goto("/")
+            expect(page.get_by_text("You are the owner")).to_be_visible()  # neither out nor somebody else
+            assert page.request.get(f"{HOME}/ledger.json").text().count('"analyst":"owner"') == 0
 
 
 def test_without_scripts_everything_still_works(browser: Browser, running: Running) -> None:
@@ -214,7 +218,7 @@ def test_without_scripts_everything_still_works(browser: Browser, running: Runni
         expect(page.get_by_role("table")).to_contain_text("plain")
 
 
-@pytest.mark.parametrize("script", [True, False], ids=["script", "plain"])
+@pytest.mark.parametrize("script", later([True, False]), ids=["script", "plain"])
 def test_a_question_that_lasts_is_cancelled_or_arrives_by_itself(
     browser: Browser, rigged: Running, script: bool
 ) -> None:
@@ -233,9 +237,9 @@ def test_a_question_that_lasts_is_cancelled_or_arrives_by_itself(
         expect(page.get_by_role("heading", name=re.compile("Answer"))).to_be_visible()
 
 
-def pages(page: Page, running: Running) -> Iterator[str]:
-    """Every page, as those see it who see most of it; yields its name once it is there."""
-    for path in ("/sign-in", "/learn", *(f"/learn/{slug}" for slug in LESSONS)):
+def pages(page: Page, running: Running, lessons: int) -> Iterator[str]:
+    """Every page, as those see it who see most of it, and so many lessons; yields its name once it is there."""
+    for path in ("/sign-in", "/learn", *(f"/learn/{slug}" for slug in list(LESSONS)[:lessons])):
         page.goto(path)
         yield path
     sign_in(page, running, "epidemiology")
@@ -267,9 +271,10 @@ def pages(page: Page, running: Running) -> Iterator[str]:
     yield "a policy that was checked"
 
 
-def test_no_page_shuts_anybody_out_and_all_fit_a_phone(browser: Browser, running: Running) -> None:
+@pytest.mark.parametrize("lessons", later([1, len(LESSONS)]))
+def test_no_page_shuts_anybody_out_and_all_fit_a_phone(browser: Browser, running: Running, lessons: int) -> None:
     with tab(browser, running, bypass=True, expected=(403, 404)) as page:
-        found = {name: each for name in pages(page, running) if (each := barriers(page) + overflowing(page))}
+        found = {name: each for name in pages(page, running, lessons) if (each := barriers(page) + overflowing(page))}
     assert found == {}
 
 

@@ -102,7 +102,7 @@ def test_twice_at_once(rigged: Running) -> None:
         other = ask(client, "at once", sql=HELD, epsilon=0.2)
         assert (other.status_code, other.json()["code"]) == (422, "key-reused")
         rigged.release()
-        answers = [each.result(60).json() for each in sent]
+        answers = [each.result(300).json() for each in sent]
         assert len({answer["receipt"] for answer in answers}) == 1
         assert len({str(answer["rows"]) for answer in answers}) == 1
         assert charges(client) == before + 1
@@ -120,12 +120,12 @@ class Racing:
         with self._lock:
             is_second = next(self.looks)
         if is_second:
-            assert self.charged.wait(60)
+            assert self.charged.wait(300)
             raise QueryFailed
 
     def answer(self, _: Call) -> int:
         self.charged.set()
-        assert self.go.wait(60)
+        assert self.go.wait(300)
         return 42
 
 
@@ -142,7 +142,7 @@ def test_the_second_gets_the_answer_of_the_first_however_close_they_are(ends_fir
     first, second = asyncio.run(both())
     curator.go.set()
     assert first is second
-    assert first.result.result(60) == 42
+    assert first.result.result(300) == 42
     dispatcher.close()
 
 
@@ -157,30 +157,30 @@ def test_the_other_one_is_answered_if_the_first_goes_away(rigged: Running) -> No
                 "datasets/hospital/query",
                 json={**QUESTION, "sql": "SELECT AVG(age) FROM patients"},
                 headers={"idempotency-key": "again"},
-                timeout=0.3,
+                timeout=httpx.Timeout(60, read=0.3),
             )
         second = pool.submit(ask, client, "again", sql="SELECT AVG(age) FROM patients")
         until(lambda: client.get("health").json()["waiting"] == 1)
         with pytest.raises(TimeoutError):
             second.result(2.5)  # longer than a server takes to notice who is gone
         rigged.release()
-        assert second.result(60).status_code == 200
-        assert [each.result(60).status_code for each in busy] == [200, 200]
+        assert second.result(300).status_code == 200
+        assert [each.result(300).status_code for each in busy] == [200, 200]
         assert charges(client) == before + 1
 
 
 def test_whoever_goes_away_without_a_key_pays_nothing_while_it_waits(rigged: Running) -> None:
     with rigged.client() as client, ThreadPoolExecutor(2) as pool:
+        before = charges(client) + 2
         busy = [pool.submit(ask, client, None, sql=HELD) for _ in range(2)]
-        until(lambda: client.get("health").json()["running"] == 2)
-        before = charges(client)
+        until(lambda: client.get("health").json()["running"] == 2 and charges(client) == before)
         with closing(HTTPConnection(client.base_url.host, client.base_url.port or 80)) as leaves:
             asked = client.build_request("POST", "datasets/hospital/query", json=QUESTION)
             leaves.request("POST", asked.url.path, asked.content, dict(asked.headers))
             until(lambda: client.get("health").json()["waiting"] == 1)
         until(lambda: client.get("health").json()["waiting"] == 0)
         rigged.release()
-        assert [each.result(60).status_code for each in busy] == [200, 200]
+        assert [each.result(300).status_code for each in busy] == [200, 200]
         assert charges(client) == before
 
 
@@ -193,7 +193,7 @@ def test_after_kill_9_nothing_is_charged_again(tmp_path_factory: pytest.TempPath
         first.begun()
         first.kill()
         with pytest.raises(httpx.TransportError):
-            cut.result(60)
+            cut.result(300)
     assert verify(ledger_path(read(policy))).sound
     with serving(policy, tokens=first.tokens) as second, second.client() as client:
         again = ask(client, "answered").json()

@@ -15,6 +15,7 @@ import pytest
 from discreet.curator.state import entries, ledger_path
 from discreet.ledger import verify
 from discreet.policy import read
+from tests.budget import later
 from tests.cli.runs import run
 from tests.server.running import Running, build, environment, serving, until
 
@@ -105,11 +106,13 @@ def demand_sound(policy: Path, results: list[dict[str, Any]], answers: int) -> N
         assert sum(own, Fraction(0)) <= share
 
 
-def test_a_hundred_analysts_spend_the_budget_to_the_last_bit(tmp_path: Path) -> None:
-    policy = hospital(tmp_path, answers=250, analysts=100, share=3)
+@pytest.mark.parametrize("many", later([30, 100]))
+def test_many_analysts_spend_the_budget_to_the_last_bit(tmp_path: Path, many: int) -> None:
+    answers = many * 5 // 2
+    policy = hospital(tmp_path, answers=answers, analysts=many, share=3)
     with serving(policy) as running:
-        tokens = [running.tokens[f"a{number}"] for number in range(100)]
-        with Crowd([running.url], tokens, 5) as crowd:
+        tokens = [running.tokens[f"a{number}"] for number in range(many)]
+        with Crowd([running.url], tokens, many // 20 + 1) as crowd:
             crowd.go()
             results = crowd.results()
         with running.client("owner") as owner:
@@ -118,18 +121,19 @@ def test_a_hundred_analysts_spend_the_budget_to_the_last_bit(tmp_path: Path) -> 
     assert {each["code"] for each in results} == {"budget-exhausted"}
     assert {each["lost"] for each in results} == {0}
     assert all(each["fix"] for each in results)
-    assert sum(len(each["receipts"]) for each in results) == 250
+    assert sum(len(each["receipts"]) for each in results) == answers
     assert min(len(each["receipts"]) for each in results) >= 1  # everybody was served
     assert max(len(each["receipts"]) for each in results) <= 3
-    demand_sound(policy, results, 250)
-    assert len(entries(read(policy))) == 250
+    demand_sound(policy, results, answers)
+    assert len(entries(read(policy))) == answers
 
 
-def test_two_servers_on_one_state_folder_and_one_is_killed(tmp_path: Path) -> None:
-    policy = hospital(tmp_path, answers=120, analysts=20, share=10)
+@pytest.mark.parametrize("answers", later([60, 120]))
+def test_two_servers_on_one_state_folder_and_one_is_killed(tmp_path: Path, answers: int) -> None:
+    policy = hospital(tmp_path, answers=answers, analysts=20, share=10)
     with serving(policy) as one, serving(policy, tokens=one.tokens) as two:
         tokens = [one.tokens[f"a{number}"] for number in range(20)]
-        with Crowd([one.url, two.url], tokens, 4) as crowd:
+        with Crowd([one.url, two.url], tokens, 2) as crowd:
             crowd.go()
             until(lambda: _charges(one) >= 20 and _answered_by(two) >= 5)
             two.kill()  # in the middle of whatever it does
@@ -138,8 +142,8 @@ def test_two_servers_on_one_state_folder_and_one_is_killed(tmp_path: Path) -> No
         assert {each["code"] for each in results} <= {"budget-exhausted"}
         with one.client("owner") as owner:
             assert owner.get("datasets/hospital/budget").json()["remaining"]["epsilon"] == 0
-    demand_sound(policy, results, 120)
-    assert len(entries(read(policy))) == 120
+    demand_sound(policy, results, answers)
+    assert len(entries(read(policy))) == answers
 
 
 def _charges(server: Running) -> int:

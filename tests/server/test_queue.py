@@ -17,7 +17,7 @@ from discreet.server import queue as module
 from discreet.server.queue import Job, Queue, State
 from tests.server.running import until
 
-SOON = 30.0
+SOON = 300.0
 
 
 class Held:

@@ -96,7 +96,7 @@ def test_the_demo_makes_tokens_that_end_with_it(tmp_path: Path) -> None:
             assert who in (found[0]["role"], found[0]["analyst"])
         assert not (tmp_path / "hospital.discreet" / "tokens.sqlite").exists()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
     finally:
         process.kill()
         process.communicate()

@@ -5,20 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from fractions import Fraction
-from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from functools import cache, partial
 from typing import Any, Final
 
 import pytest
 
 from discreet.accounting import Concentrated, Pure
 from discreet.curator.curator import Curator
-from discreet.curator.state import open_ledger
 from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted, Refused
+from discreet.policy import Policy
 from discreet.sql.accuracy import rounded_up, smallest
 from tests.sql.worlds import ledger_of, policy_of
 
@@ -42,15 +39,18 @@ ROWS: Final = [{"who": who, "g": "ab"[who % 2], "x": who % 11, "y": who % 4000} 
 BOTH: Final = ("pure", "both")
 
 
+@cache
+def world(budget: str, epsilon: float, top: str) -> tuple[Policy, Memory]:
+    """Rows that no test changes, read once."""
+    policy = policy_of(TABLE, head=HEADS[budget].format(epsilon=epsilon, top=top))
+    return policy, Memory(policy, {"t": ROWS})
+
+
 @contextmanager
 def asking(budget: str, epsilon: float = 3, top: str = "") -> Iterator[Curator]:
-    with TemporaryDirectory() as folder:
-        found = policy_of(TABLE, head=HEADS[budget].format(epsilon=epsilon, top=top))
-        policy = replace(found, state=Path(folder) / "state")
-        engine = Memory(policy, {"t": ROWS})
-        with open_ledger(policy) as ledger, Curator(policy, ledger, engine=engine) as curator:
-            yield curator
-        engine.close()
+    policy, engine = world(budget, epsilon, top)
+    with ledger_of(policy, generous=False) as ledger, Curator(policy, ledger, engine=engine) as curator:
+        yield curator
 
 
 def amount(loss: Pure | Concentrated) -> dict[str, Any]:
@@ -292,17 +292,14 @@ def outcome(curator: Curator, text: str, error: Any) -> str:
 
 
 @pytest.mark.parametrize("budget", BOTH)
-@pytest.mark.parametrize("error", [1e-300, 1e-9, 1e9, 1e300, 10**400, Fraction(1, 10**400)])
 @pytest.mark.parametrize(
     "item", ["COUNT(*)", "SUM(x)", "AVG(x)", "AVG(x) - SUM(x)", "MEDIAN(x)", "HISTOGRAM(x, 3)", "SUM(x) * 1000000"]
 )
-def test_absurd_errors_have_a_cost_or_are_refused(budget: str, error: Any, item: str) -> None:
+def test_absurd_errors_have_a_cost_or_are_refused(budget: str, item: str) -> None:
     with asking(budget) as curator:
-        assert outcome(curator, f"SELECT {item} AS v FROM t", error) in (
-            "costed",
-            "accuracy-unreachable",
-            "cost-invalid",
-        )
+        for error in (1e-300, 1e-9, 1e9, 1e300, 10**400, Fraction(1, 10**400)):
+            found = outcome(curator, f"SELECT {item} AS v FROM t", error)
+            assert found in ("costed", "accuracy-unreachable", "cost-invalid"), error
 
 
 # in the text

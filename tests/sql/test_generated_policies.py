@@ -438,8 +438,8 @@ COMPARED = ("whole", "ranks", "choice", "sensitivity")
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 def test_answers_about_generated_policies_equal_duckdbs(seed: int) -> None:
-    done = check_worlds(seed, worlds=4, questions=50)
-    assert sum(done[way] for way in COMPARED) == 200 - done["refused"]
+    done = check_worlds(seed, worlds=4 if seed else 2, questions=50 if seed else 40)
+    assert sum(done[way] for way in COMPARED) == (200 if seed else 80) - done["refused"]
     assert done["refused"] <= 10
     assert min(done[way] for way in ("whole", "choice", "moved", "one unit")) > 0
 

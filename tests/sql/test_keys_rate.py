@@ -115,7 +115,7 @@ def test_the_selection_that_the_curator_builds(cost: dict[str, Any]) -> None:
     assert isinstance(mechanism, KeySelection)
     assert mechanism.max_groups == 3
     assert mechanism.delta == cost.get("delta", Fraction(1, 2) / 2 / 1000)
-    blocks = 100_000
+    blocks = 40_000
     shown = mechanism.select(dict.fromkeys(range(3 * blocks), 1), SYSTEM)
     hit = np.zeros(blocks, dtype=bool)
     hit[[key // 3 for key in shown]] = True
@@ -142,6 +142,6 @@ def test_the_audit_can_fail() -> None:
         mechanism = selection(curator, QUESTIONS["one key"], epsilon=1, delta=DELTA)
     assert isinstance(mechanism, KeySelection)
     object.__setattr__(mechanism, "threshold", mechanism.threshold - 4)
-    blocks = 100_000
+    blocks = 40_000
     shown = mechanism.select(dict.fromkeys(range(3 * blocks), 1), SYSTEM)
     assert lower(len({key // 3 for key in shown}), blocks) > DELTA

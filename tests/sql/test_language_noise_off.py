@@ -28,6 +28,7 @@ import pytest
 from discreet.curator.curator import Curator
 from discreet.engines.memory import Memory
 from discreet.exit.sampler import Sampler
+from tests.budget import later
 from tests.sql.worlds import ledger_of, policy_of
 
 HEAD = 'name = "world"\n[budget]\nepsilon = 3\ndelta = 0.001\n[unit]\nname = "person"\n'
@@ -324,7 +325,7 @@ def check_made(seed: int, worlds: int, asked: int) -> int:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
+@pytest.mark.parametrize("seed", later(range(4)))
 def test_answers_equal_duckdbs(seed: int) -> None:
     assert check_made(seed, 2, 28) > 120
 

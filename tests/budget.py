@@ -1,0 +1,138 @@
+"""How much of the processor each directory of tests takes, and whether that is more than it may.
+
+A pytest plugin (`conftest.py` registers it). Counted is the time of the processor, not of the clock: that of the
+process, its threads and its children, user and system, summed over pytest's workers. A busy machine
+moves these figures a little, so that a directory over its budget (`budget.toml`) is said and fails nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[1]
+BUDGETS: Final = ROOT / "tests" / "budget.toml"
+OUTSIDE: Final = "collection"
+"""What no test takes: starting, importing and collecting, in every worker."""
+TOP: Final = 10
+KEPT: Final = "discreet/cpu"
+"""Where the figures of every test of the last run are, in pytest's cache."""
+
+
+def later(values: Iterable[Any], first: int = 1) -> list[Any]:
+    """Parameters of which the first run always, and the others in `make test-slow` only."""
+    return [
+        value if place < first else pytest.param(value, marks=pytest.mark.slow) for place, value in enumerate(values)
+    ]
+
+
+def processor() -> float:
+    """Seconds of the processor so far, of this process and of all that it started."""
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages) + _living(Path("/proc/self"))
+
+
+def _living(process: Path) -> float:
+    """Of the children that live (servers, browsers), where the system tells; of the others those who waited know."""
+    numbers = [number for thread in process.glob("task/*/children") for number in _text(thread).split()]
+    found = 0.0
+    for child in (Path("/proc", number) for number in numbers):
+        ticks = _text(child / "stat").rpartition(")")[2].split()[11:15]
+        found += sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK") + _living(child)
+    return found
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError:  # it has ended
+        return ""
+
+
+def directory(test: str) -> str:
+    """Whose budget a test counts against: `sql` for tests/sql/…, `doctests` for the sources, else `tests`."""
+    path = test.partition("::")[0].split("/")
+    if path[0] != "tests":
+        return "doctests"
+    return path[1] if len(path) > 2 else path[0]
+
+
+def per_directory(tests: Mapping[str, float]) -> dict[str, float]:
+    total: defaultdict[str, float] = defaultdict(float)
+    for test, seconds in tests.items():
+        total[directory(test) if test != OUTSIDE else OUTSIDE] += seconds
+    return total
+
+
+def table(spent: Mapping[str, float], budgets: Mapping[str, float]) -> Iterator[str]:
+    """A line for each directory, the largest first, and their sum."""
+    for name, seconds in sorted(spent.items(), key=lambda item: -item[1]):
+        yield f"{name:<12}{seconds:>7.0f} s of {budgets.get(name, 0):.0f}"
+    yield f"{'together':<12}{sum(spent.values()):>7.0f} s of {sum(budgets.values()):.0f}"
+
+
+def over(spent: Mapping[str, float], budgets: Mapping[str, float]) -> list[str]:
+    """One sentence for each directory that has taken more than it may, or that has no budget."""
+    return [
+        f"tests/budget.toml: {name} took {seconds:.0f} s of the processor; its budget is {budgets.get(name, 0):.0f} s"
+        for name, seconds in sorted(spent.items())
+        if seconds > budgets.get(name, 0)
+    ]
+
+
+class Budget:
+    """Counts in each process that runs tests; the one that the others report to prints."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.tests: defaultdict[str, float] = defaultdict(float)
+        self.seen = 0.0
+        self.config = config
+        self.runs_tests = not config.getoption("numprocesses", None) or hasattr(config, "workerinput")
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self.seen = self.seen or processor()
+        result = yield
+        now = processor()
+        self.tests[item.nodeid] += now - self.seen
+        self.seen = now
+        return result
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        if self.runs_tests:
+            self.tests[OUTSIDE] = processor() - sum(self.tests.values())
+        if hasattr(self.config, "workeroutput"):
+            self.config.workeroutput["cpu"] = dict(self.tests)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        for test, seconds in getattr(node, "workeroutput", {}).get("cpu", {}).items():
+            self.tests[test] += seconds
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        spent = per_directory(self.tests)
+        budgets = tomllib.loads(BUDGETS.read_text(encoding="utf-8"))
+        if self.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+            self.whole(terminalreporter, spent, budgets)
+        if "not slow" in self.config.option.markexpr:
+            for line in over(spent, budgets):
+                terminalreporter.write_line(f"over budget: {line}", yellow=True)
+
+    def whole(
+        self, terminal: pytest.TerminalReporter, spent: Mapping[str, float], budgets: Mapping[str, float]
+    ) -> None:
+        if cache := getattr(self.config, "cache", None):
+            cache.set(KEPT, dict(self.tests))
+        terminal.section("seconds of the processor, with children")
+        for line in table(spent, budgets):
+            terminal.write_line(line)
+        for test in sorted(self.tests.keys() - {OUTSIDE}, key=lambda test: -self.tests[test])[:TOP]:
+            terminal.write_line(f"{self.tests[test]:7.1f} s {test}")

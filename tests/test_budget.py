@@ -1,0 +1,48 @@
+"""The budget of the processor: every directory has one, and what exceeds it is said."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from tests.budget import BUDGETS, OUTSIDE, directory, later, over, per_directory, processor, table
+
+BURN = "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=True)\ninput()"
+
+
+def test_every_directory_of_tests_has_a_budget_and_no_other() -> None:
+    budgets = tomllib.loads(BUDGETS.read_text(encoding="utf-8"))
+    files = {str(path.relative_to(Path(__file__).parents[1])) for path in Path(__file__).parent.rglob("test_*.py")}
+    assert budgets.keys() == {directory(file) for file in files} | {"doctests", OUTSIDE}
+    assert all(seconds > 0 for seconds in budgets.values())
+
+
+def test_tests_count_against_their_directory_and_what_is_over_is_said() -> None:
+    spent = per_directory(
+        {"tests/sql/test_a.py::b[c/d]": 2, "tests/test_e.py::f": 1, "src/discreet/g.py::h": 3, OUTSIDE: 4}
+    )
+    assert spent == {"sql": 2, "tests": 1, "doctests": 3, OUTSIDE: 4}
+    budgets = {"sql": 2.0, "tests": 0.5, "doctests": 9.0}
+    assert [line.split()[1] for line in over(spent, budgets)] == [OUTSIDE, "tests"]
+    assert next(iter(table(spent, budgets))).split()[0] == OUTSIDE
+    assert list(table(spent, budgets))[-1].split()[1] == "10"
+
+
+def test_children_count_while_they_live_and_afterwards() -> None:
+    start = processor()
+    with subprocess.Popen([sys.executable, "-c", BURN], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        living = processor() - start
+        child.communicate(b"\n")
+    assert living >= 0.19 or not Path("/proc/self/task").is_dir()
+    assert processor() - start >= 0.2
+
+
+def test_what_comes_later_is_slow() -> None:
+    first, second = later("ab")
+    assert first == "a"
+    assert second.values == ("b",)
+    assert [mark.name for mark in second.marks] == ["slow"]
