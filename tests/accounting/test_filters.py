@@ -123,9 +123,9 @@ def test_a_concentrated_budget_takes_pure_losses_at_the_cost_of_randomised_respo
     assert spent.spent_delta == 0
 
 
-def test_a_concentrated_budget_takes_statements_at_half_their_square() -> None:
+def test_a_concentrated_budget_takes_statements_as_pure_ones_with_delta() -> None:
     spent = ConcentratedFilter.of(10, 1e-6).admit(Approximate(1, 1e-7))
-    assert (spent.spent_rho, spent.spent_delta) == (UNITS // 2, UNITS // 10**7)
+    assert (spent.spent_rho, spent.spent_delta) == (charged(rho_of_pure(Fraction(1))), UNITS // 10**7)
 
 
 # Budgets

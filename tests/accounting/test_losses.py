@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -23,6 +24,7 @@ from discreet.accounting import (
     parallel,
     rho_for,
 )
+from discreet.accounting.conversion import rho_of_pure
 from tests.accounting.truth import meant, mp, real
 
 law = settings(deadline=None, max_examples=50)
@@ -133,11 +135,14 @@ def test_nothing_costs_nothing() -> None:
 
 def test_a_mixture_is_concentrated() -> None:
     mixed = compose(Pure(1), Concentrated(0.5), Approximate(2, 1e-9))
-    assert mixed == Concentrated(Pure(1).concentrated().rho + Fraction(1, 2) + 2, 1e-9)
+    assert mixed == Concentrated(rho_of_pure(Fraction(1)) + Fraction(1, 2) + rho_of_pure(Fraction(2)), 1e-9)
 
 
-def test_what_is_known_only_as_epsilon_and_delta_enters_as_half_its_square() -> None:
-    assert Approximate(3, 1e-9).concentrated() == Concentrated(4.5, 1e-9)
+def test_what_is_known_only_as_epsilon_and_delta_enters_as_a_pure_one_with_its_delta() -> None:
+    found = Approximate(3, 1e-9).concentrated()
+    assert found.delta == Fraction("1e-9")
+    assert float(found.rho) == pytest.approx(3 * math.tanh(1.5), rel=1e-14)
+    assert found.rho >= Fraction(3 * math.tanh(1.5)) * (1 - Fraction(1, 10**15)), "rounded up"
 
 
 def test_deltas_that_add_up_to_one_promise_nothing() -> None:

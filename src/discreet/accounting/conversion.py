@@ -8,21 +8,23 @@ zCDP and (ε, δ)   A ρ-zCDP release is (ε, δ)-DP for every x > 0 with
 ε-DP and zCDP     An ε-DP release is ρ-zCDP with ρ = ε·tanh(ε/2) ≤ ε²/2: randomised response is the worst case, and
                   D_α/α is largest as α → 1, where D is its KL divergence. Source: Bun & Steinke 2016 (ε²/2);
                   Harrison & Manurangsi 2025 (the exact value).
-(ε, δ) and zCDP   An (ε, δ)-DP release is δ-approximate ε²/2-zCDP. Source: Bun & Steinke 2016.
+(ε, δ) and zCDP   An (ε, δ)-DP release is δ-approximate ε·tanh(ε/2)-zCDP: outside an event of probability δ it is an
+                  ε-DP release. Source: Kairouz, Oh & Viswanath 2015, with the line above; Bun & Steinke 2016 (ε²/2).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from discreet.accounting.rounding import NEAREST, context, decimal, down, up
 
-WIDE: Final = context(300)
-"""x lies between 10⁻⁸⁷ and 10⁸⁷, so that cancellation takes at most 2·87 digits."""
+REMEMBERED: Final = 4096
+"""Conversions are functions of two numbers, and the same ones are wanted again and again."""
 
 LEAST: Final = Fraction(1, 10**20)
 """Below it, ε²/2 is the value to 40 digits, and 1 − e^−ε would lose too many."""
@@ -38,28 +40,37 @@ def rho_of_pure(epsilon: Fraction) -> Fraction:
     return min(up(NEAREST.multiply(cost, tanh)), epsilon**2 / 2)
 
 
+@lru_cache(maxsize=REMEMBERED)
 def epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction:
     """The least ε for which ρ-zCDP is known to imply (ε, δ)-DP, rounded up."""
     if rho == 0:
         return rho
     log, cost = _log_inverse(delta), float(decimal(rho))
     x = _falling_root(lambda x: (log - math.log1p(x)) / x**2 - cost)
-    return max(up(WIDE.fma(WIDE.add(1, x), decimal(rho, WIDE), _rest(x, delta))), Fraction(0))
+    wide = _wide(x)
+    return max(up(wide.fma(wide.add(1, x), decimal(rho, wide), _rest(x, delta, wide))), Fraction(0))
 
 
+@lru_cache(maxsize=REMEMBERED)
 def rho_of_epsilon(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest ρ for which ρ-zCDP is known to imply (ε, δ)-DP, rounded down."""
     log, cost = _log_inverse(delta), float(epsilon)
     x = _falling_root(lambda x: (1 + 2 * x) * (log - math.log1p(x)) / x**2 - math.log1p(1 / x) - cost)
-    left = WIDE.subtract(decimal(epsilon, WIDE), _rest(x, delta))
-    return max(down(WIDE.divide(left, WIDE.add(1, x))), Fraction(0))
+    wide = _wide(x)
+    left = wide.subtract(decimal(epsilon, wide), _rest(x, delta, wide))
+    return max(down(wide.divide(left, wide.add(1, x))), Fraction(0))
 
 
-def _rest(x: Decimal, delta: Fraction) -> Decimal:
+def _wide(x: Decimal) -> Context:
+    """Enough digits: x lies between 10⁻⁸⁷ and 10⁸⁷, and cancellation takes at most twice the digits of its exponent."""
+    return context(110 + 2 * abs(x.adjusted()))
+
+
+def _rest(x: Decimal, delta: Fraction, wide: Context) -> Decimal:
     """(ln(1/δ) + x·ln x − (1 + x)·ln(1 + x))/x"""
-    above = WIDE.add(1, x)
-    gain = WIDE.subtract(WIDE.multiply(x, WIDE.ln(x)), WIDE.multiply(above, WIDE.ln(above)))
-    return WIDE.divide(WIDE.subtract(gain, WIDE.ln(decimal(delta, WIDE))), x)
+    above = wide.add(1, x)
+    gain = wide.subtract(wide.multiply(x, wide.ln(x)), wide.multiply(above, wide.ln(above)))
+    return wide.divide(wide.subtract(gain, wide.ln(decimal(delta, wide))), x)
 
 
 def _log_inverse(delta: Fraction) -> float:

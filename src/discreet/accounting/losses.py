@@ -192,8 +192,8 @@ class Approximate(_About):
         return False
 
     def concentrated(self) -> Concentrated:
-        """The same release in a currency that adds up: δ-approximate ε²/2-zCDP."""
-        return Concentrated(self.epsilon**2 / 2, self.delta, relation=self.relation, unit=self.unit)
+        """The same release in a currency that adds up: δ-approximate ε·tanh(ε/2)-zCDP."""
+        return Concentrated(rho_of_pure(self.epsilon), self.delta, relation=self.relation, unit=self.unit)
 
     def group(self, size: int) -> Approximate:
         """Theorem  (kε, k·e^{kε}·δ) for units that differ in k places.
