@@ -6,11 +6,11 @@ No source, no state and no ledger of the policy is opened, so what is found may 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
-from discreet.audit.questions import Question, questions
+from discreet.audit.questions import Question, fits, questions
 from discreet.audit.replay import Replay, Report, every_key
 from discreet.audit.worlds import Pair, replacements, searched, small
 from discreet.policy import Budget, Policy
@@ -71,14 +71,19 @@ class Audit:
 
 
 def audit_policy(
-    policy: Policy, *, most: int | None = QUESTIONS, every_pair: bool = False, progress: Progress | None = None
+    policy: Policy,
+    *,
+    most: int | None = QUESTIONS,
+    every_pair: bool = False,
+    with_fits: bool = False,
+    progress: Progress | None = None,
 ) -> Audit:
-    """Replay at most so many questions on the pairs of neighbours that concern them.
+    """Replay at most so many queries, and a few fits, on the pairs of neighbours that concern them.
 
     Each meets all searched pairs, some where a unit is replaced, and a few of the small ones in turn; with `every_pair`
     all of those too.
     """
-    asked, tell = questions(policy, most), progress or (lambda *_: None)
+    asked, tell = [*questions(policy, most), *(fits(policy) if with_fits else ())], progress or (lambda *_: None)
     tell("audit", 0.0)
     likely, tiny, other = list(searched(policy)), list(small(policy)), list(replacements(policy))
     cost = min(COST, policy.max_cost or COST)
@@ -113,7 +118,11 @@ def _examined(
     best: Result | None = None
     met = [*((pair, 1) for pair in pairs), *((pair, 2) for pair in replaced)]
     for count, (pair, units) in enumerate(met, start=1):
-        report = auditor.compare(question.text, pair.data, pair.neighbour, units=units, epsilon=epsilon)
+        if question.task is None:
+            report = auditor.compare(question.text, pair.data, pair.neighbour, units=units, epsilon=epsilon)
+        else:
+            found = auditor.compare(question.task(epsilon), pair.data, pair.neighbour, units=units)
+            report = replace(found, question=question.text)
         if best is None or not report.same or report.l1 > best.report.l1:
             best = Result(question, report, pair.what, len(met))
         if not report.same:

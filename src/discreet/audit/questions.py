@@ -9,7 +9,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from fractions import Fraction
+from functools import partial
+from typing import Any, Final
 
 from discreet.audit.vocabulary import NUMBERS, Scene, spelt
 from discreet.policy import Kind, Policy, Table
@@ -22,6 +24,8 @@ class Question:
     text: str
     kind: str
     tables: frozenset[str]
+    task: Callable[[Fraction], Any] | None = None
+    """Of a cost, where it is no SQL: what is performed."""
 
 
 def questions(policy: Policy, most: int | None = None) -> list[Question]:
@@ -35,6 +39,33 @@ def questions(policy: Policy, most: int | None = None) -> list[Question]:
     turns = (question for turn in itertools.zip_longest(*streams) for question in turn if question is not None)
     found = {question.text: question for question in turns}
     return list(itertools.islice(found.values(), most))
+
+
+def fits(policy: Policy) -> list[Question]:
+    """A few estimators on the numbers of every private table; none where scikit-learn is not installed."""
+    try:
+        from discreet.learn import GaussianNB, KMeans, LinearRegression, StandardScaler
+    except ModuleNotFoundError:
+        return []
+    found = []
+    for table in policy.private_tables.values():
+        scene = Scene(policy, table)
+        names = ("a", "b")[: len(scene.numbers)]
+        columns = ", ".join(f"{number} AS {name}" for number, name in zip(scene.numbers, names, strict=False))
+        if not names:
+            continue
+        learners: list[tuple[Any, str | None]] = [(StandardScaler(), None), (KMeans(2), None)]
+        if len(names) == 2:
+            learners += [(LinearRegression(), "b"), (GaussianNB(classes=[0, 1]), "b")]
+        for learner, target in learners:
+            sql = f"SELECT {columns} FROM {scene.source}"
+            task = partial(_fit, learner, sql, target)
+            found.append(Question(f"{type(learner).__name__}.fit: {sql}", "fits", frozenset({table.name}), task))
+    return found
+
+
+def _fit(learner: Any, sql: str, target: str | None, epsilon: Fraction) -> Any:
+    return learner.task(sql, target=target, epsilon=epsilon, fresh=True)
 
 
 def _stream(policy: Policy, table: Table, kind: str) -> Iterator[Question]:
