@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from discreet.audit import policies
+from discreet.audit.questions import fits
 from discreet.cli import audit as command
 from discreet.curator.state import balances, entries
 from discreet.policy import Policy
@@ -75,8 +78,17 @@ def test_options_may_stand_before_the_policy(policy: Policy) -> None:
     assert found == told("audit", "policy", policy.path, *FEW, "--no-report")
 
 
+def test_fits_are_audited_on_demand(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of them: all of them are audited in the slow suite."""
+    monkeypatch.setattr(policies, "fits", lambda given: fits(given)[:1])
+    shown = run("audit", policy.path, "--questions", "1", "--no-report", "--fits").stdout
+    assert re.search(r"^fits +1 +0 +0 ", shown, re.MULTILINE)
+    assert "2 questions" in shown
+
+
 def test_wrong_use_is_told_before_the_work_begins(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("discreet.audit.policies.audit_policy", None)
+    monkeypatch.setattr(command, "find_spec", lambda _: None)
     for wrong, reason in {
         ("audit",): "Missing argument",
         ("audit", "none.toml"): "cannot be read",
@@ -85,6 +97,7 @@ def test_wrong_use_is_told_before_the_work_begins(policy: Policy, monkeypatch: p
         ("audit", policy.path, "--report", policy.path): "is the policy itself",
         ("audit", policy.path, "--report", "."): "is a directory",
         ("audit", policy.path, "--report", "a.html", "--no-report"): "contradict each other",
+        ("audit", policy.path, "--fits"): "install discreet[learn]",
     }.items():
         assert reason in told(*wrong, code=2)["error"]["reason"]
 

@@ -101,5 +101,5 @@ def test_ibis_begins_with_a_table(hospital: Curator) -> None:
 
 
 def test_ibis_is_not_needed_otherwise() -> None:
-    source = Path(__file__).parents[2] / "src" / "discreet" / "curator" / "ibis_tables.py"
+    source = Path(__file__).parents[2] / "src" / "discreet" / "answers" / "ibis_tables.py"
     assert "\nimport ibis" not in source.read_text(encoding="utf-8")

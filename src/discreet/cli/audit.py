@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,9 +54,10 @@ def audit() -> None:
 @click.option("--no-report", is_flag=True, help="Write no page.")
 @click.option("--questions", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many at most.")
 @click.option("--every-pair", is_flag=True, help="Ask each of every small database too; takes many times as long.")
+@click.option("--fits", is_flag=True, help="Fit models too (needs discreet[learn]); takes a minute or more.")
 @json_option
 def policy_audit(
-    policy: Path, report: Path | None, no_report: bool, questions: int, every_pair: bool, as_json: bool
+    policy: Path, report: Path | None, no_report: bool, questions: int, every_pair: bool, fits: bool, as_json: bool
 ) -> int:
     """Ask questions made from POLICY of invented databases, with and without one unit, and compare what can be seen.
 
@@ -64,13 +66,15 @@ def policy_audit(
     """
     if report is not None and no_report:
         raise click.UsageError("--report and --no-report contradict each other: give one of them")
+    if fits and find_spec("sklearn") is None:
+        raise click.UsageError("--fits needs scikit-learn: install discreet[learn], or leave it out")
     target = None if no_report else _writable(report or Path(f"{policy.stem}.audit.html"), policy)
     from discreet.audit.policies import audit_policy
     from discreet.audit.report import page
     from discreet.policy import read
 
     with progress(shown=not as_json) as tell:
-        audit = audit_policy(read(policy), most=questions, every_pair=every_pair, progress=tell)
+        audit = audit_policy(read(policy), most=questions, every_pair=every_pair, with_fits=fits, progress=tell)
     if target is not None:
         target.write_text(page(audit), encoding="utf-8")
     if as_json:
