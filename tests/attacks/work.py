@@ -46,8 +46,8 @@ def counted(patch: pytest.MonkeyPatch, only: str, engine: Any = DuckDB) -> Itera
     found, original = Work(), engine.rows
 
     def rows(self: Any, query: Any, seconds: float | None = None) -> Any:
-        if f'"{only}"' in str(query):
-            found.add(json.loads(original(self, f"EXPLAIN (ANALYZE, FORMAT json) {query}", seconds)[0][1]))
+        if f'"{only}"' in query.text:
+            found.add(json.loads(self.execute(f"EXPLAIN (ANALYZE, FORMAT json) {query.text}", seconds)[0][1]))
         return original(self, query, seconds)
 
     with patch.context() as patched:
