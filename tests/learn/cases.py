@@ -20,6 +20,7 @@ from discreet.learn import (
     LinearRegression,
     LogisticRegression,
     MinMaxScaler,
+    PoissonCount,
     PrivateSearchCV,
     RandomForestClassifier,
     StandardScaler,
@@ -69,6 +70,7 @@ CASES: Final = (
     Case("scaler", lambda **more: StandardScaler(**{"bounds": BOUNDS, **more})),
     Case("pca", lambda **more: PCA(**{"n_components": 2, "bounds": BOUNDS, **more})),
     Case("linear", _measured(LinearRegression), data="targets"),
+    Case("rates", lambda **more: PoissonCount(**{"categories": [3, 3, 3], "y_bounds": (0, 3), **more}), data="counts"),
     Case("logistic-two", _labelled(LogisticRegression, "a", "b")),
     Case("logistic-three", _labelled(LogisticRegression, "a", "b", "c")),
     Case("forest", _labelled(RandomForestClassifier, "a", "b", "c")),
@@ -93,6 +95,8 @@ def data(kind: str, rows: int, seed: int) -> tuple[Any, Any]:
     labels = dice.choice(np.array(["a", "b", "c", "other"]), rows)
     if kind == "targets":
         return data("numbers", rows, seed)[0], dice.uniform(-4, 4, rows)
+    if kind == "counts":
+        return data("places", rows, seed)[0], dice.choice(np.array([-1.0, 0.0, 1.0, 2.5, 3.0, 9.0]), rows)
     if kind == "places":
         return dice.integers(-1, 4, (rows, 3)).astype(np.float64), labels
     low, high = (np.array(side) for side in BOUNDS)

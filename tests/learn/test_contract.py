@@ -31,6 +31,7 @@ from discreet.learn import (
     LinearRegression,
     LogisticRegression,
     MinMaxScaler,
+    PoissonCount,
     PrivateSearchCV,
     RandomForestClassifier,
     StandardScaler,
@@ -51,6 +52,7 @@ CHECKED = [
     MinMaxScaler(bounds=(-10, 10)),
     PCA(bounds=(-10, 10), epsilon=PLENTY, ledger=Same()),
     LinearRegression(bounds=(-10, 10), y_bounds=(-200, 200), epsilon=1e8, ledger=Same()),
+    PoissonCount(categories=2, y_bounds=(0, 200), epsilon=PLENTY, ledger=Same()),
     LogisticRegression(bounds=(-10, 10), classes=[0, 1], rho=PLENTY, ledger=Same()),
     LogisticRegression(bounds=(-10, 10), classes=[0, 1, 2], epsilon=PLENTY, ledger=Same()),
     RandomForestClassifier(5, bounds=(-10, 10), classes=[0, 1, 2], epsilon=PLENTY, ledger=Same()),
@@ -128,6 +130,9 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: GaussianNB(classes=["a"], epsilon=1), "undeclared-bounds"),
     (lambda: CategoricalNB(classes=["a"], epsilon=1), "undeclared-categories"),
     (lambda: CategoricalNB(categories=3, epsilon=1), "undeclared-classes"),
+    (lambda: PoissonCount(y_bounds=(0, 3), epsilon=1), "undeclared-categories"),
+    (lambda: PoissonCount(categories=3, epsilon=1), "undeclared-bounds"),
+    (lambda: PoissonCount(categories=41, y_bounds=(0, 3), epsilon=1), "too-complex"),
     (lambda: StandardScaler(epsilon=1), "undeclared-bounds"),
     (lambda: MinMaxScaler(), "undeclared-bounds"),
 ]
@@ -196,6 +201,7 @@ CLASSES: list[tuple[Callable[[], Any], str]] = [
     (lambda: CategoricalNB(categories=[3, 3], classes=["a"], epsilon=1), "each of the 3 features"),
     (lambda: CategoricalNB(categories="ab", classes=["a"], epsilon=1), "list with the values"),
     (lambda: CategoricalNB(categories=3, classes=["a"], epsilon=1, alpha=-1), "above 0"),
+    (lambda: PoissonCount(categories=3, y_bounds=(-1, 3), epsilon=1), r"pass y_bounds=\(0, 3\)"),
     (lambda: MinMaxScaler(bounds=BOUNDS, feature_range=(1, 1)), "low < high"),
 ]
 

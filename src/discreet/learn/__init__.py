@@ -15,6 +15,7 @@ try:
     from discreet.learn.linear import LinearRegression
     from discreet.learn.logistic import LogisticRegression
     from discreet.learn.pca import PCA
+    from discreet.learn.rates import PoissonCount
     from discreet.learn.scalers import MinMaxScaler, StandardScaler
     from discreet.learn.scoring import Score, private_score
     from discreet.learn.search import PrivateSearchCV
@@ -38,6 +39,7 @@ __all__ = [
     "LinearRegression",
     "LogisticRegression",
     "MinMaxScaler",
+    "PoissonCount",
     "PrivateSearchCV",
     "RandomForestClassifier",
     "Score",

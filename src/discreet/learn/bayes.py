@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -11,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from discreet.accounting.losses import Sensitivity
-from discreet.errors import Refused
-from discreet.exact import positive, whole
+from discreet.exact import positive
 from discreet.exit import Exit
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import parameters
-from discreet.learn.labels import Array, Labels
+from discreet.learn.labels import Array, Labels, category_labels
 from discreet.learn.moments import affordable, moments
-from discreet.learn.predictors import ClassFacts, Classifier
+from discreet.learn.predictors import Categorical, ClassFacts, Classifier
 from discreet.learn.simplex import projected
 from discreet.mechanisms.arrays import Integers
 
@@ -87,7 +85,7 @@ class _CategoryFacts:
 
 
 @parameters
-class CategoricalNB(Classifier):
+class CategoricalNB(Categorical, Classifier):
     """Features with few values, from one release of how often each occurs in each class.
 
     Theorem  Laplace noise of scale D/ε on each count is ε-DP, Gaussian noise of variance D/(2ρ) is ρ-zCDP.
@@ -103,7 +101,6 @@ class CategoricalNB(Classifier):
     Pure(epsilon=0.1)
     """
 
-    categories: Any = None
     classes: Any = None
     alpha: float = 1.0
 
@@ -112,12 +109,6 @@ class CategoricalNB(Classifier):
         tables = category_labels(self.categories, width)
         self._cost().fineness(_sensitivity(len(tables)))
         return _CategoryFacts(Labels.read(self.classes, "classes"), tables)
-
-    def _dtype(self) -> Any:
-        """Numbers where all values are numbers that float64 can hold; else as they come."""
-        known = getattr(self, "categories_", None)
-        tables = [Labels(values) for values in known] if known is not None else category_labels(self.categories, None)
-        return np.float64 if all(labels.small for labels in tables) else object
 
     def _learn(self, exact: Array, labels: Array | None, facts: _CategoryFacts, exit_: Exit) -> None:
         assert labels is not None
@@ -142,11 +133,6 @@ class CategoricalNB(Classifier):
             found += np.where((places >= 0)[:, None], logs.T[places], 0)
         return found
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        return tags
-
 
 def _sensitivity(width: int) -> Sensitivity:
     """A row is in one cell of each feature's table."""
@@ -168,26 +154,3 @@ def _counts(exact: Array, classes: Integers, facts: _CategoryFacts) -> Integers:
 def _smoothed(table: Floats, alpha: float) -> Floats:
     found: Floats = np.log((table + alpha) / (table + alpha).sum(axis=1, keepdims=True))
     return found
-
-
-def category_labels(given: object, width: int | None) -> tuple[Labels, ...]:
-    """The values of every feature."""
-    if given is None:
-        raise Refused(
-            "undeclared-categories",
-            "categories is missing, and the data must not say it",
-            "pass categories=[…] with the list of values of each feature, or with how many there are",
-        )
-    if isinstance(given, (int, np.integer)):
-        return (_values(given),) * (1 if width is None else width)
-    if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, np.ndarray)) or not len(given):
-        raise TypeError("categories must be a number, or a list with the values of each feature")
-    if width is not None and len(given) != width:
-        raise ValueError(f"categories must be given for each of the {width} features, not for {len(given)}")
-    return tuple(_values(each) for each in given)
-
-
-def _values(given: object) -> Labels:
-    if isinstance(given, (int, np.integer)):
-        return Labels(np.arange(whole(given, "categories")))
-    return Labels.read(given, "categories")

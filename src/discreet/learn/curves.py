@@ -21,10 +21,10 @@ from sklearn.utils.validation import check_array
 from discreet import noise
 from discreet.exact import Number, epsilon, flag, probability, whole
 from discreet.learn.additive import AdditiveClassifier, AdditiveRegressor
-from discreet.learn.bayes import CategoricalNB, GaussianNB, category_labels
+from discreet.learn.bayes import CategoricalNB, GaussianNB
 from discreet.learn.core import COST_PARAMETERS, demand
 from discreet.learn.kmeans import KMeans
-from discreet.learn.labels import Array
+from discreet.learn.labels import Array, category_labels
 from discreet.learn.linear import LinearRegression
 from discreet.learn.logistic import LogisticRegression
 from discreet.learn.progress import shown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Refused
+from discreet.exact import whole
 from discreet.mechanisms.arrays import Integers
 
 Array = NDArray[Any]
@@ -89,3 +90,26 @@ def _place(label: object, known: dict[Any, int]) -> int:
         return known.get(label, -1)
     except TypeError:  # not hashable, so none of them either
         return -1
+
+
+def category_labels(given: object, width: int | None) -> tuple[Labels, ...]:
+    """The values of every feature."""
+    if given is None:
+        raise Refused(
+            "undeclared-categories",
+            "categories is missing, and the data must not say it",
+            "pass categories=[…] with the list of values of each feature, or with how many there are",
+        )
+    if isinstance(given, (int, np.integer)):
+        return (_values(given),) * (1 if width is None else width)
+    if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, np.ndarray)) or not len(given):
+        raise TypeError("categories must be a number, or a list with the values of each feature")
+    if width is not None and len(given) != width:
+        raise ValueError(f"categories must be given for each of the {width} features, not for {len(given)}")
+    return tuple(_values(each) for each in given)
+
+
+def _values(given: object) -> Labels:
+    if isinstance(given, (int, np.integer)):
+        return Labels(np.arange(whole(given, "categories")))
+    return Labels.read(given, "categories")

@@ -11,8 +11,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from discreet.learn.box import Box, Floats
-from discreet.learn.core import Estimator
-from discreet.learn.labels import Array, Labels
+from discreet.learn.core import Estimator, parameters
+from discreet.learn.labels import Array, Labels, category_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,24 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]
     def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: N803
         rows, targets = validate_data(self, X, y, dtype=self._dtype(), y_numeric=True)
         return rows, np.asarray(targets, dtype=np.float64)
+
+
+@parameters
+class Categorical(Estimator):
+    """Its features have few values, which are declared."""
+
+    categories: Any = None
+
+    def _dtype(self) -> Any:
+        """Numbers where all values are numbers that float64 can hold; else as they come."""
+        known = getattr(self, "categories_", None)
+        tables = [Labels(values) for values in known] if known is not None else category_labels(self.categories, None)
+        return np.float64 if all(labels.small for labels in tables) else object
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        return tags
 
 
 def _same_kind(labels: Array, classes: Labels) -> Array:

@@ -20,6 +20,7 @@ from discreet.learn.bayes import CategoricalNB, GaussianNB
 from discreet.learn.box import Box
 from discreet.learn.labels import Array, Labels
 from discreet.learn.ledgers import charge_for
+from discreet.learn.rates import PoissonCount
 from discreet.learn.trees import DecisionTreeClassifier, RandomForestClassifier
 from discreet.mechanisms.arrays import Integers
 
@@ -29,6 +30,7 @@ ROW_WISE: Final = (
     CategoricalNB,
     DecisionTreeClassifier,
     GaussianNB,
+    PoissonCount,
     RandomForestClassifier,
 )
 """Models whose prediction of a row is the same to the last bit whichever rows stand beside it."""

@@ -1,0 +1,108 @@
+"""Rates of counts: how many there are of something for each unit, by declared categories."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from discreet.accounting.losses import Sensitivity
+from discreet.exit import Exit
+from discreet.learn.box import Box, Floats
+from discreet.learn.core import demand, parameters
+from discreet.learn.labels import Array, Labels, category_labels
+from discreet.learn.moments import sums
+from discreet.learn.predictors import Categorical, Regressor
+from discreet.mechanisms.arrays import Integers
+
+MOST_CELLS: Final = 2**16
+CAUTION: Final = 3
+"""Cells with fewer rows than so many times the noise are trusted less than half."""
+ROW: Final = Sensitivity(Fraction(2), Fraction(2))
+"""How far one row moves the number of rows and the sum of its cell: see `PoissonCount`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    categories: tuple[Labels, ...]
+    target: Box
+
+    @property
+    def cells(self) -> int:
+        return math.prod(labels.count for labels in self.categories)
+
+
+@parameters
+class PoissonCount(Categorical, Regressor):
+    """The rate of a count in each cell of declared categories: a noisy sum over a noisy number of rows.
+
+    Theorem  The declared loss. Proof: one release of the vector with (1, x) of each cell, summed over its rows, where
+             x = (y − middle)/half-width of `y_bounds` is clamped to ±1. A row is in one cell at most, whatever the
+             number of features, and other cells do not move: l1 ≤ 1 + |x| ≤ 2 and l2² ≤ 1 + x² ≤ 2. In m steps to the
+             unit both numbers are integers within ±m (`Box.steps`), so that l1 ≤ 2m and l2² ≤ 2m². Rates are
+             post-processing.
+
+    The maximum-likelihood rate of Poisson counts is their mean. Counts beyond `y_bounds` are clamped, and so are rates.
+    Where the noise hides how many rows a cell has, its rate is nearly that of all cells together; values that nobody
+    declared are not counted, and are predicted to have that one. `categories` is as in `CategoricalNB`; `rates_` has
+    the cells in the order of `categories_`, the last feature running fastest.
+
+    >>> PoissonCount(categories=[["F", "M"]], y_bounds=(0, 20), epsilon=0.5).loss_for(1)
+    Pure(epsilon=0.5)
+    """
+
+    y_bounds: Any = None
+
+    def _facts(self, width: int | None) -> _Facts:
+        facts = _Facts(category_labels(self.categories, width), Box.read(self.y_bounds, 1, "y_bounds"))
+        low, high = float(facts.target.low[0]), float(facts.target.high[0])
+        if low < 0:
+            raise ValueError(f"counts are not below 0: pass y_bounds=(0, {max(high, 1):g})")
+        demand(
+            facts.cells <= MOST_CELLS,
+            "too-complex",
+            f"the categories have {facts.cells} combinations",
+            f"use fewer features or values: at most {MOST_CELLS} combinations",
+        )
+        self._cost().fineness(ROW)
+        return facts
+
+    def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:
+        assert labels is not None
+        fine = exit_.cost.fineness(ROW)
+        steps = facts.target.steps(labels[:, None], fine)
+        columns = np.hstack([np.full_like(steps, fine), steps])
+        vector = sums(_cells(exact, facts.categories), columns, facts.cells)
+        moved = Sensitivity(ROW.l1 * fine, ROW.l2_squared * fine**2)
+        rows, totals = exit_.release(vector, moved).astype(np.float64).T / fine
+        counts = np.maximum(rows, 0)
+        mean = np.clip(totals.sum() / max(rows.sum(), 1), -1, 1)
+        doubt = CAUTION * exit_.cost.deviation(ROW)
+        shrunk = mean + (totals - mean * counts) * counts / (counts**2 + doubt**2)
+        self.categories_ = [labels.values for labels in facts.categories]
+        self.counts_ = counts
+        self.rates_ = facts.target.points(shrunk)
+        self.rate_ = float(facts.target.points(mean)[0])
+
+    def predict(self, X: Any) -> Floats:  # noqa: N803
+        """The rate of each row's cell."""
+        rows = self._again(X)
+        cells = _cells(rows, tuple(Labels(values) for values in self.categories_))
+        return np.where(cells >= 0, self.rates_[cells], self.rate_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # of numbers that are no categories, nothing is learned
+        return tags
+
+
+def _cells(rows: Array, categories: tuple[Labels, ...]) -> Integers:
+    """The cell of each row, from its own values alone; −1 where one of them is not declared."""
+    found, inside = np.zeros(len(rows), dtype=np.int64), np.ones(len(rows), dtype=np.bool_)
+    for column, labels in zip(rows.T, categories, strict=True):
+        places = labels.places(column)
+        found, inside = found * labels.count + places, inside & (places >= 0)
+    return np.where(inside, found, -1)
