@@ -244,6 +244,11 @@ def test_refusals_cost_nothing(command: str, error: Refused, exit_: int, door: D
     assert door.closed
 
 
+def test_what_is_missing_is_an_option_here(door: Door) -> None:
+    door.error = Refused("cost-missing", "why", "add epsilon, such as epsilon=0.1")
+    assert "→ add --epsilon 0.1, or" in run("query", "p.toml", SQL, code=3).stderr
+
+
 def test_unforeseen_ends_do_not_say_that_nothing_was_spent() -> None:
     for error in (QueryFailed(), LedgerError("why", "fix"), OSError(28, "No space left on device"), KeyError("x")):
         assert failure_of(error).exit == 5

@@ -176,6 +176,8 @@ def test_a_long_text_is_split_in_time_that_grows_with_its_length() -> None:
         ("SELECT '\n", False),
         ("SELECT /*;\n", False),
         ("\\help", True),
+        ("help", True),
+        ("SELECT 1;\nhelp", False),
         ("exit", True),
         ("QUIT", True),
         ("exit 1", False),
@@ -455,7 +457,7 @@ def test_wrong_commands_say_what_is_right(
 
 
 def test_looking_costs_nothing(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
-    for line in ("\\ledger", "\\budget", "\\tables", "\\tables PATIENTS", "\\help", f"\\preview {COUNT};"):
+    for line in ("\\ledger", "\\budget", "\\tables", "\\tables PATIENTS", "\\help", "help", f"\\preview {COUNT};"):
         assert perform(session, line, lambda *_: None, most=None) is None
     shown = capsys.readouterr().out
     assert "nothing was charged yet" in shown

@@ -29,6 +29,7 @@ from discreet.learn import (
     LinearRegression,
     LogisticRegression,
     MinMaxScaler,
+    PoissonCount,
     PrivateSearchCV,
     StandardScaler,
 )
@@ -245,6 +246,12 @@ REFUSALS: list[tuple[Callable[[], Any], Any, dict[str, Any], str]] = [
     (lambda: KMeans(2, bounds=(0, 1)), "SELECT day FROM visits", {}, "not-a-number"),
     (lambda: LinearRegression(y_bounds=(0, 1)), "SELECT age, sex FROM people", {"target": "sex"}, "not-a-number"),
     (lambda: AdditiveRegressor(y_bounds=(0, 1)), "SELECT cost, day FROM visits", {"target": "day"}, "not-a-number"),
+    (
+        lambda: PoissonCount(categories=[[1]], y_bounds=(0, 1)),
+        "SELECT age, sex FROM people",
+        {"target": "sex"},
+        "not-a-number",
+    ),
     (lambda: searched(), "SELECT age, sex FROM people", {"target": "sex"}, "not-a-number"),
     (lambda: KMeans(2), "SELECT 7 AS x FROM people", {}, "undeclared-bounds"),
     (lambda: KMeans(2, bounds=(0, 5e-324)), "SELECT age FROM people", {}, "fit-invalid"),
@@ -285,6 +292,17 @@ def test_refusals_cost_nothing_and_read_nothing(
     assert refusal.value.code == code
     assert refusal.value.fix
     assert not closed.entries()
+
+
+def test_refusals_of_fits_say_what_to_change(closed: Curator) -> None:
+    for make, given, fix in (
+        (KMeans, {"epsilon": 1}, "make an estimator of it: KMeans(…)"),
+        (GaussianNB(), {"target": "sex"}, "add epsilon, such as epsilon=0.1"),
+        (GaussianNB(), {"epsilon": 1, "target": "sx"}, "did you mean sex?"),
+    ):
+        with pytest.raises(Refused) as refusal:
+            closed.fit(make, "SELECT age, sex FROM people", **given)
+        assert refusal.value.fix == fix
 
 
 class _Closed:

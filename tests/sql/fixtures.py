@@ -1002,7 +1002,7 @@ REFUSED: Final = (
     _no("not-an-aggregate", "all columns", "SELECT * FROM visits", "ask for a statistic", _COUNT),
     _no("not-an-aggregate", "a column beside an aggregate", "SELECT ward, COUNT(*) FROM visits", "add ward to GROUP BY", "SELECT ward, COUNT(*) FROM visits GROUP BY ward"),
     _no("not-an-aggregate", "the unit as a value", "SELECT COUNT(*) FROM visits WHERE patient = 'p1'", "COUNT(DISTINCT patient)", "SELECT COUNT(DISTINCT patient) FROM visits"),
-    _no("not-an-aggregate", "the unit as a key", "SELECT patient, COUNT(*) FROM visits GROUP BY patient", "ask for a statistic", "SELECT AVG(n) FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient)"),
+    _no("not-an-aggregate", "the unit as a key", "SELECT patient, COUNT(*) FROM visits GROUP BY patient", "or ask about such rows: SELECT AVG(n) FROM", "SELECT AVG(n) FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient)"),
     _no("not-an-aggregate", "keys alone", "SELECT ward FROM visits GROUP BY ward", "add COUNT(*) to the SELECT", "SELECT ward, COUNT(*) FROM visits GROUP BY ward"),
     _no("not-an-aggregate", "LIMIT on rows", "SELECT COUNT(*) FROM (SELECT ward FROM visits LIMIT 3)", "use LIMIT on the released result", "SELECT COUNT(*) FROM (SELECT ward FROM visits) LIMIT 3"),
     _no("not-an-aggregate", "OFFSET on rows", "SELECT COUNT(*) FROM (SELECT ward FROM visits OFFSET 3)", "use OFFSET on the released result", "SELECT COUNT(*) FROM (SELECT ward FROM visits) OFFSET 0"),

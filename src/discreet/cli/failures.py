@@ -27,6 +27,9 @@ PIPE: Final = 141
 TRACEBACK: Final = "DISCREET_TRACEBACK"
 """The environment variable that lets unforeseen errors through, for those who look for their cause."""
 
+TYPED: Final = {"cost-missing": "add --epsilon 0.1, or the error that you want: --error 10"}
+"""Fixes that are options on a command line."""
+
 
 class NobodyReads(Exception):  # noqa: N818  (nothing is wrong with us)
     """Whoever read our output went away."""
@@ -59,8 +62,9 @@ class Failure:
             tell_program({"error": error})
         click.secho("error: ", fg="red", nl=False, err=True)
         click.echo("\n".join(map(printable, self.reason.split("\n"))), err=True)
-        if self.fix:
-            click.echo(f"→ {printable(self.fix)}", err=True)
+        fix = TYPED.get(self.code, self.fix)
+        if fix:
+            click.echo(f"→ {printable(fix)}", err=True)
 
 
 @contextmanager

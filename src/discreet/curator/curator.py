@@ -136,6 +136,9 @@ class Curator(Asks):
         k rows cost k times epsilon, or k² times rho. Facts that the estimator leaves out are those of the policy.
         The same fit again, at the same cost or less, is the cached model, for nothing; `fresh=True` fits anew.
         """
+        if isinstance(estimator, type) and issubclass(estimator, Learner):
+            made = f"{estimator.__name__}(…)"
+            raise Refused("not-private", "a class of estimators learns nothing", f"make an estimator of it: {made}")
         if not isinstance(estimator, Learner):
             raise Refused(
                 "not-private",

@@ -22,7 +22,7 @@ from discreet.curator.query import covers
 from discreet.curator.rehearsal import runnable
 from discreet.curator.task import RECALLS, Context
 from discreet.engines.printed import confirmed
-from discreet.errors import BudgetExhausted, Refused
+from discreet.errors import BudgetExhausted, Edit, Refused
 from discreet.exact import whole
 from discreet.exit import Bill, Cost, Exit, Outcome, Reader
 from discreet.exit.cost import Loss
@@ -32,6 +32,7 @@ from discreet.learn.core import COST_PARAMETERS, Estimator, learned, name_of
 from discreet.learn.labels import Array
 from discreet.ledger import Charge
 from discreet.policy import Kind, Policy
+from discreet.policy.problems import meant
 from discreet.sql.nodes import Bound, Field, Node
 from discreet.sql.plan import private_rows
 
@@ -55,8 +56,10 @@ class _Columns:
             return cls(tuple(fields), None)
         named = [field for field in fields if isinstance(target, str) and field.name.lower() == target.lower()]
         if len(named) != 1:
-            known = ", ".join(field.name for field in fields)
-            raise Refused("unknown-column", "the target is not one of the columns", f"columns: {known}")
+            known = [field.name for field in fields]
+            near = meant(target, known) if isinstance(target, str) else None
+            fix = near or f"columns: {', '.join(known)}"
+            raise Refused("unknown-column", "the target is not one of the columns", fix)
         return cls(tuple(field for field in fields if field is not named[0]), named[0])
 
     @property
@@ -258,6 +261,9 @@ def _declared(policy: Policy, estimator: Estimator, columns: _Columns, *, epsilo
     _check_target(model, columns)
     wanted: dict[str, Fraction] = {}
     if "epsilon" in held:
+        if epsilon is None and rho is None:
+            example = Edit(arguments={"epsilon": 0.1})
+            raise Refused("cost-missing", "the fit has no cost", "add epsilon, such as epsilon=0.1", edit=example)
         wanted = Cost.read(policy, epsilon=epsilon, rho=rho).named
     missing = {name: known(columns) for name, known in FACTS.items() if name in held and held[name] is None}
     model.set_params(**wanted, **missing)
@@ -272,9 +278,11 @@ def _check_target(model: Estimator, columns: _Columns) -> None:
         raise Refused("target-unused", "the estimator predicts nothing", "leave target out")
     if not columns.features:
         raise Refused("not-rows", "there are no features", "select the columns to learn from")
-    numbers = columns.read if is_regressor(model) else columns.features
+    numbers = () if _categorical(model) else columns.features
+    if is_regressor(model) and columns.target is not None:
+        numbers = (*numbers, columns.target)
     other = [field.name for field in numbers if field.expr.domain.kind not in NUMERIC]
-    if other and not _categorical(model):
+    if other:
         raise Refused(
             "not-a-number", f"the estimator takes numbers, and {other[0]} holds none", "leave it out, or compute one"
         )

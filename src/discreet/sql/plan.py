@@ -159,6 +159,13 @@ class _Planner:
     def plan(self, tree: exp.Query) -> Plan:
         planned = self.query(tree, {})
         if not isinstance(planned, Derived):
+            if tree.args.get("group"):
+                raise Refused(
+                    "not-an-aggregate",
+                    f"GROUP BY the unit makes a row for each {self._policy.unit}, and those are never shown",
+                    "leave the unit out of GROUP BY, or ask about such rows: "
+                    "SELECT AVG(n) FROM (SELECT COUNT(*) AS n FROM … GROUP BY …)",
+                )
             raise Refused(
                 "not-an-aggregate",
                 "rows of private tables are never shown",

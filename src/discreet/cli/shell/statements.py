@@ -170,10 +170,11 @@ def is_finished(text: str) -> bool:
     parts = split(text)
     if not parts.rest:
         return True
-    if parts.rest.lower() in LAST_WORDS and not parts.statements:
+    if parts.rest.lower() in (*LAST_WORDS, HELP) and not parts.statements:
         return True
     return not parts.open and not text.rpartition("\n")[2].strip() and "\n" in text
 
 
 LAST_WORDS: Final = frozenset({"exit", "quit", "\\q", "\\quit"})
 """What ends a conversation."""
+HELP: Final = "help"
