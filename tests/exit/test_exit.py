@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -189,3 +191,9 @@ def test_how_fine_a_grid_may_be() -> None:
             hopeless.fineness(Sensitivity.cells(10**4, 10**4))
     assert Cost(Pure(1)).deviation(ONE) == pytest.approx(2**0.5)
     assert Cost(Concentrated(HALF)).deviation(ONE) == pytest.approx(1)
+
+
+def test_an_exit_is_neither_copied_nor_pickled() -> None:
+    for way in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="charge again"):
+            way(Exit(Cost(Pure(1)), SYSTEM))
