@@ -13,6 +13,7 @@ import pytest
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.losses import Sensitivity
+from discreet.engines.stopping import Stop, Stopped
 from discreet.errors import Refused
 from discreet.exit import Bill, Cost, Exit, opened, within
 from discreet.exit.cost import Choices
@@ -197,3 +198,13 @@ def test_an_exit_is_neither_copied_nor_pickled() -> None:
     for way in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="charge again"):
             way(Exit(Cost(Pure(1)), SYSTEM))
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_whoever_stopped_a_task_gets_nothing_more_of_it(name: str) -> None:
+    exit_, stop = Exit(Cost(Pure(1)), SYSTEM), Stop()
+    with stop:
+        WAYS[name](exit_, HALF)
+        stop.now()
+        with pytest.raises(Stopped):
+            WAYS[name](exit_, HALF)

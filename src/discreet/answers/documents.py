@@ -94,6 +94,21 @@ class Preview(TypedDict):
     ]
 
 
+class Fitted(TypedDict):
+    """An estimator, and what it learned; what JSON cannot say is a table that names its kind, such as an array."""
+
+    estimator: str
+    parameters: dict[str, Any]
+    fitted: Annotated[dict[str, Any], msgspec.Meta(description="Also `loss_`, `receipt_` and `cached_`.")]
+
+
+class Model(TypedDict):
+    """A fitted model."""
+
+    version: int
+    model: Fitted
+
+
 class Waiting(TypedDict):
     """A query that is not answered yet."""
 
@@ -209,7 +224,7 @@ class Anything(TypedDict):
 
 
 SENT: Final = (
-    Answer, Preview, Waiting, Tables, Balance, Datasets, Entries, Verified, Health, Problem,
+    Answer, Preview, Model, Waiting, Tables, Balance, Datasets, Entries, Verified, Health, Problem,
 )  # fmt: skip
 """All that a server sends."""
 

@@ -6,8 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from discreet.accounting.record import Key
 from discreet.answers import Answer, Preview
 from discreet.answers.call import Call
+from discreet.answers.models import Learner
+from discreet.errors import Refused
 
 
 class Asks(ABC):
@@ -18,8 +21,12 @@ class Asks(ABC):
         """The answer to what a caller says."""
 
     @abstractmethod
-    def preview_of(self, call: Call) -> Preview:
-        """The preview of what a caller says."""
+    def perform(self, task: Any) -> Any:
+        """What a task, such as `KMeans(3).task(sql, epsilon=1)`, lets out."""
+
+    @abstractmethod
+    def preview_of(self, task: Any) -> Preview:
+        """The preview of a task, or of what a caller says."""
 
     def query(
         self,
@@ -70,3 +77,25 @@ class Asks(ABC):
                 params=params, analyst=analyst, dialect=dialect,
             )
         )  # fmt: skip
+
+    def fit(
+        self, estimator: Any, sql: Any, *, epsilon: Any = None, rho: Any = None, target: str | None = None,
+        max_rows: int | None = None, analyst: str | None = None, fresh: bool = False, key: Key | None = None,
+    ) -> Any:  # fmt: skip
+        """Fit an estimator of `discreet.learn` on the rows of a SELECT: one of each unit, or `max_rows` = k of them.
+
+        k rows cost k times epsilon, or k² times rho. Facts that the estimator leaves out are those of the policy.
+        The same fit again, at the same cost or less, is the cached model, for nothing; `fresh=True` fits anew.
+        """
+        if isinstance(estimator, type) and issubclass(estimator, Learner):
+            made = f"{estimator.__name__}(…)"
+            raise Refused("not-private", "a class of estimators learns nothing", f"make an estimator of it: {made}")
+        if not isinstance(estimator, Learner):
+            raise Refused(
+                "not-private",
+                "only estimators of discreet.learn learn from private rows",
+                "use one of them; preprocess in SQL, or with what is fitted on public data",
+            )
+        cost = {"epsilon": epsilon, "rho": rho}
+        options = {"target": target, "max_rows": max_rows, "analyst": analyst, "fresh": fresh, "key": key}
+        return self.perform(estimator.task(sql, **cost, **options))

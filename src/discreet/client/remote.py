@@ -13,12 +13,13 @@ from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
 from discreet.accounting.balance import Balance
-from discreet.accounting.record import Entry
+from discreet.accounting.record import Entry, Key
 from discreet.answers import Answer, Preview, documents
 from discreet.answers.call import Call, written
 from discreet.answers.facts import Facts
 from discreet.answers.ibis_tables import is_expression, text_of
 from discreet.answers.interface import Asks
+from discreet.answers.models import MODEL_READERS, Sendable
 from discreet.answers.wire import answer_read, entry_read, facts_read, preview_read
 from discreet.client.http import DONE, EXAMPLE, WAITS, Connection, Reply, demand_safe
 from discreet.client.problems import alien, read
@@ -64,16 +65,26 @@ class Remote(Asks):
 
         Ctrl-C cancels it: what waits is not charged, what runs stays charged.
         """
-        body = {**self._body(call), "fresh": call.fresh}
-        headers = {"idempotency-key": SYSTEM.bytes(16).hex(), "prefer": f"respond-async, wait={SOON}"}
-        ask = partial(self._connection.send, "POST", self._path("query"), documents.Answer, json=body, headers=headers)
+        return self._answer(self._asked("query", documents.Answer, {**self._body(call), "fresh": call.fresh}))
+
+    def perform(self, task: Any) -> Any:
+        """What a task lets out, such as a fit; the same as a curator's, and charged once as queries are."""
+        sent = self._sendable(task)
+        body = {**self._fit_body(sent), "fresh": getattr(task, "fresh", False)}
+        return self._read(sent.received, self._asked("fit", documents.Model, body, sent.key))
+
+    def _asked(self, what: str, kind: type[Any], body: dict[str, Any], key: Key | None = None) -> Any:
+        """The document of what is asked for, once it is there."""
+        name = SYSTEM.bytes(16).hex() if key is None else key.name
+        headers = {"idempotency-key": name, "prefer": f"respond-async, wait={SOON}"}
+        ask = partial(self._connection.send, "POST", self._path(what), kind, json=body, headers=headers)
         status, told = ask()
         waited = False
         try:
             while status == WAITS:
                 waited = True
                 self._progress(Waiting(told["position"]))
-                status, told = self._look(told["job"], ask)
+                status, told = self._look(told["job"], kind, ask)
         except KeyboardInterrupt:
             with suppress(Exception):
                 self._connection.send("DELETE", self._job(told["job"]))
@@ -83,13 +94,13 @@ class Remote(Asks):
                 self._progress(None)
         if status != DONE:
             raise alien(self._connection.url)
-        return self._answer(told)
+        return told
 
-    def _look(self, job: str, ask: Callable[[], Reply]) -> Reply:
+    def _look(self, job: str, kind: type[Any], ask: Callable[[], Reply]) -> Reply:
         """How far a question is; a server that was started anew knows the question by its key only."""
         asked = time.monotonic()
         try:
-            found = self._connection.send("GET", self._job(job), documents.Answer, params={"wait": SOON})
+            found = self._connection.send("GET", self._job(job), kind, params={"wait": SOON})
             if found[0] == WAITS and time.monotonic() - asked < SOON / 2:
                 time.sleep(SOON / 2)  # it did not wait as it was asked to
             return found
@@ -98,9 +109,13 @@ class Remote(Asks):
                 raise
         return ask()
 
-    def preview_of(self, call: Call) -> Preview:
-        """The preview of what a caller says."""
-        status, told = self._connection.send("POST", self._path("preview"), documents.Preview, json=self._body(call))
+    def preview_of(self, task: Any) -> Preview:
+        """The preview of a task, or of what a caller says."""
+        is_query = isinstance(task, Call)
+        path, body = (
+            ("preview", self._body(task)) if is_query else ("fit/preview", self._fit_body(self._sendable(task)))
+        )
+        status, told = self._connection.send("POST", self._path(path), documents.Preview, json=body)
         if status != DONE:
             raise alien(self._connection.url)
         return self._read(preview_read, told)
@@ -113,6 +128,16 @@ class Remote(Asks):
         body = {"sql": call.sql, **written(call)}
         if call.analyst is not None:
             body["analyst"] = call.analyst
+        return {**body, "dummy": True} if self._is_dummy else body
+
+    @staticmethod
+    def _sendable(task: Any) -> Sendable:
+        if not isinstance(task, Sendable):
+            raise Refused("not-private", "a server performs queries and fits", "write SQL, or fit an estimator")
+        return task
+
+    def _fit_body(self, task: Sendable) -> dict[str, Any]:
+        body = task.request()
         return {**body, "dummy": True} if self._is_dummy else body
 
     def dummy(self) -> Remote:
@@ -147,9 +172,21 @@ class Remote(Asks):
                     raise alien(self._connection.url)
                 after = entry["number"]
 
-    def recall(self, number: int) -> Answer:
-        """The answer to the charge of this number, as it was given then. Free: it was charged before."""
-        return self._answer(self._connection.get(self._path(f"answers/{number}"), documents.Answer))
+    def recall(self, number: int) -> Any:
+        """What the charge of this number let out, as it was then: an answer, or a fitted model. Free."""
+        try:
+            return self._answer(self._connection.get(self._path(f"answers/{number}"), documents.Answer))
+        except Refused as refused:
+            if refused.code != "charge-of-model":
+                raise
+        return self._model(self._connection.get(self._path(f"models/{number}"), documents.Model))
+
+    def _model(self, told: documents.Model) -> Any:
+        if not MODEL_READERS:
+            raise Refused(
+                "answer-gone", "this charge is of a fitted model", "import discreet.learn, and recall it again"
+            )
+        return self._read(MODEL_READERS.get(told["version"], _unknown), told)
 
     def _answer(self, told: Any) -> Answer:
         return self._read(answer_read, told)
@@ -210,6 +247,10 @@ def connect(
     except BaseException:
         connection.close()
         raise
+
+
+def _unknown(_: documents.Model) -> None:
+    raise ValueError("a model of another version")
 
 
 def _opened(connection: Connection) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from discreet.accounting.balance import Balance
-from discreet.accounting.record import Entry, Key
+from discreet.accounting.record import Entry
 from discreet.answers import Answer, Preview
 from discreet.answers.call import Call
 from discreet.answers.facts import Facts
@@ -21,7 +21,7 @@ from discreet.curator.parts import recorded
 from discreet.curator.public import PublicTables
 from discreet.curator.query import Query
 from discreet.curator.state import open_ledger
-from discreet.curator.task import RECALLS, Context, EngineReader, Learner, Prepared, Task
+from discreet.curator.task import RECALLS, Context, EngineReader, Prepared, Task
 from discreet.curator.versions import OutdatedError, Versions
 from discreet.engines.copy import Progress
 from discreet.engines.engine import Engine
@@ -70,9 +70,9 @@ class Curator(Asks):
 
     # tasks
 
-    def perform(self, task: Task[Shown]) -> Shown:
+    def perform(self, task: Task[Any] | Call) -> Any:
         """Bill, cached or charged, run, shown: the one way. If data is read anew in between, from the start."""
-        return _again_if_outdated(lambda: self._performed(self._prepared(task)))
+        return _again_if_outdated(lambda: self._performed(self._prepared(_task(task))))
 
     def _performed(self, task: Prepared[Any, Shown]) -> Shown:
         if task.is_public:
@@ -81,19 +81,23 @@ class Curator(Asks):
 
     def answer(self, call: Call) -> Answer:
         """The answer to what a caller says."""
-        return self.perform(Query(call))
+        answer: Answer = self.perform(call)
+        return answer
 
-    def free_answer(self, call: Call) -> Answer | None:
-        """The answer, if it costs nothing and no private data is read for it: cached, public, or an explanation."""
-        query = self._prepared(Query(call))
-        if query.is_public:
-            return self._performed(query)
-        outcome = self._exit.cached(query)
-        return None if outcome is None else query.show(outcome)
+    def free(self, task: Task[Any] | Call) -> Any:
+        """What a task shows, if it costs nothing and no private data is read for it; else None.
+
+        Such is what is cached or public, and an explanation.
+        """
+        prepared = self._prepared(_task(task))
+        if prepared.is_public:
+            return self._performed(prepared)
+        outcome = self._exit.cached(prepared)
+        return None if outcome is None else prepared.show(outcome)
 
     def preview_of(self, task: Task[Any] | Call) -> Preview:
         """What a task, or the query of a call, would cost and how exact it would be. Free: no private data is read."""
-        prepared = self._prepared(Query(task) if isinstance(task, Call) else task)
+        prepared = self._prepared(_task(task))
         found = self._previewed(prepared)
         if not found.cached:
             prepared.ready()
@@ -126,28 +130,6 @@ class Curator(Asks):
         from discreet.curator.fluent import Rows
 
         return Rows.of(self, name)
-
-    def fit(
-        self, estimator: Any, sql: Any, *, epsilon: Any = None, rho: Any = None, target: str | None = None,
-        max_rows: int | None = None, analyst: str | None = None, fresh: bool = False, key: Key | None = None,
-    ) -> Any:  # fmt: skip
-        """Fit an estimator of `discreet.learn` on the rows of a SELECT: one of each unit, or `max_rows` = k of them.
-
-        k rows cost k times epsilon, or k² times rho. Facts that the estimator leaves out are those of the policy.
-        The same fit again, at the same cost or less, is the cached model, for nothing; `fresh=True` fits anew.
-        """
-        if isinstance(estimator, type) and issubclass(estimator, Learner):
-            made = f"{estimator.__name__}(…)"
-            raise Refused("not-private", "a class of estimators learns nothing", f"make an estimator of it: {made}")
-        if not isinstance(estimator, Learner):
-            raise Refused(
-                "not-private",
-                "only estimators of discreet.learn learn from private rows",
-                "use one of them; preprocess in SQL, or with what is fitted on public data",
-            )
-        cost = {"epsilon": epsilon, "rho": rho}
-        options = {"target": target, "max_rows": max_rows, "analyst": analyst, "fresh": fresh, "key": key}
-        return self.perform(estimator.task(sql, **cost, **options))
 
     def public_schema(self, table: str) -> dict[str, str]:
         """The columns of a public table, with the engine's types."""
@@ -305,6 +287,10 @@ class Curator(Asks):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a curator cannot be copied or pickled: open the policy again")
+
+
+def _task(task: Task[Any] | Call) -> Task[Any]:
+    return Query(task) if isinstance(task, Call) else task
 
 
 def _again_if_outdated(act: Callable[[], Found]) -> Found:

@@ -83,14 +83,6 @@ class Task(Protocol[Shown]):
         """The task with its bill, from text and policy alone, or a refusal."""
 
 
-class Learner:
-    """Something that learns from private rows through an exit: it says itself how."""
-
-    def task(self, sql: Any, **options: Any) -> Task[Any]:
-        """The task of learning from the rows of a SELECT."""
-        raise NotImplementedError
-
-
 @dataclass(frozen=True, slots=True)
 class EngineReader:
     """The private rows of an engine, for a task that was charged."""

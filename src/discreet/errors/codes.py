@@ -59,7 +59,9 @@ CODES: Final[dict[str, Code]] = {
     "unknown-analyst": Code("the policy names no such analyst", _BUDGETS),
     "unknown-answer": Code("no charge that the caller may see has this number", _SERVER, 404),
     # models
-    "fit-invalid": Code("the rows of a fit are not what its estimator takes", _MODELS),
+    "charge-of-model": Code("a charge is recalled as an answer, and is of a fitted model", _MODELS, 409),
+    "fit-invalid": Code("an estimator, its parameters or its rows are not what a fit takes", _MODELS),
+    "models-unavailable": Code("the server has no scikit-learn, and fits no models", _MODELS, 501),
     "ledger-lost": Code("the ledger that a model was charged to is not there any more", _MODELS),
     "not-a-number": Code("a feature or target is not a number", _MODELS),
     "not-private": Code("a model is fitted to public rows", _MODELS),

@@ -13,6 +13,7 @@ from discreet.accounting import Loss as AnyLoss
 from discreet.accounting import Pure, compose
 from discreet.accounting.losses import Sensitivity
 from discreet.accounting.turns import Turns
+from discreet.engines.stopping import Stopped, is_stopped
 from discreet.exit.bill import within
 from discreet.exit.cost import WHOLE, Cost, Loss
 from discreet.exit.sampler import SAMPLER, Cell, Sampler
@@ -155,6 +156,8 @@ class Exit:
     def _demand_open(self) -> None:
         if self._life.over:
             raise RuntimeError("the charge of this exit has ended: what is released needs a charge of its own")
+        if is_stopped():  # whoever stopped the task gets nothing of it, and need not wait for the rest
+            raise Stopped
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("an exit cannot be copied or pickled: charge again")

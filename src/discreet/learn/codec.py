@@ -10,6 +10,7 @@ import base64
 import binascii
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
@@ -19,6 +20,8 @@ from typing import Any, Final
 import numpy as np
 
 from discreet.accounting import Concentrated, Pure
+from discreet.answers.documents import Fitted, Model
+from discreet.exact import number
 from discreet.learn.core import ESTIMATORS, Estimator, learned, name_of
 from discreet.ledger import LedgerDamaged
 from discreet.ledger.entries import CHANGED
@@ -36,12 +39,19 @@ UNREADABLE: Final = (
     binascii.Error,
 )
 NOT_PARAMETERS: Final = ("ledger",)
+FRACTION: Final = re.compile(r"-?[0-9]+(?:/[0-9]+)?")
+MOST_LETTERS: Final = 2**26
+"""Of an array of texts."""
 
 
 def encode(model: Estimator) -> bytes:
     """A fitted model; ValueError if it holds what cannot be written."""
-    document = {"version": VERSION, "model": _estimator(model)}
-    return json.dumps(document, separators=(",", ":"), allow_nan=False).encode("ascii")
+    return json.dumps(document_of(model), separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def document_of(model: Estimator) -> Model:
+    """A fitted model as JSON has it."""
+    return {"version": VERSION, "model": _estimator(model)}
 
 
 def decode(kept: bytes) -> Estimator | None:
@@ -64,7 +74,7 @@ def parameters_of(model: Estimator) -> dict[str, Any]:
     return {name: written(value) for name, value in sorted(held.items()) if name not in NOT_PARAMETERS}
 
 
-def _estimator(model: Estimator) -> dict[str, Any]:
+def _estimator(model: Estimator) -> Fitted:
     fitted = {name: written(value) for name, value in sorted(learned(model).items())}
     return {"estimator": name_of(type(model)), "parameters": parameters_of(model), "fitted": fitted}
 
@@ -104,9 +114,10 @@ def _mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _loss(value: Pure | Concentrated) -> dict[str, Any]:
+    about = {} if value.unit is None else {"unit": value.unit}
     if isinstance(value, Pure):
-        return {"pure": str(value.epsilon)}
-    return {"concentrated": [str(value.rho), str(value.delta)]}
+        return {"pure": str(value.epsilon), **about}
+    return {"concentrated": [str(value.rho), str(value.delta)], **about}
 
 
 def _texts(value: Any) -> Any:
@@ -151,6 +162,8 @@ def _read_texts(value: dict[str, Any]) -> Any:
     items = value["texts"]
     if not all(isinstance(item, str) for item in items):
         raise ValueError("texts")
+    if len(items) * max(map(len, items), default=0) > MOST_LETTERS:  # each gets the room of the longest
+        raise ValueError("texts")
     return np.array(items, dtype=str).reshape(_shape(value))
 
 
@@ -161,6 +174,19 @@ def _read_objects(value: dict[str, Any]) -> Any:
     return found.reshape(_shape(value))
 
 
+def _fraction(text: str) -> Fraction:
+    """As Fraction writes itself: an exponent, which it also reads, would fill the memory."""
+    if not FRACTION.fullmatch(text):
+        raise ValueError("fraction")
+    return Fraction(text)
+
+
+def _decimal(text: str) -> Decimal:
+    found = Decimal(text)
+    number(found, "a number")
+    return found
+
+
 def _shape(value: dict[str, Any]) -> tuple[int, ...]:
     shape = tuple(value["shape"])
     if not all(type(side) is int and side >= 0 for side in shape):
@@ -168,7 +194,7 @@ def _shape(value: dict[str, Any]) -> tuple[int, ...]:
     return shape
 
 
-def _read_estimator(value: dict[str, Any]) -> Estimator:
+def read_estimator(value: Any) -> Estimator:
     """Of the registry; only its parameters and names that a fit would set are set."""
     kind, parameters = ESTIMATORS[value["estimator"]], value["parameters"]
     found = kind(**{name: read(item) for name, item in parameters.items()})
@@ -185,11 +211,11 @@ READERS: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {
     "objects": _read_objects,
     "scalar": lambda value: _read_array(value["scalar"])[0],
     "float": lambda value: float(value["float"]),
-    "estimator": _read_estimator,
-    "pure": lambda value: Pure(Fraction(value["pure"])),
-    "concentrated": lambda value: Concentrated(*map(Fraction, value["concentrated"])),
-    "fraction": lambda value: Fraction(value["fraction"]),
-    "decimal": lambda value: Decimal(value["decimal"]),
+    "estimator": read_estimator,
+    "pure": lambda value: Pure(_fraction(value["pure"]), unit=value.get("unit")),
+    "concentrated": lambda value: Concentrated(*map(_fraction, value["concentrated"]), unit=value.get("unit")),
+    "fraction": lambda value: _fraction(value["fraction"]),
+    "decimal": lambda value: _decimal(value["decimal"]),
     "timestamp": lambda value: datetime.fromisoformat(value["timestamp"]),
     "date": lambda value: date.fromisoformat(value["date"]),
     "tuple": lambda value: tuple(read(item) for item in value["tuple"]),

@@ -45,7 +45,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discreet.curator.task import Learner
+from discreet.answers.documents import Model
+from discreet.answers.models import Learner
 from discreet.errors import Refused
 from discreet.exact import Number, flag, whole
 from discreet.exit import SAMPLER as SAMPLER
@@ -155,6 +156,12 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
         from discreet.learn.fit import Fit
 
         return Fit(self, sql, **options)
+
+    def document(self) -> Model:
+        """What it learned, as JSON has it."""
+        from discreet.learn.codec import document_of
+
+        return document_of(self)
 
     def _cost(self) -> Cost:
         return Cost.alone(epsilon=self.epsilon, delta=self.delta, rho=self.rho)

@@ -17,6 +17,8 @@ from sklearn.utils import get_tags
 from discreet.accounting import Concentrated, Pure, group
 from discreet.accounting.record import Entry, Key
 from discreet.answers import Preview
+from discreet.answers.call import Call, written
+from discreet.answers.documents import Model
 from discreet.composed import Sql, joined, sql
 from discreet.curator.query import covers
 from discreet.curator.rehearsal import runnable
@@ -30,6 +32,7 @@ from discreet.learn.box import Floats
 from discreet.learn.codec import decode, encode, parameters_of
 from discreet.learn.core import COST_PARAMETERS, Estimator, learned, name_of
 from discreet.learn.labels import Array
+from discreet.learn.sent import adopt
 from discreet.ledger import Charge
 from discreet.policy import Kind, Policy
 from discreet.policy.problems import meant
@@ -110,6 +113,26 @@ class Fit:
             fresh=self.fresh,
         )
         return PreparedFit(context, self.estimator, model, columns, query, public.schemas, bill)
+
+    # by a server
+
+    def request(self) -> dict[str, Any]:
+        """What a server is asked, or a refusal: only what JSON can say is sent."""
+        _demand_no_cost(self.estimator)
+        if not isinstance(self.sql, str):
+            raise Refused("syntax", "a question is a text", "write one SELECT")
+        told: dict[str, Any] = {"target": self.target, "max_rows": self.max_rows, "analyst": self.analyst}
+        return {
+            "estimator": name_of(type(self.estimator)),
+            "params": _parameters(self.estimator),
+            "sql": self.sql,
+            **written(Call(sql=self.sql, epsilon=self.epsilon, rho=self.rho)),
+            **{name: value for name, value in told.items() if value is not None},
+        }
+
+    def received(self, document: Model) -> Estimator:
+        """The caller's estimator with what a server says it learned."""
+        return adopt(self.estimator, document)
 
     def _written(self, model: Estimator, rows: int) -> dict[str, Any]:
         """How it was asked, for the record."""
@@ -256,8 +279,7 @@ def _declared(policy: Policy, estimator: Estimator, columns: _Columns, *, epsilo
     """A copy of the estimator with the cost and with what the policy says about its columns."""
     model: Estimator = clone(estimator)
     held = model.get_params(deep=False)
-    if any(held.get(name) is not None for name in COST_PARAMETERS):
-        raise Refused("cost-invalid", "the estimator has a cost or a ledger of its own", "give the cost to fit alone")
+    _demand_no_cost(model)
     _check_target(model, columns)
     wanted: dict[str, Fraction] = {}
     if "epsilon" in held:
@@ -268,6 +290,12 @@ def _declared(policy: Policy, estimator: Estimator, columns: _Columns, *, epsilo
     missing = {name: known(columns) for name, known in FACTS.items() if name in held and held[name] is None}
     model.set_params(**wanted, **missing)
     return model
+
+
+def _demand_no_cost(model: Estimator) -> None:
+    held = model.get_params(deep=False)
+    if any(held.get(name) is not None for name in COST_PARAMETERS):
+        raise Refused("cost-invalid", "the estimator has a cost or a ledger of its own", "give the cost to fit alone")
 
 
 def _check_target(model: Estimator, columns: _Columns) -> None:

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from discreet.accounting.record import Entry
 from discreet.accounting.rounding import float_up
 from discreet.answers import Answer, documents
+from discreet.answers.models import Learner
 from discreet.answers.saving import csv_of
 from discreet.answers.wire import (
     ENTRY,
@@ -29,7 +30,7 @@ from discreet.ledger import ALL, OWNER, Search
 from discreet.printing import csv_text
 from discreet.server import requests
 from discreet.server.access import LONGEST, Access, Anybody, Asking, Callers, Watching, app_state, watcher
-from discreet.server.dispatch import LONGEST_KEY, Asked
+from discreet.server.dispatch import LONGEST_KEY, Asked, estimators
 from discreet.server.metrics import MEDIA
 from discreet.server.problems import Cancelled, response_of
 from discreet.server.queue import Job, State
@@ -70,6 +71,7 @@ ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
     **returns(documents.Answer),
     202: {**schema_of(documents.Waiting), "description": "It waits or runs; Location is where to look."},
 }
+MODELS: Final[dict[int | str, dict[str, Any]]] = {**ANSWERS, **returns(documents.Model)}
 router: Final = APIRouter(prefix="/api/v1")
 
 
@@ -85,7 +87,7 @@ async def preview(request: Request, access: Asking, question: requests.Question)
     """What a question would cost and how exact its answer would be. Free: no data is read."""
     dispatcher = app_state(request).dispatcher
     asked = await dispatcher.light(Asked.of, access.dataset, access.caller, question)
-    return told(preview_written(await dispatcher.light(asked.curator.preview_of, asked.call)))
+    return told(preview_written(await dispatcher.light(asked.curator.preview_of, asked.task)))
 
 
 @router.post("/datasets/{dataset}/query", responses=ANSWERS, tags=["asking"])
@@ -99,15 +101,43 @@ async def query(
     """The answer to a question: charged before data is touched, or free if it is cached."""
     dispatcher = app_state(request).dispatcher
     asked = await dispatcher.light(Asked.of, access.dataset, access.caller, question, idempotency_key)
+    return await _performed(request, access, asked, prefer)
+
+
+@router.post("/datasets/{dataset}/fit/preview", responses=returns(documents.Preview), tags=["asking"])
+async def preview_fit(request: Request, access: Asking, fitting: requests.Fitting) -> Response:
+    """What a fit would cost. Free: no data is read."""
+    dispatcher = app_state(request).dispatcher
+    asked = await dispatcher.light(Asked.of_fit, access.dataset, access.caller, fitting)
+    return told(preview_written(await dispatcher.light(asked.curator.preview_of, asked.task)))
+
+
+@router.post("/datasets/{dataset}/fit", responses=MODELS, tags=["asking"])
+async def fit(
+    request: Request,
+    access: Asking,
+    fitting: requests.Fit,
+    idempotency_key: IdempotencyKey = None,
+    prefer: Prefer = None,
+) -> Response:
+    """A model of private rows: charged before data is touched, or free if it is cached."""
+    dispatcher = app_state(request).dispatcher
+    asked = await dispatcher.light(Asked.of_fit, access.dataset, access.caller, fitting, idempotency_key)
+    return await _performed(request, access, asked, prefer)
+
+
+async def _performed(request: Request, access: Access, asked: Asked, prefer: str | None) -> Response:
+    """What was asked for, or how far it is if the caller does not want to wait."""
+    dispatcher = app_state(request).dispatcher
     found = await dispatcher.ask(asked)
-    if isinstance(found, Answer):
-        return told(answer_written(found))
+    if not isinstance(found, Job):
+        return told(_document(found))
     wanted = PREFERENCE.match(prefer or "")
     if wanted:
         await dispatcher.wait(found, min(float(wanted[1] or 0), LONGEST_WAIT))
         return _standing(request, access, found)
     while not await dispatcher.wait(found, 1.0):
-        if asked.call.key is None and await request.is_disconnected():  # with a key, it will be asked for again
+        if asked.task.key is None and await request.is_disconnected():  # with a key, it will be asked for again
             dispatcher.leave(found)
             return told(None)  # nobody reads it
     return _ended(found)
@@ -147,10 +177,15 @@ def _standing(request: Request, access: Access, job: Job) -> Response:
 def _ended(job: Job) -> Response:
     failure = job.result.exception()
     if failure is None:
-        return told(answer_written(job.result.result()))
+        return told(_document(job.result.result()))
     if job.state is State.CANCELLED and isinstance(failure, QueryFailed):
         return response_of(Cancelled())
     return response_of(failure)
+
+
+def _document(result: Any) -> Any:
+    """An answer as it is sent; models are documents already."""
+    return answer_written(result) if isinstance(result, Answer) else result
 
 
 # looking
@@ -221,11 +256,28 @@ async def answer(request: Request, access: Anybody, number: Number) -> Response:
 
 
 def recalled(access: Access, number: int) -> Answer:
-    entry_of(access, number)
-    found = access.dataset.curator.recall(number, analyst=access.caller.analyst)
-    if not isinstance(found, Answer):
-        raise Refused("answer-gone", "this charge is of a fitted model", "recall it in Python")
+    if _is_model(entry_of(access, number)):
+        raise Refused("charge-of-model", "this charge is of a fitted model", f"it is at models/{number}")
+    found: Answer = access.dataset.curator.recall(number, analyst=access.caller.analyst)
     return found
+
+
+@router.get("/datasets/{dataset}/models/{number}", responses=returns(documents.Model), tags=["looking"])
+async def model(request: Request, access: Anybody, number: Number) -> Response:
+    """A model that was fitted before, by the number of its charge. Analysts see their own."""
+    return told(await app_state(request).dispatcher.light(_recalled_model, access, number))
+
+
+def _recalled_model(access: Access, number: int) -> documents.Model:
+    if not _is_model(entry_of(access, number)):
+        raise Refused("unknown-answer", "this charge is of a query", f"its answer is at answers/{number}")
+    estimators()
+    found: Learner = access.dataset.curator.recall(number)
+    return found.document()
+
+
+def _is_model(entry: Entry) -> bool:
+    return "task" in entry.call
 
 
 def entry_of(access: Access, number: int) -> Entry:

@@ -14,18 +14,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from types import ModuleType
 from typing import Any, Final, TypeVar
 
 from discreet.accounting.record import Key
-from discreet.answers import Answer
-from discreet.answers.call import Call, read
+from discreet.answers.call import read, value_read
+from discreet.answers.models import Learner
 from discreet.curator.curator import Curator
 from discreet.engines.stopping import Stopped
 from discreet.errors import QueryFailed, Refused
 from discreet.server.datasets import Caller, Dataset
 from discreet.server.limits import CALLER
 from discreet.server.queue import Job, Queue, State
-from discreet.server.requests import Question
+from discreet.server.requests import Fitting, Question
 
 LONGEST_KEY: Final = 200
 MOST_KEYS: Final = 10_000
@@ -42,10 +43,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question that somebody sent to a dataset."""
+    """A query or a fit that somebody sent to a dataset."""
 
     curator: Curator
-    call: Call
+    task: Any
+    """A call, or a task of a curator: both have a key."""
     line: str
     """Whose line it waits in."""
     is_dummy: bool = False
@@ -55,18 +57,64 @@ class Asked:
     def of(cls, dataset: Dataset, caller: Caller, question: Question, key: str | None = None) -> Asked:
         told = question.model_dump(exclude_unset=True)
         said = {name: value for name, value in told.items() if name not in OUTSIDE and value is not None}
-        named = None
-        if key is not None and not question.dummy:
-            named = Key(_digest([dataset.name, caller.token, key]), _digest(told))
         call = read(
             question.sql,
             said,
             analyst=caller.pays_as(question.analyst),
             fresh=getattr(question, "fresh", False),
-            key=named,
+            key=_key(dataset, caller, question, key, told),
         )
-        curator = dataset.dummy if question.dummy else dataset.curator
-        return cls(curator, call, f"{dataset.name}/{caller.token}", question.dummy)
+        return cls._sent(dataset, caller, question, call)
+
+    @classmethod
+    def of_fit(cls, dataset: Dataset, caller: Caller, fitting: Fitting, key: str | None = None) -> Asked:
+        estimator = estimators().estimator_of(fitting.estimator, fitting.params or {})
+        told = fitting.model_dump(exclude_unset=True)
+        task = estimator.task(
+            fitting.sql,
+            **{name: value_read(told.get(name)) for name in ("epsilon", "rho")},
+            target=fitting.target,
+            max_rows=fitting.max_rows,
+            analyst=caller.pays_as(fitting.analyst),
+            fresh=getattr(fitting, "fresh", False),
+            key=_key(dataset, caller, fitting, key, ["fit", told]),
+        )
+        return cls._sent(dataset, caller, fitting, task)
+
+    @classmethod
+    def _sent(cls, dataset: Dataset, caller: Caller, sent: Question | Fitting, task: Any) -> Asked:
+        curator = dataset.dummy if sent.dummy else dataset.curator
+        return cls(curator, task, f"{dataset.name}/{caller.token}", sent.dummy)
+
+    def perform(self) -> Any:
+        """The answer, or the document of the model."""
+        return _shown(self.curator.perform(self.task))
+
+    def free(self) -> Any:
+        """The same, if it costs nothing; else None."""
+        return _shown(self.curator.free(self.task))
+
+
+def estimators() -> ModuleType:
+    """How requests become estimators. Where scikit-learn is not installed, a server answers queries, and fits none."""
+    try:
+        from discreet.learn import sent
+    except ModuleNotFoundError:
+        raise Refused(
+            "models-unavailable", "this server fits no models", "ask the owner to install discreet[learn] there"
+        ) from None
+    return sent
+
+
+def _shown(result: Any) -> Any:
+    return result.document() if isinstance(result, Learner) else result
+
+
+def _key(dataset: Dataset, caller: Caller, sent: Question | Fitting, key: str | None, told: object) -> Key | None:
+    """The name of a request, and what it says. What is about dummy data is free, and needs none."""
+    if key is None or sent.dummy:
+        return None
+    return Key(_digest([dataset.name, caller.token, key]), _digest(told))
 
 
 class Dispatcher:
@@ -90,16 +138,16 @@ class Dispatcher:
             raise Refused("free-limit", told, "ask a simpler question, or one that is charged") from None
         return found
 
-    async def ask(self, asked: Asked) -> Answer | Job:
-        """The answer, if it is free; else the job that will have it."""
-        key = asked.call.key
+    async def ask(self, asked: Asked) -> Any:
+        """The answer or the model, if it is free; else the job that will have it."""
+        key: Key | None = asked.task.key
         running = None if key is None else self._running(key)
         if running is not None:
             return running
         if asked.is_dummy:
-            return await self.light(asked.curator.answer, asked.call)
+            return await self.light(asked.perform)
         try:
-            known = await self.light(asked.curator.free_answer, asked.call)
+            known = await self.light(asked.free)
         except QueryFailed:  # charged and not answered: perhaps by the same request, which came a moment before
             _, begun = ("", None) if key is None else self._keys.get(key.name, ("", None))
             if begun is None:
@@ -126,7 +174,7 @@ class Dispatcher:
         return job
 
     def _submit(self, asked: Asked) -> Job:
-        return self.queue.submit(asked.line, partial(asked.curator.answer, asked.call))
+        return self.queue.submit(asked.line, asked.perform)
 
     @staticmethod
     async def wait(job: Job, seconds: float) -> bool:

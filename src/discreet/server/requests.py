@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -38,12 +38,15 @@ Value = None | bool | int | float | str | Day | Moment | Exact
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
+Text = Annotated[str, StringConstraints(max_length=MAX_QUERY_LENGTH)]
+Analyst = Annotated[Name | None, Field(description="Whose share pays; only the owner may choose.")]
+Dummy = Annotated[bool, Field(description="Use dummy data: free, and nothing private is read.")]
+
+
 class Question(Strict):
     """A question and its cost: one of `epsilon`, `rho` or `error`, unless the text says it."""
 
-    sql: Annotated[str, StringConstraints(max_length=MAX_QUERY_LENGTH)] = Field(
-        description="One SELECT.", examples=["SELECT COUNT(*) FROM patients"]
-    )
+    sql: Text = Field(description="One SELECT.", examples=["SELECT COUNT(*) FROM patients"])
     epsilon: Number | None = Field(None, description="The cost; in a budget with δ, what ε would cost there.")
     rho: Number | None = Field(None, description="The cost as ρ, in a budget with δ.")
     delta: Number | None = Field(None, description="With epsilon: the question alone is (ε, δ)-private.")
@@ -53,11 +56,35 @@ class Question(Strict):
     confidence: Number | None = Field(None, description="Of the intervals; 0.95 if left out.")
     params: dict[Name, Value] | None = Field(None, description="Values for $name in the text.")
     dialect: Name | None = Field(None, description="Of the text; DuckDB's if left out.")
-    analyst: Name | None = Field(None, description="Whose share pays; only the owner may choose.")
-    dummy: bool = Field(False, description="Use dummy data: free, and nothing private is read.")
+    analyst: Analyst = None
+    dummy: Dummy = False
 
 
 class Query(Question):
     """A question to be answered."""
 
     fresh: bool = Field(False, description="Draw noise and charge again, even if the answer is cached.")
+
+
+class Fitting(Strict):
+    """A fit and its cost: one of `epsilon` or `rho`, for one row."""
+
+    estimator: Name = Field(description="The name of an estimator of discreet.learn.", examples=["KMeans"])
+    params: dict[Name, Any] | None = Field(
+        None, description="Its parameters; what is left out, the policy declares.", examples=[{"n_clusters": 3}]
+    )
+    sql: Text = Field(description="The rows: one SELECT.", examples=["SELECT age, weight FROM patients"])
+    target: Name | None = Field(None, description="The column that is predicted.")
+    max_rows: int | None = Field(
+        None, ge=1, lt=2**63, description="Rows of each unit; 1 if left out. k rows cost kε, or k²ρ."
+    )
+    epsilon: Number | None = Field(None, description="The cost; in a budget with δ, what ε would cost there.")
+    rho: Number | None = Field(None, description="The cost as ρ, in a budget with δ.")
+    analyst: Analyst = None
+    dummy: Dummy = False
+
+
+class Fit(Fitting):
+    """A model to be fitted."""
+
+    fresh: bool = Field(False, description="Fit and charge again, even if the model is cached.")

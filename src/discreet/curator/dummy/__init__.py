@@ -17,6 +17,7 @@ from typing import Any, Final
 import duckdb
 
 from discreet.answers import Answer
+from discreet.answers.call import Call
 from discreet.curator.curator import Curator
 from discreet.curator.dummy.made_up import made_up
 from discreet.curator.state import grant_of
@@ -102,7 +103,7 @@ class Dummy(Curator):
         found = super()._plan(*given, **named)
         return replace(found, notes=(NOTE, *found.notes))
 
-    def perform(self, task: Task[Any]) -> Any:
+    def perform(self, task: Task[Any] | Call) -> Any:
         """No receipt: no ledger that anybody could compare it with holds the charge."""
         return _of_dummy_data(super().perform(task))
 

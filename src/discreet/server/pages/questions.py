@@ -108,7 +108,7 @@ def _foreseen(page_access: PageAccess, written: Written) -> Foreseen:
 
 def _previewed(page_access: PageAccess, written: Written) -> Preview:
     asked = Asked.of(page_access.access.dataset, page_access.access.caller, written.question())
-    return asked.curator.preview_of(asked.call)
+    return asked.curator.preview_of(asked.task)
 
 
 def _edit(page_access: PageAccess, written: Written, refused: Problem) -> Written | None:
@@ -203,7 +203,8 @@ async def try_(page_access: Asking) -> Response:
 
 def _tried(page_access: PageAccess, written: Written) -> Answer:
     asked = Asked.of(page_access.access.dataset, page_access.access.caller, written.question(dummy=True))
-    return asked.curator.answer(asked.call)
+    answer: Answer = asked.perform()
+    return answer
 
 
 @router.post("/ask")

@@ -1,0 +1,180 @@
+"""Estimators and models that somebody else sent: requests for fits to a server, fitted models to a client.
+
+Neither is believed (deserialisation of untrusted data). Values are numbers, texts, lists and arrays of plain types; an
+estimator is one of those that `discreet.learn` offers, made by its constructor, which only stores; what would let a
+small request do much work is limited by name.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from copy import copy
+from typing import Any, Final
+
+import numpy as np
+
+from discreet.answers.documents import Model
+from discreet.answers.models import MODEL_READERS
+from discreet.errors import Refused
+from discreet.learn.codec import UNREADABLE, VERSION, read, read_estimator
+from discreet.learn.core import COST_PARAMETERS, ESTIMATORS, Estimator, learned
+from discreet.learn.search import PrivateSearchCV
+
+DEEPEST: Final = 8
+MOST_VALUES: Final = 20_000
+MOST_TEXT: Final = 400_000
+"""Of the parameters of one request: how deep lists stand in each other, how many values and characters they have."""
+MOST: Final = {
+    "candidates": 1000,
+    "expected_n": 2**53,
+    "max_depth": 30,
+    "max_iter": 1000,
+    "n_clusters": 1000,
+    "n_components": 1000,
+    "n_estimators": 1000,
+    "n_init": 100,
+}
+"""Parameters that say how much work a fit is, and the most that a request may say."""
+MOST_CATEGORIES: Final = 10_000
+MOST_FEATURES: Final = 10_000
+RECEIPT: Final = re.compile(r"[0-9]{1,19}:[0-9a-f]{0,128}")
+BESIDE: Final = (*COST_PARAMETERS, "verbose")
+"""Parameters that a request says elsewhere, or not at all."""
+
+
+def offered() -> dict[str, type[Estimator]]:
+    """The estimators that can be fitted for others, by name: none that are parts of others, or hold others."""
+    ours = {name: kind for name, kind in ESTIMATORS.items() if kind.__module__.startswith("discreet.learn.")}
+    return {name: kind for name, kind in ours.items() if name[0] != "_" and _is_whole(kind)}
+
+
+def _is_whole(kind: type[Estimator]) -> bool:
+    return kind._learn is not Estimator._learn and not issubclass(kind, PrivateSearchCV)
+
+
+# what a server is sent
+
+
+def estimator_of(name: str, parameters: Mapping[str, Any]) -> Estimator:
+    """The estimator that a request describes, or a refusal. Nothing is done that takes long."""
+    known = offered()
+    if name not in known:
+        raise Refused("fit-invalid", "there is no such estimator", f"use one of: {', '.join(sorted(known))}")
+    kind = known[name]
+    takes = set(kind().get_params(deep=False)) - set(BESIDE)
+    other = sorted(set(parameters) - takes)
+    if set(other) & set(COST_PARAMETERS):
+        raise Refused("cost-invalid", "the estimator has a cost or a ledger of its own", "give the cost to fit alone")
+    if other:
+        raise Refused("fit-invalid", f"{name} has no such parameter", f"it has: {', '.join(sorted(takes))}")
+    _demand_modest(parameters)
+    try:
+        given = {each: read(value) for each, value in parameters.items()}
+    except UNREADABLE:
+        raise _unreadable() from None
+    return kind(**given)
+
+
+def _demand_modest(parameters: Mapping[str, Any]) -> None:
+    """Refuse what is deep, long, or much work."""
+    values = text = 0
+    todo: list[tuple[Any, int]] = [(value, 1) for value in parameters.values()]
+    while todo:
+        value, depth = todo.pop()
+        values += 1
+        text += len(value) if isinstance(value, str) else 0
+        if depth > DEEPEST or values > MOST_VALUES or text > MOST_TEXT:
+            raise Refused("too-complex", "the parameters are too long or too deep", "describe the estimator in less")
+        if isinstance(value, dict):
+            text += sum(map(len, value))
+            todo += [(each, depth + 1) for each in value.values()]
+        elif isinstance(value, list):
+            todo += [(each, depth + 1) for each in value]
+        _demand_plain(value)
+    for name, most in MOST.items():
+        value = parameters.get(name)
+        if isinstance(value, int) and value > most:
+            raise Refused("too-complex", f"{name} is more work than a server does", f"use {most} or less")
+    _demand_few_categories(parameters.get("categories"))
+
+
+def _demand_plain(value: Any) -> None:
+    """Numbers that are some, of a usual size; tables that name a kind which parameters have."""
+    wrong = (
+        (isinstance(value, float) and not math.isfinite(value))
+        or (isinstance(value, int) and abs(value) >= 2**63)
+        or (isinstance(value, dict) and next(iter(value), "") in ("", "estimator", "objects", "float", "pure"))
+        or (isinstance(value, dict) and next(iter(value), "") == "concentrated")
+    )
+    if wrong:
+        raise _unreadable()
+
+
+def _demand_few_categories(given: Any) -> None:
+    """A number of categories stands for all of them, which are listed before anything is charged."""
+    listed = given if isinstance(given, list) else [given]
+    if sum(each for each in listed if type(each) is int) > MOST_CATEGORIES:
+        raise Refused("too-complex", "there are too many categories", f"use {MOST_CATEGORIES:,} or fewer")
+    if isinstance(given, dict):  # an array, or a tuple of numbers: each would have to be looked into
+        raise Refused("fit-invalid", "categories are a list", "pass a list with the values of each feature")
+
+
+def _unreadable() -> Refused:
+    return Refused("fit-invalid", "a parameter cannot be read", "give the estimator numbers, texts, lists and arrays")
+
+
+# what a client is sent
+
+
+def adopt(estimator: Estimator, document: Model) -> Estimator:
+    """The caller's estimator with what a server says it learned; ValueError if that is no model of this kind."""
+    other = model_of(document)
+    if type(other) is not type(estimator):
+        raise ValueError("another estimator")
+    for name, value in learned(other).items():
+        setattr(estimator, name, value)
+    return estimator
+
+
+def model_of(document: Model) -> Estimator:
+    """The model of a document. It is tried on two rows, so that shapes and types that do not fit are found here."""
+    described = document["model"]
+    kind = offered().get(described["estimator"])
+    if document["version"] != VERSION or kind is None:
+        raise ValueError("no model that this version knows")
+    if "ledger" in described["parameters"]:
+        raise ValueError("a ledger")
+    try:
+        found = read_estimator(described)
+        _try(copy(found))
+    except (*UNREADABLE, MemoryError) as wrong:
+        raise ValueError("no model") from wrong
+    return found
+
+
+def _try(model: Any) -> None:
+    """See that a model can be used."""
+    width, receipt = model.n_features_in_, getattr(model, "receipt_", "0:")
+    if type(width) is not int or not 0 < width <= MOST_FEATURES or not RECEIPT.fullmatch(receipt):
+        raise ValueError("no model")
+    rows: Any = np.zeros((2, width))
+    if hasattr(model, "categories_"):
+        rows = np.array([[values[0] for values in model.categories_]] * 2, dtype=object)
+    names = vars(model).pop("feature_names_in_", None)  # rows without names are enough
+    if rows.shape != (2, width) or (names is not None and not _are_names(names, width)):
+        raise ValueError("no model")
+    with np.errstate(all="ignore"):
+        wanted = (2,) if hasattr(model, "predict") else (2, len(model.get_feature_names_out()))
+        used = (model.predict if hasattr(model, "predict") else model.transform)(rows)
+    if np.shape(used) != wanted:
+        raise ValueError("no model")
+
+
+def _are_names(names: Any, width: int) -> bool:
+    listed = names.tolist() if isinstance(names, np.ndarray) else names
+    return isinstance(listed, list) and len(listed) == width and all(isinstance(name, str) for name in listed)
+
+
+MODEL_READERS[VERSION] = model_of
