@@ -93,12 +93,12 @@ def test_what_costs_nothing_is_known_and_nothing_else(policy: Policy, memory: Me
     with over(policy, memory) as curator:
         bought = curator.query(COUNT, epsilon=0.1)
     with over(policy, engine) as curator:
-        kept = curator.free_answer(Call(sql=COUNT, epsilon=0.1))
+        kept = curator.free(Call(sql=COUNT, epsilon=0.1))
         assert kept is not None
         assert (kept.rows, kept.cached) == (bought.rows, True)
-        assert curator.free_answer(Call(sql=BY_SEX, epsilon=0.1)) is None
-        assert curator.free_answer(Call(sql=COUNT, epsilon=0.1, fresh=True)) is None
-        explained = curator.free_answer(Call(sql=f"EXPLAIN PRIVACY {BY_SEX}", epsilon=0.1))
+        assert curator.free(Call(sql=BY_SEX, epsilon=0.1)) is None
+        assert curator.free(Call(sql=COUNT, epsilon=0.1, fresh=True)) is None
+        explained = curator.free(Call(sql=f"EXPLAIN PRIVACY {BY_SEX}", epsilon=0.1))
         assert explained is not None
         assert explained.columns == ["column", "error", "noise"]
         assert engine.charged == []
