@@ -65,6 +65,8 @@ WAYS = [
 
 @pytest.fixture(scope="module")
 def document(server: Running) -> Any:
+    with server.client() as client:  # the first fit loads scikit-learn, which may last longer than requests wait here
+        client.post("datasets/hospital/fit/preview", json={"estimator": "none", "sql": ""}, timeout=300)
     return schemathesis.openapi.from_url(f"{server.url}/api/v1/openapi.json", config=CONFIG)
 
 
