@@ -22,7 +22,8 @@ from discreet.accounting import (
     rho_for,
 )
 from discreet.accounting.conversion import rho_of_pure
-from discreet.accounting.filters import UNITS, charged, granted
+from discreet.accounting.labels import rho_of_label
+from discreet.accounting.rounding import UNITS, charged, granted
 from discreet.errors import BudgetExhausted, Refused
 from tests.accounting.truth import mp, real
 
@@ -210,11 +211,13 @@ def test_what_a_pure_refusal_offers_is_there(left: Fraction) -> None:
 
 @pytest.mark.parametrize("left", SIXTHS)
 def test_what_a_concentrated_refusal_offers_is_there(left: Fraction) -> None:
-    budget = ConcentratedFilter(rho=granted(left), delta=granted(left / 10))
+    half = Fraction(1, 2 * 10**6)
+    budget = ConcentratedFilter(rho=granted(left), delta=granted(left / 10), conversion=half)
     with pytest.raises(BudgetExhausted) as refusal:
         budget.admit(Concentrated(2))
     assert budget.admit(Concentrated(offered(refusal.value, "rho"))).remaining.rho < left / 10**5
-    assert budget.admit(Concentrated(Fraction(offered(refusal.value, "epsilon")) ** 2 / 2)).remaining.rho < left / 10**5
+    labelled = rho_of_label(Fraction(offered(refusal.value, "epsilon")), half)
+    assert budget.admit(Concentrated(labelled)).remaining.rho < left / 10**4
     with pytest.raises(BudgetExhausted) as refusal:
         budget.admit(Concentrated(0, 0.9))
     assert "group by declared keys" in refusal.value.fix

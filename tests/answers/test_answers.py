@@ -205,13 +205,14 @@ def test_numbers_stand_point_under_point() -> None:
     assert lines[2:5] == ["A      45.319 ±  0.519", "B      47     ± 17", "C        NULL"]
 
 
-def test_a_concentrated_cost_is_never_called_epsilon() -> None:
+def test_a_cost_under_a_budget_with_delta_says_epsilon_rho_and_its_part_of_the_budget() -> None:
+    shown = "cost ε 0.4452 (ρ 0.005), 2.845 % of a budget of (ε 3, δ 1e-06)"
     lines = str(answer(**CONCENTRATED)).splitlines()
-    assert lines[6:8] == ["cost ρ 0.005 of a budget of (ε 3, δ 1e-06)", "remaining ρ 0.2401 (costs up to ε 0.69)"]
+    assert lines[6:8] == [shown, "remaining ρ 0.2401 (max ε for the next query 0.69)"]
     lines = str(preview(**{name: value for name, value in CONCENTRATED.items() if name != "cost"})).splitlines()
-    assert "cost ρ 0.005 of a budget of (ε 3, δ 1e-06)" in lines
-    shown = str(answer(**{**CONCENTRATED, "cost": Concentrated(0.005, 1e-8)}))
-    assert "cost ρ 0.005, δ 1e-08 of a budget of (ε 3, δ 1e-06)" in shown
+    assert shown in lines
+    found = str(answer(**{**CONCENTRATED, "cost": Concentrated(0.005, 1e-8)}))
+    assert "cost ε 0.4452 (ρ 0.005, δ 1e-08), 2.845 % of a budget of (ε 3, δ 1e-06)" in found
 
 
 def test_costs_round_up_and_what_remains_rounds_down() -> None:

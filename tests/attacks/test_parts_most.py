@@ -15,8 +15,8 @@ import pytest
 
 import discreet
 from discreet.accounting import Pure
-from discreet.accounting.filters import UNITS
 from discreet.accounting.record import PartName
+from discreet.accounting.rounding import UNITS
 from discreet.answers.call import Call
 from discreet.curator.curator import Curator
 from discreet.curator.state import refresh

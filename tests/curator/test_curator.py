@@ -31,7 +31,7 @@ import pytest
 import discreet
 from discreet import composed
 from discreet.accounting import Concentrated, Pure, rho_for
-from discreet.accounting.conversion import rho_of_pure
+from discreet.accounting.labels import rho_of_label
 from discreet.accounting.part import Part
 from discreet.composed import Sql
 from discreet.curator.curator import Curator
@@ -51,6 +51,8 @@ COUNT: Final = "SELECT COUNT(*) AS n FROM patients"
 BY_SEX: Final = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
 PURE: Final = {"epsilon = 3.0\ndelta = 1e-6\n": "epsilon = 3.0\n"}
 UNIT: Final = Fraction(1, 10**24)
+HALF: Final = Fraction(1, 2 * 10**6)
+"""Of the δ of budgets, for conversion."""
 
 
 def path_of(folder: Path) -> Path:
@@ -153,24 +155,27 @@ def test_a_pure_cost_is_what_is_charged(pure: Curator, epsilon: Any) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.3, 0.01])
-def test_a_cost_in_a_budget_with_delta_is_half_its_square(both: Curator, epsilon: float) -> None:
-    cost = Fraction(str(epsilon)) ** 2 / 2
+def test_a_cost_in_a_budget_with_delta_is_what_it_says_at_half_of_it(both: Curator, epsilon: float) -> None:
+    cost = rho_of_label(Fraction(str(epsilon)), HALF)
     answer = both.query("SELECT COUNT(*), SUM(age), AVG(age) FROM patients", epsilon=epsilon)
     assert isinstance(answer.loss, Concentrated)
     assert cost * Fraction(999999, 10**6) <= answer.loss.rho <= cost
     assert answer.loss.delta == 0
     assert 0 <= spent(both) - answer.loss.rho < UNIT
+    assert both.budget().spent.epsilon <= epsilon
     again = both.query(COUNT, rho=float(cost))
     assert isinstance(again.loss, Concentrated)
     assert again.loss.rho <= cost
 
 
-def test_epsilon_with_delta_is_laplace_noise_at_its_true_loss(both: Curator) -> None:
+def test_a_delta_of_its_own_is_for_conversion_and_half_of_it_for_selections(both: Curator) -> None:
+    own = Fraction(1, 10**7)
     answer = both.query("SELECT COUNT(*) AS n, SUM(age) AS s FROM patients", epsilon=0.5, delta=1e-7)
-    assert isinstance(answer.loss, Concentrated)
-    assert answer.loss.rho == 2 * rho_of_pure(Fraction(1, 4))
-    assert "Laplace" in answer.noise["n"]
-    assert "Laplace" in answer.noise["s"]
+    assert answer.loss == Concentrated(rho_of_label(Fraction(1, 2), own))
+    keys = both.query("SELECT zip, COUNT(*) AS n FROM patients GROUP BY zip", epsilon=0.5, delta=1e-7)
+    assert keys.loss == Concentrated(rho_of_label(Fraction(1, 2), own / 2), own / 2)
+    with pytest.raises(discreet.Refused, match="cost-invalid"):
+        both.query(COUNT, epsilon=0.5, delta=2e-6)
 
 
 EPSILONS: Final[list[Any]] = [
@@ -241,8 +246,8 @@ def test_the_policy_can_limit_costs(tmp_path: Path) -> None:
     with discreet.open(path_of(tmp_path)) as curator:
         costs: list[dict[str, Any]] = [
             {"epsilon": 0.51},
-            {"rho": 0.126},
-            {"epsilon": 0.51, "delta": 1e-9},
+            {"rho": rho_of_label(Fraction(1, 2), HALF) * Fraction(1001, 1000)},
+            {"epsilon": 0.5, "delta": 1e-6},
             {"epsilon": 1e9},
         ]
         for cost in costs:
@@ -257,7 +262,7 @@ def test_the_policy_can_limit_costs(tmp_path: Path) -> None:
 TWO: Final = "SELECT COUNT(*), SUM(age) FROM patients"
 
 
-@pytest.mark.parametrize("cost", [{"epsilon": 1e-9}, {"epsilon": 1e-5}, {"epsilon": 1e9}, {"rho": 1e-9}])
+@pytest.mark.parametrize("cost", [{"epsilon": 1e-9}, {"epsilon": 1e-5}, {"rho": 1e9}, {"rho": 1e-9}])
 def test_a_cost_that_cannot_be_shared_is_refused(both: Curator, cost: dict[str, Any]) -> None:
     with pytest.raises(discreet.Refused) as refused:
         both.preview(TWO, **cost)
@@ -633,7 +638,7 @@ def test_a_higher_cost_or_another_question_is_charged(both: Curator) -> None:
         assert not both.query(sql, **cost).cached
     assert len(both.entries()) == 1 + len(others)
     dearest = both.query(COUNT, epsilon=0.02)
-    assert dearest.cost == Concentrated(Fraction(11, 100) ** 2 / 2)
+    assert dearest.cost == Concentrated(rho_of_label(Fraction(11, 100), HALF))
 
 
 def test_fresh_answers_are_new_draws(pure: Curator) -> None:

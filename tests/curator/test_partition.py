@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 import discreet
-from discreet.accounting import Pure
+from discreet.accounting import Pure, rho_for
 from discreet.answers.call import Call
 from discreet.curator.curator import Curator
 from discreet.curator.fluent import Rows
@@ -85,7 +85,9 @@ def test_every_unit_is_in_as_many_parts_as_it_has_keys_up_to_the_number_that_was
         spent = session.curator.budget().spent
     found = demand_theorem(chosen, data, transcript)
     expected = min(most, 5)
-    assert spent.epsilon == expected if spent.rho is None else spent.rho == expected * 0.5
+    assert policy.budget.delta is not None or spent.epsilon == expected
+    if policy.budget.delta is not None:
+        assert spent.rho == pytest.approx(expected * rho_for(1, policy.budget.delta / 2), rel=1e-12)
     reached = 1 if world in ("one row", "rows are units") else most
     assert max(map(len, found)) == min(reached, 4)
 

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 
 import discreet
 from discreet.accounting import Concentrated, Pure
+from discreet.accounting.labels import rho_of_label
 from discreet.curator.curator import Curator
 from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
@@ -138,27 +139,32 @@ def test_categories_are_the_policy_s() -> None:
 
 def test_a_cost_is_read_in_the_budget_s_currency() -> None:
     with curator(BOTH) as found:
-        assert found.fit(StandardScaler(), "SELECT age FROM people", epsilon=1).loss_ == Concentrated(0.5)
+        labelled = Concentrated(rho_of_label(Fraction(1), Fraction(1, 2 * 10**6)))
+        assert found.fit(StandardScaler(), "SELECT age FROM people", epsilon=1).loss_ == labelled
         assert found.fit(StandardScaler(), "SELECT age FROM people", rho=0.25, fresh=True).loss_ == Concentrated(0.25)
-        assert [entry.loss for entry in found.entries()] == [Concentrated(0.5), Concentrated(0.25)]
+        assert [entry.loss for entry in found.entries()] == [labelled, Concentrated(0.25)]
 
 
-def test_rows_of_a_unit_are_bounded_and_more_of_them_cost_more() -> None:
+def test_rows_of_a_unit_are_bounded_and_more_of_them_have_more_noise() -> None:
     seen = Recorder()
     sql = "SELECT cost FROM visits"
-    cases: list[tuple[str, dict[str, Any], list[Any]]] = [
-        (PURE, {"epsilon": 0.5}, [Pure(0.5), Pure(1), Pure(1.5), Pure(1.5)]),
-        (BOTH, {"rho": 0.01}, [Concentrated(0.01), Concentrated(0.04), Concentrated(0.09), Concentrated(0.09)]),
+    cases: list[tuple[str, dict[str, Any], Any]] = [
+        (PURE, {"epsilon": 0.5}, Pure(0.5)),
+        (BOTH, {"rho": 0.01}, Concentrated(0.01)),
+        (BOTH, {"epsilon": 0.5}, Concentrated(rho_of_label(Fraction(1, 2), Fraction(1, 2 * 10**6)))),
     ]
-    for head, cost, losses in cases:
+    for head, cost, loss in cases:
         with curator(head, count=50, seen=seen) as found:
-            for most, loss in zip((None, 2, 3, 100), losses, strict=True):
+            spreads = []
+            for most in (None, 2, 3, 100):
                 seen.releases.clear()
                 model = found.fit(StandardScaler(), sql, **cost, max_rows=most, fresh=True)
-                assert model.loss_ == loss
+                assert model.loss_ == loss, "the cost is that of a person with all rows"
+                spreads.append(float(seen.releases[0].mechanism.spread))
                 # the policy reads three rows of each person at most
                 assert seen.releases[0].exact[0] / 2**20 == 50 * min(most or 1, 3)
-            assert [entry.loss for entry in found.entries()] == losses
+            assert spreads == pytest.approx([spreads[0] * k for k in (1, 2, 3, 3)], rel=1e-6)
+            assert [entry.loss for entry in found.entries()] == [loss] * 4
 
 
 def test_one_person_moves_the_vectors_no_farther_than_so_many_rows() -> None:
@@ -337,15 +343,16 @@ def test_the_charge_comes_before_the_rows_and_failures_tell_nothing() -> None:
         assert not hasattr(model, "loss_")
 
 
-@pytest.mark.parametrize(("head", "cost"), [(PURE, {"epsilon": 0.5}), (BOTH, {"rho": 0.125})])
+@pytest.mark.parametrize(("head", "cost"), [(PURE, {"epsilon": 0.51}), (BOTH, {"epsilon": 0.51}), (BOTH, {"rho": 0.1})])
 def test_the_limit_on_costs_is_for_all_rows_of_a_unit(head: str, cost: dict[str, Any]) -> None:
     policy = replace(policy_of(POLICY, head=head), max_cost=Fraction(1, 2))
     engine = Memory(policy, tables(3))
     with ledger_of(policy) as ledger, Curator(policy, ledger, engine=engine) as found:
-        with pytest.raises(Refused, match="cost-too-high"):
-            found.fit(KMeans(2), "SELECT cost FROM visits", max_rows=2, **cost)
+        for most in (1, 2):
+            with pytest.raises(Refused, match="cost-too-high"):
+                found.fit(KMeans(2), "SELECT cost FROM visits", max_rows=most, **cost)
         assert not found.entries()
-        found.fit(KMeans(2), "SELECT cost FROM visits", **cost)
+        found.fit(KMeans(2), "SELECT cost FROM visits", max_rows=2, epsilon=0.5)
     engine.close()
 
 
@@ -365,7 +372,7 @@ def test_an_exhausted_budget_reads_nothing() -> None:
         Curator(policy, ledger, engine=_Closed(engine)) as found,
         pytest.raises(BudgetExhausted),
     ):
-        found.fit(KMeans(2), "SELECT cost FROM visits", epsilon=3, max_rows=2)
+        found.fit(KMeans(2), "SELECT cost FROM visits", epsilon=6, max_rows=2)
     engine.close()
 
 

@@ -12,8 +12,9 @@ from discreet.accounting import Concentrated, Pure, epsilon_of
 from discreet.accounting.balance import Amount, Balance
 from discreet.accounting.balance_html import balance_html, balances_html
 from discreet.accounting.conversion import rho_of_pure
-from discreet.accounting.filters import UNITS, charged
+from discreet.accounting.labels import rho_of_label
 from discreet.accounting.record import PartName
+from discreet.accounting.rounding import UNITS, charged
 from discreet.errors import BudgetExhausted
 from discreet.ledger import Grant, LedgerError, verify
 from tests.ledger.helpers import BOTH, CENT, PURE, hurried, opened, rows, spend
@@ -165,7 +166,7 @@ def test_what_remains_of_a_concentrated_budget_can_be_bought(path: Path) -> None
     with opened(path, BOTH) as ledger:
         spend(ledger, Concentrated(0.0123, 1e-8))
         remaining = ledger.balance().remaining
-        spend(ledger, Concentrated(Fraction(str(remaining.epsilon)) ** 2 / 2))
+        spend(ledger, Concentrated(rho_of_label(Fraction(str(remaining.epsilon)), Fraction(1, 2 * 10**6))))
         after = ledger.balance()
         assert after.remaining.epsilon < 1e-6
         assert after.spent.epsilon <= after.total.epsilon

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from discreet.accounting import Concentrated, Loss, Pure
 from discreet.accounting.conversion import rho_of_pure
-from discreet.accounting.filters import UNITS, charged
 from discreet.accounting.record import PartName
+from discreet.accounting.rounding import UNITS, charged
 from discreet.errors import BudgetExhausted, Refused
 from discreet.ledger import Grant, Ledger, LedgerDamaged, back_up, ledger, restore, verify
 from discreet.ledger.codec import Amounts, Record

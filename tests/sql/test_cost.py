@@ -10,6 +10,7 @@ import pytest
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.conversion import rho_of_pure
+from discreet.accounting.labels import rho_of_label
 from discreet.accounting.losses import Sensitivity
 from discreet.curator.public import PublicTables
 from discreet.errors import Refused
@@ -72,11 +73,23 @@ def refused(policy: Policy, **cost: Any) -> str:
     return told.value.code
 
 
-def test_an_epsilon_is_a_cost_by_itself_or_half_its_square() -> None:
-    assert Cost.read(PURE, epsilon=0.3) == Cost(Pure(0.3))
-    assert Cost.read(BOTH, epsilon=0.3) == Cost(Concentrated(Fraction(9, 200)), None, True)
-    assert Cost.read(BOTH, rho=0.3) == Cost(Concentrated(0.3), None, True)
-    assert Cost.read(BOTH, epsilon=0.3, delta=1e-9) == Cost(Pure(0.3), Fraction(1, 10**9), True)
+def test_an_epsilon_means_itself_whatever_the_budget_counts_in() -> None:
+    """By itself (e, δ)-DP: what is converted and what selections may use add up to the δ that is named."""
+    epsilon, own, half = Fraction(3, 10), Fraction(1, 10**9), Fraction(1, 2 * 10**6)
+    assert Cost.read(PURE, epsilon=0.3) == Cost(Pure(epsilon))
+    assert Cost.read(PURE, epsilon=0.3, delta=1e-9) == Cost(Pure(epsilon))
+    assert Cost.read(BOTH, rho=0.3) == Cost(Concentrated(epsilon))
+    assert Cost.read(BOTH, epsilon=0.3) == Cost(Concentrated(rho_of_label(epsilon, half)))
+    assert Cost.read(BOTH, epsilon=0.3, private_keys=True) == Cost.read(BOTH, epsilon=0.3)
+    public = Cost.read(BOTH, epsilon=0.3, delta=1e-9)
+    private = Cost.read(BOTH, epsilon=0.3, delta=1e-9, private_keys=True)
+    assert public.amount == rho_of_label(epsilon, own)
+    assert private == Cost(Concentrated(rho_of_label(epsilon, own / 2)), own / 2)
+
+
+def test_a_delta_above_the_budgets_is_refused() -> None:
+    assert Cost.read(BOTH, epsilon=1, delta=1e-6).amount == rho_of_label(Fraction(1), Fraction(1, 10**6))
+    assert refused(BOTH, epsilon=1, delta=1.000001e-6) == "cost-invalid"
 
 
 @each_budget
@@ -95,12 +108,16 @@ def test_rho_needs_a_budget_that_counts_in_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "cost"), [(PURE, {"epsilon": "0.5"}), (BOTH, {"epsilon": "0.5"}), (BOTH, {"rho": "0.125"})]
+    ("policy", "exact"),
+    [
+        (PURE, {"epsilon": Fraction(1, 2)}),
+        (BOTH, {"epsilon": Fraction(1, 2)}),
+        (BOTH, {"rho": rho_of_label(Fraction(1, 2), Fraction(1, 2 * 10**6))}),
+    ],
 )
-def test_the_limit_of_a_policy_may_be_paid_and_no_more(policy: Policy, cost: dict[str, str]) -> None:
+def test_the_limit_of_a_policy_may_be_paid_and_no_more(policy: Policy, exact: dict[str, Fraction]) -> None:
     limited = policy_of(TABLE, head="max_cost = 0.5\n" + _head(policy))
-    exact = {name: Fraction(text) for name, text in cost.items()}
-    assert Cost.read(limited, **exact).square == Fraction(1, 4)
+    assert Cost.read(limited, **exact, private_keys=False).amount == Cost.read(policy, epsilon=0.5).amount
     assert refused(limited, **{name: value + Fraction(1, 10**9) for name, value in exact.items()}) == "cost-too-high"
 
 
@@ -206,11 +223,8 @@ def test_what_is_bought_costs_nearly_the_cost_and_never_more(policy: Policy, cos
         assert most.pure
         assert most.amount * Fraction(999, 1000) <= found.loss.epsilon <= most.amount
     else:
-        limit = most.square / 2
-        assert found.loss.rho <= limit
+        assert most.amount * Fraction(999, 1000) <= found.loss.rho <= most.amount
         assert found.loss.delta == 0
-        if not most.pure:
-            assert found.loss.rho >= limit * Fraction(999, 1000)
 
 
 def test_two_selections_of_keys_share_the_delta() -> None:
@@ -219,11 +233,13 @@ def test_two_selections_of_keys_share_the_delta() -> None:
     two = allocate(BOTH, Cost.read(BOTH, epsilon=1), [*releases, *releases])
     assert isinstance(one.loss, Concentrated)
     assert isinstance(two.loss, Concentrated)
-    assert one.loss.delta == Fraction(1, 2 * 10**9)
+    half = Fraction(1, 2 * 10**6)
+    part = rho_of_label(Fraction(1), half) / rho_of_label(Fraction(3), half)
+    assert half * part * (1 - Fraction(1, 10**14)) < one.loss.delta <= half * part
     assert one.loss.delta * Fraction(999, 1000) < two.loss.delta <= one.loss.delta
-    named = allocated(BOTH, "SELECT z, COUNT(*) FROM t GROUP BY z", epsilon=1, delta=1e-7)
+    named = allocated(BOTH, "SELECT z, COUNT(*) FROM t GROUP BY z", epsilon=1, delta=1e-7, private_keys=True)
     assert isinstance(named.loss, Concentrated)
-    assert named.loss.delta == Fraction(1, 10**7)
+    assert named.loss.delta == Fraction(1, 2 * 10**7)
     with pytest.raises(Refused) as told:
         allocated(PURE, "SELECT z, COUNT(*) FROM t GROUP BY z", epsilon=1)
     assert told.value.code == "private-keys-need-delta"
@@ -244,8 +260,8 @@ def test_a_selection_is_a_line_of_its_own_and_comes_first() -> None:
 
 def test_what_is_free_costs_nothing() -> None:
     assert free(PURE) == Allocation(Cost(Pure(0)), (), (), {}, Pure(0))
-    assert free(BOTH) == Allocation(Cost(Concentrated(0), None, True), (), (), {}, Concentrated(0))
-    assert free(BOTH).cost.square == 0
+    assert free(BOTH) == Allocation(Cost(Concentrated(0)), (), (), {}, Concentrated(0))
+    assert free(BOTH).cost.amount == 0
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,10 @@ class Amount:
 class Balance:
     """What was granted, what is spent (rounded up) and what remains (rounded down).
 
-    In a concentrated budget the ε of total and spent are (ε, δ) guarantees; the ε of what remains is the largest cost
-    still payable. Where charges were about several units, `units` has what was spent about each: these are guarantees,
-    and what is spent is no more than their sum, which the budget counts.
+    In a budget with δ every ε is by the same measure, `epsilon_of` at δ/2: what is spent is a guarantee, with the δ of
+    its selections beside it, and what remains is the largest `epsilon=` that the next release may have. Where charges
+    were about several units, `units` has what was spent about each: these are guarantees, and what is spent is no more
+    than their sum, which the budget counts.
     """
 
     total: Amount

@@ -23,30 +23,18 @@ Amounts are integers in units of 10⁻²⁴: charges round up, totals and what r
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, Self
+from typing import Self
 
-from discreet.accounting.conversion import rho_of_epsilon
+from discreet.accounting.conversion import epsilon_of_rho, rho_of_epsilon
+from discreet.accounting.labels import label_of_rho
 from discreet.accounting.losses import Concentrated, Loss, Pure, demand_loss
 from discreet.accounting.relations import Relation, demand_same, label, neighbours
-from discreet.accounting.rounding import float_down, float_up
+from discreet.accounting.rounding import UNITS, charged, float_down, float_up, granted
 from discreet.errors import BudgetExhausted, Edit, Refused
 from discreet.exact import Number, probability
 from discreet.exact import epsilon as positive
-
-UNITS: Final = 10**24
-
-
-def charged(amount: Fraction) -> int:
-    """An amount to be spent, in units, rounded up."""
-    return math.ceil(amount * UNITS)
-
-
-def granted(amount: Fraction) -> int:
-    """An amount that may be spent, in units, rounded down."""
-    return math.floor(amount * UNITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +56,7 @@ class PureFilter:
         if not isinstance(loss, Pure):
             raise Refused(
                 "cost-invalid",
-                f"{loss!r} cannot be paid from a pure budget",
+                f"{loss!r} is no loss that a pure budget counts",
                 "use Laplace noise or a pure mechanism, or give the budget a delta",
             )
         spent = self.spent + charged(loss.epsilon)
@@ -105,6 +93,8 @@ class ConcentratedFilter:
     spent_delta: int = 0
     relation: Relation = Relation.ADD_REMOVE
     unit: str | None = None
+    conversion: Fraction | None = None
+    """The δ at which ρ is shown as ε; None where nobody said it."""
 
     @classmethod
     def of(
@@ -115,10 +105,10 @@ class ConcentratedFilter:
         relation: Relation = Relation.ADD_REMOVE,
         unit: str | None = None,
     ) -> ConcentratedFilter:
-        """The budget that guarantees (ε, δ)-DP: half of δ pays for the conversion, half is there for key selection."""
+        """The budget that guarantees (ε, δ)-DP: half of δ is for the conversion, half for partition selection."""
         half = probability(delta, "delta") / 2
         rho = granted(rho_of_epsilon(positive(epsilon), half))
-        return cls(rho, granted(half), relation=neighbours(relation), unit=label(unit))
+        return cls(rho, granted(half), relation=neighbours(relation), unit=label(unit), conversion=half)
 
     def admit(self, loss: Loss) -> Self:
         """The filter after the loss is spent; `BudgetExhausted` if it does not fit, `Refused` if it is unlike."""
@@ -128,11 +118,10 @@ class ConcentratedFilter:
         delta = self.spent_delta + charged(part.delta)
         if rho > self.rho:
             left = self.left
-            most = math.isqrt(2 * left * UNITS)
             raise BudgetExhausted(
-                f"the cost is rho {float_up(part.rho):g} and {_shown(left)} is left",
-                _offer(left, f"ask for rho {_shown(left)} (epsilon {_shown(most)}) or less"),
-                edit=_edit(most),
+                f"the cost is {self._cost(part.rho)} and rho {_shown(left)} is left",
+                _offer(left, f"ask for {self._named(left)} or less"),
+                edit=_edit(self._most(left)),
             )
         if delta > self.delta:
             left = self.delta - self.spent_delta
@@ -141,6 +130,24 @@ class ConcentratedFilter:
                 "group by declared keys, which cost no delta" + (f", or use {_shown(left)} or less" if left else ""),
             )
         return replace(self, spent_rho=rho, spent_delta=delta)
+
+    def _cost(self, rho: Fraction) -> str:
+        """A cost in words, rounded up."""
+        words = f"rho {float_up(rho):g}"
+        if self.conversion is None:
+            return words
+        return f"epsilon {float_up(epsilon_of_rho(rho, self.conversion)):g} ({words})"
+
+    def _most(self, units: int) -> int:
+        """The largest ε of the next release, in units; 0 where nobody said at which δ."""
+        if self.conversion is None:
+            return 0
+        return granted(Fraction(repr(label_of_rho(Fraction(units, UNITS), self.conversion))))
+
+    def _named(self, units: int) -> str:
+        """The largest cost of the next release in words, rounded down."""
+        rho, most = f"rho {_shown(units)}", self._most(units)
+        return f"epsilon {_shown(most)} ({rho})" if most else rho
 
     @property
     def units(self) -> tuple[int, ...]:

@@ -23,6 +23,7 @@ from discreet.accounting.rounding import NEAREST, decimal, float_down, float_up,
 from discreet.errors import Refused
 from discreet.exact import Number, number, probability, whole
 from discreet.exact import epsilon as positive
+from discreet.printing import at_least
 
 
 class _About:
@@ -86,6 +87,33 @@ class Pure(_About):
         """Whether nothing is lost, to whoever it is."""
         return not self.epsilon and self.relation is Relation.ADD_REMOVE
 
+    @property
+    def amount(self) -> Fraction:
+        """What adds up: ε."""
+        return self.epsilon
+
+    @property
+    def amounts(self) -> dict[str, Fraction]:
+        """All that adds up, by name."""
+        return {"epsilon": self.epsilon}
+
+    @property
+    def words(self) -> str:
+        """Rounded up, to four digits.
+
+        >>> Pure(0.123401).words
+        'ε 0.1235'
+        """
+        return _written(ε=self.epsilon)
+
+    def times(self, share: Fraction) -> Pure:
+        """A share of it."""
+        return Pure(self.epsilon * share, relation=self.relation, unit=self.unit)
+
+    def covers(self, other: Pure | Concentrated) -> bool:
+        """Whether it is at least the other, where both are losses of one budget."""
+        return self.epsilon >= other.epsilon if isinstance(other, Pure) else self.concentrated().covers(other)
+
     def concentrated(self) -> Concentrated:
         """The same release in the other currency: ρ = ε·tanh(ε/2), rounded up."""
         return Concentrated(rho_of_pure(self.epsilon), relation=self.relation, unit=self.unit)
@@ -139,6 +167,34 @@ class Concentrated(_About):
         """Whether nothing is lost, to whoever it is."""
         return not self.rho and not self.delta and self.relation is Relation.ADD_REMOVE
 
+    @property
+    def amount(self) -> Fraction:
+        """What noise is drawn for: ρ."""
+        return self.rho
+
+    @property
+    def amounts(self) -> dict[str, Fraction]:
+        """All that adds up, by name."""
+        return {"rho": self.rho, "delta": self.delta}
+
+    @property
+    def words(self) -> str:
+        """Rounded up, to four digits.
+
+        >>> Concentrated(0.005).words, Concentrated(0.005, 1e-9).words
+        ('ρ 0.005', 'ρ 0.005, δ 1e-09')
+        """
+        return _written(ρ=self.rho, δ=self.delta)
+
+    def times(self, share: Fraction) -> Concentrated:
+        """A share of it."""
+        return Concentrated(self.rho * share, self.delta * share, relation=self.relation, unit=self.unit)
+
+    def covers(self, other: Pure | Concentrated) -> bool:
+        """Whether it is at least the other, in ρ and in δ."""
+        least = other.concentrated()
+        return self.rho >= least.rho and self.delta >= least.delta
+
     def concentrated(self) -> Concentrated:
         return self
 
@@ -190,6 +246,11 @@ class Approximate(_About):
     def is_zero(self) -> bool:
         """Never: δ is above 0."""
         return False
+
+    @property
+    def words(self) -> str:
+        """Rounded up, to four digits."""
+        return _written(ε=self.epsilon, δ=self.delta)
 
     def concentrated(self) -> Concentrated:
         """The same release in a currency that adds up: δ-approximate ε·tanh(ε/2)-zCDP."""
@@ -331,6 +392,11 @@ class Sensitivity:
     def __add__(self, other: Sensitivity) -> Sensitivity:
         """Two answers of the same unit, side by side."""
         return Sensitivity(self.l1 + other.l1, self.l2_squared + other.l2_squared)
+
+
+def _written(**amounts: Fraction) -> str:
+    first, *others = amounts
+    return ", ".join(f"{name} {at_least(float_up(amounts[name]))}" for name in (first, *filter(amounts.get, others)))
 
 
 def _amount(value: Number, name: str) -> Fraction:

@@ -1,5 +1,7 @@
 """Directed rounding: what is spent is rounded up, what is left is rounded down.
 
+Ledgers count in units of 10⁻²⁴.
+
 `decimal` gives correctly rounded exp, ln and square roots at any precision. Results leave as fractions, or as floats of
 15 significant digits: those survive the way through binary, so the shortest decimal of the float is the bound itself.
 """
@@ -13,6 +15,17 @@ from fractions import Fraction
 from typing import Final
 
 DIGITS: Final = 60
+UNITS: Final = 10**24
+
+
+def charged(amount: Fraction) -> int:
+    """An amount to be spent, in units, rounded up."""
+    return math.ceil(amount * UNITS)
+
+
+def granted(amount: Fraction) -> int:
+    """An amount that may be spent, in units, rounded down."""
+    return math.floor(amount * UNITS)
 
 
 def context(digits: int = DIGITS, rounding: str = ROUND_HALF_EVEN) -> Context:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.accounting import Concentrated, Pure
+from discreet.accounting.labels import labelled, part_of
 from discreet.accounting.rounding import float_up
 from discreet.answers.figures import (
     Figure,
@@ -19,6 +20,7 @@ from discreet.answers.figures import (
     number_ends,
     text_of,
 )
+from discreet.exact import number
 from discreet.printing import at_least, at_most, printable
 
 if TYPE_CHECKING:
@@ -124,24 +126,24 @@ def preview_parts(preview: Preview) -> Parts:
 
 
 def cost_words(loss: Pure | Concentrated, guarantee: tuple[float, float | None]) -> str:
-    """A cost. ρ is no guarantee that people know: it stands beside the budget's own (ε, δ), and is never called ε.
+    """A cost, by the measure of its budget: the ε of the release alone, what adds up, and how much of the budget it is.
 
     >>> cost_words(Concentrated(0.005), (3.0, 1e-6))
-    'ρ 0.005 of a budget of (ε 3, δ 1e-06)'
+    'ε 0.4452 (ρ 0.005), 2.845 % of a budget of (ε 3, δ 1e-06)'
     """
-    if isinstance(loss, Pure):
-        return f"ε {at_least(float_up(loss.epsilon))}"
-    delta = f", δ {at_least(float_up(loss.delta))}" if loss.delta else ""
     epsilon, whole = guarantee
-    budget = f"ε {epsilon:g}" if whole is None else f"(ε {epsilon:g}, δ {whole:g})"
-    return f"ρ {at_least(float_up(loss.rho))}{delta} of a budget of {budget}"
+    if whole is None:
+        return loss.words
+    exact = number(epsilon, "epsilon"), number(whole, "delta")
+    part = at_least(float_up(100 * part_of(loss, *exact)))
+    return f"{labelled(loss, exact[1])}, {part} % of a budget of (ε {epsilon:g}, δ {whole:g})"
 
 
 def remaining_words(remaining: Amount) -> str:
-    """What remains, rounded down; of a concentrated budget also the largest cost that it pays."""
+    """What remains, rounded down; under a budget with δ the largest ε of the next query is not what adds up."""
     if remaining.rho is None:
         return f"ε {at_most(remaining.epsilon)}"
-    return f"ρ {at_most(remaining.rho)} (costs up to ε {at_most(remaining.epsilon)})"
+    return f"ρ {at_most(remaining.rho)} (max ε for the next query {at_most(remaining.epsilon)})"
 
 
 def percent(share: float) -> str:

@@ -213,7 +213,9 @@ def _allocated(policy: Policy, call: Call, plan: Plan, confidence: Fraction) -> 
     if not plan.releases:
         return free(policy), None
     if error is None:
-        return allocate(policy, Cost.read(policy, epsilon=epsilon, rho=rho, delta=delta), plan.releases), None
+        private = any(release.private_keys for release in plan.releases)
+        cost = Cost.read(policy, epsilon=epsilon, rho=rho, delta=delta, private_keys=private)
+        return allocate(policy, cost, plan.releases), None
     if epsilon is not None or rho is not None:
         raise Refused("cost-invalid", "a cost and a wanted error are two costs", "give one of them")
     wanted = Wanted.read(plan, error, confidence)

@@ -40,9 +40,9 @@ def what_is_left(
 
 
 def _enough_for(policy: Policy, query: PreparedQuery, left: Amount) -> str:
-    named = {"epsilon": left.epsilon} if left.rho is None else {"rho": left.rho}
     try:
-        rest = allocate(policy, Cost.read(policy, **named), query.plan.releases)
+        cost = Cost.read(policy, epsilon=left.epsilon) if left.rho is None else Cost.read(policy, rho=left.rho)
+        rest = allocate(policy, cost, query.plan.releases)
     except Refused:
         return ""  # nothing, or next to nothing, is left
     found = errors(query.plan, rest.noises, query.confidence)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from discreet.accounting import Concentrated, Pure, compose, rho_for
+from discreet.accounting import Concentrated, Pure, compose, labels, rho_for
 from discreet.accounting.conversion import rho_of_pure
 from discreet.accounting.distributions import Noise
 from discreet.accounting.losses import Sensitivity
@@ -53,15 +53,24 @@ class Cost:
     """What a release may cost: ε of Laplace noise, or ρ of whichever noise is more accurate."""
 
     loss: Loss
-    """Of everything that is released for it, key selection aside."""
+    """Of everything that is released for it, the δ of partition selections aside."""
     delta: Fraction | None = None
-    """What key selection may add, if the caller said it."""
-    concentrated: bool = False
-    """Whether the budget counts in ρ."""
+    """What all partition selections may add, if the caller said it."""
 
     @classmethod
-    def read(cls, policy: Policy, *, epsilon: object = None, rho: object = None, delta: object = None) -> Cost:
-        """The cost that a caller names for a release from the budget of a policy, or a refusal."""
+    def read(
+        cls,
+        policy: Policy,
+        *,
+        epsilon: object = None,
+        rho: object = None,
+        delta: object = None,
+        private_keys: bool = False,
+    ) -> Cost:
+        """The cost that a caller names for a release from the budget of a policy, or a refusal.
+
+        What the names mean is the theorem of `accounting.labels`.
+        """
         if epsilon is None and rho is None:
             raise Refused(
                 "cost-missing",
@@ -79,10 +88,18 @@ class Cost:
                 None if epsilon is None else positive(epsilon, "epsilon"),
                 None if rho is None else positive(rho, "rho"),
                 None if delta is None else probability(delta, "delta"),
+                private_keys=private_keys,
             )
         except (TypeError, ValueError) as wrong:
             raise Refused("cost-invalid", str(wrong), "give a number such as 0.1") from None
-        found._check_limit(policy)
+        most = policy.max_cost
+        if most is not None and found.is_above_limit(policy):
+            raise Refused(
+                "cost-too-high",
+                "the cost is above the policy's max_cost",
+                f"use epsilon {float(most):g} or less",
+                edit=Edit(arguments={"epsilon": float(most), "rho": None, "delta": None, "error": None}),
+            )
         return found
 
     @classmethod
@@ -98,15 +115,10 @@ class Cost:
             return cls(Pure(positive(epsilon)))
         return cls(Concentrated(positive(rho_for(positive(epsilon), delta), "the rho of epsilon and delta")))
 
-    def _check_limit(self, policy: Policy) -> None:
+    def is_above_limit(self, policy: Policy) -> bool:
+        """Whether the policy's max_cost, an ε that means what that of a query means, is less."""
         most = policy.max_cost
-        if most is not None and self.square > most**2:
-            raise Refused(
-                "cost-too-high",
-                "the cost is above the policy's max_cost",
-                f"use epsilon {float(most):g} or less",
-                edit=Edit(arguments={"epsilon": float(most), "rho": None, "error": None}),
-            )
+        return most is not None and self.amount > _of_budget(policy, most, None, None).amount
 
     @property
     def pure(self) -> bool:
@@ -121,11 +133,6 @@ class Cost:
     def named(self) -> dict[str, Fraction]:
         """The amount under its name, as `read` takes it."""
         return {"epsilon" if self.pure else "rho": self.amount}
-
-    @property
-    def square(self) -> Fraction:
-        """The square of the ε that it is the cost of."""
-        return self.amount**2 if self.pure else 2 * self.amount
 
     def of(self, amount: Fraction) -> Cost:
         """The same kind of cost, of another amount."""
@@ -183,15 +190,26 @@ class Cost:
         return int(2 ** min(FINEST, WIDEST - width))
 
 
-def _of_budget(policy: Policy, epsilon: Fraction | None, rho: Fraction | None, delta: Fraction | None) -> Cost:
+def _of_budget(
+    policy: Policy,
+    epsilon: Fraction | None,
+    rho: Fraction | None,
+    delta: Fraction | None,
+    *,
+    private_keys: bool = False,
+) -> Cost:
     """What a cost means in the budget of a policy."""
-    concentrated = policy.budget.delta is not None
+    whole = policy.budget.delta
     if rho is not None:
-        return Cost(Concentrated(rho), None, concentrated)
+        return Cost(Concentrated(rho))
     assert epsilon is not None
-    if concentrated and delta is None:
-        return Cost(Concentrated(epsilon**2 / 2), None, concentrated)
-    return Cost(Pure(epsilon), delta, concentrated)
+    if whole is None:
+        return Cost(Pure(epsilon))
+    if delta is not None and delta > whole:
+        fix = f"give delta {float(whole):g} or less, or leave it out"
+        raise Refused("cost-invalid", "the delta is above the budget's", fix)
+    meaning = labels.read(epsilon, whole, delta, private_keys=private_keys)
+    return Cost(Concentrated(meaning.rho), meaning.delta)
 
 
 @lru_cache(maxsize=4096)

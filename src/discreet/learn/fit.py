@@ -87,17 +87,19 @@ class Fit:
     def prepared(self, context: Context) -> PreparedFit:
         """The fit with its bill, or a refusal.
 
-        Theorem  The fit costs group(loss, k), where a unit has at most k rows: kε, or k²ρ.
+        Theorem  The fit costs a unit, with all of its rows, what the caller says.
         Proof    A unit adds or removes its own rows alone, k of them at most (the theorem of each node of the plan),
-                 and the estimator's loss is for one row. What is dropped (NULL) is dropped row by row.
+                 and the estimator's loss is for one row: group(loss, k) is kε, or k²ρ. So the estimator gets ε/k, or
+                 ρ/k². What is dropped (NULL) is dropped row by row.
         """
         if not isinstance(self.fresh, bool):
             raise Refused("cost-invalid", "fresh is True or False", "leave it out to get a cached model for nothing")
         public, policy = context.public(), context.policy
         node = _bounded(private_rows(policy, self.sql, public=public), self.max_rows)
         columns = _Columns.of(node.fields, self.target)
-        model = _declared(policy, self.estimator, columns, epsilon=self.epsilon, rho=self.rho)
-        rows, query = node.rows or 1, _lowered(node, columns)
+        rows = node.rows or 1
+        model = _declared(policy, self.estimator, columns, rows, epsilon=self.epsilon, rho=self.rho)
+        query = _lowered(node, columns)
         cost, loss = _cost(policy, model, columns, rows)
         bill = Bill(
             loss=loss,
@@ -262,7 +264,7 @@ def _bounded(node: Node, max_rows: object) -> Node:
 
 
 def _cost(policy: Policy, model: Estimator, columns: _Columns, rows: int) -> tuple[Cost, Loss]:
-    """What one row costs, and what all rows of one unit cost together: the policy's limit on costs is about that."""
+    """What one row costs, and what all rows of one unit cost together."""
     try:
         model.loss_for(len(columns.features))
         cost = model._cost()
@@ -270,13 +272,13 @@ def _cost(policy: Policy, model: Estimator, columns: _Columns, rows: int) -> tup
     except (TypeError, ValueError) as wrong:
         raise Refused("fit-invalid", str(wrong), "change the estimator's arguments") from None
     assert isinstance(loss, Pure | Concentrated)
-    if not loss.is_zero:
-        Cost.read(policy, **Cost(loss).named)
     return cost, loss
 
 
-def _declared(policy: Policy, estimator: Estimator, columns: _Columns, *, epsilon: Any, rho: Any) -> Estimator:
-    """A copy of the estimator with the cost and with what the policy says about its columns."""
+def _declared(
+    policy: Policy, estimator: Estimator, columns: _Columns, rows: int, *, epsilon: Any, rho: Any
+) -> Estimator:
+    """A copy of the estimator with the cost of one row of so many, and with what the policy says about its columns."""
     model: Estimator = clone(estimator)
     held = model.get_params(deep=False)
     _demand_no_cost(model)
@@ -286,7 +288,8 @@ def _declared(policy: Policy, estimator: Estimator, columns: _Columns, *, epsilo
         if epsilon is None and rho is None:
             example = Edit(arguments={"epsilon": 0.1})
             raise Refused("cost-missing", "the fit has no cost", "add epsilon, such as epsilon=0.1", edit=example)
-        wanted = Cost.read(policy, epsilon=epsilon, rho=rho).named
+        cost = Cost.read(policy, epsilon=epsilon, rho=rho)
+        wanted = cost.part(Fraction(1, rows if cost.pure else rows**2)).named
     missing = {name: known(columns) for name, known in FACTS.items() if name in held and held[name] is None}
     model.set_params(**wanted, **missing)
     return model

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Final
 
 from discreet.accounting import Concentrated, Pure
-from discreet.accounting.filters import UNITS
 from discreet.accounting.record import Entry, PartName
+from discreet.accounting.rounding import UNITS
 from discreet.ledger.codec import Amounts, Record, decode, link, parsed
 from discreet.ledger.problems import LedgerDamaged
 from discreet.ledger.store import Reader

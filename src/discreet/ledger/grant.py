@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,8 +10,9 @@ from typing import Final
 
 from discreet.accounting.balance import Amount, Balance
 from discreet.accounting.conversion import epsilon_of_rho, rho_of_epsilon, rho_of_pure
-from discreet.accounting.filters import UNITS, ConcentratedFilter, Filter, PureFilter, charged, granted
-from discreet.accounting.rounding import float_down, float_up
+from discreet.accounting.filters import ConcentratedFilter, Filter, PureFilter
+from discreet.accounting.labels import label_of_rho
+from discreet.accounting.rounding import UNITS, charged, float_down, float_up, granted
 from discreet.ledger.codec import Amounts
 
 MANY: Final = 10**36
@@ -38,12 +38,12 @@ class Grant:
         return (0,) * len(self.limits)
 
     def filter(self, spent: Amounts) -> Filter:
-        return _filter(self.limits, spent)
+        return self._filter(self.limits, spent)
 
     @property
     def unlimited(self) -> Filter:
         """A filter of this currency that admits everything."""
-        return _filter((10**60,) * len(self.limits), self.nothing)
+        return self._filter((10**60,) * len(self.limits), self.nothing)
 
     def share(self, epsilon: Fraction, spent: Amounts) -> Filter:
         """An analyst's quota: the ρ of (ε, δ/2), and of the δ for key selection as large a part as of the ε.
@@ -51,10 +51,15 @@ class Grant:
         The owner may make a share smaller than what the analyst spent already: then nothing is left of it.
         """
         limits = self.share_limits(epsilon)
-        return _filter(limits, tuple(min(used, limit) for used, limit in zip(spent, limits, strict=True)))
+        return self._filter(limits, tuple(min(used, limit) for used, limit in zip(spent, limits, strict=True)))
 
     def share_limits(self, epsilon: Fraction) -> Amounts:
         return _share_limits(self.epsilon, self.delta, epsilon)
+
+    def _filter(self, limits: Amounts, spent: Amounts) -> Filter:
+        if self.delta is None:
+            return PureFilter(limits[0], spent[0])
+        return ConcentratedFilter(limits[0], limits[1], spent[0], spent[1], conversion=self.delta / 2)
 
     def within(self, other: Grant) -> bool:
         """Whether this grant allows no more than the other, in the same currency."""
@@ -91,12 +96,12 @@ class Grant:
         return Amount(float_up(epsilon), float_up(used), float_up(Fraction(spent[1], UNITS)))
 
     def remaining(self, limits: Amounts, spent: Amounts) -> Amount:
-        """What is left, rounded down; its ε is the largest cost still payable."""
+        """What is left, rounded down; its ε is the largest that the next release may have."""
         left = tuple(max(limit - used, 0) for limit, used in zip(limits, spent, strict=True))
         if self.delta is None:
             return Amount(float_down(Fraction(left[0], UNITS)))
         return Amount(
-            float_down(Fraction(math.isqrt(2 * left[0] * UNITS), UNITS)),
+            label_of_rho(Fraction(left[0], UNITS), self.delta / 2),
             float_down(Fraction(left[0], UNITS)),
             float_down(Fraction(left[1], UNITS)),
         )
@@ -107,12 +112,6 @@ def _share_limits(total: Fraction, delta: Fraction | None, epsilon: Fraction) ->
     if delta is None:
         return (granted(epsilon),)
     return granted(rho_of_epsilon(epsilon, delta / 2)), granted(delta / 2 * epsilon / total)
-
-
-def _filter(limits: Amounts, spent: Amounts) -> Filter:
-    if len(limits) == 1:
-        return PureFilter(limits[0], spent[0])
-    return ConcentratedFilter(limits[0], limits[1], spent[0], spent[1])
 
 
 def largest(fits: Callable[[int], bool]) -> int | None:

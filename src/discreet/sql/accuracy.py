@@ -12,7 +12,8 @@ from typing import Final
 
 from discreet.accounting.balance import Amount
 from discreet.accounting.distributions import Noise
-from discreet.answers.layout import cost_words, is_payable
+from discreet.accounting.labels import labelled
+from discreet.answers.layout import is_payable
 from discreet.errors import Refused
 from discreet.exact import number, positive
 from discreet.exit.cost import Choices, Cost, noise_of
@@ -147,11 +148,10 @@ class Wanted:
 
     def demand_reachable(self, policy: Policy, wanted: Allocation, total: Amount, left: Amount) -> None:
         """Refuse a cost that can never be charged, and say what can be had."""
-        most = policy.max_cost
-        too_high = most is not None and wanted.cost.square > most**2
+        too_high = wanted.cost.is_above_limit(policy)
         if not too_high and is_payable(wanted.loss, total):
             return
-        cost = cost_words(wanted.loss, (float(policy.budget.epsilon), None)).split(" of ")[0]
+        cost = labelled(wanted.loss, policy.budget.delta)
         limit = "the policy allows for one question" if too_high else "the whole budget"
         raise Refused(
             "accuracy-unreachable", f"it would cost {cost}, more than {limit}", self._best(policy, wanted, left)
@@ -159,9 +159,9 @@ class Wanted:
 
     def _best(self, policy: Policy, wanted: Allocation, left: Amount) -> str:
         """The smallest errors that can be had now, shared as wanted."""
-        amount = number(left.epsilon if wanted.cost.pure or left.rho is None else left.rho, "cost")
+        amount = number(left.epsilon if left.rho is None else left.rho, "cost")
         if policy.max_cost is not None:
-            amount = min(amount, policy.max_cost if wanted.cost.pure else policy.max_cost**2 / 2)
+            amount = min(amount, Cost.read(policy, epsilon=policy.max_cost).amount)
         try:
             allocation = allocate(policy, wanted.cost.of(amount), self.plan.releases, wanted.shares)
             mechanisms = map(_part, allocation.mechanisms[self._number].measures)
@@ -215,9 +215,7 @@ def _predictable(plan: Plan, expr: Expr) -> bool:
 
 
 def _start(policy: Policy, delta: object) -> Cost:
-    """Any cost of the kind that will be charged: ε, or ρ where the budget counts in ρ and the question names no δ."""
-    if policy.budget.delta is not None and delta is None:
-        return Cost.read(policy, rho=MIN_COST).of(Fraction(1))
+    """Any cost of the kind that will be charged, ε or ρ; of a δ that the question names, half is for selections."""
     return Cost.read(policy, epsilon=MIN_COST, delta=delta).of(Fraction(1))
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from discreet.accounting import Concentrated, Pure, compose
 from discreet.accounting.distributions import Noise
+from discreet.accounting.labels import selection_delta
 from discreet.accounting.losses import Sensitivity
 from discreet.errors import Refused
 from discreet.exit.cost import Additive, Choices, Cost, Loss, noise_of
@@ -127,9 +128,8 @@ class Allocation:
 
 def free(policy: Policy) -> Allocation:
     """What is not private costs nothing."""
-    concentrated = policy.budget.delta is not None
-    nothing = Concentrated(0, unit=policy.unit) if concentrated else Pure(0, unit=policy.unit)
-    return Allocation(Cost(nothing, None, concentrated), (), (), {}, nothing)
+    nothing = Pure(0, unit=policy.unit) if policy.budget.delta is None else Concentrated(0, unit=policy.unit)
+    return Allocation(Cost(nothing), (), (), {}, nothing)
 
 
 def allocate(
@@ -150,7 +150,7 @@ def allocate(
             "ask for less at once",
         ) from None
     losses = [loss for each in mechanisms for loss in each.losses]
-    loss = compose(*(loss.concentrated() if cost.concentrated else loss for loss in losses))
+    loss = compose(*(loss if cost.pure else loss.concentrated() for loss in losses))
     return Allocation(cost, split, mechanisms, by_words, loss.per(policy.unit))
 
 
@@ -183,7 +183,7 @@ def _deltas(policy: Policy, cost: Cost, releases: Sequence[Release]) -> Fraction
             f"the keys of {keys} are private, and the budget has no delta to select them",
             "declare their values in the policy, give its budget a delta, or group by CASE … over values you name",
         )
-    return (cost.delta or policy.budget.delta / 2 / 1000) / count
+    return (cost.delta or selection_delta(cost.amount, policy.budget.epsilon, policy.budget.delta)) / count
 
 
 def rank_notes(releases: Sequence[Release], allocation: Allocation, confidence: Fraction) -> list[str]:
