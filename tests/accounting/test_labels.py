@@ -82,7 +82,7 @@ def test_a_release_with_its_selection_is_what_it_says_by_the_exact_delta_of_its_
     selection = KeySelection(
         delta=meaning.delta or selection_delta(meaning.rho, whole, delta), max_groups=1, rho=meaning.rho / 2
     )
-    noise = selection.mechanism.noise(1, 1)
+    noise = selection.mechanism.noise(Fraction(1), 1)
     assert noise == DiscreteGaussian(1 / meaning.rho)
     one = noise_losses(noise, 1)
     losses = np.add.outer(one.losses, one.losses).ravel()

@@ -262,7 +262,7 @@ def test_the_policy_can_limit_costs(tmp_path: Path) -> None:
 TWO: Final = "SELECT COUNT(*), SUM(age) FROM patients"
 
 
-@pytest.mark.parametrize("cost", [{"epsilon": 1e-9}, {"epsilon": 1e-5}, {"rho": 1e9}, {"rho": 1e-9}])
+@pytest.mark.parametrize("cost", [{"epsilon": 1e-9}, {"epsilon": 1e-5}, {"rho": 1e-9}])
 def test_a_cost_that_cannot_be_shared_is_refused(both: Curator, cost: dict[str, Any]) -> None:
     with pytest.raises(discreet.Refused) as refused:
         both.preview(TWO, **cost)
