@@ -18,15 +18,15 @@ PLACES: Final = "SELECT zip, COUNT(*) AS patients FROM patients GROUP BY zip"
 
 
 def wards(hospital: discreet.Curator) -> Any:
-    return hospital.query(WARDS, epsilon=0.1).plot()
+    return hospital.query(WARDS, epsilon=0.5).plot()
 
 
 def costs(hospital: discreet.Curator) -> Any:
     """The same question at three costs, over one axis."""
     import altair
 
-    charts = {epsilon: hospital.query(WARDS, epsilon=epsilon, fresh=True).plot() for epsilon in (0.01, 0.03, 0.1)}
-    config = charts[0.1].config
+    charts = {epsilon: hospital.query(WARDS, epsilon=epsilon, fresh=True).plot() for epsilon in (0.1, 0.3, 1)}
+    config = charts[1].config
     for epsilon, chart in charts.items():
         chart.config = altair.Undefined  # a picture has one, and its parts have none
         chart.title, chart.height = f"epsilon={epsilon}", altair.Step(15)
@@ -36,23 +36,23 @@ def costs(hospital: discreet.Curator) -> Any:
 
 
 def pressure(hospital: discreet.Curator) -> Any:
-    return hospital.query(PRESSURE, epsilon=0.2).plot()
+    return hospital.query(PRESSURE, epsilon=1).plot()
 
 
 def places(hospital: discreet.Curator) -> Any:
-    return hospital.query(PLACES, epsilon=0.1).plot()
+    return hospital.query(PLACES, epsilon=0.5).plot()
 
 
 def budget(hospital: discreet.Curator) -> Any:
     """A week of questions: two analysts within their shares, and a partition that pays once for seven wards."""
-    for epsilon in (0.03, 0.05, 0.04, 0.06):
+    for epsilon in (0.1, 0.2, 0.15, 0.25):
         hospital.query(WARDS, epsilon=epsilon, analyst="finance", fresh=True)
-    hospital.query(PRESSURE, epsilon=0.15, analyst="epidemiology")
+    hospital.query(PRESSURE, epsilon=0.7, analyst="epidemiology")
     parts = hospital.table("patients").partition("ward")
     for part in parts.values():
-        part.count(epsilon=0.2)
-    hospital.query(PLACES, epsilon=0.1, analyst="epidemiology")
-    hospital.query("SELECT code, COUNT(*) AS visits FROM visits GROUP BY code", epsilon=0.25)
+        part.count(epsilon=1)
+    hospital.query(PLACES, epsilon=0.5, analyst="epidemiology")
+    hospital.query("SELECT code, COUNT(*) AS visits FROM visits GROUP BY code", epsilon=1)
     return hospital.plot()
 
 

@@ -18,6 +18,7 @@ from nbclient.exceptions import CellExecutionError
 from traitlets.config import Config
 
 import discreet
+from discreet.accounting import Concentrated
 from discreet.accounting.balance import Amount, Balance
 from discreet.answers import Answer, Preview
 from discreet.curator.curator import Curator
@@ -26,6 +27,7 @@ from discreet.markup import words
 from discreet.notebook.magic import _LOADED
 from discreet.notebook.views import MAX_ENTRIES, View
 from discreet.policy import PolicyError
+from tests.costs import rho_of
 from tests.curator.worlds import POLICY, hospital
 from tests.notebooks import EXAMPLES, RAISES, executed, of_cells, read, write
 
@@ -140,7 +142,7 @@ def test_a_cell_is_a_question(shell: Shell) -> None:
 def test_a_preview_is_free(shell: Shell) -> None:
     found = ask(shell, "hospital.toml --epsilon 0.5 --preview")
     assert isinstance(found, Preview)
-    assert found.loss.concentrated().rho == 0.125
+    assert found.loss.concentrated() == Concentrated(rho_of(0.5))
     assert charges() == 0
 
 
@@ -181,7 +183,7 @@ def test_a_variable_with_a_curator_is_asked(word: str, shell: Shell) -> None:
 def test_expressions_are_filled_in_and_stay_one_word(shell: Shell) -> None:
     run(shell, "cost, place = 0.25, 'a b'")
     found = ask(shell, "hospital.toml -e {cost*2} -p zip={place} --preview", f"{COUNT} WHERE zip = $zip")
-    assert found.loss.concentrated().rho == 0.125
+    assert found.loss.concentrated() == Concentrated(rho_of(0.5))
 
 
 def test_made_up_rows_leave_the_ledger_alone(shell: Shell, policy: Path) -> None:
@@ -370,7 +372,7 @@ def test_views_show_budget_tables_and_ledger(shell: Shell) -> None:
     nothing = run(shell, "%discreet hospital.toml ledger")
     assert str(nothing) == "nothing was charged yet"
     assert "nothing was charged yet" in sound(nothing._repr_html_()).text
-    ask(shell, "hospital.toml -e 0.3 --analyst fraud")
+    ask(shell, "hospital.toml --rho 0.045 --analyst fraud")
     expected = {
         "budget": ["everybody", "epidemiology", "fraud", "ε 3", "remaining"],
         "tables": ["patients", "at most 3 rows", "0 … 5000 in steps of 0.01", "keys are private", "public"],

@@ -28,6 +28,7 @@ from discreet.policy import Column, Kind, Policy
 from tests.answers.test_answers import CONCENTRATED, answer, preview
 from tests.cli.runs import run, told
 from tests.cli.test_failures import HEAVY, IMPORTED
+from tests.costs import rho_of
 from tests.curator.worlds import hospital
 
 SQL = "SELECT ward, COUNT(*) AS n FROM patients GROUP BY ward"
@@ -346,8 +347,8 @@ def test_a_question_is_answered_charged_and_kept(policy: Policy) -> None:
     for (_, n), interval in zip(first["rows"], first["intervals"], strict=True):
         low, high = interval["n"]
         assert low <= n <= high
-        assert abs(n - 50) < 200  # σ is 5: farther off once in 10³⁰⁰
-    assert first["loss"] == first["cost"] == {"rho": 0.02, "delta": 0.0}
+        assert abs(n - 50) < 200  # σ is 21: farther off once in 10²⁰
+    assert first["loss"] == first["cost"] == {"rho": rho_of(0.2), "delta": 0.0}
     assert (first["cached"], first["guarantee"]) == (False, {"epsilon": 3.0, "delta": 1e-6})
     again = told("query", policy.path, BY_SEX, "--epsilon", "0.1", "--analyst", "fraud")
     assert (again["rows"], again["cached"], again["receipt"]) == (first["rows"], True, first["receipt"])
@@ -355,11 +356,11 @@ def test_a_question_is_answered_charged_and_kept(policy: Policy) -> None:
     assert again["cost"] == first["cost"]
     assert "cached: free" in run("query", policy.path, BY_SEX, "--epsilon", "0.1").stdout
     fresh = told("query", policy.path, BY_SEX, "--epsilon", "0.1", "--fresh", "--analyst", "fraud")
-    assert (fresh["cached"], fresh["loss"]) == (False, {"rho": 0.005, "delta": 0.0})
+    assert (fresh["cached"], fresh["loss"]) == (False, {"rho": rho_of(0.1), "delta": 0.0})
     charged = told("ledger", "show", policy.path)["entries"]
     assert [(entry["analyst"], entry["rho"], entry["answered"]) for entry in charged] == [
-        ("owner", 0.02, True),
-        ("fraud", 0.005, True),
+        ("owner", rho_of(0.2), True),
+        ("fraud", rho_of(0.1), True),
     ]
     told("ledger", "verify", policy.path, "--receipt", first["receipt"])
 
@@ -385,7 +386,7 @@ def test_a_preview_is_free_and_true(policy: Policy) -> None:
 
 
 def test_a_preview_that_is_too_dear_says_so(policy: Policy) -> None:
-    assert "more than what remains" in run("preview", policy.path, BY_SEX, "--epsilon", "2").stdout
+    assert "more than what remains" in run("preview", policy.path, BY_SEX, "--epsilon", "4").stdout
 
 
 def test_refusals_end_with_three_and_exhaustion_with_four(policy: Policy) -> None:
@@ -397,7 +398,7 @@ def test_refusals_end_with_three_and_exhaustion_with_four(policy: Policy) -> Non
     assert (
         told("query", policy.path, BY_SEX, "-e", "0.1", "--analyst", "x", code=3)["error"]["code"] == "unknown-analyst"
     )
-    exhausted = told("query", policy.path, BY_SEX, "--epsilon", "2", code=4)["error"]
+    exhausted = told("query", policy.path, BY_SEX, "--epsilon", "4", code=4)["error"]
     assert (exhausted["code"], exhausted["spent"]) == ("budget-exhausted", 0)
     assert told("ledger", "show", policy.path)["entries"] == []
 
@@ -412,16 +413,16 @@ def test_what_fails_after_the_charge_stays_charged(policy: Policy, monkeypatch: 
     assert (error["code"], error["spent"], bool(error["fix"])) == ("failed", None, True)
     assert "secret" not in result.output
     (entry,) = told("ledger", "show", policy.path)["entries"]
-    assert (entry["rho"], entry["answered"]) == (0.02, False)
+    assert (entry["rho"], entry["answered"]) == (rho_of(0.2), False)
 
 
 def test_parameters_and_standard_input_sensitivity_the_plan(policy: Policy) -> None:
     sql = b"SELECT COUNT(*) AS n FROM patients WHERE sex = $sex AND age >= $least"
-    args = ("query", str(policy.path), "-", "-e", "0.4", "-p", "sex=F", "-p", "least=0", "--time-limit", "60", "--json")
+    args = ("query", str(policy.path), "-", "-e", "1", "-p", "sex=F", "-p", "least=0", "--time-limit", "60", "--json")
     result = piped(sql, *args)
     assert result.exit_code == 0, result.output
     ((n,),) = json.loads(result.stdout)["rows"]
-    assert abs(n - 50) < 100  # σ is 2.5
+    assert abs(n - 50) < 100  # σ is 4.7
     assert piped(sql, "query", str(policy.path), "-", "-e", "0.1").exit_code == 3
 
 

@@ -48,6 +48,7 @@ from tests.answers.test_answers import answer
 from tests.cli.conversations import Conversation
 from tests.cli.runs import program
 from tests.cli.test_failures import HEAVY, IMPORTED
+from tests.costs import rho_of
 from tests.curator.worlds import hospital
 
 COUNT = "SELECT COUNT(*) AS n FROM patients"
@@ -280,7 +281,10 @@ def test_a_script_is_run_without_asking(session: Session, tmp_path: Path) -> Non
     path = session.curator.policy.path
     done = piped(path, f"{COUNT};\n{COUNT} WHERE sex = 'F';\n\\epsilon 0.2\n{COUNT}", "--epsilon", "0.1")
     assert done.exit_code == 0, done.output
-    assert [float(entry.loss.concentrated().rho) for entry in session.curator.entries()] == [0.005, 0.005, 0.02]
+    assert [float(entry.loss.concentrated().rho) for entry in session.curator.entries()] == [
+        *[rho_of(0.1)] * 2,
+        rho_of(0.2),
+    ]
     assert done.stdout.count("receipt") == 3
     assert done.stderr == ""
     assert not (path.parent / terminal.HISTORY).exists()
@@ -328,7 +332,7 @@ def test_the_clause_names_the_cost_itself(session: Session) -> None:
     assert piped(session.curator.policy.path, f"{sql};", "--epsilon", "0.1").exit_code == 0
     without = sql.replace("epsilon = 0.2", "max_groups_contributed = 1")
     assert piped(session.curator.policy.path, f"{without} WHERE sex = 'F';", "--epsilon", "0.1").exit_code == 0
-    assert [float(entry.loss.concentrated().rho) for entry in session.curator.entries()] == [0.02, 0.005]
+    assert [float(entry.loss.concentrated().rho) for entry in session.curator.entries()] == [rho_of(0.2), rho_of(0.1)]
 
 
 def test_an_unknown_analyst_and_a_missing_policy_are_told_at_once(session: Session, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from discreet import errors
 from discreet.accounting import Concentrated
 from discreet.client import Unreachable, dbapi, http
 from discreet.client.pep249 import told
+from tests.costs import rho_of
 from tests.server.running import Running
 
 WARDS = "SELECT ward, beds FROM wards ORDER BY ward"
@@ -338,7 +339,7 @@ def test_values_that_cannot_be(cursor: dbapi.Cursor, given: Any, kind: type, tex
 
 def test_a_question_costs_what_the_connection_says(cursor: dbapi.Cursor) -> None:
     cursor.execute("SELECT COUNT(*) AS n FROM patients WHERE age > 11")
-    assert paid(cursor) == Fraction("0.0002")
+    assert paid(cursor) == Fraction(repr(rho_of(0.02)))
     ((value,),) = cursor.fetchall()
     assert cursor.answer is not None
     low, high = cursor.answer.intervals[0]["n"]
@@ -354,10 +355,10 @@ def test_the_cursor_says_otherwise(connection: dbapi.Connection) -> None:
     assert (paid(cursor), cursor.answer.confidence) == (Fraction("0.0003"), 0.5)
     cursor.rho = None
     cursor.execute("SELECT COUNT(*) AS n FROM patients WHERE age > 13")
-    assert paid(cursor) == Fraction("0.0002")
+    assert paid(cursor) == Fraction(repr(rho_of(0.02)))
     cursor.error = 300
     cursor.execute("SELECT COUNT(*) AS n FROM patients WHERE age > 14")
-    assert paid(cursor) not in (Fraction("0.0002"), Fraction("0.0003"))
+    assert paid(cursor) not in (Fraction(repr(rho_of(0.02))), Fraction("0.0003"))
 
 
 def test_the_text_has_the_last_word(connection: dbapi.Connection) -> None:
@@ -368,7 +369,7 @@ def test_the_text_has_the_last_word(connection: dbapi.Connection) -> None:
     assert paid(cursor) == Fraction("0.0001")
     cursor.error = None
     cursor.execute(clause.format("max_groups_contributed = 1"), {"age": 16})
-    assert paid(cursor) == Fraction("0.0002")
+    assert paid(cursor) == Fraction(repr(rho_of(0.02)))
     with pytest.raises(dbapi.ProgrammingError, match="the privacy clause has an option that is not known"):
         cursor.execute(clause.format("epsilom = 1"), {"age": 17})
 

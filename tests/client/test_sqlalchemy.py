@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 from unittest.mock import Mock
 
@@ -23,6 +22,7 @@ from discreet.accounting import Concentrated
 from discreet.client import dbapi, http
 from discreet.client.dialect import Dialect, answer_of, arguments_of
 from discreet.sql.read import statement
+from tests.costs import rho_of
 from tests.server.running import Running
 
 WARDS = [("A", 10), ("B", 20), ("C", 30)]
@@ -248,7 +248,7 @@ def test_a_count_is_noisy_and_has_an_interval(engine: sa.Engine, patients: sa.Ta
         answer = answer_of(result)
     ((low, high),) = answer.intervals[0].values()
     assert low < value < high
-    assert answer.cost == Concentrated(0.0002)
+    assert answer.cost == Concentrated(rho_of(0.02))
 
 
 def test_groups_labels_and_order(dummy: sa.Engine, patients: sa.Table) -> None:
@@ -327,13 +327,13 @@ def test_a_statement_and_a_connection_have_their_cost(engine: sa.Engine, patient
 
     with engine.connect().execution_options(epsilon=0.04, confidence=0.5) as connection:
         answer = answer_of(connection.execute(asked(32)))
-        assert (answer.cost, answer.confidence) == (Concentrated(0.0008), 0.5)
+        assert (answer.cost, answer.confidence) == (Concentrated(rho_of(0.04)), 0.5)
         answer = answer_of(connection.execute(asked(33).execution_options(rho=0.0001)))
         assert (answer.cost, answer.confidence) == (Concentrated(0.0001), 0.5)
     with engine.connect() as connection:
         cost = answer_of(connection.execute(asked(34))).cost
         assert isinstance(cost, Concentrated)
-        assert cost.rho == Fraction("0.0002")
+        assert cost == Concentrated(rho_of(0.02))
 
 
 def test_intervals_are_columns_if_wanted(server: Running) -> None:
@@ -365,7 +365,7 @@ def test_refusals_are_errors_of_sqlalchemy_with_their_text(engine: sa.Engine, pa
             sa.exc.NotSupportedError,
             "→",
         ),
-        (select(func.count()).select_from(patients).execution_options(epsilon=25), sa.exc.OperationalError, "budget-e"),
+        (select(func.count()).select_from(patients).execution_options(epsilon=99), sa.exc.OperationalError, "budget-e"),
         (select(func.count()).select_from(patients).execution_options(epsilon=-1), sa.exc.DataError, "cost-invalid"),
     ):
         with pytest.raises(kind, match=text):

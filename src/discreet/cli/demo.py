@@ -37,8 +37,8 @@ BOUNDED: Final = "SELECT AVG(CLAMP(cost / nights, 0, 2000)) AS cost_per_night FR
 NEIGHBOUR: Final = "SELECT COUNT(*) AS n FROM patients WHERE age = 48 AND sex = 'F' AND zip = '02138' AND smoker"
 NEXT: Final = "SELECT smoker, AVG(blood_pressure) AS pressure FROM patients GROUP BY smoker"
 
-COST: Final = 0.1
-HIGHER: Final = 0.15
+COST: Final = 0.5
+HIGHER: Final = 0.7
 ANALYST: Final = "epidemiology"
 ATTACKER: Final = "finance"
 
@@ -51,8 +51,8 @@ class Attack:
     repeats: int
 
 
-PATIENT: Final = Attack(0.01, 100)
-HASTY: Final = Attack(0.03, 10)
+PATIENT: Final = Attack(0.04, 100)
+HASTY: Final = Attack(0.1, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +358,7 @@ def farewell(policy: Path, teller: Teller) -> None:
     shown = shlex.quote(str(policy))
     teller.step("It is yours now, with what is left of its budget")
     teller.commands(
-        f'{program} query {shown} "{NEXT}" --epsilon 0.2',
+        f'{program} query {shown} "{NEXT}" --epsilon 1',
         f"{program} budget {shown}",
         f"{program} ledger show {shown} --last 5",
         f"{program} serve {shown} --demo",
