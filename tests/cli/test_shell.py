@@ -44,6 +44,7 @@ from discreet.curator.state import open_ledger
 from discreet.errors import Refused
 from discreet.lab.hospital import build
 from discreet.policy import read
+from discreet.printing import at_least
 from tests.answers.test_answers import answer
 from tests.cli.conversations import Conversation
 from tests.cli.runs import program
@@ -367,11 +368,11 @@ def replies(*said: str) -> Any:
 
 def test_the_cost_is_shown_and_changed(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
     assert agree(session, COUNT, replies("")) == session.settings
-    assert agree(session, COUNT, replies("what", "?", "0.05", " Y ")) == Settings(epsilon=0.05)
+    assert agree(session, COUNT, replies("what", "?", "0.2", " Y ")) == Settings(epsilon=0.2)
     assert agree(session, COUNT, replies("-1", "nan", "1e999", "n")) is None
     shown = capsys.readouterr().out
-    assert "ε 0.05 costs ρ 0.00125 of the ρ" in shown
-    assert "· n ± 39\n" in shown
+    assert f"ε 0.2 costs ρ {at_least(rho_of(0.2))} of the ρ" in shown
+    assert "· n ± 42\n" in shown
     assert shown.count("a number such as 0.05") == 4
     assert "discrete Gaussian noise" in shown
     assert session.curator.entries() == []
@@ -394,7 +395,7 @@ def test_a_cost_in_the_text_is_changed_there(session: Session, capsys: pytest.Ca
     assert agree(session, sql, replies("0.5", "n")) is None
     shown = capsys.readouterr().out
     assert "change it there" in shown
-    assert shown.count("costs ρ 0.02 ") == 2
+    assert shown.count(f"costs ρ {at_least(rho_of(0.2))} ") == 2
 
 
 def test_many_columns_are_cut(session: Session) -> None:
@@ -612,11 +613,11 @@ engines.DuckDB.rows = slow
 def test_a_conversation(demo: Path) -> None:
     """Cost, another cost, answer, kept answer, refusal with its fix in the next line, history, the end."""
     with Conversation(demo) as shell:
-        assert re.search(r"hospital ε 0\.\d+ left>", shell.greeting)
+        assert re.search(r"hospital ε [\d.]+ left>", shell.greeting)
         assert "…" in shell.say("SELECT COUNT(*) AS people\r", "…")
-        assert "costs ρ 0.005 of the ρ" in shell.say("FROM patients;\r", "cost/?]")
-        assert "costs ρ 0.0002 of the ρ" in shell.say("0.02\r", "cost/?]")
-        assert "cost ρ 0.0002 of a budget" in shell.say("\r", "receipt")
+        assert f"costs ρ {at_least(rho_of(0.1))} of the ρ" in shell.say("FROM patients;\r", "cost/?]")
+        assert f"costs ρ {at_least(rho_of(0.02))} of the ρ" in shell.say("0.02\r", "cost/?]")
+        assert f"cost ε 0.02 (ρ {at_least(rho_of(0.02))}), " in shell.say("\r", "receipt")
         shell.say("\\epsilon 0.01\r", "from now on")
         assert "cached: free" in shell.say("SELECT COUNT(*) AS people FROM patients;\r", "receipt")
         told = shell.say("SELECT COUNT(*) FROM vists;\r", "FROM visits;")
