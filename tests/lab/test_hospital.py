@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def test_the_policy_says_what_the_story_needs(folder: Path) -> None:
     assert (folder / "hospital.toml").read_text(encoding="utf-8") == text()
     assert (policy.name, policy.unit) == ("hospital", "patient")
     assert (float(policy.budget.epsilon), float(policy.budget.delta or 0)) == (3.0, 1e-6)
-    assert {name: float(share) for name, share in policy.analysts.items()} == {"epidemiology": 1.0, "finance": 0.5}
+    assert policy.analysts == {"epidemiology": Fraction(1), "finance": Fraction(1, 2)}
     assert policy.tables["patients"].max_rows == 1
     assert (policy.tables["visits"].max_rows, policy.tables["visits"].max_groups) == (20, 5)
     assert policy.tables["wards"].is_public

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from discreet.policy import Column, Kind, Policy, PolicyError, Table, fingerprint, parse, protected, read
+from discreet.policy import Column, Kind, Percentage, Policy, PolicyError, Table, fingerprint, parse, protected, read
 from tests.policy.changes import meaningful
 from tests.policy.examples import BANK, HOSPITAL, policy_of, problems_of, toml
 from tests.policy.mutations import bytewise, paths, structural, without
@@ -48,7 +48,8 @@ def check_policy(policy: Policy) -> None:
     assert policy.tables
     assert 0 < policy.budget.epsilon <= 10**9
     assert policy.budget.delta is None or 0 < policy.budget.delta < 1
-    assert all(0 < share <= policy.budget.epsilon for share in policy.analysts.values())
+    for share in policy.analysts.values():
+        assert 0 < share.fraction <= 1 if isinstance(share, Percentage) else 0 < share <= policy.budget.epsilon
     assert "owner" not in policy.analysts
     for table in policy.tables.values():
         check_table(table, policy)

@@ -103,6 +103,7 @@ def demand_sound(policy: Path, results: list[dict[str, Any]], answers: int) -> N
     assert {int(receipt.split(":")[0]) for receipt in receipts} <= answered
     for analyst, share in read(policy).analysts.items():
         own = [entry.loss.epsilon for entry in charged if entry.analyst == analyst]  # type: ignore[union-attr]
+        assert isinstance(share, Fraction)
         assert sum(own, Fraction(0)) <= share
 
 

@@ -128,9 +128,10 @@ def balances(policy: Policy, analyst: str | None = None) -> dict[str | None, Bal
 
 def _unspent(policy: Policy, analyst: str | None) -> Balance:
     grant = grant_of(policy)
-    epsilon = policy.budget.epsilon if analyst is None else policy.analysts[analyst]
-    limits = grant.limits if analyst is None else grant.share_limits(epsilon)
-    return grant.balance(limits, grant.nothing, epsilon)
+    if analyst is None:
+        return grant.balance(grant.limits, grant.nothing, policy.budget.epsilon)
+    share = policy.analysts[analyst]
+    return grant.balance(grant.share_limits(share), grant.nothing, grant.share_epsilon(share))
 
 
 def entries(policy: Policy) -> list[Entry]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import floor
 from typing import Final
 
 from discreet.accounting.balance import Amount, Balance
@@ -14,6 +15,7 @@ from discreet.accounting.filters import ConcentratedFilter, Filter, PureFilter
 from discreet.accounting.labels import label_of_rho
 from discreet.accounting.rounding import UNITS, charged, float_down, float_up, granted
 from discreet.ledger.codec import Amounts
+from discreet.policy import Percentage, Share
 
 MANY: Final = 10**36
 
@@ -45,16 +47,28 @@ class Grant:
         """A filter of this currency that admits everything."""
         return self._filter((10**60,) * len(self.limits), self.nothing)
 
-    def share(self, epsilon: Fraction, spent: Amounts) -> Filter:
+    def share(self, share: Share, spent: Amounts) -> Filter:
         """An analyst's quota: the ρ of (ε, δ/2), and of the δ for key selection as large a part as of the ε.
+
+        A share in per cent is that part of both, or of a pure budget's ε.
 
         The owner may make a share smaller than what the analyst spent already: then nothing is left of it.
         """
-        limits = self.share_limits(epsilon)
+        limits = self.share_limits(share)
         return self._filter(limits, tuple(min(used, limit) for used, limit in zip(spent, limits, strict=True)))
 
-    def share_limits(self, epsilon: Fraction) -> Amounts:
-        return _share_limits(self.epsilon, self.delta, epsilon)
+    def share_limits(self, share: Share) -> Amounts:
+        if isinstance(share, Percentage):
+            return tuple(floor(limit * share.fraction) for limit in self.limits)
+        return _share_limits(self.epsilon, self.delta, share)
+
+    def share_epsilon(self, share: Share) -> Fraction:
+        """The ε of a share: what it guarantees by itself."""
+        if not isinstance(share, Percentage):
+            return share
+        if self.delta is None or share.fraction == 1:
+            return self.epsilon * share.fraction
+        return epsilon_of_rho(Fraction(self.share_limits(share)[0], UNITS), self.delta / 2)
 
     def _filter(self, limits: Amounts, spent: Amounts) -> Filter:
         if self.delta is None:

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 from typing import Final, NoReturn, Self
 
@@ -30,6 +29,7 @@ from discreet.ledger.standing import Standing
 from discreet.ledger.state import State, granted_fields, plus
 from discreet.ledger.store import Reader, Row, Store
 from discreet.noise import SYSTEM
+from discreet.policy import Share
 
 OWNER: Final = "owner"
 """Who is written down where no analyst is named."""
@@ -52,7 +52,7 @@ class Ledger(Reads):
         store: Store,
         grant: Grant,
         *,
-        shares: Mapping[str, Fraction],
+        shares: Mapping[str, Share],
         protected: str = "",
         name: str = "",
         unit: str | None = None,
@@ -76,7 +76,7 @@ class Ledger(Reads):
         path: Path,
         grant: Grant,
         *,
-        shares: Mapping[str, Fraction],
+        shares: Mapping[str, Share],
         protected: str = "",
         name: str = "",
         unit: str | None = None,
@@ -142,7 +142,7 @@ class Ledger(Reads):
         demand_spendable(loss, self.unit)
         return Charge(self, loss, OWNER if analyst is None else analyst, why, plan, data, part, call, key)
 
-    def _share(self, analyst: str) -> Fraction:
+    def _share(self, analyst: str) -> Share:
         if analyst not in self._shares:
             known = ", ".join(sorted(self._shares)) or "there are none"
             raise Refused("unknown-analyst", f"{analyst!r} has no share in the policy", f"analysts: {known}")

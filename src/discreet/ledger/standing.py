@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 from discreet.accounting.balance import Amount, Balance
 from discreet.accounting.filters import Filter
@@ -13,6 +12,7 @@ from discreet.ledger.codec import Amounts
 from discreet.ledger.grant import Grant, largest
 from discreet.ledger.state import State
 from discreet.ledger.units import by_unit
+from discreet.policy import Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Standing:
 
     state: State
     analyst: str | None = None
-    share: Fraction | None = None
+    share: Share | None = None
 
     @property
     def grant(self) -> Grant:
@@ -48,7 +48,7 @@ class Standing:
         return sorted(filters, key=lambda each: each.left)
 
     def balance(self) -> Balance:
-        epsilon = self.grant.epsilon if self.share is None else self.share
+        epsilon = self.grant.epsilon if self.share is None else self.grant.share_epsilon(self.share)
         units = by_unit(self.state) if self.analyst is None else None
         return self.grant.balance(self.limits, self.spent, epsilon, units)
 

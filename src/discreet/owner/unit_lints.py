@@ -14,7 +14,7 @@ from discreet.owner.findings import Finding, Severity, counted, place
 from discreet.owner.inspection import Inspection, UnitFigures
 from discreet.owner.names import is_identifier
 from discreet.owner.toml import quoted
-from discreet.policy import Table
+from discreet.policy import Percentage, Table
 from discreet.policy.problems import choices, shown, shown_file
 from discreet.sql.fanout import paired
 
@@ -275,7 +275,8 @@ def writable_sources(inspection: Inspection) -> Iterator[Finding]:
 
 def share_sums(inspection: Inspection) -> Iterator[Finding]:
     """Shares that promise more than there is."""
-    total, budget = sum(inspection.policy.analysts.values()), inspection.policy.budget.epsilon
+    budget, shares = inspection.policy.budget.epsilon, inspection.policy.analysts.values()
+    total = sum(budget * share.fraction if isinstance(share, Percentage) else share for share in shares)
     if total > budget:
         yield Finding(
             Severity.NOTE,

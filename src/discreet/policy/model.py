@@ -129,6 +129,18 @@ class Serving:
 
 
 @dataclass(frozen=True, slots=True)
+class Percentage:
+    """A share of the whole budget, as the policy says in per cent: of its ε or ρ, and of its δ."""
+
+    fraction: Fraction
+    """Above 0, and at most 1."""
+
+
+Share = Fraction | Percentage
+"""What an analyst may spend: so much as one release for this ε, or a part of the budget."""
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """One policy file."""
 
@@ -138,7 +150,7 @@ class Policy:
     budget: Budget
     unit: str
     tables: Mapping[str, Table]
-    analysts: Mapping[str, Fraction]
+    analysts: Mapping[str, Share]
     max_cost: Fraction | None = None
     unit_rows: int = UNIT_ROWS
     """How many rows one unit may make at any step of a question, however tables are joined."""

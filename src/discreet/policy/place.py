@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -121,6 +122,18 @@ def number(value: object) -> Fraction:
 def epsilon(value: object) -> Fraction:
     number(value)
     return exact.epsilon(value)
+
+
+def percent(value: object) -> Fraction:
+    """A text such as "25 %", as a fraction."""
+    fix = 'write it as share = "25 %"'
+    written = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,9})?) ?%", value) if isinstance(value, str) else None
+    if written is None:
+        raise RuleError("must be a text with a number and a per cent sign", fix)
+    part = Fraction(written[1]) / 100
+    if not 0 < part <= 1:
+        raise RuleError("must be above 0 % and at most 100 %", fix)
+    return part
 
 
 def delta(value: object) -> Fraction:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from discreet.policy.columns import read_columns
 from discreet.policy.document import absolute, content, document, label
-from discreet.policy.model import Budget, Kind, Policy, Serving, Table, usual_unit_rows
+from discreet.policy.model import Budget, Kind, Percentage, Policy, Serving, Share, Table, usual_unit_rows
 from discreet.policy.owners import check_owners, read_owner, unit_kind
 from discreet.policy.place import (
     Field,
@@ -25,6 +25,7 @@ from discreet.policy.place import (
     flag,
     limit,
     milliseconds,
+    percent,
     rate,
     seconds,
     text,
@@ -66,7 +67,7 @@ UNIT: Final[Mapping[str, Field]] = {
     "max_rows": Field(unit_rows),
     "type": Field(unit_kind),
 }
-ANALYST: Final[Mapping[str, Field]] = {"epsilon": Field(epsilon, needed="add epsilon = 0.5: this analyst's share")}
+ANALYST: Final[Mapping[str, Field]] = {"epsilon": Field(epsilon), "share": Field(percent)}
 SERVER: Final[Mapping[str, Field]] = {
     "pad_ms": Field(milliseconds),
     "time_limit": Field(seconds),
@@ -191,13 +192,20 @@ def _unit_rows(place: Place, stated: int | None, tables: Mapping[str, Table]) ->
     return usual_unit_rows(tables.values()) if stated is None else stated
 
 
-def _analysts(place: Place, raw: object, budget: Fraction | None) -> dict[str, Fraction]:
-    shares: dict[str, Fraction] = {}
+def _analysts(place: Place, raw: object, budget: Fraction | None) -> dict[str, Share]:
+    shares: dict[str, Share] = {}
     for name, there, value in place.named(raw, "analyst"):
         if name.casefold() == OWNER:
             there.report(f"{OWNER!r} is what the ledger calls you", "rename the analyst")
-        for share in there.fields(value, ANALYST).values():
-            shares[name] = share
-            if budget is not None and share > budget:
+        found = there.fields(value, ANALYST)
+        if isinstance(value, dict) and not ANALYST.keys() & value.keys():
+            there.at("epsilon").report("missing", "add epsilon = 0.5: this analyst's share")
+        if len(found) > 1:
+            there.at("share").report("is said twice, as epsilon too", "leave one of them out")
+        if "share" in found:
+            shares[name] = Percentage(found["share"])
+        if "epsilon" in found:
+            shares[name] = found["epsilon"]
+            if budget is not None and found["epsilon"] > budget:
                 there.at("epsilon").report("is more than the whole budget", "write at most budget.epsilon")
     return shares
