@@ -307,7 +307,7 @@ def _out_of_sensitivity(preview: Preview) -> str:
     from discreet.accounting import Concentrated, epsilon_of
 
     draws = math.ceil((float(preview.error["n"]) / 0.5) ** 2)
-    epsilon = epsilon_of(Concentrated(draws * _rho(preview.loss)), 1e-6)
+    epsilon = epsilon_of(Concentrated(draws * _rho(preview.loss)), 5e-7)  # half of δ, as budgets count
     return (
         f"To tell 0 from 1 takes ± 0.5: {draws:,} draws, ε = {float(epsilon):.0f}. Budgets are there to prevent that."
     )
