@@ -84,7 +84,7 @@ class Asks(ABC):
     ) -> Any:  # fmt: skip
         """Fit an estimator of `discreet.learn` on the rows of a SELECT: one of each unit, or `max_rows` = k of them.
 
-        k rows cost k times epsilon, or k² times rho. Facts that the estimator leaves out are those of the policy.
+        The cost is that of a unit with all of them. Facts that the estimator leaves out are those of the policy.
         The same fit again, at the same cost or less, is the cached model, for nothing; `fresh=True` fits anew.
         """
         if isinstance(estimator, type) and issubclass(estimator, Learner):

@@ -76,7 +76,10 @@ class Fitting(Strict):
     sql: Text = Field(description="The rows: one SELECT.", examples=["SELECT age, weight FROM patients"])
     target: Name | None = Field(None, description="The column that is predicted.")
     max_rows: int | None = Field(
-        None, ge=1, lt=2**63, description="Rows of each unit; 1 if left out. k rows cost kε, or k²ρ."
+        None,
+        ge=1,
+        lt=2**63,
+        description="Rows of each unit; 1 if left out. The cost is that of a unit with all of them.",
     )
     epsilon: Number | None = Field(None, description="The cost; in a budget with δ, what ε would cost there.")
     rho: Number | None = Field(None, description="The cost as ρ, in a budget with δ.")
