@@ -79,7 +79,7 @@ class Fitting(Strict):
         None,
         ge=1,
         lt=2**63,
-        description="Rows of each unit; 1 if left out. The cost is that of a unit with all of them.",
+        description="Rows of each unit, 1 if left out; the cost is that of all of them.",
     )
     epsilon: Number | None = Field(None, description="The cost; in a budget with δ, what ε would cost there.")
     rho: Number | None = Field(None, description="The cost as ρ, in a budget with δ.")
