@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -22,20 +21,19 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from discreet.accounting import Approximate, Concentrated, Loss, Pure, conversion, filters
+from discreet.accounting import Approximate, Concentrated, Loss, Pure
 from discreet.accounting.balance import Amount
-from discreet.accounting.conversion import rho_of_pure
+from discreet.accounting.conversion import epsilon_of_rho, rho_of_epsilon, rho_of_pure
+from discreet.accounting.labels import rho_of_label
 from discreet.accounting.record import Entry
 from discreet.errors import BudgetExhausted, Refused
-from discreet.ledger import OWNER, Grant, Ledger, LedgerError, grant, verify
+from discreet.ledger import OWNER, Grant, Ledger, LedgerError, verify
 from tests.ledger.helpers import answers
-
-epsilon_of_rho = lru_cache(maxsize=None)(conversion.epsilon_of_rho)
-rho_of_epsilon = lru_cache(maxsize=None)(conversion.rho_of_epsilon)
-"""A conversion takes milliseconds, and both sides ask for the same ones again and again."""
 
 UNIT = Fraction(1, 10**24)
 DIGITS = Fraction(1, 10**13)
+OFFERED = Fraction(2, 10**11)
+"""The largest ε that is offered has fewer digits than what adds up."""
 Spent = tuple[Fraction, ...]
 
 
@@ -64,8 +62,14 @@ class Budget:
         if isinstance(loss, Pure):
             return up(rho_of_pure(loss.epsilon)), Fraction(0)
         if isinstance(loss, Approximate):
-            return up(loss.epsilon**2 / 2), up(loss.delta)
+            return up(rho_of_pure(loss.epsilon)), up(loss.delta)
         return up(loss.rho), up(loss.delta)
+
+    def release(self, epsilon: Fraction) -> Loss:
+        """The loss of a release for this ε, which is nothing for nothing."""
+        if self.delta is None:
+            return Pure(epsilon)
+        return Concentrated(rho_of_label(epsilon, self.delta / 2) if epsilon else 0)
 
     def carried(self, spent: Spent) -> Spent | None:
         """What was spent in another budget, in the currency of this one."""
@@ -165,9 +169,6 @@ class History(RuleBasedStateMachine):
 
     @initialize(budget=budgets, ann=parts, bob=parts)
     def begin(self, budget: Budget, ann: Fraction, bob: Fraction) -> None:
-        self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(grant, "epsilon_of_rho", epsilon_of_rho)
-        self.patch.setattr(filters, "rho_of_epsilon", rho_of_epsilon)
         self.folder = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
         self.path = self.folder / "ledger.sqlite"
         self.model = Model(budget, (Fraction(0),) * len(budget.limits), {"ann": ann, "bob": bob})
@@ -201,8 +202,7 @@ class History(RuleBasedStateMachine):
         ledger = self.open[which]
         amounts = [ledger.balance().remaining] + ([ledger.balance(analyst).remaining] if analyst else [])
         offers = [Fraction(str(amount.epsilon)) for amount in amounts]
-        pure = self.model.budget.delta is None
-        loss = Pure(min(offers)) if pure else Concentrated(min(offers) ** 2 / 2)
+        loss = self.model.budget.release(min(offers))
         assert self.model.admits(loss, analyst)
         self.charge(which, loss, analyst, "all", False)
 
@@ -284,8 +284,9 @@ class History(RuleBasedStateMachine):
         assert above(spent.epsilon, epsilon_of_rho(used[0], delta / 2))
         assert below(remaining.rho, left[0])
         assert below(remaining.delta, left[1])
-        cost = Fraction(str(remaining.epsilon))
-        assert cost**2 / 2 <= left[0] <= (cost * (1 + DIGITS) + UNIT) ** 2 / 2 + UNIT
+        offered, most = Fraction(str(remaining.epsilon)), epsilon_of_rho(left[0], delta / 2)
+        assert most * (1 - OFFERED) <= offered <= most * (1 + OFFERED)
+        assert self.model.budget.release(offered).concentrated().rho <= left[0]
         assert total.delta == float(delta)
 
     def teardown(self) -> None:
@@ -303,7 +304,6 @@ class History(RuleBasedStateMachine):
             assert report.problems == ()
             assert report.charges == len(self.model.entries)
         finally:
-            self.patch.undo()
             shutil.rmtree(self.folder)
 
     def listed(self, entry: Entry) -> tuple[str, str, Spent, int, bool]:
@@ -339,10 +339,8 @@ def test_the_model_is_no_copy_of_the_filters() -> None:
     assert not pure.admits(Concentrated(0), None)
     assert replace(pure, spent=(Fraction(1),)).admits(Pure(0), None)
     both = Budget(Fraction(1), Fraction(1, 10**6))
-    assert both.cost(Pure(2)) == (
-        Fraction("1.523188311911529776238917"),
-        Fraction(0),
-    )  # 2·tanh(1) = 1.523188311911529776238916565…
-    assert both.cost(Approximate(2, UNIT / 2)) == (Fraction(2), UNIT)
+    tanh = Fraction("1.523188311911529776238917")  # 2·tanh(1) = 1.523188311911529776238916565…
+    assert both.cost(Pure(2)) == (tanh, Fraction(0))
+    assert both.cost(Approximate(2, UNIT / 2)) == (tanh, UNIT)
     assert Fraction("0.0165") < both.limits[0] < Fraction("0.03")  # ρ + 2√(ρ·ln(2·10⁶)) = 1, the simpler bound: 0.0165
     assert both.limits[1] == Fraction(1, 2 * 10**6)
