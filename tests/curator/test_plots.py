@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet
-from discreet.accounting import Concentrated, Pure, delta_of, noise_losses
+from discreet.accounting import Concentrated, Pure, delta_of, epsilon_of, noise_losses, rho_for
 from discreet.accounting.balance import Amount, Balance
 from discreet.accounting.record import Entry
 from discreet.answers import Answer
@@ -28,6 +28,7 @@ from discreet.answers.plots.points import MOST_FACETS, MOST_KEYS, MOST_POINTS
 from discreet.answers.plots.theme import COLOURS, NEUTRAL, THEMES
 from discreet.curator.curator import Curator
 from discreet.mechanisms import Exponential, Gaussian, Laplace
+from discreet.printing import at_least
 from tests.answers.test_answers import CONCENTRATED, answer, one, preview
 from tests.curator.worlds import hospital
 
@@ -298,8 +299,11 @@ def test_tables_without_noise_are_dots() -> None:
     assert spec(numbers)["title"]["text"] == "beds by year"
 
 
-def test_the_cost_of_a_concentrated_budget_is_not_called_epsilon() -> None:
-    assert subtitle(spec(answer(**CONCENTRATED))) == ["ρ = 0.005 of a budget of (ε 3, δ 1e-06), bars 95 %"]
+def test_the_cost_in_a_concentrated_budget_is_that_of_the_release_by_itself_and_what_adds_up() -> None:
+    alone = at_least(epsilon_of(Concentrated(0.005), 5e-7))
+    part = at_least(100 * 0.005 / rho_for(3, 5e-7))
+    words = f"ε = {alone} (ρ 0.005), {part} % of a budget of (ε 3, δ 1e-06), bars 95 %"
+    assert subtitle(spec(answer(**CONCENTRATED))) == [words]
     assert subtitle(spec(answer(confidence=0.999)))[0] == "ε = 0.1, bars 99.9 %"
 
 
