@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import re
 import shlex
@@ -14,11 +15,14 @@ from collections.abc import Iterator
 from html import unescape
 from itertools import pairwise
 from pathlib import Path
+from statistics import NormalDist
 
 import httpx
 import pytest
 
+from discreet.accounting import rho_for
 from discreet.policy import read
+from discreet.printing import at_least
 from discreet.server.pages import questions
 from discreet.server.pages.home import _inside
 from tests.server.running import HELD, POLICY, Running, build, until
@@ -185,9 +189,11 @@ def test_the_preview_is_free_and_says_what_the_answer_would_cost(analyst: Visito
     sql = WARDS.replace("GROUP", "WHERE age > 40 GROUP")
     whole = analyst.send(f"{HOME}/preview", sql=sql, epsilon="0.1")
     part = analyst.send(f"{HOME}/preview", sql=sql, epsilon="0.1", fragment="1")
+    rho = rho_for(0.1, 5e-7)
+    margin = math.ceil(NormalDist().inv_cdf(0.975) / math.sqrt(2 * rho) - 0.5)  # of noise on whole numbers
     for page in (whole.text, part.text):
-        assert "ρ 0.005" in shown(page)
-        assert "± 20" in shown(page)
+        assert f"ε 0.1 (ρ {at_least(rho)})" in shown(page)
+        assert f"± {margin}" in shown(page)
     assert "<html" in whole.text
     assert "<html" not in part.text
     tried = analyst.send(f"{HOME}/try", sql=WARDS, epsilon="0.1")
