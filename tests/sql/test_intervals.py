@@ -134,7 +134,7 @@ ONE: Final = [
     ("both", "SUM(x)", {"rho": 0.5}, 1),
     ("both", "SUM(y)", {"epsilon": 1}, Fraction(1, 4)),
     ("both", "COUNT(*)", {"epsilon": 0.3, "delta": 1e-7}, 1),
-    ("both", "COUNT(*)", {"epsilon": 6}, 1),
+    ("both", "COUNT(*)", {"rho": 18}, 1),
 ]
 
 
@@ -157,13 +157,14 @@ def test_one_measure_has_the_smallest_interval_that_covers(
             assert mass - 2 * pmf(mechanism, int(width)) < confidence + 1e-12 or width == 0
             error = curator.preview(sql, confidence=confidence, **cost).error
             assert error == {"v": pytest.approx(float(width * step))}
-    assert isinstance(mechanism, Laplace) == (budget == "pure" or "delta" in cost or cost.get("epsilon") == 6)
+    assert isinstance(mechanism, Laplace) == (budget == "pure" or cost.get("rho") == 18)
 
 
 def test_laplace_noise_takes_over_where_it_is_narrower() -> None:
-    for epsilon in (0.1, 0.5):
-        (found,) = mechanisms(policy_with("both"), "SELECT COUNT(*) FROM t", {"epsilon": epsilon})
-        assert isinstance(found, Gaussian)
+    """Its scale is 1/ε where ε·tanh(ε/2) = ρ, and ln 20/ε < 1.96/√(2ρ) from a ρ of about 4.5 on."""
+    for cost, kind in (({"epsilon": 0.5}, Gaussian), ({"rho": 4}, Gaussian), ({"rho": 5}, Laplace)):
+        (found,) = mechanisms(policy_with("both"), "SELECT COUNT(*) FROM t", cost)
+        assert isinstance(found, kind)
 
 
 # several measures, exactly

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from discreet.accounting import rho_for
 from discreet.answers.call import Call
 from discreet.curator.curator import Curator
 from discreet.curator.query import Query
@@ -103,7 +104,8 @@ def test_a_lonely_key_shows_at_most_with_delta(name: str) -> None:
     assert 1 <= len(alone) <= 3
     runs = [select(mechanism, exact, SYSTEM) for _ in range(trials)]
     shown = sum(any(lonely(cell) for cell in run) for run in runs)
-    assert lower(shown, trials) <= DELTA
+    assert mechanism.delta == DELTA / 2
+    assert lower(shown, trials) <= mechanism.delta
     assert sum(any(not lonely(cell) for cell in run) for run in runs) > trials * 0.9
 
 
@@ -114,7 +116,9 @@ def test_the_selection_that_the_curator_builds(cost: dict[str, Any]) -> None:
         mechanism = selection(curator, QUESTIONS["one key"], **cost)
     assert isinstance(mechanism, KeySelection)
     assert mechanism.max_groups == 3
-    assert mechanism.delta == cost.get("delta", Fraction(1, 2) / 2 / 1000)
+    rho = cost.get("rho") or rho_for(cost["epsilon"], 0.25)
+    share = DELTA / 2 if "delta" in cost else rho / rho_for(100, 0.25) / 4
+    assert float(mechanism.delta) == pytest.approx(float(share), rel=1e-12)
     blocks = 40_000
     shown = mechanism.select(dict.fromkeys(range(3 * blocks), 1), SYSTEM)
     hit = np.zeros(blocks, dtype=bool)
@@ -144,4 +148,4 @@ def test_the_audit_can_fail() -> None:
     object.__setattr__(mechanism, "threshold", mechanism.threshold - 4)
     blocks = 40_000
     shown = mechanism.select(dict.fromkeys(range(3 * blocks), 1), SYSTEM)
-    assert lower(len({key // 3 for key in shown}), blocks) > DELTA
+    assert lower(len({key // 3 for key in shown}), blocks) > mechanism.delta
