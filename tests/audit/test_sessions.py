@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -30,7 +31,14 @@ CROWD = [{"who": who, "g": "abc"[who % 3], "x": 7 * who % 100} for who in range(
 TARGET = [{"who": "target", "g": "b", "x": 64}, {"who": "target", "g": "b", "x": 64}]
 
 
-def hunter(answers: Sequence[Sequence[float]]) -> Asked | None:
+COSTS: dict[bool, tuple[dict[str, float], dict[str, float]]] = {
+    True: ({"epsilon": 0.02}, {"epsilon": 0.06}),
+    False: ({"rho": 0.0002}, {"rho": 0.0018}),
+}
+"""Of dull and of promising questions, in budgets without δ and with it: fifty of them are most of the budget."""
+
+
+def hunter(answers: Sequence[Sequence[float]], costs: tuple[dict[str, float], dict[str, float]]) -> Asked | None:
     """Looks for a person of 64 in b: halves the range towards it, pays more where the last answer looked promising, and
     comes back to the most telling question with what is left."""
     step = len(answers)
@@ -38,10 +46,10 @@ def hunter(answers: Sequence[Sequence[float]]) -> Asked | None:
     for place in range(step % 7):
         middle = (low + high) // 2
         low, high = (middle, high) if (middle <= 64) == (place % 5 != 4) else (low, middle)
-    cost = 0.02 if not answers or answers[-1][0] < 2 else 0.06
+    cost = costs[0] if not answers or answers[-1][0] < 2 else costs[1]
     measure = ("COUNT(*)", "SUM(x)", "COUNT(DISTINCT who)")[step % 3]
     return f"SELECT {measure} AS v FROM t WHERE g = 'b' AND x BETWEEN {low} AND {high} AND {step} = {step}", {
-        "epsilon": cost,
+        **cost,
         "fresh": True,
     }
 
@@ -49,7 +57,7 @@ def hunter(answers: Sequence[Sequence[float]]) -> Asked | None:
 def compared(policy: Policy, runs: int, questions: int, confidence: float) -> Any:
     data, neighbour = {"t": [*CROWD, *TARGET]}, {"t": CROWD}
     return estimate(
-        session(policy, hunter, questions=questions),
+        session(policy, partial(hunter, costs=COSTS[policy.budget.delta is None]), questions=questions),
         data,
         neighbour,
         claim=claimed(policy),
