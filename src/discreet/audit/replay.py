@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, Final, Self
 
 import numpy as np
@@ -152,7 +151,7 @@ class Replay:
         self.policy = _policy(policy)
         self._selects = selects
         self._stack = ExitStack()
-        grant = Grant.of(Fraction(10**9), self.policy.budget.delta)
+        grant = Grant.of(self.policy.budget.epsilon, self.policy.budget.delta).endless
         shares = dict(self.policy.analysts)
         self._engines: dict[str, Memory] = {}
         self.ledger = self._stack.enter_context(Watchful(Journal.bounded(), grant, shares=shares))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import floor
@@ -43,9 +43,14 @@ class Grant:
         return self._filter(self.limits, spent)
 
     @property
+    def endless(self) -> Grant:
+        """One that is counted alike, of which neither ε, ρ nor δ ever runs out: for rehearsals, never for real data."""
+        return replace(self, limits=(10**60,) * len(self.limits))
+
+    @property
     def unlimited(self) -> Filter:
         """A filter of this currency that admits everything."""
-        return self._filter((10**60,) * len(self.limits), self.nothing)
+        return self.endless.filter(self.nothing)
 
     def share(self, share: Share, spent: Amounts) -> Filter:
         """An analyst's quota: the ρ of (ε, δ/2), and of the δ for key selection as large a part as of the ε.
