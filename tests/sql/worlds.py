@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +36,8 @@ def quiet(mechanism: Additive, sensitivity: Sensitivity, exact: Sequence[int], b
 @contextmanager
 def ledger_of(policy: Policy, *, generous: bool = True) -> Iterator[Ledger]:
     """A ledger in memory; a generous one never runs out."""
-    epsilon = Fraction(10**9) if generous else policy.budget.epsilon
-    grant = Grant.of(epsilon, policy.budget.delta)
-    with Ledger(Journal(), grant, shares=policy.analysts) as ledger:
+    grant = Grant.of(policy.budget.epsilon, policy.budget.delta)
+    with Ledger(Journal(), grant.endless if generous else grant, shares=policy.analysts) as ledger:
         yield ledger
 
 
