@@ -121,10 +121,11 @@ def test_a_model_is_recalled_by_the_number_of_its_charge(found: Curator) -> None
 def test_a_preview_costs_nothing_and_says_what_is_known(found: Curator) -> None:
     task = KMeans(2).task("SELECT cost FROM visits", epsilon=1, max_rows=3)
     preview = found.preview(task)
-    assert (preview.loss, preview.columns, preview.error, preview.cached) == (Pure(3), ["cost"], {}, False)
+    assert preview.loss == Pure(1, unit="person"), "of a person with all three rows"
+    assert (preview.columns, preview.error, preview.cached) == (["cost"], {}, False)
     assert any("at most 3 rows" in note for note in preview.notes)
     assert any("depends on the data" in note for note in preview.notes)
-    assert "cost ε 3" in str(preview)
+    assert "cost ε 1" in str(preview)
     assert not found.entries()
     found.perform(task)
     assert found.preview(task).cached

@@ -19,6 +19,8 @@ from discreet.answers import Answer, Preview, documents
 from discreet.answers.documents import LIST
 from discreet.answers.facts import Facts, number_of
 from discreet.answers.figures import is_listing
+from discreet.exact import epsilon as positive
+from discreet.exact import probability
 from discreet.policy import Column, Kind
 from discreet.printing import plain
 
@@ -54,7 +56,7 @@ def answer_read(told: documents.Answer) -> Answer:
         remaining=told["remaining"],
         noise=dict(told["noise"]),
         notes=tuple(told["notes"]),
-        guarantee=(told["guarantee"]["epsilon"], told["guarantee"]["delta"]),
+        guarantee=_guarantee(told["guarantee"]),
         kinds=kinds,
         dummy=told.get("dummy", False),
     )
@@ -81,9 +83,18 @@ def preview_read(told: documents.Preview) -> Preview:
         notes=tuple(told["notes"]),
         cached=told["cached"],
         remaining=told["remaining"],
-        guarantee=(told["guarantee"]["epsilon"], told["guarantee"]["delta"]),
+        guarantee=_guarantee(told["guarantee"]),
         more=told["more"],
     )
+
+
+def _guarantee(told: documents.Guarantee) -> tuple[float, float | None]:
+    """That of a budget: what a cost is of it is computed by whoever reads it, so it must be one."""
+    epsilon, delta = told["epsilon"], told["delta"]
+    positive(epsilon)
+    if delta is not None:
+        probability(delta, "delta")
+    return epsilon, delta
 
 
 def _halves(told: Mapping[str, float | None]) -> dict[str, float]:
