@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
+from fractions import Fraction
 from typing import Any
 
 import httpx
@@ -20,6 +21,7 @@ import numpy as np
 import pytest
 
 import discreet
+from discreet.accounting.labels import rho_of_label
 from discreet.accounting.record import Key
 from discreet.client import Remote, Unreachable
 from discreet.client.http import Connection
@@ -261,8 +263,9 @@ def test_a_fit_is_charged_what_it_would_cost_a_curator_and_cached(client: httpx.
     first, again = (send(client, epsilon=0.06).json()["model"]["fitted"] for _ in range(2))
     assert charges(client) == before + 1
     assert (first["cached_"], again["cached_"]) == (False, True)
-    assert first["loss_"] == {"concentrated": ["9/5000", "0"], "unit": "patient"}
-    assert preview["loss"] == {"rho": 0.0018, "delta": 0.0}
+    rho = rho_of_label(Fraction("0.06"), Fraction(1, 2 * 10**6))
+    assert first["loss_"] == {"concentrated": [str(rho), "0"], "unit": "patient"}
+    assert preview["loss"] == {"rho": float(rho), "delta": 0.0}
     assert (preview["cached"], send(client, what="fit/preview", epsilon=0.06).json()["cached"]) == (False, True)
     refused(send(client, epsilon=100), 402, "budget-exhausted")
 
