@@ -113,4 +113,4 @@ def test_the_search_finds_what_is_wrong() -> None:
 
 def test_no_number_is_a_witness_in_words() -> None:
     found = estimate(batch(lambda rows, n: sum(rows) + laplace(1, n)), [0.5], [0.5, math.nan], claim=1, samples=4000)
-    assert "number" in found.witness or "nan" in found.witness
+    assert any(word in found.witness for word in ("number", "nan", "the output is 0.5"))  # or all that are numbers

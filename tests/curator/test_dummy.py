@@ -523,7 +523,7 @@ def test_every_answer_says_that_it_is_made_up(dummy: Dummy) -> None:
 
 
 def test_private_keys_are_found(dummy: Dummy) -> None:
-    assert len(dummy.query("SELECT zip, COUNT(*) AS n FROM patients GROUP BY zip", epsilon=0.5)) >= 3
+    assert len(dummy.query("SELECT zip, COUNT(*) AS n FROM patients GROUP BY zip", epsilon=3)) >= 3
 
 
 def test_a_dummy_of_a_dummy_is_the_same(dummy: Dummy) -> None:

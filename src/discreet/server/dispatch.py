@@ -131,7 +131,7 @@ class Dispatcher:
         job = self.free.submit(CALLER.get(), partial(work, *given))
         try:
             found: T = await asyncio.wrap_future(job.result)
-        except (Stopped, QueryFailed):
+        except (Stopped, QueryFailed, Refused):  # of what is stopped while it is planned, too
             if not job.late:
                 raise
             told = f"what is free takes at most {FREE_SECONDS:g} seconds"
