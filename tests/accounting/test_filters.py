@@ -308,9 +308,9 @@ def test_a_concentrated_budget_is_never_overspent(total: Fraction, choices: list
 
 
 def _true_rho(loss: Loss) -> Any:
-    if isinstance(loss, Pure):
-        return real(loss.epsilon) * mp.tanh(real(loss.epsilon) / 2)
-    return real(loss.rho) if isinstance(loss, Concentrated) else real(loss.epsilon) ** 2 / 2
+    if isinstance(loss, Concentrated):
+        return real(loss.rho)
+    return real(loss.epsilon) * mp.tanh(real(loss.epsilon) / 2)
 
 
 @law
