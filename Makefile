@@ -68,7 +68,7 @@ covered-draws: venv
 	@$(BIN)/coverage run -m pytest -q -m 'not slow' tests/noise tests/accounting tests/mechanisms tests/golden tests/contracts tests/test_notebook.py
 
 covered-charges: venv
-	@$(BIN)/coverage run -m pytest -q -m 'not slow' tests/ledger tests/exit tests/curator tests/learn/test_tables.py
+	@$(BIN)/coverage run -m pytest -q -m 'not slow' tests/ledger tests/exit tests/curator tests/sql/test_cost.py tests/attacks/test_fits.py tests/learn/test_tables.py
 
 bench: $(VENV)/.bench
 	@$(BIN)/python -m benchmarks

@@ -118,7 +118,7 @@ TESTS: dict[str, list[str]] = {
     "answers/interface.py": EXIT,
     "answers/call.py": ["tests/answers/test_call.py", "tests/answers/test_wire.py", "tests/curator/test_again.py"],
     "errors/edit.py": ["tests/answers/test_autofix.py"],
-    "exit/timing.py": ["tests/curator/test_pacing.py"],
+    "exit/timing.py": ["tests/exit/test_timing.py"],
     "curator/public.py": ["tests/sql/test_cost.py", *EXIT],
     "sql/released.py": ["tests/curator/test_draw.py", *EXIT],
     "curator/state.py": ["tests/curator/test_state.py"],

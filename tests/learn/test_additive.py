@@ -155,12 +155,12 @@ def test_plans_stay_within_their_limits() -> None:
             plan = Plan.choose(target, width, rows, cost)
             assert 20 * (width + 1) <= plan.visits <= MOST_TURNS * (width + 1)
             assert plan.rate <= max(0.1, 2 / (width + 1))
-    allowance = Exit(Cost.alone(epsilon=1), SYSTEM)
-    visited = list(Plan(9, 1, 1.0).blocks(3, allowance))
+    exit_ = Exit(Cost.alone(epsilon=1), SYSTEM)
+    visited = list(Plan(9, 1, 1.0).blocks(3, exit_))
     assert [len(block) for block in visited] == [1] * 9
     assert sorted(int(block[0]) for block in visited[:4]) == [0, 1, 2, 3]
     assert visited[0] == visited[4] == visited[8] == 3
-    assert [len(block) for block in Plan(8, 4, 0.1).blocks(3, allowance)] == [4, 4]
+    assert [len(block) for block in Plan(8, 4, 0.1).blocks(3, exit_)] == [4, 4]
 
 
 def test_bins_depend_on_their_own_value_alone_and_cover_the_bounds() -> None:

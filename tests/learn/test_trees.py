@@ -127,10 +127,10 @@ def test_rare_classes_weigh_more() -> None:
 
 
 def test_offers_know_the_bounds_alone_and_crowd_at_their_low_end() -> None:
-    allowance = Exit(Cost.alone(epsilon=1), SYSTEM)
+    exit_ = Exit(Cost.alone(epsilon=1), SYSTEM)
     for width in 1, 10, 10**4:
         box = Box.read((np.full(width, -3.0), np.arange(width) + 5.0), width)
-        features, cuts = offered(box, 20, 3, allowance)
+        features, cuts = offered(box, 20, 3, exit_)
         assert features.shape == cuts.shape == (20, 3, np.clip(4 * width, *OFFERS))
         shares = (cuts - box.low[features]) / (box.high - box.low)[features]
         assert ((shares > 0) & (shares <= 1)).all()

@@ -13,7 +13,7 @@ from discreet.curator.curator import Curator
 from discreet.engines.memory import Memory
 from discreet.engines.stopping import Stop, Stopped
 from discreet.errors import QueryFailed, Refused
-from discreet.exit import timing as pacing
+from discreet.exit import timing
 from discreet.exit.timing import padded, step
 from discreet.learn import KMeans
 from tests.sql.worlds import ledger_of, policy_of
@@ -50,7 +50,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(pacing, "time", made)
+    monkeypatch.setattr(timing, "time", made)
     return made
 
 

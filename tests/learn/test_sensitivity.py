@@ -167,13 +167,13 @@ def test_sums_are_exact() -> None:
         assert found[group].tolist() == [sum(column[places == group].tolist()) for column in columns.T]
 
 
-def test_an_allowance_is_not_overdrawn() -> None:
-    allowance = Exit(Cost.alone(epsilon=1), SYSTEM)
+def test_an_exit_is_not_overdrawn() -> None:
+    exit_ = Exit(Cost.alone(epsilon=1), SYSTEM)
     one = Sensitivity.cells(1, 1)
-    allowance.release(np.zeros(3, dtype=np.int64), one, Fraction(2, 3))
+    exit_.release(np.zeros(3, dtype=np.int64), one, Fraction(2, 3))
     with pytest.raises(RuntimeError, match="more than was charged"):
-        allowance.release(np.zeros(3, dtype=np.int64), one, Fraction(1, 2))
-    allowance.release(np.zeros(3, dtype=np.int64), one, Fraction(1, 3))
+        exit_.release(np.zeros(3, dtype=np.int64), one, Fraction(1, 2))
+    exit_.release(np.zeros(3, dtype=np.int64), one, Fraction(1, 3))
 
 
 def test_a_till_is_asked_once_and_its_bits_decide_everything() -> None:
