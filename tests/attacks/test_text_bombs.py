@@ -22,7 +22,7 @@ from discreet.exit.sampler import Sampler
 from discreet.policy import Kind, PolicyError
 from discreet.policy.read import parse
 from discreet.quoting import TEXT_LENGTH
-from discreet.sql.bind import apply
+from discreet.sql.apply import apply
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from tests.sql.worlds import HEAD, ledger_of, opened, policy_of, quiet

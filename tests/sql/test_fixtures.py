@@ -9,7 +9,7 @@ import pytest
 
 from discreet.curator.curator import Curator
 from discreet.curator.public import PublicTables
-from discreet.sql import bind
+from discreet.sql import apply
 from discreet.sql.aggregates import AGGREGATES, NAMED
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.measures import Sum
@@ -100,7 +100,7 @@ def test_a_fixture_uses_the_function_it_is_there_for(
     fixture: Fixture, curators: dict[str, Curator], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noted = Noted()
-    monkeypatch.setattr(bind, "FUNCTIONS", noted)
+    monkeypatch.setattr(apply, "FUNCTIONS", noted)
     planned(fixture, curators[fixture.policy])
     assert fixture.function in noted.seen
 

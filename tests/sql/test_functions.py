@@ -25,7 +25,7 @@ from discreet.engines.memory import Memory
 from discreet.policy import Kind
 from discreet.policy.layout import TYPES
 from discreet.quoting import STORED, TEXT_LENGTH, literal, whole_steps
-from discreet.sql.bind import apply
+from discreet.sql.apply import apply
 from discreet.sql.domain import DATED, NUMERIC, Domain
 from discreet.sql.expression import Expr, Function, Result
 from discreet.sql.functions import FUNCTIONS

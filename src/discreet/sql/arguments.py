@@ -1,21 +1,41 @@
-"""What aggregates are called with: their conditions and bounds, and arguments that are bounded numbers."""
+"""Aggregates: what they are called with, their arguments as bounded numbers on a grid, and what is bound of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from sqlglot import exp
 
 from discreet.errors import Edit, Refused
 from discreet.policy.model import Kind
-from discreet.sql.bind import apply
+from discreet.sql.apply import apply
+from discreet.sql.bind import Binder, written
+from discreet.sql.clause import PER_ROW
+from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
+from discreet.sql.formulas import Formula
+from discreet.sql.measures import Measure, Present, Rows, Steps
+from discreet.sql.syntax import not_allowed
 from discreet.sql.work import brief
 
 Bounds = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregate of the question, bound: two with the same `key` are one."""
+
+    key: tuple[object, ...]
+    measures: tuple[Measure, ...]
+    formula: Formula
+    domain: Domain
+    note: str | None = None
+
+
+COUNTS: Final = Domain(Kind.INTEGER, certain=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +92,31 @@ def only(node: exp.Anonymous) -> Any:
     if len(node.expressions) != 1 or isinstance(node.expressions[0], (exp.Distinct, exp.Star)):
         raise Refused("function-not-allowed", f"{str(node.this).upper()} takes one argument", "write GEOMEAN(x)")
     return node.expressions[0]
+
+
+def bounded_steps(bind: Binder, node: Any, call: Call, *, coarse: bool = False) -> Steps:
+    """The argument in whole steps, within the bounds of the call, NULL in rows that the FILTER leaves out."""
+    if call.per_group is not None:
+        raise Refused("function-not-allowed", f"{node.key.upper()} takes bounds per row", f"use {PER_ROW}")
+    steps = steps_of(bind, node, call.per_row, coarse=coarse)
+    return steps if call.condition is None else replace(steps, expr=call.of(steps.expr), stored=None)
+
+
+def steps_of(bind: Binder, node: Any, bounds: Bounds | None = None, *, coarse: bool = False) -> Steps:
+    """The argument of a sum as whole steps, or a refusal where no bounds follow."""
+    if isinstance(node.this, exp.Distinct):
+        raise not_allowed(node.this)
+    value = numeric(bind(node.this), node)
+    low, high = bounds or bounds_of(value, node.key.upper(), written(node.this))
+    return Steps.coarse(value, low, high) if coarse else Steps.of(value, low, high)
+
+
+def assumed(node: Any, steps: Steps) -> str:
+    """What is said of values outside of the bounds."""
+    low, high = steps.bounds
+    return f"{written(node.this)} is clamped to [{float(low):g}, {float(high):g}]"
+
+
+def counted(expr: Expr) -> Measure:
+    """How many rows have a value."""
+    return Rows() if expr.domain.certain else Present(expr.sql)

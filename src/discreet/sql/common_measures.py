@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from discreet.sql.aggregates import Aggregate
+from discreet.sql.arguments import Aggregate
 from discreet.sql.formulas import Both, InCell, Mean, Ordered, Recentred
 from discreet.sql.measures import Presence, Present, Rows
 from discreet.sql.vectors import Chosen, Tree

@@ -12,7 +12,7 @@ from discreet.accounting.distributions import DiscreteLaplace, Noise
 from discreet.answers import Answer, Preview
 from discreet.composed import Sql
 from discreet.policy import Kind
-from discreet.sql.aggregates import Aggregate
+from discreet.sql.arguments import Aggregate
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import Both, Listing, Mean, Recentred, Total, width
 from discreet.sql.intervals import Intervals, Noises, aggregates_in, missing

@@ -8,7 +8,7 @@ from fractions import Fraction
 from discreet.accounting.distributions import Noise
 from discreet.composed import Sql
 from discreet.policy import Kind
-from discreet.sql.aggregates import Aggregate
+from discreet.sql.arguments import Aggregate
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import Both, GeometricMean, Interval, Listing, Mean, Part, Recentred

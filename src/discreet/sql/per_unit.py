@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from discreet.composed import NOTHING, Sql, double, joined, keyword, literal, name, sql
 from discreet.errors import Refused
-from discreet.sql.aggregates import steps_of
+from discreet.sql.arguments import steps_of
 from discreet.sql.bind import Binder, Special, written
 from discreet.sql.domain import Domain, number
 from discreet.sql.expression import Expr

@@ -19,7 +19,8 @@ from discreet.composed import Sql, sql
 from discreet.errors import Refused
 from discreet.policy import Policy, fingerprint
 from discreet.policy.model import Kind
-from discreet.sql.bind import Binder, Special, apply
+from discreet.sql.apply import apply
+from discreet.sql.bind import Binder, Special
 from discreet.sql.clause import NOTHING, Options
 from discreet.sql.domain import BOOLEAN, Domain
 from discreet.sql.expression import Expr
@@ -30,11 +31,12 @@ from discreet.sql.keys import GroupKey, PublicKey
 from discreet.sql.nodes import Bound, Filter, Node, Project, Union
 from discreet.sql.per_unit import per_unit, window
 from discreet.sql.postprocess import ROW_NUMBER, After
+from discreet.sql.public_select import public_select
 from discreet.sql.read import statement
 from discreet.sql.relation import PUBLIC, Derived, Public, Relation, Released
 from discreet.sql.release import Release
 from discreet.sql.scope import Scope
-from discreet.sql.select import Clauses, grouped_by, public_select, release_select, row_items
+from discreet.sql.select import Clauses, grouped_by, release_select, row_items
 from discreet.sql.sources import Known, Source, Tables, bounded, fitting
 from discreet.sql.work import few_measures, few_numbers, planning
 

@@ -12,7 +12,7 @@ from typing import Final
 from discreet.accounting.losses import Sensitivity
 from discreet.composed import NOTHING, Sql, joined, lines, literal, name, sql
 from discreet.policy.model import Key, Kind
-from discreet.sql.aggregates import Aggregate
+from discreet.sql.arguments import Aggregate
 from discreet.sql.keys import MAX_GROUPS, GroupKey, PrivateKey, PublicKey, too_many
 from discreet.sql.measures import COUNTED, Contribution, Measure
 from discreet.sql.nodes import Limits, Node

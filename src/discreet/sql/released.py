@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discreet.composed import Sql, joined, sql
-from discreet.sql.aggregates import Aggregate
+from discreet.sql.arguments import Aggregate
 from discreet.sql.cache import NoisyMeasures
 from discreet.sql.measures import Measure
 from discreet.sql.plan import Plan

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from discreet.composed import Sql
-from discreet.sql.aggregates import Aggregate
+from discreet.sql.arguments import Aggregate
 from discreet.sql.cache import NoisyMeasures
 from discreet.sql.domain import NUMERIC
 from discreet.sql.expression import Expr

@@ -1,0 +1,117 @@
+"""Aggregates of order and of single values: quantiles, extremes, modes, lists of counts."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from discreet.errors import Refused
+from discreet.policy.model import Kind
+from discreet.sql.apply import apply
+from discreet.sql.arguments import Aggregate, Call, bounds_of, numeric
+from discreet.sql.bind import Binder, written
+from discreet.sql.clause import PER_ROW
+from discreet.sql.domain import Domain
+from discreet.sql.expression import Expr
+from discreet.sql.formulas import Favourite, Listing, Ordered
+from discreet.sql.vectors import Histogram, Layout, Tree
+from discreet.sql.work import brief, spend
+
+
+def quantile(bind: Binder, node: Any, call: Call) -> Aggregate:
+    given = node.args.get("expression") if isinstance(node, exp.PercentileCont) else node.args.get("quantile")
+    share = Expr.literal(Fraction(1, 2)) if isinstance(node, exp.Median) else bind(given) if given is not None else None
+    wanted = share.value if share is not None and share.constant else None
+    if isinstance(wanted, bool) or not isinstance(wanted, (int, Fraction)) or not 0 <= wanted <= 1:
+        raise Refused("function-not-allowed", "a quantile lies between 0 and 1", "write PERCENTILE_CONT(x, 0.5)")
+    wanted = Fraction(wanted).limit_denominator(10**6)  # scores are multiples of the denominator, in 64 bits
+    ends = {Fraction(0): Fraction(1, 1000), Fraction(1): Fraction(999, 1000)}
+    return _ordered(bind, node, node.this, ends.get(Fraction(wanted), Fraction(wanted)), call, extreme=wanted in ends)
+
+
+def extreme_value(bind: Binder, node: Any, call: Call) -> Aggregate:
+    share = Fraction(1, 1000) if isinstance(node, exp.Min) else Fraction(999, 1000)
+    return _ordered(bind, node, node.this, share, call, extreme=True)
+
+
+def _ordered(bind: Binder, node: Any, inner: Any, share: Fraction, call: Call, *, extreme: bool) -> Aggregate:
+    if call.per_group is not None:
+        raise Refused("function-not-allowed", "a quantile takes bounds per row", f"write {PER_ROW} => (low, high)")
+    value = numeric(bind(inner), node)
+    low, high = call.per_row or bounds_of(value, node.key.upper(), written(inner))
+    integral = value.domain.kind is Kind.INTEGER
+    if integral:
+        low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
+    if low >= high:
+        raise Refused("undeclared-bounds", f"{brief(written(inner))} has one possible value", "widen its bounds")
+    layout = Layout.over(low, high, integral=integral, groups=call.groups)
+    tree = Tree(call.of(value), layout, f"ranks of {written(inner)}")
+    kind = Kind.INTEGER if layout.whole else Kind.NUMBER
+    note = f"{written(inner)} is clamped to [{float(low):g}, {float(high):g}]"
+    if extreme:
+        note += f"; {node.key.upper()} is the {'first' if share < Fraction(1, 2) else 'last'} thousandth"
+    formula = Ordered(layout, share, low, high, extreme)
+    return Aggregate(("QUANTILE", tree, share, extreme), (tree,), formula, Domain(kind, low, high), note)
+
+
+def mode(bind: Binder, node: exp.Mode, call: Call) -> Aggregate:
+    call.unbounded(node)
+    measure = _histogram(bind, node.this, call)
+    kind = measure.expr.domain.kind
+    return Aggregate(("MODE", measure), (measure,), Favourite(measure.values), Domain(kind, values=measure.values))
+
+
+def top(bind: Binder, node: Any, call: Call) -> Aggregate:
+    call.unbounded(node)
+    inner, wanted = _two(node)
+    count = bind(wanted).value if wanted is not None else None
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 10_000:
+        raise Refused("function-not-allowed", "APPROX_TOP_COUNT takes a number", "write APPROX_TOP_COUNT(x, 10)")
+    measure = _histogram(bind, inner, call)
+    few = count < len(measure.values)
+    note = (
+        f"what is listed of {written(inner)} was picked by noisy counts: the first tend to be too high" if few else None
+    )
+    return Aggregate(("TOP", measure, count), (measure,), Listing(measure.values, count), Domain(None), note)
+
+
+def bins(bind: Binder, node: Any, call: Call) -> Aggregate:
+    """HISTOGRAM(x, bins): counts of equal parts of the range, each named by its lower edge."""
+    inner, wanted = _two(node)
+    bins = bind(wanted).value if wanted is not None else None
+    if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= 10_000 or call.per_group:
+        raise Refused("function-not-allowed", "HISTOGRAM takes a number of bins", "write HISTOGRAM(x, 10)")
+    value = numeric(bind(inner), node)
+    low, high = call.per_row or bounds_of(value, "HISTOGRAM", written(inner))
+    cut = apply("WIDTH_BUCKET", [value, Expr.literal(low), Expr.literal(high), Expr.literal(bins)])
+    held = apply("CLAMP", [cut, Expr.literal(1), Expr.literal(bins)])
+    spend(5 * bins)
+    measure = Histogram(call.of(held), tuple(range(1, bins + 1)), f"histogram of {written(inner)}")
+    start, width = low, (high - low) / bins
+    common = start.denominator * width.denominator
+    first, more = start.numerator * width.denominator, width.numerator * start.denominator
+    edges = tuple((first + more * index) / common for index in range(bins))  # int / int is rounded correctly
+    return Aggregate(("HISTOGRAM", measure, bins), (measure,), Listing(edges, None), Domain(None))
+
+
+def _two(node: Any) -> tuple[Any, Any]:
+    parts = node.expressions if isinstance(node, exp.Anonymous) else [node.this, node.args.get("expression")]
+    return parts[0] if parts else None, parts[1] if len(parts) == 2 else None
+
+
+def _histogram(bind: Binder, inner: Any, call: Call) -> Histogram:
+    if inner is None:
+        raise Refused("syntax", "an aggregate has no argument", "write MODE(x)")
+    value = bind(inner)
+    count = value.domain.count()
+    if count is None or not 0 < count <= 10_000:
+        raise Refused(
+            "undeclared-bounds",
+            f"the values of {brief(written(inner))} cannot be listed",
+            "declare its values in the policy",
+        )
+    spend(count)
+    return Histogram(call.of(value), tuple(value.domain.keys()), f"histogram of {written(inner)}")
