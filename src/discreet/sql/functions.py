@@ -8,117 +8,20 @@ Forms use no macro of the engine's (NULLIF is one): it puts in its argument twic
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from fractions import Fraction
 from typing import Final
 
 from discreet.composed import LARGEST, Sql, dated, form, joined, keyword, literal, sql, weighed
 from discreet.policy.model import Kind
 from discreet.sql import dates, domain
-from discreet.sql.domain import BOOLEAN, TEXT, Domain
+from discreet.sql import function_rules as rules
 from discreet.sql.expression import Function, Result
 
-ZERO: Final = Fraction(0)
-INT: Final = Fraction(2**31)
-WRITTEN: Final = 32
-"""Characters of a number or time that is written as text, at most."""
 Form = Callable[[Sequence[Sql]], Sql]
 DOUBLE, UNSURE, VARCHAR, EXACT, CHOICE = Result
 
 
-# rules that need more than interval arithmetic
-
-
-def _truth(*_: Domain) -> Domain:
-    return BOOLEAN
-
-
-def _tested(*_: Domain) -> Domain:
-    return Domain(Kind.BOOLEAN, certain=True)
-
-
-def _text(value: Domain, *_: Domain) -> Domain:
-    """No longer than before: characters are replaced one by one, or left out."""
-    return replace(TEXT, length=value.length)
-
-
-def _part_of(value: Domain, _: Domain, count: Domain) -> Domain:
-    most = abs(count.bounded[0]) if count.bounded else value.length
-    return replace(TEXT, length=int(min(most, value.length)))
-
-
-def _written(value: Domain) -> Domain:
-    return replace(TEXT, length=value.length if value.kind is Kind.TEXT else WRITTEN)
-
-
-def _together(*parts: Domain) -> Domain:
-    return replace(TEXT, length=sum(part.length for part in parts))
-
-
-def _length(_: Domain) -> Domain:
-    return domain.number(ZERO, None, integral=True)
-
-
-def _power(base: Domain, exponent: Domain) -> Domain:
-    """Bounded for a whole, constant exponent; and for a base that is not negative where the exponent is constant."""
-    if not (base.bounded and exponent.bounded) or exponent.low != exponent.high:
-        return domain.number(None, None)
-    (low, high), power = base.bounded, exponent.bounded[0]
-    if power < 0 or power > 64 or (low < 0 and power.denominator != 1):
-        return domain.number(None, None)
-    if power.denominator != 1:
-        return domain.increasing(base, lambda x: x ** float(power))
-    corners = [low ** int(power), high ** int(power)]
-    even = power % 2 == 0 and low <= 0 <= high
-    result = domain.number(ZERO if even else min(corners), max(corners))
-    return _widened(result)
-
-
-def _widened(wide: Domain) -> Domain:
-    """A little room for a library function that may be off by a last digit."""
-    low, high = wide.numbers
-    slip = Fraction(1, 2**44)
-    return domain.number(
-        None if low is None else low - abs(low) * slip, None if high is None else high + abs(high) * slip
-    )
-
-
-def _root(value: Domain) -> Domain:
-    return domain.increasing(value, math.sqrt, least=ZERO)
-
-
-def _exponential(value: Domain) -> Domain:
-    return domain.largest(domain.increasing(value, math.exp), Domain.of(Fraction(0)))
-
-
-def _natural(value: Domain) -> Domain:
-    return domain.increasing(value, math.log)
-
-
-def _decadic(value: Domain) -> Domain:
-    return domain.increasing(value, math.log10)
-
-
-def _rounded(value: Domain, digits: Domain | None = None) -> Domain:
-    return domain.rounded(value, int(digits.bounded[0]) if digits and digits.bounded else 0)
-
-
-def _clamped(value: Domain, low: Domain, high: Domain) -> Domain:
-    """Between the constants, and within the value's own bounds where those are narrower."""
-    if not (low.bounded and high.bounded):
-        return domain.number(None, None)
-    least, most = low.bounded[0], high.bounded[0]
-    below, above = value.numbers
-    integral = value.kind is low.kind is high.kind is Kind.INTEGER
-    clamped = domain.number(
-        least if below is None else min(max(below, least), most),
-        most if above is None else max(min(above, most), least),
-        integral=integral,
-    )
-    same = value.step is not None and domain.fits(low, value.step) and domain.fits(high, value.step)
-    return replace(clamped, step=value.step) if same else clamped
+# forms
 
 
 def _bucket_text(arguments: Sequence[Sql]) -> Sql:
@@ -132,67 +35,10 @@ def _bucket_text(arguments: Sequence[Sql]) -> Sql:
     )  # fmt: skip
 
 
-def _bucket(value: Domain, low: Domain, high: Domain, count: Domain) -> Domain:
-    """0 below, count + 1 above, and what lies between numbered from 1."""
-    if not (low.bounded and high.bounded and count.bounded):
-        return domain.number(None, None, integral=True)
-    start, end, buckets = low.bounded[0], high.bounded[0], count.bounded[0]
-
-    def bucket(edge: Fraction) -> Fraction:
-        if edge < start:
-            return ZERO
-        inside = Fraction(math.floor((edge - start) / (end - start) * buckets) + 1)
-        return buckets + 1 if edge >= end else min(inside, buckets)
-
-    below, above = value.numbers
-    return domain.number(
-        ZERO if below is None else bucket(below), buckets + 1 if above is None else bucket(above), integral=True
-    )
-
-
 def _case_text(arguments: Sequence[Sql]) -> Sql:
     pairs = zip(arguments[0:-1:2], arguments[1:-1:2], strict=True)
     branches = joined(" ", (sql("WHEN {} THEN {}", test, then) for test, then in pairs))
     return sql("CASE {} ELSE {} END", branches, arguments[-1])
-
-
-def _case(*parts: Domain) -> Domain:
-    return domain.union([*parts[1:-1:2], parts[-1]])
-
-
-def _coalesced(*parts: Domain) -> Domain:
-    united = domain.union(parts)
-    return united.but(nullable=all(part.nullable for part in parts), certain=any(part.certain for part in parts))
-
-
-def _or_null(value: Domain, _: Domain) -> Domain:
-    return value.but(nullable=True, certain=False)
-
-
-def _whole(value: Domain) -> Domain:
-    """TRY_CAST to an integer rounds, halves to the even neighbour: the bounds hold for any rule about halves."""
-    if value.kind not in domain.NUMERIC:
-        return domain.number(None, None, integral=True)
-    low, high = value.numbers
-    return domain.number(
-        None if low is None else Fraction(math.ceil(low - Fraction(1, 2))),
-        None if high is None else Fraction(math.floor(high + Fraction(1, 2))),
-        integral=True,
-    )
-
-
-def _int(value: Domain) -> Domain:
-    """What does not fit into 32 bits is NULL."""
-    low, high = _whole(value).numbers
-    return domain.number(
-        None if low is None else min(max(low, -INT), INT - 1),
-        None if high is None else max(min(high, INT - 1), -INT),
-        integral=True,
-    )
-
-
-def _real(value: Domain) -> Domain:
-    return domain.number(*value.numbers) if value.kind in domain.NUMERIC else domain.number(None, None)
 
 
 def _listed(arguments: Sequence[Sql]) -> Sql:
@@ -284,59 +130,66 @@ _ROWS: Final = (
     Function("%", "nn", REMAINDER, domain.modulo, UNSURE, strict=False, chained=True),
     Function("NEGATE", "n", form("(0e0 - {0})"), domain.negate, DOUBLE),
     Function("ABS", "n", form("ABS({0})"), domain.absolute, DOUBLE),
-    Function("ROUND", "n", form("ROUND({0})"), _rounded, DOUBLE),
-    Function("ROUND TO", "nc", form("ROUND({0}, CAST({1} AS INTEGER))"), _rounded, UNSURE, strict=False),
+    Function("ROUND", "n", form("ROUND({0})"), rules.rounded, DOUBLE),
+    Function("ROUND TO", "nc", form("ROUND({0}, CAST({1} AS INTEGER))"), rules.rounded, UNSURE, strict=False),
     Function("FLOOR", "n", form("FLOOR({0})"), domain.floored, DOUBLE),
     Function("CEIL", "n", form("CEIL({0})"), domain.ceiled, DOUBLE),
-    Function("SQRT", "n", form("CASE WHEN {0} >= 0 THEN SQRT({0}) END"), _root, DOUBLE, strict=False),
-    Function("EXP", "n", form("EXP({0})"), _exponential, DOUBLE),
-    Function("LN", "n", form("CASE WHEN {0} > 0 THEN LN({0}) END"), _natural, DOUBLE, strict=False),
-    Function("LOG10", "n", form("CASE WHEN {0} > 0 THEN LOG10({0}) END"), _decadic, DOUBLE, strict=False),
-    Function("LOG", "nn", LOGARITHM, lambda base, a: domain.divide(_natural(a), _natural(base)), UNSURE, strict=False),
-    Function("POWER", "nn", form("POW({0}, {1})"), _power, UNSURE, strict=False),
+    Function("SQRT", "n", form("CASE WHEN {0} >= 0 THEN SQRT({0}) END"), rules.root, DOUBLE, strict=False),
+    Function("EXP", "n", form("EXP({0})"), rules.exponential, DOUBLE),
+    Function("LN", "n", form("CASE WHEN {0} > 0 THEN LN({0}) END"), rules.natural, DOUBLE, strict=False),
+    Function("LOG10", "n", form("CASE WHEN {0} > 0 THEN LOG10({0}) END"), rules.decadic, DOUBLE, strict=False),
+    Function(
+        "LOG",
+        "nn",
+        LOGARITHM,
+        lambda base, a: domain.divide(rules.natural(a), rules.natural(base)),
+        UNSURE,
+        strict=False,
+    ),
+    Function("POWER", "nn", form("POW({0}, {1})"), rules.power, UNSURE, strict=False),
     Function("LEAST", "n*", _called("LEAST"), domain.smallest, CHOICE, strict=False),
     Function("GREATEST", "n*", _called("GREATEST"), domain.largest, CHOICE, strict=False),
     Function("LEAST OF ALL", "n*", _if_all("LEAST"), domain.smallest, CHOICE),
     Function("GREATEST OF ALL", "n*", _if_all("GREATEST"), domain.largest, CHOICE),
     Function(
-        "CLAMP", "ncc", form("CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END"), _clamped, CHOICE
+        "CLAMP", "ncc", form("CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END"), rules.clamped, CHOICE
     ),
-    Function("WIDTH_BUCKET", "nccc", _bucket_text, _bucket, EXACT),
+    Function("WIDTH_BUCKET", "nccc", _bucket_text, rules.bucket, EXACT),
     # truth
-    Function("=", "ss", form("({0} = {1})"), _truth, EXACT),
-    Function("<>", "ss", form("({0} <> {1})"), _truth, EXACT),
-    Function("<", "ss", form("({0} < {1})"), _truth, EXACT),
-    Function("<=", "ss", form("({0} <= {1})"), _truth, EXACT),
-    Function(">", "ss", form("({0} > {1})"), _truth, EXACT),
-    Function(">=", "ss", form("({0} >= {1})"), _truth, EXACT),
-    Function("BETWEEN", "sss", form("({0} BETWEEN {1} AND {2})"), _truth, EXACT),
-    Function("IN", "ss*", _listed, _truth, EXACT, strict=False),
-    Function("LIKE", "tc", _like(form("({0} LIKE {1})")), _truth, EXACT),
-    Function("ILIKE", "tc", _like(form("(LOWER({0}) LIKE LOWER({1}))")), _truth, EXACT),
-    Function("AND", "bb", form("({0} AND {1})"), _truth, EXACT),
-    Function("OR", "bb", form("({0} OR {1})"), _truth, EXACT),
-    Function("NOT", "b", form("(NOT {0})"), _truth, EXACT),
-    Function("IS NULL", "a", form("({0} IS NULL)"), _tested, EXACT, own_nulls=True),
-    Function("IS TRUE", "b", form("({0} IS TRUE)"), _tested, EXACT, own_nulls=True),
-    Function("IS FALSE", "b", form("({0} IS FALSE)"), _tested, EXACT, own_nulls=True),
+    Function("=", "ss", form("({0} = {1})"), rules.truth, EXACT),
+    Function("<>", "ss", form("({0} <> {1})"), rules.truth, EXACT),
+    Function("<", "ss", form("({0} < {1})"), rules.truth, EXACT),
+    Function("<=", "ss", form("({0} <= {1})"), rules.truth, EXACT),
+    Function(">", "ss", form("({0} > {1})"), rules.truth, EXACT),
+    Function(">=", "ss", form("({0} >= {1})"), rules.truth, EXACT),
+    Function("BETWEEN", "sss", form("({0} BETWEEN {1} AND {2})"), rules.truth, EXACT),
+    Function("IN", "ss*", _listed, rules.truth, EXACT, strict=False),
+    Function("LIKE", "tc", _like(form("({0} LIKE {1})")), rules.truth, EXACT),
+    Function("ILIKE", "tc", _like(form("(LOWER({0}) LIKE LOWER({1}))")), rules.truth, EXACT),
+    Function("AND", "bb", form("({0} AND {1})"), rules.truth, EXACT),
+    Function("OR", "bb", form("({0} OR {1})"), rules.truth, EXACT),
+    Function("NOT", "b", form("(NOT {0})"), rules.truth, EXACT),
+    Function("IS NULL", "a", form("({0} IS NULL)"), rules.tested, EXACT, own_nulls=True),
+    Function("IS TRUE", "b", form("({0} IS TRUE)"), rules.tested, EXACT, own_nulls=True),
+    Function("IS FALSE", "b", form("({0} IS FALSE)"), rules.tested, EXACT, own_nulls=True),
     # choice
-    Function("CASE", "(bs)*s", _case_text, _case, CHOICE, own_nulls=True),
-    Function("COALESCE", "s*", _called("COALESCE"), _coalesced, CHOICE, own_nulls=True),
-    Function("NULLIF", "ss", form("CASE WHEN {0} = {1} THEN NULL ELSE {0} END"), _or_null, CHOICE, own_nulls=True),
+    Function("CASE", "(bs)*s", _case_text, rules.chosen, CHOICE, own_nulls=True),
+    Function("COALESCE", "s*", _called("COALESCE"), rules.coalesced, CHOICE, own_nulls=True),
+    Function("NULLIF", "ss", form("CASE WHEN {0} = {1} THEN NULL ELSE {0} END"), rules.or_null, CHOICE, own_nulls=True),
     # casts
-    Function("CAST INTEGER", "a", form("TRY_CAST({0} AS BIGINT)"), _whole, EXACT, strict=False),
-    Function("CAST NUMBER", "a", form("TRY_CAST({0} AS DOUBLE)"), _real, UNSURE, strict=False),
-    Function("CAST INT", "a", form("CAST(TRY_CAST({0} AS INTEGER) AS BIGINT)"), _int, EXACT, strict=False),
-    Function("CAST TEXT", "a", form("CAST({0} AS VARCHAR)"), _written, VARCHAR),
+    Function("CAST INTEGER", "a", form("TRY_CAST({0} AS BIGINT)"), rules.whole, EXACT, strict=False),
+    Function("CAST NUMBER", "a", form("TRY_CAST({0} AS DOUBLE)"), rules.real, UNSURE, strict=False),
+    Function("CAST INT", "a", form("CAST(TRY_CAST({0} AS INTEGER) AS BIGINT)"), rules.small_whole, EXACT, strict=False),
+    Function("CAST TEXT", "a", form("CAST({0} AS VARCHAR)"), rules.written, VARCHAR),
     Function(
         "CAST TEXT OF A WHOLE NUMBER",
         "a",
         form("CAST(TRY_CAST({0} AS HUGEINT) AS VARCHAR)"),
-        _written,
+        rules.written,
         VARCHAR,
         strict=False,
     ),
-    Function("CAST BOOLEAN", "a", form("TRY_CAST({0} AS BOOLEAN)"), _truth, EXACT, strict=False),
+    Function("CAST BOOLEAN", "a", form("TRY_CAST({0} AS BOOLEAN)"), rules.truth, EXACT, strict=False),
     Function("CAST DATE", "a", _dated(form("TRY_CAST({0} AS DATE)"), Kind.DATE), dates.as_date, EXACT, strict=False),
     Function(
         "CAST TIMESTAMP",
@@ -347,16 +200,21 @@ _ROWS: Final = (
         strict=False,
     ),
     # text
-    Function("LOWER", "t", form("LOWER({0})"), _text, VARCHAR),
-    Function("UPPER", "t", form("UPPER({0})"), _text, VARCHAR),
-    Function("TRIM", "t", form("TRIM({0})"), _text, VARCHAR),
-    Function("LENGTH", "t", form("LENGTH({0})"), _length, EXACT),
-    Function("SUBSTR", "tc", form("SUBSTR({0}, {1})"), _text, VARCHAR),
-    Function("SUBSTR TO", "tcc", form("SUBSTR({0}, {1}, {2})"), _part_of, VARCHAR),
-    Function("||", "tt", form("({0} || {1})"), _together, VARCHAR),
-    Function("CONCAT OF ALL", "t*", _joined, _together, VARCHAR),
+    Function("LOWER", "t", form("LOWER({0})"), rules.shortened, VARCHAR),
+    Function("UPPER", "t", form("UPPER({0})"), rules.shortened, VARCHAR),
+    Function("TRIM", "t", form("TRIM({0})"), rules.shortened, VARCHAR),
+    Function("LENGTH", "t", form("LENGTH({0})"), rules.length, EXACT),
+    Function("SUBSTR", "tc", form("SUBSTR({0}, {1})"), rules.shortened, VARCHAR),
+    Function("SUBSTR TO", "tcc", form("SUBSTR({0}, {1}, {2})"), rules.part_of, VARCHAR),
+    Function("||", "tt", form("({0} || {1})"), rules.together, VARCHAR),
+    Function("CONCAT OF ALL", "t*", _joined, rules.together, VARCHAR),
     Function(
-        "CONCAT", "t*", _called("CONCAT"), lambda *parts: _together(*parts).but(certain=True), VARCHAR, own_nulls=True
+        "CONCAT",
+        "t*",
+        _called("CONCAT"),
+        lambda *parts: rules.together(*parts).but(certain=True),
+        VARCHAR,
+        own_nulls=True,
     ),
     # dates
     *(
