@@ -53,6 +53,13 @@ unit = "visit -> visits(id).person"
 max_rows = 2
 [tables.labs.columns]
 level = {{ type = "integer", min = 0, max = 4 }}
+[tables.bills]
+source = "bills.csv"
+unit = "who"
+max_rows = 3
+[tables.bills.columns]
+number = {{ type = "integer", min = 0, max = 5, unique = true }}
+ward = {{ values = ["A", "B"], nullable = true }}
 [tables.wards]
 source = "wards.csv"
 public = true
@@ -121,7 +128,11 @@ def made(random: Random, most: int) -> Data:
     labs: list[Row] = [
         {"visit": random.randint(0, most), "level": random.choice((1, 4, 9))} for _ in range(random.randint(0, most))
     ]
-    return {"visits": visits, "stays": stays, "people": people, "labs": labs, **PUBLIC}
+    bills: list[Row] = [
+        {"who": random.choice(persons), "number": random.choice((0, 1, 1, 3, None)), "ward": random.choice("AB")}
+        for _ in range(random.randint(1, most))
+    ]
+    return {"visits": visits, "stays": stays, "people": people, "labs": labs, "bills": bills, **PUBLIC}
 
 
 # nodes: each reads {s}, whose columns are ward, cost, age and note of a person, and gives the same columns
@@ -148,6 +159,15 @@ NODES: Mapping[str, str] = {
     " JOIN visits b ON s.person = b.person AND b.age >= s.age",
     "foreign key": "SELECT s.person, s.ward AS ward, s.cost AS cost, b.level AS age, s.note AS note FROM {s}"
     " LEFT JOIN labs b ON s.person = b.person",
+    "key": "SELECT s.person, b.ward AS ward, s.cost AS cost, b.number AS age, s.note AS note FROM {s}"
+    " JOIN bills b ON s.person = b.who AND s.age = b.number",
+    "key left": "SELECT b.who, b.ward AS ward, s.cost AS cost, b.number AS age, s.note AS note FROM bills b"
+    " LEFT JOIN {s} ON s.person = b.who AND b.number = s.age",
+    "key full": "SELECT s.person, b.ward AS ward, s.cost AS cost, s.age AS age, s.note AS note FROM {s}"
+    " FULL JOIN bills b ON s.person = b.who AND s.age = b.number",
+    "keys of both": "SELECT s.person, s.ward AS ward, s.cost AS cost, s.age AS age, s.note AS note FROM"
+    " (SELECT person, age, MIN(ward) AS ward, SUM(cost) AS cost, MIN(note) AS note FROM {s} GROUP BY person, age) AS s"
+    " JOIN bills b ON s.person = b.who AND s.age = b.number AND b.ward = 'A'",
     "unique": "SELECT s.person, s.ward AS ward, s.cost AS cost, w.beds AS age, s.note AS note FROM {s}"
     " JOIN wards w ON s.ward = w.ward",
     "unique left": "SELECT s.person, w.ward AS ward, s.cost AS cost, w.beds AS age, s.note AS note FROM {s}"

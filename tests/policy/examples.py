@@ -11,7 +11,7 @@ from discreet.policy import Policy, PolicyError, parse
 
 FILE = Path("/srv/data/hospital.toml")
 HEAD = 'budget.epsilon = 1\nunit.name = "person"\n'
-COLUMN_KEYS = "type, min, max, step, values, nullable"
+COLUMN_KEYS = "type, min, max, step, values, nullable, unique"
 NO_TEXT = "must be a text of at least one character, without control characters"
 SMALLEST = "write the smallest difference that matters, such as 0.01"
 

@@ -157,6 +157,10 @@ WHOLE = 'write a whole number, or type = "number"'
             '{ type = "text", nullable = "yes" }',
             ".nullable: must be true or false, not a text; write true or false without quotes",
         ),
+        (
+            "{ min = 0, max = 1, unique = true }",
+            ".unique: a column of type number cannot be a key; remove it, or declare another type",
+        ),
     ],
     ids=lambda case: case[:50],
 )
@@ -164,3 +168,9 @@ def test_columns(written: str, problem: str) -> None:
     text = f'{HEAD}tables.t = {{ source = "t.csv", unit = "id", columns.c = {written} }}'
     assert f"tables.t.columns.c{problem}" in problems_of(text)
     assert all(told.startswith("tables.t.columns.c") for told in problems_of(text))
+
+
+@pytest.mark.parametrize("protection", ['unit = "row"', "public = true"])
+def test_keys_are_unique_within_units_only(protection: str) -> None:
+    text = f'{HEAD}tables.t = {{ source = "t.csv", {protection}, columns.c = {{ type = "text", unique = true }} }}'
+    assert problems_of(text) == ["tables.t.columns.c.unique: is for tables whose rows belong to units; remove it"]

@@ -83,6 +83,7 @@ columns = st.builds(
     step=st.one_of(st.none(), fractions),
     values=values.map(lambda found: None if found is None else tuple(found)),
     nullable=st.booleans(),
+    unique=st.booleans(),
 )
 
 
@@ -120,7 +121,7 @@ def meaning(policy: Policy) -> object:
     def of_column(column: Column) -> object:
         listed = None if column.values is None else frozenset((type(value), value) for value in column.values)
         typed = None if column.bounds is None else tuple((type(bound), bound) for bound in column.bounds)
-        return column.kind, typed, column.step, listed, column.nullable
+        return column.kind, typed, column.step, listed, column.nullable, column.unique
 
     def of_table(table: Table) -> object:
         described = frozenset((name, of_column(column)) for name, column in table.columns.items())
@@ -220,6 +221,7 @@ def without(name: str) -> Change:
         (of_pieces(step=None), False),
         (of_pieces(values=(1,)), False),
         (of_pieces(nullable=True), False),
+        (of_pieces(unique=True), False),
     ],
 )
 def test_every_change_of_meaning_shows(change: Change, also_protected: bool) -> None:

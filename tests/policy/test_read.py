@@ -216,6 +216,7 @@ def test_sources(written: str, source: Source) -> None:
         ('{ type = "timestamp" }', Column("c", Kind.TIMESTAMP)),
         ('{ type = "integer", step = 5 }', Column("c", Kind.INTEGER, step=Fraction(5))),
         ('{ type = "text", nullable = true }', Column("c", Kind.TEXT, nullable=True)),
+        ('{ type = "text", unique = true }', Column("c", Kind.TEXT, unique=True)),
     ],
 )
 def test_columns(written: str, column: Column) -> None:

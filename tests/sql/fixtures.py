@@ -401,6 +401,17 @@ JOINS: Final = (
         rows=(2,),
         sensitivity=((2, 4), (40, 1600)),
     ),
+    _join("a unique key keeps rows few", "items JOIN bills USING (patient, bill)", 4, 5, (5, 25)),
+    _join("the unit's foreign key, where it is unique", "items JOIN bills ON items.bill = bills.bill", 4, 5, (5, 25)),
+    _join("a unique key, rows without a partner", "bills LEFT JOIN items ON items.bill = bills.bill", 5, 7, (7, 49)),
+    _join(
+        "totals per key are unique",
+        "bills AS b JOIN (SELECT patient, bill, SUM(price) AS total FROM items GROUP BY patient, bill) AS t"
+        " ON b.patient = t.patient AND b.bill = t.bill",
+        3,
+        3,
+        (3, 9),
+    ),
     Fixture(
         "joins",
         "keys of the other table",

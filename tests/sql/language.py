@@ -24,8 +24,9 @@ question whose privacy it can prove, and refuses the rest with the fix.
 
 This page is made from the tests: every question in it is asked in every test run, of a tiny hospital, with the noise
 off. *Gives* is that exact answer; what you see carries noise. `visits` belongs to patients (at most 4 visits and 2
-groups of each count), `patients` has one row for each, `labs` finds its patient along a foreign key, every row of
-`beds` is a unit of its own, `wards` and `stays` are public.
+groups of each count), `patients` has one row for each, `labs` finds its patient along a foreign key, `items`
+along the number of one of up to 3 `bills`, which is unique, every row of `beds` is a unit of its own, `wards` and
+`stays` are public.
 
 ```python
 import discreet

@@ -54,6 +54,22 @@ max_rows = 2
 [tables.labs.columns]
 level = { type = "integer", min = 0, max = 20 }
 
+[tables.bills]
+source = "bills.csv"
+unit = "patient"
+max_rows = 3
+[tables.bills.columns]
+bill = { type = "integer", unique = true }
+paid = { type = "boolean" }
+
+[tables.items]
+source = "items.csv"
+unit = "bill -> bills.patient"
+max_rows = 5
+[tables.items.columns]
+bill = { type = "integer" }
+price = { type = "integer", min = 0, max = 10 }
+
 [tables.beds]
 source = "beds.csv"
 unit = "row"
@@ -125,6 +141,20 @@ DATA: Final[Mapping[str, Sequence[Row]]] = {
         {"visit_id": 4, "level": 25},
         {"visit_id": 8, "level": 11},
         {"visit_id": 77, "level": 13},
+    ],
+    "bills": [
+        {"patient": "p1", "bill": 11, "paid": True},
+        {"patient": "p1", "bill": 12, "paid": False},
+        {"patient": "p2", "bill": 21, "paid": True},
+        {"patient": "p2", "bill": 21, "paid": True},
+        {"patient": "p3", "bill": None, "paid": True},
+    ],
+    "items": [
+        {"bill": 11, "price": 3},
+        {"bill": 11, "price": 4},
+        {"bill": 12, "price": 5},
+        {"bill": 21, "price": 6},
+        {"bill": 99, "price": 9},
     ],
     "beds": [
         {"x": 2.5, "n": 3, "w": " Abc", "d": "2024-02-29", "t": "2024-02-29 13:45:30", "b": True, "ward": "A"},

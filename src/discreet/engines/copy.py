@@ -7,6 +7,8 @@ row rank   the place of a row among its unit's rows, by keyed hash of the unit a
            columns: ties only between identical rows.
 key rank   for each ranked key column, the place of the row's key among the keys of its unit's rows here, by keyed
            hash of unit and key, then by the key.
+unique     of several rows of a unit with one key, in a column that is declared so, only the first in the order of the
+           row rank is here; rows without a key all are.
 steps      for each number with a declared step: how many of them it is, clamped to its bounds.
 row in key for each key column, where `max_rows_per_group` is below `max_rows`: the place of the row among those of its
            unit that have its key, by row rank.
@@ -146,6 +148,7 @@ def _fingerprint(policy: Policy) -> str:
                 (column.name, column.kind, column.is_key, str(column.values), str(column.step), str(column.bounds))
                 for column in table.columns.values()
             ),
+            _unique(table),
             table.max_rows,
             table.max_rows_per_group < table.max_rows,
         ]
@@ -195,13 +198,25 @@ def selection(sources: Sources, table: Table, key: str) -> str:
     columns = ", ".join([name(UNIT), name(ROW), *ranks, *declared, *steps])
     order = ", ".join([f"hash({', '.join([literal(key), name(UNIT), *declared])})", *declared])
     return f"""
-        WITH typed AS ({owned_rows(sources, table)}),
+        WITH typed AS ({_once_each(table, owned_rows(sources, table), order)}),
         ranked AS (
             SELECT *, (row_number() OVER (PARTITION BY {name(UNIT)} ORDER BY {order}))::INTEGER AS {name(ROW)}
             FROM typed QUALIFY {name(ROW)} <= {table.max_rows}
         )
         SELECT {columns} FROM ranked ORDER BY {name(UNIT)}
     """
+
+
+def _unique(table: Table) -> list[str]:
+    return sorted(column.name for column in table.columns.values() if column.unique)
+
+
+def _once_each(table: Table, rows: str, order: str) -> str:
+    """Rows of which no unit has two with one key, for each column that is declared unique."""
+    for column in map(name, _unique(table)):
+        place = f"row_number() OVER (PARTITION BY {name(UNIT)}, {column} ORDER BY {order})"
+        rows = f"SELECT * FROM ({rows}) QUALIFY {column} IS NULL OR {place} = 1"
+    return rows
 
 
 def _key_rank(column: str, key: str) -> str:

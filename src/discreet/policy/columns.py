@@ -34,6 +34,8 @@ _KIND_OF_VALUES: Final[dict[type, Kind]] = {
 _VALUES_OF_KIND: Final = {kind: python for python, kind in _KIND_OF_VALUES.items()}
 _KIND_OF_BOUNDS: Final[dict[type, Kind]] = {Fraction: Kind.NUMBER, date: Kind.DATE, datetime: Kind.TIMESTAMP}
 _BOUNDS_OF_KIND: Final = {kind: python for python, kind in _KIND_OF_BOUNDS.items()} | {Kind.INTEGER: Fraction}
+_IDENTIFYING: Final = (Kind.INTEGER, Kind.TEXT, Kind.DATE, Kind.TIMESTAMP)
+"""Types of keys: equal values of them are the same value, however they are compared."""
 _EXAMPLES: Final[dict[type, str]] = {
     Fraction: "a number",
     date: "a date like 2026-12-31",
@@ -117,6 +119,7 @@ KEYS: Final[Mapping[str, Field]] = {
     "step": Field(_step),
     "values": Field(_values),
     "nullable": Field(flag),
+    "unique": Field(flag),
 }
 
 
@@ -138,9 +141,12 @@ def _column(place: Place, name: str, raw: object) -> Column | None:
     bounds = _checked_bounds(place, kind, found)
     _check_step(place, kind, found, bounds)
     _check_values(place, kind, found)
+    if found.get("unique") and kind not in _IDENTIFYING:
+        place.at("unique").report(f"a column of type {kind} cannot be a key", "remove it, or declare another type")
     if len(place.problems) > before:
         return None
-    return Column(name, kind, bounds, found.get("step"), found.get("values"), found.get("nullable", False))
+    flags = found.get("nullable", False), found.get("unique", False)
+    return Column(name, kind, bounds, found.get("step"), found.get("values"), *flags)
 
 
 def _inferred(found: Mapping[str, Any]) -> Kind | None:

@@ -89,7 +89,7 @@ def _column(column: Column) -> dict[str, Any]:
         if column.values is None
         else sorted((_scalar(value) for value in column.values), key=json.dumps),
         "nullable": column.nullable,
-    }
+    } | ({"unique": True} if column.unique else {})
 
 
 def _scalar(value: Bound | Key) -> str | int | bool:

@@ -59,6 +59,8 @@ class Column:
     step: Fraction | None = None
     values: tuple[Key, ...] | None = None
     nullable: bool = False
+    unique: bool = False
+    """Whether no unit has it in two rows: of such rows the copy keeps one."""
 
     @property
     def is_key(self) -> bool:

@@ -14,7 +14,18 @@ from typing import Any, Final
 
 from discreet.policy.columns import read_columns
 from discreet.policy.document import absolute, content, document, label
-from discreet.policy.model import Budget, Kind, Percentage, Policy, Serving, Share, Table, usual_unit_rows
+from discreet.policy.model import (
+    Budget,
+    Column,
+    Kind,
+    Owner,
+    Percentage,
+    Policy,
+    Serving,
+    Share,
+    Table,
+    usual_unit_rows,
+)
 from discreet.policy.owners import check_owners, read_owner, unit_kind
 from discreet.policy.place import (
     Field,
@@ -153,6 +164,7 @@ def _table(place: Place, name: str, raw: object) -> Table | None:
     if isinstance(raw, dict):
         _check_protection(place, raw, found)
     owner = found.get("unit")
+    _check_unique(place.at("columns"), columns, owner)
     if source is None or (owner is None and not found.get("public")):
         return None  # reported already; without an owner it would count as public
     rows = found.get("max_rows", 1)
@@ -165,6 +177,15 @@ def _table(place: Place, name: str, raw: object) -> Table | None:
         max_groups=found.get("max_groups", rows),
         max_rows_per_group=found.get("max_rows_per_group", rows),
     )
+
+
+def _check_unique(place: Place, columns: Mapping[str, Column], owner: Owner | None) -> None:
+    """Keys are unique within a unit: where several rows can belong to one."""
+    if owner is not None and owner.column is not None:
+        return
+    for column in columns.values():
+        if column.unique:
+            place.at(column.name, "unique").report("is for tables whose rows belong to units", "remove it")
 
 
 def _check_protection(place: Place, given: Mapping[str, object], found: Mapping[str, Any]) -> None:

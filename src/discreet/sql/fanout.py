@@ -7,7 +7,9 @@ be too late: the work is done by then. So the sides of a join are bounded before
 Theorem  With `most` = `[unit] max_rows` of the policy: at every step of a plan one unit has at most `most` rows, a join
          compares at most `most` pairs of its rows, and all steps together make at most STEPS·most of them.
 Proof    Scans read at most max_rows ≤ most rows. Sides of a join are lowered so that the product of their rows is at
-         most `most`, those of a FULL join and of UNION ALL so that their sum is too; a row meets at most `most` divided
+         most `most`, those of a FULL join and of UNION ALL so that their sum is too. Where a key that is unique within
+         each unit must be equal (`Join`) it is the sum alone: rows meet by hash of unit and key, and at most one row of
+         a unit has that key. A row meets at most `most` divided
          by its unit's rows of a public table. Everything else makes no more rows than it gets. What all steps make, and
          each window again, is added up while the question is planned, and refused above the limit.
          Which rows are left depends on the unit's own rows alone (`Scan`, `Bound`).

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sqlglot import exp
@@ -12,7 +13,7 @@ from discreet.accounting.part import Part
 from discreet.composed import Sql, name, sql
 from discreet.errors import Edit, Refused
 from discreet.policy import Policy, suggest
-from discreet.policy.model import Kind
+from discreet.policy.model import Hop, Kind
 from discreet.sql import fanout
 from discreet.sql.bind import Special
 from discreet.sql.expression import Expr
@@ -155,14 +156,20 @@ class _Pair:
     tell: Callable[[str], object]
 
     def private(self, tests: list[Any]) -> tuple[Node, Scope]:
-        divided = fanout.paired_and_alone if self.side is Side.FULL else fanout.paired
-        left, right = fitting(self.left, self.right, divided, "a join", self.policy, self.tell)
         others = [test for test in tests if not self._on_owner(test)]
-        if len(others) == len(tests) or left.owner.column is None or right.owner.column is None:
+        one, other = bounded(self.left), bounded(self.right)
+        on_unit = len(others) < len(tests) or self._on_foreign_key(tests)
+        if not on_unit or one.owner.column is None or other.owner.column is None:
             raise self._refusal()
-        fields = (*joined_fields(left, "l", self.side), *joined_fields(right, "r", self.side))
-        scope = self._scope(list(fields))
-        return Join(left, right, self.side, _all(others, scope)), scope
+        sides = {
+            "l": joined_fields(one, "l", self.side, once=True),
+            "r": joined_fields(other, "r", self.side, once=True),
+        }
+        once = _once(others, self._scope([*sides["l"], *sides["r"]]), sides)
+        divided = fanout.united if once else fanout.paired_and_alone if self.side is Side.FULL else fanout.paired
+        join = Join(*fitting(one, other, divided, "a join", self.policy, self.tell), self.side, None, once)
+        scope = self._scope(list(join.fields))
+        return replace(join, condition=_all(others, scope)), scope
 
     def _on_owner(self, test: Any) -> bool:
         if not isinstance(test, exp.EQ):
@@ -174,6 +181,29 @@ class _Pair:
             and not (self.names.is_owner(y) or self.others.is_owner(x))
             for x, y in ((a, b), (b, a))
         )
+
+    def _on_foreign_key(self, tests: list[Any]) -> bool:
+        """Whether a row's foreign key, along which it has its unit, must equal the key that it leads to.
+
+        A key is unique within its unit only: rows meet where their units are equal as well.
+        """
+        for test in tests:
+            columns = [self._column(part) for part in (test.this, test.expression)] if isinstance(test, exp.EQ) else []
+            sides = dict(column for column in columns if column is not None)
+            for (table, column), (other, key) in itertools.permutations(sides.values(), 2):
+                owner, leads = self.policy.tables[table].owner, self.policy.tables[other].columns[key].unique
+                if leads and owner is not None and owner.path[:1] == (Hop(column, other, key),):
+                    self.tell(f"rows of {table} and {other} meet within one {self.policy.unit}")
+                    return True
+        return False
+
+    def _column(self, node: Any) -> tuple[str, tuple[str, str]] | None:
+        """The side on which an expression is a column, and the column of a private table that it is."""
+        for side, scope, other in (("l", self.names, self.others), ("r", self.others, self.names)):
+            if isinstance(node, exp.Column) and scope.knows(node) and not other.knows(node):
+                field = scope.find(node)
+                return None if field is None or field.column is None else (side, field.column)
+        return None
 
     def _refusal(self) -> Refused:
         if not self.names.owners or not self.others.owners:
@@ -292,6 +322,23 @@ def _alike(tests: list[Any], scope: Scope, looked: list[Field]) -> list[tuple[in
             if mine.sql in public and other.columns() and not other.columns() & public.keys():
                 pairs.append((public[mine.sql], Kind.NUMBER in (mine.domain.kind, other.domain.kind)))
     return pairs
+
+
+def _once(tests: list[Any], scope: Scope, sides: Mapping[str, Sequence[Field]]) -> frozenset[str]:
+    """The sides whose rows have one partner at most, because what is unique there equals something of their own."""
+    columns = {letter: {field.expr.sql for field in fields} for letter, fields in sides.items()}
+    unique = {letter: {field.expr.sql for field in fields if field.unique} for letter, fields in sides.items()}
+    once = set()
+    for test in tests:
+        if not isinstance(test, exp.EQ):
+            continue
+        bound = [scope.bind(part) for part in (test.this, test.expression)]
+        for mine, other in (bound, bound[::-1]):
+            alike = mine.domain.kind is other.domain.kind and other.columns()
+            for letter, partner in (("l", "r"), ("r", "l")):
+                if alike and mine.sql in unique[partner] and other.columns() <= columns[letter]:
+                    once.add(letter)
+    return frozenset(once)
 
 
 def _compared(column: Sql, *, numeric: bool) -> Sql:

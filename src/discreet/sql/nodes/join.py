@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -39,12 +40,23 @@ class Join:
     Proof    Rows meet only within a unit, so other units' rows are untouched. A row without a partner stays once. In a
              FULL join let a rows of the left and b of the right have partners: at most a·b + (m − a) + (n − b), which
              is largest at a corner: m·n, m + n, or (a = 1 or b = 1) no more than those.
+
+    Theorem  Where each row of the left has at most one partner, INNER and LEFT make at most m, RIGHT m + n − 1, and
+             FULL m + n; likewise for the right; no more than the smaller for an INNER join of both. What was unique
+             on a side whose rows have one partner stays so.
+    Proof    There are at most as many pairs as rows on such a side, each in one. Rows of the other side without a
+             partner are added once each: there are at most n − 1 of them where there is a pair, else no pairs.
+             A row that has one partner appears once. One partner it has where a column that is unique within the
+             partner's unit equals something of its own, compared in the column's own type: the units are equal as well,
+             so all candidates are rows of one unit, and only one of them has that value.
     """
 
     left: Node
     right: Node
     side: Side
     condition: Expr | None
+    one_partner: frozenset[str] = frozenset()
+    """The sides, l or r, whose rows have at most one partner each."""
     rows: int = dataclasses.field(init=False)
     work: int = dataclasses.field(init=False)
 
@@ -53,13 +65,16 @@ class Join:
         m, n = self.left.rows, self.right.rows
         assert m is not None, "rows are bounded before they are joined"
         assert n is not None, "rows are bounded before they are joined"
-        made = max(m * n, m + n) if self.side is Side.FULL else m * n
+        made = joined_rows(m, n, self.side, self.one_partner)
         object.__setattr__(self, "rows", made)
         object.__setattr__(self, "work", self.left.work + self.right.work + made)
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
-        return (*joined_fields(self.left, "l", self.side), *joined_fields(self.right, "r", self.side))
+        return tuple(
+            joined_fields(self.left, "l", self.side, once="l" in self.one_partner)
+            + joined_fields(self.right, "r", self.side, once="r" in self.one_partner)
+        )
 
     @cached_property
     def owner(self) -> Owner:
@@ -100,18 +115,37 @@ class Join:
         )
 
 
-def joined_fields(node: Node, letter: str, side: Side) -> list[Field]:
-    """The fields of one side under names of their own. A key rank stays what it is, unless the side can be missing."""
+def joined_rows(m: int, n: int, side: Side, one_partner: Collection[str]) -> int:
+    """How many rows a join makes of m and n, where rows of some sides (l, r) have one partner at most.
+
+    >>> [joined_rows(40, 200, side, "r") for side in Side], joined_rows(40, 200, Side.INNER, "")
+    ([200, 239, 200, 240], 8000)
+    """
+    if not one_partner:
+        return max(m * n, m + n) if side is Side.FULL else m * n
+    rows = {"l": m, "r": n}
+    if side is Side.INNER:
+        return min(rows[letter] for letter in one_partner)
+    if side is Side.FULL:
+        return m + n
+    kept = "l" if side is Side.LEFT else "r"
+    return rows[kept] if kept in one_partner else m + n - 1
+
+
+def joined_fields(node: Node, letter: str, side: Side, *, once: bool = False) -> list[Field]:
+    """The fields of one side under names of their own; what is unique stays so where each row appears `once`.
+
+    A key rank stays what it is, unless the side can be missing.
+    """
     fields = []
     for index, field in enumerate(node.fields):
-        label = f"{letter}{index}"
-        domain = field.expr.domain
+        label, domain, rank = f"{letter}{index}", field.expr.domain, None
         if side.extends(letter):
             domain = domain.but(nullable=True, certain=False)
-            fields.append(Field(field.name, Expr(name(label), domain), listed=field.listed))
-        else:
-            rank = None if field.rank is None else name(f"{label}_rank")
-            fields.append(Field(field.name, Expr(name(label), domain), rank, listed=field.listed))
+        elif field.rank is not None:
+            rank = name(f"{label}_rank")
+        expr, unique = Expr(name(label), domain), once and field.unique
+        fields.append(replace(field, expr=expr, rank=rank, nth=None, unique=unique))
     return fields
 
 

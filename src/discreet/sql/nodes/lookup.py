@@ -46,7 +46,8 @@ class Lookup(Above):
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
-        return (*joined_fields(self.child, "l", self.side), *public_fields(self.public, self.side))
+        private = joined_fields(self.child, "l", self.side, once=self.matches == 1)
+        return (*private, *public_fields(self.public, self.side))
 
     @cached_property
     def owner(self) -> Owner:

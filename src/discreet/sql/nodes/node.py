@@ -21,6 +21,10 @@ class Field:
     nth: Sql | None = None
     listed: tuple[str, str] | None = None
     """The public table and column that it comes from: its keys can be looked up."""
+    unique: bool = False
+    """Whether no unit has one value of it in two rows; NULL may stand in many."""
+    column: tuple[str, str] | None = None
+    """The private table and column that it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,11 @@ ROW_NUMBER = "_discreet_place"
 class PerUnit:
     """One row for each unit and each combination of further keys that it has.
 
-    Theorem  One row per unit without further keys, else no more than the child's. Other units' rows do not change.
-    Proof    A group lies within one unit. Sums run over grid integers, so they do not depend on the order in which an
-             engine adds; places follow from the unit's own keys by keyed hash.
+    Theorem  One row per unit without further keys, else no more than the child's; a single key that is a column is
+             unique within each unit. Other units' rows do not change.
+    Proof    A group lies within one unit, and no other group of that unit has its keys. Sums run over grid integers, so
+             they do not depend on the order in which an engine adds; places follow from the unit's own keys by keyed
+             hash.
     """
 
     child: Node
@@ -30,8 +32,9 @@ class PerUnit:
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
+        keyed = len(self.keys) == 1 and self.keys[0][1].function is None
         return tuple(
-            Field(label, Expr(name(f"c{index}"), expr.domain))
+            Field(label, Expr(name(f"c{index}"), expr.domain), unique=keyed and index == 0)
             for index, (label, expr) in enumerate((*self.keys, *self.totals))
         )
 

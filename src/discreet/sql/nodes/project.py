@@ -43,6 +43,8 @@ class Project(Above):
             name(f"c{index}_rank") if field and field.rank else None,
             name(f"c{index}_nth") if field and field.nth else None,
             field.listed if field else None,
+            unique=field is not None and field.unique,
+            column=field.column if field else None,
         )
 
     @cached_property

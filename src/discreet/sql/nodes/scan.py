@@ -45,9 +45,10 @@ class Scan:
         stored = name(steps_of(column.name)) if self.owner.column is not None and stored_steps(column) else None
         expr = Expr(name(column.name), domain_of(column), stored=stored)
         if column.name not in ranked:
-            return Field(column.name, expr)
-        nth = self.table.max_rows_per_group < self.table.max_rows
-        return Field(column.name, expr, name(key_rank(column.name)), name(row_in_key(column.name)) if nth else None)
+            return Field(column.name, expr, unique=column.unique, column=(self.table.name, column.name))
+        nth = name(row_in_key(column.name)) if self.table.max_rows_per_group < self.table.max_rows else None
+        rank = name(key_rank(column.name))
+        return Field(column.name, expr, rank, nth, unique=column.unique, column=(self.table.name, column.name))
 
     @cached_property
     def owner(self) -> Owner:
