@@ -51,7 +51,7 @@ def audit(text: str) -> Audit:
     moved = Moved(0, Laplace(epsilon=1, sensitivity=1), Sensitivity(Fraction(1), Fraction(1)), 5, 4, Fraction(1))
     question = Question(text, text, frozenset({text}))
     same = Report(text, None, 1, Fraction(1), moved=moved)
-    different = replace(same, difference=text, kind=text, expected=text, found=text, moved=None)
+    different = replace(same, difference=text, kind=text, expected=text, observed=text, moved=None)
     refused = Report(text, None, 0, refusal=text)
     results = tuple(Result(question, report, text, 3) for report in (same, different, refused))
     return Audit(text, text, Budget(Fraction(3), Fraction(1, 10**6)), Fraction(1), results, 3)

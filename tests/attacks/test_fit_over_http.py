@@ -29,7 +29,7 @@ from discreet.errors import Refused
 from discreet.learn import CategoricalNB, GaussianNB, KMeans, LinearRegression, PrivateSearchCV, StandardScaler
 from discreet.learn.codec import VERSION, decode
 from discreet.learn.core import ESTIMATORS
-from discreet.learn.sent import BESIDE, MOST, MOST_CATEGORIES, estimator_of, offered
+from discreet.learn.sent import BESIDE, MAX_SIZES, MOST_CATEGORIES, estimator_of, offered
 from discreet.server import dispatch
 from tests.server.conftest import server
 from tests.server.running import Running, refused
@@ -166,8 +166,8 @@ def test_every_number_that_says_how_much_work_a_fit_is_has_a_limit() -> None:
         for field in fields(kind)
         if "int" in str(field.type).replace("Integral", "") and field.name not in BESIDE
     }
-    assert {name for name in wholes if name != "categories"} == set(MOST)
-    for name, most in MOST.items():
+    assert {name for name in wholes if name != "categories"} == set(MAX_SIZES)
+    for name, most in MAX_SIZES.items():
         kind = next(name_ for name_, kind in offered().items() if name in kind().get_params(deep=False))
         assert getattr(estimator_of(kind, {name: most}), name) == most
         with pytest.raises(Refused, match=name):

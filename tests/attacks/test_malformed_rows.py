@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from discreet.engines.problems import SourceError
-from discreet.engines.records import BLOCK, LONGEST, AmbiguousError, Cleaner, Counts
+from discreet.engines.records import BLOCK, MAX_RECORD, AmbiguousError, Cleaner, Counts
 from discreet.engines.text import reading_records
 from tests.attacks.worlds import HEAD, Row, held, secret_of
 
@@ -160,7 +160,7 @@ def test_whatever_is_kept_the_engine_reads(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "own", [b'm,"A,1', b'm,"' + b"x" * LONGEST + b"\n" + b"y" * 10 + b'",1', b"m," + b"y" * LONGEST]
+    "own", [b'm,"A,1', b'm,"' + b"x" * MAX_RECORD + b"\n" + b"y" * 10 + b'",1', b"m," + b"y" * MAX_RECORD]
 )
 def test_blocks_are_not_seen(own: bytes) -> None:
     """A bad record at the edge of a block, and one over many blocks."""

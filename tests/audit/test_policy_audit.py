@@ -352,7 +352,7 @@ def test_what_is_broken_is_named(
     assert result.report.kind == kind
     assert re.search(words, str(result.report.difference)), result.report.difference
     assert result.report.expected
-    assert result.report.found
+    assert result.report.observed
     assert (found.share > 1) == (kind == "distance")
     shown = page(found)
     assert "1 of 1 questions tell two neighbours apart" in shown

@@ -19,7 +19,7 @@ import pytest
 from discreet import errors
 from discreet.accounting import Concentrated
 from discreet.client import Unreachable, dbapi, http
-from discreet.client.pep249 import told
+from discreet.client.pep249 import as_pep249
 from tests.costs import rho_of
 from tests.server.running import Running
 
@@ -464,7 +464,7 @@ def test_refusals_are_errors_with_their_text(cursor: dbapi.Cursor, text: Any, ki
     ],
 )
 def test_each_failure_has_its_error(raised: Exception, kind: type) -> None:
-    with pytest.raises(dbapi.Error) as caught, told():
+    with pytest.raises(dbapi.Error) as caught, as_pep249():
         raise raised
     assert type(caught.value) is kind
     assert str(caught.value) == str(raised)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from discreet.answers.documents import Problem, decoded
-from discreet.client.problems import LONGEST, Unreachable, error_of
+from discreet.client.problems import MAX_TEXT, Unreachable, error_of
 from discreet.errors import BudgetExhausted, Edit, QueryFailed, Refused
 
 BODY = b'{"code": "%s", "reason": "why", "fix": "do", "edit": %s, "spent": %s}'
@@ -31,7 +31,7 @@ def test_an_edit_arrives() -> None:
     [
         b'{"old": "a", "new": "\\u001b[2J", "arguments": {}}',
         b'{"old": "a\\nb", "new": "c", "arguments": {}}',
-        b'{"old": "%s", "new": "c", "arguments": {}}' % (b"a" * (LONGEST + 1)),
+        b'{"old": "%s", "new": "c", "arguments": {}}' % (b"a" * (MAX_TEXT + 1)),
         b'{"old": "", "new": "", "arguments": {"epsilon, evil": 1}}',
     ],
 )

@@ -22,7 +22,7 @@ from discreet.accounting.balance import Amount, Balance
 from discreet.accounting.record import Entry
 from discreet.answers import Answer
 from discreet.answers.plots import History, budget_chart, privacy_loss
-from discreet.answers.plots.budget import MOST, burnt
+from discreet.answers.plots.budget import SHOWN_CHARGES, burnt
 from discreet.answers.plots.losses import BEYOND, DELTA, LEAST, Curve
 from discreet.answers.plots.points import MOST_FACETS, MOST_KEYS, MOST_POINTS
 from discreet.answers.plots.theme import COLOURS, NEUTRAL, THEMES
@@ -463,9 +463,9 @@ def test_an_unspent_budget_is_a_level_line() -> None:
 def test_long_ledgers_show_their_newest_charges() -> None:
     entries = [entry(number, f"analyst {number % 12}") for number in range(1, 1501)]
     balance = Balance(Amount(3.0), Amount(1.5), Amount(1.5))
-    history = History(entries[-MOST:], len(entries), entries[0].at)
+    history = History(entries[-SHOWN_CHARGES:], len(entries), entries[0].at)
     found = burnt(history, balance)
-    assert (len(found), found[0]["charge"], found[-1]["charge"]) == (MOST, 501, 1500)
+    assert (len(found), found[0]["charge"], found[-1]["charge"]) == (SHOWN_CHARGES, 501, 1500)
     assert (found[-1]["remaining"], found[0]["before"]) == (1.5, 2.5)
     shares = {"analyst 3": Balance(Amount(1.0), Amount(0.125), Amount(0.875)), "none": Balance(*[Amount(0.0)] * 3)}
     chart = spec(budget_chart(history, balance, shares))

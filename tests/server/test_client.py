@@ -110,7 +110,7 @@ def test_it_waits_as_long_as_it_is_told_within_reason(monkeypatch: pytest.Monkey
     weather = Weather(monkeypatch, *replies, httpx.Response(200, json=ANSWER))
     weather.ask()
     assert weather.pauses[0] == 7
-    assert weather.pauses[1] == http.LONGEST
+    assert weather.pauses[1] == http.MAX_WAIT
     assert len(weather.pauses) == 4
 
 

@@ -402,10 +402,12 @@ def _log_sum(exponents: list[float]) -> float:
 
 
 def test_how_often_gaussian_noise_loses_more_than_epsilon() -> None:
-    spread = float(Gaussian(epsilon=1, delta=0.01, sensitivity=losses.REACH).noise(Fraction(losses.REACH), 1).spread)
+    spread = float(
+        Gaussian(epsilon=1, delta=0.01, sensitivity=losses.SENSITIVITY).noise(Fraction(losses.SENSITIVITY), 1).spread
+    )
     z = np.arange(-2000, 2001)
     chances = np.exp(-(z**2) / (2 * spread))
-    loss = (2 * z * losses.REACH + losses.REACH**2) / (2 * spread)
+    loss = (2 * z * losses.SENSITIVITY + losses.SENSITIVITY**2) / (2 * spread)
     bad = chances[loss > 1].sum() / chances.sum()
     delta = (chances * np.maximum(1 - np.exp(1 - loss), 0)).sum() / chances.sum()
     told = repr(body_of("privacy-loss", epsilon="1", delta="0.01")[1])
@@ -417,7 +419,7 @@ def test_how_often_gaussian_noise_loses_more_than_epsilon() -> None:
 @pytest.mark.parametrize("limit", [1, 5, 20])
 def test_complaints_beyond_the_limit_are_left_out(limit: int) -> None:
     people = [many for many, how_many in complaints.SENT.items() for _ in range(how_many)]
-    assert complaints.kept(limit) == sum(min(many, limit) for many in people)
+    assert complaints.counted(limit) == sum(min(many, limit) for many in people)
 
 
 def test_the_made_up_city_is_the_lectures() -> None:
@@ -527,7 +529,7 @@ def test_names_are_drawn_with_the_exponent_of_the_theorem(
 
 
 def test_a_real_ledger_ends_the_averaging() -> None:
-    told = averaging.asked(0.3, 1.0)
+    told = averaging.experiment(0.3, 1.0)
     assert len(told.fresh) == 3
     assert told.refusal.startswith("budget-exhausted")
     assert told.kept == told.kept_again

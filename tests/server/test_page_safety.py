@@ -144,7 +144,7 @@ def test_a_session_cannot_be_guessed(hospital: Site, name: str) -> None:
 
 def test_sessions_grow_old_and_are_not_too_many(hospital: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     visitor, later = hospital.visitor(OWNER), hospital.visitor(OWNER)
-    monkeypatch.setattr(module, "MOST", 1)
+    monkeypatch.setattr(module, "MAX_SESSIONS", 1)
     assert visitor.get("/").status_code == 303
     assert later.get("/").status_code == 200
     monkeypatch.setattr(module, "LASTS", 0.0)

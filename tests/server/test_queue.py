@@ -172,7 +172,7 @@ def test_what_ended_is_remembered_for_a_while(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_of_many_that_ended_only_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_KEPT", 5)
+    monkeypatch.setattr(module, "MAX_ENDED", 5)
     with held() as room:  # the first one runs all the time: those behind it are dropped nevertheless
         room.queue._workers.append(threading.Thread(target=room.queue._serve, daemon=True))
         room.queue._workers[-1].start()

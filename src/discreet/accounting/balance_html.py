@@ -24,10 +24,10 @@ def balance_html(balance: Balance) -> str:
     return around(table(AMOUNTS, [_amounts(balance)]), *rho, *_meaning(balance))
 
 
-def balances_html(found: Mapping[str | None, Balance]) -> str:
+def balances_html(balances: Mapping[str | None, Balance]) -> str:
     """The balances of everybody (None) and of analysts, to be put into something."""
-    rows = [[words(printable(who or "everybody")), *_amounts(balance)] for who, balance in found.items()]
-    return table([Head(""), *AMOUNTS], rows) + "".join(_meaning(next(iter(found.values()))))
+    rows = [[words(printable(who or "everybody")), *_amounts(balance)] for who, balance in balances.items()]
+    return table([Head(""), *AMOUNTS], rows) + "".join(_meaning(next(iter(balances.values()))))
 
 
 def _amounts(balance: Balance) -> list[str]:

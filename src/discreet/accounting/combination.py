@@ -41,16 +41,16 @@ _SLIP: Final = 1e-10
 @lru_cache(maxsize=2048)
 def width_of_sum(terms: Terms, confidence: Fraction) -> Fraction:
     """t with P(|Σ wᵢZᵢ| ≤ t) ≥ confidence."""
-    kept = tuple((noise, abs(weight)) for noise, weight in terms if weight)
+    nonzero = tuple((noise, abs(weight)) for noise, weight in terms if weight)
     miss = 1 - confidence
-    if not kept:
+    if not nonzero:
         return Fraction(0)
-    if len(kept) == 1 or float(miss) < _LEAST_MISS or not all(_known(*term) for term in kept):
-        return _apart(kept, miss)
-    simple = _dominated(kept, float(miss) / 2)
-    if simple is not None and sum(weight for _, weight in kept) <= _NARROW * simple:
+    if len(nonzero) == 1 or float(miss) < _LEAST_MISS or not all(_known(*term) for term in nonzero):
+        return _apart(nonzero, miss)
+    simple = _dominated(nonzero, float(miss) / 2)
+    if simple is not None and sum(weight for _, weight in nonzero) <= _NARROW * simple:
         return simple
-    together, apart = _convolved(kept, float(miss) / 2), _apart(kept, miss)
+    together, apart = _convolved(nonzero, float(miss) / 2), _apart(nonzero, miss)
     return apart if together is None else min(apart, together)
 
 
@@ -71,12 +71,12 @@ def _dominated(terms: Terms, miss: float) -> Fraction | None:
     if all(isinstance(noise, DiscreteLaplace) for noise, _ in terms):
         if len(terms) != 2:
             return None
-        found = _two_laplaces(sizes[0], sizes[1], miss)
+        half_width = _two_laplaces(sizes[0], sizes[1], miss)
     elif any(isinstance(noise, DiscreteLaplace) for noise, _ in terms):
         return None
     else:
-        found = -NormalDist().inv_cdf(miss) * math.hypot(*sizes)
-    return Fraction(found * (1 + 1e-6)) + slack
+        half_width = -NormalDist().inv_cdf(miss) * math.hypot(*sizes)
+    return Fraction(half_width * (1 + 1e-6)) + slack
 
 
 def _scale(noise: Noise) -> float:

@@ -46,22 +46,22 @@ def written(call: Call) -> dict[str, Any]:
     >>> written(Call(sql="…", epsilon=0.1, params={"day": date(2026, 1, 2)}))
     {'epsilon': 0.1, 'params': {'day': {'date': '2026-01-02'}}}
     """
-    told = {name: _value(getattr(call, name)) for name in COSTS if getattr(call, name) is not None}
+    record = {name: _value(getattr(call, name)) for name in COSTS if getattr(call, name) is not None}
     if call.confidence != 0.95:
-        told["confidence"] = _value(call.confidence)
+        record["confidence"] = _value(call.confidence)
     if call.params:
-        told["params"] = _value(call.params)
+        record["params"] = _value(call.params)
     if call.dialect is not None:
-        told["dialect"] = call.dialect
+        record["dialect"] = call.dialect
     if call.part is not None:
         named = {name: getattr(call.part, name) for name in ("table", "column", "key", "most")}
-        told["part"] = {name: _value(value) for name, value in named.items()}
-    return told
+        record["part"] = {name: _value(value) for name, value in named.items()}
+    return record
 
 
-def read(sql: str, told: Mapping[str, Any], **more: Any) -> Call:
+def read(sql: str, record: Mapping[str, Any], **more: Any) -> Call:
     """The call that was written, or that somebody else says is one."""
-    return Call(sql=sql, **{name: value_read(value) for name, value in told.items()}, **more)
+    return Call(sql=sql, **{name: value_read(value) for name, value in record.items()}, **more)
 
 
 def _value(value: Any) -> Any:

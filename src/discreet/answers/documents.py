@@ -229,10 +229,10 @@ SENT: Final = (
 """All that a server sends."""
 
 
-def schemas(place: str) -> dict[str, Any]:
+def schemas(location: str) -> dict[str, Any]:
     """JSON Schema for all of them, which refer to each other at this place."""
-    _, found = msgspec.json.schema_components(SENT, ref_template=place + "{name}")
-    return found
+    _, components = msgspec.json.schema_components(SENT, ref_template=location + "{name}")
+    return components
 
 
 def decoded(body: bytes, kind: Any) -> Any:
@@ -241,10 +241,10 @@ def decoded(body: bytes, kind: Any) -> Any:
     msgspec takes JSON as it is defined: no NaN, no Infinity, numbers that a float can hold, nesting that a stack can.
     """
     try:
-        found = msgspec.json.decode(body, type=kind)
+        document = msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, RecursionError) as wrong:
         raise ValueError("not of discreet's form") from wrong
-    return consistent(found) if kind is Answer else found
+    return consistent(document) if kind is Answer else document
 
 
 # answers are tables

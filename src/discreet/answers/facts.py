@@ -13,7 +13,7 @@ from discreet.printing import printable
 if TYPE_CHECKING:
     from discreet.policy import Column, Table
 
-LONGEST: Final = 24
+SHOWN_VALUES: Final = 24
 """Values of a column that are listed; programs are told all."""
 
 
@@ -60,7 +60,7 @@ def column_words(column: Column, facts: Facts) -> str:
     """What is known about the values of a column."""
     words = []
     if column.values is not None:
-        shown = [printable(_text(value)) for value in column.values[:LONGEST]]
+        shown = [printable(_text(value)) for value in column.values[:SHOWN_VALUES]]
         more = len(column.values) - len(shown)
         words.append(", ".join(shown) + (f", … ({more} more)" if more else ""))
     elif column.bounds is not None:

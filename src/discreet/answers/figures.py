@@ -16,7 +16,7 @@ from discreet.printing import printable
 NULL: Final = "NULL"
 BEYOND: Final = 2
 """Digits that are shown below the leading digit of the half-width."""
-LONGEST: Final = 16
+MAX_DIGITS: Final = 16
 """Digits before the point from which on a number is written with an exponent."""
 FINEST: Final = -9
 """The same behind the point."""
@@ -130,7 +130,7 @@ def aligned(texts: Sequence[str]) -> list[str]:
 def _loose(value: Any) -> str:
     """A value whose noise is not known: six digits of a fraction say enough."""
     if not isinstance(value, float):
-        return f"{value:,}" if _is_finite(value) and abs(value) < 10**LONGEST else text_of(value)
+        return f"{value:,}" if _is_finite(value) and abs(value) < 10**MAX_DIGITS else text_of(value)
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     return "NaN" if math.isnan(value) else f"{value:,.6g}"
@@ -171,6 +171,6 @@ def _rounded(value: Decimal, exponent: int, rounding: str) -> str:
 def _written(value: Decimal, exponent: int) -> str:
     if not value:
         return f"{0:.{max(0, -exponent)}f}" if exponent >= FINEST else "0"
-    if value.adjusted() >= LONGEST or exponent < FINEST:
+    if value.adjusted() >= MAX_DIGITS or exponent < FINEST:
         return f"{value:.{max(0, min(15, value.adjusted() - exponent))}e}"
     return f"{value:,.{max(0, -exponent)}f}"

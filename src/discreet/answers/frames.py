@@ -69,22 +69,22 @@ def columns_of(
     noisy: Sequence[str],
 ) -> list[Column]:
     """The columns in order, each noisy one followed by its ends; no two of one name."""
-    taken, found = set(names), list[Column]()
-    for place, name in enumerate(names):
-        label = _free(name, taken) if name in names[:place] else name
-        values, known = [row[place] for row in rows], [row.get(name) for row in intervals]
+    taken, frame = set(names), list[Column]()
+    for index, name in enumerate(names):
+        label = _free(name, taken) if name in names[:index] else name
+        values, known = [row[index] for row in rows], [row.get(name) for row in intervals]
         if _holds_lists(values, is_named=name in kinds or not kinds, is_noisy=name in noisy):
-            found.append(_list_column(label, values, known))
+            frame.append(_list_column(label, values, known))
             continue
         column = _column(label, values, kinds.get(name), name in noisy)
-        found.append(column)
+        frame.append(column)
         if name not in noisy:
             continue
         pairs = [number_ends(each) or (None, None) for each in known]
         for end, side in enumerate(("low", "high")):
             ends = [pair[end] for pair in pairs]
-            found.append(_column(_free(f"{name}_{side}", taken), ends, column.kind, True))
-    return found
+            frame.append(_column(_free(f"{name}_{side}", taken), ends, column.kind, True))
+    return frame
 
 
 def to_pandas(columns: Sequence[Column]) -> pandas.DataFrame:

@@ -44,8 +44,8 @@ def table_of(table: Table, stored: Mapping[str, str]) -> Any:
     return ibis.table(schema, name=table.name)
 
 
-def is_expression(asked: object) -> bool:
-    return type(asked).__module__.partition(".")[0] == "ibis"
+def is_expression(query: object) -> bool:
+    return type(query).__module__.partition(".")[0] == "ibis"
 
 
 def text_of(expression: Any) -> str:
@@ -80,5 +80,5 @@ def _foreign(expression: Any) -> str | None:
         ops.ScalarUDF: "a function of its own",
         ops.AggUDF: "a function of its own",
     }
-    found = expression.op().find(tuple(kinds))
-    return next((told for kind, told in kinds.items() for node in found if isinstance(node, kind)), None)
+    nodes = expression.op().find(tuple(kinds))
+    return next((reason for kind, reason in kinds.items() for node in nodes if isinstance(node, kind)), None)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from discreet.accounting.balance import Amount
     from discreet.answers import Answer, Preview
 
-MOST: Final = 50
+SHOWN_ROWS: Final = 50
 """Rows that are shown where nobody asked for all of them, and items of each list."""
 ROOM: Final = 32
 """For the values of a list: the counts beside them stand under each other."""
@@ -75,12 +75,12 @@ class Parts:
     notes: Sequence[str]
 
 
-def answer_parts(answer: Answer, most: int | None = MOST) -> Parts:
+def answer_parts(answer: Answer, most: int | None = SHOWN_ROWS) -> Parts:
     """What is shown of an answer: so many of its rows (None: all), its cost, what remains, the notes."""
     noisy, confidence = set(answer.noisy), f"({percent(answer.confidence)})"
     columns = []
-    for place, name in enumerate(answer.columns):
-        values = [row[place] for row in answer.rows[:most]]
+    for index, name in enumerate(answer.columns):
+        values = [row[index] for row in answer.rows[:most]]
         known = [row.get(name) for row in answer.intervals[:most]]
         if any(value and is_listing(value) for value in values):
             columns.append(_list_column(name, values, known, confidence, most))
@@ -100,15 +100,15 @@ def answer_parts(answer: Answer, most: int | None = MOST) -> Parts:
 
 def preview_parts(preview: Preview) -> Parts:
     """What is shown of a preview: a line for each column, the cost, what remains, the notes."""
-    found: list[tuple[str, str, str]] = []
+    rows: list[tuple[str, str, str]] = []
     for name in preview.columns:
         sizes = preview.averages.get(name)
         if sizes:
-            found += [(printable(name), half_width(half), f"in groups of {size:,}") for size, half in sizes.items()]
+            rows += [(printable(name), half_width(half), f"in groups of {size:,}") for size, half in sizes.items()]
         else:
             half = half_width(preview.error[name]) if name in preview.error else ""
-            found.append((printable(name), half, ""))
-    names, halves, groups = (list(column) for column in zip(*found, strict=True)) if found else ([], [], [])
+            rows.append((printable(name), half, ""))
+    names, halves, groups = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
     padded = [f"± {half}" if half.strip() else "" for half in aligned(halves)]
     columns = [
         Column("column", [Cell(name) for name in _once(names)]),
@@ -192,13 +192,13 @@ def _money(cost: list[Span], remaining: Amount) -> list[list[Span]]:
 
 
 def _fine_print(noise: Mapping[str, str], notes: Sequence[str]) -> list[str]:
-    told = [f"{printable(name)}: {printable(words)}" for name, words in noise.items() if words]
-    return [*told, *map(printable, notes)]
+    noises = [f"{printable(name)}: {printable(words)}" for name, words in noise.items() if words]
+    return [*noises, *map(printable, notes)]
 
 
 def _once(texts: Sequence[str]) -> list[str]:
     """A text only where it begins."""
-    return [text if place == 0 or texts[place - 1] != text else "" for place, text in enumerate(texts)]
+    return [text if index == 0 or texts[index - 1] != text else "" for index, text in enumerate(texts)]
 
 
 def _noisy_column(name: str, figures: Sequence[Figure], confidence: str) -> Column:

@@ -91,8 +91,8 @@ def _records(columns: Sequence[Column]) -> Table:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(overflow="fold")
     grid.add_column(overflow="fold")
-    for place, row in enumerate(zip(*(column.cells for column in columns), strict=True)):
-        if place:
+    for index, row in enumerate(zip(*(column.cells for column in columns), strict=True)):
+        if index:
             grid.add_row("")
         for column, cell in zip(columns, row, strict=True):
             margin = f"{cell.margin} {column.beside}" if cell.margin.strip() else ""

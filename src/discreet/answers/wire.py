@@ -34,31 +34,31 @@ ENTRY: Final = ("number", "at", "analyst", "question", "epsilon", "rho", "delta"
 
 def answer_written(answer: Answer) -> Document:
     """Everything, and the types of the columns."""
-    types = [_type(answer, place, name) for place, name in enumerate(answer.columns)]
+    types = [_type(answer, index, name) for index, name in enumerate(answer.columns)]
     return {**plain(answer.to_dict()), "types": types}
 
 
-def answer_read(told: documents.Answer) -> Answer:
+def answer_read(document: documents.Answer) -> Answer:
     """The answer that was written."""
-    types = zip(told["columns"], told["types"], strict=True)
+    types = zip(document["columns"], document["types"], strict=True)
     kinds = {name: Kind(kind) for name, kind in types if kind and not kind.startswith(LIST)}
-    reads = [_reader(kind) for kind in told["types"]]
+    reads = [_reader(kind) for kind in document["types"]]
     return Answer(
-        question=told["question"],
-        columns=list(told["columns"]),
-        rows=[tuple(read(value) for read, value in zip(reads, row, strict=True)) for row in told["rows"]],
-        intervals=[{name: _ends(pair) for name, pair in row.items()} for row in told["intervals"]],
-        confidence=told["confidence"],
-        loss=_loss(told["loss"], told.get("unit")),
-        cost=_loss(told["cost"], told.get("unit")),
-        cached=told["cached"],
-        receipt=told["receipt"],
-        remaining=told["remaining"],
-        noise=dict(told["noise"]),
-        notes=tuple(told["notes"]),
-        guarantee=_guarantee(told["guarantee"]),
+        question=document["question"],
+        columns=list(document["columns"]),
+        rows=[tuple(read(value) for read, value in zip(reads, row, strict=True)) for row in document["rows"]],
+        intervals=[{name: _ends(pair) for name, pair in row.items()} for row in document["intervals"]],
+        confidence=document["confidence"],
+        loss=_loss(document["loss"], document.get("unit")),
+        cost=_loss(document["cost"], document.get("unit")),
+        cached=document["cached"],
+        receipt=document["receipt"],
+        remaining=document["remaining"],
+        noise=dict(document["noise"]),
+        notes=tuple(document["notes"]),
+        guarantee=_guarantee(document["guarantee"]),
         kinds=kinds,
-        dummy=told.get("dummy", False),
+        dummy=document.get("dummy", False),
     )
 
 
@@ -67,46 +67,47 @@ def preview_written(preview: Preview) -> Document:
     return document
 
 
-def preview_read(told: documents.Preview) -> Preview:
+def preview_read(document: documents.Preview) -> Preview:
     return Preview(
-        question=told["question"],
-        columns=list(told["columns"]),
-        loss=_loss(told["loss"], told.get("unit")),
-        error=_halves(told["error"]),
-        confidence=told["confidence"],
-        groups=told["groups"],
-        noise=dict(told["noise"]),
-        shares=dict(told["shares"]),
+        question=document["question"],
+        columns=list(document["columns"]),
+        loss=_loss(document["loss"], document.get("unit")),
+        error=_halves(document["error"]),
+        confidence=document["confidence"],
+        groups=document["groups"],
+        noise=dict(document["noise"]),
+        shares=dict(document["shares"]),
         averages={
-            name: {int(size): half for size, half in _halves(sizes).items()} for name, sizes in told["averages"].items()
+            name: {int(size): half for size, half in _halves(sizes).items()}
+            for name, sizes in document["averages"].items()
         },
-        notes=tuple(told["notes"]),
-        cached=told["cached"],
-        remaining=told["remaining"],
-        guarantee=_guarantee(told["guarantee"]),
-        more=told["more"],
+        notes=tuple(document["notes"]),
+        cached=document["cached"],
+        remaining=document["remaining"],
+        guarantee=_guarantee(document["guarantee"]),
+        more=document["more"],
     )
 
 
-def _guarantee(told: documents.Guarantee) -> tuple[float, float | None]:
+def _guarantee(document: documents.Guarantee) -> tuple[float, float | None]:
     """That of a budget: what a cost is of it is computed by whoever reads it, so it must be one."""
-    epsilon, delta = told["epsilon"], told["delta"]
+    epsilon, delta = document["epsilon"], document["delta"]
     positive(epsilon)
     if delta is not None:
         probability(delta, "delta")
     return epsilon, delta
 
 
-def _halves(told: Mapping[str, float | None]) -> dict[str, float]:
+def _halves(halves: Mapping[str, float | None]) -> dict[str, float]:
     """Half-widths; one without end is null in JSON."""
-    return {name: math.inf if half is None else half for name, half in told.items()}
+    return {name: math.inf if half is None else half for name, half in halves.items()}
 
 
-def _type(answer: Answer, place: int, name: str) -> str | None:
+def _type(answer: Answer, index: int, name: str) -> str | None:
     """What a column holds: its declared type, or that of the items of its lists; None if nobody can tell."""
     if name in answer.kinds:
         return str(answer.kinds[name])
-    lists = [row[place] for row in answer.rows if row[place] is not None]
+    lists = [row[index] for row in answer.rows if row[index] is not None]
     if not lists or not all(map(is_listing, lists)):
         return None
     kinds = {type(item["value"]) for value in lists for item in value}
@@ -143,10 +144,10 @@ def _ends(pair: Any) -> Any:
     return [None if each is None else tuple(each) for each in pair] if isinstance(pair, list) else pair
 
 
-def _loss(told: Mapping[str, Any], unit: str | None) -> Pure | Concentrated:
-    if "epsilon" in told:
-        return Pure(told["epsilon"], unit=unit)
-    return Concentrated(told["rho"], told["delta"], unit=unit)
+def _loss(amounts: Mapping[str, Any], unit: str | None) -> Pure | Concentrated:
+    if "epsilon" in amounts:
+        return Pure(amounts["epsilon"], unit=unit)
+    return Concentrated(amounts["rho"], amounts["delta"], unit=unit)
 
 
 # tables
@@ -160,10 +161,10 @@ def facts_written(facts: Facts) -> Document:
     return document
 
 
-def facts_read(name: str, told: documents.Table) -> Facts:
-    limits = {limit: told[limit] or 1 for limit in LIMITS}
-    columns = {column: _column_read(column, about) for column, about in told["columns"].items()}
-    return Facts(name, told["public"], told["unit"], columns, **limits)
+def facts_read(name: str, document: documents.Table) -> Facts:
+    limits = {limit: document[limit] or 1 for limit in LIMITS}
+    columns = {column: _column_read(column, about) for column, about in document["columns"].items()}
+    return Facts(name, document["public"], document["unit"], columns, **limits)
 
 
 def _column_written(column: Column) -> Document:
@@ -179,17 +180,17 @@ def _column_written(column: Column) -> Document:
     }
 
 
-def _column_read(name: str, told: documents.Column) -> Column:
-    kind, values = Kind(told["type"]), told["values"]
+def _column_read(name: str, document: documents.Column) -> Column:
+    kind, values = Kind(document["type"]), document["values"]
     value = _READERS.get(kind, lambda given: given)
     bound = _READERS.get(kind, _exact)
     return Column(
         name,
         kind,
-        None if told["min"] is None else (bound(told["min"]), bound(told["max"])),
-        None if told["step"] is None else _exact(told["step"]),
+        None if document["min"] is None else (bound(document["min"]), bound(document["max"])),
+        None if document["step"] is None else _exact(document["step"]),
         None if values is None else tuple(value(each) for each in values),
-        told["nullable"],
+        document["nullable"],
     )
 
 
@@ -203,9 +204,9 @@ def _exact(value: float) -> Fraction:
 def entry_shown(entry: Entry) -> Document:
     """An entry in one line of a table; amounts round up."""
     amounts = {name: getattr(entry.loss, name, None) for name in ("epsilon", "rho", "delta")}
-    told: Document = {name: None if amount is None else float_up(amount) for name, amount in amounts.items()}
-    told["unit"] = entry.loss.unit
-    return {name: told[name] if name in told else getattr(entry, name) for name in ENTRY}
+    shown: Document = {name: None if amount is None else float_up(amount) for name, amount in amounts.items()}
+    shown["unit"] = entry.loss.unit
+    return {name: shown[name] if name in shown else getattr(entry, name) for name in ENTRY}
 
 
 def entry_written(entry: Entry) -> Document:
@@ -217,18 +218,18 @@ def entry_written(entry: Entry) -> Document:
     }
 
 
-def entry_read(told: documents.Entry) -> Entry:
-    amounts = {name: told[name] for name in ("epsilon", "rho", "delta") if told[name] is not None}
+def entry_read(document: documents.Entry) -> Entry:
+    amounts = {name: document[name] for name in ("epsilon", "rho", "delta") if document[name] is not None}
     return Entry(
-        told["number"],
-        told["at"],
-        told["analyst"],
-        told["question"],
-        _loss(amounts, told.get("unit")),
-        told["data_version"],
-        told["answered"],
-        _loss(told["cost"], told.get("unit")),
-        dict(told["call"]),
+        document["number"],
+        document["at"],
+        document["analyst"],
+        document["question"],
+        _loss(amounts, document.get("unit")),
+        document["data_version"],
+        document["answered"],
+        _loss(document["cost"], document.get("unit")),
+        dict(document["call"]),
     )
 
 

@@ -140,9 +140,9 @@ class Estimate:
             " side"
             for seen in self.witnesses
         )
-        found = f"ε ≥ {self.epsilon:.3f} ({self.confidence:.4g})"
+        bound = f"ε ≥ {self.epsilon:.3f} ({self.confidence:.4g})"
         guesses = f"guesses by that are right {self.right:,} times and wrong {self.wrong:,} times"
-        return f"{self.claim} is {verdict}: {found}, because {events}; {guesses}"
+        return f"{self.claim} is {verdict}: {bound}, because {events}; {guesses}"
 
 
 def estimate(
@@ -173,9 +173,9 @@ def estimate(
     there = rows(draws(neighbour, total), total)
     tell("looking for a witness", 0.0)
     here, there = _same_width(here, there)
-    found = _estimated(here, there, stated, sure, data, neighbour)
+    result = _estimated(here, there, stated, sure, data, neighbour)
     tell("looking for a witness", 1.0)
-    return found
+    return result
 
 
 def _most_telling(
@@ -184,12 +184,12 @@ def _most_telling(
     """The pair that proves most with a few samples; what is certified later comes from others."""
     each = max(samples // len(patterns), FEWEST)
     best, most = patterns[0], -math.inf
-    for place, pair in enumerate(patterns):
-        tell("looking for telling data", place / len(patterns))
+    for index, pair in enumerate(patterns):
+        tell("looking for telling data", index / len(patterns))
         sides = _same_width(*(rows(draws(side, each), each) for side in pair))
-        found = _estimated(*sides, claim, min(confidence, 0.9), *pair)
-        if found.epsilon > most:
-            best, most = pair, found.epsilon
+        result = _estimated(*sides, claim, min(confidence, 0.9), *pair)
+        if result.epsilon > most:
+            best, most = pair, result.epsilon
     return best
 
 
@@ -230,9 +230,9 @@ def _witnesses(guess: Guess, here: Floats, there: Floats) -> tuple[Witness, ...]
     """The events of a guess, the most telling first, as they are seen in these scores."""
     data, neighbour = guess.words()
     counts = guess.calls(here), guess.calls(there)
-    found = [
+    witnesses = [
         Witness(words, likelier, counts[side][side], counts[1 - side][side])
         for side, (words, likelier) in enumerate(((data, "data"), (neighbour, "neighbour")))
         if words is not None
     ]
-    return tuple(sorted(found, key=lambda seen: (seen.misses + 1) / (seen.hits + 1)))
+    return tuple(sorted(witnesses, key=lambda seen: (seen.misses + 1) / (seen.hits + 1)))

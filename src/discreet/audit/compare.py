@@ -90,7 +90,7 @@ class Difference:
     kind: str
     words: str
     expected: str = ""
-    found: str = ""
+    observed: str = ""
 
     @classmethod
     def between(cls, kind: str, what: str, one: str, other: str) -> Difference:
@@ -103,7 +103,7 @@ class Moved:
     and how much of the declared sensitivity the whole call uses.
     """
 
-    place: int
+    number: int
     mechanism: Additive
     sensitivity: Sensitivity
     here: int
@@ -111,14 +111,14 @@ class Moved:
     share: Fraction
 
     @classmethod
-    def of(cls, place: int, a: Passed, b: Passed, units: int = 1) -> Moved | None:
+    def of(cls, number: int, a: Passed, b: Passed, units: int = 1) -> Moved | None:
         """None for what is no vector of numbers, or not of one length."""
         if not isinstance(a, Call) or not isinstance(b, Call) or not a.exact or len(a.exact) != len(b.exact):
             return None
         l1, _ = _distance(a, b)
         here, there = max(zip(a.exact, b.exact, strict=True), key=lambda pair: abs(pair[0] - pair[1]))
         share = l1 / (units * a.sensitivity.l1) if a.sensitivity.l1 else Fraction(l1)
-        return cls(place, a.mechanism, a.sensitivity, here, there, share)
+        return cls(number, a.mechanism, a.sensitivity, here, there, share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Report:
     """Of the difference: one of `KINDS`."""
     expected: str = ""
     """What is on the first side, or what is allowed."""
-    found: str = ""
+    observed: str = ""
     """What is on the other side, or what was found."""
     moved: Moved | None = None
     """The number that moved furthest, relative to its sensitivity."""
@@ -146,8 +146,8 @@ class Report:
         return self.difference is None
 
     def __str__(self) -> str:
-        told = "no difference" if self.same else str(self.difference)
-        return f"{self.question}: {told} ({self.calls} calls, {float(self.l1):.0%} of the sensitivity)"
+        verdict = "no difference" if self.same else str(self.difference)
+        return f"{self.question}: {verdict} ({self.calls} calls, {float(self.l1):.0%} of the sensitivity)"
 
 
 def compared(question: str, first: Run, second: Run, units: int = 1) -> Report:
@@ -156,17 +156,17 @@ def compared(question: str, first: Run, second: Run, units: int = 1) -> Report:
     `units` is how often a unit is added or removed on the way from one database to the other: once, or twice where one
     is replaced by another. Distances are at most so many times the declared sensitivity, by the triangle inequality.
     """
-    found, moved = _passed(first.calls, second.calls, units)
-    found = found or _seen(first, second) or _unpaid(first) or _failed(first)
+    difference, moved = _passed(first.calls, second.calls, units)
+    difference = difference or _seen(first, second) or _uncharged(first) or _failed(first)
     furthest = max(moved, key=lambda one: one.share, default=None)
     return Report(
         question,
-        None if found is None else found.words,
+        None if difference is None else difference.words,
         len(first.calls),
         Fraction(0) if furthest is None else furthest.share,
-        kind=None if found is None else found.kind,
-        expected="" if found is None else found.expected,
-        found="" if found is None else found.found,
+        kind=None if difference is None else difference.kind,
+        expected="" if difference is None else difference.expected,
+        observed="" if difference is None else difference.observed,
         moved=furthest,
         refusal=first.refusal,
     )
@@ -185,18 +185,18 @@ def _times(units: int) -> str:
 
 def _passed(first: Sequence[Passed], second: Sequence[Passed], units: int) -> tuple[Difference | None, list[Moved]]:
     moved: list[Moved] = []
-    for place, (a, b) in enumerate(itertools.zip_longest(first, second), start=1):
+    for call, (a, b) in enumerate(itertools.zip_longest(first, second), start=1):
         if a is None or b is None:
             return Difference.between("calls", "noise is drawn ", many(first, "time"), many(second, "time")), moved
-        found = Moved.of(place, a, b, units)
-        moved += [] if found is None else [found]
-        told = (
+        move = Moved.of(call, a, b, units)
+        moved += [] if move is None else [move]
+        difference = (
             CHECKS[type(a)](a, b, units)
             if type(a) is type(b)
             else Difference.between("calls", "", NOUNS[type(a)], NOUNS[type(b)])
         )
-        if told is not None:
-            return replace(told, words=f"call {place}: {told.words}"), moved
+        if difference is not None:
+            return replace(difference, words=f"call {call}: {difference.words}"), moved
     return None, moved
 
 
@@ -221,9 +221,9 @@ def _numbers(a: Call, b: Call, units: int) -> Difference | None:
     l1, squares = _distance(a, b)
     if l1 <= units * a.sensitivity.l1 and squares <= units**2 * a.sensitivity.l2_squared:
         return None
-    allowed, found = f"{_times(units)}{sensitivity_words(a.sensitivity)}", f"{l1} (squares {squares})"
-    told = f"{_who(units)} moves it by {found}, beyond the declared sensitivity of {allowed}"
-    return Difference("distance", told, f"at most {allowed}", found)
+    allowed, observed = f"{_times(units)}{sensitivity_words(a.sensitivity)}", f"{l1} (squares {squares})"
+    words = f"{_who(units)} moves it by {observed}, beyond the declared sensitivity of {allowed}"
+    return Difference("distance", words, f"at most {allowed}", observed)
 
 
 def _selected(a: Selection, b: Selection, units: int) -> Difference | None:
@@ -238,8 +238,8 @@ def _selected(a: Selection, b: Selection, units: int) -> Difference | None:
         moves = f"moves the number of units of the key {key_words(key)} by {worst}, and {units} is the most"
         return Difference("keys", f"{_who(units)} {moves}", f"at most {units}", str(worst))
     if total > most:
-        told = f"{_who(units)} moves {total} keys, and is in at most {most} groups"
-        return Difference("keys", told, f"at most {most}", str(total))
+        words = f"{_who(units)} moves {total} keys, and is in at most {most} groups"
+        return Difference("keys", words, f"at most {most}", str(total))
     return None
 
 
@@ -261,10 +261,10 @@ def _chosen(a: Choice, b: Choice, units: int) -> Difference | None:
     allowed, count = units * a.mechanism.mechanism.sensitivity, units * a.mechanism.count
     if most <= allowed and groups <= count:
         return None
-    found = f"{most} in {groups} groups"
+    observed = f"{most} in {groups} groups"
     limit = f"{number(allowed)} in {count} groups"
-    told = f"{_who(units)} moves the scores of candidates by {found}, beyond the declared {limit}"
-    return Difference("choice", told, f"at most {limit}", found)
+    words = f"{_who(units)} moves the scores of candidates by {observed}, beyond the declared {limit}"
+    return Difference("choice", words, f"at most {limit}", observed)
 
 
 CHECKS: Final[Mapping[type, Callable[[Any, Any, int], Difference | None]]] = {
@@ -286,8 +286,8 @@ def _seen(first: Run, second: Run) -> Difference | None:
     if first.charges != second.charges:
         return Difference.between("charge", "the charges differ: ", _charges(first), _charges(second))
     if first.queries != second.queries:
-        place, one, other = _first_apart(first.queries, second.queries)
-        return Difference.between("queries", f"the queries differ, first number {place}: ", one, other)
+        number, one, other = _first_apart(first.queries, second.queries)
+        return Difference.between("queries", f"the queries differ, first number {number}: ", one, other)
     return None if _alike(first.outcome, second.outcome) else _outcomes(first.outcome, second.outcome)
 
 
@@ -307,8 +307,8 @@ def _outcomes(one: tuple[object, ...], other: tuple[object, ...]) -> Difference:
         return Difference.between("outcome", "the outcomes differ: ", _ending(one), _ending(other))
     part, a, b = next((part, a, b) for part, a, b in zip(PARTS, one, other, strict=False) if not _alike(a, b))
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        place, left, right = _first_apart(a, b)
-        return Difference.between("outcome", f"the {part} differ, first number {place}: ", left, right)
+        number, left, right = _first_apart(a, b)
+        return Difference.between("outcome", f"the {part} differ, first number {number}: ", left, right)
     return Difference.between("outcome", f"the {part} differ: ", short(a), short(b))
 
 
@@ -321,16 +321,16 @@ def _ending(outcome: tuple[object, ...]) -> str:
 
 
 def _first_apart(one: Sequence[object], other: Sequence[object]) -> tuple[int, str, str]:
-    """The place, from 1, of the first item that differs, and the item on both sides."""
+    """The position, from 1, of the first item that differs, and the item on both sides."""
     missing = object()
-    for place, (a, b) in enumerate(itertools.zip_longest(one, other, fillvalue=missing), start=1):
+    for position, (a, b) in enumerate(itertools.zip_longest(one, other, fillvalue=missing), start=1):
         if not _alike(a, b):
             left, right = ("nothing" if item is missing else short(item) for item in (a, b))
-            return place, left, right
+            return position, left, right
     raise AssertionError("they are the same")
 
 
-def _unpaid(run: Run) -> Difference | None:
+def _uncharged(run: Run) -> Difference | None:
     """What left must not cost more than was charged."""
     if not run.calls or not run.costed:
         return None
@@ -341,12 +341,12 @@ def _unpaid(run: Run) -> Difference | None:
     charged = compose(*run.charges) if run.charges else Pure(0)
     if isinstance(charged, Pure):
         cost: Loss = compose(*losses)
-        paid = isinstance(cost, Pure) and cost.epsilon <= charged.epsilon
+        is_covered = isinstance(cost, Pure) and cost.epsilon <= charged.epsilon
     else:
         cost = compose(*(loss.concentrated() for loss in losses))
         whole = charged.concentrated()
-        paid = isinstance(cost, Concentrated) and cost.rho <= whole.rho and cost.delta <= whole.delta
-    if paid:
+        is_covered = isinstance(cost, Concentrated) and cost.rho <= whole.rho and cost.delta <= whole.delta
+    if is_covered:
         return None
     drawn, given = loss_words(cost), loss_words(charged)
     return Difference("payment", f"noise worth {drawn} was drawn and {given} charged", f"at most {given}", drawn)

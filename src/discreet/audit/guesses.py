@@ -60,9 +60,9 @@ class Guess:
         low = self.score.words(self.low, above=False) if self.low > -math.inf else None
         return high, low
 
-    def calls(self, found: Floats) -> tuple[int, int]:
+    def calls(self, scores: Floats) -> tuple[int, int]:
         """How many of these scores are called the data's, and how many the neighbour's."""
-        return int((found >= self.high).sum()), int((found <= self.low).sum())
+        return int((scores >= self.high).sum()), int((scores <= self.low).sum())
 
 
 def at_least(count: int, trials: int, alpha: float) -> float:
@@ -126,7 +126,7 @@ def _best_cuts(
         outputs=outputs,
     )
     values[1:, 1:][np.triu(np.ones((cuts.size, cuts.size), dtype=bool), 1)] = -math.inf  # where they overlap
-    row, column = (int(place) for place in np.unravel_index(int(np.argmax(values)), values.shape))
+    row, column = (int(index) for index in np.unravel_index(int(np.argmax(values)), values.shape))
     chosen_high = float(cuts[row - 1]) if row else math.inf
     chosen_low = _last_below(float(cuts[column - 1]), here, there) if column else -math.inf
     return float(values[row, column]), Guess(score, chosen_high, chosen_low)
@@ -141,7 +141,7 @@ def _cuts(both: Floats) -> Floats:
 
 def _last_below(cut: float, here: Floats, there: Floats) -> float:
     """The largest score that was seen below the cut: in words it is the rounder number."""
-    seen = [side[place - 1] for side in (here, there) if (place := int(np.searchsorted(side, cut, side="left")))]
+    seen = [side[index - 1] for side in (here, there) if (index := int(np.searchsorted(side, cut, side="left")))]
     return float(max(seen, default=-math.inf))
 
 

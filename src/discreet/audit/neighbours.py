@@ -40,18 +40,18 @@ def _smaller(policy: Policy, data: Data) -> Iterator[Data]:
         yield without(policy, data, unit)
     for table in policy.private_tables.values():
         if table.owner is not None and table.owner.column is None:
-            for place in range(len(data.get(table.name, ()))):
+            for index in range(len(data.get(table.name, ()))):
                 rows = data[table.name]
-                yield {**data, table.name: [*rows[:place], *rows[place + 1 :]]}
+                yield {**data, table.name: [*rows[:index], *rows[index + 1 :]]}
 
 
 def units(policy: Policy, data: Data) -> list[str]:
     """Every unit that some row belongs to."""
-    found: dict[str, None] = {}
+    known: dict[str, None] = {}
     for table in policy.private_tables.values():
         for row in data.get(table.name, ()):
-            found |= dict.fromkeys(sorted(claimants(policy, data, table, row)))
-    return list(found)
+            known |= dict.fromkeys(sorted(claimants(policy, data, table, row)))
+    return list(known)
 
 
 def without(policy: Policy, data: Data, unit: str) -> Data:
@@ -88,7 +88,7 @@ def claimants(policy: Policy, data: Data, table: Table, row: Row) -> set[str]:
     holder, claimed = table, [row]
     for hop in owner.path:
         holder = policy.tables[hop.table]
-        references = [found for each in claimed if (found := each.get(hop.column)) is not None]
+        references = [key for each in claimed if (key := each.get(hop.column)) is not None]
         claimed = [other for other in data.get(hop.table, ()) if other.get(hop.key) in references]
     declared = holder.columns.get(owner.column)
     kind = Kind.TEXT if declared is None else declared.kind

@@ -50,32 +50,32 @@ def sampler(mechanism: Any) -> Batch:
 def _released(release: Callable[[Any], Any], data: Any, n: int) -> Any:
     """Draws of numbers are independent of each other, so many of them are one vector; others are drawn one by one."""
     if isinstance(data, (int, float)) and not isinstance(data, bool):
-        found = np.asarray(release(np.full(n, data)))
-        if found.shape == (n,):
-            return found
+        outputs = np.asarray(release(np.full(n, data)))
+        if outputs.shape == (n,):
+            return outputs
     return [release(data) for _ in range(n)]
 
 
 def rows(outputs: Any, n: int) -> Floats:
     """Outputs as rows of numbers of one width."""
     try:
-        found = np.asarray(outputs, dtype=np.float64)
+        array = np.asarray(outputs, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        found = _flattened(outputs)
-    if found.shape[:1] != (n,):
-        raise ValueError(f"the mechanism gave {len(found)} outputs, not {n}")
-    return found.reshape(n, -1)
+        array = _flattened(outputs)
+    if array.shape[:1] != (n,):
+        raise ValueError(f"the mechanism gave {len(array)} outputs, not {n}")
+    return array.reshape(n, -1)
 
 
 def _flattened(outputs: Any) -> Floats:
     """Outputs of any shape: their numbers side by side, behind how many there are."""
     lists = [_numbers(output) for output in outputs]
     width = max((len(numbers) for numbers in lists), default=0)
-    found = np.full((len(lists), width + 1), np.nan)
-    for row, numbers in zip(found, lists, strict=True):
+    flat = np.full((len(lists), width + 1), np.nan)
+    for row, numbers in zip(flat, lists, strict=True):
         row[0] = len(numbers)
         row[1 : len(numbers) + 1] = numbers
-    return found
+    return flat
 
 
 def _numbers(output: Any) -> list[float]:

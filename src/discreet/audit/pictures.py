@@ -47,17 +47,17 @@ class Band:
             return f"{loss_words(self.loss)} was declared, and one unit shows more than that"
         if self.delta is None:
             return f"ε = {at_least(self.epsilon)}: the ratio of the two probabilities stays between e^−ε and e^ε"
-        told = f"{loss_words(self.loss)}, which is ε = {at_least(self.epsilon)} at δ = {self.delta:g}"
-        return f"{told}: what lies outside of the band exceeds it by at most δ in all"
+        promise = f"{loss_words(self.loss)}, which is ε = {at_least(self.epsilon)} at δ = {self.delta:g}"
+        return f"{promise}: what lies outside of the band exceeds it by at most δ in all"
 
 
 def caption(moved: Moved, delta: Fraction | None) -> str:
     """What is drawn, in words."""
     apart = abs(moved.here - moved.there)
-    told = Band.of(moved, delta).words(kept=moved.share <= 1)
+    promise = Band.of(moved, delta).words(kept=moved.share <= 1)
     return (
         f"{noise_words(moved.mechanism)}; exact numbers {moved.here:,} and {moved.there:,}, {apart:,} apart, "
-        f"{float(moved.share):.0%} of the sensitivity. {told}."
+        f"{float(moved.share):.0%} of the sensitivity. {promise}."
     )
 
 
@@ -118,9 +118,9 @@ def _records(moved: Moved) -> list[Point]:
 
     width = noise.width(SEEN)
     first, last = min(0, shift) - width, max(0, shift) + width
-    places = sorted({first + (last - first) * place // POINTS for place in range(POINTS + 1)})
-    found = []
+    places = sorted({first + (last - first) * index // POINTS for index in range(POINTS + 1)})
+    points = []
     for o in places:
         here, there = logarithm(o - shift), logarithm(o)
-        found.append((float(o), peak * math.exp(here), peak * math.exp(there), here - there))
-    return found
+        points.append((float(o), peak * math.exp(here), peak * math.exp(there), here - there))
+    return points

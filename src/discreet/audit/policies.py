@@ -83,17 +83,17 @@ def audit_policy(
     Each meets all searched pairs, some where a unit is replaced, and a few of the small ones in turn; with `every_pair`
     all of those too.
     """
-    asked, tell = [*questions(policy, most), *(fits(policy) if with_fits else ())], progress or (lambda *_: None)
+    tasks, tell = [*questions(policy, most), *(fits(policy) if with_fits else ())], progress or (lambda *_: None)
     tell("audit", 0.0)
     likely, tiny, other = list(searched(policy)), list(small(policy)), list(replacements(policy))
     cost = min(COST, policy.max_cost or COST)
     results = []
     with Replay(policy, selects=every_key) as auditor:
-        for place, question in enumerate(asked):
+        for index, question in enumerate(tasks):
             each = len(tiny) if every_pair else SMALL_EACH
-            concerned = _concerned(likely, question) + _in_turn(_concerned(tiny, question), place * each, each)
+            concerned = _concerned(likely, question) + _in_turn(_concerned(tiny, question), index * each, each)
             results.append(_examined(auditor, question, concerned, _concerned(other, question), cost))
-            tell("audit", (place + 1) / len(asked))
+            tell("audit", (index + 1) / len(tasks))
     return Audit(policy.name, policy.unit, policy.budget, cost, tuple(results), len(likely) + len(other) + len(tiny))
 
 
@@ -108,7 +108,7 @@ def _in_turn(pairs: Sequence[Pair], first: int, count: int) -> list[Pair]:
     >>> _in_turn("abc", 2, 2), _in_turn("abc", 0, 9), _in_turn("", 5, 2)
     (['c', 'a'], ['a', 'b', 'c'], [])
     """
-    return [pairs[(first + place) % len(pairs)] for place in range(min(count, len(pairs)))]
+    return [pairs[(first + step) % len(pairs)] for step in range(min(count, len(pairs)))]
 
 
 def _examined(
@@ -121,8 +121,8 @@ def _examined(
         if question.task is None:
             report = auditor.compare(question.text, pair.data, pair.neighbour, units=units, epsilon=epsilon)
         else:
-            found = auditor.compare(question.task(epsilon), pair.data, pair.neighbour, units=units)
-            report = replace(found, question=question.text)
+            compared = auditor.compare(question.task(epsilon), pair.data, pair.neighbour, units=units)
+            report = replace(compared, question=question.text)
         if best is None or not report.same or report.l1 > best.report.l1:
             best = Result(question, report, pair.what, len(met))
         if not report.same:

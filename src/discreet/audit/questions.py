@@ -32,13 +32,13 @@ def questions(policy: Policy, most: int | None = None) -> list[Question]:
     """Questions for a policy, each text once, the kinds in turn: a few of them meet all kinds."""
     tables = list(policy.private_tables.values())
     streams = [
-        _stream(policy, tables[(place + shift) % len(tables)], kind)
+        _stream(policy, tables[(index + shift) % len(tables)], kind)
         for shift in range(len(tables))
-        for place, kind in enumerate(MAKERS)
+        for index, kind in enumerate(MAKERS)
     ]
     turns = (question for turn in itertools.zip_longest(*streams) for question in turn if question is not None)
-    found = {question.text: question for question in turns}
-    return list(itertools.islice(found.values(), most))
+    by_text = {question.text: question for question in turns}
+    return list(itertools.islice(by_text.values(), most))
 
 
 def fits(policy: Policy) -> list[Question]:
@@ -47,7 +47,7 @@ def fits(policy: Policy) -> list[Question]:
         from discreet.learn import GaussianNB, KMeans, LinearRegression, StandardScaler
     except ModuleNotFoundError:
         return []
-    found = []
+    tasks = []
     for table in policy.private_tables.values():
         scene = Scene(policy, table)
         names = ("a", "b")[: len(scene.numbers)]
@@ -60,8 +60,8 @@ def fits(policy: Policy) -> list[Question]:
         for learner, target in learners:
             sql = f"SELECT {columns} FROM {scene.source}"
             task = partial(_fit, learner, sql, target)
-            found.append(Question(f"{type(learner).__name__}.fit: {sql}", "fits", frozenset({table.name}), task))
-    return found
+            tasks.append(Question(f"{type(learner).__name__}.fit: {sql}", "fits", frozenset({table.name}), task))
+    return tasks
 
 
 def _fit(learner: Any, sql: str, target: str | None, epsilon: Fraction) -> Any:

@@ -83,12 +83,12 @@ class Recorder:
 
     def below(self, limit: int, size: int | tuple[int, ...], bits: Bits) -> Any:
         """The uniform numbers of the other run, as far as it drew as many."""
-        found = below(limit, size, bits)
-        place = len(self.drawn)
-        if place < len(self.uniform) and self.uniform[place].shape == found.shape:
-            found = self.uniform[place]
-        self.drawn.append(found)
-        return found
+        draws = below(limit, size, bits)
+        index = len(self.drawn)
+        if index < len(self.uniform) and self.uniform[index].shape == draws.shape:
+            draws = self.uniform[index]
+        self.drawn.append(draws)
+        return draws
 
     @property
     def sampler(self) -> Sampler:
@@ -101,8 +101,8 @@ class Recorder:
 
 
 def _listed(numbers: Any) -> list[int]:
-    found: list[int] = numbers.tolist() if isinstance(numbers, np.ndarray) else list(numbers)
-    return found
+    listed: list[int] = numbers.tolist() if isinstance(numbers, np.ndarray) else list(numbers)
+    return listed
 
 
 @dataclass(slots=True)
@@ -178,8 +178,8 @@ class Replay:
             return answer.columns, answer.rows, answer.intervals, answer.noise, answer.notes
         curator.perform(question)
         entry = self.ledger.latest(limit=1)[0]
-        kept = self.ledger.answer(entry.number)
-        return [entry.question], [] if kept is None else [kept.answer.decode("ascii")]
+        stored = self.ledger.answer(entry.number)
+        return [entry.question], [] if stored is None else [stored.answer.decode("ascii")]
 
     def _engine(self, data: Data) -> Memory:
         """One for each database: many questions are asked of each."""
@@ -212,14 +212,14 @@ class Replay:
 
 
 def _policy(given: object) -> Policy:
-    found = getattr(given, "policy", given)
-    if not isinstance(found, Policy):
+    policy = getattr(given, "policy", given)
+    if not isinstance(policy, Policy):
         raise TypeError(f"audit a policy, a curator or a function f(question, data, sampler): not {given!r:.80}")
-    return found
+    return policy
 
 
 def replay(
-    asked: Policy | Curator | Mechanism, question: str, data: Data, neighbour: Data, *, units: int = 1, **cost: Any
+    target: Policy | Curator | Mechanism, question: str, data: Data, neighbour: Data, *, units: int = 1, **cost: Any
 ) -> Report:
     """Ask a question of two neighbouring databases and say the first difference that anybody could see.
 
@@ -228,19 +228,19 @@ def replay(
     returns what it would show. A function charges nothing, so what it draws is not compared with a charge.
     `units` is 2 where the neighbour has other rows of one unit: then numbers may move by twice their sensitivity.
     """
-    if isinstance(asked, Policy) or not callable(asked):
-        with Replay(asked) as auditor:
+    if isinstance(target, Policy) or not callable(target):
+        with Replay(target) as auditor:
             return auditor.compare(question, data, neighbour, units=units, **cost)
     if cost:
         raise TypeError("a function has no cost: leave it out, or pass a policy")
-    first = _called(asked, question, data, ())
-    return compared(question, first, _called(asked, question, neighbour, first.calls), units)
+    first = _called(target, question, data, ())
+    return compared(question, first, _called(target, question, neighbour, first.calls), units)
 
 
-def _called(asked: Mechanism, question: str, data: Data, script: Sequence[Passed]) -> Run:
+def _called(mechanism: Mechanism, question: str, data: Data, script: Sequence[Passed]) -> Run:
     recorder = Recorder(script)
     try:
-        shown = asked(question, data, recorder.sampler)
+        shown = mechanism(question, data, recorder.sampler)
         outcome: tuple[object, ...] = ((), [shown.tolist() if hasattr(shown, "tolist") else shown])
     except Exception as failed:
         outcome = ("failed", type(failed).__name__, str(failed))

@@ -80,11 +80,11 @@ def _words(text: str) -> str:
 
 
 def _verdict(audit: Audit) -> str:
-    found = len(audit.of("difference"))
+    differences = len(audit.of("difference"))
     if not audit.results:
         return '<p class="bad">There is nothing to ask: the policy has no private table with rows.</p>'
-    if found:
-        return f'<p class="bad">{found} of {len(audit.results)} questions tell two neighbours apart.</p>'
+    if differences:
+        return f'<p class="bad">{differences} of {len(audit.results)} questions tell two neighbours apart.</p>'
     return '<p class="good">No query distinguishes two neighbours by more than its noise covers.</p>'
 
 
@@ -101,8 +101,8 @@ def _figures(audit: Audit) -> str:
         "of a sensitivity used at most": f"{float(audit.share):.0%}",
         f"budget, for each {audit.unit}": budget,
     }
-    told = "".join(f"<span><b>{_words(number)}</b>{_words(name)}</span>" for name, number in figures.items())
-    return f'<div class="figures">{told}</div>'
+    spans = "".join(f"<span><b>{_words(number)}</b>{_words(name)}</span>" for name, number in figures.items())
+    return f'<div class="figures">{spans}</div>'
 
 
 def _differences(results: Sequence[Result]) -> Iterable[str]:
@@ -114,11 +114,11 @@ def _differences(results: Sequence[Result]) -> Iterable[str]:
             "what": report.difference or "",
             "kind": report.kind or "",
             "expected, or first side": report.expected,
-            "found, or other side": report.found,
+            "observed, or other side": report.observed,
             "the unit": result.what,
         }
-        told = "".join(f"<dt>{_words(name)}</dt><dd>{_words(value)}</dd>" for name, value in facts.items() if value)
-        yield f'<p class="bad"><code>{_words(report.question)}</code></p><dl>{told}</dl>'
+        details = "".join(f"<dt>{_words(name)}</dt><dd>{_words(value)}</dd>" for name, value in facts.items() if value)
+        yield f'<p class="bad"><code>{_words(report.question)}</code></p><dl>{details}</dl>'
 
 
 def _pictures(audit: Audit) -> Iterable[str]:
@@ -137,17 +137,17 @@ def _pictures(audit: Audit) -> Iterable[str]:
         if picture is None:
             yield f'<p class="faint">{UNDRAWN}</p>'
             return
-        told = f"{caption(moved, audit.budget.delta)} The unit: {result.what}."
-        text = f"<code>{_words(result.report.question)}</code><figcaption>{_words(told)}</figcaption>"
+        words = f"{caption(moved, audit.budget.delta)} The unit: {result.what}."
+        text = f"<code>{_words(result.report.question)}</code><figcaption>{_words(words)}</figcaption>"
         yield f"<figure>{text}{picture}</figure>"
 
 
 def _telling(audit: Audit) -> list[Result]:
     """Differences first, then of each kind of question the one that uses most of its sensitivity."""
-    found = [result for result in audit.results if result.report.moved is not None]
-    found.sort(key=lambda result: (result.report.same, -result.report.l1))
+    moving = [result for result in audit.results if result.report.moved is not None]
+    moving.sort(key=lambda result: (result.report.same, -result.report.l1))
     kinds: dict[str, Result] = {}
-    for result in found:
+    for result in moving:
         kinds.setdefault(result.question.kind, result)
     return list(kinds.values())[:PICTURES]
 
@@ -167,12 +167,12 @@ def _questions(audit: Audit) -> Iterable[str]:
 def _row(result: Result) -> str:
     report = result.report
     state = {"difference": "bad", "refused": "faint", "the same": ""}[result.state]
-    told = result.state if report.refusal is None else f"refused: {report.refusal}"
+    verdict = result.state if report.refusal is None else f"refused: {report.refusal}"
     cells = (
         _words(result.question.kind),
         f"<code>{_words(report.question)}</code>",
         str(result.pairs),
-        f'<span class="{state}">{_words(told)}</span>',
+        f'<span class="{state}">{_words(verdict)}</span>',
         f'<span class="share">{_used(report)}</span>',
     )
     return "".join(f"<td>{cell}</td>" for cell in cells)

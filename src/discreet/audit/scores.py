@@ -71,7 +71,7 @@ class Table:
         if len(first) > len(here) / FEWEST_REPEATS:
             return None
         counts = [np.bincount(part, minlength=len(first)) for part in (places[: len(here)], places[len(here) :])]
-        keys = [both[place].tobytes() for place in first]
+        keys = [both[index].tobytes() for index in first]
         odds, seen = log_odds(*counts), counts[0] + counts[1]
         complete = bool((seen > 1).all())
         return cls(
@@ -83,15 +83,15 @@ class Table:
     def __call__(self, outputs: Floats) -> Floats:
         whole = np.ascontiguousarray(outputs + 0.0)
         _, first, places = np.unique(_packed(whole), return_index=True, return_inverse=True)
-        found = np.array([self.odds.get(whole[place].tobytes(), 0.0) for place in first])
-        return np.asarray(found[places.ravel()])
+        odds = np.array([self.odds.get(whole[index].tobytes(), 0.0) for index in first])
+        return np.asarray(odds[places.ravel()])
 
     def words(self, cut: float, *, above: bool) -> str:
         chosen = [(odds, key) for key, odds in self.odds.items() if (odds >= cut if above else odds <= cut)]
         chosen.sort(key=lambda pair: pair[0], reverse=above)
-        told = [_output(np.frombuffer(key)) for _, key in chosen[:SHOWN]]
+        outputs = [_output(np.frombuffer(key)) for _, key in chosen[:SHOWN]]
         more = f" or {len(chosen) - SHOWN} others" if len(chosen) > SHOWN else ""
-        return f"the output is {', '.join(told)}{more}" if told else "the output is one that was not seen before"
+        return f"the output is {', '.join(outputs)}{more}" if outputs else "the output is one that was not seen before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +151,8 @@ class Grain:
         return self.bins(last_bits(outputs))
 
     def words(self, cut: float, *, above: bool) -> str:
-        told = self.bins.words(cut, above=above)
-        return told.replace("the output lies", "the place of its last set bit lies").replace(
+        words = self.bins.words(cut, above=above)
+        return words.replace("the output lies", "the place of its last set bit lies").replace(
             "the odds of its", "the odds of the last set bits of its"
         )
 
@@ -172,15 +172,15 @@ class Linear:
         a, b = (np.clip(flagged(side), -FAR, FAR) for side in (here, there))
         both = np.concatenate([a, b])
         many = len(both) < PLENTY * both.shape[1]
-        found = cls(both.mean(axis=0), both.std(axis=0) + 1e-9, np.zeros(both.shape[1] + 1), many)
-        x, first = found._design(both), np.repeat([1.0, 0.0], [len(a), len(b)])
-        weights = found.weights
+        standard = cls(both.mean(axis=0), both.std(axis=0) + 1e-9, np.zeros(both.shape[1] + 1), many)
+        x, first = standard._design(both), np.repeat([1.0, 0.0], [len(a), len(b)])
+        weights = standard.weights
         for _ in range(8):
             guess = 1 / (1 + np.exp(-np.clip(x @ weights, -30, 30)))
             slope = x.T @ (first - guess) - 1e-3 * weights
             curvature = (x * (guess * (1 - guess))[:, None]).T @ x + 1e-3 * np.eye(len(weights))
             weights = weights + np.linalg.solve(curvature, slope)
-        return cls(found.mean, found.spread, weights, many)
+        return cls(standard.mean, standard.spread, weights, many)
 
     def _design(self, features: Floats) -> Floats:
         return np.column_stack([np.ones(len(features)), (features - self.mean) / self.spread])
@@ -195,7 +195,7 @@ class Linear:
         if len(numbers) == 1 and slopes[0]:
             return f"the output is {_sign((slopes[0] > 0) == above)} {level / slopes[0] + 0.0:.6g}"
         largest = np.argsort(-np.abs(numbers))[:SHOWN]
-        terms = " + ".join(f"{numbers[place]:.3g}·x{place + 1}" for place in sorted(largest))
+        terms = " + ".join(f"{numbers[index]:.3g}·x{index + 1}" for index in sorted(largest))
         return f"{terms}{' + …' if len(numbers) > SHOWN else ''} is {_sign(above)} {level:.4g}"
 
 
@@ -251,24 +251,24 @@ def _packed(outputs: Floats) -> NDArray[np.void]:
 
 
 def _output(numbers: Floats) -> str:
-    told = [f"{number + 0.0:.6g}" for number in numbers[:SHOWN]]
+    digits = [f"{number + 0.0:.6g}" for number in numbers[:SHOWN]]
     if len(numbers) == 1:
-        return told[0]
-    return f"({', '.join(told)}{', …' if len(numbers) > SHOWN else ''})"
+        return digits[0]
+    return f"({', '.join(digits)}{', …' if len(numbers) > SHOWN else ''})"
 
 
 def _ranges(edges: Floats, good: NDArray[np.bool_]) -> str:
     """Which of the bins between the edges are good, in words."""
     ends = [-np.inf, *edges.tolist(), np.inf]
-    found: list[tuple[float, float]] = []
-    for place in np.flatnonzero(good):
-        if found and found[-1][1] == ends[place]:
-            found[-1] = found[-1][0], ends[place + 1]
+    ranges: list[tuple[float, float]] = []
+    for index in np.flatnonzero(good):
+        if ranges and ranges[-1][1] == ends[index]:
+            ranges[-1] = ranges[-1][0], ends[index + 1]
         else:
-            found.append((ends[place], ends[place + 1]))
-    told = [_range(low, high) for low, high in found[:SHOWN]]
-    more = f" or in {len(found) - SHOWN} other ranges" if len(found) > SHOWN else ""
-    return (" or ".join(told) or "nowhere") + more
+            ranges.append((ends[index], ends[index + 1]))
+    words = [_range(low, high) for low, high in ranges[:SHOWN]]
+    more = f" or in {len(ranges) - SHOWN} other ranges" if len(ranges) > SHOWN else ""
+    return (" or ".join(words) or "nowhere") + more
 
 
 def _range(low: float, high: float) -> str:

@@ -22,13 +22,13 @@ from discreet.errors import BudgetExhausted
 from discreet.ledger import Grant, Ledger, Memory
 from discreet.policy import Policy
 
-MOST: Final = 50
+MAX_QUESTIONS: Final = 50
 Asked = tuple[str, dict[str, Any]]
 Strategy = Callable[[Sequence[Sequence[float]]], Asked | None]
 """The next question with its cost, from all numbers seen so far; None to stop."""
 
 
-def session(policy: Policy, strategy: Strategy, *, questions: int = MOST) -> Batch:
+def session(policy: Policy, strategy: Strategy, *, questions: int = MAX_QUESTIONS) -> Batch:
     """An analyst's whole session as a mechanism for `estimate`: data in, all answers out."""
 
     def draw(data: Data, n: int) -> Floats:
@@ -53,10 +53,10 @@ def _one(policy: Policy, engine: MemoryEngine, strategy: Strategy, questions: in
     with Ledger(Memory(), grant, shares=policy.analysts, unit=policy.unit) as ledger:
         curator = Curator(policy, ledger, engine=engine)
         for _ in range(questions):
-            asked = strategy(answers)
-            if asked is None:
+            question = strategy(answers)
+            if question is None:
                 break
-            text, cost = asked
+            text, cost = question
             try:
                 answer = curator.query(text, **cost)
             except BudgetExhausted:

@@ -160,23 +160,23 @@ def _cut(column: Column) -> list[str]:
     low, high = column.bounds
     assert isinstance(low, Fraction)
     assert isinstance(high, Fraction)
-    found = [
+    buckets = [
         f"WIDTH_BUCKET({spelt(column.name)}, {_written(low)}, {_written(high)}, 4)",
         f"CASE WHEN {_condition(column)} THEN 'high' ELSE 'low' END",
     ]
     few = column.kind is Kind.INTEGER and high - low < MOST_KEYS
-    return [*found, spelt(column.name)] if few else found
+    return [*buckets, spelt(column.name)] if few else buckets
 
 
 def _cut_days(column: Column) -> list[str]:
     label, parts = spelt(column.name), ["month"] if column.kind is Kind.DATE else ["month", "hour"]
-    found = [f"EXTRACT({part} FROM {label})" for part in parts]
+    buckets = [f"EXTRACT({part} FROM {label})" for part in parts]
     if column.bounds is None:
-        return found
+        return buckets
     low, high = column.bounds
     assert isinstance(low, date)
     assert isinstance(high, date)
-    return [*found, f"DATE_TRUNC('{_unit_of_time(low, high)}', {label})"]
+    return [*buckets, f"DATE_TRUNC('{_unit_of_time(low, high)}', {label})"]
 
 
 def _unit_of_time(low: date, high: date) -> str:

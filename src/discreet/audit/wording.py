@@ -14,7 +14,7 @@ from discreet.exit.sampler import Cell
 from discreet.mechanisms import KeySelection, Laplace
 from discreet.printing import at_least, printable
 
-LONGEST: Final = 200
+MAX_LENGTH: Final = 200
 """Letters of an answer or a query that are told."""
 
 
@@ -35,15 +35,15 @@ def loss_words(loss: Loss) -> str:
     """
     if isinstance(loss, Pure):
         return f"ε {at_least(float_up(loss.epsilon))}"
-    told: Concentrated = loss.concentrated()
-    delta = f", δ {at_least(float_up(told.delta))}" if told.delta else ""
-    return f"ρ {at_least(float_up(told.rho))}{delta}"
+    zcdp: Concentrated = loss.concentrated()
+    delta = f", δ {at_least(float_up(zcdp.delta))}" if zcdp.delta else ""
+    return f"ρ {at_least(float_up(zcdp.rho))}{delta}"
 
 
 def apart(words: Callable[[Any], str], one: Any, other: Any) -> tuple[str, str]:
     """In words; in full where the words are the same."""
-    told = words(one), words(other)
-    return told if told[0] != told[1] else (repr(one), repr(other))
+    both = words(one), words(other)
+    return both if both[0] != both[1] else (repr(one), repr(other))
 
 
 def sensitivity_words(sensitivity: Sensitivity) -> str:
@@ -67,5 +67,5 @@ def number(value: Fraction) -> str:
 
 
 def short(value: object) -> str:
-    told = printable(value if isinstance(value, str) else str(value))
-    return told if len(told) <= LONGEST else f"{told[: LONGEST - 1]}…"
+    text = printable(value if isinstance(value, str) else str(value))
+    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"

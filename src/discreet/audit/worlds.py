@@ -93,14 +93,14 @@ def small(policy: Policy) -> Iterator[Pair]:
 def row_values(table: Table) -> list[Row]:
     """Every row that a table can have if there are few of them; else a few, from end to end."""
     scales = {
-        column.name: [Scale.of(column).at(place) for place in range(min(Scale.of(column).count, SMALL + 1))]
+        column.name: [Scale.of(column).at(index) for index in range(min(Scale.of(column).count, SMALL + 1))]
         + [None] * column.nullable
         for column in table.columns.values()
     }
     every = itertools.islice(itertools.product(*scales.values()), SMALL + 1)
-    found: list[Row] = [dict(zip(scales, values, strict=True)) for values in every]
-    if len(found) <= SMALL:
-        return found
+    rows: list[Row] = [dict(zip(scales, values, strict=True)) for values in every]
+    if len(rows) <= SMALL:
+        return rows
     return [Part("", value).row(table) for value in (_low, _high, _null)]
 
 
@@ -174,8 +174,8 @@ class World:
     @property
     def _owned(self) -> list[Table]:
         """Tables whose rows belong to named units, those that others refer to first."""
-        found = [(len(t.owner.path), t) for t in self.policy.private_tables.values() if t.owner and t.owner.column]
-        return [table for _, table in sorted(found, key=lambda pair: pair[0])]
+        by_length = [(len(t.owner.path), t) for t in self.policy.private_tables.values() if t.owner and t.owner.column]
+        return [table for _, table in sorted(by_length, key=lambda pair: pair[0])]
 
     def with_rows(self, rows: Mapping[str, Sequence[Row]]) -> Data:
         return {name: [*held, *rows.get(name, ())] for name, held in self.data.items()}
@@ -209,7 +209,7 @@ class Casting:
         kinships = self.world.kinships
         spots = kinships.of_table(table)
         links = {spot: self._links(table, spot) for spot in spots}
-        found: list[Row] = []
+        entered: list[Row] = []
         seen: set[tuple[Spot, str]] = set()
         for nth, row in enumerate(rows):
             linked = {spot: values[nth % len(values)] if values else None for spot, values in links.items()}
@@ -219,8 +219,8 @@ class Casting:
             unique = {(spot, str(linked[spot])) for spot in kinships.keys & links.keys()}
             if seen.isdisjoint(unique):  # a key may be the unit itself, and then it has one row
                 seen |= unique
-                found.append({**row, **{spots[spot]: value for spot, value in linked.items()}})
-        self.made[table.name] = found
+                entered.append({**row, **{spots[spot]: value for spot, value in linked.items()}})
+        self.made[table.name] = entered
 
     def _links(self, table: Table, spot: Spot) -> list[Any]:
         """The values that this column takes in turn; none if it is a key with values of its own."""

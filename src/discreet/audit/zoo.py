@@ -141,13 +141,13 @@ def first_groups(by_place: bool) -> Draw:
     """Two rows of everybody count: the first two in the file, or two that the unit's own rows decide."""
 
     def draw(rows: Sequence[tuple[str, str]], n: int) -> Integers:
-        kept, seen = [], dict[str, int]()
-        for place, (unit, group) in enumerate(rows):
-            rank = place if by_place else seen.setdefault(unit, 0)
+        counted, seen = [], dict[str, int]()
+        for index, (unit, group) in enumerate(rows):
+            rank = index if by_place else seen.setdefault(unit, 0)
             seen[unit] = seen.get(unit, 0) + 1
             if rank < 2:
-                kept.append(group)
-        exact = np.array([kept.count("a"), kept.count("b")])
+                counted.append(group)
+        exact = np.array([counted.count("a"), counted.count("b")])
         return np.asarray(exact + laplace(2 / EPSILON, n, 2))
 
     return draw
@@ -188,13 +188,13 @@ def sparse_vector(level: float, each: float | None, *, cutoff: int | None, value
 
     def draw(stream: Sequence[int], n: int) -> Floats:
         out = np.full((n, len(stream)), NOT_ASKED)
-        threshold, found = laplace(level, n), np.zeros(n, dtype=np.int64)
-        for place, exact in enumerate(stream):
-            asked = np.ones(n, dtype=bool) if cutoff is None else found < cutoff
+        threshold, passed = laplace(level, n), np.zeros(n, dtype=np.int64)
+        for index, exact in enumerate(stream):
+            open_ = np.ones(n, dtype=bool) if cutoff is None else passed < cutoff
             noisy = exact + (laplace(each, n) if each else np.zeros(n, dtype=np.int64))
             above = noisy >= threshold
-            out[:, place] = np.where(asked, np.where(above, noisy + 1000.0 if values else 1.0, NO), NOT_ASKED)
-            found += above & asked
+            out[:, index] = np.where(open_, np.where(above, noisy + 1000.0 if values else 1.0, NO), NOT_ASKED)
+            passed += above & open_
         return out
 
     return draw
@@ -209,11 +209,11 @@ def session(refunded: bool) -> Draw:
     def draw(values: Sequence[int], n: int) -> Floats:
         out = np.full((n, 5), NOT_ASKED)
         left = EPSILON
-        for place in range(5):
+        for index in range(5):
             if left <= 0:
                 break
             left -= EPSILON
-            out[:, place] = len(values) + laplace(1 / EPSILON, n)
+            out[:, index] = len(values) + laplace(1 / EPSILON, n)
             if 0 in values and refunded:
                 left += EPSILON  # "division by zero", after the answer was drawn
         return out

@@ -161,6 +161,6 @@ def _result(result: Result) -> dict[str, Any]:
             "kind": report.kind,
             "words": report.difference,
             "expected": report.expected,
-            "found": report.found,
+            "observed": report.observed,
         },
     }

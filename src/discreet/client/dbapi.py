@@ -44,7 +44,7 @@ from discreet.client.pep249 import (
     Timestamp,
     TimestampFromTicks,
     Warning,  # noqa: A004  (PEP 249 names it)
-    told,
+    as_pep249,
 )
 from discreet.client.remote import Remote
 from discreet.client.remote import connect as connected
@@ -118,7 +118,7 @@ def connect(
     made up and free. `ca` is the certificate of the authority that vouches for the server, where it is your own.
     """
     terms = Terms(epsilon=epsilon, rho=rho, error=error, confidence=confidence, analyst=analyst)
-    with told():
+    with as_pep249():
         remote = connected(url, token=token, dataset=dataset, insecure=insecure, ca=ca)
     return Connection(remote.dummy() if dummy else remote, terms, intervals=intervals)
 
@@ -158,7 +158,7 @@ class Connection:
     def tables(self) -> dict[str, Facts]:
         """What an analyst may know about each table."""
         self.demand_open()
-        with told():
+        with as_pep249():
             return self.remote.tables()
 
     def close(self) -> None:
@@ -212,7 +212,7 @@ class Cursor:
         self._forget()
         values = _checked(parameters)
         try:
-            with told():
+            with as_pep249():
                 answer = self._asked(operation, values)
         except ValueError as wrong:  # what JSON cannot say: NaN, halves of surrogate pairs, numbers without end
             raise DataError(f"the question cannot be sent: {wrong} → use finite numbers and valid Unicode") from wrong
@@ -245,9 +245,9 @@ class Cursor:
         size = self.arraysize if size is None else size
         if not isinstance(size, int) or size < 0:
             raise ProgrammingError(f"{size!r} is no number of rows → pass a whole number, 0 or more")
-        found = self._fetchable()[self._place : self._place + size]
-        self._place += len(found)
-        return found
+        rows = self._fetchable()[self._place : self._place + size]
+        self._place += len(rows)
+        return rows
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         return self.fetchmany(len(self._fetchable()))

@@ -127,10 +127,10 @@ def answer_of(result: CursorResult[Any]) -> Answer:
 
 
 def _number(text: str) -> float:
-    found = float(text)
-    if not math.isfinite(found):
+    number = float(text)
+    if not math.isfinite(number):
         raise ValueError(text)
-    return found
+    return number
 
 
 def _flag(text: str) -> bool:
@@ -223,17 +223,17 @@ class Dialect(default.DefaultDialect):
         """What the policy tells about each table; asked once for each inspector."""
         reached: Any = connection.connection.driver_connection
         try:
-            found: dict[str, Facts] = reached.tables()
+            tables: dict[str, Facts] = reached.tables()
         except dbapi.Error as wrong:
             raise exc.DBAPIError.instance(None, None, wrong, dbapi.Error, dialect=self) from wrong
-        return found
+        return tables
 
     def _facts_of(self, connection: Connection, table_name: str, schema: str | None, kw: dict[str, Any]) -> Facts:
         known = {} if schema else self.facts(connection, info_cache=kw.get("info_cache"))
-        found = next((facts for name, facts in known.items() if name.lower() == table_name.lower()), None)
-        if found is None:
+        table = next((facts for name, facts in known.items() if name.lower() == table_name.lower()), None)
+        if table is None:
             raise exc.NoSuchTableError(f"{table_name} → tables: {', '.join(known)}")
-        return found
+        return table
 
     def get_schema_names(self, connection: Connection, **kw: Any) -> list[str]:  # noqa: ARG002
         return []

@@ -34,7 +34,7 @@ WAITS: Final = 202
 NOTHING: Final = 204
 EXAMPLE: Final = 'write "https://host:port/dataset"'
 AGAIN: Final = frozenset({429, 502, 503, 504})
-LONGEST: Final = 30.0
+MAX_WAIT: Final = 30.0
 """Seconds that a server may ask us to wait."""
 TIMEOUT: Final = httpx.Timeout(90.0, connect=10.0)
 MOST_BYTES: Final = 2**26
@@ -82,10 +82,10 @@ class Connection:
     def get(self, path: str, kind: type[Any], **params: Any) -> Any:
         """A document of this type."""
         given = {name: value for name, value in params.items() if value is not None}
-        status, told = self.send("GET", path, kind, params=given)
+        status, document = self.send("GET", path, kind, params=given)
         if status != DONE:
             raise alien(self.url)
-        return told
+        return document
 
     def send(self, method: str, path: str, kind: type[Any] = Anything, **settings: Any) -> Reply:
         """The status and its document, of this type where it is done; a refusal is raised as itself."""
@@ -132,14 +132,14 @@ class Connection:
             return None
         expected = {DONE: kind, WAITS: Waiting}.get(status, Problem)
         try:
-            found = decoded(body if "json" in response.headers.get("content-type", "") else b"", expected)
+            document = decoded(body if "json" in response.headers.get("content-type", "") else b"", expected)
         except ValueError:
             if status < 400:
                 raise alien(self.url) from None
-            found = None
+            document = None
         if expected is Problem:
-            raise error_of(status, found) if status >= 400 else alien(self.url)
-        return found
+            raise error_of(status, document) if status >= 400 else alien(self.url)
+        return document
 
     def _demand_trust(self, wrong: Exception) -> None:
         """Raise, in words of TLS, if that is what went wrong: sending it again would not help."""
@@ -150,8 +150,8 @@ class Connection:
             raise untrusted(self.url, cause) from None
 
     def _unreachable(self, wrong: Exception) -> Unreachable:
-        told = str(wrong) or type(wrong).__name__
-        return Unreachable(f"{self.url} does not answer: {told}", "see that the server runs, and the address")
+        reason = str(wrong) or type(wrong).__name__
+        return Unreachable(f"{self.url} does not answer: {reason}", "see that the server runs, and the address")
 
     def close(self) -> None:
         self._closed()
@@ -192,5 +192,5 @@ def _trusting(ca: str | os.PathLike[str]) -> ssl.SSLContext:
 
 
 def _seconds(response: httpx.Response) -> float:
-    told = response.headers.get("retry-after", "")
-    return min(float(told), LONGEST) if told.isdecimal() and len(told) < 10 else 0.0
+    header = response.headers.get("retry-after", "")
+    return min(float(header), MAX_WAIT) if header.isdecimal() and len(header) < 10 else 0.0

@@ -70,7 +70,7 @@ REFUSALS: Final[dict[str, type[Error]]] = {
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def as_pep249() -> Iterator[None]:
     """What discreet raises inside, as the error that PEP 249 has for it."""
     try:
         yield

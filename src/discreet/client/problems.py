@@ -24,7 +24,7 @@ class Unreachable(Problem):
 SPENT: Final = frozenset({"failed", "cancelled", "internal", "ledger"})
 """Codes of what may have been charged."""
 CODE: Final = re.compile(r"[a-z][a-z0-9-]{0,63}")
-LONGEST: Final = 4000
+MAX_TEXT: Final = 4000
 """Characters of a reason or a fix."""
 
 
@@ -32,7 +32,7 @@ def error_of(status: int, document: Document | None) -> Exception:
     """The exception that a problem stands for."""
     if document is None or not CODE.fullmatch(document["code"]):
         return Unreachable(f"the server answered {status} in a form that is not discreet's", "check the address")
-    code, reason, fix = (lines_of(text[:LONGEST]) for text in (document["code"], document["reason"], document["fix"]))
+    code, reason, fix = (lines_of(text[:MAX_TEXT]) for text in (document["code"], document["reason"], document["fix"]))
     edit = _shown(document.get("edit"))
     if code == "budget-exhausted":
         return BudgetExhausted(reason, fix, edit=edit)
@@ -41,22 +41,22 @@ def error_of(status: int, document: Document | None) -> Exception:
     return Refused(code, reason, fix, edit=edit)
 
 
-def _shown(found: Edit | None) -> Edit | None:
+def _shown(edit: Edit | None) -> Edit | None:
     """The edit, if all of it can be shown: what a terminal would obey, or a text without end, is none."""
-    if found is None or not all(text.isprintable() and len(text) <= LONGEST for text in (found.old, found.new)):
+    if edit is None or not all(text.isprintable() and len(text) <= MAX_TEXT for text in (edit.old, edit.new)):
         return None
-    return found if all(map(str.isidentifier, found.arguments)) else None
+    return edit if all(map(str.isidentifier, edit.arguments)) else None
 
 
 def alien(url: str) -> Unreachable:
-    told = f"{printable(url)} answered in a form that is not discreet's"
-    return Unreachable(told, "check the address, and that the server is as new as this client")
+    reason = f"{printable(url)} answered in a form that is not discreet's"
+    return Unreachable(reason, "check the address, and that the server is as new as this client")
 
 
-def read(url: str, make: Callable[..., T], *told: Any) -> T:
+def read(url: str, make: Callable[..., T], *sent: Any) -> T:
     """What is made of a document. One that has the types but makes no sense is the server's mistake, in words."""
     try:
-        return make(*told)
+        return make(*sent)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         raise alien(url) from None
 
@@ -64,7 +64,7 @@ def read(url: str, make: Callable[..., T], *told: Any) -> T:
 def untrusted(url: str, wrong: ssl.SSLError) -> Unreachable:
     """Why no encrypted connection came about."""
     if isinstance(wrong, ssl.SSLCertVerificationError):
-        told = f"TLS: the certificate of {url} is not trusted ({wrong.verify_message})"
-        return Unreachable(told, "if it is your own, connect(…, ca='authority.pem') or set DISCREET_CA to that file")
-    told = f"TLS: {url} cannot be spoken to ({wrong.reason or wrong})"
-    return Unreachable(told, "see that the server speaks TLS at this port; if it does not encrypt, write http://")
+        reason = f"TLS: the certificate of {url} is not trusted ({wrong.verify_message})"
+        return Unreachable(reason, "if it is your own, connect(…, ca='authority.pem') or set DISCREET_CA to that file")
+    reason = f"TLS: {url} cannot be spoken to ({wrong.reason or wrong})"
+    return Unreachable(reason, "see that the server speaks TLS at this port; if it does not encrypt, write http://")

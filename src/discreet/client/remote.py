@@ -78,32 +78,32 @@ class Remote(Asks):
         name = SYSTEM.bytes(16).hex() if key is None else key.name
         headers = {"idempotency-key": name, "prefer": f"respond-async, wait={SOON}"}
         ask = partial(self._connection.send, "POST", self._path(what), kind, json=body, headers=headers)
-        status, told = ask()
+        status, document = ask()
         waited = False
         try:
             while status == WAITS:
                 waited = True
-                self._progress(Waiting(told["position"]))
-                status, told = self._look(told["job"], kind, ask)
+                self._progress(Waiting(document["position"]))
+                status, document = self._look(document["job"], kind, ask)
         except KeyboardInterrupt:
             with suppress(Exception):
-                self._connection.send("DELETE", self._job(told["job"]))
+                self._connection.send("DELETE", self._job(document["job"]))
             raise
         finally:
             if waited:
                 self._progress(None)
         if status != DONE:
             raise alien(self._connection.url)
-        return told
+        return document
 
     def _look(self, job: str, kind: type[Any], ask: Callable[[], Reply]) -> Reply:
         """How far a question is; a server that was started anew knows the question by its key only."""
-        asked = time.monotonic()
+        started = time.monotonic()
         try:
-            found = self._connection.send("GET", self._job(job), kind, params={"wait": SOON})
-            if found[0] == WAITS and time.monotonic() - asked < SOON / 2:
+            reply = self._connection.send("GET", self._job(job), kind, params={"wait": SOON})
+            if reply[0] == WAITS and time.monotonic() - started < SOON / 2:
                 time.sleep(SOON / 2)  # it did not wait as it was asked to
-            return found
+            return reply
         except Refused as refused:
             if refused.code != "unknown-job":
                 raise
@@ -115,10 +115,10 @@ class Remote(Asks):
         path, body = (
             ("preview", self._body(task)) if is_query else ("fit/preview", self._fit_body(self._sendable(task)))
         )
-        status, told = self._connection.send("POST", self._path(path), documents.Preview, json=body)
+        status, document = self._connection.send("POST", self._path(path), documents.Preview, json=body)
         if status != DONE:
             raise alien(self._connection.url)
-        return self._read(preview_read, told)
+        return self._read(preview_read, document)
 
     def _body(self, call: Call) -> dict[str, Any]:
         if is_expression(call.sql):
@@ -150,25 +150,25 @@ class Remote(Asks):
 
     def budget(self, analyst: str | None = None) -> Balance:
         """What was granted, is spent and remains: of everybody, or of one analyst."""
-        found: Balance = self._connection.get(self._path("budget"), Balance, analyst=analyst)
-        return found
+        balance: Balance = self._connection.get(self._path("budget"), Balance, analyst=analyst)
+        return balance
 
     def tables(self) -> dict[str, Facts]:
         """What an analyst may know: tables, columns, bounds, keys and limits."""
-        told = self._connection.get(self._path("tables"), documents.Tables)["tables"]
-        return {name: self._read(facts_read, name, facts) for name, facts in told.items()}
+        tables = self._connection.get(self._path("tables"), documents.Tables)["tables"]
+        return {name: self._read(facts_read, name, facts) for name, facts in tables.items()}
 
     def entries(self) -> list[Entry]:
         """The ledger, newest last: all of it for owners and auditors, analysts see their own charges."""
-        found: list[Entry] = []
+        entries: list[Entry] = []
         while True:
-            after = found[-1].number if found else 0
-            told = self._connection.get(self._path("ledger"), documents.Entries, after=after)["entries"]
-            if not told:
-                return found
-            for entry in told:
-                found.append(self._read(entry_read, entry))
-                if entry["number"] <= after or len(found) > MOST_ENTRIES:  # it would never end
+            after = entries[-1].number if entries else 0
+            page = self._connection.get(self._path("ledger"), documents.Entries, after=after)["entries"]
+            if not page:
+                return entries
+            for entry in page:
+                entries.append(self._read(entry_read, entry))
+                if entry["number"] <= after or len(entries) > MOST_ENTRIES:  # it would never end
                     raise alien(self._connection.url)
                 after = entry["number"]
 
@@ -181,18 +181,18 @@ class Remote(Asks):
                 raise
         return self._model(self._connection.get(self._path(f"models/{number}"), documents.Model))
 
-    def _model(self, told: documents.Model) -> Any:
+    def _model(self, document: documents.Model) -> Any:
         if not MODEL_READERS:
             raise Refused(
                 "answer-gone", "this charge is of a fitted model", "import discreet.learn, and recall it again"
             )
-        return self._read(MODEL_READERS.get(told["version"], _unknown), told)
+        return self._read(MODEL_READERS.get(document["version"], _unknown), document)
 
-    def _answer(self, told: Any) -> Answer:
-        return self._read(answer_read, told)
+    def _answer(self, document: Any) -> Answer:
+        return self._read(answer_read, document)
 
-    def _read(self, make: Callable[..., T], *told: Any) -> T:
-        return read(self._connection.url, make, *told)
+    def _read(self, make: Callable[..., T], *sent: Any) -> T:
+        return read(self._connection.url, make, *sent)
 
     def _job(self, job: str) -> str:
         return self._path(f"jobs/{quote(job, safe='')}")

@@ -98,10 +98,10 @@ class Curator(Asks):
     def preview_of(self, task: Task[Any] | Call) -> Preview:
         """What a task, or the query of a call, would cost and how exact it would be. Free: no private data is read."""
         prepared = self._prepared(_task(task))
-        found = self._previewed(prepared)
-        if not found.cached:
+        preview = self._previewed(prepared)
+        if not preview.cached:
             prepared.ready()
-        return found
+        return preview
 
     def _previewed(self, task: Prepared[Any, Any]) -> Preview:
         return task.preview(cached=not task.bill.loss.is_zero and self._exit.best_cached(task) is not None)
@@ -156,12 +156,12 @@ class Curator(Asks):
 
     def _recalled(self, entry: Entry) -> Any:
         """What a task that is no query let out."""
-        show, kept = RECALLS.get(str(entry.call["task"])), self._ledger.answer(entry.number)
-        if show is None or kept is None:
+        show, stored = RECALLS.get(str(entry.call["task"])), self._ledger.answer(entry.number)
+        if show is None or stored is None:
             raise Refused(
                 "answer-gone", "this charge is of a fitted model", "import discreet.learn, and recall it again"
             )
-        return show(kept.answer, entry)
+        return show(stored.answer, entry)
 
     def make_copy(self) -> None:
         """Make the private copy now if there is none, so that the first query need not wait for it."""
@@ -217,10 +217,10 @@ class Curator(Asks):
             raise Refused("syntax", "a dialect is a name", 'leave it out, or write dialect="bigquery"')
         known = call.params is None and isinstance(call.sql, str)
         key = (call.sql, call.dialect, call.part, version) if known else None
-        found = self._plans.get(key) if key is not None else None
-        if found is None:
+        planned = self._plans.get(key) if key is not None else None
+        if planned is None:
             public = PublicTables(lambda: self._engine(version))
-            found = plan(
+            planned = plan(
                 self.policy,
                 call.sql,
                 public=public,
@@ -230,12 +230,12 @@ class Curator(Asks):
                 part=call.part,
             )
             if public.schemas:
-                found = replace(found, schemas=public.schemas)
+                planned = replace(planned, schemas=public.schemas)
             if key is not None:
                 if len(self._plans) > 1000:
                     self._plans.clear()
-                self._plans[key] = found
-        return found
+                self._plans[key] = planned
+        return planned
 
     def _check_analyst(self, analyst: object) -> None:
         if analyst is not None and not (isinstance(analyst, str) and analyst in self.policy.analysts):
@@ -308,7 +308,7 @@ def open(  # noqa: A001  (discreet.open is what people write)
     progress: Progress | None = None,
 ) -> Curator:
     """The curator of a policy file. `time_limit`: seconds after which a question is given up; it stays charged."""
-    found = read(Path(policy))
+    parsed = read(Path(policy))
     if state is not None:
-        found = replace(found, state=Path(state))
-    return Curator(found, open_ledger(found), time_limit=time_limit, progress=progress)
+        parsed = replace(parsed, state=Path(state))
+    return Curator(parsed, open_ledger(parsed), time_limit=time_limit, progress=progress)

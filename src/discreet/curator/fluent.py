@@ -110,8 +110,8 @@ class Rows(Statistics):
         if not isinstance(table, str) or table not in known:
             fix = meant(str(table), known) or f"tables: {', '.join(known)}"
             raise Refused("unknown-table", "there is no such table", fix)
-        found = known[table]
-        return cls(curator, name(found.name), found)
+        facts = known[table]
+        return cls(curator, name(facts.name), facts)
 
     # steps
 
@@ -121,8 +121,8 @@ class Rows(Statistics):
 
     def group_by(self, *keys: str, **named: str) -> Rows:
         """By columns, or by named expressions: `group_by("ward", month="DATE_TRUNC('month', day)")`."""
-        found = [_text(key) for key in keys] + [f"{_text(text)} AS {name(label)}" for label, text in named.items()]
-        return replace(self, keys=(*self.keys, *found))
+        added = [_text(key) for key in keys] + [f"{_text(text)} AS {name(label)}" for label, text in named.items()]
+        return replace(self, keys=(*self.keys, *added))
 
     def assign(self, **columns: str) -> Rows:
         """With further columns: `assign(nights="DATE_DIFF('day', came, left)")`."""
@@ -180,8 +180,8 @@ class Rows(Statistics):
         unknown = set(limits) - set(LIMITS)
         if unknown:
             raise Refused("syntax", f"there is no limit {min(unknown)!r}", f"limits: {', '.join(LIMITS)}")
-        found = {**dict(self.limits), **{LIMITS[limit]: _whole(most, limit) for limit, most in limits.items()}}
-        return replace(self, limits=tuple(found.items()))
+        merged = {**dict(self.limits), **{LIMITS[limit]: _whole(most, limit) for limit, most in limits.items()}}
+        return replace(self, limits=tuple(merged.items()))
 
     @property
     def preview(self) -> Rows:
@@ -225,7 +225,7 @@ class Rows(Statistics):
             raise Refused("not-an-aggregate", "a question needs a statistic", 'write agg(n="COUNT(*)", epsilon=0.1)')
         options = ", ".join(f"{option} = {most}" for option, most in self.limits)
         clause = f"WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) " if options else ""
-        grouped = f" GROUP BY {', '.join(str(place + 1) for place in range(len(self.keys)))}" if self.keys else ""
+        grouped = f" GROUP BY {', '.join(str(index + 1) for index in range(len(self.keys)))}" if self.keys else ""
         return f"SELECT {clause}{', '.join([*self.keys, *items])} FROM {self.source}{self._where()}{grouped}"
 
     def call(self, *items: str, **cost: Any) -> Call:
@@ -263,8 +263,8 @@ class OfColumn:
     def __getattr__(self, statistic: str) -> Any:
         if statistic.startswith("_") or statistic not in STATISTICS:
             raise AttributeError(f"there is no statistic {statistic!r}; there are {', '.join(sorted(STATISTICS))}")
-        found = getattr(self.rows, statistic)
-        return lambda *given, **cost: found(self.column, *given, **cost)
+        method = getattr(self.rows, statistic)
+        return lambda *given, **cost: method(self.column, *given, **cost)
 
     def nunique(self, **cost: Any) -> Any:
         return self.rows.count_distinct(self.column, **cost)

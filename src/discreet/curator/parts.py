@@ -46,16 +46,16 @@ def public_keys(column: Column) -> tuple[Key | None, ...] | None:
 def recorded(policy: Policy, entry: Entry, analyst: str | None, **more: Any) -> Call:
     """The call that a charge is the record of; before calls were recorded, that of its text at its cost."""
     cost = {"epsilon": entry.cost.epsilon} if isinstance(entry.cost, Pure) else {"rho": entry.cost.rho}
-    told = {name: value_read(value) for name, value in entry.call.items()}
-    part = _recorded_part(policy, entry, told.pop("part", None))
+    record = {name: value_read(value) for name, value in entry.call.items()}
+    part = _recorded_part(policy, entry, record.pop("part", None))
     text = entry.question if part is None else entry.question.removesuffix(why("", part))
-    return Call(sql=text, analyst=analyst, part=part, **{**(told or cost), **more})
+    return Call(sql=text, analyst=analyst, part=part, **{**(record or cost), **more})
 
 
-def _recorded_part(policy: Policy, entry: Entry, told: Mapping[str, Any] | None) -> Part | None:
+def _recorded_part(policy: Policy, entry: Entry, record: Mapping[str, Any] | None) -> Part | None:
     """The part that a charge is about: as its call says, or, before calls said it, as its text does."""
-    if told is not None:
-        return part_of(policy, told["table"], told["column"], told["key"], told["most"])
+    if record is not None:
+        return part_of(policy, record["table"], record["column"], record["key"], record["most"])
     if entry.part is None:
         return None
     for table in policy.private_tables.values():

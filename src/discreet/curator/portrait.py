@@ -31,9 +31,9 @@ def curator_html(curator: Curator) -> str:
     return around(name, budget, tables_html(curator.tables()))
 
 
-def tables_html(found: Mapping[str, Facts]) -> str:
+def tables_html(tables: Mapping[str, Facts]) -> str:
     """Tables with their limits, and their columns with bounds and keys, to be put into something."""
-    return "".join(_table(facts, is_open=len(found) <= UNFOLDED) for facts in found.values())
+    return "".join(_table(facts, is_open=len(tables) <= UNFOLDED) for facts in tables.values())
 
 
 def _table(facts: Facts, *, is_open: bool) -> str:

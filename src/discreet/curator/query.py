@@ -101,14 +101,14 @@ class PreparedQuery:
     def run(self, rows: Reader, exit_: Exit) -> bytes:
         return draw(self.plan, self.allocation, rows, exit_).encode()
 
-    def decode(self, kept: bytes) -> NoisyMeasures | None:
-        return NoisyMeasures.decode(kept)
+    def decode(self, stored: bytes) -> NoisyMeasures | None:
+        return NoisyMeasures.decode(stored)
 
-    def is_met(self, value: NoisyMeasures, paid: Loss) -> bool:
+    def is_met(self, value: NoisyMeasures, cost: Loss) -> bool:
         """Whether what was drawn for a cost is as good as what is asked for."""
         if self.wanted is None:
-            return covers(paid, self.loss)
-        return paid == self.loss or self.wanted.met(value.noises)
+            return covers(cost, self.loss)
+        return cost == self.loss or self.wanted.met(value.noises)
 
     # after it
 
@@ -247,9 +247,9 @@ def _twice(what: str) -> Refused:
     return Refused("cost-twice", reason, "say it once", edit=Edit(arguments=dict.fromkeys(COSTS)))
 
 
-def covers(paid: Loss, wanted: Loss) -> bool:
+def covers(cost: Loss, wanted: Loss) -> bool:
     """Whether what was paid is at least what is wanted."""
-    a, b = paid.concentrated(), wanted.concentrated()
-    if isinstance(paid, Pure) and isinstance(wanted, Pure):
-        return paid.epsilon >= wanted.epsilon
+    a, b = cost.concentrated(), wanted.concentrated()
+    if isinstance(cost, Pure) and isinstance(wanted, Pure):
+        return cost.epsilon >= wanted.epsilon
     return a.rho >= b.rho and a.delta >= b.delta

@@ -45,8 +45,8 @@ def _enough_for(policy: Policy, query: PreparedQuery, left: Amount) -> str:
         rest = allocate(policy, cost, query.plan.releases)
     except Refused:
         return ""  # nothing, or next to nothing, is left
-    found = errors(query.plan, rest.noises, query.confidence)
-    shown = ", ".join(f"{label} ± {half:.4g}" for label, half in found.items())
+    halves = errors(query.plan, rest.noises, query.confidence)
+    shown = ", ".join(f"{label} ± {half:.4g}" for label, half in halves.items())
     return f", which gives {shown}" if shown else ""
 
 
@@ -70,14 +70,14 @@ def _exhausted(
     keys = public_keys(policy.tables[part.table].columns[part.column])
     others = [replace(part, key=key) for key in keys or () if key != part.key]
     free = [(other.label, ledger.free(replace(name, part=other.label))) for other in others]
-    told = [f"{label} up to {_shown(amount)}" for label, amount in free if _some(amount)]
+    options = [f"{label} up to {_shown(amount)}" for label, amount in free if _some(amount)]
     if keys is None:
         unasked = ledger.free(replace(name, part=""))  # no part has an empty label
-        told = [f"parts that nobody asked about, up to {_shown(unasked)} each"] if _some(unasked) else []
-    if not told:
+        options = [f"parts that nobody asked about, up to {_shown(unasked)} each"] if _some(unasked) else []
+    if not options:
         return f"{this}; no other part is free"
-    more = f" and {len(told) - LISTED} more" if len(told) > LISTED else ""
-    return f"{this}; free, because other parts cost more: {', '.join(told[:LISTED])}{more}"
+    more = f" and {len(options) - LISTED} more" if len(options) > LISTED else ""
+    return f"{this}; free, because other parts cost more: {', '.join(options[:LISTED])}{more}"
 
 
 def _some(amount: Amount) -> bool:

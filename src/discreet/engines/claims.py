@@ -49,31 +49,31 @@ def owned_rows(sources: Sources, table: Table) -> str:
     return f"SELECT {columns} FROM {joined}"
 
 
-def claims(sources: Sources, table: Table, place: int = 0) -> str:
+def claims(sources: Sources, table: Table, step: int = 0) -> str:
     """Which units claim which keys of the table that this hop of a foreign-key path leads to, each pair once."""
     owner = table.owner
     if owner is None or owner.column is None:
         raise ValueError("nobody is named there")
-    policy, hop = sources.policy, owner.path[place]
+    policy, hop = sources.policy, owner.path[step]
     holder = policy.tables[hop.table]
-    key = {KEY: (hop.key, key_type(policy, table, place))}
-    if place == len(owner.path) - 1:
+    key = {KEY: (hop.key, key_type(policy, table, step))}
+    if step == len(owner.path) - 1:
         rows = _names(sources, holder, {**key, UNIT: (owner.column, unit_type(policy))})
         return f"SELECT DISTINCT * FROM ({rows}) WHERE {name(KEY)} IS NOT NULL AND {name(UNIT)} IS NOT NULL"
-    onward = owner.path[place + 1]
-    rows = _names(sources, holder, {**key, LINK: (onward.column, key_type(policy, table, place + 1))})
+    onward = owner.path[step + 1]
+    rows = _names(sources, holder, {**key, LINK: (onward.column, key_type(policy, table, step + 1))})
     return f"""
         SELECT DISTINCT t.{name(KEY)}, c.{name(UNIT)} FROM ({rows}) AS t
-        JOIN ({claims(sources, table, place + 1)}) AS c ON t.{name(LINK)} = c.{name(KEY)}
+        JOIN ({claims(sources, table, step + 1)}) AS c ON t.{name(LINK)} = c.{name(KEY)}
         WHERE t.{name(KEY)} IS NOT NULL
     """
 
 
-def key_type(policy: Policy, table: Table, place: int) -> str:
+def key_type(policy: Policy, table: Table, step: int) -> str:
     """The type that a foreign key and what it leads to are compared in: integers where the policy says so of both."""
     path = table.owner.path if table.owner else ()
-    here = policy.tables[path[place - 1].table] if place else table
-    ends = (here, path[place].column), (policy.tables[path[place].table], path[place].key)
+    here = policy.tables[path[step - 1].table] if step else table
+    ends = (here, path[step].column), (policy.tables[path[step].table], path[step].key)
     declared = [holder.columns[column].kind for holder, column in ends if column in holder.columns]
     return TYPES[Kind.INTEGER] if declared == [Kind.INTEGER, Kind.INTEGER] else TYPES[Kind.TEXT]
 

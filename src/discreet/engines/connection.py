@@ -88,10 +88,10 @@ def size(text: str) -> int:
     >>> size("8GB"), size("512 MiB"), size("1.5g")
     (8000000000, 536870912, 1500000000)
     """
-    found = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([kmgt]?i?)b?", text.strip().lower())
-    if found is None or found[2] not in _UNITS:
+    parts = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([kmgt]?i?)b?", text.strip().lower())
+    if parts is None or parts[2] not in _UNITS:
         raise ValueError(f"{MEMORY} is not a number of bytes: write it like 8GB")
-    return int(float(found[1]) * _UNITS[found[2]])
+    return int(float(parts[1]) * _UNITS[parts[2]])
 
 
 def connect(
@@ -173,8 +173,8 @@ def before_state(state: Path) -> Path:
         return state
     own = Path(tempfile.gettempdir()) / f"discreet-{os.getuid()}"
     own.mkdir(mode=0o700, exist_ok=True)
-    found = own.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+    status = own.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
         raise PermissionError(errno.EACCES, "others can read it, or it is not yours", str(own))
     return own
 

@@ -99,8 +99,8 @@ def demand_private(folder: Path) -> None:
 def copies(folder: Path) -> Iterator[tuple[Path, int]]:
     """The copies in a folder, each with its data version: by names that nothing else has."""
     for path in folder.iterdir() if folder.is_dir() else ():
-        if found := _COPY.fullmatch(path.name):
-            yield path, int(found[1])
+        if named := _COPY.fullmatch(path.name):
+            yield path, int(named[1])
 
 
 def forget_others(policy: Policy, version: int) -> None:
@@ -112,17 +112,17 @@ def forget_others(policy: Policy, version: int) -> None:
 
 def secret(state: Path) -> str:
     """The key of all hashes, made once, readable by its owner alone. Call it under the lock."""
-    place = state / "secret"
-    if not place.exists():
+    file = state / "secret"
+    if not file.exists():
         temporary = state / "secret.tmp"
         temporary.unlink(missing_ok=True)
         descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(SYSTEM.bytes(32).hex())
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(place)
-    return place.read_text(encoding="ascii")
+        with os.fdopen(descriptor, "w", encoding="ascii") as written:
+            written.write(SYSTEM.bytes(32).hex())
+            written.flush()
+            os.fsync(written.fileno())
+        temporary.replace(file)
+    return file.read_text(encoding="ascii")
 
 
 def _sweep(folder: Path) -> None:
@@ -154,8 +154,8 @@ def _fingerprint(policy: Policy) -> str:
         ]
         for table in policy.tables.values()
     }
-    told = json.dumps([LAYOUT, here, policy.unit_kind, tables], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    described = json.dumps([LAYOUT, here, policy.unit_kind, tables], sort_keys=True)
+    return hashlib.sha256(described.encode()).hexdigest()[:16]
 
 
 def _write(policy: Policy, target: Path, key: str, progress: Progress | None, among: int) -> dict[str, Report]:

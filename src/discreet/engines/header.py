@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 from discreet.engines.problems import SourceError
-from discreet.engines.records import LONGEST, record
+from discreet.engines.records import MAX_RECORD, record
 
 OTHER_FORMAT: Final = "see that it is a file of the format that its ending tells"
 _BOM: Final = b"\xef\xbb\xbf"
@@ -40,20 +40,18 @@ def opened(path: str) -> BinaryIO:
 
 def read_header(file: BinaryIO, delimiter: str) -> Header:
     """The header of an open file; `ValueError` if it has none. Names that are empty are called by their place."""
-    start = file.read(LONGEST)
-    if not start.endswith(b"\n") and len(start) < LONGEST:
+    start = file.read(MAX_RECORD)
+    if not start.endswith(b"\n") and len(start) < MAX_RECORD:
         start += b"\n"
     mark = len(_BOM) if start.startswith(_BOM) else 0
-    found = record(delimiter.encode()).match(start, mark)
-    if found is None or b"\0" in found[0]:
+    line = record(delimiter.encode()).match(start, mark)
+    if line is None or b"\0" in line[0]:
         raise ValueError("no header")
-    text = found[0].decode("utf-8")
+    text = line[0].decode("utf-8")
     names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), [])
     if not any(names):
         raise ValueError("no names")
-    return Header(
-        tuple(name or f"column{place}" for place, name in enumerate(names)), found.end(), found[0].count(b"\n")
-    )
+    return Header(tuple(name or f"column{index}" for index, name in enumerate(names)), line.end(), line[0].count(b"\n"))
 
 
 def delimiter(path: str) -> str:

@@ -58,8 +58,8 @@ class Memory(Session):
         connection.execute(f"CREATE TABLE {SOURCE}.{name(table.name)} ({typed})")
         if not held:
             return
-        given = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS c{place}" for place in range(len(columns)))
-        casts = ", ".join(f"TRY_CAST(c{place} AS {kind})" for place, kind in enumerate(columns.values()))
+        given = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS c{index}" for index in range(len(columns)))
+        casts = ", ".join(f"TRY_CAST(c{index} AS {kind})" for index, kind in enumerate(columns.values()))
         values: list[Any] = [[_text(row.get(label)) for row in held] for label in columns]
         if not columns:
             given, casts, values = "unnest(range(?)) AS c0", "NULL", [len(held)]
@@ -85,16 +85,15 @@ def _text(value: Any) -> Any:
 
 def _undeclared(policy: Policy, table: Table) -> list[str]:
     """Columns that name units or lead to them, and need not be declared."""
-    found = []
+    columns = []
     for other in policy.private_tables.values():
         owner = other.owner
         if owner is None or owner.column is None:
             continue
-        holder = owner.path[-1].table if owner.path else other.name
-        if holder == table.name:
-            found.append(owner.column)
+        if (owner.path[-1].table if owner.path else other.name) == table.name:
+            columns.append(owner.column)
         steps = [other.name, *(hop.table for hop in owner.path)]
-        for place, hop in zip(steps, owner.path, strict=False):
-            found += [hop.column] if place == table.name else []
-            found += [hop.key] if hop.table == table.name else []
-    return found
+        for holder, hop in zip(steps, owner.path, strict=False):
+            columns += [hop.column] if holder == table.name else []
+            columns += [hop.key] if hop.table == table.name else []
+    return columns

@@ -63,10 +63,10 @@ _SAID: Final = re.compile(
 
 def _tree(text: str) -> str:
     with _parser(os.getpid()).cursor() as cursor:
-        found = str(cursor.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchall()[0][0])
-    if not found.startswith('{"error":false'):
+        serialized = str(cursor.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchall()[0][0])
+    if not serialized.startswith('{"error":false'):
         raise QueryFailed(ALTERED, REPORT)
-    return _SAID.sub(r"\1", found)
+    return _SAID.sub(r"\1", serialized)
 
 
 _skeleton_tree: Final = lru_cache(maxsize=256)(_tree)

@@ -2,7 +2,7 @@
 
 DuckDB's reader gives up on a file for one bad line. So every file is gone through once by ourselves and written anew,
 without what is no record: with exactly as many fields as the header, quotes as RFC 4180 has them, UTF-8, no NUL, at
-most `LONGEST` bytes. What a record is depends on who wrote the file, and that is for the policy to say:
+most `MAX_RECORD` bytes. What a record is depends on who wrote the file, and that is for the policy to say:
 
 multiline = false  Every line is a record, or none. Theorem: whether and how a line is read depends on that line alone.
                    It takes for granted that no value holds a line break.
@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK: Final = 2**23
-LONGEST: Final = 2**20
+MAX_RECORD: Final = 2**20
 """Bytes of a record."""
 FARTHEST: Final = 2**26
 """Bytes within which an open quote must close."""
@@ -105,7 +105,7 @@ class Cleaner:
             end = self._buffer.rfind(b"\n") + 1
             if end:
                 self._forget(self._block(end))
-            elif len(self._buffer) > LONGEST:
+            elif len(self._buffer) > MAX_RECORD:
                 self._skip_line()
         return self.counts
 
@@ -149,8 +149,8 @@ class Cleaner:
                 self._keep_longer(start, last)
         whole = good & ~inside & ~blank
         self.lines.write(_written(data, starts, ends, whole))
-        found = int(np.count_nonzero(whole))
-        self.counts += Counts(found, int(np.count_nonzero(~inside & ~blank)) - found)
+        records = int(np.count_nonzero(whole))
+        self.counts += Counts(records, int(np.count_nonzero(~inside & ~blank)) - records)
         return max(end, last)
 
     def _extended(self, start: int) -> int | None:
@@ -159,9 +159,9 @@ class Cleaner:
         It ends with the next line that has an odd number of quotes, or is none: so all of these are linear together.
         """
         while True:
-            found = record(self.delimiter, self.fields).match(self._buffer, start)
-            if found is not None:
-                return found.end()
+            longer = record(self.delimiter, self.fields).match(self._buffer, start)
+            if longer is not None:
+                return longer.end()
             begun = _beginning(self.delimiter).match(self._buffer, start)
             tried = start if begun is None else begun.end()
             if tried < len(self._buffer) or self._ended:
@@ -173,11 +173,11 @@ class Cleaner:
 
     def _demand_no_quote(self, start: int) -> None:
         """A quote that opens here closes nowhere near: that is a bad line if it closes nowhere, else the owner's."""
-        place = self.source.tell()
+        position = self.source.tell()
         while more := self.source.read(BLOCK):
             if b'"' in more:
                 raise AmbiguousError(f"line {self._number(start)} opens a quote that closes far behind")
-        self.source.seek(place)
+        self.source.seek(position)
 
     def _keep_longer(self, start: int, end: int) -> None:
         text = self._buffer[start:end]
@@ -189,7 +189,7 @@ class Cleaner:
                     f"lines {number} to {number + len(more)} are one record if a quoted value holds line breaks, and "
                     "several if a quote was left open"
                 )
-        if len(text) > LONGEST or b"\0" in text or not _is_text(text):
+        if len(text) > MAX_RECORD or b"\0" in text or not _is_text(text):
             self.counts += Counts(dropped=1)
         else:
             self.longer.write(text)
@@ -215,10 +215,10 @@ def _judged(data: Bytes, starts: Places, ends: Places, delimiter: int, fields: i
         apart &= ~within
         wrong[np.searchsorted(ends, _misplaced(data, quoted, within, delimiter))] = True
     counts = np.add.reduceat(apart, starts, dtype=np.int64)
-    for place in _strays(data, within):
-        wrong[np.searchsorted(ends, place)] = True
+    for strays in _strays(data, within):
+        wrong[np.searchsorted(ends, strays)] = True
     _mark_foreign(data, starts, ends, wrong)
-    return (counts == fields - 1) & ~unbalanced & ~wrong & (lengths <= LONGEST), unbalanced
+    return (counts == fields - 1) & ~unbalanced & ~wrong & (lengths <= MAX_RECORD), unbalanced
 
 
 def _misplaced(data: Bytes, quoted: Mask, within: Mask, delimiter: int) -> Places:
@@ -235,12 +235,12 @@ def _misplaced(data: Bytes, quoted: Mask, within: Mask, delimiter: int) -> Place
 
 def _strays(data: Bytes, within: Mask | None) -> list[Places]:
     """NULs, and line breaks of the old kind that are neither quoted nor part of a new one."""
-    found = [np.flatnonzero(data == 0)]
+    positions = [np.flatnonzero(data == 0)]
     returns = np.flatnonzero(data == _RETURN)
     if returns.size:
         alone = data[np.minimum(returns + 1, len(data) - 1)] != _LINE
-        found.append(returns[alone if within is None else alone & ~within[returns]])
-    return found
+        positions.append(returns[alone if within is None else alone & ~within[returns]])
+    return positions
 
 
 def _mark_foreign(data: Bytes, starts: Places, ends: Places, wrong: Mask) -> None:
@@ -251,9 +251,9 @@ def _mark_foreign(data: Bytes, starts: Places, ends: Places, wrong: Mask) -> Non
         wrong[line] |= not _is_text(data[starts[line] : ends[line]].tobytes())
 
 
-def _is_text(found: bytes) -> bool:
+def _is_text(text: bytes) -> bool:
     try:
-        found.decode()
+        text.decode()
     except UnicodeDecodeError:
         return False
     return True

@@ -53,7 +53,7 @@ class Part:
         """A column by name (case does not matter, unless several differ in nothing else)."""
         if wanted in self.columns:
             return self.columns[wanted]
-        return next((found for column, found in self.columns.items() if column.lower() == wanted.lower()), None)
+        return next((held for column, held in self.columns.items() if column.lower() == wanted.lower()), None)
 
 
 @dataclass
@@ -71,14 +71,14 @@ class Report:
 def paths(policy: Policy, table: Table) -> list[Path]:
     """The files that a table is read from; `SourceError` if there are none."""
     pattern = os.path.join(glob.escape(str(policy.folder)), table.source.path)
-    found = sorted(Path(path) for path in glob.glob(pattern, recursive=True))
-    if not found:
+    matching = sorted(Path(path) for path in glob.glob(pattern, recursive=True))
+    if not matching:
         shown = policy.folder / table.source.path
         raise SourceError(table.name, f"there is no file {shown}", "correct `source` in the policy")
-    for path in found:
+    for path in matching:
         if path.is_dir():
             raise SourceError(table.name, f"{path} is a folder", "name the files in it, such as folder/*.parquet")
-    return found
+    return matching
 
 
 def source_files(policy: Policy) -> Iterator[Path]:
@@ -102,8 +102,8 @@ def demand_apart(policy: Policy) -> None:
 def _identities(policy: Policy, table: Table) -> Iterator[tuple[int, int, str]]:
     for path in paths(policy, table):
         with readable(table.name):
-            found = path.stat()
-        yield found.st_dev, found.st_ino, (table.source.table or "").casefold()
+            status = path.stat()
+        yield status.st_dev, status.st_ino, (table.source.table or "").casefold()
 
 
 class Sources:
@@ -139,9 +139,9 @@ class Sources:
         for part in parts:
             columns = []
             for alias, (column, render) in wanted.items():
-                found = part.column(column)
-                usable = found is not None and text.castable(found[1])
-                value = render(*found, part.collated) if found is not None and usable else "NULL"
+                held = part.column(column)
+                usable = held is not None and text.castable(held[1])
+                value = render(*held, part.collated) if held is not None and usable else "NULL"
                 columns.append(f"CAST({value} AS {absent[alias]}) AS {name(alias)}")
             selects.append(f"SELECT {', '.join(columns) or '1 AS one'} FROM {part.text}")
         return text.union(selects)
@@ -162,12 +162,12 @@ class Sources:
 
     def columns(self, table: Table) -> dict[str, str]:
         """The source's own columns with their types, of all files."""
-        found: dict[str, str] = {}
+        kinds: dict[str, str] = {}
         for part in self.parts(table):
             for column, (_, kind) in part.columns.items():
-                known = next((other for other in found if other.lower() == column.lower()), column)
-                found[known] = kind if found.get(known, kind) == kind else DIFFERENT
-        return found
+                known = next((other for other in kinds if other.lower() == column.lower()), column)
+                kinds[known] = kind if kinds.get(known, kind) == kind else DIFFERENT
+        return kinds
 
     def drop_unreadable(self, table: Table) -> bool:
         """After a failure: look into every file of a table, and of those that lead to its units, by itself.
@@ -184,11 +184,11 @@ class Sources:
     def _drop_unreadable(self, table: Table) -> bool:
         if table.source.format is not Format.PARQUET or table.name not in self.reports:
             return False
-        report, found = self.reports[table.name], False
+        report, dropped = self.reports[table.name], False
         for path in map(str, paths(self.policy, table)):
             if path in report.unreadable or path in report.mixed or self._failure(text.reading_parquet([path])) is None:
                 continue
-            found = True
+            dropped = True
             shape = described(self.connection, text.reading_parquet([path]))
             failure = self._failure(text.reading_mixed_parquet(path, shape.items()))
             if failure is None:
@@ -198,7 +198,7 @@ class Sources:
             else:
                 report.unreadable[path] = first_line(failure)
         self._parts.pop(table.name, None)
-        return found and len(report.unreadable) < len(paths(self.policy, table))
+        return dropped and len(report.unreadable) < len(paths(self.policy, table))
 
     def _failure(self, reading: str) -> duckdb.Error | None:
         """Why not all of this can be read."""
@@ -242,26 +242,26 @@ class Sources:
             alone = str(path) if str(path) in report.mixed else ""
             shapes.setdefault((tuple(shape.items()), alone), []).append(path)
         called = FILE if table.source.folders else None
-        for (found, alone), alike in shapes.items():
+        for (typed, alone), alike in shapes.items():
             said = {str(path): self._said_by_folders(table, path) for path in alike}
-            mixed = text.reading_mixed_parquet(alone, found, called=called) if alone else None
-            part = Part(mixed or text.reading_parquet(said, called=called), _columns(found))
+            mixed = text.reading_mixed_parquet(alone, typed, called=called) if alone else None
+            part = Part(mixed or text.reading_parquet(said, called=called), _columns(typed))
             yield _with_folders(part, said) if table.source.folders else part
 
     def _csv(self, table: Table, files: Sequence[Path], report: Report) -> Iterator[Part]:
         shapes: dict[tuple[str, tuple[str, ...]], list[tuple[Path, Path]]] = {}
-        for place, path in enumerate(files):
-            clean = self._scratch / f"records-{list(self.policy.tables).index(table.name)}-{place}"
+        for index, path in enumerate(files):
+            clean = self._scratch / f"records-{list(self.policy.tables).index(table.name)}-{index}"
             try:
-                found = self._cleaned(table, path, clean, report)
+                header = self._cleaned(table, path, clean, report)
             except (OSError, EOFError, ValueError):
                 report.unreadable[str(path)] = "could not read a header of column names"
                 continue
-            shapes.setdefault((delimiter(str(path)), found.names), []).append((path, clean))
+            shapes.setdefault((delimiter(str(path)), header.names), []).append((path, clean))
         for (apart, names), alike in shapes.items():
             columns: dict[str, tuple[str, str]] = {}
-            for place, column in enumerate(names):
-                columns.setdefault(column, (name(text.field(place)), "VARCHAR"))
+            for index, column in enumerate(names):
+                columns.setdefault(column, (name(text.field(index)), "VARCHAR"))
             for ending in ("lines", "longer"):
                 said = {f"{clean}.{ending}": self._said_by_folders(table, path) for path, clean in alike}
                 reading = text.reading_records(said, len(names), apart, longer=ending == "longer", called=FILE)
@@ -276,27 +276,27 @@ class Sources:
             private_file(f"{clean}.longer") as longer,
         ):
             apart = delimiter(str(path))
-            found = read_header(source, apart)
-            source.seek(found.end)
+            header = read_header(source, apart)
+            source.seek(header.end)
             cleaner = Cleaner(
-                source, lines, longer, apart.encode(), len(found.names), table.source.multiline, before=found.lines
+                source, lines, longer, apart.encode(), len(header.names), table.source.multiline, before=header.lines
             )
             try:
                 report.counts += cleaner.run()
             except AmbiguousError as told:
                 raise SourceError(table.name, f"{path.name}: {told}", told.fix) from None
-        return found
+        return header
 
     def _said_by_folders(self, table: Table, path: Path) -> dict[str, str | None]:
         """What the folders below the policy's own say about the columns that it reads from them."""
-        found: dict[str, str | None] = dict.fromkeys(table.source.folders)
+        values: dict[str, str | None] = dict.fromkeys(table.source.folders)
         base = self.policy.folder / os.path.dirname(table.source.path.partition("*")[0])
         for folder in Path(os.path.relpath(path, base)).parent.parts:
             column, sign, value = folder.partition("=")
-            known = next((known for known in found if known.lower() == unquote(column).lower()), None)
+            known = next((known for known in values if known.lower() == unquote(column).lower()), None)
             if sign and known is not None:
-                found[known] = None if value == NO_PARTITION or "\0" in unquote(value) else unquote(value)
-        return found
+                values[known] = None if value == NO_PARTITION or "\0" in unquote(value) else unquote(value)
+        return values
 
     def _attach(self, table: str, path: Path) -> str:
         if path not in self._attached:
@@ -313,13 +313,13 @@ def _with_folders(part: Part, said: Mapping[str, Mapping[str, str | None]]) -> P
     values = {file: {aliases[column]: value for column, value in row.items()} for file, row in said.items()}
     read = {column: (name(alias), "VARCHAR") for column, alias in aliases.items()}
     others = {
-        column: found for column, found in part.columns.items() if column.lower() not in {key.lower() for key in read}
+        column: held for column, held in part.columns.items() if column.lower() not in {key.lower() for key in read}
     }
     return replace(part, text=text.beside_files(part.text, FILE, values), columns={**others, **read})
 
 
-def _columns(found: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
-    return {column: (text.source_column(column, kind), kind) for column, kind in found}
+def _columns(typed: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    return {column: (text.source_column(column, kind), kind) for column, kind in typed}
 
 
 def _is_about_a_value(error: duckdb.Error) -> bool:

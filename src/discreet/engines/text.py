@@ -119,7 +119,7 @@ def reading_public_csv(files: Iterable[str], delimiter: str) -> str:
 
 def reading_records(files: Iterable[str], fields: int, delimiter: str, *, longer: bool, called: str) -> str:
     """Clean CSV without a header as text, with nothing guessed from the data. `longer`: records may have many lines."""
-    columns = ", ".join(f"{literal(field(place))}: 'VARCHAR'" for place in range(fields))
+    columns = ", ".join(f"{literal(field(index))}: 'VARCHAR'" for index in range(fields))
     settings = {
         "auto_detect": "false",
         "header": "false",
@@ -139,9 +139,9 @@ def reading_records(files: Iterable[str], fields: int, delimiter: str, *, longer
     return f"read_csv({_list(files)}, {', '.join(f'{key} = {value}' for key, value in settings.items())})"
 
 
-def field(place: int) -> str:
+def field(index: int) -> str:
     """A field of clean CSV, by its place: headers may repeat names, or have none."""
-    return f"f{place}"
+    return f"f{index}"
 
 
 def beside_files(text: str, called: str, values: Mapping[str, Mapping[str, str | None]]) -> str:

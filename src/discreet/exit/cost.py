@@ -83,7 +83,7 @@ class Cost:
         if rho is not None and (policy.budget.delta is None or delta is not None):
             raise Refused("cost-invalid", "rho is a cost only in budgets with delta, and alone", "give epsilon")
         try:
-            found = _of_budget(
+            cost = _of_budget(
                 policy,
                 None if epsilon is None else positive(epsilon, "epsilon"),
                 None if rho is None else positive(rho, "rho"),
@@ -93,14 +93,14 @@ class Cost:
         except (TypeError, ValueError) as wrong:
             raise Refused("cost-invalid", str(wrong), "give a number such as 0.1") from None
         most = policy.max_cost
-        if most is not None and found.is_above_limit(policy):
+        if most is not None and cost.is_above_limit(policy):
             raise Refused(
                 "cost-too-high",
                 "the cost is above the policy's max_cost",
                 f"use epsilon {float(most):g} or less",
                 edit=Edit(arguments={"epsilon": float(most), "rho": None, "delta": None, "error": None}),
             )
-        return found
+        return cost
 
     @classmethod
     def alone(cls, *, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None) -> Cost:

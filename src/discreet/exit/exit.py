@@ -173,8 +173,8 @@ def opened(
 ) -> Iterator[Exit]:
     """The exit of a charge, which is on disk when the block begins; with the block it ends."""
     with charge as bits:
-        found = Exit(cost, bits, limit=limit, sampler=sampler)
+        exit_ = Exit(cost, bits, limit=limit, sampler=sampler)
         try:
-            yield found
+            yield exit_
         finally:
-            found.close()
+            exit_.close()

@@ -45,10 +45,10 @@ class Prepared(Protocol[Value]):
     def run(self, rows: Reader, exit_: Exit) -> bytes:
         """Exact rows in; only what the exit gave comes out. It must not raise whatever the rows are."""
 
-    def decode(self, kept: bytes) -> Value | None:
+    def decode(self, stored: bytes) -> Value | None:
         """What `run` returned, as a value; None if another version of discreet wrote it."""
 
-    def is_met(self, value: Value, paid: Loss) -> bool:
+    def is_met(self, value: Value, cost: Loss) -> bool:
         """Whether a cached value that this was paid for is as good as what is asked for."""
 
     def exhausted(self, charge: Charge, refused: BudgetExhausted) -> BudgetExhausted:
@@ -92,9 +92,9 @@ class ReleasePoint:
                  theorem of `Ledger`); what leaves it passed an exit that the bill covers (`Exit`, `Bill`), or is one
                  fixed text at one of few moments (`padded`). Everything else is post-processing of that.
         """
-        found = self.cached(task)
-        if found is not None:
-            return found
+        cached = self.cached(task)
+        if cached is not None:
+            return cached
         task.ready()
         try:
             return self._charged(task, reader())
@@ -114,20 +114,20 @@ class ReleasePoint:
     def best_cached(self, task: Prepared[Value]) -> Outcome[Value] | None:
         """The cached value of the highest cost, if it is as good as what is asked for."""
         bill = task.bill
-        for kept in self._ledger.cached(bill.plan, bill.data, None if bill.by_error else bill.loss):
-            value = task.decode(kept.answer)
-            if value is not None and task.is_met(value, kept.loss):
-                return Outcome(value, None, kept.loss, kept.receipt)
+        for stored in self._ledger.cached(bill.plan, bill.data, None if bill.by_error else bill.loss):
+            value = task.decode(stored.answer)
+            if value is not None and task.is_met(value, stored.loss):
+                return Outcome(value, None, stored.loss, stored.receipt)
         return None
 
     def recalled(self, task: Prepared[Value], number: int) -> Outcome[Value]:
         """What was let out for an earlier charge of the same task."""
         task.check()
-        entry, kept = self._ledger.entry(number), self._ledger.answer(number)
-        if entry is not None and kept is not None and entry.plan == task.bill.plan:
-            value = task.decode(kept.answer)
+        entry, stored = self._ledger.entry(number), self._ledger.answer(number)
+        if entry is not None and stored is not None and entry.plan == task.bill.plan:
+            value = task.decode(stored.answer)
             if value is not None:
-                return Outcome(value, None, kept.loss, kept.receipt)
+                return Outcome(value, None, stored.loss, stored.receipt)
         raise QueryFailed(f"charge {number} has no answer; what it cost stays spent", UNANSWERED)
 
     def _charged(self, task: Prepared[Value], rows: Reader) -> Outcome[Value]:
@@ -142,9 +142,9 @@ class ReleasePoint:
             call=bill.call,
             key=bill.key,
         )
-        kept = self._run(task, charge, rows)
-        charge.keep(kept)
-        value = task.decode(kept)
+        released = self._run(task, charge, rows)
+        charge.keep(released)
+        value = task.decode(released)
         assert value is not None
         return Outcome(value, bill.loss if bill.part is None else charge.increase, bill.loss, charge.receipt)
 

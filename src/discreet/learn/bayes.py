@@ -47,19 +47,19 @@ class GaussianNB(Classifier):
 
     def _learn(self, exact: Array, labels: Array | None, facts: ClassFacts, exit_: Exit) -> None:
         assert labels is not None
-        found = moments(exact, facts.classes.places(labels), facts.classes.count, facts.box, exit_)
+        noisy = moments(exact, facts.classes.places(labels), facts.classes.count, facts.box, exit_)
         self.classes_ = facts.classes.values
-        self.class_count_ = found.counts
-        self.class_log_prior_ = np.log(found.counts / found.counts.sum())
-        self.theta_ = facts.box.points(found.means)
+        self.class_count_ = noisy.counts
+        self.class_log_prior_ = np.log(noisy.counts / noisy.counts.sum())
+        self.theta_ = facts.box.points(noisy.means)
         self.low_, self.high_ = facts.box.low, facts.box.high
-        self.var_ = _steadied(found.counts, found.variances, found.blur, self.var_smoothing) * facts.box.half**2
+        self.var_ = _steadied(noisy.counts, noisy.variances, noisy.blur, self.var_smoothing) * facts.box.half**2
 
     def _joint(self, rows: Array) -> Floats:
         held = np.clip(rows, self.low_, self.high_)[:, None, :]
         logs = -0.5 * (np.log(2 * math.pi * self.var_) + (held - self.theta_) ** 2 / self.var_).sum(axis=2)
-        found: Floats = logs + self.class_log_prior_
-        return found
+        joint: Floats = logs + self.class_log_prior_
+        return joint
 
 
 def _steadied(counts: Floats, variances: Floats, blur: Floats, smoothing: float) -> Floats:
@@ -70,8 +70,8 @@ def _steadied(counts: Floats, variances: Floats, blur: Floats, smoothing: float)
     shared = counts @ variances / counts.sum()
     trust = shared**2 / (shared**2 + blur**2)
     mixed = trust * variances + (1 - trust) * shared
-    found: Floats = np.maximum(mixed, np.maximum(smoothing, blur / 2))
-    return found
+    steadied: Floats = np.maximum(mixed, np.maximum(smoothing, blur / 2))
+    return steadied
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,9 @@ class CategoricalNB(Categorical, Classifier):
         assert labels is not None
         width = len(facts.categories)
         counts = _counts(exact, facts.classes.places(labels), facts)
-        held = np.concatenate([np.full(labels.count, place) for place, labels in enumerate(facts.categories)])
+        held = np.concatenate([np.full(labels.count, column) for column, labels in enumerate(facts.categories)])
         noisy = exit_.release(counts, _sensitivity(width)).astype(np.float64)
-        tables = [noisy[:, held == place] for place in range(width)]
+        tables = [noisy[:, held == column] for column in range(width)]
         prior = np.maximum(np.mean([table.sum(axis=1) for table in tables], axis=0), 1)
         self.classes_ = facts.classes.values
         self.categories_ = [labels.values for labels in facts.categories]
@@ -126,12 +126,12 @@ class CategoricalNB(Categorical, Classifier):
         self.feature_log_prob_ = [_smoothed(table, self.alpha) for table in self.category_count_]
 
     def _joint(self, rows: Array) -> Floats:
-        found = np.tile(self.class_log_prior_, (len(rows), 1))
+        joint = np.tile(self.class_log_prior_, (len(rows), 1))
         for column, values, logs in zip(rows.T, self.categories_, self.feature_log_prob_, strict=True):
             places = Labels(values).places(column)
             # a value that nobody declared says nothing about the class
-            found += np.where((places >= 0)[:, None], logs.T[places], 0)
-        return found
+            joint += np.where((places >= 0)[:, None], logs.T[places], 0)
+        return joint
 
 
 def _sensitivity(width: int) -> Sensitivity:
@@ -146,11 +146,11 @@ def _counts(exact: Array, classes: Integers, facts: _CategoryFacts) -> Integers:
         places = labels.places(column)
         inside = (places >= 0) & (classes >= 0)
         cells = np.where(inside, classes * labels.count + places, facts.classes.count * labels.count)
-        found = np.bincount(cells, minlength=facts.classes.count * labels.count + 1)[:-1]
-        tables.append(found.reshape(facts.classes.count, labels.count))
+        counts = np.bincount(cells, minlength=facts.classes.count * labels.count + 1)[:-1]
+        tables.append(counts.reshape(facts.classes.count, labels.count))
     return np.hstack(tables).astype(np.int64)
 
 
 def _smoothed(table: Floats, alpha: float) -> Floats:
-    found: Floats = np.log((table + alpha) / (table + alpha).sum(axis=1, keepdims=True))
-    return found
+    logs: Floats = np.log((table + alpha) / (table + alpha).sum(axis=1, keepdims=True))
+    return logs

@@ -149,17 +149,17 @@ class Rows:
         """Some rows after others, and whether each is above each cut: 1 or 0, all in the same place."""
         lines, places = cuts.lines, cuts.places[:, None]
         size = passed(max(len(lines), 2 * self.target.outputs))
-        found = np.empty((len(lines), min(size, self.count)), dtype=kind)
+        mask = np.empty((len(lines), min(size, self.count)), dtype=kind)
         for start in range(0, self.count, size):
             some = slice(start, min(start + size, self.count))
-            yield some, np.greater_equal(self.bins[lines, some], places, out=found[:, : some.stop - start])
+            yield some, np.greater_equal(self.bins[lines, some], places, out=mask[:, : some.stop - start])
 
     def sums(self, cuts: Cuts, fine: int) -> Floats:
         """For each feature of the block the sum of residuals above its cut less that below it."""
-        found = np.zeros((len(cuts.lines), self.target.outputs))
+        totals = np.zeros((len(cuts.lines), self.target.outputs))
         for some, above in self.above(cuts, np.float64):
-            found += above @ self.target.residuals(self.scores[:, some], some, fine).T
-        sums: Floats = 2 * found[:-1] - found[-1]
+            totals += above @ self.target.residuals(self.scores[:, some], some, fine).T
+        sums: Floats = 2 * totals[:-1] - totals[-1]
         return sums
 
     def move(self, cuts: Cuts, moves: Floats) -> None:
@@ -185,19 +185,19 @@ def binned(exact: Floats, box: Box) -> Bins:
     A line for each feature; the last one is that of the constant, the same for all rows.
     """
     fine, size = 2**20, passed(box.width)
-    found = np.zeros((box.width + 1, len(exact)), dtype=np.uint8)
+    bins = np.zeros((box.width + 1, len(exact)), dtype=np.uint8)
     for start in range(0, len(exact), size):
         some = slice(start, start + size)
-        found[:-1, some] = np.minimum((box.steps(exact[some], fine) + fine) * BINS // (2 * fine), BINS - 1).T
-    return found
+        bins[:-1, some] = np.minimum((box.steps(exact[some], fine) + fine) * BINS // (2 * fine), BINS - 1).T
+    return bins
 
 
 def scored(bins: Bins, tables: Integers) -> Integers:
     """What the tables add up to for each row."""
-    found = np.zeros((bins.shape[1], tables.shape[2]), dtype=np.int64)
+    scores = np.zeros((bins.shape[1], tables.shape[2]), dtype=np.int64)
     for line, table in zip(bins, tables, strict=True):
-        found += table[line]
-    return found
+        scores += table[line]
+    return scores
 
 
 def boosted(parts: Sequence[Rows], exit_: Exit) -> Integers:

@@ -45,12 +45,12 @@ class Box:
         if not {len(low), len(high)} <= {1, length}:
             raise ValueError(f"{name} must hold one number or one for each of the {length} features")
         sides = low * (length // len(low)), high * (length // len(high))
-        pairs = [interval(pair, f"{name}[{place}]") for place, pair in enumerate(zip(*sides, strict=True))]
+        pairs = [interval(pair, f"{name}[{index}]") for index, pair in enumerate(zip(*sides, strict=True))]
         ends = np.array([[float(end) for end in pair] for pair in pairs], dtype=np.float64).reshape(length, 2)
-        found = cls(ends[:, 0], ends[:, 1])
-        if (found.half < NARROWEST).any():
+        box = cls(ends[:, 0], ends[:, 1])
+        if (box.half < NARROWEST).any():
             raise ValueError(f"{name} must lie farther apart for float64: use another unit")
-        return found
+        return box
 
     @property
     def width(self) -> int:
@@ -65,9 +65,9 @@ class Box:
     def half(self) -> Floats:
         return self.high / 2 - self.low / 2
 
-    def feature(self, place: int) -> Box:
+    def feature(self, index: int) -> Box:
         """The bounds of one feature alone."""
-        return Box(self.low[place : place + 1], self.high[place : place + 1])
+        return Box(self.low[index : index + 1], self.high[index : index + 1])
 
     def steps(self, exact: Floats, radius: int | Integers) -> Integers:
         """Rows as integers within ±radius; a radius for all features, or one for each."""
@@ -80,7 +80,7 @@ class Box:
 
 
 def _listed(side: Any, name: str) -> list[Any]:
-    found = np.asarray(side, dtype=object)
-    if found.ndim > 1 or not found.size:
+    sides = np.asarray(side, dtype=object)
+    if sides.ndim > 1 or not sides.size:
         raise ValueError(f"{name} must hold numbers, or one-dimensional arrays of them")
-    return list(found.ravel())
+    return list(sides.ravel())

@@ -54,18 +54,18 @@ def document_of(model: Estimator) -> Model:
     return {"version": VERSION, "model": _estimator(model)}
 
 
-def decode(kept: bytes) -> Estimator | None:
+def decode(stored: bytes) -> Estimator | None:
     """None if another version of discreet wrote it; `LedgerDamaged` if it is not what any of them wrote."""
     try:
-        document = json.loads(kept)
+        document = json.loads(stored)
         if document["version"] != VERSION:
             return None
-        found = read(document["model"])
+        model = read(document["model"])
     except UNREADABLE:
-        found = None
-    if not isinstance(found, Estimator):
+        model = None
+    if not isinstance(model, Estimator):
         raise LedgerDamaged("a cached model cannot be read", CHANGED)
-    return found
+    return model
 
 
 def parameters_of(model: Estimator) -> dict[str, Any]:
@@ -93,15 +93,15 @@ def written(value: Any) -> Any:
 
 
 def _array(value: Any) -> dict[str, Any]:
-    found = np.ascontiguousarray(value)
-    held = found.dtype.newbyteorder("<").str.replace("=", "<") if found.dtype.kind in "biuf" else ""
+    array = np.ascontiguousarray(value)
+    held = array.dtype.newbyteorder("<").str.replace("=", "<") if array.dtype.kind in "biuf" else ""
     shape = list(np.shape(value))
     if held in PLAIN:
-        data = base64.b64encode(found.astype(held).tobytes()).decode("ascii")
+        data = base64.b64encode(array.astype(held).tobytes()).decode("ascii")
         return {"array": data, "dtype": held, "shape": shape}
-    if found.dtype.kind not in "OU":
-        raise ValueError(f"an array of {found.dtype} cannot be put on record")
-    kind = "texts" if found.dtype.kind == "U" else "objects"
+    if array.dtype.kind not in "OU":
+        raise ValueError(f"an array of {array.dtype} cannot be put on record")
+    kind = "texts" if array.dtype.kind == "U" else "objects"
     return {kind: [written(item) for item in np.asarray(value).ravel().tolist()], "shape": shape}
 
 
@@ -169,9 +169,9 @@ def _read_texts(value: dict[str, Any]) -> Any:
 
 def _read_objects(value: dict[str, Any]) -> Any:
     items = [read(item) for item in value["objects"]]
-    found = np.empty(len(items), dtype=object)
-    found[:] = items
-    return found.reshape(_shape(value))
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array.reshape(_shape(value))
 
 
 def _fraction(text: str) -> Fraction:
@@ -182,9 +182,9 @@ def _fraction(text: str) -> Fraction:
 
 
 def _decimal(text: str) -> Decimal:
-    found = Decimal(text)
-    number(found, "a number")
-    return found
+    decimal = Decimal(text)
+    number(decimal, "a number")
+    return decimal
 
 
 def _shape(value: dict[str, Any]) -> tuple[int, ...]:
@@ -197,12 +197,12 @@ def _shape(value: dict[str, Any]) -> tuple[int, ...]:
 def read_estimator(value: Any) -> Estimator:
     """Of the registry; only its parameters and names that a fit would set are set."""
     kind, parameters = ESTIMATORS[value["estimator"]], value["parameters"]
-    found = kind(**{name: read(item) for name, item in parameters.items()})
+    estimator = kind(**{name: read(item) for name, item in parameters.items()})
     for name, item in value["fitted"].items():
         if name.startswith("_") or not name.endswith("_"):
             raise ValueError(name)
-        setattr(found, name, read(item))
-    return found
+        setattr(estimator, name, read(item))
+    return estimator
 
 
 READERS: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {

@@ -169,8 +169,8 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
     def _again(self, X: Any) -> Array:  # noqa: N803
         """Rows for what was learned, checked against those of the fit."""
         check_is_fitted(self)
-        found: Array = validate_data(self, X, dtype=self._dtype(), reset=False)
-        return found
+        rows: Array = validate_data(self, X, dtype=self._dtype(), reset=False)
+        return rows
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -190,9 +190,9 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
         """Clones pay from the same ledger, which cannot be copied."""
         if getattr(self, "ledger", None) is None:
             return super().__sklearn_clone__()  # type: ignore[no-any-return]
-        found: Self = BaseEstimator.__sklearn_clone__(copy(self))
-        found.ledger = self.ledger
-        return found
+        clone: Self = BaseEstimator.__sklearn_clone__(copy(self))
+        clone.ledger = self.ledger
+        return clone
 
 
 def _check_shapes(model: Estimator, rows: object, labels: object) -> None:

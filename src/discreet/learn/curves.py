@@ -47,8 +47,8 @@ def _categorical(model: CategoricalNB, width: int) -> Any:
 
     def places(rows: Any) -> Array:
         columns = check_array(rows, dtype=None).T
-        found = [table.places(column) for table, column in zip(tables, columns, strict=True)]
-        return np.maximum(np.array(found), 0).T
+        indices = [table.places(column) for table, column in zip(tables, columns, strict=True)]
+        return np.maximum(np.array(indices), 0).T
 
     plain = sklearn.naive_bayes.CategoricalNB(alpha=model.alpha, min_categories=counts)
     return make_pipeline(FunctionTransformer(places), plain)
@@ -86,10 +86,10 @@ class LearningCurve:
 
     @property
     def means(self) -> tuple[float, ...]:
-        return tuple(float(np.mean(found)) for found in self.scores)
+        return tuple(float(np.mean(scores)) for scores in self.scores)
 
     def __str__(self) -> str:
-        lines = [f"{told:<12} {_spread(found)}" for told, found in zip(self._costs(), self.scores, strict=True)]
+        lines = [f"{cost:<12} {_spread(scores)}" for cost, scores in zip(self._costs(), self.scores, strict=True)]
         return "\n".join([*lines, f"{'not private':<12} {_spread(self.plain)}"])
 
     def _costs(self) -> list[str]:
@@ -101,8 +101,8 @@ class LearningCurve:
 
         alt, look = altair(), theme_of(theme)
         records = [
-            {"epsilon": value, "mean": float(np.mean(found)), "spread": float(np.std(found))}
-            for value, found in zip(self.epsilons, self.scores, strict=True)
+            {"epsilon": value, "mean": float(np.mean(scores)), "spread": float(np.std(scores))}
+            for value, scores in zip(self.epsilons, self.scores, strict=True)
         ]
         low, high = (alt.datum.mean + sign * alt.datum.spread for sign in (-1, 1))
         base = (
@@ -150,19 +150,19 @@ def learning_curve(
     if not costs:
         raise ValueError("epsilons must hold at least one number")
     chance, times = float(probability(test_size, "test_size")), whole(fits, "fits")
-    steps: Any = [(fit, place) for fit in range(times) for place in range(len(costs) + 1)]
+    steps: Any = [(fit, index) for fit in range(times) for index in range(len(costs) + 1)]
     steps = shown(steps, len(steps), "fits") if flag(verbose, "verbose") else steps
     rows, labels = indexable(X, y)
     splits = [_split(len(rows), chance) for _ in range(times)]
     models = [clone(estimator).set_params(epsilon=value, delta=delta) for value in costs] + [_plain(estimator, rows)]
-    found: list[list[float]] = [[] for _ in models]
-    for fit, place in steps:
+    by_model: list[list[float]] = [[] for _ in models]
+    for fit, index in steps:
         train, test = splits[fit]
-        model = clone(models[place]).fit(_taken(rows, train), _taken(labels, train))
-        found[place].append(_score(model, _taken(rows, test), _taken(labels, test)))
-    *scores, plain = map(tuple, found)
-    told = None if delta is None else float(delta)
-    return LearningCurve(type(estimator).__name__, tuple(costs), tuple(scores), plain, told)
+        model = clone(models[index]).fit(_taken(rows, train), _taken(labels, train))
+        by_model[index].append(_score(model, _taken(rows, test), _taken(labels, test)))
+    *scores, plain = map(tuple, by_model)
+    shown_delta = None if delta is None else float(delta)
+    return LearningCurve(type(estimator).__name__, tuple(costs), tuple(scores), plain, shown_delta)
 
 
 def _check(estimator: Any) -> None:
@@ -201,5 +201,5 @@ def _score(model: Any, rows: Any, labels: Any) -> float:
 
 
 def _spread(scores: Iterable[float]) -> str:
-    found = np.array(list(scores))
-    return f"{found.mean():.3g} ± {found.std():.2g}"
+    array = np.array(list(scores))
+    return f"{array.mean():.3g} ± {array.std():.2g}"

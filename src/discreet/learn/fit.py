@@ -123,13 +123,13 @@ class Fit:
         _demand_no_cost(self.estimator)
         if not isinstance(self.sql, str):
             raise Refused("syntax", "a question is a text", "write one SELECT")
-        told: dict[str, Any] = {"target": self.target, "max_rows": self.max_rows, "analyst": self.analyst}
+        options: dict[str, Any] = {"target": self.target, "max_rows": self.max_rows, "analyst": self.analyst}
         return {
             "estimator": name_of(type(self.estimator)),
             "params": _parameters(self.estimator),
             "sql": self.sql,
             **written(Call(sql=self.sql, epsilon=self.epsilon, rho=self.rho)),
-            **{name: value for name, value in told.items() if value is not None},
+            **{name: value for name, value in options.items() if value is not None},
         }
 
     def received(self, document: Model) -> Estimator:
@@ -138,10 +138,10 @@ class Fit:
 
     def _written(self, model: Estimator, rows: int) -> dict[str, Any]:
         """How it was asked, for the record."""
-        asked = {"task": TASK, "estimator": name_of(type(model)), "sql": str(self.sql), "max_rows": rows}
+        record = {"task": TASK, "estimator": name_of(type(model)), "sql": str(self.sql), "max_rows": rows}
         if self.target is not None:
-            asked["target"] = self.target
-        return {**asked, "parameters": _parameters(model)}
+            record["target"] = self.target
+        return {**record, "parameters": _parameters(model)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,17 +176,17 @@ class PreparedFit:
 
     def run(self, rows: Reader, exit_: Exit) -> bytes:
         """What is free learns nothing from rows, so nobody can read them for nothing."""
-        found = [] if self.bill.loss.is_zero else rows.rows(self.query)
-        exact, labels = _rows(found, self.columns, self.model)
+        exact_rows = [] if self.bill.loss.is_zero else rows.rows(self.query)
+        exact, labels = _rows(exact_rows, self.columns, self.model)
         model: Estimator = clone(self.model)
         return encode(model.learn_from(exact, labels, [field.name for field in self.columns.features], exit_))
 
-    def decode(self, kept: bytes) -> Estimator | None:
-        return decode(kept)
+    def decode(self, stored: bytes) -> Estimator | None:
+        return decode(stored)
 
-    def is_met(self, value: Estimator, paid: Loss) -> bool:
+    def is_met(self, value: Estimator, cost: Loss) -> bool:
         """Whether a cached model is of this estimator, and cost enough."""
-        return type(value) is type(self.model) and covers(paid, self.bill.loss)
+        return type(value) is type(self.model) and covers(cost, self.bill.loss)
 
     # after it
 
@@ -234,19 +234,19 @@ def _fingerprint(digest: str, model: Estimator, columns: _Columns, query: Sql, r
 def _parameters(model: Estimator) -> dict[str, Any]:
     """All that changes what is learned, but for the cost."""
     try:
-        found = parameters_of(model)
+        parameters = parameters_of(model)
     except ValueError as wrong:
         raise Refused("fit-invalid", str(wrong), "give the estimator numbers, texts, lists and arrays") from None
-    return {name: value for name, value in found.items() if name not in (*COST_PARAMETERS, "verbose")}
+    return {name: value for name, value in parameters.items() if name not in (*COST_PARAMETERS, "verbose")}
 
 
-def _recalled(kept: bytes, entry: Entry) -> Estimator:
+def _recalled(stored: bytes, entry: Entry) -> Estimator:
     """The model that was fitted for a charge."""
-    found = decode(kept)
-    if found is None:
+    model = decode(stored)
+    if model is None:
         raise Refused("answer-gone", "another version of discreet fitted this model", "fit it again")
-    found.loss_ = entry.cost
-    return found
+    model.loss_ = entry.cost
+    return model
 
 
 RECALLS[TASK] = _recalled
@@ -329,26 +329,26 @@ def _bounds(fields: Sequence[Field]) -> tuple[list[Fraction], list[Fraction]]:
 
 def _interval(field: Field) -> tuple[Fraction, Fraction]:
     domain = field.expr.domain
-    found = (Fraction(0), Fraction(1)) if domain.kind is Kind.BOOLEAN else domain.bounded
-    if found is None or found[0] >= found[1]:
+    bounds = (Fraction(0), Fraction(1)) if domain.kind is Kind.BOOLEAN else domain.bounded
+    if bounds is None or bounds[0] >= bounds[1]:
         raise Refused(
             "undeclared-bounds",
             f"{field.name} has no bounds that leave room for a number",
             f"add min and max to the policy, write CLAMP({field.name}, 0, 100), or pass bounds to the estimator",
         )
-    return found
+    return bounds
 
 
 def _values(field: Field) -> list[Any]:
     domain = field.expr.domain
-    found = [False, True] if domain.kind is Kind.BOOLEAN else domain.values
-    if not found:
+    values = [False, True] if domain.kind is Kind.BOOLEAN else domain.values
+    if not values:
         raise Refused(
             "undeclared-values",
             f"the values of {field.name} are not declared",
             "list them in the policy, or pass classes or categories to the estimator",
         )
-    return list(found)
+    return list(values)
 
 
 FACTS: Final[dict[str, Callable[[_Columns], Any]]] = {
@@ -371,19 +371,19 @@ def _rows(rows: Sequence[tuple[Any, ...]], columns: _Columns, model: Estimator) 
     """Features and labels, column by column; rows with NULL, NaN or infinity are left out."""
     listed = list(zip(*rows, strict=True)) if rows else [()] * len(columns.read)
     numeric = [field.expr.domain.kind in NUMERIC for field in columns.read]
-    found = [_numbers(values) if number else _objects(values) for values, number in zip(listed, numeric, strict=True)]
-    kept = np.ones(len(rows), dtype=np.bool_)
-    for values in found:
-        kept &= _there(values)
-    labels = None if columns.target is None else found[-1][kept]
+    arrays = [_numbers(values) if number else _objects(values) for values, number in zip(listed, numeric, strict=True)]
+    complete = np.ones(len(rows), dtype=np.bool_)
+    for values in arrays:
+        complete &= _there(values)
+    labels = None if columns.target is None else arrays[-1][complete]
     if labels is not None and "classes" in model.get_params(deep=False):  # as they are, for the same reason
-        labels = np.asarray(_objects(listed[-1])[kept].tolist(), dtype=None if numeric[-1] else object)
+        labels = np.asarray(_objects(listed[-1])[complete].tolist(), dtype=None if numeric[-1] else object)
     width = len(columns.features)
     if _categorical(model):  # values as they are: numbers beyond 2⁵³ may be categories
-        found = [_objects(values) for values in listed]
-    exact = np.empty((int(kept.sum()), width), dtype=object if _categorical(model) else np.float64)
-    for place, values in enumerate(found[:width]):
-        exact[:, place] = values[kept]
+        arrays = [_objects(values) for values in listed]
+    exact = np.empty((int(complete.sum()), width), dtype=object if _categorical(model) else np.float64)
+    for index, values in enumerate(arrays[:width]):
+        exact[:, index] = values[complete]
     return exact, labels
 
 
@@ -397,9 +397,9 @@ def _numbers(values: Sequence[Any]) -> Floats:
 
 
 def _objects(values: Sequence[Any]) -> Array:
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
 
 def _there(values: Array) -> NDArray[np.bool_]:

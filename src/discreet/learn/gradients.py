@@ -87,14 +87,14 @@ class Examples:
         grid = _grid(self.clip.side)
         whole = np.rint(np.clip(weights, -LARGEST, LARGEST) * 2**grid)
         shift = grid + self.steps.bit_length() - 1 - TABLE
-        found = np.zeros(weights.shape, dtype=np.int64)
+        gradient = np.zeros(weights.shape, dtype=np.int64)
         for start in range(0, len(self.rows), BLOCK):
             part = slice(start, start + BLOCK)
             rows = self.rows[part].astype(np.float64)
             scores = (rows @ whole.T).astype(np.int64).T
             residuals = _residuals((scores + (1 << shift >> 1)) >> shift, self.places[part])
-            found += (self._clipped(residuals, self.sizes[part]) @ rows).astype(np.int64)
-        return found
+            gradient += (self._clipped(residuals, self.sizes[part]) @ rows).astype(np.int64)
+        return gradient
 
     def _clipped(self, residuals: Floats, sizes: Integers) -> Floats:
         """Residuals in steps, a row of them for each column, so short that the gradient keeps to the limit."""
@@ -114,8 +114,8 @@ def _residuals(scores: Integers, places: Integers) -> Floats:
     highest = all_scores.max(axis=0)
     weights = [EXPONENTIALS[np.minimum(highest - score, len(EXPONENTIALS) - 1)] for score in all_scores]
     total = _added(weights)
-    found = [weight / total - (places == place) for place, weight in enumerate(weights)]
-    return np.array(found[-1:] if len(scores) == 1 else found)
+    residuals = [weight / total - (places == index) for index, weight in enumerate(weights)]
+    return np.array(residuals[-1:] if len(scores) == 1 else residuals)
 
 
 def _sizes(residuals: Floats, norm: int) -> Floats:
@@ -151,5 +151,5 @@ class Descent:
             speed = self.momentum * speed - (slope * self.pace if self.pace.ndim == 1 else slope @ self.pace)
             weights = np.clip(weights + speed, -LARGEST, LARGEST)
             total = total + weights * (turn >= self.turns // 2)
-        found: Floats = total / (self.turns - self.turns // 2)
-        return found
+        average: Floats = total / (self.turns - self.turns // 2)
+        return average

@@ -46,10 +46,10 @@ def shortened(rows: Integers, sizes: Integers, limit: int) -> Integers:
     Theorem  A row a of norm at most s ends with a norm of at most `limit`, and no number grows.
     Proof    Each |aᵢ| becomes ⌊|aᵢ|·limit/s⌋, in integers throughout: |aᵢ|·limit < 2⁶³.
     """
-    found = rows.copy()
+    shorter = rows.copy()
     long = sizes > limit
-    found[long] = np.sign(rows[long]) * (np.abs(rows[long]) * limit // sizes[long, None])
-    return found
+    shorter[long] = np.sign(rows[long]) * (np.abs(rows[long]) * limit // sizes[long, None])
+    return shorter
 
 
 def products(left: Integers, right: Integers) -> Integers:
@@ -59,11 +59,11 @@ def products(left: Integers, right: Integers) -> Integers:
     """
     if len(left) >= MOST_ROWS:
         raise OverflowError("more than 2**32 rows cannot be summed: fit a part of them")
-    found = np.zeros((left.shape[1], right.shape[1]), dtype=np.int64)
+    sums = np.zeros((left.shape[1], right.shape[1]), dtype=np.int64)
     for start in range(0, len(left), BLOCK):
         part = slice(start, start + BLOCK)
-        found += (left[part].T.astype(np.float64) @ right[part].astype(np.float64)).astype(np.int64)
-    return found
+        sums += (left[part].T.astype(np.float64) @ right[part].astype(np.float64)).astype(np.int64)
+    return sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +139,6 @@ def triangle(side: int, width: int | None = None) -> tuple[Integers, Integers]:
 
 def square(values: Floats, side: int) -> Floats:
     """The symmetric matrix with this upper triangle."""
-    found = np.zeros((side, side))
-    found[triangle(side)] = values
-    return found + np.triu(found, 1).T
+    matrix = np.zeros((side, side))
+    matrix[triangle(side)] = values
+    return matrix + np.triu(matrix, 1).T

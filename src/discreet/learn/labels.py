@@ -62,9 +62,9 @@ class Labels:
     def places(self, labels: Array) -> Integers:
         """The place of each label among the values; −1 where it is none of them."""
         if self.small and labels.dtype.kind in "biuf":
-            found = np.clip(np.searchsorted(self.values, labels), 0, self.count - 1)
-            return np.where(self.values[found] == labels, found, -1).astype(np.int64)
-        known: dict[Any, int] = {value: place for place, value in enumerate(self.values.tolist())}
+            indices = np.clip(np.searchsorted(self.values, labels), 0, self.count - 1)
+            return np.where(self.values[indices] == labels, indices, -1).astype(np.int64)
+        known: dict[Any, int] = {value: index for index, value in enumerate(self.values.tolist())}
         return np.array([_place(label, known) for label in labels.tolist()], dtype=np.int64)
 
 
@@ -77,9 +77,9 @@ def _ordered(listed: list[Any], name: str) -> list[Any]:
 
 def _array(listed: list[Any]) -> Array:
     """As NumPy would hold them; texts as objects, so that none is cut; whole numbers never as floats that are not."""
-    found = np.asarray(listed)
-    if found.ndim == 1 and found.dtype.kind in "biufU" and found.tolist() == listed:
-        return found
+    array = np.asarray(listed)
+    if array.ndim == 1 and array.dtype.kind in "biufU" and array.tolist() == listed:
+        return array
     objects = np.empty(len(listed), dtype=object)
     objects[:] = listed
     return objects

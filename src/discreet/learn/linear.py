@@ -122,8 +122,8 @@ class LinearRegression(Regressor):
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """The expected target of each row."""
-        found: Floats = self._again(X) @ self.coef_ + self.intercept_
-        return found
+        predicted: Floats = self._again(X) @ self.coef_ + self.intercept_
+        return predicted
 
 
 def _sums(both: Floats, units: Units, steps: int, facts: _Facts) -> Integers:
@@ -152,5 +152,5 @@ def _shrunk(matrix: Floats, right: Floats, noise: float) -> Floats:
     values, vectors = np.linalg.eigh(matrix)
     positive = np.maximum(values, 0)
     weights = positive / np.maximum(positive**2 + noise**2, np.finfo(np.float64).tiny)
-    found: Floats = vectors @ (weights * (vectors.T @ right))
-    return found
+    weighted: Floats = vectors @ (weights * (vectors.T @ right))
+    return weighted

@@ -47,7 +47,7 @@ LONG: Final = {1: Fraction(14, 5), 2: Fraction(24, 10) ** 2}
 """A long row is 2.8 times as long as a usual one in L1, and 2.4 times in L2."""
 SLOW, FAST = 0.9, 0.5
 """Momentum without and with the spread."""
-FEWEST, MANY, MOST = 3, 4, 25
+FEWEST, MANY, MAX_TURNS = 3, 4, 25
 """Steps, unless the caller says how many: at least 3 without and 4 with the spread, at most 25."""
 ONE: Final = Sensitivity.cells(1, 1)
 
@@ -175,8 +175,8 @@ class LogisticRegression(Classifier):
 
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
         """The score of the second of two classes, or of each."""
-        found: Floats = self._again(X) @ self.coef_.T + self.intercept_
-        return found[:, 0] if found.shape[1] == 1 else found
+        scores: Floats = self._again(X) @ self.coef_.T + self.intercept_
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def _joint(self, rows: Array) -> Floats:
         scores: Floats = rows @ self.coef_.T + self.intercept_
@@ -185,17 +185,17 @@ class LogisticRegression(Classifier):
 
 def _start(shares: Floats, facts: _Facts) -> Floats:
     """Weights that know how frequent the classes are, and nothing else."""
-    found = np.zeros((facts.columns, facts.side))
+    start = np.zeros((facts.columns, facts.side))
     logs = np.log(shares)
     if facts.constant:
-        found[:, 0] = logs if facts.columns > 1 else logs[1] - logs[0]
-    return found
+        start[:, 0] = logs if facts.columns > 1 else logs[1] - logs[0]
+    return start
 
 
 def _affordable(cost: Cost, facts: _Facts) -> None:
     """Refuse before the charge what could not be drawn after it; no usual row is longer than one in a corner."""
     units = Units.largest(facts.box, facts.constant)
-    turns = MOST if facts.turns is None else facts.turns
+    turns = MAX_TURNS if facts.turns is None else facts.turns
     radius(cost, facts.clipping(units).sensitivity, (WHOLE - COUNT - SPREAD - CURVATURE) / turns)
     radius(cost, lambda steps: facts.gram(units, steps), CURVATURE)
     radius(cost, lambda steps: spread_sensitivity(facts.box.width, steps, facts.norm), SPREAD)
@@ -243,7 +243,7 @@ def _turns(least: int, most: float, cost: Cost, clip: Clip, left: Fraction) -> i
     numbers = math.sqrt(clip.side * clip.columns)
     useful = [
         turns
-        for turns in range(least, MOST + 1)
+        for turns in range(least, MAX_TURNS + 1)
         if cost.deviation(clip.sensitivity(1024), left / turns) / 1024**2 * numbers < most
     ]
     return max(useful, default=least)

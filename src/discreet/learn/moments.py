@@ -26,8 +26,8 @@ def sums(places: Integers, columns: Integers, groups: int) -> Integers:
     if len(places) >= MOST_ROWS:
         raise OverflowError("more than 2**32 rows cannot be summed: fit a part of them")
     shifted = places + 1
-    found = [np.bincount(shifted, weights=column, minlength=groups + 1) for column in columns.T]
-    return np.array(found, dtype=np.float64).reshape(columns.shape[1], groups + 1).T[1:].astype(np.int64)
+    totals = [np.bincount(shifted, weights=column, minlength=groups + 1) for column in columns.T]
+    return np.array(totals, dtype=np.float64).reshape(columns.shape[1], groups + 1).T[1:].astype(np.int64)
 
 
 def weight(cost: Cost, width: int) -> int:
@@ -74,8 +74,8 @@ class Moments:
     @property
     def blur(self) -> Floats:
         """About the noise in each mean square, for every group."""
-        found: Floats = np.minimum(self.deviation / self.counts, 1)[:, None]
-        return found
+        errors: Floats = np.minimum(self.deviation / self.counts, 1)[:, None]
+        return errors
 
 
 def moments(exact: Floats, places: Integers, groups: int, box: Box, exit_: Exit, share: Fraction = WHOLE) -> Moments:
@@ -99,9 +99,9 @@ def _vector(exact: Floats, places: Integers, groups: int, box: Box, fine: int) -
     """For each group the exact count, sums and sums of squares, in steps; feature by feature, to need little memory."""
     parts = [sums(places, np.full((len(exact), 1), fine, dtype=np.int64), groups)]
     squares = []
-    for place in range(box.width):
-        column = np.ascontiguousarray(exact[:, place : place + 1])
-        steps = box.feature(place).steps(column, fine)
+    for index in range(box.width):
+        column = np.ascontiguousarray(exact[:, index : index + 1])
+        steps = box.feature(index).steps(column, fine)
         parts.append(sums(places, steps, groups))
         squares.append(sums(places, steps * steps // fine - fine // 2, groups))
     return np.hstack(parts + squares)

@@ -68,18 +68,18 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type
         means = matrix[0, 1:] / self.count_
         self.mean_ = box.points(means * widest / box.half)
         spread = (matrix[1:, 1:] - self.count_ * np.outer(means, means)) / max(self.count_ - 1, 1)
-        found, vectors = np.linalg.eigh(spread)
-        variances = np.maximum(found[::-1], 0) * widest**2
-        kept = facts.components
-        self.n_components_ = kept
-        self.components_ = _turned(vectors.T[::-1][:kept])
-        self.explained_variance_ = variances[:kept]
-        self.explained_variance_ratio_ = variances[:kept] / max(float(variances.sum()), np.finfo(np.float64).tiny)
+        values, vectors = np.linalg.eigh(spread)
+        variances = np.maximum(values[::-1], 0) * widest**2
+        count = facts.components
+        self.n_components_ = count
+        self.components_ = _turned(vectors.T[::-1][:count])
+        self.explained_variance_ = variances[:count]
+        self.explained_variance_ratio_ = variances[:count] / max(float(variances.sum()), np.finfo(np.float64).tiny)
 
     def transform(self, X: Any) -> Floats:  # noqa: N803
         """The rows, centred and seen along the components."""
-        found: Floats = (self._again(X) - self.mean_) @ self.components_.T
-        return found
+        components: Floats = (self._again(X) - self.mean_) @ self.components_.T
+        return components
 
     def inverse_transform(self, X: Any) -> Floats:  # noqa: N803
         """Rows in the original space whose transform these are."""
@@ -87,8 +87,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type
         rows = np.asarray(X, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.n_components_:
             raise ValueError(f"X must have {self.n_components_} columns, one for each component")
-        found: Floats = rows @ self.components_ + self.mean_
-        return found
+        points: Floats = rows @ self.components_ + self.mean_
+        return points
 
     @property
     def _n_features_out(self) -> int:

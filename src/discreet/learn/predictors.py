@@ -38,15 +38,15 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:  # noqa: N803
         """The likeliest class of each row."""
         joint = self._joint(self._again(X))
-        found: Array = self.classes_[np.argmax(joint, axis=1)]
-        return found
+        predicted: Array = self.classes_[np.argmax(joint, axis=1)]
+        return predicted
 
     def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
         """The logarithms of the probabilities of the classes, in the order of `classes_`."""
         joint = self._joint(self._again(X))
         above = joint - joint.max(axis=1, keepdims=True)
-        found: Floats = above - np.log(np.exp(above).sum(axis=1, keepdims=True))
-        return found
+        logs: Floats = above - np.log(np.exp(above).sum(axis=1, keepdims=True))
+        return logs
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """The probabilities of the classes, in the order of `classes_`."""

@@ -101,8 +101,8 @@ class PoissonCount(Categorical, Regressor):
 
 def _cells(rows: Array, categories: tuple[Labels, ...]) -> Integers:
     """The cell of each row, from its own values alone; −1 where one of them is not declared."""
-    found, inside = np.zeros(len(rows), dtype=np.int64), np.ones(len(rows), dtype=np.bool_)
+    cells, inside = np.zeros(len(rows), dtype=np.int64), np.ones(len(rows), dtype=np.bool_)
     for column, labels in zip(rows.T, categories, strict=True):
         places = labels.places(column)
-        found, inside = found * labels.count + places, inside & (places >= 0)
-    return np.where(inside, found, -1)
+        cells, inside = cells * labels.count + places, inside & (places >= 0)
+    return np.where(inside, cells, -1)

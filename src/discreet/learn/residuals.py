@@ -93,21 +93,21 @@ def lacking(scores: Floats, own: int, fine: int) -> Floats:
            of two, as `fine` is, in place of a multiplied. Proof: the next integer n above a/b is at least 1/b away. As
            n ≤ (a + b)/b, float64s just below n lie within n/2⁵² < 2/b of each other, so a/b is not rounded up to n.
     """
-    found: Floats = scores.max(axis=0) - scores
-    POWERS.take(found.astype(np.intp), mode="clip", out=found)
-    found /= found.sum(axis=0) / fine
-    np.floor(found, out=found)
-    found[own] -= fine
-    found /= np.maximum(-found[own], fine // 2) / (-fine // 2)
-    return np.trunc(found, out=found)
+    missing: Floats = scores.max(axis=0) - scores
+    POWERS.take(missing.astype(np.intp), mode="clip", out=missing)
+    missing /= missing.sum(axis=0) / fine
+    np.floor(missing, out=missing)
+    missing[own] -= fine
+    missing /= np.maximum(-missing[own], fine // 2) / (-fine // 2)
+    return np.trunc(missing, out=missing)
 
 
 @lru_cache(maxsize=4)
 def _of_two(own: int, fine: int) -> Floats:
     """Of two classes, the residual of the second for every score from −FAR to FAR, beyond which it stays the same."""
     every = np.arange(-FAR * GRAIN, FAR * GRAIN + 1.0)
-    found: Floats = lacking(np.vstack([np.zeros_like(every), every]), own, fine)[1]
-    return found
+    table: Floats = lacking(np.vstack([np.zeros_like(every), every]), own, fine)[1]
+    return table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,5 +137,5 @@ class Values:
         return Sensitivity(Fraction(1, 2), Fraction(1, 4))
 
     def residuals(self, scores: Floats, rows: slice, fine: int) -> Floats:
-        found: Floats = np.trunc(np.clip(self.steps[rows] - scores, -GRAIN // 2, GRAIN // 2) * (fine / GRAIN))
-        return found
+        residuals: Floats = np.trunc(np.clip(self.steps[rows] - scores, -GRAIN // 2, GRAIN // 2) * (fine / GRAIN))
+        return residuals

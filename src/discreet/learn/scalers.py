@@ -35,22 +35,22 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type
         return Box.read(self.bounds, width)
 
     def _learn(self, exact: Array, labels: Array | None, facts: Box, exit_: Exit) -> None:  # noqa: ARG002
-        found = moments(exact, np.zeros(len(exact), dtype=np.int64), 1, facts, exit_)
-        least = np.maximum(found.blur[0], 1e-6) ** 2  # where noise hides the variance, dividing by it would blow it up
-        self.mean_ = facts.points(found.means[0])
-        self.var_ = np.maximum(found.variances[0], least) * facts.half**2
+        noisy = moments(exact, np.zeros(len(exact), dtype=np.int64), 1, facts, exit_)
+        least = np.maximum(noisy.blur[0], 1e-6) ** 2  # where noise hides the variance, dividing by it would blow it up
+        self.mean_ = facts.points(noisy.means[0])
+        self.var_ = np.maximum(noisy.variances[0], least) * facts.half**2
         self.scale_ = np.sqrt(self.var_)
-        self.count_ = float(found.counts[0])
+        self.count_ = float(noisy.counts[0])
 
     def transform(self, X: Any) -> Floats:  # noqa: N803
         """The rows, scaled."""
-        found: Floats = (self._again(X) - self.mean_) / self.scale_
-        return found
+        scaled: Floats = (self._again(X) - self.mean_) / self.scale_
+        return scaled
 
     def inverse_transform(self, X: Any) -> Floats:  # noqa: N803
         """Scaled rows, as they were."""
-        found: Floats = self._again(X) * self.scale_ + self.mean_
-        return found
+        points: Floats = self._again(X) * self.scale_ + self.mean_
+        return points
 
 
 class MinMaxScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type: ignore[misc]
@@ -83,13 +83,13 @@ class MinMaxScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type: 
 
     def transform(self, X: Any) -> Floats:  # noqa: N803
         """The rows, clipped and scaled."""
-        found: Floats = np.clip(self._again(X), self.data_min_, self.data_max_) * self.scale_ + self.min_
-        return found
+        scaled: Floats = np.clip(self._again(X), self.data_min_, self.data_max_) * self.scale_ + self.min_
+        return scaled
 
     def inverse_transform(self, X: Any) -> Floats:  # noqa: N803
         """Scaled rows, as they were."""
-        found: Floats = (self._again(X) - self.min_) / self.scale_
-        return found
+        points: Floats = (self._again(X) - self.min_) / self.scale_
+        return points
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -148,5 +148,5 @@ def _shortest(features: int, steps: int, norm: int) -> int:
 
 
 def _norm(length: Fraction, steps: int, norm: int) -> int:
-    found = math.floor(length * steps) if norm == 1 else math.isqrt(math.floor(length * steps**2))
-    return max(found, 1)
+    norm_steps = math.floor(length * steps) if norm == 1 else math.isqrt(math.floor(length * steps**2))
+    return max(norm_steps, 1)

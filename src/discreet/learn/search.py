@@ -24,7 +24,7 @@ FIXED: Final = ("classes", "categories", "y_bounds")
 """What candidates must agree about, to be compared on the same rows."""
 FINE: Final = 2**10
 """Steps to the best score that a row can give."""
-MOST: Final = 1000
+MAX_SETTINGS: Final = 1000
 """Candidates."""
 
 
@@ -61,14 +61,14 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
         )
         if named & set(FIXED):
             raise ValueError(f"param_grid must leave out {', '.join(FIXED)}: candidates are compared on the same rows")
-        if not 0 < len(settings) <= MOST:
-            raise ValueError(f"param_grid must have 1 to {MOST} combinations, not {len(settings)}")
+        if not 0 < len(settings) <= MAX_SETTINGS:
+            raise ValueError(f"param_grid must have 1 to {MAX_SETTINGS} combinations, not {len(settings)}")
         affordable(self._cost(), UNIT, Fraction(1, len(settings)))
         cost = self._cost().part(Fraction(1, len(settings))).named
-        found: list[Estimator] = [clone(self.estimator).set_params(**setting, **cost) for setting in settings]
-        for candidate in found:
+        candidates: list[Estimator] = [clone(self.estimator).set_params(**setting, **cost) for setting in settings]
+        for candidate in candidates:
             candidate.loss_for(width)
-        return found
+        return candidates
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: N803
         reader = self._facts(None)[0]
@@ -102,14 +102,14 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
     @property
     def classes_(self) -> Array:
         check_is_fitted(self)
-        found: Array = self.best_estimator_.classes_
-        return found
+        classes: Array = self.best_estimator_.classes_
+        return classes
 
     def predict(self, X: Any) -> Array:  # noqa: N803
         """What the chosen estimator predicts."""
         check_is_fitted(self)
-        found: Array = self.best_estimator_.predict(X)
-        return found
+        predicted: Array = self.best_estimator_.predict(X)
+        return predicted
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
         """The chosen estimator's score: exact, for rows that the caller may see."""
@@ -126,8 +126,8 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Array:  # noqa: N803
         """The probabilities of the classes, by the chosen estimator."""
         check_is_fitted(self)
-        found: Array = self.best_estimator_.predict_proba(X)
-        return found
+        shares: Array = self.best_estimator_.predict_proba(X)
+        return shares
 
 
 def _check(estimator: Any) -> None:

@@ -26,7 +26,7 @@ DEEPEST: Final = 8
 MOST_VALUES: Final = 20_000
 MOST_TEXT: Final = 400_000
 """Of the parameters of one request: how deep lists stand in each other, how many values and characters they have."""
-MOST: Final = {
+MAX_SIZES: Final = {
     "candidates": 1000,
     "expected_n": 2**53,
     "max_depth": 30,
@@ -93,7 +93,7 @@ def _demand_modest(parameters: Mapping[str, Any]) -> None:
         elif isinstance(value, list):
             todo += [(each, depth + 1) for each in value]
         _demand_plain(value)
-    for name, most in MOST.items():
+    for name, most in MAX_SIZES.items():
         value = parameters.get(name)
         if isinstance(value, int) and value > most:
             raise Refused("too-complex", f"{name} is more work than a server does", f"use {most} or less")
@@ -147,11 +147,11 @@ def model_of(document: Model) -> Estimator:
     if "ledger" in described["parameters"]:
         raise ValueError("a ledger")
     try:
-        found = read_estimator(described)
-        _try(copy(found))
+        model = read_estimator(described)
+        _try(copy(model))
     except (*UNREADABLE, MemoryError) as wrong:
         raise ValueError("no model") from wrong
-    return found
+    return model
 
 
 def _try(model: Any) -> None:

@@ -16,6 +16,6 @@ def projected(noisy: Floats, totals: Floats) -> Floats:
     """
     falling = -np.sort(-noisy, axis=1)
     excess = (np.cumsum(falling, axis=1) - totals[:, None]) / np.arange(1, noisy.shape[1] + 1)
-    kept = np.maximum((falling > excess).sum(axis=1), 1)
-    found: Floats = np.maximum(noisy - np.take_along_axis(excess, kept[:, None] - 1, axis=1), 0)
-    return found
+    support = np.maximum((falling > excess).sum(axis=1), 1)
+    closest: Floats = np.maximum(noisy - np.take_along_axis(excess, support[:, None] - 1, axis=1), 0)
+    return closest

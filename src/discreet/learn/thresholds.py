@@ -44,8 +44,8 @@ def weights_of(sizes: Floats) -> Integers:
     many rows there are to get right. The roots of the latter are between.
     """
     sizes = np.maximum(sizes, max(float(sizes.max()) / RAREST, 1.0))
-    found: Integers = np.rint(HEAVIEST * np.sqrt(sizes.min() / sizes)).astype(np.int64)
-    return found
+    weights: Integers = np.rint(HEAVIEST * np.sqrt(sizes.min() / sizes)).astype(np.int64)
+    return weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -58,8 +58,8 @@ class Trees:
         for _ in range(self.depth):
             above = rows[every, self.features[tree, node]] > self.thresholds[tree, node]
             node = 2 * node + 1 + above
-        found: Integers = node - (2**self.depth - 1)
-        return found
+        leaf: Integers = node - (2**self.depth - 1)
+        return leaf
 
     def only(self, tree: int) -> Trees:
         return Trees(self.features[[tree]], self.thresholds[[tree]], self.depth)
@@ -112,11 +112,11 @@ def counts_of(trees: Trees, exact: Floats, places: Integers, classes: int, exit_
     known = places >= 0
     rows, held = exact[known], places[known]
     cells = 2**trees.depth * classes
-    found = [
+    counts = [
         np.bincount(trees.leaf(rows, tree) * classes + held, minlength=cells).reshape(-1, classes)
         for tree in exit_.watched(range(trees.count), trees.count, "trees")
     ]
-    return np.array(found, dtype=np.int64)
+    return np.array(counts, dtype=np.int64)
 
 
 def sensitivity(count: int) -> Sensitivity:
@@ -177,10 +177,10 @@ class _Forest(Classifier):
 
     def _joint(self, rows: Array) -> Floats:
         trees = Trees(self.features_, self.thresholds_, self.max_depth_)
-        found = np.tile(self.class_log_prior_, (len(rows), 1))
+        joint = np.tile(self.class_log_prior_, (len(rows), 1))
         for tree in range(trees.count):
-            found += self.leaf_log_odds_[tree, trees.leaf(rows, tree)]
-        return found
+            joint += self.leaf_log_odds_[tree, trees.leaf(rows, tree)]
+        return joint
 
 
 @parameters

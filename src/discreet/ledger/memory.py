@@ -107,8 +107,8 @@ class MemoryReader:
 
     def charges(self, search: Search, *, limit: int = -1, offset: int = 0, order: Order = "ASC") -> list[Charged]:
         with self._journal.changing:
-            found = self._found(search, order)
-            return list(islice(found, offset, None if limit < 0 else offset + limit))
+            matching = self._found(search, order)
+            return list(islice(matching, offset, None if limit < 0 else offset + limit))
 
     def count(self, search: Search) -> int:
         with self._journal.changing:
@@ -154,14 +154,14 @@ class MemoryReader:
         return None if stored is None else stored.digest
 
     def largest(self, plan: str, data: int, below: int | None, least: Amounts) -> tuple[int, int] | None:
-        journal, found = self._journal, (0, 0)
+        journal, best = self._journal, (0, 0)
         with journal.changing:
             for number in journal.plans.get((plan, data), ()):
                 amounts = (*journal.records[number].amounts, 0)
                 enough = all(amount >= bound for amount, bound in zip(amounts, least, strict=False))
                 if enough and (below is None or amounts[0] < below) and journal.answered(number) is not None:
-                    found = max(found, (amounts[0], number))
-        return (found[1], found[0]) if found[1] else None
+                    best = max(best, (amounts[0], number))
+        return (best[1], best[0]) if best[1] else None
 
 
 class Memory:

@@ -58,15 +58,15 @@ def units_written(units: Units) -> Record:
 
 def by_unit(state: State) -> dict[str, Amounts]:
     """What was spent about each unit, if there are several: else all that is spent is about the one."""
-    found: dict[str, Amounts] = {}
+    labelled: dict[str, Amounts] = {}
     left = state.spent
     for key, lines in state.units.items():
         for unit, amounts in lines.items():
-            found[_label(unit, found, now=key == str(state.protected))] = amounts
+            labelled[_label(unit, labelled, now=key == str(state.protected))] = amounts
             left = tuple(max(a - b, 0) for a, b in zip(left, amounts, strict=True))
     if any(left):
-        found[UNRECORDED] = left
-    return found if len(found) > 1 else {}
+        labelled[UNRECORDED] = left
+    return labelled if len(labelled) > 1 else {}
 
 
 def _label(unit: str, taken: Mapping[str, Amounts], *, now: bool) -> str:

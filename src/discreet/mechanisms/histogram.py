@@ -63,13 +63,13 @@ class Histogram:
 
     def _by_key(self, values: ArrayLike | Sequence[Hashable]) -> Integers:
         assert self.keys is not None
-        places = {key: place for place, key in enumerate(self.keys)}
+        places = {key: index for index, key in enumerate(self.keys)}
         if isinstance(values, np.ndarray):
             values = values.tolist()
         if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
             raise TypeError("values must be a list or array of labels, one for each unit")
-        found = [place for value in values if (place := _place(value, places)) is not None]
-        return np.bincount(np.array(found, dtype=np.int64), minlength=len(places)).astype(np.int64)
+        indices = [index for value in values if (index := _place(value, places)) is not None]
+        return np.bincount(np.array(indices, dtype=np.int64), minlength=len(places)).astype(np.int64)
 
     def _by_edge(self, values: ArrayLike | Sequence[Hashable]) -> Integers:
         assert self.edges is not None

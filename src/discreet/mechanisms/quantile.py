@@ -69,8 +69,8 @@ class Quantile:
         low, high = (float(bound) for bound in self.bounds)
         shares = (np.clip(column(values).astype(np.float64), low, high) - low) / (high - low)
         places = self.method.places(shares, self.quantiles, bits)
-        found = np.clip(low + places * (high - low), low, high)
-        return found if self.several else float(found[0])
+        quantiles = np.clip(low + places * (high - low), low, high)
+        return quantiles if self.several else float(quantiles[0])
 
     def error(self, confidence: Number = 0.95) -> float:
         """Ranks: with this confidence, no released quantile has more units between its cell and the exact one's."""

@@ -77,8 +77,8 @@ def gaussian(bits: Bits, count: int, variance: Fraction) -> Integers:
         gaps = np.abs(_product(bottom * scale, np.abs(drawn)) - top)
         # (|y| − σ²/t)²/2σ² as one fraction: gaps² / (2·top·bottom·scale²)
         _product(int(gaps.max()), gaps)
-        kept = bernoulli_exp(bits, gaps * gaps, 2 * top * bottom * scale**2)
-        parts.append(drawn[kept][:missing])
+        accepted = bernoulli_exp(bits, gaps * gaps, 2 * top * bottom * scale**2)
+        parts.append(drawn[accepted][:missing])
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
 

@@ -48,10 +48,10 @@ def _geometric(bits: Bits, count: int, scale: Fraction) -> tuple[Integers, Boole
         raise OverflowError(f"noise of scale {float(scale):g} does not fit 64-bit integers: use a coarser step")
     low = (bits.words(count) >> np.uint64(64 - width)).view(np.int64)
     thresholds = low / float(scale)
-    kept = exceeds(
+    accepted = exceeds(
         Exponentials.draw(bits, count), thresholds, SLACK * thresholds, lambda i: rational(int(low[i]) / scale)
     )
-    return (high * 2**width + low)[kept], exponentials.coins()[kept]
+    return (high * 2**width + low)[accepted], exponentials.coins()[accepted]
 
 
 def laplace(bits: Bits, count: int, scale: Fraction) -> Integers:
@@ -76,8 +76,8 @@ def laplace(bits: Bits, count: int, scale: Fraction) -> Integers:
 
 def _wide_laplace(bits: Bits, count: int, scale: Fraction) -> Integers:
     sizes, negative = _geometric(bits, count, scale)
-    kept = ~(negative & (sizes == 0))
-    signed: Integers = np.where(negative, -sizes, sizes)[kept]
+    accepted = ~(negative & (sizes == 0))
+    signed: Integers = np.where(negative, -sizes, sizes)[accepted]
     return signed
 
 
@@ -98,13 +98,13 @@ def gaussian(bits: Bits, count: int, variance: Fraction) -> Integers:
         thresholds = gaps * gaps / spread
         slips = (sizes + centre) * 2.0**-51
         margins = (2 * np.abs(gaps) + slips) * slips / spread + SLACK * thresholds
-        kept = exceeds(
+        accepted = exceeds(
             Exponentials.draw(bits, n),
             thresholds,
             margins,
             lambda i: rational((abs(int(drawn[i])) - variance / scale) ** 2 / (2 * variance)),
         )
-        return drawn[kept]
+        return drawn[accepted]
 
     return _filled(count, 0.6, some)
 
@@ -126,13 +126,13 @@ def untruths(bits: Bits, count: int, epsilon: Fraction, others: int) -> Booleans
     return _filled(count, 1.0, block).astype(np.bool_)
 
 
-def _filled(count: int, kept: float, draw: Callable[[int], Integers]) -> Integers:
+def _filled(count: int, accepted: float, draw: Callable[[int], Integers]) -> Integers:
     """`count` draws, block by block, by a sampler that gives about the share `kept` of what it is asked for."""
-    spare = 8 if kept < 1 else 0
+    spare = 8 if accepted < 1 else 0
     parts: list[Integers] = []
     missing = count
     while True:
-        parts.append(draw(min(BLOCK, math.ceil(missing / kept) + spare))[:missing])
+        parts.append(draw(min(BLOCK, math.ceil(missing / accepted) + spare))[:missing])
         missing -= parts[-1].size
         if not missing:
             return parts[0] if len(parts) == 1 else np.concatenate(parts)

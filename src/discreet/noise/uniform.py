@@ -21,9 +21,9 @@ def below(bits: Bits, limits: Integers) -> Integers:
     todo = np.arange(limits.size)
     while todo.size:
         drawn = (bits.words(todo.size) & masks[todo]).view(np.int64)
-        kept = drawn < limits[todo]
-        out[todo[kept]] = drawn[kept]
-        todo = todo[~kept]
+        accepted = drawn < limits[todo]
+        out[todo[accepted]] = drawn[accepted]
+        todo = todo[~accepted]
     return out
 
 

@@ -55,6 +55,6 @@ LINTS: Final[tuple[Callable[[Inspection], Iterator[Finding]], ...]] = (
 def check(policy: Policy) -> tuple[Finding, ...]:
     """All findings, the gravest first. For the owner only: they tell what the data holds."""
     with inspected(policy) as inspection:
-        found = [finding for lint in LINTS for finding in lint(inspection)]
+        findings = [finding for lint in LINTS for finding in lint(inspection)]
     order = list(Severity)
-    return tuple(sorted(found, key=lambda finding: order.index(finding.severity)))
+    return tuple(sorted(findings, key=lambda finding: order.index(finding.severity)))

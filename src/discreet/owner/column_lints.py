@@ -35,9 +35,9 @@ def _judging(judge: Judge, tables: Callable[[Policy], Mapping[str, Table]]) -> L
     def lint(inspection: Inspection) -> Iterator[Finding]:
         for table in tables(inspection.policy).values():
             for name, figures in inspection.columns(table).items():
-                told = judge(table.columns[name], figures)
-                if told:
-                    severity, message, fix = told
+                judgement = judge(table.columns[name], figures)
+                if judgement:
+                    severity, message, fix = judgement
                     yield Finding(severity, place("tables", table.name, "columns", name), message, fix)
 
     return lint
@@ -89,8 +89,8 @@ def infinite(column: Column, figures: ColumnFigures) -> Told | None:
     """NaN and infinity."""
     if not figures.infinite:
         return None
-    told = "NaN, which counts as NULL, or infinite" if column.kind is Kind.NUMBER else "infinite"
-    return Severity.WARNING, f"{_part(figures.infinite, figures)}: {told}", "clean the source"
+    message = "NaN, which counts as NULL, or infinite" if column.kind is Kind.NUMBER else "infinite"
+    return Severity.WARNING, f"{_part(figures.infinite, figures)}: {message}", "clean the source"
 
 
 @of_private_columns
@@ -110,8 +110,8 @@ def outside_bounds(column: Column, figures: ColumnFigures) -> Told | None:
     """Values beyond the bounds."""
     if column.bounds is None or not figures.outside:
         return None
-    told = f"{_part(figures.outside, figures)}: outside of the bounds, so moved to them"
-    return Severity.NOTE, told, "leave it if they are rare"
+    message = f"{_part(figures.outside, figures)}: outside of the bounds, so moved to them"
+    return Severity.NOTE, message, "leave it if they are rare"
 
 
 @of_columns
@@ -119,8 +119,8 @@ def undeclared_values(column: Column, figures: ColumnFigures) -> Told | None:
     """Values that are not among the declared ones."""
     if column.values is None or not figures.outside:
         return None
-    told = f"{_part(figures.outside, figures)}: not declared, so in no group"
-    return Severity.WARNING, told, "add the missing ones to values if they are no secret"
+    message = f"{_part(figures.outside, figures)}: not declared, so in no group"
+    return Severity.WARNING, message, "add the missing ones to values if they are no secret"
 
 
 @of_columns

@@ -119,19 +119,19 @@ def _column(column: str, held: str, form: Format) -> str:
         return line(f"# {key(column)}", "an identifier: best left out")
     if form is Format.CSV:
         return line(f"# {key(column)} = {{ {_EXAMPLES[likely_kind(column)]} }}", "decide: a guess from the name")
-    found = KINDS.get(re.sub(r"\(.*\)$", "", held, flags=re.DOTALL))
-    if found is None:
+    kind = KINDS.get(re.sub(r"\(.*\)$", "", held, flags=re.DOTALL))
+    if kind is None:
         return line(f"# {key(column)}", "has a type that no policy can declare")
-    return line(f'{key(column)} = {{ type = "{found}" }}', ADVICE[found].format(key(column)))
+    return line(f'{key(column)} = {{ type = "{kind}" }}', ADVICE[kind].format(key(column)))
 
 
 def _described(sources: Iterable[str]) -> Iterator[Described]:
     names = Names()
     with connect() as connection:
-        for place, given in enumerate(sources):
-            for source in _tables_in(connection, f"draft{place}", given):
+        for index, given in enumerate(sources):
+            for source in _tables_in(connection, f"draft{index}", given):
                 called = source.table.rpartition(".")[2] if source.table else _stem(source.path)
-                yield Described(names.of(called), source, _columns(connection, f"draft{place}", source))
+                yield Described(names.of(called), source, _columns(connection, f"draft{index}", source))
 
 
 def _tables_in(connection: duckdb.DuckDBPyConnection, alias: str, given: str) -> Iterator[Source]:
@@ -145,8 +145,8 @@ def _tables_in(connection: duckdb.DuckDBPyConnection, alias: str, given: str) ->
     listing = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = ? ORDER BY ALL"
     with _owned(path):
         connection.execute(f"ATTACH {literal(path)} AS {name(alias)} (READ_ONLY)")
-        found = connection.execute(listing, [alias]).fetchall()
-    wanted = [table] if table else [".".join(row) for row in found]
+        listed = connection.execute(listing, [alias]).fetchall()
+    wanted = [table] if table else [".".join(row) for row in listed]
     if not wanted:
         raise PolicyError(label(Path(path)), [Problem("", "holds no table", "name another file")])
     yield from (Source(form, path, each) for each in wanted)

@@ -103,7 +103,7 @@ class Inspection:
     def population(self) -> int:
         """How many units there are, at least."""
         figures = [self.units(table) for table in self.policy.private_tables.values()]
-        return max((found.units for found in figures if found), default=0)
+        return max((each.units for each in figures if each), default=0)
 
     def _once(self, figures_of: dict[str, T], table: Table, find: Callable[[], T], otherwise: T, key: str = "") -> T:
         """What was found before, or is found now; otherwise, if the source cannot be read."""
@@ -135,13 +135,13 @@ class Inspection:
             return {}
         wanted: dict[str, tuple[str, Render]] = {}
         types: dict[str, str] = {}
-        for place, column in enumerate(counted):
+        for index, column in enumerate(counted):
             kind = TYPES[column.kind]
-            wanted |= {f"raw{place}": (column.name, _raw), f"cast{place}": (column.name, partial(_cast, kind))}
-            types |= {f"raw{place}": "VARCHAR", f"cast{place}": kind}
+            wanted |= {f"raw{index}": (column.name, _raw), f"cast{index}": (column.name, partial(_cast, kind))}
+            types |= {f"raw{index}": "VARCHAR", f"cast{index}": kind}
         rows = self._sources.rows(table, wanted, absent=types)
         figures = ", ".join(
-            figure for place, column in enumerate(counted) for figure in _figures(column, f"raw{place}", f"cast{place}")
+            figure for index, column in enumerate(counted) for figure in _figures(column, f"raw{index}", f"cast{index}")
         )
         row = iter(self._row(table, f"SELECT {figures} FROM ({rows})"))
         return {column.name: _read_figures(column, row) for column in counted}
@@ -238,8 +238,7 @@ def _figures(column: Column, value: str, cast: str) -> tuple[str, ...]:
 
 def _read_figures(column: Column, row: Iterator[Any]) -> ColumnFigures:
     present, missing, lost, fractional, infinite, outside, tight, seen = (next(row) for _ in range(8))
-    found = frozenset(seen or ())
-    unseen = tuple(value for value in column.values or () if value not in found)
+    unseen = tuple(value for value in column.values or () if value not in frozenset(seen or ()))
     return ColumnFigures(present, missing, lost, fractional, infinite, outside, bool(tight), unseen)
 
 

@@ -56,5 +56,5 @@ def likely_kind(column: str) -> Kind:
     >>> [str(likely_kind(name)) for name in ("age", "birthDate", "seen_at", "is_vip", "ward")]
     ['integer', 'date', 'timestamp', 'boolean', 'text']
     """
-    found = set(words(column))
-    return next((kind for kind, hints in _HINTS.items() if found & hints), Kind.TEXT)
+    parts = set(words(column))
+    return next((kind for kind, hints in _HINTS.items() if parts & hints), Kind.TEXT)

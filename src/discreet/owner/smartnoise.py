@@ -199,7 +199,7 @@ def _bound(kind: Kind, node: Node) -> str:
 
 def _moment(node: Node) -> str:
     try:
-        found = datetime.fromisoformat(str(node.value))
+        moment = datetime.fromisoformat(str(node.value))
     except ValueError:
         raise YamlError(node.line, "must be a timestamp like 2026-12-31T23:59:59") from None
-    return (found.astimezone(UTC).replace(tzinfo=None) if found.tzinfo else found).isoformat()
+    return (moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment).isoformat()

@@ -61,11 +61,11 @@ class Names:
     def of(self, wanted: str) -> str:
         """The name, or the nearest that is free."""
         base = wanted if is_name(wanted) else "table"
-        place = 1
+        number = 1
         name = base
         while name.casefold() in self._taken:
-            place += 1
-            name = f"{base}_{place}"
+            number += 1
+            name = f"{base}_{number}"
         self._taken.add(name.casefold())
         return name
 

@@ -263,12 +263,12 @@ def writable_sources(inspection: Inspection) -> Iterator[Finding]:
     """Sources that anybody on this machine can change."""
     for table in inspection.policy.tables.values():
         if inspection.held(table):
-            found = [path for path in paths(inspection.policy, table) if _mode(path) & stat.S_IWOTH]
-            if found:
+            writable = [path for path in paths(inspection.policy, table) if _mode(path) & stat.S_IWOTH]
+            if writable:
                 yield Finding(
                     Severity.NOTE,
                     place("tables", table.name, "source"),
-                    f"anybody on this machine can change {shown_file(found[0].name)}",
+                    f"anybody on this machine can change {shown_file(writable[0].name)}",
                     "chmod o-w",
                 )
 

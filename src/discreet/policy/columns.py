@@ -123,78 +123,78 @@ KEYS: Final[Mapping[str, Field]] = {
 }
 
 
-def read_columns(place: Place, raw: object) -> dict[str, Column]:
+def read_columns(section: Place, raw: object) -> dict[str, Column]:
     """The columns that are right; the others are reported."""
-    found = ((name, _column(there, name, value)) for name, there, value in place.named(raw, "column"))
-    return {name: column for name, column in found if column is not None}
+    columns = ((name, _column(there, name, value)) for name, there, value in section.named(raw, "column"))
+    return {name: column for name, column in columns if column is not None}
 
 
-def _column(place: Place, name: str, raw: object) -> Column | None:
-    before = len(place.problems)
-    found = place.fields(raw, KEYS)
-    if len(place.problems) > before:
+def _column(section: Place, name: str, raw: object) -> Column | None:
+    before = len(section.problems)
+    fields = section.fields(raw, KEYS)
+    if len(section.problems) > before:
         return None  # whether the rest fits together depends on what was meant
-    kind = _inferred(found)
+    kind = _inferred(fields)
     if kind is None:
-        place.report("has no type", 'add min and max, or values = [...], or type = "text" (or another type)')
+        section.report("has no type", 'add min and max, or values = [...], or type = "text" (or another type)')
         return None
-    bounds = _checked_bounds(place, kind, found)
-    _check_step(place, kind, found, bounds)
-    _check_values(place, kind, found)
-    if found.get("unique") and kind not in _IDENTIFYING:
-        place.at("unique").report(f"a column of type {kind} cannot be a key", "remove it, or declare another type")
-    if len(place.problems) > before:
+    bounds = _checked_bounds(section, kind, fields)
+    _check_step(section, kind, fields, bounds)
+    _check_values(section, kind, fields)
+    if fields.get("unique") and kind not in _IDENTIFYING:
+        section.at("unique").report(f"a column of type {kind} cannot be a key", "remove it, or declare another type")
+    if len(section.problems) > before:
         return None
-    flags = found.get("nullable", False), found.get("unique", False)
-    return Column(name, kind, bounds, found.get("step"), found.get("values"), *flags)
+    flags = fields.get("nullable", False), fields.get("unique", False)
+    return Column(name, kind, bounds, fields.get("step"), fields.get("values"), *flags)
 
 
-def _inferred(found: Mapping[str, Any]) -> Kind | None:
+def _inferred(fields: Mapping[str, Any]) -> Kind | None:
     """The declared type, or the one that values or bounds show."""
-    if "type" in found:
-        return Kind(found["type"])
-    if "values" in found:
-        return _KIND_OF_VALUES[type(found["values"][0])]
-    given = [found[key] for key in ("min", "max") if key in found]
+    if "type" in fields:
+        return Kind(fields["type"])
+    if "values" in fields:
+        return _KIND_OF_VALUES[type(fields["values"][0])]
+    given = [fields[key] for key in ("min", "max") if key in fields]
     return _KIND_OF_BOUNDS[type(given[0])] if given else None
 
 
-def _checked_bounds(place: Place, kind: Kind, found: Mapping[str, Any]) -> tuple[Bound, Bound] | None:
-    given = [key for key in ("min", "max") if key in found]
-    if "values" in found or not given:
+def _checked_bounds(section: Place, kind: Kind, fields: Mapping[str, Any]) -> tuple[Bound, Bound] | None:
+    given = [key for key in ("min", "max") if key in fields]
+    if "values" in fields or not given:
         return None  # values with bounds are reported with the values
     if kind not in _BOUNDS_OF_KIND:
         fix = "list the public values instead: values = [...]" if kind is Kind.TEXT else "remove it"
         for key in given:
-            place.at(key).report(f"a column of type {kind} has no {key}", fix)
+            section.at(key).report(f"a column of type {kind} has no {key}", fix)
         return None
     python = _BOUNDS_OF_KIND[kind]
-    unfit = [key for key in given if type(found[key]) is not python]
+    unfit = [key for key in given if type(fields[key]) is not python]
     for key in unfit:
-        place.at(key).report(f"does not fit type {kind}", f"write min and max alike, each {_EXAMPLES[python]}")
+        section.at(key).report(f"does not fit type {kind}", f"write min and max alike, each {_EXAMPLES[python]}")
     for key in {"min", "max"}.difference(given):
-        place.at(key).report("missing", f"add {key}, or remove {given[0]}: a column has both or neither")
+        section.at(key).report("missing", f"add {key}, or remove {given[0]}: a column has both or neither")
     if unfit or len(given) < 2:
         return None
-    return _ordered(place, kind, (found["min"], found["max"]))
+    return _ordered(section, kind, (fields["min"], fields["max"]))
 
 
-def _ordered(place: Place, kind: Kind, bounds: tuple[Any, Any]) -> tuple[Bound, Bound]:
+def _ordered(section: Place, kind: Kind, bounds: tuple[Any, Any]) -> tuple[Bound, Bound]:
     low, high = bounds
     if low >= high or (isinstance(low, Fraction) and float(low) >= float(high)):
         # mechanisms work out their error in floats, where the bounds must differ too
-        place.at("min").report("must lie below max", "write the lower bound as min and the upper one as max")
+        section.at("min").report("must lie below max", "write the lower bound as min and the upper one as max")
     if kind is Kind.INTEGER:
         for key, bound in (("min", low), ("max", high)):
             if bound.denominator != 1 or not -_MOST_INTEGER <= bound < _MOST_INTEGER:
-                place.at(key).report("must be an integer of 64 bits", 'write a whole number, or type = "number"')
+                section.at(key).report("must be an integer of 64 bits", 'write a whole number, or type = "number"')
     return bounds
 
 
-def _check_step(place: Place, kind: Kind, found: Mapping[str, Any], bounds: tuple[Any, Any] | None) -> None:
-    if "step" not in found or "values" in found:
+def _check_step(section: Place, kind: Kind, fields: Mapping[str, Any], bounds: tuple[Any, Any] | None) -> None:
+    if "step" not in fields or "values" in fields:
         return
-    there, step = place.at("step"), found["step"]
+    there, step = section.at("step"), fields["step"]
     if kind not in (Kind.INTEGER, Kind.NUMBER):
         there.report(f"a column of type {kind} has no step", "remove it")
         return
@@ -209,15 +209,15 @@ def _check_step(place: Place, kind: Kind, found: Mapping[str, Any], bounds: tupl
         there.report("is too small for these bounds: values in steps would not fit into 64 bits", "write a larger step")
 
 
-def _check_values(place: Place, kind: Kind, found: Mapping[str, Any]) -> None:
-    if "values" not in found:
+def _check_values(section: Place, kind: Kind, fields: Mapping[str, Any]) -> None:
+    if "values" not in fields:
         return
-    there = place.at("values")
-    also = [key for key in ("min", "max", "step") if key in found]
+    there = section.at("values")
+    also = [key for key in ("min", "max", "step") if key in fields]
     if also:
         there.report(f"cannot stand beside {', '.join(also)}", "keep the values, or the bounds")
     python = _VALUES_OF_KIND.get(kind)
     if python is None:
         there.report(f"a column of type {kind} has no values", "use min and max, or declare another type")
-    elif type(found["values"][0]) is not python:
+    elif type(fields["values"][0]) is not python:
         there.report(f"do not fit type {kind}", f"write {_EXAMPLES[python]}, or leave out type")

@@ -31,22 +31,22 @@ def content(path: Path) -> bytes:
             sort = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
             raise PolicyError(label(path), [Problem("", f"cannot be read: it is {sort}", "name a policy file")])
         with path.open("rb") as file:
-            found = file.read(MOST_BYTES + 1)
+            data = file.read(MOST_BYTES + 1)
     except OSError as wrong:
         reason = wrong.strerror or type(wrong).__name__
         problem = Problem("", f"cannot be read: {reason}", f"name a policy file; this was {shown_file(str(path))}")
         raise PolicyError(label(path), [problem]) from None
-    if len(found) > MOST_BYTES:
+    if len(data) > MOST_BYTES:
         raise PolicyError(label(path), [Problem("", f"is larger than {MOST_BYTES} bytes", "name a policy file")])
-    return found
+    return data
 
 
-def document(found: bytes) -> dict[str, Any] | Problem:
+def document(data: bytes) -> dict[str, Any] | Problem:
     """The TOML tables of the text."""
     try:
-        text = found.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as wrong:
-        before = found[: wrong.start].split(b"\n")
+        before = data[: wrong.start].split(b"\n")
         where = f"line {len(before)}, column {len(before[-1].decode(errors='replace')) + 1}"
         return Problem(where, "is not UTF-8", "save the file in the encoding UTF-8")
     try:
@@ -60,9 +60,9 @@ def document(found: bytes) -> dict[str, Any] | Problem:
         return Problem("", "holds a number of too many digits", "write ordinary numbers")
 
 
-def _syntax(told: str, text: str) -> Problem:
-    located = _LOCATED.fullmatch(told)
-    reason, where = located.groups() if located else (told, "")
+def _syntax(message: str, text: str) -> Problem:
+    located = _LOCATED.fullmatch(message)
+    reason, where = located.groups() if located else (message, "")
     if where == "end of document":
         where = f"line {text.count(chr(10)) + 1}, the end of the file"
     return Problem(where, f"is not TOML: {reason[:_LONGEST_REASON]}", "see https://toml.io")

@@ -63,15 +63,15 @@ def row_in_key(column: str) -> str:
 
 def copied_columns(table: Table) -> dict[str, str]:
     """The columns of a table as queries find it, with their types; units may be of another type than text."""
-    found = {column.name: TYPES[column.kind] for column in table.columns.values()}
+    columns = {column.name: TYPES[column.kind] for column in table.columns.values()}
     if table.owner is None:
-        return found
+        return columns
     if table.owner.column is None:
-        return found or {ROW: "INTEGER"}
-    found = {UNIT: "VARCHAR", **found}
+        return columns or {ROW: "INTEGER"}
+    columns = {UNIT: "VARCHAR", **columns}
     keys = ranked_keys(table)
     ranks = [key_rank(column) for column in keys]
     if table.max_rows_per_group < table.max_rows:
         ranks += [row_in_key(column) for column in keys]
     steps = {steps_of(column.name): "BIGINT" for column in table.columns.values() if stored_steps(column)}
-    return {**found, ROW: "INTEGER", **dict.fromkeys(ranks, "INTEGER"), **steps}
+    return {**columns, ROW: "INTEGER", **dict.fromkeys(ranks, "INTEGER"), **steps}

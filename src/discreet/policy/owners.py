@@ -44,15 +44,15 @@ def unit_kind(value: object) -> Kind:
     return Kind(kind)
 
 
-def check_owners(place: Place, tables: Mapping[str, Table], names: Collection[str]) -> None:
+def check_owners(section: Place, tables: Mapping[str, Table], names: Collection[str]) -> None:
     """Whether every path leads through private tables to the unit; `names` includes tables that are not right."""
     for table in tables.values():
         if table.owner is None:
             continue
-        there = place.at(table.name, "unit")
-        before = len(place.problems)
+        there = section.at(table.name, "unit")
+        before = len(section.problems)
         _check_hops(there, table, tables, names)
-        if len(place.problems) == before:
+        if len(section.problems) == before:
             _check_end(there, table.owner, tables)
         for other, column in _mentioned(table, table.owner):
             _check_spelling(there, tables.get(other), column)
@@ -60,32 +60,32 @@ def check_owners(place: Place, tables: Mapping[str, Table], names: Collection[st
             there.report(f"could mean every row, or the column {ROW!r}", "rename that column")
 
 
-def _check_hops(place: Place, table: Table, tables: Mapping[str, Table], names: Collection[str]) -> None:
+def _check_hops(section: Place, table: Table, tables: Mapping[str, Table], names: Collection[str]) -> None:
     path = table.owner.path if table.owner else ()
     trail = [table.name]
     for hop in path:
         passed = tables.get(hop.table)
         if hop.table in trail:
-            place.report(f"goes in a circle: it comes to {shown(hop.table)} twice", "end it at the table of the unit")
+            section.report(f"goes in a circle: it comes to {shown(hop.table)} twice", "end it at the table of the unit")
         elif hop.table not in names:
-            place.report(f"there is no table {shown(hop.table)}", choices(hop.table, names))
+            section.report(f"there is no table {shown(hop.table)}", choices(hop.table, names))
         elif passed and passed.owner is None:
-            place.report(f"{shown(hop.table)} is public, so it has no unit", "give that table a unit")
+            section.report(f"{shown(hop.table)} is public, so it has no unit", "give that table a unit")
         elif passed and passed.owner and passed.owner.column is None:
-            place.report(f"every row of {shown(hop.table)} is its own unit", "give that table the unit that you mean")
+            section.report(f"every row of {shown(hop.table)} is its own unit", "give that table the unit that you mean")
         trail.append(hop.table)
 
 
-def _check_end(place: Place, owner: Owner, tables: Mapping[str, Table]) -> None:
+def _check_end(section: Place, owner: Owner, tables: Mapping[str, Table]) -> None:
     end = tables.get(owner.path[-1].table) if owner.path else None
     if end is None or end.owner is None or end.owner == Owner(owner.column):
         return
     if end.owner.path:
         onward = f"{ARROW} {end.owner.path[0].table}.…"
-        place.report(f"ends at {shown(end.name)}, whose own unit lies further on", f"continue it: … {onward}")
+        section.report(f"ends at {shown(end.name)}, whose own unit lies further on", f"continue it: … {onward}")
     else:
         right = f"{end.name}.{end.owner.column}"
-        place.report(f"ends at a column that is not the unit of {shown(end.name)}", f"end it with {shown(right)}")
+        section.report(f"ends at a column that is not the unit of {shown(end.name)}", f"end it with {shown(right)}")
 
 
 def _mentioned(table: Table, owner: Owner) -> Iterator[tuple[str, str]]:
@@ -96,10 +96,10 @@ def _mentioned(table: Table, owner: Owner) -> Iterator[tuple[str, str]]:
     yield from ((hop.table, hop.key) for hop in owner.path)
 
 
-def _check_spelling(place: Place, table: Table | None, column: str) -> None:
+def _check_spelling(section: Place, table: Table | None, column: str) -> None:
     """DuckDB takes two spellings for one column, so a rule about the unit's column must not see two."""
     if table is None or column in table.columns:
         return
     for declared in table.columns:
         if declared.casefold() == column.casefold():
-            place.report(f"{shown(column)} is declared as {shown(declared)} in {shown(table.name)}", "spell it alike")
+            section.report(f"{shown(column)} is declared as {shown(declared)} in {shown(table.name)}", "spell it alike")

@@ -55,16 +55,16 @@ class Place:
         for key, row in keys.items():
             if row.needed and key not in section and isinstance(raw, dict):
                 self.at(key).report("missing", row.needed)
-        found = {}
+        values = {}
         for key in keys:
             if key in section:
                 try:
-                    found[key] = keys[key].rule(section[key])
+                    values[key] = keys[key].rule(section[key])
                 except RuleError as wrong:
                     self.at(key).report(str(wrong), wrong.fix)
                 except ValueError as wrong:
                     self.at(key).report(str(wrong))
-        return found
+        return values
 
     def section(self, raw: object) -> dict[str, Any]:
         """The value as a TOML table; anything else is reported and taken as empty."""

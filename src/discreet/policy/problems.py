@@ -37,8 +37,8 @@ class Problem:
     fix: str = ""
 
     def __str__(self) -> str:
-        told = f"{self.place}: {self.message}" if self.place else self.message
-        return f"{told}; {self.fix}" if self.fix else told
+        text = f"{self.place}: {self.message}" if self.place else self.message
+        return f"{text}; {self.fix}" if self.fix else text
 
 
 class PolicyError(ValueError):

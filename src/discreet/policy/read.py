@@ -109,19 +109,19 @@ def parse(text: bytes, path: Path) -> Policy:
     raw = document(text)
     if isinstance(raw, Problem):
         raise PolicyError(label(path), [raw])
-    place = Place([])
-    top = place.fields(raw, POLICY)
-    budget = _section(place, "budget", top, BUDGET)
-    unit = _section(place, "unit", top, UNIT)
-    serving = _section(place, "server", top, SERVER)
+    section = Place([])
+    top = section.fields(raw, POLICY)
+    budget = _section(section, "budget", top, BUDGET)
+    unit = _section(section, "unit", top, UNIT)
+    serving = _section(section, "server", top, SERVER)
     file = absolute(path)
-    tables = _tables(place.at("tables"), top["tables"], file.parent) if "tables" in top else {}
-    unit_most = _unit_rows(place.at("unit"), unit.get("max_rows"), tables)
-    analysts = _analysts(place.at("analysts"), top.get("analysts", {}), budget.get("epsilon"))
+    tables = _tables(section.at("tables"), top["tables"], file.parent) if "tables" in top else {}
+    unit_most = _unit_rows(section.at("unit"), unit.get("max_rows"), tables)
+    analysts = _analysts(section.at("analysts"), top.get("analysts", {}), budget.get("epsilon"))
     state = file.parent / top.get("state", f"{file.stem}.discreet")
-    check_state(place, state, file, tables.values())
-    if place.problems:
-        raise PolicyError(label(path), place.problems)
+    check_state(section, state, file, tables.values())
+    if section.problems:
+        raise PolicyError(label(path), section.problems)
     return Policy(
         name=top.get("name", file.stem),
         path=file,
@@ -137,96 +137,98 @@ def parse(text: bytes, path: Path) -> Policy:
     )
 
 
-def _section(place: Place, name: str, top: Mapping[str, Any], keys: Mapping[str, Field]) -> dict[str, Any]:
-    return place.at(name).fields(top[name], keys) if name in top else {}
+def _section(section: Place, name: str, top: Mapping[str, Any], keys: Mapping[str, Field]) -> dict[str, Any]:
+    return section.at(name).fields(top[name], keys) if name in top else {}
 
 
-def _tables(place: Place, raw: object, folder: Path) -> dict[str, Table]:
+def _tables(section: Place, raw: object, folder: Path) -> dict[str, Table]:
     names = []
     tables = {}
-    for name, there, value in place.named(raw, "table"):
+    for name, there, value in section.named(raw, "table"):
         names.append(name)
         table = _table(there, name, value)
         if table is not None:
             tables[name] = table
     if raw == {}:
-        place.report("there is no table", "add [tables.NAME] with a source and a unit")
-    check_owners(place, tables, names)
-    check_apart(place, tables.values(), folder)
+        section.report("there is no table", "add [tables.NAME] with a source and a unit")
+    check_owners(section, tables, names)
+    check_apart(section, tables.values(), folder)
     return tables
 
 
-def _table(place: Place, name: str, raw: object) -> Table | None:
-    found = place.fields(raw, TABLE)
-    columns = read_columns(place.at("columns"), found.get("columns", {}))
-    source = read_source(place, found)
-    check_folders(place, found, columns)
+def _table(section: Place, name: str, raw: object) -> Table | None:
+    fields = section.fields(raw, TABLE)
+    columns = read_columns(section.at("columns"), fields.get("columns", {}))
+    source = read_source(section, fields)
+    check_folders(section, fields, columns)
     if isinstance(raw, dict):
-        _check_protection(place, raw, found)
-    owner = found.get("unit")
-    _check_unique(place.at("columns"), columns, owner)
-    if source is None or (owner is None and not found.get("public")):
+        _check_protection(section, raw, fields)
+    owner = fields.get("unit")
+    _check_unique(section.at("columns"), columns, owner)
+    if source is None or (owner is None and not fields.get("public")):
         return None  # reported already; without an owner it would count as public
-    rows = found.get("max_rows", 1)
+    rows = fields.get("max_rows", 1)
     return Table(
         name=name,
         source=source,
         columns=columns,
         owner=owner,
         max_rows=rows,
-        max_groups=found.get("max_groups", rows),
-        max_rows_per_group=found.get("max_rows_per_group", rows),
+        max_groups=fields.get("max_groups", rows),
+        max_rows_per_group=fields.get("max_rows_per_group", rows),
     )
 
 
-def _check_unique(place: Place, columns: Mapping[str, Column], owner: Owner | None) -> None:
+def _check_unique(section: Place, columns: Mapping[str, Column], owner: Owner | None) -> None:
     """Keys are unique within a unit: where several rows can belong to one."""
     if owner is not None and owner.column is not None:
         return
     for column in columns.values():
         if column.unique:
-            place.at(column.name, "unique").report("is for tables whose rows belong to units", "remove it")
+            section.at(column.name, "unique").report("is for tables whose rows belong to units", "remove it")
 
 
-def _check_protection(place: Place, given: Mapping[str, object], found: Mapping[str, Any]) -> None:
+def _check_protection(section: Place, given: Mapping[str, object], fields: Mapping[str, Any]) -> None:
     """A table is public and free, or private with a unit; nothing in between."""
-    public = found.get("public", False)
+    public = fields.get("public", False)
     if public:
         for key in ("unit", *LIMITS):
             if key in given:
-                place.at(key).report(f"a public table has no {key}", "remove it, or public = true if it is private")
-    elif "unit" not in given and ("public" in found or "public" not in given):
-        place.at("unit").report(
+                section.at(key).report(f"a public table has no {key}", "remove it, or public = true if it is private")
+    elif "unit" not in given and ("public" in fields or "public" not in given):
+        section.at("unit").report(
             "missing", 'add the column that names the unit, or unit = "row" if every row is its own, or public = true'
         )
-    if "unit" in found and found["unit"].column is None and found.get("max_rows", 1) > 1:
-        place.at("max_rows").report("must be 1, because every row is its own unit", "remove it, or name a unit column")
+    if "unit" in fields and fields["unit"].column is None and fields.get("max_rows", 1) > 1:
+        section.at("max_rows").report(
+            "must be 1, because every row is its own unit", "remove it, or name a unit column"
+        )
 
 
-def _unit_rows(place: Place, stated: int | None, tables: Mapping[str, Table]) -> int:
+def _unit_rows(section: Place, stated: int | None, tables: Mapping[str, Table]) -> int:
     for table in tables.values():
         if stated is not None and stated < table.max_rows:
-            place.at("max_rows").report(
+            section.at("max_rows").report(
                 f"is less than max_rows of {table.name}",
                 f"write at least {table.max_rows}, or lower that of the table",
             )
     return usual_unit_rows(tables.values()) if stated is None else stated
 
 
-def _analysts(place: Place, raw: object, budget: Fraction | None) -> dict[str, Share]:
+def _analysts(section: Place, raw: object, budget: Fraction | None) -> dict[str, Share]:
     shares: dict[str, Share] = {}
-    for name, there, value in place.named(raw, "analyst"):
+    for name, there, value in section.named(raw, "analyst"):
         if name.casefold() == OWNER:
             there.report(f"{OWNER!r} is what the ledger calls you", "rename the analyst")
-        found = there.fields(value, ANALYST)
+        fields = there.fields(value, ANALYST)
         if isinstance(value, dict) and not ANALYST.keys() & value.keys():
             there.at("epsilon").report("missing", "add epsilon = 0.5: this analyst's share")
-        if len(found) > 1:
+        if len(fields) > 1:
             there.at("share").report("is said twice, as epsilon too", "leave one of them out")
-        if "share" in found:
-            shares[name] = Percentage(found["share"])
-        if "epsilon" in found:
-            shares[name] = found["epsilon"]
-            if budget is not None and found["epsilon"] > budget:
+        if "share" in fields:
+            shares[name] = Percentage(fields["share"])
+        if "epsilon" in fields:
+            shares[name] = fields["epsilon"]
+            if budget is not None and fields["epsilon"] > budget:
                 there.at("epsilon").report("is more than the whole budget", "write at most budget.epsilon")
     return shares

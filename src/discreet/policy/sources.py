@@ -41,28 +41,28 @@ def read_path(value: object) -> str:
     return path
 
 
-def read_source(place: Place, found: Mapping[str, Any]) -> Source | None:
+def read_source(section: Place, fields: Mapping[str, Any]) -> Source | None:
     """The source that the keys `source`, `format` and `table` describe together."""
-    path, table = found.get("source"), found.get("table")
+    path, table = fields.get("source"), fields.get("table")
     if path is None:
         return None  # reported already
-    declared = found.get("format")
+    declared = fields.get("format")
     file, hash_sign, inside = path.rpartition("#")
     if hash_sign and (_format_of(file) is Format.DUCKDB or (declared is Format.DUCKDB and table is None)):
         if table is not None:
-            place.at("table").report("is named twice, here and after the # of source", "keep one of the two")
+            section.at("table").report("is named twice, here and after the # of source", "keep one of the two")
         path, table = file, inside
     form = declared or _format_of(path)
     if form is None:
-        place.at("source").report(
+        section.at("source").report(
             f"the ending of {shown(path)} does not tell its format ({', '.join(EXTENSIONS)} do)",
             'add format = "csv" (or "parquet", "duckdb")',
         )
         return None
-    _check_table(place, form, path, table)
-    if form is not Format.CSV and "multiline" in found:
-        place.at("multiline").report(f"only CSV has lines, and this is {form}", "remove it")
-    return Source(form, path, table, found.get("multiline"), found.get("folders", ()))
+    _check_table(section, form, path, table)
+    if form is not Format.CSV and "multiline" in fields:
+        section.at("multiline").report(f"only CSV has lines, and this is {form}", "remove it")
+    return Source(form, path, table, fields.get("multiline"), fields.get("folders", ()))
 
 
 def copied(value: object) -> bool:
@@ -85,55 +85,55 @@ def read_folders(value: object) -> tuple[str, ...]:
     return names
 
 
-def check_folders(place: Place, found: Mapping[str, Any], columns: Mapping[str, Column]) -> None:
+def check_folders(section: Place, fields: Mapping[str, Any], columns: Mapping[str, Column]) -> None:
     """What folders say has a type like everything else: that of a declared column, or of the unit."""
-    if "folders" in found and found.get("format", _format_of(found.get("source", ""))) is Format.DUCKDB:
-        place.at("folders").report("a DuckDB source is one file", "remove it")
-    owner = found.get("unit")
+    if "folders" in fields and fields.get("format", _format_of(fields.get("source", ""))) is Format.DUCKDB:
+        section.at("folders").report("a DuckDB source is one file", "remove it")
+    owner = fields.get("unit")
     known = {*columns, *([owner.column] if owner and not owner.path and owner.column else [])}
-    for column in found.get("folders", ()):
+    for column in fields.get("folders", ()):
         if column not in known:
-            place.at("folders").report(f"{shown(column)} is not declared", "declare it as a column")
+            section.at("folders").report(f"{shown(column)} is not declared", "declare it as a column")
 
 
-def check_state(place: Place, state: Path, file: Path, tables: Iterable[Table]) -> None:
+def check_state(section: Place, state: Path, file: Path, tables: Iterable[Table]) -> None:
     """State is swept and deleted from: nothing of the owner's may lie there."""
     folder = os.path.normpath(state)
     if folder == os.path.normpath(file):
-        place.at("state").report("is the policy file itself", 'add state = "state" or another folder')
+        section.at("state").report("is the policy file itself", 'add state = "state" or another folder')
     elif _inside(os.path.normpath(file), folder):
-        place.at("state").report("the policy lies in it", _FOLDER)
+        section.at("state").report("the policy lies in it", _FOLDER)
     for table in tables:
         if _inside(os.path.normpath(file.parent / _PATTERN.split(table.source.path)[0]), folder):
-            place.at("state").report(f"the source of {shown(table.name)} lies in it", _FOLDER)
+            section.at("state").report(f"the source of {shown(table.name)} lies in it", _FOLDER)
 
 
 def _inside(path: str, folder: str) -> bool:
     return path == folder or Path(path).is_relative_to(folder)
 
 
-def _check_table(place: Place, form: Format, path: str, table: str | None) -> None:
+def _check_table(section: Place, form: Format, path: str, table: str | None) -> None:
     if form is not Format.DUCKDB:
         if table is not None:
-            place.at("table").report(f"only a DuckDB file has tables, and this is {form}", "remove it")
+            section.at("table").report(f"only a DuckDB file has tables, and this is {form}", "remove it")
         return
     if not table:
-        place.at("table").report("missing: a DuckDB file has many tables", 'add table = "main.visits"')
+        section.at("table").report("missing: a DuckDB file has many tables", 'add table = "main.visits"')
     if not path or _PATTERN.search(path):
-        place.at("source").report("a DuckDB source is one file, not a pattern", "name one file, without * ? [")
+        section.at("source").report("a DuckDB source is one file, not a pattern", "name one file, without * ? [")
 
 
 def _format_of(path: str) -> Format | None:
     return next((form for ending, form in EXTENSIONS.items() if path.lower().endswith(ending)), None)
 
 
-def check_apart(place: Place, tables: Iterable[Table], folder: Path) -> None:
+def check_apart(section: Place, tables: Iterable[Table], folder: Path) -> None:
     """One source cannot be private in one table and public in another: public rows are shown as they are."""
     known = list(tables)
     private = {_identity(table.source, folder): table.name for table in known if not table.is_public}
     for table in known:
         if table.is_public and (other := private.get(_identity(table.source, folder))):
-            place.at(table.name, "public").report(
+            section.at(table.name, "public").report(
                 f"its source is private in table {shown(other)}", "give each table its own source"
             )
 

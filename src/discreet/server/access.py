@@ -17,7 +17,7 @@ from discreet.server.limits import Rates
 from discreet.server.metrics import Metrics
 from discreet.server.tokens import Role
 
-LONGEST: Final = 200
+MAX_LENGTH: Final = 200
 bearer: Final = HTTPBearer(auto_error=False, description="A token made with `discreet token create`.")
 
 
@@ -40,20 +40,20 @@ class Access:
 
 
 def app_state(request: Request) -> AppState:
-    found: AppState = request.app.state.app_state
-    return found
+    state: AppState = request.app.state.app_state
+    return state
 
 
 def admitted(request: Request, token: str) -> dict[str, Caller]:
     """For each dataset that a token opens, who its holder is there: none if nobody knows it. It counts as a request."""
     shared = app_state(request)
-    found = shared.datasets.callers(token[:LONGEST]) if token else {}
-    if found:
-        caller = next(iter(found.values()))
+    known = shared.datasets.callers(token[:MAX_LENGTH]) if token else {}
+    if known:
+        caller = next(iter(known.values()))
         tell(request.scope, token=caller.token)
-        most = max(shared.datasets[name].curator.policy.serving.requests_per_minute for name in found)
+        most = max(shared.datasets[name].curator.policy.serving.requests_per_minute for name in known)
         shared.rates.admit(caller.token, most)
-    return found
+    return known
 
 
 def granted(request: Request, known: dict[str, Caller], dataset: str, roles: tuple[Role, ...]) -> Access:
@@ -69,17 +69,17 @@ def granted(request: Request, known: dict[str, Caller], dataset: str, roles: tup
 
 async def callers(request: Request, token: Annotated[Any, Depends(bearer)]) -> dict[str, Caller]:
     """Whoever sends the request, by its bearer token."""
-    found = admitted(request, token.credentials if token else "")
-    if not found:
+    known = admitted(request, token.credentials if token else "")
+    if not known:
         raise Refused("unauthorized", "the token is missing, unknown, expired or revoked", "send a valid bearer token")
-    return found
+    return known
 
 
 Callers = Annotated[dict[str, Caller], Depends(callers)]
 
 
 def _access(*roles: Role) -> Callable[..., Awaitable[Access]]:
-    async def access(request: Request, known: Callers, dataset: Annotated[str, Path(max_length=LONGEST)]) -> Access:
+    async def access(request: Request, known: Callers, dataset: Annotated[str, Path(max_length=MAX_LENGTH)]) -> Access:
         return granted(request, known, dataset, roles)
 
     return access

@@ -29,7 +29,7 @@ from discreet.errors import QueryFailed, Refused
 from discreet.ledger import ALL, OWNER, Search
 from discreet.printing import csv_text
 from discreet.server import requests
-from discreet.server.access import LONGEST, Access, Anybody, Asking, Callers, Watching, app_state, watcher
+from discreet.server.access import MAX_LENGTH, Access, Anybody, Asking, Callers, Watching, app_state, watcher
 from discreet.server.dispatch import LONGEST_KEY, Asked, estimators
 from discreet.server.metrics import MEDIA
 from discreet.server.problems import Cancelled, response_of
@@ -75,7 +75,7 @@ MODELS: Final[dict[int | str, dict[str, Any]]] = {**ANSWERS, **returns(documents
 router: Final = APIRouter(prefix="/api/v1")
 
 
-def told(document: object, status: int = 200, **headers: str) -> Response:
+def json_response(document: object, status: int = 200, **headers: str) -> Response:
     return Response(msgspec.json.encode(document), status, headers, "application/json")
 
 
@@ -86,8 +86,8 @@ def told(document: object, status: int = 200, **headers: str) -> Response:
 async def preview(request: Request, access: Asking, question: requests.Question) -> Response:
     """What a question would cost and how exact its answer would be. Free: no data is read."""
     dispatcher = app_state(request).dispatcher
-    asked = await dispatcher.light(Asked.of, access.dataset, access.caller, question)
-    return told(preview_written(await dispatcher.light(asked.curator.preview_of, asked.task)))
+    submission = await dispatcher.light(Asked.of, access.dataset, access.caller, question)
+    return json_response(preview_written(await dispatcher.light(submission.curator.preview_of, submission.task)))
 
 
 @router.post("/datasets/{dataset}/query", responses=ANSWERS, tags=["asking"])
@@ -100,16 +100,16 @@ async def query(
 ) -> Response:
     """The answer to a question: charged before data is touched, or free if it is cached."""
     dispatcher = app_state(request).dispatcher
-    asked = await dispatcher.light(Asked.of, access.dataset, access.caller, question, idempotency_key)
-    return await _performed(request, access, asked, prefer)
+    submission = await dispatcher.light(Asked.of, access.dataset, access.caller, question, idempotency_key)
+    return await _performed(request, access, submission, prefer)
 
 
 @router.post("/datasets/{dataset}/fit/preview", responses=returns(documents.Preview), tags=["asking"])
 async def preview_fit(request: Request, access: Asking, fitting: requests.Fitting) -> Response:
     """What a fit would cost. Free: no data is read."""
     dispatcher = app_state(request).dispatcher
-    asked = await dispatcher.light(Asked.of_fit, access.dataset, access.caller, fitting)
-    return told(preview_written(await dispatcher.light(asked.curator.preview_of, asked.task)))
+    submission = await dispatcher.light(Asked.of_fit, access.dataset, access.caller, fitting)
+    return json_response(preview_written(await dispatcher.light(submission.curator.preview_of, submission.task)))
 
 
 @router.post("/datasets/{dataset}/fit", responses=MODELS, tags=["asking"])
@@ -122,33 +122,33 @@ async def fit(
 ) -> Response:
     """A model of private rows: charged before data is touched, or free if it is cached."""
     dispatcher = app_state(request).dispatcher
-    asked = await dispatcher.light(Asked.of_fit, access.dataset, access.caller, fitting, idempotency_key)
-    return await _performed(request, access, asked, prefer)
+    submission = await dispatcher.light(Asked.of_fit, access.dataset, access.caller, fitting, idempotency_key)
+    return await _performed(request, access, submission, prefer)
 
 
-async def _performed(request: Request, access: Access, asked: Asked, prefer: str | None) -> Response:
+async def _performed(request: Request, access: Access, submission: Asked, prefer: str | None) -> Response:
     """What was asked for, or how far it is if the caller does not want to wait."""
     dispatcher = app_state(request).dispatcher
-    found = await dispatcher.ask(asked)
-    if not isinstance(found, Job):
-        return told(_document(found))
+    outcome = await dispatcher.ask(submission)
+    if not isinstance(outcome, Job):
+        return json_response(_document(outcome))
     wanted = PREFERENCE.match(prefer or "")
     if wanted:
-        await dispatcher.wait(found, min(float(wanted[1] or 0), LONGEST_WAIT))
-        return _standing(request, access, found)
-    while not await dispatcher.wait(found, 1.0):
-        if asked.task.key is None and await request.is_disconnected():  # with a key, it will be asked for again
-            dispatcher.leave(found)
-            return told(None)  # nobody reads it
-    return _ended(found)
+        await dispatcher.wait(outcome, min(float(wanted[1] or 0), LONGEST_WAIT))
+        return _standing(request, access, outcome)
+    while not await dispatcher.wait(outcome, 1.0):
+        if submission.task.key is None and await request.is_disconnected():  # with a key, it will be asked for again
+            dispatcher.leave(outcome)
+            return json_response(None)  # nobody reads it
+    return _ended(outcome)
 
 
 @router.get("/datasets/{dataset}/jobs/{job}", responses=ANSWERS, tags=["asking"])
 async def job_state(request: Request, access: Asking, job: JobName, wait: Wait = 0) -> Response:
     """How far a question is: its place in the queue, or its answer."""
-    found = _job(request, access, job)
-    await app_state(request).dispatcher.wait(found, wait)
-    return _standing(request, access, found)
+    queued = _job(request, access, job)
+    await app_state(request).dispatcher.wait(queued, wait)
+    return _standing(request, access, queued)
 
 
 @router.delete("/datasets/{dataset}/jobs/{job}", status_code=204, tags=["asking"])
@@ -159,10 +159,10 @@ async def cancel(request: Request, access: Asking, job: JobName) -> Response:
 
 
 def _job(request: Request, access: Access, name: str) -> Job:
-    found = app_state(request).dispatcher.queue.find(name, f"{access.dataset.name}/{access.caller.token}")
-    if found is None:
+    queued = app_state(request).dispatcher.queue.find(name, f"{access.dataset.name}/{access.caller.token}")
+    if queued is None:
         raise Refused("unknown-job", "there is no such job of yours", "jobs are forgotten ten minutes after their end")
-    return found
+    return queued
 
 
 def _standing(request: Request, access: Access, job: Job) -> Response:
@@ -170,14 +170,14 @@ def _standing(request: Request, access: Access, job: Job) -> Response:
         return _ended(job)
     position = app_state(request).dispatcher.queue.position(job)
     state = State.RUNNING if position is None else State.QUEUED
-    place = f"/api/v1/datasets/{access.dataset.name}/jobs/{job.id}"
-    return told({"job": job.id, "state": str(state), "position": position}, 202, location=place)
+    location = f"/api/v1/datasets/{access.dataset.name}/jobs/{job.id}"
+    return json_response({"job": job.id, "state": str(state), "position": position}, 202, location=location)
 
 
 def _ended(job: Job) -> Response:
     failure = job.result.exception()
     if failure is None:
-        return told(_document(job.result.result()))
+        return json_response(_document(job.result.result()))
     if job.state is State.CANCELLED and isinstance(failure, QueryFailed):
         return response_of(Cancelled())
     return response_of(failure)
@@ -194,12 +194,12 @@ def _document(result: Any) -> Any:
 @router.get("/health", responses=returns(documents.Health), tags=["looking"])
 async def health(request: Request) -> Response:
     """That the server answers. No token is needed; how busy it is is told to those who have one."""
-    found: dict[str, object] = {"status": "ok"}
+    report: dict[str, object] = {"status": "ok"}
     kind, _, token = request.headers.get("authorization", "").partition(" ")
-    if kind.lower() == "bearer" and app_state(request).datasets.callers(token[:LONGEST]):
+    if kind.lower() == "bearer" and app_state(request).datasets.callers(token[:MAX_LENGTH]):
         queue = app_state(request).dispatcher.queue
-        found |= {"waiting": queue.waiting, "running": queue.running}
-    return told(found)
+        report |= {"waiting": queue.waiting, "running": queue.running}
+    return json_response(report)
 
 
 @router.get("/datasets", responses=returns(documents.Datasets), tags=["looking"])
@@ -215,14 +215,14 @@ async def datasets(request: Request, known: Callers) -> Response:
         }
         role = {"role": str(caller.role), "analyst": caller.analyst}
         shown.append({"name": name, "unit": policy.unit, **role, "guarantee": guarantee})
-    return told({"datasets": shown})
+    return json_response({"datasets": shown})
 
 
 @router.get("/datasets/{dataset}/tables", responses=returns(documents.Tables), tags=["looking"])
 async def tables(access: Anybody) -> Response:
     """What may be asked about: tables, columns, types, bounds, keys and limits."""
-    found = access.dataset.curator.tables()
-    return told({"tables": {name: facts_written(facts) for name, facts in found.items()}})
+    by_name = access.dataset.curator.tables()
+    return json_response({"tables": {name: facts_written(facts) for name, facts in by_name.items()}})
 
 
 @router.get("/datasets/{dataset}/budget", responses=returns(documents.Balance), tags=["looking"])
@@ -232,7 +232,7 @@ async def budget(
     """What was granted, is spent and remains: of everybody, or of one analyst. Analysts see their own share only."""
     if analyst is not None and not access.caller.role.sees_everybody and analyst != access.caller.analyst:
         raise Refused("forbidden", "this is the share of another analyst", "leave analyst out, or name your own")
-    return told(await app_state(request).dispatcher.light(access.dataset.curator.budget, analyst))
+    return json_response(await app_state(request).dispatcher.light(access.dataset.curator.budget, analyst))
 
 
 # a number alone matches anything: the other two forms come before it
@@ -244,36 +244,36 @@ async def budget(
 )
 async def answer_csv(request: Request, access: Anybody, number: Number) -> Response:
     """An answer as a table for spreadsheets; each noisy column is followed by the ends of its interval."""
-    found = await app_state(request).dispatcher.light(recalled, access, number)
-    return Response(csv_of(found), media_type=CSV)
+    answer = await app_state(request).dispatcher.light(recalled, access, number)
+    return Response(csv_of(answer), media_type=CSV)
 
 
 @router.get("/datasets/{dataset}/answers/{number}", responses=returns(documents.Answer), tags=["looking"])
 @router.get("/datasets/{dataset}/answers/{number}.json", responses=returns(documents.Answer), tags=["looking"])
 async def answer(request: Request, access: Anybody, number: Number) -> Response:
     """An answer that was given before, by the number of its charge. Analysts see their own."""
-    return told(answer_written(await app_state(request).dispatcher.light(recalled, access, number)))
+    return json_response(answer_written(await app_state(request).dispatcher.light(recalled, access, number)))
 
 
 def recalled(access: Access, number: int) -> Answer:
     if _is_model(entry_of(access, number)):
         raise Refused("charge-of-model", "this charge is of a fitted model", f"it is at models/{number}")
-    found: Answer = access.dataset.curator.recall(number, analyst=access.caller.analyst)
-    return found
+    answer: Answer = access.dataset.curator.recall(number, analyst=access.caller.analyst)
+    return answer
 
 
 @router.get("/datasets/{dataset}/models/{number}", responses=returns(documents.Model), tags=["looking"])
 async def model(request: Request, access: Anybody, number: Number) -> Response:
     """A model that was fitted before, by the number of its charge. Analysts see their own."""
-    return told(await app_state(request).dispatcher.light(_recalled_model, access, number))
+    return json_response(await app_state(request).dispatcher.light(_recalled_model, access, number))
 
 
 def _recalled_model(access: Access, number: int) -> documents.Model:
     if not _is_model(entry_of(access, number)):
         raise Refused("unknown-answer", "this charge is of a query", f"its answer is at answers/{number}")
     estimators()
-    found: Learner = access.dataset.curator.recall(number)
-    return found.document()
+    model: Learner = access.dataset.curator.recall(number)
+    return model.document()
 
 
 def _is_model(entry: Entry) -> bool:
@@ -282,10 +282,10 @@ def _is_model(entry: Entry) -> bool:
 
 def entry_of(access: Access, number: int) -> Entry:
     """A charge that the caller may see."""
-    found = access.dataset.curator.entry(number)
-    if found is None or not _is_open(access, found):
+    entry = access.dataset.curator.entry(number)
+    if entry is None or not _is_open(access, entry):
         raise Refused("unknown-answer", "no charge of yours has this number", "see the ledger for the charges that do")
-    return found
+    return entry
 
 
 # the ledger
@@ -300,8 +300,8 @@ async def ledger(
 ) -> Response:
     """The charges, oldest first. Owners and auditors see all of them, analysts their own."""
     search = replace(own_search(access), after=after)
-    found = await app_state(request).dispatcher.light(partial(access.dataset.curator.entries, search, limit=limit))
-    return told({"entries": [entry_written(entry) for entry in found]})
+    entries = await app_state(request).dispatcher.light(partial(access.dataset.curator.entries, search, limit=limit))
+    return json_response({"entries": [entry_written(entry) for entry in entries]})
 
 
 @router.get(
@@ -312,8 +312,8 @@ async def ledger(
 )
 async def ledger_csv(request: Request, access: Anybody) -> Response:
     """The same as a table for spreadsheets."""
-    found = await app_state(request).dispatcher.light(own_entries, access)
-    return Response(csv_text(ENTRY, [entry_shown(entry) for entry in found]), media_type=CSV)
+    entries = await app_state(request).dispatcher.light(own_entries, access)
+    return Response(csv_text(ENTRY, [entry_shown(entry) for entry in entries]), media_type=CSV)
 
 
 @router.get("/datasets/{dataset}/ledger/verify", responses=returns(documents.Verified), tags=["the ledger"])
@@ -324,7 +324,7 @@ async def ledger_verify(
 ) -> Response:
     """Recompute the whole ledger. Receipts tell whether it was rolled back."""
     report = await app_state(request).dispatcher.light(verify_ledger, access.dataset.curator.policy, receipt or ())
-    return told(
+    return json_response(
         {
             "sound": report.sound,
             "records": report.records,
@@ -356,5 +356,5 @@ metrics_router: Final = APIRouter()
 @metrics_router.get("/metrics", response_class=Response, include_in_schema=False, dependencies=[Depends(watcher)])
 async def metrics(request: Request) -> Response:
     """Counters for Prometheus."""
-    found = await app_state(request).dispatcher.light(app_state(request).metrics.text)
-    return Response(found, media_type=MEDIA)
+    text = await app_state(request).dispatcher.light(app_state(request).metrics.text)
+    return Response(text, media_type=MEDIA)

@@ -17,7 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from discreet.server import front
 
-MOST: Final = 2000
+MAX_CONNECTIONS: Final = 2000
 LEAST: Final = 8
 BURST: Final = 64
 RESERVED: Final = 96
@@ -32,7 +32,7 @@ def most_connections(files: int | None) -> int:
     >>> most_connections(1024), most_connections(256), most_connections(None)
     (768, 160, 2000)
     """
-    return MOST if files is None else max(LEAST, min(MOST, files - max(RESERVED, files // 4)))
+    return MAX_CONNECTIONS if files is None else max(LEAST, min(MAX_CONNECTIONS, files - max(RESERVED, files // 4)))
 
 
 def burst(files: int | None) -> int:
@@ -50,8 +50,8 @@ def most_files() -> int | None:
         import resource
     except ImportError:  # not on every system
         return None
-    found, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return None if found == resource.RLIM_INFINITY else found
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if files == resource.RLIM_INFINITY else files
 
 
 class Door(socket.socket):
@@ -95,8 +95,8 @@ class Door(socket.socket):
     def _make_room(self) -> None:
         if len(self._open) < self._most:
             return
-        for address, found in list(self._open.items()):
-            if (each := found()) is None or each.fileno() < 0:
+        for address, connection in list(self._open.items()):
+            if (each := connection()) is None or each.fileno() < 0:
                 self.ends(address)
         while len(self._open) >= self._most:
             oldest = next((address for address in self._open if address not in self._busy), None)

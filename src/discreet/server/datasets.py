@@ -76,10 +76,10 @@ class Dataset:
         if written in (None, self._written):
             return
         try:
-            found = read(self._curator.policy.path)
-            if name_of(found) != self.name or found.state != self._curator.policy.state:
+            policy = read(self._curator.policy.path)
+            if name_of(policy) != self.name or policy.state != self._curator.policy.state:
                 raise LedgerError("its name or its state folder is another one now", "start the server again")
-            self._curator = _curator(found, None, self._among)  # the old one is not closed: it may be answering
+            self._curator = _curator(policy, None, self._among)  # the old one is not closed: it may be answering
         except (PolicyError, LedgerError) as wrong:
             if self._complained != written:
                 log.warning(
@@ -132,13 +132,13 @@ class Datasets(Mapping[str, Dataset]):
 
     def callers(self, text: str) -> dict[str, Caller]:
         """For each dataset that a token opens, who its holder is there."""
-        found = {}
+        by_dataset = {}
         for name, dataset in self._datasets.items():
             token = dataset.tokens.find(text)
             caller = None if token is None else dataset.caller(token)
             if caller is not None:
-                found[name] = caller
-        return found
+                by_dataset[name] = caller
+        return by_dataset
 
     def reload(self) -> None:
         """Look at all policy files."""

@@ -55,29 +55,29 @@ class Asked:
 
     @classmethod
     def of(cls, dataset: Dataset, caller: Caller, question: Question, key: str | None = None) -> Asked:
-        told = question.model_dump(exclude_unset=True)
-        said = {name: value for name, value in told.items() if name not in OUTSIDE and value is not None}
+        fields = question.model_dump(exclude_unset=True)
+        said = {name: value for name, value in fields.items() if name not in OUTSIDE and value is not None}
         call = read(
             question.sql,
             said,
             analyst=caller.pays_as(question.analyst),
             fresh=getattr(question, "fresh", False),
-            key=_key(dataset, caller, question, key, told),
+            key=_key(dataset, caller, question, key, fields),
         )
         return cls._sent(dataset, caller, question, call)
 
     @classmethod
     def of_fit(cls, dataset: Dataset, caller: Caller, fitting: Fitting, key: str | None = None) -> Asked:
         estimator = estimators().estimator_of(fitting.estimator, fitting.params or {})
-        told = fitting.model_dump(exclude_unset=True)
+        fields = fitting.model_dump(exclude_unset=True)
         task = estimator.task(
             fitting.sql,
-            **{name: value_read(told.get(name)) for name in ("epsilon", "rho")},
+            **{name: value_read(fields.get(name)) for name in ("epsilon", "rho")},
             target=fitting.target,
             max_rows=fitting.max_rows,
             analyst=caller.pays_as(fitting.analyst),
             fresh=getattr(fitting, "fresh", False),
-            key=_key(dataset, caller, fitting, key, ["fit", told]),
+            key=_key(dataset, caller, fitting, key, ["fit", fields]),
         )
         return cls._sent(dataset, caller, fitting, task)
 
@@ -110,11 +110,11 @@ def _shown(result: Any) -> Any:
     return result.document() if isinstance(result, Learner) else result
 
 
-def _key(dataset: Dataset, caller: Caller, sent: Question | Fitting, key: str | None, told: object) -> Key | None:
+def _key(dataset: Dataset, caller: Caller, sent: Question | Fitting, key: str | None, content: object) -> Key | None:
     """The name of a request, and what it says. What is about dummy data is free, and needs none."""
     if key is None or sent.dummy:
         return None
-    return Key(_digest([dataset.name, caller.token, key]), _digest(told))
+    return Key(_digest([dataset.name, caller.token, key]), _digest(content))
 
 
 class Dispatcher:
@@ -122,7 +122,7 @@ class Dispatcher:
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
-        self.free = Queue(LIGHT, at_once=1, kept=0, name="light")
+        self.free = Queue(LIGHT, at_once=1, max_ended=0, name="light")
         self._lock = threading.Lock()
         self._keys: dict[str, tuple[str, Job]] = {}
 
@@ -130,35 +130,35 @@ class Dispatcher:
         """Something that reads no private data, apart from the event loop, in the line of whoever asks for it."""
         job = self.free.submit(CALLER.get(), partial(work, *given))
         try:
-            found: T = await asyncio.wrap_future(job.result)
+            value: T = await asyncio.wrap_future(job.result)
         except (Stopped, QueryFailed, Refused):  # of what is stopped while it is planned, too
             if not job.late:
                 raise
-            told = f"what is free takes at most {FREE_SECONDS:g} seconds"
-            raise Refused("free-limit", told, "ask a simpler question, or one that is charged") from None
-        return found
+            reason = f"what is free takes at most {FREE_SECONDS:g} seconds"
+            raise Refused("free-limit", reason, "ask a simpler question, or one that is charged") from None
+        return value
 
-    async def ask(self, asked: Asked) -> Any:
+    async def ask(self, submission: Asked) -> Any:
         """The answer or the model, if it is free; else the job that will have it."""
-        key: Key | None = asked.task.key
+        key: Key | None = submission.task.key
         running = None if key is None else self._running(key)
         if running is not None:
             return running
-        if asked.is_dummy:
-            return await self.light(asked.perform)
+        if submission.is_dummy:
+            return await self.light(submission.perform)
         try:
-            known = await self.light(asked.free)
+            known = await self.light(submission.free)
         except QueryFailed:  # charged and not answered: perhaps by the same request, which came a moment before
             _, begun = ("", None) if key is None else self._keys.get(key.name, ("", None))
             if begun is None:
                 raise
             return begun
         if known is not None or key is None:
-            return known or self._submit(asked)
+            return known or self._submit(submission)
         with self._lock:
             running = self._running(key)
             if running is None:
-                running = self._submit(asked)
+                running = self._submit(submission)
                 self._keys[key.name] = key.request, running
             return running
 
@@ -173,8 +173,8 @@ class Dispatcher:
             raise Refused("key-reused", "this key was used for another request", "use a new key for a new question")
         return job
 
-    def _submit(self, asked: Asked) -> Job:
-        return self.queue.submit(asked.line, asked.perform)
+    def _submit(self, submission: Asked) -> Job:
+        return self.queue.submit(submission.line, submission.perform)
 
     @staticmethod
     async def wait(job: Job, seconds: float) -> bool:

@@ -76,7 +76,7 @@ class Front:
 
     def _record(self, scope: Scope, seen: Seen) -> None:
         route = getattr(scope.get("route"), "path", NOWHERE)
-        told = scope.get("state", {}).get("told", {})
+        facts = scope.get("state", {}).get("told", {})
         method = scope["method"] if scope["method"] in METHODS else "other"
         self._metrics.count(method, route, seen.status, seen.code)
         line = {
@@ -87,7 +87,7 @@ class Front:
             "status": seen.status,
             "code": seen.code,
             "ms": round((time.monotonic() - seen.began) * 1000),
-            **told,
+            **facts,
         }
         access.info(json.dumps(line))
 

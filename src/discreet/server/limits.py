@@ -61,7 +61,11 @@ class Rates:
         self._take(self._guesses, network_of(host), GUESSES, "this address may try {} tokens a minute")
 
     def _take(
-        self, buckets: dict[str, Bucket], key: str, per_minute: int, told: str = "a token may send {} requests a minute"
+        self,
+        buckets: dict[str, Bucket],
+        key: str,
+        per_minute: int,
+        message: str = "a token may send {} requests a minute",
     ) -> None:
         now, size = time.monotonic(), max(1.0, per_minute * BURST / 60)
         with self._lock:
@@ -71,7 +75,7 @@ class Rates:
             bucket.left = min(size, bucket.left + (now - bucket.filled) * per_minute / 60)
             bucket.filled = now
             if bucket.left < 1:
-                raise TooMany(told.format(per_minute), (1 - bucket.left) * 60 / per_minute)
+                raise TooMany(message.format(per_minute), (1 - bucket.left) * 60 / per_minute)
             bucket.left -= 1
 
 

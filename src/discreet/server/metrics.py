@@ -42,8 +42,8 @@ class Metrics:
         return "\n".join([*lines, ""])
 
 
-def _family(name: str, kind: str, told: str, samples: Iterable[tuple[Labels, float]]) -> Iterator[str]:
-    yield f"# HELP {name} {told}"
+def _family(name: str, kind: str, help_text: str, samples: Iterable[tuple[Labels, float]]) -> Iterator[str]:
+    yield f"# HELP {name} {help_text}"
     yield f"# TYPE {name} {kind}"
     for labels, value in samples:
         shown = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels)

@@ -25,7 +25,7 @@ MOST_WAITING: Final = 2000
 MOST_OF_ONE: Final = 100
 """Questions that may wait: of everybody, and of one caller."""
 REMEMBERED: Final = 600.0
-MOST_KEPT: Final = 10_000
+MAX_ENDED: Final = 10_000
 """Seconds for which what became of a question can be fetched, and of how many questions."""
 
 
@@ -88,11 +88,11 @@ class Queue:
         most: int = MOST_WAITING,
         most_of_one: int = MOST_OF_ONE,
         at_once: int | None = None,
-        kept: int | None = None,
+        max_ended: int | None = None,
         name: str = "worker",
     ) -> None:
-        """`at_once`: how many workers one caller may hold. `kept`: of how many that ended the end can be fetched."""
-        self._most, self._most_of_one, self._kept = most, most_of_one, kept
+        """`at_once`: how many workers one caller may hold. `max_ended`: how many that ended can be fetched."""
+        self._most, self._most_of_one, self._max_ended = most, most_of_one, max_ended
         self._at_once = at_once or max(1, workers // 2)
         self._changed = threading.Condition()
         self._lines: OrderedDict[str, deque[Job]] = OrderedDict()
@@ -137,13 +137,13 @@ class Queue:
             own = self._lines.get(job.line, deque())
             if job not in own:
                 return None
-            place, before, seen = own.index(job), 0, False
+            index, before, seen = own.index(job), 0, False
             for name, line in sorted(self._lines.items(), key=lambda item: self._is_full(item[0])):
                 if name == job.line:
                     seen = True
-                    before += place
+                    before += index
                 else:
-                    before += min(len(line), place if seen else place + 1)
+                    before += min(len(line), index if seen else index + 1)
             return before + 1
 
     def cancel(self, job: Job) -> None:
@@ -238,7 +238,7 @@ class Queue:
         long_ago = time.monotonic() - REMEMBERED
         while self._ended:
             oldest = next(iter(self._ended.values()))
-            most = MOST_KEPT if self._kept is None else self._kept
+            most = MAX_ENDED if self._max_ended is None else self._max_ended
             if oldest.ended >= long_ago and len(self._ended) <= most:
                 return
             del self._ended[oldest.id]

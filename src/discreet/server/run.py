@@ -146,9 +146,9 @@ def _socket(where: Listening) -> Door:
         family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
         made = socket.create_server((where.host, where.port), family=family, backlog=2048)
     except (OSError, OverflowError) as wrong:
-        told = getattr(wrong, "strerror", None) or str(wrong)
+        reason = getattr(wrong, "strerror", None) or str(wrong)
         raise Refused(
-            "cannot-listen", f"{where.host}:{where.port}: {told}", "choose another --host or --port"
+            "cannot-listen", f"{where.host}:{where.port}: {reason}", "choose another --host or --port"
         ) from None
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a body waits 40 ms for its header's receipt
     return Door(fileno=made.detach()).keep(most_connections(most_files()))

@@ -109,8 +109,8 @@ def _scale(panel: Panel) -> Any:
     alt = altair()
     if panel.is_logarithmic:
         return alt.Scale(type="log")
-    found = panel.numbers or [0.0]
-    low, high = min(found), max(found)
+    numbers = panel.numbers or [0.0]
+    low, high = min(numbers), max(numbers)
     if 0 <= low <= NEAR * high:
         low = 0
     room = (high / 25 - low / 25) or abs(high) / 10 or 1.0
@@ -171,7 +171,7 @@ def _numbers(panel: Panel) -> Any:
     """An axis of numbers: a tick for each key if they are few whole ones; years get no comma."""
     alt = altair()
     places = sorted(set(panel.axis.places))
-    whole = all(isinstance(place, int) for place in places)
+    whole = all(isinstance(position, int) for position in places)
     few = whole and len(places) <= MOST_TICKS
     small = whole and max(map(abs, places)) < 10**6
     axis = {"grid": False, **({"values": places} if few else {}), **({"format": "d"} if small else {})}

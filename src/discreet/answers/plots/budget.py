@@ -16,7 +16,7 @@ from discreet.printing import at_least, at_most, printable
 if TYPE_CHECKING:
     from altair.typing import ChartType
 
-MOST: Final = 1_000
+SHOWN_CHARGES: Final = 1_000
 """Charges that are drawn: the newest."""
 OTHERS: Final = "others"
 Record = dict[str, Any]
@@ -41,7 +41,7 @@ class History:
     @classmethod
     def of(cls, journal: Journal, search: Any) -> History:
         """Reads no more than what is drawn, however long the journal is."""
-        newest = journal.latest(search, limit=MOST)[::-1]
+        newest = journal.latest(search, limit=SHOWN_CHARGES)[::-1]
         first = journal.entries(search, limit=1)
         return cls(newest, max(journal.count(search), len(newest)), first[0].at if first else "")
 
@@ -66,12 +66,12 @@ def burnt(history: History, balance: Balance) -> list[Record]:
     """
     symbol, left = _symbol(balance), _exact(_amount(balance.remaining))
     records: list[Record] = []
-    for place, entry in _numbered(history)[::-1]:
+    for number, entry in _numbered(history)[::-1]:
         cost = _cost(entry, balance)
         after, left = left, left + cost
         records.append(
             {
-                "charge": place,
+                "charge": number,
                 "number": entry.number,
                 "at": entry.at[:19].replace("T", " "),
                 "analyst": printable(entry.analyst),
@@ -96,10 +96,10 @@ def _share(history: History, analyst: str, balance: Balance, people: Sequence[st
     if not whole:
         return []
     left = _exact(_amount(balance.remaining))
-    mine = [(place, entry) for place, entry in _numbered(history) if entry.analyst == analyst]
+    mine = [(number, entry) for number, entry in _numbered(history) if entry.analyst == analyst]
     records = [_point(max(1, history.count), name, left / whole, people)]
-    for place, entry in reversed(mine):
-        records.append(_point(place, name, left / whole, people))
+    for number, entry in reversed(mine):
+        records.append(_point(number, name, left / whole, people))
         left += _cost(entry, balance)
     records.append(_point(history.count - len(history.newest), name, left / whole, people))
     return records[::-1]
@@ -151,7 +151,7 @@ def _subtitle(history: History, total: Balance) -> list[str]:
             f"the budget is (ε {whole.epsilon:g}, δ {whole.delta:g}); δ {left} is left for keys that are found"
         )
     if history.count > len(history.newest):
-        lines.append(f"the newest {MOST:,} charges are shown")
+        lines.append(f"the newest {SHOWN_CHARGES:,} charges are shown")
     return lines
 
 
@@ -161,8 +161,8 @@ def _subtitle(history: History, total: Balance) -> list[str]:
 def _people(entries: Sequence[Entry], shares: Mapping[str, Balance]) -> list[str]:
     """Who gets a colour: those with a share, then those who spent; as many as there are colours."""
     names = dict.fromkeys(map(printable, [*shares, *(entry.analyst for entry in entries)]))
-    found = list(names)
-    return found if len(found) <= len(COLOURS) else [*found[: len(COLOURS)], OTHERS]
+    people = list(names)
+    return people if len(people) <= len(COLOURS) else [*people[: len(COLOURS)], OTHERS]
 
 
 def _colour(analyst: str, people: Sequence[str]) -> str:

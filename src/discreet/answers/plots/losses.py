@@ -70,15 +70,15 @@ class Curve:
 
     def beyond(self) -> list[tuple[float, float]]:
         """(ε, P(loss > ε)) wherever it falls, or at enough of those places."""
-        found = [(0.0, self._tail(self.first))]
+        points = [(0.0, self._tail(self.first))]
         for z in _spaced(self.first, self.last):
             least = isinstance(self.noise, DiscreteLaplace) and z == 0
-            found.append((float(self.loss(z)), 0.0 if least else self._tail(z + 1)))
-        return found
+            points.append((float(self.loss(z)), 0.0 if least else self._tail(z + 1)))
+        return points
 
     def deltas(self, most: float) -> list[tuple[float, float]]:
         """(ε, δ(ε)) up to the ε where it ends."""
-        places = [min(most * place / POINTS, float(MOST_EPSILON)) for place in range(POINTS + 1)]
+        places = [min(most * index / POINTS, float(MOST_EPSILON)) for index in range(POINTS + 1)]
         return [(epsilon, delta_of(self.noise, self.shift, epsilon)) for epsilon in places]
 
     def _tail(self, least: int) -> float:
@@ -103,11 +103,11 @@ def privacy_loss(*mechanisms: Laplace | Gaussian, theme: str = "light") -> Chart
 
 
 def _names(mechanisms: Sequence[Laplace | Gaussian]) -> list[str]:
-    found: list[str] = []
+    labels: list[str] = []
     for number, each in enumerate(mechanisms, 1):
         name = _name(each)
-        found.append(f"{name} ({number})" if name in found else name)
-    return found
+        labels.append(f"{name} ({number})" if name in labels else name)
+    return labels
 
 
 def _name(mechanism: Laplace | Gaussian) -> str:
@@ -133,13 +133,13 @@ def _records(name: str, mechanism: Laplace | Gaussian) -> list[dict[str, Any]]:
 
 def _visible(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Up to the first that is too small to be seen."""
-    end = next((place for place, (_, chance) in enumerate(points) if chance < LEAST), len(points))
+    end = next((index for index, (_, chance) in enumerate(points) if chance < LEAST), len(points))
     return list(points[: end + 1])
 
 
 def _spaced(first: int, last: int) -> list[int]:
     """All integers from first to last, or about `POINTS` of them."""
-    return sorted({first + (last - first) * place // POINTS for place in range(POINTS + 1)})
+    return sorted({first + (last - first) * index // POINTS for index in range(POINTS + 1)})
 
 
 def _lines(records: list[dict[str, Any]], names: list[str]) -> Any:

@@ -59,8 +59,8 @@ class Panel:
     @property
     def is_logarithmic(self) -> bool:
         """Whether everything is positive and covers more than three orders of magnitude."""
-        found = self.numbers
-        return bool(found) and min(found) > 0 and max(found) / min(found) > 1_000
+        numbers = self.numbers
+        return bool(numbers) and min(numbers) > 0 and max(numbers) / min(numbers) > 1_000
 
     @property
     def is_faceted(self) -> bool:
@@ -78,10 +78,10 @@ def drawable(value: Any) -> float | None:
     if isinstance(value, int) and abs(value) <= _EXACT:
         return value
     try:
-        found = float(value)
+        number = float(value)
     except (OverflowError, TypeError, ValueError):
         return None
-    return found if math.isfinite(found) else None
+    return number if math.isfinite(number) else None
 
 
 def is_series(panel: Panel) -> bool:

@@ -32,66 +32,66 @@ class Picture:
 
 
 def picture_of(answer: Answer) -> Picture:
-    lists = [place for place in range(len(answer.columns)) if _is_list(answer, place)]
+    lists = [index for index in range(len(answer.columns)) if _is_list(answer, index)]
     measures = _measures(answer, lists)
     keys = _keys(answer, {*lists, *measures})
     axis, by = _axes(answer, keys)
-    rows, remarks = _kept(axis, by, MOST_FACETS if lists else MOST_POINTS)
-    kept = axis.cut(rows), None if by is None else by.cut(rows)
-    panels = [_panel(answer, place, rows, *kept) for place in measures]
-    panels += [_listed(answer, place, rows, keys) for place in lists]
-    items = sum(len(answer.rows[row][place] or []) for place in lists for row in rows)
+    rows, remarks = _rows_with_room(axis, by, MOST_FACETS if lists else MOST_POINTS)
+    cut = axis.cut(rows), None if by is None else by.cut(rows)
+    panels = [_panel(answer, index, rows, *cut) for index in measures]
+    panels += [_listed(answer, index, rows, keys) for index in lists]
+    items = sum(len(answer.rows[row][index] or []) for index in lists for row in rows)
     shown = sum(len(panel.records) for panel in panels[len(measures) :])
     if shown < items:
         remarks.append(f"the first {shown:,} of {items:,} bars are shown")
     absent = sum(record["value"] is None for panel in panels for record in panel.records)
     if absent:
-        told = "1 value is" if absent == 1 else f"{absent:,} values are"
-        remarks.append(f"{told} NULL or too large to be drawn")
+        subject = "1 value is" if absent == 1 else f"{absent:,} values are"
+        remarks.append(f"{subject} NULL or too large to be drawn")
     return Picture(panels, remarks)
 
 
 # columns
 
 
-def _values(answer: Answer, place: int) -> list[Any]:
-    return [row[place] for row in answer.rows]
+def _values(answer: Answer, index: int) -> list[Any]:
+    return [row[index] for row in answer.rows]
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _is_numeric(answer: Answer, place: int) -> bool:
+def _is_numeric(answer: Answer, index: int) -> bool:
     """Whether there are numbers, and nothing else but NULL."""
-    found = [value for value in _values(answer, place) if value is not None]
-    return bool(found) and all(map(_is_number, found))
+    values = [value for value in _values(answer, index) if value is not None]
+    return bool(values) and all(map(_is_number, values))
 
 
-def _is_list(answer: Answer, place: int) -> bool:
-    return any(isinstance(value, list) for value in _values(answer, place))
+def _is_list(answer: Answer, index: int) -> bool:
+    return any(isinstance(value, list) for value in _values(answer, index))
 
 
 def _measures(answer: Answer, lists: Sequence[int]) -> list[int]:
     """The noisy columns; in a table without noise all numbers, after a first column that names the rows."""
-    noisy = [place for place, name in enumerate(answer.columns) if name in answer.noisy and place not in lists]
+    noisy = [index for index, name in enumerate(answer.columns) if name in answer.noisy and index not in lists]
     if noisy or lists:
         return noisy
     named = len(answer.rows) > 1 and len(answer.columns) > 1
-    return [place for place in range(named, len(answer.columns)) if _is_numeric(answer, place)]
+    return [index for index in range(named, len(answer.columns)) if _is_numeric(answer, index)]
 
 
 def _keys(answer: Answer, taken: set[int]) -> list[int]:
     """The columns that tell the rows apart: texts and dates before numbers, which may be ends of intervals."""
-    free = [place for place in range(len(answer.columns)) if place not in taken]
-    free.sort(key=lambda place: _is_numeric(answer, place))
+    free = [index for index in range(len(answer.columns)) if index not in taken]
+    free.sort(key=lambda index: _is_numeric(answer, index))
     if len(answer.rows) == 1:
-        return [place for place in free if not _is_numeric(answer, place)][:1]
+        return [index for index in free if not _is_numeric(answer, index)][:1]
     chosen, apart = list[int](), 1
-    for place in free:
-        found = len({tuple(row[key] for key in (*chosen, place)) for row in answer.rows})
-        if found > apart:
-            chosen, apart = [*chosen, place], found
+    for index in free:
+        distinct = len({tuple(row[key] for key in (*chosen, index)) for row in answer.rows})
+        if distinct > apart:
+            chosen, apart = [*chosen, index], distinct
     return sorted(chosen)
 
 
@@ -100,10 +100,10 @@ def _axes(answer: Answer, keys: Sequence[int]) -> tuple[Axis, Axis | None]:
     if not keys:
         numbers = tuple(str(row) for row in range(1, len(answer.rows) + 1))
         return Axis("row", "text" if len(numbers) > 1 else "none", numbers, numbers), None
-    found = {place: _axis(answer, place) for place in keys}
-    first = next((p for kind in ("time", "number") for p in keys if found[p].kind == kind), keys[0])
-    others = [found[place] for place in keys if place != first]
-    return found[first], _together(others) if others else None
+    axes = {index: _axis(answer, index) for index in keys}
+    first = next((p for kind in ("time", "number") for p in keys if axes[p].kind == kind), keys[0])
+    others = [axes[index] for index in keys if index != first]
+    return axes[first], _together(others) if others else None
 
 
 def _together(axes: Sequence[Axis]) -> Axis:
@@ -111,8 +111,8 @@ def _together(axes: Sequence[Axis]) -> Axis:
     return Axis(" · ".join(axis.title for axis in axes), "text", labels, labels)
 
 
-def _axis(answer: Answer, place: int) -> Axis:
-    values, title = _values(answer, place), shortened(printable(answer.columns[place]))
+def _axis(answer: Answer, index: int) -> Axis:
+    values, title = _values(answer, index), shortened(printable(answer.columns[index]))
     names = _labels(values)
     labels = tuple(names[value] for value in values)
     some = {value for value in values if value is not None}
@@ -130,7 +130,7 @@ def _axis(answer: Answer, place: int) -> Axis:
 
 def _labels(values: Sequence[Any]) -> dict[Any, str]:
     """A label for each key; no two of one text, so that a text 'NULL' stays apart from NULL."""
-    found: dict[Any, str] = {}
+    labels: dict[Any, str] = {}
     taken = set()
     for value in sorted(dict.fromkeys(values), key=lambda value: value is not None):
         text = shortened(text_of(value), MOST_LETTERS)
@@ -138,8 +138,8 @@ def _labels(values: Sequence[Any]) -> dict[Any, str]:
         while label in taken:
             label, number = f"{text} ({number})", number + 1
         taken.add(label)
-        found[value] = label
-    return found
+        labels[value] = label
+    return labels
 
 
 def _moment(value: date | None) -> str | None:
@@ -151,7 +151,7 @@ def _moment(value: date | None) -> str | None:
     return f"{(value if value.tzinfo is None else value.astimezone(UTC)).replace(tzinfo=None).isoformat()}Z"
 
 
-def _kept(axis: Axis, by: Axis | None, room: int) -> tuple[list[int], list[str]]:
+def _rows_with_room(axis: Axis, by: Axis | None, room: int) -> tuple[list[int], list[str]]:
     """The rows that have room, and a sentence about the others."""
     rows, remarks = list(range(len(axis.labels))), list[str]()
     limits = list[tuple[Axis, int]]()
@@ -172,11 +172,11 @@ def _kept(axis: Axis, by: Axis | None, room: int) -> tuple[list[int], list[str]]
 # records
 
 
-def _panel(answer: Answer, place: int, rows: Sequence[int], axis: Axis, by: Axis | None) -> Panel:
-    name = answer.columns[place]
+def _panel(answer: Answer, index: int, rows: Sequence[int], axis: Axis, by: Axis | None) -> Panel:
+    name = answer.columns[index]
     records = []
     for at, row in enumerate(rows):
-        record = _record(answer.rows[row][place], number_ends(answer.intervals[row].get(name)))
+        record = _record(answer.rows[row][index], number_ends(answer.intervals[row].get(name)))
         records.append({"key": axis.places[at], "name": axis.labels[at], **_part(by, at), **record})
     return Panel(shortened(printable(name)), axis, by, records)
 
@@ -187,25 +187,25 @@ def _part(by: Axis | None, row: int) -> Record:
 
 def _record(value: Any, interval: tuple[float, float] | None) -> Record:
     low, high = (None, None) if interval is None else map(drawable, interval)
-    told = figure(value, interval)
-    shown = f"{told.value} {told.sign} {told.margin}" if told.sign else told.value
+    digits = figure(value, interval)
+    shown = f"{digits.value} {digits.sign} {digits.margin}" if digits.sign else digits.value
     if low is None or high is None:  # half a bar would look like a whole one
         low = high = None
     ends = "not known" if interval is None else " … ".join(figure(end, None).value for end in interval)
     return {"value": drawable(value), "low": low, "high": high, "shown": shown, "interval": ends}
 
 
-def _listed(answer: Answer, place: int, rows: Sequence[int], keys: Sequence[int]) -> Panel:
+def _listed(answer: Answer, index: int, rows: Sequence[int], keys: Sequence[int]) -> Panel:
     """The counts of a histogram or of the most frequent values: bars, a facet for each group."""
-    name = answer.columns[place]
+    name = answer.columns[index]
     groups = _together([_axis(answer, key) for key in keys]) if keys else None
-    found: list[tuple[int, Any, Any, Any]] = []
+    listed: list[tuple[int, Any, Any, Any]] = []
     for row in rows:
-        items = answer.rows[row][place] or []
+        items = answer.rows[row][index] or []
         ends = item_ends(items, answer.intervals[row].get(name))
-        found += [(row, item["value"], item["count"], end) for item, end in zip(items, ends, strict=True)]
-    found = found[:MOST_POINTS]
-    values = [value for _, value, _, _ in found]
+        listed += [(row, item["value"], item["count"], end) for item, end in zip(items, ends, strict=True)]
+    listed = listed[:MOST_POINTS]
+    values = [value for _, value, _, _ in listed]
     width = _width(values)
     names = _labels(values)
     labels = tuple(names[value] if width is None else _bin(value, width) for value in values)
@@ -217,10 +217,10 @@ def _listed(answer: Answer, place: int, rows: Sequence[int], keys: Sequence[int]
             **_part(groups, row),
             **_record(count, end),
         }
-        for label, (row, value, count, end) in zip(labels, found, strict=True)
+        for label, (row, value, count, end) in zip(labels, listed, strict=True)
     ]
     places = tuple(record["key"] for record in records)
-    facets = None if groups is None else groups.cut([row for row, *_ in found])
+    facets = None if groups is None else groups.cut([row for row, *_ in listed])
     axis = Axis("value", "bars" if width is None else "bins", places, labels)
     return Panel(shortened(printable(name)), axis, facets, records)
 

@@ -30,12 +30,12 @@ ANY: Final = "any group"
 def preview_chart(preview: Preview, theme: str = "light") -> ChartType:
     """For each noisy column a bar from −error to +error; for averages one for each size of group."""
     look = theme_of(theme)
-    found = {name: _records(preview, name) for name in preview.columns}
-    panels = [_panel(name, records, look) for name, records in found.items() if records]
+    by_column = {name: _records(preview, name) for name in preview.columns}
+    panels = [_panel(name, records, look) for name, records in by_column.items() if records]
     title = "expected error"
     if not panels:
         return sentence(look, title, "no error is known before the question is asked")
-    unknown = [printable(name) for name in preview.noise if not found.get(name)]
+    unknown = [printable(name) for name in preview.noise if not by_column.get(name)]
     cost = cost_words(preview.loss, preview.guarantee).replace(" ", " = ", 1)
     subtitle = [f"{'cached: asking is free' if preview.cached else cost}, bars {percent(preview.confidence)}"]
     if unknown:

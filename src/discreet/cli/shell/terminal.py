@@ -22,7 +22,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 
 from discreet.answers.autofix import fixed
-from discreet.answers.layout import MOST
+from discreet.answers.layout import SHOWN_ROWS
 from discreet.cli.failures import REFUSED, Failure, NobodyReads
 from discreet.cli.output import at_most, printable
 from discreet.cli.shell.completion import choices
@@ -51,7 +51,7 @@ def converse(session: Session) -> None:
             text = terminal.read(begun)
             begun = ""
             for statement in split(text).all:
-                failure = perform(session, statement, terminal.agree, most=MOST)
+                failure = perform(session, statement, terminal.agree, most=SHOWN_ROWS)
                 if failure is not None and failure.exit == REFUSED:
                     begun = ready(session, statement, failure)
         except KeyboardInterrupt:

@@ -61,11 +61,11 @@ class Kinships:
 
         None if any text will do, and if types differ: then no value suits all of them.
         """
-        found = []
+        declared = []
         for table, column in sorted(self.families[spot]):
             columns = self.policy.tables[table].columns
-            found += [columns[name] for name in columns if name.lower() == column]
-        strict = [column for column in found if column.values is not None or column.kind is not Kind.TEXT]
+            declared += [columns[name] for name in columns if name.lower() == column]
+        strict = [column for column in declared if column.values is not None or column.kind is not Kind.TEXT]
         return min(strict, key=count, default=None) if len({column.kind for column in strict}) == 1 else None
 
 

@@ -68,7 +68,7 @@ def _public_rows(digest: str, table: Table, rows: int) -> list[Row]:
         column.name: list(_values(Draws.of(digest, table.name, column.name), column, count))
         for column in table.columns.values()
     }
-    drawn[first.name] = [scale.at(place) for place in range(count)]
+    drawn[first.name] = [scale.at(index) for index in range(count)]
     return [dict(zip(drawn, values, strict=True)) for values in zip(*drawn.values(), strict=True)]
 
 
@@ -95,7 +95,7 @@ def _numbers(column: Column) -> Scale:
     step = column.step or (Fraction(1) if column.kind is Kind.INTEGER else _power_of_ten((high - low) / 1000))
     first, last = math.ceil(low / step), math.floor(high / step)
     python: Callable[[Fraction], Any] = int if column.kind is Kind.INTEGER else float
-    return Scale(last - first + 1, lambda place: python((first + place) * step))
+    return Scale(last - first + 1, lambda index: python((first + index) * step))
 
 
 def _ends(column: Column) -> tuple[Fraction, Fraction]:
@@ -120,7 +120,7 @@ def _dates(column: Column) -> Scale:
     low, high = column.bounds or _DAYS
     assert isinstance(low, date)
     assert isinstance(high, date)
-    return Scale((high - low).days + 1, lambda place: low + timedelta(days=place))
+    return Scale((high - low).days + 1, lambda index: low + timedelta(days=index))
 
 
 def _times(column: Column) -> Scale:
@@ -129,13 +129,13 @@ def _times(column: Column) -> Scale:
     assert isinstance(low, datetime)
     assert isinstance(high, datetime)
     tick = timedelta(seconds=1) if high - low >= timedelta(hours=1) else timedelta(microseconds=1)
-    return Scale((high - low) // tick + 1, lambda place: low + place * tick)
+    return Scale((high - low) // tick + 1, lambda index: low + index * tick)
 
 
 def _words(column: Column) -> Scale:
     """The same words in every column of this name, so that tables can be joined on them."""
     draws = Draws.of(column.name)
-    return Scale(WORDS, lambda place: draws.word(place))
+    return Scale(WORDS, lambda index: draws.word(index))
 
 
 SCALES: Final[dict[Kind, Callable[[Column], Scale]]] = {
@@ -153,11 +153,11 @@ def _values(draws: Draws, column: Column, rows: int) -> Iterator[Any]:
     scale, start = Scale.of(column), draws.number(rows)
     shape = _headed if column.is_key else draws.shape
     for row in range(rows):
-        place = (row + start) % rows
+        index = (row + start) % rows
         first, second, third = draws.shares(row)
-        if column.values is not None and place < len(column.values):
-            yield column.values[place]
-        elif column.nullable and (third < _NULLS or (column.values is not None and place == len(column.values))):
+        if column.values is not None and index < len(column.values):
+            yield column.values[index]
+        elif column.nullable and (third < _NULLS or (column.values is not None and index == len(column.values))):
             yield None
         else:
             yield scale.at(min(int(shape(first, second, scale.count) * scale.count), scale.count - 1))
@@ -174,7 +174,7 @@ def _headed(first: float, _: float, count: int) -> float:
 def _numbered(draws: Draws, kinships: Kinships, spot: Spot, table: Table, rows: int) -> Iterator[Any]:
     """Values of a column that names units or leads to them."""
     declared = kinships.strictest(spot, lambda column: Scale.of(column).count)
-    scale = Scale(rows, lambda place: place + 1) if declared is None else Scale.of(declared)
+    scale = Scale(rows, lambda index: index + 1) if declared is None else Scale.of(declared)
     known = min(rows, scale.count)
     if spot in kinships.keys:
         distinct = list(dict.fromkeys(scale.at(row) for row in range(known)))  # steps that are too fine for floats
@@ -215,9 +215,9 @@ class Draws:
     def of(cls, *names: str) -> Draws:
         return cls(hashlib.blake2b(json.dumps(names).encode("ascii"), digest_size=32).digest())
 
-    def shares(self, place: int) -> tuple[float, float, float]:
+    def shares(self, index: int) -> tuple[float, float, float]:
         """Three numbers from 0 to 1."""
-        digest = self._digest(place)
+        digest = self._digest(index)
         first, second, third = (int.from_bytes(digest[start : start + 6], "big") for start in (0, 6, 12))
         return first / 2**48, second / 2**48, third / 2**48
 
@@ -228,10 +228,10 @@ class Draws:
         """A hill between 0 and 1 that leans to one side: how far depends on the column."""
         return float(((first + second) / 2) ** (1, 1.5, 2.5)[self.seed[0] % 3])
 
-    def word(self, place: int) -> str:
+    def word(self, index: int) -> str:
         """Two or three syllables."""
-        digest = self._digest(place)
+        digest = self._digest(index)
         return "".join(_SYLLABLES[byte % len(_SYLLABLES)] for byte in digest[: 2 + digest[3] % 2]).capitalize()
 
-    def _digest(self, place: int) -> bytes:
-        return hashlib.blake2b(place.to_bytes(8, "big", signed=True), key=self.seed, digest_size=18).digest()
+    def _digest(self, index: int) -> bytes:
+        return hashlib.blake2b(index.to_bytes(8, "big", signed=True), key=self.seed, digest_size=18).digest()

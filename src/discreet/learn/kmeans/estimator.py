@@ -92,10 +92,10 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
 
     def _learn(self, exact: Array, labels: Array | None, facts: Setting, exit_: Exit) -> None:  # noqa: ARG002
         self.method_ = self._method(facts.box.width)
-        found = METHODS[self.method_](np.clip(exact, facts.box.low, facts.box.high), facts, exit_)
-        self.cluster_centers_ = found.centres
-        self.counts_ = found.counts
-        self.n_iter_ = found.turns
+        clusters = METHODS[self.method_](np.clip(exact, facts.box.low, facts.box.high), facts, exit_)
+        self.cluster_centers_ = clusters.centres
+        self.counts_ = clusters.counts
+        self.n_iter_ = clusters.turns
 
     def predict(self, X: Any) -> Integers:  # noqa: N803
         """The place of the nearest centre to each row."""
@@ -103,8 +103,8 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
 
     def fit_predict(self, X: Any, y: Any = None) -> Integers:  # noqa: N803
         """Fit, then tell the cluster of each of the caller's own rows: these are exact, and not private."""
-        found: Integers = self.fit(X, y).predict(X)
-        return found
+        nearest: Integers = self.fit(X, y).predict(X)
+        return nearest
 
     def transform(self, X: Any) -> Floats:  # noqa: N803
         """The distance from each row to every centre."""
@@ -117,4 +117,4 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
         """kmeans0, kmeans1, …"""
         check_is_fitted(self)
-        return np.array([f"kmeans{place}" for place in range(len(self.cluster_centers_))], dtype=object)
+        return np.array([f"kmeans{index}" for index in range(len(self.cluster_centers_))], dtype=object)

@@ -20,14 +20,14 @@ def squared_distances(rows: Floats, centres: Floats) -> Floats:
     Feature by feature, never as a matrix product: that would round a row by where it stands among the others, and the
     presence of one unit could move another one to the next cluster.
     """
-    found = np.zeros((len(centres), len(rows)))
+    squares = np.zeros((len(centres), len(rows)))
     for start in range(0, len(rows), BLOCK):
         columns = np.ascontiguousarray(rows[start : start + BLOCK].T)
-        part = found[:, start : start + BLOCK]
+        part = squares[:, start : start + BLOCK]
         for column, places in zip(columns, centres.T, strict=True):
             with np.errstate(over="ignore"):  # rows to predict may lie anywhere
                 part += (column - places[:, None]) ** 2
-    return found.T
+    return squares.T
 
 
 def nearest(rows: Floats, centres: Floats) -> Integers:
@@ -51,11 +51,11 @@ def packed(count: int, box: Box, exit_: Exit) -> Floats:
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         radius = (low + high) / 2
-        found = _apart(count, radius, box, exit_)
-        if found is None:
+        centres = _apart(count, radius, box, exit_)
+        if centres is None:
             high = radius
         else:
-            best, low = found, radius
+            best, low = centres, radius
     return best
 
 

@@ -46,9 +46,9 @@ def clustered(exact: Floats, size: float, setting: Setting, exit_: Exit, share: 
     noisy = exit_.release(_histogram(exact, box, sides), ONE, share).astype(np.float64)
     total = _total(noisy, size, cost, share) if setting.expected is None else max(float(noisy.sum()), 1.0)
     weights = projected(noisy[None, :], np.array([total]))[0]
-    points, kept = _cells(box, sides, weights, setting.clusters)
-    centres = _centres(points, kept, setting, exit_)
-    held = np.bincount(nearest(points, centres), weights=kept, minlength=setting.clusters)
+    points, heavy = _cells(box, sides, weights, setting.clusters)
+    centres = _centres(points, heavy, setting, exit_)
+    held = np.bincount(nearest(points, centres), weights=heavy, minlength=setting.clusters)
     return centres, held.astype(np.float64)
 
 
@@ -87,16 +87,16 @@ def _total(noisy: Floats, size: float, cost: Cost, share: Fraction) -> float:
 
 def _cells(box: Box, sides: int, weights: Floats, least: int) -> tuple[Floats, Floats]:
     """The middles of the cells that have any weight, and at least so many of the heaviest."""
-    kept = np.flatnonzero(weights > 0)
-    if len(kept) < least:
-        kept = np.argsort(-weights, kind="stable")[:least]
-    shares = (np.stack(np.unravel_index(kept, (sides,) * box.width), axis=1) + 0.5) / sides * 2 - 1
-    return box.points(shares), np.maximum(weights[kept], 1e-9)
+    cells = np.flatnonzero(weights > 0)
+    if len(cells) < least:
+        cells = np.argsort(-weights, kind="stable")[:least]
+    shares = (np.stack(np.unravel_index(cells, (sides,) * box.width), axis=1) + 0.5) / sides * 2 - 1
+    return box.points(shares), np.maximum(weights[cells], 1e-9)
 
 
 def _centres(points: Floats, weights: Floats, setting: Setting, exit_: Exit) -> Floats:
     """scikit-learn's k-means on released weights: it may draw from a seed of ours, since nothing here is private."""
     half = setting.box.half.max()
     model = sklearn.cluster.KMeans(setting.clusters, n_init=setting.restarts, random_state=exit_.seed())
-    found: Floats = model.fit(points / half, sample_weight=weights / weights.mean()).cluster_centers_ * half
-    return np.clip(found, setting.box.low, setting.box.high)
+    centres: Floats = model.fit(points / half, sample_weight=weights / weights.mean()).cluster_centers_ * half
+    return np.clip(centres, setting.box.low, setting.box.high)

@@ -39,10 +39,10 @@ def projection(exact: Floats, setting: Setting, exit_: Exit) -> Found:
 
 def _projected(exact: Floats, box: Box, signs: Integers) -> Floats:
     """Sums of features in half-widths with random signs, over √D; feature by feature, so that each row stands alone."""
-    found = np.zeros((DIMENSIONS, len(exact)))
+    projections = np.zeros((DIMENSIONS, len(exact)))
     for start in range(0, len(exact), BLOCK):
         rows = np.clip(exact[start : start + BLOCK], box.low, box.high)
-        part = found[:, start : start + BLOCK]
+        part = projections[:, start : start + BLOCK]
         for column, sign in zip(((rows - box.middle) / box.half).T, signs, strict=True):
             part += np.ascontiguousarray(column) * sign[:, None]
-    return found.T / math.sqrt(box.width)
+    return projections.T / math.sqrt(box.width)

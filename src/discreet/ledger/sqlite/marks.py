@@ -83,23 +83,23 @@ class Marks:
         """The random name of this folder: what ledgers that were accepted here have on record."""
         with self._reported():
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            place = self.folder / "host"
-            if not place.exists():
+            file = self.folder / "host"
+            if not file.exists():
                 fresh = self.folder / f"host.{SYSTEM.bytes(8).hex()}"
                 _write(fresh, SYSTEM.bytes(16).hex())
                 with suppress(FileExistsError):
-                    os.link(fresh, place)
+                    os.link(fresh, file)
                 fresh.unlink()
-            return place.read_text(encoding="ascii").strip()
+            return file.read_text(encoding="ascii").strip()
 
     def of(self, name: str) -> Mark | None:
         """The mark of the ledger with this id."""
         with self._reported():
             return self._read(self._mark(name))
 
-    def _read(self, place: Path) -> Mark | None:
+    def _read(self, file: Path) -> Mark | None:
         try:
-            return Mark.read(place.read_bytes().splitlines(keepends=True)[0].decode("ascii"))
+            return Mark.read(file.read_bytes().splitlines(keepends=True)[0].decode("ascii"))
         except (FileNotFoundError, IndexError):
             return None  # or one that was begun and not written
         except ValueError:
@@ -117,18 +117,18 @@ class Marks:
         with self._reported():
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._forget_moved(name, path)
-            place = self._mark(name)
-            if not place.exists():
-                _write(place, "")
+            file = self._mark(name)
+            if not file.exists():
+                _write(file, "")
             if self.at(path) != name:
                 _write(self._place(path), f"{name}\n{path}\n")
-            descriptor = os.open(place, os.O_RDWR | os.O_CLOEXEC)  # in place: others write to the same file
+            descriptor = os.open(file, os.O_RDWR | os.O_CLOEXEC)  # in place: others write to the same file
             text = os.fsencode(f"{mark.line()}{path}\n")
             if os.pread(descriptor, len(text) + 1, 0) != text:
                 os.pwrite(descriptor, text, 0)
                 os.ftruncate(descriptor, len(text))
                 os.fsync(descriptor)
-            return Writing(place, descriptor)
+            return Writing(file, descriptor)
 
     def forget(self, path: Path) -> None:
         """Miss no ledger at a path: there was only dummy data."""
@@ -166,27 +166,25 @@ class Marks:
 class Writing:
     """A mark that is moved up with every charge."""
 
-    place: Path
+    file: Path
     descriptor: int
 
     def move(self, mark: Mark) -> None:
         try:
             os.pwrite(self.descriptor, mark.line().encode("ascii"), 0)
         except OSError as error:
-            raise LedgerError(
-                f"could not write the high-water mark {self.place}: {error.strerror}", ELSEWHERE
-            ) from None
+            raise LedgerError(f"could not write the high-water mark {self.file}: {error.strerror}", ELSEWHERE) from None
 
     def close(self) -> None:
         os.close(self.descriptor)
 
 
-def _write(place: Path, text: str) -> None:
+def _write(file: Path, text: str) -> None:
     """All of it, on disk, or what was there before."""
-    fresh = place.with_name(f"{place.name}.{SYSTEM.bytes(4).hex()}.new")
+    fresh = file.with_name(f"{file.name}.{SYSTEM.bytes(4).hex()}.new")
     descriptor = os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(place)
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as written:
+        written.write(text)
+        written.flush()
+        os.fsync(written.fileno())
+    fresh.replace(file)

@@ -47,14 +47,14 @@ def verify(path: Path, receipts: Iterable[str] = (), marks: Marks | None = None)
     with reported("read", path):
         _demand(path)
         seal = Seal.read(path)
-        found = Seal.of(path, seal.head) if seal else None
+        computed = Seal.of(path, seal.head) if seal else None
     try:
         store = Sqlite(path, as_it_is=True)
     except LedgerDamaged as damage:
         return Report(0, 0, "", False, (str(damage),))
     try:
         with store.snapshot():
-            return _report(store, receipts, seal, found)
+            return _report(store, receipts, seal, computed)
     finally:
         store.close()
 
@@ -64,7 +64,7 @@ def _demand(path: Path) -> None:
         raise LedgerError(f"there is no ledger at {path}", "the first question begins one")
 
 
-def _report(store: Sqlite, receipts: Iterable[str], seal: Seal | None, found: Seal | None) -> Report:
+def _report(store: Sqlite, receipts: Iterable[str], seal: Seal | None, computed: Seal | None) -> Report:
     problems: list[str] = []
     state, charges, hashes = State(), 0, {"0": State().digest}
     try:
@@ -83,8 +83,8 @@ def _report(store: Sqlite, receipts: Iterable[str], seal: Seal | None, found: Se
         problems += _plans(store)
     except LedgerError as damage:
         problems.append(str(damage))
-    sealed = seal is not None and found is not None and seal.head == state.head
-    if sealed and seal != found:
+    sealed = seal is not None and computed is not None and seal.head == state.head
+    if sealed and seal != computed:
         problems.append("bytes of the file changed since it was closed, outside of what is recorded")
     if seal and seal.head > state.head:
         problems.append(f"the ledger had {seal.head} records when it was closed and has {state.head}")
@@ -98,10 +98,10 @@ def _plans(store: Sqlite) -> list[str]:
     """The column by which cached answers are found repeats what their charges say."""
     records = {number: decode(number, line) for number, line, _ in store.rows()}
     answers = {number: records[record["charge"]] for number, record in records.items() if record["kind"] == "answer"}
-    found = dict(store.plans())
-    wrong = {number for number, charge in answers.items() if charge.get("plan") != found.get(number)}
+    filed = dict(store.plans())
+    wrong = {number for number, charge in answers.items() if charge.get("plan") != filed.get(number)}
     wrong |= {number for number, charge in answers.items() if charge["kind"] != "charge"}
-    return [f"record {number} is filed under another question" for number in sorted(wrong | found.keys() - answers)]
+    return [f"record {number} is filed under another question" for number in sorted(wrong | filed.keys() - answers)]
 
 
 def _held(receipt: str, hashes: dict[str, str]) -> bool:
@@ -172,9 +172,9 @@ def _missing(backup: Path, saved: Report, path: Path, mark: Mark | None) -> tupl
     """How many records the ledger is known to have had, and what of it the backup lacks, in words."""
     held, seal, is_left = _readable(backup), Seal.read(path), path.exists()
     is_closed = seal is not None and not beside(path, "-wal").exists()
-    found = _readable(path) if is_left else {}
-    known = max([0, *found, *(each.head for each in (seal, mark) if each is not None)])
-    if any(not record & held.get(number, set()) for number, record in found.items()):
+    readable = _readable(path) if is_left else {}
+    known = max([0, *readable, *(each.head for each in (seal, mark) if each is not None)])
+    if any(not record & held.get(number, set()) for number, record in readable.items()):
         return known, f"{path} has records that the backup lacks"
     if mark is not None and mark.digest.encode() not in held.get(mark.head, set()):
         return known, f"record {mark.head} of {path} is known here, and the backup lacks it"
@@ -190,17 +190,17 @@ def _readable(path: Path) -> dict[int, set[bytes]]:
 
     A record is that of the backup if either is the same: one flipped bit spoils one of them.
     """
-    found: dict[int, set[bytes]] = {}
+    records: dict[int, set[bytes]] = {}
     connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
     connection.text_factory = bytes
     try:
         for order in ("ASC", "DESC"):  # a page that is damaged hides what comes after it
             with suppress(sqlite3.Error):
                 for number, *texts in connection.execute(f"SELECT number, line, hash FROM journal ORDER BY 1 {order}"):
-                    found.setdefault(int(number), set()).update(text for text in texts if isinstance(text, bytes))
+                    records.setdefault(int(number), set()).update(text for text in texts if isinstance(text, bytes))
     finally:
         connection.close()
-    return found
+    return records
 
 
 def _set_aside(path: Path) -> None:

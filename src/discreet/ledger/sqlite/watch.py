@@ -59,10 +59,10 @@ class Watch:
         if self.marks is None:
             return None
         self.marks.refuse_inside(self.path)
-        found = self._concern(state, rows, self.marks)
-        if found is None:
+        alarm = self._concern(state, rows, self.marks)
+        if alarm is None:
             return None
-        known, concern, fix = found
+        known, concern, fix = alarm
         if concern:
             allowed = self.accept is not None and (self.accept.forget or fix == ACCEPT)
             if not allowed:

@@ -48,7 +48,7 @@ class Asked:
     kept_again: int
 
 
-def asked(cost: float, budget: float) -> Asked:
+def experiment(cost: float, budget: float) -> Asked:
     """Ask a curator over made-up people, with a ledger of its own that goes when it has answered."""
     with tempfile.TemporaryDirectory(prefix="discreet-learn-") as folder:
         read = parse(POLICY.format(budget=budget).encode(), Path(folder) / "people.toml")
@@ -62,13 +62,13 @@ def asked(cost: float, budget: float) -> Asked:
 
 
 def _until_refused(curator: Curator, cost: float) -> Asked:
-    found: list[int] = []
+    answers: list[int] = []
     while True:
         try:
-            found.append(curator.query(QUESTION, epsilon=cost, fresh=True).rows[0][0])
+            answers.append(curator.query(QUESTION, epsilon=cost, fresh=True).rows[0][0])
         except BudgetExhausted as refused:
             again = [curator.query(QUESTION, epsilon=cost).rows[0][0] for _ in range(2)]
-            return Asked(tuple(found), str(refused), *again)
+            return Asked(tuple(answers), str(refused), *again)
 
 
 def _body(values: Values) -> Body:
@@ -76,32 +76,32 @@ def _body(values: Values) -> Body:
     mechanism = Laplace(epsilon=cost, sensitivity=1)
     # a vector is not what this is charged as: each number of it has the noise of one answer, which is what counts here
     open_means = _means(mechanism.release(np.full(many, SMOKERS)))
-    told = asked(cost, budget)
-    fresh_means = _means(told.fresh)
+    answers = experiment(cost, budget)
+    fresh_means = _means(answers.fresh)
     glance = (
         Picture(
-            lambda: _chart(open_means, fresh_means, told.kept, many),
+            lambda: _chart(open_means, fresh_means, answers.kept, many),
             f"The average of all answers so far against the number of questions. Without a ledger it closes in on the "
             f"true {SMOKERS} and ends at {digits(open_means[-1], 4)}. With one it stops after "
-            f"{numbered(len(told.fresh), 'answer')} at {digits(fresh_means[-1], 4)}, and the kept answer stays at "
-            f"{told.kept} for ever.",
+            f"{numbered(len(answers.fresh), 'answer')} at {digits(fresh_means[-1], 4)}, and the kept answer stays at "
+            f"{answers.kept} for ever.",
         ),
         Figures(
             (
                 Figure(digits(open_means[-1], 4), f"average of {count(many)} answers, no ledger"),
                 Figure(str(SMOKERS), "the truth"),
-                Figure(digits(fresh_means[-1], 4), f"average of {len(told.fresh)}, then the ledger refuses"),
-                Figure(f"{told.kept}, {told.kept_again}", "the same question twice more: kept, free"),
+                Figure(digits(fresh_means[-1], 4), f"average of {len(answers.fresh)}, then the ledger refuses"),
+                Figure(f"{answers.kept}, {answers.kept_again}", "the same question twice more: kept, free"),
             )
         ),
-        Note(f"The curator's own words after {numbered(len(told.fresh), 'answer')}: {told.refusal}"),
+        Note(f"The curator's own words after {numbered(len(answers.fresh), 'answer')}: {answers.refusal}"),
     )
     figures = compared(
         "003",
         ("asking K times costs", "Kε", f"{count(many)} · {digits(cost)} = {digits(many * cost, 4)}"),
         ("noise of one answer", "Laplace(1/ε)", f"scale {digits(float(mechanism.scale))}"),
         ("typical error of the average", "arbitrarily small", digits((mechanism.variance() / many) ** 0.5)),
-        ("answers within the budget", "costs sum to ε at most", f"{len(told.fresh)} (budget {digits(budget)})"),
+        ("answers within the budget", "costs sum to ε at most", f"{len(answers.fresh)} (budget {digits(budget)})"),
     )
     more = (
         Words(

@@ -107,19 +107,19 @@ def _crowd(people: int, share: float, own: RandomizedResponse) -> tuple[Picture,
     answers = np.arange(people) < true
     records = []
     for name, mechanism in (("two coins, ε = ln 3", COINS), (f"your ε = {digits(float(own.epsilon))}", own)):
-        found = mechanism.estimate(mechanism.respond(answers))
-        records.append(_record(name, "everybody flips", found.value, *found.interval))
+        estimate = mechanism.estimate(mechanism.respond(answers))
+        records.append(_record(name, "everybody flips", estimate.value, *estimate.interval))
     trusted = Laplace(epsilon=math.log(3), sensitivity=1)
     released, half = trusted.release(true) / people, trusted.error(0.95) / people
     records.append(
         _record("curator, ε = ln 3", "Laplace noise on the count", released, released - half, released + half)
     )
-    told = ", ".join(f"{record['row']}: {percent(record['value'])}" for record in records)
+    summary = ", ".join(f"{record['row']}: {percent(record['value'])}" for record in records)
     times = COINS.variance(share, people) / (share * (1 - share) / people)
     return (
         Picture(
             lambda: _estimates(records, true / people, people),
-            f"Estimates of the share with 95 % intervals about the true {percent(true / people)}. {told}. The "
+            f"Estimates of the share with 95 % intervals about the true {percent(true / people)}. {summary}. The "
             "curator's interval is by far the shortest.",
         ),
         Figures(
@@ -150,9 +150,9 @@ def _beliefs(prior: float, said: str, own: RandomizedResponse) -> Any:
     alt = altair()
     names = {"two coins, ε = ln 3": (COINS, OPEN), f"your ε = {digits(float(own.epsilon))}": (own, PRIVATE)}
     records = [
-        {"prior": place / 50, "posterior": posterior(place / 50, said, mechanism), "kind": name}
+        {"prior": step / 50, "posterior": posterior(step / 50, said, mechanism), "kind": name}
         for name, (mechanism, _) in names.items()
-        for place in range(51)
+        for step in range(51)
     ]
     dots = [
         {"prior": prior, "posterior": posterior(prior, said, mechanism), "kind": name}

@@ -25,11 +25,11 @@ from discreet.server.learn.writing import count, digits
 SENT: Final = {1: 412, 2: 131, 3: 48, 4: 22, 5: 17, 6: 5, 8: 3, 12: 2, 20: 1}
 """How many people sent how many complaints on a made-up day."""
 TRUE: Final = sum(many * people for many, people in SENT.items())
-MOST: Final = max(SENT)
+MAX_SENT: Final = max(SENT)
 LECTURE: Final = 5
 
 
-def kept(limit: int) -> int:
+def counted(limit: int) -> int:
     """The complaints that are counted if nobody's count for more than the limit."""
     return sum(min(many, limit) * people for many, people in SENT.items())
 
@@ -37,7 +37,7 @@ def kept(limit: int) -> int:
 def _body(values: Values) -> Body:
     limit, epsilon_ = values["limit"], values["epsilon"]
     one, many = (Laplace(epsilon=epsilon_, sensitivity=sensitivity) for sensitivity in (1, limit))
-    released = many.release(kept(limit))
+    released = many.release(counted(limit))
     glance = (
         Picture(
             lambda: _noises(one, many, limit),
@@ -50,7 +50,7 @@ def _body(values: Values) -> Body:
                 Figure(count(released), f"released, at most {limit} per person"),
                 Figure(count(TRUE), "complaints in truth"),
                 Figure(f"± {count(many.error(0.95))}", "noise, 95 %"),
-                Figure(count(TRUE - kept(limit)), "complaints not counted"),
+                Figure(count(TRUE - counted(limit)), "complaints not counted"),
             )
         ),
     )
@@ -65,7 +65,7 @@ def _body(values: Values) -> Body:
         Heading("Which limit is best?"),
         Picture(
             lambda: _limits(epsilon_, limit),
-            f"For each limit from 1 to {MOST} two stacked bars: complaints left out, which fall, and noise, which "
+            f"For each limit from 1 to {MAX_SENT} two stacked bars: complaints left out, which fall, and noise, which "
             f"grows with the limit. At your ε the sum is smallest at {best(epsilon_)}.",
         ),
         Words(
@@ -82,7 +82,7 @@ def _body(values: Values) -> Body:
 
 def best(epsilon_: float) -> int:
     """The limit with the least left out and noise together."""
-    return min(range(1, MOST + 1), key=lambda limit: TRUE - kept(limit) + _half(epsilon_, limit))
+    return min(range(1, MAX_SENT + 1), key=lambda limit: TRUE - counted(limit) + _half(epsilon_, limit))
 
 
 def _half(epsilon_: float, limit: int) -> float:
@@ -103,8 +103,8 @@ def _limits(epsilon_: float, limit: int) -> Any:
     parts = {"left out": OPEN, "noise, 95 %": PRIVATE}
     records = [
         {"limit": each, "kind": kind, "size": size}
-        for each in range(1, MOST + 1)
-        for kind, size in zip(parts, (TRUE - kept(each), _half(epsilon_, each)), strict=True)
+        for each in range(1, MAX_SENT + 1)
+        for kind, size in zip(parts, (TRUE - counted(each), _half(epsilon_, each)), strict=True)
     ]
     bars = (
         chart_of(records)
@@ -128,7 +128,7 @@ LESSON: Final = Lesson(
     teaser="Somebody very unhappy sends five complaints: then the noise must hide five.",
     shows="The noise must hide all that one person can change, so it grows with the complaints that a person may send.",
     fields=(
-        Slider("limit", "Most complaints of one person", "1", str(MOST), "1", str(LECTURE)),
+        Slider("limit", "Most complaints of one person", "1", str(MAX_SENT), "1", str(LECTURE)),
         epsilon("1"),
     ),
     body=_body,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, ClassVar, Final
 
-LONGEST: Final = 40
+MAX_LENGTH: Final = 40
 """Letters of a number that are looked at."""
 
 
@@ -33,7 +33,7 @@ class Slider:
         """The number, moved to the nearest step."""
         low, high, step = Decimal(self.low), Decimal(self.high), Decimal(self.step)
         try:
-            given = Decimal(text.strip() if len(text) <= LONGEST else "")
+            given = Decimal(text.strip() if len(text) <= MAX_LENGTH else "")
         except InvalidOperation:
             given = Decimal("NaN")
         if given.is_nan() or not low <= given <= high:

@@ -24,11 +24,11 @@ EXACT, RELEASED = "exact", "released, 95 %"
 
 def positives(without: str = "", times: int = 1) -> list[str]:
     """The decade of each HIV-positive patient; all but the one left out are there so many times."""
-    found = []
+    decades = []
     for name, (age, positive) in RECORDS.items():
         if positive == "Y":
-            found += [DECADES[age // 10 - 2]] * (times - (name == without))
-    return found
+            decades += [DECADES[age // 10 - 2]] * (times - (name == without))
+    return decades
 
 
 def counts(decades: list[str]) -> list[int]:
@@ -40,15 +40,15 @@ def _body(values: Values) -> Body:
     histogram = Histogram(keys=DECADES, epsilon=values["epsilon"])
     half = histogram.error(0.95)
     worlds = {"with everybody": positives(times=times), f"without {who}": positives(who, times)}
-    exact = {world: counts(found) for world, found in worlds.items()}
-    released = {world: [int(value) for value in histogram.release(found)] for world, found in worlds.items()}
-    told = {world: ", ".join(map(count, found)) for world, found in released.items()}
+    exact = {world: counts(bars) for world, bars in worlds.items()}
+    released = {world: [int(value) for value in histogram.release(bars)] for world, bars in worlds.items()}
+    shown = {world: ", ".join(map(count, bars)) for world, bars in released.items()}
     differs = sum(exact["with everybody"]) - sum(exact[f"without {who}"])
     glance = (
         Picture(
             lambda: _chart(exact, released, half),
             f"Two histograms over three decades of age, exact and released, with everybody and without {who}. Exact "
-            f"bars differ by {differs}; the released ones, {told['with everybody']} and {told[f'without {who}']}, "
+            f"bars differ by {differs}; the released ones, {shown['with everybody']} and {shown[f'without {who}']}, "
             "differ by noise.",
         ),
         Figures(
@@ -63,7 +63,7 @@ def _body(values: Values) -> Body:
         "001",
         ("patients", "5", count(len(RECORDS) * times)),
         ("HIV-positive by age, with everybody", "1, 1, 2", ", ".join(map(count, exact["with everybody"]))),
-        ("perturbed histogram", "noise on every bar", told["with everybody"]),
+        ("perturbed histogram", "noise on every bar", shown["with everybody"]),
         ("sensitivity of disjoint counts (003)", "1", "1"),
     )
     more = (
@@ -97,8 +97,8 @@ def _panel(world: str, exact: list[int], released: list[int], half: float) -> An
     kinds = {EXACT: OPEN, RELEASED: PRIVATE}
     records = [
         {"age": age, "kind": kind, "value": value, "low": value - slack, "high": value + slack}
-        for kind, found, slack in ((EXACT, exact, 0.0), (RELEASED, released, half))
-        for age, value in zip(DECADES, found, strict=True)
+        for kind, heights, slack in ((EXACT, exact, 0.0), (RELEASED, released, half))
+        for age, value in zip(DECADES, heights, strict=True)
     ]
     x = alt.X("age:N", sort=list(DECADES), title=None, axis=alt.Axis(labelAngle=0))
     lane = alt.XOffset("kind:N", sort=list(kinds))

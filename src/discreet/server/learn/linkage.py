@@ -99,7 +99,7 @@ class Detail:
     def narrowed(self, people: City) -> list[tuple[str, int]]:
         """How many are left as whoever looks for the governor uses one published column after the other."""
         left = np.ones(RESIDENTS, dtype=bool)
-        found = [("in the city", RESIDENTS)]
+        counts = [("in the city", RESIDENTS)]
         steps = (
             (True, "born like him", self.births(people)),
             (self.sex, "and a man", people.man),
@@ -108,8 +108,8 @@ class Detail:
         for used, name, column in steps:
             if used:
                 left &= column == column[GOVERNOR]
-                found.append((name, int(left.sum())))
-        return found
+                counts.append((name, int(left.sum())))
+        return counts
 
     def groups(self, people: City) -> tuple[Integers, Integers]:
         """For each resident the group of those who look the same; for each group its size."""
@@ -127,11 +127,11 @@ def _body(values: Values) -> Body:
     own = group == group[GOVERNOR]
     left = sorted({DIAGNOSES[code] for code in people.diagnosis[own].tolist()})
     unique = int((sizes == 1).sum())
-    told = ", ".join(f"{name}: {count(many)}" for name, many in steps)
+    summary = ", ".join(f"{name}: {count(many)}" for name, many in steps)
     glance = (
         Picture(
             lambda: _funnel(steps),
-            f"Bars on a logarithmic axis, ever shorter: {told}.",
+            f"Bars on a logarithmic axis, ever shorter: {summary}.",
         ),
         Figures(
             (
@@ -145,13 +145,13 @@ def _body(values: Values) -> Body:
         ),
         _verdict(steps[-1][1], left),
     )
-    found = dict(steps)
+    by_step = dict(steps)
     figures = compared(
         "000",
         ("residents", "54,000", count(RESIDENTS)),
         ("ZIP codes", "7", str(ZIPS)),
         *(
-            (name, lecture, count(found[name]) if name in found else "not published")
+            (name, lecture, count(by_step[name]) if name in by_step else "not published")
             for name, lecture in LECTURE.items()
         ),
         ("unique by ZIP code, birth date, sex (003)", "87 % of Americans", percent(unique / RESIDENTS)),
@@ -208,8 +208,8 @@ def _private(epsilon_: float, people: City) -> tuple[Picture, Table]:
     ill = people.diagnosis == DIAGNOSES.index(ILLNESS)
     him = (people.born == _day(BORN)) & (people.man == 1) & (people.zip == people.zip[GOVERNOR]) & ill
     half = mechanism.error(0.95)
-    asked = {f"born that day, man, his ZIP code, {ILLNESS}": him, f"everybody with {ILLNESS}": ill}
-    rows = [(name, int(mask.sum()), mechanism.release(int(mask.sum()))) for name, mask in asked.items()]
+    questions = {f"born that day, man, his ZIP code, {ILLNESS}": him, f"everybody with {ILLNESS}": ill}
+    rows = [(name, int(mask.sum()), mechanism.release(int(mask.sum()))) for name, mask in questions.items()]
     lone = rows[0][2]
     return (
         Picture(

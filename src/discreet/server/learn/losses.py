@@ -14,7 +14,7 @@ from discreet.server.learn.lesson import Body, Figure, Figures, Heading, Lesson,
 from discreet.server.learn.render import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
 from discreet.server.learn.writing import count, digits
 
-REACH: Final = 20
+SENSITIVITY: Final = 20
 """How far one person moves the number: far enough that its steps look smooth."""
 DELTAS: Final = {"0.05": "0.05", "0.01": "0.01", "0.001": "0.001", "0.00001": "10⁻⁵", "0.000001": "10⁻⁶"}
 POINTS: Final = 60
@@ -46,8 +46,8 @@ def errors(epsilon_: float, delta: float, numbers: int) -> tuple[float, float]:
 
 def _body(values: Values) -> Body:
     epsilon_, delta, numbers = values["epsilon"], float(values["delta"]), values["numbers"]
-    laplace = Laplace(epsilon=epsilon_, sensitivity=REACH)
-    gaussian = Gaussian(epsilon=epsilon_, delta=delta, sensitivity=REACH)
+    laplace = Laplace(epsilon=epsilon_, sensitivity=SENSITIVITY)
+    gaussian = Gaussian(epsilon=epsilon_, delta=delta, sensitivity=SENSITIVITY)
     curves = {"Laplace": Curve.of(laplace), "Gaussian": Curve.of(gaussian)}
     chance = beyond(curves["Gaussian"], epsilon_)
     spent = delta_of(curves["Gaussian"].noise, curves["Gaussian"].shift, epsilon_)
@@ -64,7 +64,9 @@ def _body(values: Values) -> Body:
                 Figure("0", "Laplace: chance of a loss above ε"),
                 Figure(digits(chance), "Gaussian: chance of a loss above ε"),
                 Figure(digits(spent), "δ, what those events weigh"),
-                Figure(digits(gaussian.sigma / REACH), "σ for a count (Laplace: scale " + digits(1 / epsilon_) + ")"),
+                Figure(
+                    digits(gaussian.sigma / SENSITIVITY), "σ for a count (Laplace: scale " + digits(1 / epsilon_) + ")"
+                ),
             )
         ),
     )

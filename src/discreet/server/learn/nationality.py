@@ -24,7 +24,7 @@ def _body(values: Values) -> Body:
     names = list(ROOM)
     chances = mechanism.probabilities(scores).tolist()
     chosen = names[mechanism.choose(scores)]
-    without = [score - (place == 0) for place, score in enumerate(scores)]
+    without = [score - (index == 0) for index, score in enumerate(scores)]
     others = mechanism.probabilities(without).tolist()
     short = mechanism.error(0.95, candidates=len(names))
     glance = (

@@ -64,8 +64,8 @@ def _turn(request: Request) -> asyncio.Semaphore:
     state = request.app.state
     if not hasattr(state, "lessons"):
         state.lessons = asyncio.Semaphore(AT_ONCE)
-    found: asyncio.Semaphore = state.lessons
-    return found
+    semaphore: asyncio.Semaphore = state.lessons
+    return semaphore
 
 
 def _visitor(request: Request) -> dict[str, Any]:
@@ -77,18 +77,18 @@ def _visitor(request: Request) -> dict[str, Any]:
     return {**known, "signed_in": True, "proof": sessions(request).proof(session)}
 
 
-def _lesson(found: Lesson, sent: dict[str, str], visitor: dict[str, Any]) -> HTMLResponse:
-    reading: Reading = read(found.fields, sent)
-    body = found.body(reading.values)
+def _lesson(lesson: Lesson, sent: dict[str, str], visitor: dict[str, Any]) -> HTMLResponse:
+    reading: Reading = read(lesson.fields, sent)
+    body = lesson.body(reading.values)
     context = {
-        "lesson": found,
-        "lectures": [(number, LECTURES[number]) for number in found.lectures],
-        "fields": [(field, field.shown(reading.values[field.name])) for field in found.fields],
+        "lesson": lesson,
+        "lectures": [(number, LECTURES[number]) for number in lesson.lectures],
+        "fields": [(field, field.shown(reading.values[field.name])) for field in lesson.fields],
         "notes": reading.notes,
         "glance": [_shown(block) for block in body.glance],
         "figures": Shown(body.figures),
         "more": [_shown(block) for block in body.more],
-        "next": after(found.slug),
+        "next": after(lesson.slug),
     }
     return page("lesson.html", {**visitor, **context})
 

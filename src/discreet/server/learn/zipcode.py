@@ -25,7 +25,7 @@ PLACES: Final = {
     "D": (310, 63_770),
 }
 """Households and their mean income: the lecture's for 82414, made up for its neighbours."""
-LABELS: Final = {place: place if place == HOME else f"neighbour {place}" for place in PLACES}
+LABELS: Final = {area: area if area == HOME else f"neighbour {area}" for area in PLACES}
 MARGIN: Final = 5_886
 """Of the census's own estimate, from its sample."""
 BOUNDS: Final = {"200000": "200,000", "500000": "500,000", "1000000": "1 million", "5000000": "5 million"}
@@ -34,21 +34,21 @@ SPREAD: Final = 0.7
 
 
 @cache
-def incomes(place: str) -> NDArray[np.int64]:
+def incomes(area: str) -> NDArray[np.int64]:
     """Made-up incomes of a place in whole dollars: log-normal quantiles with exactly the stated mean."""
-    many, mean = PLACES[place]
+    many, mean = PLACES[area]
     normal = NormalDist()
     shape = np.exp([SPREAD * normal.inv_cdf((number + 0.5) / many) for number in range(many)])
-    found: NDArray[np.int64] = np.floor(shape * (mean * many / shape.sum())).astype(np.int64)
-    found[: mean * many - int(found.sum())] += 1
-    return found
+    dollars: NDArray[np.int64] = np.floor(shape * (mean * many / shape.sum())).astype(np.int64)
+    dollars[: mean * many - int(dollars.sum())] += 1
+    return dollars
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
     """A place as it is published."""
 
-    place: str
+    area: str
     exact: float
     private: Estimate[float]
 
@@ -57,24 +57,24 @@ def _body(values: Values) -> Body:
     house, where = values["income"] * 1_000_000, values["place"]
     mechanism = BoundedMean(bounds=(0, int(values["bound"])), epsilon=values["epsilon"], step=1)
     seen = []
-    for place in PLACES:
-        households = np.append(incomes(place), house) if place == where else incomes(place)
-        seen.append(Seen(place, float(households.mean()), mechanism.estimate(households)))
-    found = next(each for each in seen if each.place == where)
+    for area in PLACES:
+        households = np.append(incomes(area), house) if area == where else incomes(area)
+        seen.append(Seen(area, float(households.mean()), mechanism.estimate(households)))
+    shown = next(each for each in seen if each.area == where)
     before = PLACES[where][1]
     size = PLACES[HOME][0]
     glance = (
         Picture(
             lambda: _chart(seen),
-            f"Mean income of five places. Published exactly, {LABELS[where]} has {count(found.exact)} dollars, "
-            f"{digits(found.exact / before)} times as much as without one house. Published privately it is "
-            f"{count(found.private.value)} dollars.",
+            f"Mean income of five places. Published exactly, {LABELS[where]} has {count(shown.exact)} dollars, "
+            f"{digits(shown.exact / before)} times as much as without one house. Published privately it is "
+            f"{count(shown.private.value)} dollars.",
         ),
         Figures(
             (
                 Figure(count(before), f"dollars, mean of {LABELS[where]} without the house"),
-                Figure(count(found.exact), "exact mean with it"),
-                Figure(count(found.private.value), "private mean with it"),
+                Figure(count(shown.exact), "exact mean with it"),
+                Figure(count(shown.private.value), "private mean with it"),
             )
         ),
     )
@@ -110,24 +110,24 @@ def _body(values: Values) -> Body:
 
 def _row(each: Seen, where: str) -> tuple[str, ...]:
     low, high = each.private.interval
-    name = LABELS[each.place] + (" (the house)" if each.place == where else "")
-    households = PLACES[each.place][0] + (each.place == where)
+    name = LABELS[each.area] + (" (the house)" if each.area == where else "")
+    households = PLACES[each.area][0] + (each.area == where)
     return name, count(households), count(each.exact), count(each.private.value), f"{count(low)} to {count(high)}"
 
 
 def _chart(seen: list[Seen]) -> Any:
     alt = altair()
-    names = [LABELS[each.place] for each in seen]
+    names = [LABELS[each.area] for each in seen]
     kinds = {"exact": OPEN, "private, 95 %": PRIVATE}
     records = []
     for each in seen:
         low, high = each.private.interval
         records.append(
-            {"place": LABELS[each.place], "kind": "exact", "value": each.exact, "low": each.exact, "high": each.exact}
+            {"place": LABELS[each.area], "kind": "exact", "value": each.exact, "low": each.exact, "high": each.exact}
         )
         records.append(
             {
-                "place": LABELS[each.place],
+                "place": LABELS[each.area],
                 "kind": "private, 95 %",
                 "value": each.private.value,
                 "low": low,

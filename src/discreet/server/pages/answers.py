@@ -13,7 +13,7 @@ from discreet.answers.layout import answer_parts, cost_words
 from discreet.answers.saving import csv_of
 from discreet.answers.wire import answer_written
 from discreet.errors import Refused
-from discreet.server.api import CSV, Number, entry_of, recalled, told
+from discreet.server.api import CSV, Number, entry_of, json_response, recalled
 from discreet.server.pages.page_auth import Anybody, PageAccess
 from discreet.server.pages.rendering import picture
 from discreet.server.pages.snippets import curl, python_code
@@ -51,13 +51,13 @@ def _drawn(answer: Answer) -> str | None:
 
 @router.get("/{number}.json")
 async def answer_json(page_access: Anybody, number: Number) -> Response:
-    return told(answer_written(await page_access.dispatcher.light(recalled, page_access.access, number)))
+    return json_response(answer_written(await page_access.dispatcher.light(recalled, page_access.access, number)))
 
 
 @router.get("/{number}.csv")
 async def answer_csv(page_access: Anybody, number: Number) -> Response:
-    found = await page_access.dispatcher.light(recalled, page_access.access, number)
-    return Response(csv_of(found), media_type=CSV, headers=_named(f"{page_access.name}-{number}.csv"))
+    answer = await page_access.dispatcher.light(recalled, page_access.access, number)
+    return Response(csv_of(answer), media_type=CSV, headers=_named(f"{page_access.name}-{number}.csv"))
 
 
 @router.get("/{number}/chart.json")
@@ -71,7 +71,7 @@ async def chart_json(page_access: Anybody, number: Number) -> Response:
         spec = await page_access.dispatcher.light(specified)
     except ImportError:
         raise Refused("no-pictures", "altair is not installed here", "pip install 'discreet[plot]'") from None
-    return told(spec, 200, **_named(f"{page_access.name}-{number}.vl.json"))
+    return json_response(spec, 200, **_named(f"{page_access.name}-{number}.vl.json"))
 
 
 @router.get("/{number}")

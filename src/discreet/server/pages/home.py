@@ -12,7 +12,7 @@ from discreet.accounting.balance import Balance
 from discreet.accounting.record import Entry
 from discreet.curator.curator import Curator
 from discreet.errors import Refused
-from discreet.server.access import LONGEST, Access, app_state
+from discreet.server.access import MAX_LENGTH, Access, app_state
 from discreet.server.api import own_search
 from discreet.server.datasets import Caller
 from discreet.server.pages.page_auth import Visitor, Visitors, form_of, sessions
@@ -71,8 +71,8 @@ class Shown:
 
 @router.get("/")
 async def home(here: Visitors) -> Response:
-    found = await here.app_state.dispatcher.light(_datasets, here)
-    return here.show("home.html", here="home", datasets=found)
+    datasets = await here.app_state.dispatcher.light(_datasets, here)
+    return here.show("home.html", here="home", datasets=datasets)
 
 
 def _datasets(here: Visitor) -> list[Shown]:
@@ -99,7 +99,7 @@ async def sign_in(request: Request) -> Response:
     form = await form_of(request)
     back, token = _inside(form.get("back", "/")), form.get("token", "").strip()
     _demand_same_origin(request)
-    if not app_state(request).datasets.callers(token[:LONGEST]):
+    if not app_state(request).datasets.callers(token[:MAX_LENGTH]):
         app_state(request).rates.guessed(request.client.host if request.client else None)
         refusal = Refused("unauthorized", "the token is unknown, expired or revoked", "ask the owner for another")
         return _sign_in(back, document_of(refusal), 401)

@@ -17,7 +17,7 @@ from discreet.answers.wire import ENTRY, entry_shown, entry_written
 from discreet.curator.state import verify_ledger
 from discreet.ledger import Search
 from discreet.printing import at_least, csv_text
-from discreet.server.api import CSV, own_entries, own_search, told
+from discreet.server.api import CSV, json_response, own_entries, own_search
 from discreet.server.pages.home import Gauge
 from discreet.server.pages.page_auth import Anybody, PageAccess, Watching
 from discreet.server.pages.rendering import picture
@@ -64,14 +64,14 @@ def _context(page_access: PageAccess, wanted: Filter, page: int, **more: Any) ->
     own = own_search(page_access.access)
     search = wanted.of(own)
     count = 0 if search is None else curator.count(search)
-    found = [] if search is None else curator.latest(search, limit=PAGE, offset=(page - 1) * PAGE)
+    entries = [] if search is None else curator.latest(search, limit=PAGE, offset=(page - 1) * PAGE)
     history = History.of(curator, own)
     return {
         "wanted": wanted,
         "page": page,
         "pages": max(1, -(-count // PAGE)),
         "count": count,
-        "entries": [(entry, _cost(entry)) for entry in found],
+        "entries": [(entry, _cost(entry)) for entry in entries],
         "analysts": curator.spenders() if own.analyst is None else [own.analyst] if history.newest else [],
         "gauge": Gauge.of(curator, caller),
         "chart": _burn_down(page_access, history) if history.newest else "",
@@ -115,15 +115,15 @@ async def ledger_again(page_access: Watching) -> Response:
 
 @router.get("/ledger.csv")
 async def ledger_csv(page_access: Anybody) -> Response:
-    found = await page_access.dispatcher.light(own_entries, page_access.access)
-    text = csv_text(ENTRY, [entry_shown(entry) for entry in found])
+    entries = await page_access.dispatcher.light(own_entries, page_access.access)
+    text = csv_text(ENTRY, [entry_shown(entry) for entry in entries])
     return Response(text, media_type=CSV, headers=_named(page_access, "csv"))
 
 
 @router.get("/ledger.json")
 async def ledger_json(page_access: Anybody) -> Response:
-    found = await page_access.dispatcher.light(own_entries, page_access.access)
-    return told({"entries": [entry_written(entry) for entry in found]}, 200, **_named(page_access, "json"))
+    entries = await page_access.dispatcher.light(own_entries, page_access.access)
+    return json_response({"entries": [entry_written(entry) for entry in entries]}, 200, **_named(page_access, "json"))
 
 
 def _named(page_access: PageAccess, ending: str) -> dict[str, str]:

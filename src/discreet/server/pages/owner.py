@@ -54,8 +54,8 @@ def _audited(policy: Policy) -> str:
 
 
 def audits(request: Request) -> Audits:
-    found: Audits = request.app.state.audits
-    return found
+    state: Audits = request.app.state.audits
+    return state
 
 
 @router.get("")
@@ -155,8 +155,8 @@ def _epsilon(text: str) -> float:
 async def lint(page_access: Owning) -> Response:
     """What the policy gets wrong about its sources. Exact, and for the owner's eyes."""
     await page_access.visitor.form()
-    found = await page_access.dispatcher.light(check, page_access.access.dataset.curator.policy)
-    return await _shown(page_access, findings=found)
+    findings = await page_access.dispatcher.light(check, page_access.access.dataset.curator.policy)
+    return await _shown(page_access, findings=findings)
 
 
 @router.post("/audit")

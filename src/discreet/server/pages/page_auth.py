@@ -11,7 +11,7 @@ from fastapi import Depends, Path, Request
 from starlette.responses import HTMLResponse
 
 from discreet.errors import Refused
-from discreet.server.access import LONGEST, Access, AppState, admitted, app_state, granted
+from discreet.server.access import MAX_LENGTH, Access, AppState, admitted, app_state, granted
 from discreet.server.datasets import Caller
 from discreet.server.dispatch import Dispatcher
 from discreet.server.pages.rendering import page
@@ -95,8 +95,8 @@ class PageAccess:
 
 
 def sessions(request: Request) -> Sessions:
-    found: Sessions = request.app.state.sessions
-    return found
+    state: Sessions = request.app.state.sessions
+    return state
 
 
 async def visitor(request: Request) -> Visitor:
@@ -113,7 +113,7 @@ Visitors = Annotated[Visitor, Depends(visitor)]
 
 
 def _page_access(*roles: Role) -> Callable[..., Awaitable[PageAccess]]:
-    async def page_access(here: Visitors, dataset: Annotated[str, Path(max_length=LONGEST)]) -> PageAccess:
+    async def page_access(here: Visitors, dataset: Annotated[str, Path(max_length=MAX_LENGTH)]) -> PageAccess:
         return PageAccess(here, granted(here.request, here.callers, dataset, roles))
 
     return page_access

@@ -107,8 +107,8 @@ def _foreseen(page_access: PageAccess, written: Written) -> Foreseen:
 
 
 def _previewed(page_access: PageAccess, written: Written) -> Preview:
-    asked = Asked.of(page_access.access.dataset, page_access.access.caller, written.question())
-    return asked.curator.preview_of(asked.task)
+    submission = Asked.of(page_access.access.dataset, page_access.access.caller, written.question())
+    return submission.curator.preview_of(submission.task)
 
 
 def _edit(page_access: PageAccess, written: Written, refused: Problem) -> Written | None:
@@ -136,7 +136,7 @@ class Listed:
 
 def examples(tables: Mapping[str, Facts]) -> list[str]:
     """Questions about these tables that are answered."""
-    found = []
+    queries = []
     for name, facts in tables.items():
         if facts.public:
             continue
@@ -147,16 +147,16 @@ def examples(tables: Mapping[str, Facts]) -> list[str]:
             if column.bounds is not None and column.values is None and column.kind in (Kind.INTEGER, Kind.NUMBER)
         ]
         table = _quoted(name)
-        found.append(f"SELECT COUNT(*) AS n FROM {table}")
+        queries.append(f"SELECT COUNT(*) AS n FROM {table}")
         if keys:
             key = _quoted(keys[0])
-            found.append(f"SELECT {key}, COUNT(*) AS n\nFROM {table}\nGROUP BY {key}")
+            queries.append(f"SELECT {key}, COUNT(*) AS n\nFROM {table}\nGROUP BY {key}")
         if keys and numbers:
             key, number = _quoted(keys[0]), _quoted(numbers[0])
-            found.append(f"SELECT {key}, AVG({number}) AS average\nFROM {table}\nGROUP BY {key}")
+            queries.append(f"SELECT {key}, AVG({number}) AS average\nFROM {table}\nGROUP BY {key}")
         elif numbers:
-            found.append(f"SELECT AVG({_quoted(numbers[0])}) AS average FROM {table}")
-    return found[:6]
+            queries.append(f"SELECT AVG({_quoted(numbers[0])}) AS average FROM {table}")
+    return queries[:6]
 
 
 def _quoted(name: str) -> str:
@@ -202,8 +202,8 @@ async def try_(page_access: Asking) -> Response:
 
 
 def _tried(page_access: PageAccess, written: Written) -> Answer:
-    asked = Asked.of(page_access.access.dataset, page_access.access.caller, written.question(dummy=True))
-    answer: Answer = asked.perform()
+    submission = Asked.of(page_access.access.dataset, page_access.access.caller, written.question(dummy=True))
+    answer: Answer = submission.perform()
     return answer
 
 
@@ -214,16 +214,16 @@ async def ask(page_access: Asking) -> Response:
     dispatcher = page_access.dispatcher
     try:
         key = written.key[:100] or None
-        found = await dispatcher.ask(
+        outcome = await dispatcher.ask(
             Asked.of(page_access.access.dataset, page_access.access.caller, written.question(), key)
         )
     except ANSWERABLE as refused:
         return await _refused(page_access, written, refused)
-    if isinstance(found, Answer):
-        return await _arrived(page_access, written, found)
-    if await dispatcher.wait(found, SOON) and isinstance(failure := found.result.exception(), ANSWERABLE):
+    if isinstance(outcome, Answer):
+        return await _arrived(page_access, written, outcome)
+    if await dispatcher.wait(outcome, SOON) and isinstance(failure := outcome.result.exception(), ANSWERABLE):
         return await _refused(page_access, written, failure)
-    return RedirectResponse(f"{page_access.path}/jobs/{found.id}", 303)
+    return RedirectResponse(f"{page_access.path}/jobs/{outcome.id}", 303)
 
 
 async def _arrived(page_access: PageAccess, written: Written, answer: Answer) -> Response:
@@ -245,15 +245,15 @@ def _is_own(page_access: PageAccess, number: int) -> bool:
 
 @router.get("/jobs/{job}")
 async def job_page(page_access: Asking, job: str) -> Response:
-    found = _job(page_access, job)
-    if not found.result.done():
-        position = page_access.dispatcher.queue.position(found)
-        return page_access.show("waiting.html", here="", job=found.id, position=position)
-    failure = found.result.exception()
+    queued = _job(page_access, job)
+    if not queued.result.done():
+        position = page_access.dispatcher.queue.position(queued)
+        return page_access.show("waiting.html", here="", job=queued.id, position=position)
+    failure = queued.result.exception()
     if failure is None:
-        answer = found.result.result()
+        answer = queued.result.result()
         return await _arrived(page_access, Written(answer.question), answer)
-    stopped = found.state is State.CANCELLED and isinstance(failure, QueryFailed)
+    stopped = queued.state is State.CANCELLED and isinstance(failure, QueryFailed)
     problem = document_of(Cancelled() if stopped else failure)
     return page_access.show("problem.html", problem["status"], here="", problem=problem)
 
@@ -261,17 +261,17 @@ async def job_page(page_access: Asking, job: str) -> Response:
 @router.post("/jobs/{job}/cancel")
 async def cancel(page_access: Asking, job: str) -> Response:
     await page_access.visitor.form()
-    found = _job(page_access, job)
-    page_access.dispatcher.queue.cancel(found)
-    await page_access.dispatcher.wait(found, SOON)
-    return RedirectResponse(f"{page_access.path}/jobs/{found.id}", 303)
+    queued = _job(page_access, job)
+    page_access.dispatcher.queue.cancel(queued)
+    await page_access.dispatcher.wait(queued, SOON)
+    return RedirectResponse(f"{page_access.path}/jobs/{queued.id}", 303)
 
 
 def _job(page_access: PageAccess, name: str) -> Job:
-    found = page_access.dispatcher.queue.find(name, f"{page_access.name}/{page_access.access.caller.token}")
-    if found is None:
+    queued = page_access.dispatcher.queue.find(name, f"{page_access.name}/{page_access.access.caller.token}")
+    if queued is None:
         raise Refused("unknown-job", "there is no such question of yours", "see the ledger for what was answered")
-    return found
+    return queued
 
 
 async def _refused(page_access: PageAccess, written: Written, refused: Problem) -> Response:

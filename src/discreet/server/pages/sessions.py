@@ -18,7 +18,7 @@ from discreet.noise import SYSTEM
 COOKIE: Final = "discreet"
 LASTS: Final = 12 * 3600.0
 """Seconds after which one signs in again."""
-MOST: Final = 10_000
+MAX_SESSIONS: Final = 10_000
 FORGED: Final = Refused(
     "forged-form", "this form does not come from your own page", "open the page again and repeat it"
 )
@@ -74,6 +74,6 @@ class Sessions:
         """Drop the oldest once they are too old or too many."""
         while self._sessions:
             oldest = next(iter(self._sessions.values()))
-            if time.monotonic() - oldest.began < LASTS and len(self._sessions) <= MOST:
+            if time.monotonic() - oldest.began < LASTS and len(self._sessions) <= MAX_SESSIONS:
                 return
             del self._sessions[oldest.name]

@@ -71,19 +71,21 @@ def _as_page(handler: Handler) -> Handler:
     """The same problem as a page, for browsers that are at a page."""
 
     async def handle(request: Request, error: Exception) -> Response:
-        told = await handler(request, error)
-        if not _wants_page(request) or told.media_type != MEDIA:
-            return told
-        problem = msgspec.json.decode(bytes(told.body))
+        response = await handler(request, error)
+        if not _wants_page(request) or response.media_type != MEDIA:
+            return response
+        problem = msgspec.json.decode(bytes(response.body))
         if MACHINES in problem["fix"]:
             problem["fix"] = "use the links on top of the page"
         try:
-            shown: Response = (await visitor(request)).show("problem.html", told.status_code, here="", problem=problem)
+            shown: Response = (await visitor(request)).show(
+                "problem.html", response.status_code, here="", problem=problem
+            )
         except (SignIn, Refused):
-            shown = page("problem.html", {**NOBODY, "problem": problem}, told.status_code)
+            shown = page("problem.html", {**NOBODY, "problem": problem}, response.status_code)
         shown.headers["discreet-code"] = problem["code"]
-        if "retry-after" in told.headers:
-            shown.headers["retry-after"] = told.headers["retry-after"]
+        if "retry-after" in response.headers:
+            shown.headers["retry-after"] = response.headers["retry-after"]
         return shown
 
     return handle
