@@ -529,12 +529,12 @@ def test_laplace_noise_never_loses_more_than_its_epsilon_and_gaussian_noise_may(
     assert (y["scale"]["type"], y["scale"]["domain"]) == ("log", [LEAST, 1])
     assert chart["layer"][0]["mark"]["interpolate"] == "step-after"
     names = chart["layer"][0]["encoding"]["color"]["scale"]["domain"]
-    assert names == ["Laplace, ε = 1", "Gaussian, ε = 1, δ = 1e-06"]
+    assert names == ["Laplace, ε 1", "Gaussian, ε 1, δ 1e-06"]
 
 
 def test_mechanisms_alike_are_told_apart() -> None:
     chart = spec(privacy_loss(*[Laplace(epsilon=0.1, sensitivity=1)] * 2))
-    assert chart["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["Laplace, ε = 0.1", "Laplace, ε = 0.1 (2)"]
+    assert chart["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["Laplace, ε 0.1", "Laplace, ε 0.1 (2)"]
 
 
 @pytest.mark.parametrize(

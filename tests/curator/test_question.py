@@ -11,7 +11,7 @@ from discreet.accounting import Concentrated, Pure
 from discreet.accounting.distributions import DiscreteLaplace
 from discreet.accounting.part import Part
 from discreet.answers.call import Call
-from discreet.curator.query import PreparedQuery, covers, prepared
+from discreet.curator.query import PreparedQuery, prepared
 from discreet.curator.task import Context
 from discreet.errors import Refused
 from discreet.policy import Policy, fingerprint
@@ -107,7 +107,7 @@ def test_what_was_paid_covers_what_costs_no_more() -> None:
 def test_covering_is_a_matter_of_every_amount(
     paid: Pure | Concentrated, wanted: Pure | Concentrated, enough: bool
 ) -> None:
-    assert covers(paid, wanted) is enough
+    assert paid.covers(wanted) is enough
 
 
 def test_the_record_says_which_part_was_asked() -> None:

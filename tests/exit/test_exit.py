@@ -15,7 +15,7 @@ from discreet.accounting import Concentrated, Pure
 from discreet.accounting.losses import Sensitivity
 from discreet.engines.stopping import Stop, Stopped
 from discreet.errors import Refused
-from discreet.exit import Bill, Cost, Exit, opened, within
+from discreet.exit import Bill, Cost, Exit, opened
 from discreet.exit.cost import Choices
 from discreet.mechanisms import Exponential, PermuteAndFlip
 from discreet.noise import SYSTEM
@@ -80,8 +80,8 @@ def test_a_limit_below_the_cost_holds_whatever_the_shares() -> None:
 def test_concentrated_noise_does_not_leave_for_a_pure_charge() -> None:
     with pytest.raises(RuntimeError, match="more than was charged"):
         Exit(Cost(Concentrated(Fraction(1, 100))), SYSTEM, limit=Pure(100)).release([0], ONE)
-    assert not within(Concentrated(0), Pure(1))
-    assert within(Pure(1), Concentrated(1))
+    assert not Pure(1).bounds(Concentrated(0))
+    assert Concentrated(1).bounds(Pure(1))
 
 
 def test_negative_shares_give_nothing_back() -> None:

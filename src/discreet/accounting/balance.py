@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from discreet.accounting.losses import Concentrated, Loss, Pure
 from discreet.printing import at_least, printable
 
 MEANING: Final = (
@@ -20,6 +21,11 @@ class Amount:
     epsilon: float
     rho: float | None = None
     delta: float | None = None
+
+    def pays(self, loss: Loss) -> bool:
+        """Whether it is enough for a loss."""
+        own = Pure(self.epsilon) if self.rho is None else Concentrated(self.rho, self.delta or 0)
+        return own.bounds(loss)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, Self, final
+from typing import Any, ClassVar, Self, TypeGuard, final
 
 from discreet.accounting.conversion import epsilon_of_rho, rho_of_epsilon, rho_of_pure
 from discreet.accounting.relations import CODE, Relation, common, label, neighbours
@@ -69,6 +69,8 @@ class Pure(_About):
     Pure(epsilon=0.1)
     """
 
+    is_pure: ClassVar[bool] = True
+    """Whether noise for it is that of ε-DP."""
     epsilon: Fraction
     relation: Relation
     unit: str | None = field(compare=False)
@@ -93,9 +95,14 @@ class Pure(_About):
         return self.epsilon
 
     @property
+    def named(self) -> dict[str, Fraction]:
+        """The same by its name, as mechanisms and queries take it."""
+        return {"epsilon": self.epsilon}
+
+    @property
     def amounts(self) -> dict[str, Fraction]:
         """All that adds up, by name."""
-        return {"epsilon": self.epsilon}
+        return self.named
 
     @property
     def words(self) -> str:
@@ -113,6 +120,14 @@ class Pure(_About):
     def covers(self, other: Pure | Concentrated) -> bool:
         """Whether it is at least the other, where both are losses of one budget."""
         return self.epsilon >= other.epsilon if isinstance(other, Pure) else self.concentrated().covers(other)
+
+    def bounds(self, other: Loss) -> bool:
+        """Whether the other is no more than this. What is not ε-DP is, whatever its ε at some δ."""
+        return isinstance(other, Pure) and other.epsilon <= self.epsilon
+
+    def at(self, delta: Fraction) -> tuple[Fraction, Fraction]:  # noqa: ARG002  (there is none to choose)
+        """The (ε, δ) that it says: δ is 0."""
+        return self.epsilon, Fraction(0)
 
     def concentrated(self) -> Concentrated:
         """The same release in the other currency: ρ = ε·tanh(ε/2), rounded up."""
@@ -137,6 +152,7 @@ class Concentrated(_About):
     Concentrated(rho=0.02)
     """
 
+    is_pure: ClassVar[bool] = False
     rho: Fraction
     delta: Fraction
     relation: Relation
@@ -173,6 +189,11 @@ class Concentrated(_About):
         return self.rho
 
     @property
+    def named(self) -> dict[str, Fraction]:
+        """The same by its name, as mechanisms and queries take it."""
+        return {"rho": self.rho}
+
+    @property
     def amounts(self) -> dict[str, Fraction]:
         """All that adds up, by name."""
         return {"rho": self.rho, "delta": self.delta}
@@ -192,8 +213,17 @@ class Concentrated(_About):
 
     def covers(self, other: Pure | Concentrated) -> bool:
         """Whether it is at least the other, in ρ and in δ."""
-        least = other.concentrated()
-        return self.rho >= least.rho and self.delta >= least.delta
+        return self.bounds(other)
+
+    def bounds(self, other: Loss) -> bool:
+        """Whether the other is no more than this, in ρ and in δ."""
+        counted = other.concentrated()
+        return counted.rho <= self.rho and counted.delta <= self.delta
+
+    def at(self, delta: Fraction) -> tuple[Fraction, Fraction]:
+        """The (ε, δ) that it implies, at this δ; where its own leaves no room for the conversion, at twice that."""
+        whole = max(delta, 2 * self.delta)
+        return self.epsilon_at(whole), whole
 
     def concentrated(self) -> Concentrated:
         return self
@@ -251,6 +281,10 @@ class Approximate(_About):
     def words(self) -> str:
         """Rounded up, to four digits."""
         return _written(ε=self.epsilon, δ=self.delta)
+
+    def at(self, delta: Fraction) -> tuple[Fraction, Fraction]:  # noqa: ARG002  (there is none to choose)
+        """The (ε, δ) that it says."""
+        return self.epsilon, self.delta
 
     def concentrated(self) -> Concentrated:
         """The same release in a currency that adds up: δ-approximate ε·tanh(ε/2)-zCDP."""
@@ -350,9 +384,14 @@ def _alike(losses: tuple[Loss, ...]) -> tuple[Relation, str | None]:
     return common([loss for loss in losses if not loss.is_zero] or losses[:1])
 
 
+def is_loss(value: object) -> TypeGuard[Loss]:
+    """Whether it is one, of whichever kind."""
+    return type(value) in (Pure, Concentrated, Approximate)
+
+
 def demand_loss(loss: object) -> None:
     """Raise for what only looks like a loss."""
-    if type(loss) not in (Pure, Concentrated, Approximate):
+    if not is_loss(loss):
         raise TypeError(f"a loss must be Pure, Concentrated or Approximate, not a {type(loss).__name__}")
 
 

@@ -199,9 +199,7 @@ def loss_dict(loss: Cost) -> dict[str, float]:
     >>> loss_dict(Concentrated(0.005))
     {'rho': 0.005, 'delta': 0.0}
     """
-    if isinstance(loss, Pure):
-        return {"epsilon": float_up(loss.epsilon)}
-    return {"rho": float_up(loss.rho), "delta": float_up(loss.delta)}
+    return {name: float_up(amount) for name, amount in loss.amounts.items()}
 
 
 def _guarantee_dict(guarantee: tuple[float, float | None]) -> dict[str, float | None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.accounting import Concentrated, Pure
@@ -159,7 +158,7 @@ def _cost(answer: Answer) -> list[Span]:
     cost = cost_words(answer.cost, answer.guarantee)
     if answer.cached:
         return [Span("cached: free", "good"), Span(", bought for "), Span(cost, "strong")]
-    if not answer.receipt and answer.loss in (Pure(0), Concentrated(0)):
+    if not answer.receipt and answer.loss.is_zero:
         return [Span("free: nothing private was read", "good")]
     return [Span("cost "), Span(cost, "strong")]
 
@@ -168,21 +167,13 @@ def _would_cost(preview: Preview) -> list[Span]:
     cost = [Span("cost "), Span(cost_words(preview.loss, preview.guarantee), "strong")]
     if preview.cached:
         return [Span("cached: asking is free", "good")]
-    if not is_payable(preview.loss, preview.remaining):
+    if not preview.remaining.pays(preview.loss):
         return [*cost, Span(", more than what remains", "bad")]
     return cost
 
 
 def _questions(count: int) -> str:
     return "one such question" if count == 1 else f"{count:,} such questions"
-
-
-def is_payable(loss: Pure | Concentrated, remaining: Amount) -> bool:
-    """Whether what remains pays for it."""
-    if remaining.rho is None:
-        return isinstance(loss, Pure) and loss.epsilon <= Fraction(repr(remaining.epsilon))
-    spent = loss.concentrated()
-    return spent.rho <= Fraction(repr(remaining.rho)) and spent.delta <= Fraction(repr(remaining.delta or 0.0))
 
 
 def _money(cost: list[Span], remaining: Amount) -> list[list[Span]]:

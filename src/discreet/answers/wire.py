@@ -213,7 +213,7 @@ def entry_written(entry: Entry) -> Document:
     """All that is on record of a charge."""
     return {
         **entry_shown(entry),
-        "cost": {name: float_up(amount) for name, amount in _amounts(entry.cost).items()},
+        "cost": {name: float_up(amount) for name, amount in entry.cost.amounts.items()},
         "call": dict(entry.call),
     }
 
@@ -231,9 +231,3 @@ def entry_read(document: documents.Entry) -> Entry:
         _loss(document["cost"], document.get("unit")),
         dict(document["call"]),
     )
-
-
-def _amounts(loss: Pure | Concentrated) -> dict[str, Fraction]:
-    if isinstance(loss, Pure):
-        return {"epsilon": loss.epsilon}
-    return {"rho": loss.rho, "delta": loss.delta}

@@ -17,12 +17,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 
 from discreet import noise
-from discreet.accounting import Concentrated, Pure, epsilon_of
+from discreet.accounting.losses import is_loss
+from discreet.accounting.rounding import float_up
 from discreet.audit.guesses import Guess, at_least, at_most, best_guess, proven
 from discreet.audit.outputs import Batch, Floats, Progress, rows, sampler
 from discreet.exact import number, probability, whole
@@ -34,7 +36,7 @@ CHOOSING: Final = 8
 """One in so many samples chooses."""
 SLACK: Final = 4
 """Standard deviations by which heads may outnumber tails, or tails heads, before the outputs of a side run out."""
-DELTA: Final = 1e-5
+DELTA: Final = Fraction(1, 10**5)
 """At which a concentrated loss is read as an (ε, δ) claim."""
 
 
@@ -52,11 +54,9 @@ class Claim:
             claim = getattr(mechanism, "loss", None)
         if isinstance(claim, Claim):
             return claim
-        if isinstance(claim, Pure):
-            return cls(float(claim.epsilon))
-        if isinstance(claim, Concentrated):
-            delta = max(DELTA, 2 * float(claim.delta))
-            return cls(epsilon_of(claim, delta), delta)
+        if is_loss(claim):
+            epsilon, delta = claim.at(DELTA)
+            return cls(float_up(epsilon), float_up(delta))
         if isinstance(claim, tuple) and len(claim) == 2:
             return cls(float(number(claim[0], "epsilon")), float(probability(claim[1], "delta")))
         if claim is None:

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
-from discreet.accounting import Concentrated, Loss, Pure, compose
+from discreet.accounting import Loss, Pure, compose
 from discreet.accounting.losses import Sensitivity
 from discreet.audit.wording import (
     apart,
     key_words,
-    loss_words,
     many,
     noise_words,
     number,
@@ -339,16 +338,10 @@ def _uncharged(run: Run) -> Difference | None:
         for passed in run.calls
     ]
     charged = compose(*run.charges) if run.charges else Pure(0)
-    if isinstance(charged, Pure):
-        cost: Loss = compose(*losses)
-        is_covered = isinstance(cost, Pure) and cost.epsilon <= charged.epsilon
-    else:
-        cost = compose(*(loss.concentrated() for loss in losses))
-        whole = charged.concentrated()
-        is_covered = isinstance(cost, Concentrated) and cost.rho <= whole.rho and cost.delta <= whole.delta
-    if is_covered:
+    cost = compose(charged.times(Fraction(0)), *losses)  # in the currency of the charge
+    if charged.bounds(cost):
         return None
-    drawn, given = loss_words(cost), loss_words(charged)
+    drawn, given = cost.words, charged.words
     return Difference("payment", f"noise worth {drawn} was drawn and {given} charged", f"at most {given}", drawn)
 
 
@@ -361,4 +354,4 @@ def _failed(run: Run) -> Difference | None:
 
 
 def _charges(run: Run) -> str:
-    return " and ".join(map(loss_words, run.charges)) or "nothing"
+    return " and ".join(loss.words for loss in run.charges) or "nothing"

@@ -8,11 +8,12 @@ from fractions import Fraction
 from importlib.util import find_spec
 from typing import Any, Final
 
-from discreet.accounting import Concentrated, Pure, epsilon_of
+from discreet.accounting import Concentrated, Pure
 from discreet.accounting.distributions import DiscreteLaplace
+from discreet.accounting.rounding import float_up
 from discreet.answers.plots.theme import COLOURS, NEUTRAL, Theme, altair, chart_of, dressed
 from discreet.audit.compare import Moved
-from discreet.audit.wording import loss_words, noise_words
+from discreet.audit.wording import noise_words
 from discreet.exit.cost import noise_of
 from discreet.printing import at_least
 
@@ -37,17 +38,15 @@ class Band:
     @classmethod
     def of(cls, moved: Moved, delta: Fraction | None) -> Band:
         loss = moved.mechanism.loss_for(moved.sensitivity)
-        if isinstance(loss, Pure):
-            return cls(loss, float(loss.epsilon), None)
-        limit = delta or Fraction(1, 10**6)
-        return cls(loss, epsilon_of(loss, limit), float(limit))
+        epsilon, limit = loss.at(delta or Fraction(1, 10**6))
+        return cls(loss, float_up(epsilon), float(limit) if limit else None)
 
     def words(self, *, kept: bool) -> str:
         if not kept:
-            return f"{loss_words(self.loss)} was declared, and one unit shows more than that"
+            return f"{self.loss.words} was declared, and one unit shows more than that"
         if self.delta is None:
             return f"ε = {at_least(self.epsilon)}: the ratio of the two probabilities stays between e^−ε and e^ε"
-        promise = f"{loss_words(self.loss)}, which is ε = {at_least(self.epsilon)} at δ = {self.delta:g}"
+        promise = f"{self.loss.words}, which is ε = {at_least(self.epsilon)} at δ = {self.delta:g}"
         return f"{promise}: what lies outside of the band exceeds it by at most δ in all"
 
 

@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from discreet.accounting import Concentrated, Loss, Pure
 from discreet.accounting.losses import Sensitivity
-from discreet.accounting.rounding import float_up
 from discreet.exit.cost import Additive
 from discreet.exit.sampler import Cell
 from discreet.mechanisms import KeySelection, Laplace
-from discreet.printing import at_least, printable
+from discreet.printing import printable
 
 MAX_LENGTH: Final = 200
 """Letters of an answer or a query that are told."""
@@ -26,18 +24,6 @@ def noise_words(mechanism: Additive) -> str:
     if isinstance(mechanism, Laplace):
         return f"Laplace noise of scale {number(mechanism.scale)}"
     return f"Gaussian noise of σ {mechanism.sigma:.4g}"
-
-
-def loss_words(loss: Loss) -> str:
-    """
-    >>> loss_words(Pure(0.1)), loss_words(Concentrated(0.02, 1e-9))
-    ('ε 0.1', 'ρ 0.02, δ 1e-09')
-    """
-    if isinstance(loss, Pure):
-        return f"ε {at_least(float_up(loss.epsilon))}"
-    zcdp: Concentrated = loss.concentrated()
-    delta = f", δ {at_least(float_up(zcdp.delta))}" if zcdp.delta else ""
-    return f"ρ {at_least(float_up(zcdp.rho))}{delta}"
 
 
 def apart(words: Callable[[Any], str], one: Any, other: Any) -> tuple[str, str]:

@@ -285,10 +285,7 @@ def _value(answer: Answer) -> float:
 
 def _rho(loss: Cost) -> float:
     """The hospital's budget has a δ, so costs are ρ."""
-    from discreet.accounting import Concentrated
-
-    assert isinstance(loss, Concentrated)
-    return float(loss.rho)
+    return float(loss.concentrated().rho)
 
 
 def _convergence(values: Sequence[float], error: float) -> RenderableType:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from discreet.accounting import Pure
 from discreet.accounting.part import Part
 from discreet.accounting.record import Entry, PartName
 from discreet.answers.call import Call, value_read
@@ -45,11 +44,10 @@ def public_keys(column: Column) -> tuple[Key | None, ...] | None:
 
 def recorded(policy: Policy, entry: Entry, analyst: str | None, **more: Any) -> Call:
     """The call that a charge is the record of; before calls were recorded, that of its text at its cost."""
-    cost = {"epsilon": entry.cost.epsilon} if isinstance(entry.cost, Pure) else {"rho": entry.cost.rho}
     record = {name: value_read(value) for name, value in entry.call.items()}
     part = _recorded_part(policy, entry, record.pop("part", None))
     text = entry.question if part is None else entry.question.removesuffix(why("", part))
-    return Call(sql=text, analyst=analyst, part=part, **{**(record or cost), **more})
+    return Call(sql=text, analyst=analyst, part=part, **{**(record or entry.cost.named), **more})
 
 
 def _recorded_part(policy: Policy, entry: Entry, record: Mapping[str, Any] | None) -> Part | None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
-from discreet.accounting import Pure
 from discreet.answers import Answer, Preview
 from discreet.answers.call import Call, written
 from discreet.answers.ibis_tables import is_expression, text_of
@@ -107,7 +106,7 @@ class PreparedQuery:
     def is_met(self, value: NoisyMeasures, cost: Loss) -> bool:
         """Whether what was drawn for a cost is as good as what is asked for."""
         if self.wanted is None:
-            return covers(cost, self.loss)
+            return cost.covers(self.loss)
         return cost == self.loss or self.wanted.met(value.noises)
 
     # after it
@@ -245,11 +244,3 @@ def _agreed(name: str, given: object, written: Fraction | None) -> object:
 def _twice(what: str) -> Refused:
     reason = f"the text and the call say different things about {what}"
     return Refused("cost-twice", reason, "say it once", edit=Edit(arguments=dict.fromkeys(COSTS)))
-
-
-def covers(cost: Loss, wanted: Loss) -> bool:
-    """Whether what was paid is at least what is wanted."""
-    a, b = cost.concentrated(), wanted.concentrated()
-    if isinstance(cost, Pure) and isinstance(wanted, Pure):
-        return cost.epsilon >= wanted.epsilon
-    return a.rho >= b.rho and a.delta >= b.delta

@@ -4,7 +4,7 @@
 `Cost` chooses the noise, `Sampler` draws it.
 """
 
-from discreet.exit.bill import Bill, within
+from discreet.exit.bill import Bill
 from discreet.exit.cost import Choices, Cost
 from discreet.exit.exit import Exit, opened
 from discreet.exit.perform import Outcome, Prepared, Reader, ReleasePoint
@@ -22,5 +22,4 @@ __all__ = [
     "ReleasePoint",
     "Sampler",
     "opened",
-    "within",
 ]

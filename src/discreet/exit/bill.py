@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from discreet.accounting import Loss as AnyLoss
-from discreet.accounting import Pure, group
 from discreet.accounting.record import Key, PartName
 from discreet.exit.cost import Cost, Loss
 from discreet.ledger.codec import Record
@@ -48,19 +46,10 @@ class Bill:
     """The part of a partition that it is about."""
 
     def __post_init__(self) -> None:
-        unit = self.allowed if self.rows == 1 else group(self.allowed, self.rows)
-        if not within(unit, self.loss):
+        if not self.loss.bounds(self.allowed if self.rows == 1 else self.allowed.group(self.rows)):
             raise RuntimeError("a bill charges less than its exit may let out")
 
     @property
     def allowed(self) -> Loss:
         """What the exit may let out."""
         return self.loss if self.limit is None else self.limit
-
-
-def within(loss: AnyLoss, limit: Loss) -> bool:
-    """Whether a loss is no more than a limit. Where the limit is one of ε-DP, ρ-zCDP is not enough."""
-    if isinstance(limit, Pure):
-        return isinstance(loss, Pure) and loss.epsilon <= limit.epsilon
-    counted = loss.concentrated()
-    return counted.rho <= limit.rho and counted.delta <= limit.delta

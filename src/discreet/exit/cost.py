@@ -122,17 +122,17 @@ class Cost:
 
     @property
     def pure(self) -> bool:
-        return isinstance(self.loss, Pure)
+        return self.loss.is_pure
 
     @property
     def amount(self) -> Fraction:
         """The ε or the ρ."""
-        return self.loss.epsilon if isinstance(self.loss, Pure) else self.loss.rho
+        return self.loss.amount
 
     @property
     def named(self) -> dict[str, Fraction]:
         """The amount under its name, as `read` takes it."""
-        return {"epsilon" if self.pure else "rho": self.amount}
+        return self.loss.named
 
     def of(self, amount: Fraction) -> Cost:
         """The same kind of cost, of another amount."""
@@ -140,7 +140,7 @@ class Cost:
 
     def part(self, share: Fraction) -> Cost:
         """A share of it."""
-        return self.of(self.amount * share)
+        return replace(self, loss=self.loss.times(share))
 
     # the noise that a share of the cost is enough for
 
@@ -149,27 +149,26 @@ class Cost:
 
         Theorem  It costs at most the share. Proof: Laplace's at ε·share, Gaussian's at ρ·share (`mechanisms`).
         """
-        if isinstance(self.loss, Pure):
-            return Laplace(self.loss.epsilon * share, sensitivity=sensitivity.l1)
-        return most_accurate(sensitivity, self.loss.rho * share)
+        if self.pure:
+            return Laplace(self.amount * share, sensitivity=sensitivity.l1)
+        return most_accurate(sensitivity, self.amount * share)
 
     def selection(self, groups: int, share: Fraction, delta: Fraction) -> KeySelection:
         """For partition selection: which private keys appear, of which one unit holds at most `groups`."""
-        if isinstance(self.loss, Pure):
-            return KeySelection(delta=delta, max_groups=groups, epsilon=self.loss.epsilon * share)
-        return KeySelection(delta=delta, max_groups=groups, rho=self.loss.rho * share)
+        return KeySelection(delta=delta, max_groups=groups, **self.part(share).named)
 
     def choices(self, groups: int, sensitivity: int, share: Fraction) -> Choices:
         """For a choice in each group, of which one unit moves at most `groups`."""
-        if isinstance(self.loss, Pure):
-            return Choices(Exponential(self.loss.epsilon * share / groups, sensitivity=sensitivity), groups)
-        return Choices(Exponential(rho=self.loss.rho * share / groups, sensitivity=sensitivity), groups)
+        each = self.amount * share / groups
+        if self.pure:
+            return Choices(Exponential(each, sensitivity=sensitivity), groups)
+        return Choices(Exponential(rho=each, sensitivity=sensitivity), groups)
 
     def choice(self, most: int, share: Fraction) -> Choices:
         """For one choice, by scores that a unit raises by `most` at most, and lowers none of."""
-        if isinstance(self.loss, Pure):
-            return Choices(PermuteAndFlip(self.loss.epsilon * share, sensitivity=most, monotone=True))
-        return Choices(Exponential(rho=self.loss.rho * share, sensitivity=most, monotone=True))
+        if self.pure:
+            return Choices(PermuteAndFlip(self.amount * share, sensitivity=most, monotone=True))
+        return Choices(Exponential(rho=self.amount * share, sensitivity=most, monotone=True))
 
     def deviation(self, sensitivity: Sensitivity, share: Fraction = WHOLE) -> float:
         """About the standard deviation of the noise on a vector."""

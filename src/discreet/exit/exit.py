@@ -10,11 +10,10 @@ from typing import Any, NoReturn, TypeVar, overload
 import numpy as np
 
 from discreet.accounting import Loss as AnyLoss
-from discreet.accounting import Pure, compose
+from discreet.accounting import compose
 from discreet.accounting.losses import Sensitivity
 from discreet.accounting.turns import Turns
 from discreet.engines.stopping import Stopped, is_stopped
-from discreet.exit.bill import within
 from discreet.exit.cost import WHOLE, Cost, Loss
 from discreet.exit.sampler import SAMPLER, Cell, Sampler
 from discreet.mechanisms.arrays import Integers
@@ -68,7 +67,7 @@ class Exit:
         """Who wants to see how far a task is."""
         self._life = _Life() if life is None else life
         self._left = WHOLE
-        self._spent: AnyLoss | None = None
+        self._spent = self._limit.times(Fraction(0))  # sums with it are in the currency of the charge
 
     # ways out
 
@@ -116,17 +115,16 @@ class Exit:
 
     def parallel(self) -> Exit:
         """Parallel composition: as much again, for rows that this exit never sees: the larger of the losses counts."""
-        self._pay(Fraction(0), self.cost.of(Fraction(0)).loss)
+        self._pay(Fraction(0), self.cost.part(Fraction(0)).loss)
         return Exit(self.cost, self._bits, limit=self._limit, sampler=self._sampler, life=self._life)
 
     def _pay(self, share: Fraction, loss: AnyLoss) -> None:
         if share < 0:
             raise RuntimeError("a share of a cost is not below 0")
-        counted = loss if isinstance(self._limit, Pure) else loss.concentrated()
         with self._life.turns:
             self._demand_open()
-            spent = counted if self._spent is None else compose(self._spent, counted)
-            if share > self._left or not within(spent, self._limit):
+            spent = compose(self._spent, loss)
+            if share > self._left or not self._limit.bounds(spent):
                 raise RuntimeError(OVERDRAWN)
             self._left -= share
             self._spent = spent

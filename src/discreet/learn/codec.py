@@ -113,11 +113,16 @@ def _mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
     return {"table": [[written(key), written(item)] for key, item in value.items()]}
 
 
-def _loss(value: Pure | Concentrated) -> dict[str, Any]:
-    about = {} if value.unit is None else {"unit": value.unit}
-    if isinstance(value, Pure):
-        return {"pure": str(value.epsilon), **about}
-    return {"concentrated": [str(value.rho), str(value.delta)], **about}
+def _pure(value: Pure) -> dict[str, Any]:
+    return {"pure": str(value.epsilon), **_unit(value)}
+
+
+def _concentrated(value: Concentrated) -> dict[str, Any]:
+    return {"concentrated": [str(value.rho), str(value.delta)], **_unit(value)}
+
+
+def _unit(value: Pure | Concentrated) -> dict[str, Any]:
+    return {} if value.unit is None else {"unit": value.unit}
 
 
 def _texts(value: Any) -> Any:
@@ -130,7 +135,8 @@ WRITERS: Final[tuple[tuple[Any, Callable[[Any], Any]], ...]] = (
     (int, int),
     (float, _real),
     (Estimator, _estimator),
-    ((Pure, Concentrated), _loss),
+    (Pure, _pure),
+    (Concentrated, _concentrated),
     (Fraction, lambda value: {"fraction": str(value)}),
     (Decimal, lambda value: {"decimal": str(value)}),
     (datetime, lambda value: {"timestamp": value.isoformat()}),

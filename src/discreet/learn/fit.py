@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 
-from discreet.accounting import Concentrated, Pure, group
 from discreet.accounting.record import Entry, Key
 from discreet.answers import Preview
 from discreet.answers.call import Call, written
 from discreet.answers.documents import Model
 from discreet.composed import Sql, joined, sql
-from discreet.curator.query import covers
 from discreet.curator.rehearsal import runnable
 from discreet.curator.task import RECALLS, Context
 from discreet.engines.printed import confirmed
@@ -186,7 +184,7 @@ class PreparedFit:
 
     def is_met(self, value: Estimator, cost: Loss) -> bool:
         """Whether a cached model is of this estimator, and cost enough."""
-        return type(value) is type(self.model) and covers(cost, self.bill.loss)
+        return type(value) is type(self.model) and cost.covers(self.bill.loss)
 
     # after it
 
@@ -268,10 +266,9 @@ def _cost(policy: Policy, model: Estimator, columns: _Columns, rows: int) -> tup
     try:
         model.loss_for(len(columns.features))
         cost = model._cost()
-        loss = group(cost.loss, rows, unit=policy.unit)
+        loss = cost.loss.group(rows).per(policy.unit)
     except (TypeError, ValueError) as wrong:
         raise Refused("fit-invalid", str(wrong), "change the estimator's arguments") from None
-    assert isinstance(loss, Pure | Concentrated)
     return cost, loss
 
 

@@ -13,7 +13,7 @@ from discreet.noise import SYSTEM, Bits
 
 def charge_for(ledger: Any, loss: Loss, why: str) -> AbstractContextManager[Bits]:
     """A charge that is on disk when its block begins; without a ledger, a block in which the caller accounts."""
-    if ledger is None or loss == type(loss)(0):
+    if ledger is None or loss.is_zero:
         return _uncharged()
     charge: AbstractContextManager[Bits] = ledger.charge(loss, why=why)
     return charge

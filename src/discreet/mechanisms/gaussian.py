@@ -35,7 +35,8 @@ class Gaussian(Additive):
     4.23078...
     """
 
-    promise: Concentrated | Approximate
+    pair: tuple[Fraction, Fraction] | None
+    """ε and δ, if it was built with those."""
     rho: Fraction
     sensitivity: Fraction
     step: Fraction | None
@@ -49,9 +50,9 @@ class Gaussian(Additive):
         delta: Number | None = None,
         step: Number | None = None,
     ) -> None:
-        promise = _promise(rho, epsilon, delta)
-        object.__setattr__(self, "promise", promise)
-        object.__setattr__(self, "rho", _rho(promise))
+        pair = _pair(rho, epsilon, delta)
+        object.__setattr__(self, "pair", pair)
+        object.__setattr__(self, "rho", positive(rho, "rho") if pair is None else rho_of_epsilon(*pair))
         object.__setattr__(self, "sensitivity", extent(sensitivity, "sensitivity"))
         object.__setattr__(self, "step", None if step is None else extent(step, "step"))
 
@@ -66,6 +67,11 @@ class Gaussian(Additive):
         return Fraction(math.sqrt(self.sensitivity**2 / (2 * self.rho)))
 
     @property
+    def promise(self) -> Concentrated | Approximate:
+        """What it was built with."""
+        return Concentrated(self.rho) if self.pair is None else Approximate(*self.pair)
+
+    @property
     def loss(self) -> Concentrated:
         """ρ; with (ε, δ), the largest ρ of what can be released: one integer, one real number, a vector."""
         ways = {math.floor(grid.distance(self.sensitivity)) for grid in (self._own_grid, self.grid(1))}
@@ -77,8 +83,8 @@ class Gaussian(Additive):
         return Concentrated(sensitivity.l2_squared / (2 * min(self.noise(self.sensitivity, n).spread for n in (1, 2))))
 
     def noise(self, moved: Fraction, length: int) -> DiscreteGaussian:
-        if isinstance(self.promise, Approximate) and length == 1:
-            return DiscreteGaussian(_calibrated(self.promise.epsilon, self.promise.delta, math.floor(moved)))
+        if self.pair is not None and length == 1:
+            return DiscreteGaussian(_calibrated(*self.pair, math.floor(moved)))
         return DiscreteGaussian(moved**2 / (2 * self.rho))
 
     def slack(self, length: int) -> int:
@@ -88,18 +94,12 @@ class Gaussian(Additive):
         return sampler.gaussian(noise.spread, length, bits=bits)
 
 
-def _promise(rho: Number | None, epsilon: Number | None, delta: Number | None) -> Concentrated | Approximate:
+def _pair(rho: Number | None, epsilon: Number | None, delta: Number | None) -> tuple[Fraction, Fraction] | None:
     if rho is not None and epsilon is None and delta is None:
-        return Concentrated(positive(rho, "rho"))
+        return None
     if rho is None and epsilon is not None and delta is not None:
-        return Approximate(positive(epsilon), probability(delta, "delta"))
+        return positive(epsilon), probability(delta, "delta")
     raise TypeError("give either rho, or epsilon and delta")
-
-
-def _rho(promise: Concentrated | Approximate) -> Fraction:
-    if isinstance(promise, Concentrated):
-        return promise.rho
-    return rho_of_epsilon(promise.epsilon, promise.delta)
 
 
 _calibrated = lru_cache(maxsize=1024)(gaussian_spread)

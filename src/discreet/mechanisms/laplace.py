@@ -49,8 +49,13 @@ class Laplace(Additive):
         return self.scale
 
     @property
-    def loss(self) -> Pure:
+    def promise(self) -> Pure:
+        """What it was built with."""
         return Pure(self.epsilon)
+
+    @property
+    def loss(self) -> Pure:
+        return self.promise
 
     def loss_for(self, sensitivity: Sensitivity) -> Pure:
         """What the same noise costs on integers where one unit reaches that far."""

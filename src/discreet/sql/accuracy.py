@@ -13,7 +13,6 @@ from typing import Final
 from discreet.accounting.balance import Amount
 from discreet.accounting.distributions import Noise
 from discreet.accounting.labels import labelled
-from discreet.answers.layout import is_payable
 from discreet.errors import Refused
 from discreet.exact import number, positive
 from discreet.exit.cost import Choices, Cost, noise_of
@@ -149,7 +148,7 @@ class Wanted:
     def demand_reachable(self, policy: Policy, wanted: Allocation, total: Amount, left: Amount) -> None:
         """Refuse a cost that can never be charged, and say what can be had."""
         too_high = wanted.cost.is_above_limit(policy)
-        if not too_high and is_payable(wanted.loss, total):
+        if not too_high and total.pays(wanted.loss):
             return
         cost = labelled(wanted.loss, policy.budget.delta)
         limit = "the policy allows for one question" if too_high else "the whole budget"

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from discreet.accounting import Concentrated, Pure
 from discreet.answers.layout import cost_words, percent
 from discreet.answers.plots.panels import Panel, cost_and_bars, is_series
 from discreet.answers.plots.points import picture_of
@@ -61,7 +60,7 @@ def _title(panels: list[Panel]) -> str:
 
 
 def _cost(answer: Answer) -> str:
-    if not answer.receipt and answer.loss in (Pure(0), Concentrated(0)):
+    if not answer.receipt and answer.loss.is_zero:
         return "free: nothing private was read"
     return cost_words(answer.cost, answer.guarantee).replace(" ", " = ", 1)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from discreet.accounting import Concentrated, Pure
+from discreet.accounting import Concentrated
 from discreet.accounting.balance import Amount, Balance
 from discreet.accounting.record import Entry
 from discreet.answers.plots.theme import COLOURS, NEUTRAL, altair, chart_of, dressed, shortened, theme_of
@@ -127,7 +127,7 @@ def _exact(amount: float) -> Fraction:
 def _cost(entry: Entry, balance: Balance) -> Fraction:
     """In the currency of the budget: a pure charge counts as ρ since the budget has a δ."""
     if balance.remaining.rho is None:
-        return entry.loss.epsilon if isinstance(entry.loss, Pure) else Fraction(0)
+        return entry.loss.amounts.get("epsilon", Fraction(0))
     spent: Concentrated = entry.loss.concentrated()
     return spent.rho
 

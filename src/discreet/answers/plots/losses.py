@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from discreet.accounting import Approximate
 from discreet.accounting.curves import delta_of
 from discreet.accounting.distributions import DiscreteLaplace, Noise
 from discreet.accounting.rounding import float_up
@@ -20,7 +19,6 @@ from discreet.answers.plots.theme import COLOURS, altair, chart_of, dressed, the
 from discreet.exact import MOST_EPSILON
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.mechanisms.grid import INTEGERS
-from discreet.printing import at_least
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -111,12 +109,7 @@ def _names(mechanisms: Sequence[Laplace | Gaussian]) -> list[str]:
 
 
 def _name(mechanism: Laplace | Gaussian) -> str:
-    if isinstance(mechanism, Laplace):
-        return f"Laplace, ε = {at_least(float_up(mechanism.epsilon))}"
-    promise = mechanism.promise
-    if isinstance(promise, Approximate):
-        return f"Gaussian, ε = {at_least(float_up(promise.epsilon))}, δ = {at_least(float_up(promise.delta))}"
-    return f"Gaussian, ρ = {at_least(float_up(promise.rho))}"
+    return f"{type(mechanism).__name__}, {mechanism.promise.words}"
 
 
 def _records(name: str, mechanism: Laplace | Gaussian) -> list[dict[str, Any]]:

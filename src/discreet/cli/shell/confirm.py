@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from discreet.answers.figures import half_width
-from discreet.answers.layout import is_payable
 from discreet.cli.output import at_least, at_most, draw, printable
 from discreet.cli.shell.session import Session, Settings, is_free, names_cost
 
@@ -36,7 +35,7 @@ def agree(session: Session, sql: str, reply: Reply) -> Settings | None:
         click.echo(offer(preview, None if names_cost(sql) else settings.epsilon))
         if session.dummy:
             return settings
-        payable = is_payable(preview.loss, preview.remaining)
+        payable = preview.remaining.pays(preview.loss)
         answer = reply(f"run? [{'Y/n' if payable else 'y/N'}/cost/?] ").strip().lower()
         answer = answer or ("y" if payable else "n")
         if answer in YES:
@@ -73,7 +72,7 @@ def offer(preview: Preview, epsilon: float | None) -> str:
     """What a question would cost, of what is left, and how exact the answer would be."""
     remaining = preview.remaining
     left = f"ε {at_most(remaining.epsilon)}" if remaining.rho is None else f"ρ {at_most(remaining.rho)}"
-    of = " of the" if is_payable(preview.loss, remaining) else ", more than the"
+    of = " of the" if remaining.pays(preview.loss) else ", more than the"
     named = "" if remaining.rho is None or epsilon is None else f"ε {epsilon:g} "
     errors = _errors(preview)
     more = ["…"] if len(errors) > MAX_COLUMNS else []

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from types import FrameType
 from typing import Any, Final, TypeVar
 
-from discreet.accounting import Concentrated, Pure
 from discreet.answers import Answer, Preview
 from discreet.cli.output import progress
 from discreet.curator.curator import Curator
@@ -157,4 +156,4 @@ def names_cost(sql: str) -> bool:
 
 def is_free(sql: str, preview: Preview) -> bool:
     """Whether asking costs nothing: the answer is cached, nothing private is read, or only the cost is asked."""
-    return preview.cached or preview.loss in (Pure(0), Concentrated(0)) or EXPLAIN.match(sql) is not None
+    return preview.cached or preview.loss.is_zero or EXPLAIN.match(sql) is not None

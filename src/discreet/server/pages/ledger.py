@@ -9,14 +9,12 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query
 from starlette.responses import RedirectResponse, Response
 
-from discreet.accounting import Pure
 from discreet.accounting.record import Entry
-from discreet.accounting.rounding import float_up
 from discreet.answers.plots import History, budget_chart
 from discreet.answers.wire import ENTRY, entry_shown, entry_written
 from discreet.curator.state import verify_ledger
 from discreet.ledger import Search
-from discreet.printing import at_least, csv_text
+from discreet.printing import csv_text
 from discreet.server.api import CSV, json_response, own_entries, own_search
 from discreet.server.pages.home import Gauge
 from discreet.server.pages.page_auth import Anybody, PageAccess, Watching
@@ -81,9 +79,8 @@ def _context(page_access: PageAccess, wanted: Filter, page: int, **more: Any) ->
 
 
 def _cost(entry: Entry) -> str:
-    """What a charge cost, in few digits."""
-    name, amount = ("ε", entry.loss.epsilon) if isinstance(entry.loss, Pure) else ("ρ", entry.loss.rho)
-    return f"{name} {at_least(float_up(amount))}"
+    """What a charge cost, in few digits: ε or ρ."""
+    return entry.loss.words.partition(",")[0]
 
 
 def _burn_down(page_access: PageAccess, history: History) -> str | None:
