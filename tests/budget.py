@@ -35,18 +35,28 @@ def later(values: Iterable[Any], first: int = 1) -> list[Any]:
 
 def processor() -> float:
     """Seconds of the processor so far, of this process and of all that it started."""
+    return _ended() + living()
+
+
+def _ended() -> float:
+    """Of this process, and of its children that have ended."""
     usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages) + _living(Path("/proc/self"))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def _living(process: Path) -> float:
-    """Of the children that live (servers, browsers), where the system tells; of the others those who waited know."""
+def living(process: Path = Path("/proc/self")) -> float:
+    """Of the children that live (servers, browsers), where the system tells. It takes a millisecond or many."""
     numbers = [number for thread in process.glob("task/*/children") for number in _text(thread).split()]
     found = 0.0
     for child in (Path("/proc", number) for number in numbers):
         ticks = _text(child / "stat").rpartition(")")[2].split()[11:15]
-        found += sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK") + _living(child)
+        found += sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK") + living(child)
     return found
+
+
+def _has_children() -> bool:
+    """Whether the main thread has started a process that lives: quickly, and without those of other threads."""
+    return bool(_text(Path("/proc/self/task", str(os.getpid()), "children")))
 
 
 def _text(file: Path) -> str:
@@ -93,14 +103,18 @@ class Budget:
     def __init__(self, config: pytest.Config) -> None:
         self.tests: defaultdict[str, float] = defaultdict(float)
         self.seen = 0.0
+        self.living = 0.0
         self.config = config
         self.runs_tests = not config.getoption("numprocesses", None) or hasattr(config, "workerinput")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
         self.seen = self.seen or processor()
         result = yield
-        now = processor()
+        last = nextitem is None or directory(nextitem.nodeid) != directory(item.nodeid)
+        if last or self.living or _has_children():
+            self.living = living()
+        now = _ended() + self.living
         self.tests[item.nodeid] += now - self.seen
         self.seen = now
         return result

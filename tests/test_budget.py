@@ -35,9 +35,9 @@ def test_children_count_while_they_live_and_afterwards() -> None:
     with subprocess.Popen([sys.executable, "-c", BURN], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        living = processor() - start
+        alive = processor() - start
         child.communicate(b"\n")
-    assert living >= 0.19 or not Path("/proc/self/task").is_dir()
+    assert alive >= 0.19 or not Path("/proc/self/task").is_dir()
     assert processor() - start >= 0.2
 
 
