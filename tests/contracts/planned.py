@@ -11,7 +11,7 @@ import importlib
 import inspect
 import pkgutil
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
 from typing import Any, Final
@@ -70,7 +70,7 @@ def reordered() -> Tables:
 @cache
 def releases() -> list[Release]:
     """Of all fixtures, each once."""
-    found = {}
+    found: dict[tuple[str, tuple[Measure, ...]], Release] = {}
     with ExitStack() as stack:
         engine = Memory(tiny.policy(), tiny.DATA)
         stack.callback(engine.close)
@@ -99,6 +99,7 @@ def nodes() -> Mapping[type, list[Node]]:
     return {kind: list(same.values()) for kind, same in found.items()}
 
 
+@cache
 def measures() -> Mapping[type, list[tuple[Release, int]]]:
     """Of all fixtures, as a release and the place in it, by their class: over different rows, keys and lengths."""
     found: dict[type, dict[Any, tuple[Release, int]]] = defaultdict(dict)
@@ -124,11 +125,11 @@ def _keeps(kind: type, protocol: type) -> bool:
     return dataclasses.is_dataclass(kind) and asked <= has
 
 
-def classes(keeps: Any) -> set[type]:
+def classes(keeps: Callable[[type], bool]) -> list[type]:
     """All of a kind that the package defines, wherever they stand."""
-    found = set()
+    found = []
     for module in pkgutil.walk_packages(discreet.sql.__path__, "discreet.sql."):
         for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             if kind.__module__ == module.name and keeps(kind):
-                found.add(kind)
+                found.append(kind)
     return found
