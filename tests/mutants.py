@@ -83,7 +83,7 @@ TESTS: dict[str, list[str]] = {
         "tests/mechanisms/test_sums.py",
         "tests/mechanisms/test_means.py",
     ],
-    "mechanisms/payment.py": ["tests/mechanisms/test_sums.py", "tests/mechanisms/test_means.py"],
+    "mechanisms/calibrated.py": ["tests/mechanisms/test_sums.py", "tests/mechanisms/test_means.py"],
     "ledger/partitions.py": ["tests/ledger/test_partitions.py"],
     "ledger/keys.py": ["tests/ledger/test_keys.py"],
     "ledger/state.py": [*LEDGER, "tests/ledger/test_partitions.py"],

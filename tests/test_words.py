@@ -53,17 +53,6 @@ PHRASES: Final = {
 """Phrases in strings of the code, in pages and in docs, and what is said now."""
 ON_DISK: Final = frozenset({"price", "portion"})
 """Keys of records in ledgers: the file format does not change."""
-NOT_YET: Final = frozenset(
-    {"accounting", "answers", "audit", "client", "curator", "exit", "learn", "mechanisms", "noise", "server"}
-)
-"""Packages that still say some of it. None is added to this list."""
-VAGUE_YET: Final = frozenset(
-    {
-        *("accounting", "answers", "audit", "client", "curator", "engines", "exit", "learn", "ledger", "mechanisms"),
-        *("owner", "policy", "server"),
-    }
-)
-"""Packages that still have identifiers that say nothing. None is added to this list."""
 RECORDS: Final = frozenset({"mutants.md", "glossary.md"})
 """What tells of code as it was, and what lists the old words."""
 
@@ -137,7 +126,7 @@ def files(package: str) -> list[Path]:
     return sorted(each for each in inside if each.suffix in {".py", ".html", ".js", ".md"})
 
 
-@pytest.mark.parametrize("package", sorted(PACKAGES - NOT_YET))
+@pytest.mark.parametrize("package", sorted(PACKAGES))
 def test_packages_say_the_words_of_the_field(package: str) -> None:
     assert not [line for path in files(package) for line in wrong(path)]
 
@@ -147,13 +136,9 @@ def test_documents_say_the_words_of_the_field() -> None:
     assert not [line for path in sorted(pages) if path.name not in RECORDS for line in wrong(path)]
 
 
-@pytest.mark.parametrize("package", sorted(PACKAGES - VAGUE_YET))
+@pytest.mark.parametrize("package", sorted(PACKAGES))
 def test_identifiers_name_the_thing(package: str) -> None:
     assert not [line for path in files(package) if path.suffix == ".py" for line in vague(path)]
-
-
-def test_the_lists_of_what_is_left_name_packages() -> None:
-    assert PACKAGES >= NOT_YET | VAGUE_YET
 
 
 @pytest.mark.parametrize(

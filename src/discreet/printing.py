@@ -66,6 +66,15 @@ def csv_text(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     return text.getvalue()
 
 
+def counted(count: int, one: str, many: str = "") -> str:
+    """A number with its noun.
+
+    >>> counted(1, "row"), counted(12000, "row"), counted(2, "body", "bodies")
+    ('1 row', '12,000 rows', '2 bodies')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 def at_least(value: float) -> str:
     """Four digits, rounded up.
 

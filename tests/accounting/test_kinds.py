@@ -118,12 +118,12 @@ def test_what_a_statement_says_is_what_it_claims() -> None:
 
 
 def test_a_remainder_pays_what_it_bounds() -> None:
-    assert Amount(0.5).pays(Pure(0.5))
-    assert not Amount(0.5).pays(Pure(0.6))
-    assert not Amount(0.5).pays(Concentrated(0))
-    assert Amount(1.0, rho=0.5, delta=1e-7).pays(Concentrated(0.5, 1e-7))
-    assert not Amount(1.0, rho=0.5, delta=None).pays(Concentrated(0.5, 1e-7))
-    assert not Amount(1.0, rho=0.5, delta=1e-7).pays(Concentrated(0.51))
+    assert Amount(0.5).affords(Pure(0.5))
+    assert not Amount(0.5).affords(Pure(0.6))
+    assert not Amount(0.5).affords(Concentrated(0))
+    assert Amount(1.0, rho=0.5, delta=1e-7).affords(Concentrated(0.5, 1e-7))
+    assert not Amount(1.0, rho=0.5, delta=None).affords(Concentrated(0.5, 1e-7))
+    assert not Amount(1.0, rho=0.5, delta=1e-7).affords(Concentrated(0.51))
 
 
 def test_only_losses_are_losses() -> None:

@@ -221,8 +221,8 @@ def test_costs_round_up_and_what_remains_rounds_down() -> None:
 
 
 def test_a_kept_answer_is_free() -> None:
-    assert "cached: free, bought for ε 0.1 · remaining ε 2.9" in str(answer(cached=True, loss=Pure(0)))
-    assert "cached: asking is free · remaining ε 2.9" in str(preview(cached=True))
+    assert "cached: free, cost ε 0.1 · remaining ε 2.9" in str(answer(cached=True, loss=Pure(0)))
+    assert "cached: free · remaining ε 2.9" in str(preview(cached=True))
 
 
 def test_public_data_is_free() -> None:
@@ -232,7 +232,7 @@ def test_public_data_is_free() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "payable"),
+    ("changes", "affordable"),
     [
         ({"loss": Pure(0.1), "remaining": Amount(0.1)}, True),
         ({"loss": Pure(0.1001), "remaining": Amount(0.1)}, False),
@@ -243,8 +243,8 @@ def test_public_data_is_free() -> None:
         ({"loss": Pure(0.1), "remaining": Amount(1.0, 0.005, 0.0)}, True),
     ],
 )
-def test_a_preview_says_when_it_is_too_dear(changes: dict[str, Any], payable: bool) -> None:
-    assert ("more than what remains" in str(preview(**changes))) is not payable
+def test_a_preview_says_when_it_is_too_dear(changes: dict[str, Any], affordable: bool) -> None:
+    assert ("more than what remains" in str(preview(**changes))) is not affordable
 
 
 def test_an_answer_without_rows_keeps_its_headings() -> None:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from discreet.server.connections import RESERVED, Door, most_connections
+from discreet.server.connections import RESERVED, Listener, most_connections
 from discreet.server.run import _told
 from tests.server.narrow import FILES
 from tests.server.running import build, serving
@@ -75,7 +75,7 @@ class Room:
 
     def __init__(self) -> None:
         made = socket.create_server(("127.0.0.1", 0))
-        self.door = Door(fileno=made.detach()).keep(3)
+        self.door = Listener(fileno=made.detach()).keep(3)
         self.inside: dict[str, socket.socket] = {}
         self.outside: list[socket.socket] = []
 

@@ -101,7 +101,7 @@ def test_eight_threads_get_no_more_yes_than_one(limit: int) -> None:
     answers = from_threads(8, lambda: watch.ask(FAR))
     assert answers.count(True) == limit
     assert sum(isinstance(answer, BudgetExhausted) for answer in answers) == 8 - limit
-    assert (watch.found, watch.left) == (limit, 0)
+    assert (watch.positives, watch.left) == (limit, 0)
 
 
 def test_threads_that_switch_as_often_as_they_can_get_no_more_either() -> None:
@@ -173,7 +173,7 @@ def test_what_spends_has_no_copies(again: Callable[[Any], Any], tmp_path: Path) 
 def test_what_was_found_is_not_for_the_asker_to_change() -> None:
     watch: Any = watching(1)
     assert watch.ask(FAR)
-    for name in ("found", "left", "mechanism", "limit"):
+    for name in ("positives", "left", "mechanism", "limit"):
         with pytest.raises(AttributeError):
             setattr(watch, name, 0)
     with pytest.raises(BudgetExhausted):

@@ -324,7 +324,7 @@ BROKEN = [
     (
         unpaid,
         "SELECT SUM(cost) FROM visits",
-        "payment",
+        "cost",
         re.escape(f"noise worth ρ {at_least(4 * ALONE)} was drawn and ρ {at_least(ALONE)} charged"),
     ),
 ]

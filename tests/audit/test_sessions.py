@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from discreet.audit import estimate
-from discreet.audit.sessions import Asked, claimed, session
+from discreet.audit.sessions import Question, claimed, session
 from discreet.policy import Policy
 from tests.budget import later
 from tests.sql.worlds import policy_of
@@ -38,7 +38,7 @@ COSTS: dict[bool, tuple[dict[str, float], dict[str, float]]] = {
 """Of dull and of promising questions, in budgets without δ and with it: fifty of them are most of the budget."""
 
 
-def hunter(answers: Sequence[Sequence[float]], costs: tuple[dict[str, float], dict[str, float]]) -> Asked | None:
+def hunter(answers: Sequence[Sequence[float]], costs: tuple[dict[str, float], dict[str, float]]) -> Question | None:
     """Looks for a person of 64 in b: halves the range towards it, pays more where the last answer looked promising, and
     comes back to the most telling question with what is left."""
     step = len(answers)
@@ -96,7 +96,7 @@ def test_a_ledger_that_does_not_count_is_caught(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("discreet.audit.sessions.Ledger", FreeLedger)
 
-    def averaging(answers: Sequence[Sequence[float]]) -> Asked | None:
+    def averaging(answers: Sequence[Sequence[float]]) -> Question | None:
         return f"SELECT COUNT(*) AS v FROM t WHERE g = 'b' AND {len(answers)} >= 0", {"epsilon": 1, "fresh": True}
 
     data, neighbour = {"t": [*CROWD, *TARGET]}, {"t": CROWD}

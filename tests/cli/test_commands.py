@@ -51,7 +51,7 @@ def test_check_tells_what_to_mend(pure: Policy) -> None:
     ]
     found = told("check", pure.path, code=3)
     assert (found["errors"], found["notes"]) == (1, 1)
-    assert found["findings"][1]["place"] == "tables.patients.columns.age"
+    assert found["findings"][1]["where"] == "tables.patients.columns.age"
 
 
 def test_check_allows_warnings(pure: Policy) -> None:
@@ -84,7 +84,7 @@ def test_init_tells_programs_what_is_left_to_decide(tmp_path: Path) -> None:
     found = told("init", tmp_path / "people.parquet", "-o", output)
     assert found["written"] == str(output)
     assert found["draft"] == output.read_text(encoding="utf-8")
-    assert [problem["place"] for problem in found["undecided"]] == ["budget.epsilon", "unit.name", "tables.people.unit"]
+    assert [problem["where"] for problem in found["undecided"]] == ["budget.epsilon", "unit.name", "tables.people.unit"]
     assert told("init", tmp_path / "people.parquet")["written"] is None
 
 

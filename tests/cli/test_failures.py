@@ -24,7 +24,7 @@ from discreet.engines.problems import SourceError
 from discreet.errors import BudgetExhausted, Refused
 from discreet.files import locked
 from discreet.ledger import LedgerDamaged, LedgerError
-from discreet.policy import PolicyError, Problem
+from discreet.policy import Finding, PolicyError
 from tests.cli.runs import program, run, spend, told
 from tests.curator.worlds import hospital
 
@@ -144,8 +144,8 @@ def test_all_problems_of_a_policy_are_told(tmp_path: Path) -> None:
         (SourceError("t", "why", "fix"), 5, "source"),
         (LedgerError("why", "fix"), 5, "ledger"),
         (LedgerDamaged("why", "fix"), 5, "ledger"),
-        (PolicyError("f", [Problem("", "why", "fix")]), 2, "policy"),
-        (PolicyError("f", [Problem("x", "why", "fix"), Problem("y", "why", "fix")]), 2, "policy"),
+        (PolicyError("f", [Finding.error("", "why", "fix")]), 2, "policy"),
+        (PolicyError("f", [Finding.error("x", "why", "fix"), Finding.error("y", "why", "fix")]), 2, "policy"),
         (PermissionError(13, "Permission denied", "/x"), 5, "file"),
         (OSError(), 5, "file"),
         (click.UsageError("why"), 2, "usage"),

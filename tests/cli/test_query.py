@@ -382,7 +382,7 @@ def test_a_preview_is_free_and_true(policy: Policy) -> None:
     for row in found["intervals"]:
         assert row["n"][1] - row["n"][0] == 2 * before["error"]["n"]
     assert told("preview", policy.path, BY_SEX, "--epsilon", "0.2")["cached"]
-    assert "cached: asking is free" in run("preview", policy.path, BY_SEX, "--epsilon", "0.2").stdout
+    assert "cached: free" in run("preview", policy.path, BY_SEX, "--epsilon", "0.2").stdout
 
 
 def test_a_preview_that_is_too_dear_says_so(policy: Policy) -> None:

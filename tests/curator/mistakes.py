@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from discreet.owner.check import Severity
+from discreet.policy import Severity
 from tests.curator.worlds import SOURCES
 
 ERROR, WARNING, NOTE = Severity
@@ -24,7 +24,7 @@ class Example:
     """A mistake, and what is said about it."""
 
     severity: Severity
-    place: str
+    where: str
     says: str
     changes: dict[str, str] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
@@ -72,7 +72,7 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(
             ERROR,
             "tables.visits.unit",
-            "'patient_id' → did you mean 'patientid'?",
+            "'patient_id'; did you mean 'patientid'?",
             sources={"visits.parquet": "SELECT 1 AS visit_id, 2 AS patientid, 3 AS cost"},
         ),
         Example(

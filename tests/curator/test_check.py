@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from discreet.owner import unit_lints
-from discreet.owner.check import LINTS, Finding, check
+from discreet.owner.check import LINTS, check
 from discreet.owner.inspection import inspected
+from discreet.policy import Finding
 from tests.curator.mistakes import ERROR, EXAMPLES, NOTE, ROWS_ALONE, WARNING
 from tests.curator.worlds import hospital
 
@@ -22,7 +23,7 @@ def test_a_lint_speaks_on_its_mistake(name: str, place: int, tmp_path: Path) -> 
     example.after(tmp_path)
     with inspected(policy) as inspection:
         found = {lint.__name__: list(lint(inspection)) for lint in LINTS}
-    speaking = [finding for finding in found[name] if finding.place == example.place and example.says in str(finding)]
+    speaking = [finding for finding in found[name] if finding.where == example.where and example.says in str(finding)]
     assert [finding.severity for finding in speaking] == [example.severity], found
     assert speaking[0].fix
 
@@ -56,7 +57,7 @@ def test_a_source_of_one_bad_line_is_one_warning(tmp_path: Path) -> None:
     policy = hospital(tmp_path, {'source = "wards.csv"\npublic = true': 'source = "wards.csv"\nunit = "ward"'})
     rows = "".join(f"W{i},{i % 50}\n" for i in range(30_000))
     (tmp_path / "wards.csv").write_text(f"ward,beds\n{rows}A,1,2,3\n", encoding="utf-8")
-    told = [finding for finding in check(policy) if finding.place == "tables.wards.source"]
+    told = [finding for finding in check(policy) if finding.where == "tables.wards.source"]
     assert [finding.severity for finding in told] == [WARNING]
     assert "1 record of 30,001" in told[0].message
 
@@ -64,7 +65,7 @@ def test_a_source_of_one_bad_line_is_one_warning(tmp_path: Path) -> None:
 def test_a_path_through_a_table_that_cannot_be_read_is_not_counted(tmp_path: Path) -> None:
     policy = hospital(tmp_path)
     (tmp_path / "visits.parquet").unlink()
-    assert [finding.place for finding in check(policy)] == ["tables.visits.source"]
+    assert [finding.where for finding in check(policy)] == ["tables.visits.source"]
 
 
 def test_a_policy_without_delta_or_columns_is_checked_too(tmp_path: Path) -> None:
@@ -75,7 +76,7 @@ def test_a_policy_without_delta_or_columns_is_checked_too(tmp_path: Path) -> Non
 def test_rows_without_an_owner_are_no_unit(tmp_path: Path) -> None:
     visits = "SELECT i AS visit_id, CASE WHEN i < 5 THEN i END AS patient_id, 1.5 + i AS cost FROM range(90) AS t(i)"
     policy = hospital(tmp_path, {"max_rows = 3\n": ""}, {"visits.parquet": visits})
-    assert [finding.place for finding in check(policy)] == ["tables.payments.unit", "tables.visits.unit"]
+    assert [finding.where for finding in check(policy)] == ["tables.payments.unit", "tables.visits.unit"]
 
 
 def test_names_that_steer_terminals_are_shown_harmless(tmp_path: Path) -> None:
@@ -84,7 +85,7 @@ def test_names_that_steer_terminals_are_shown_harmless(tmp_path: Path) -> None:
         ROWS_ALONE,
         {"visits.parquet": 'SELECT 1 AS cost, 5 AS "\x1b[2J_id" FROM range(2)'},
     )
-    told = [str(finding) for finding in check(policy) if finding.place == "tables.visits.unit"]
+    told = [str(finding) for finding in check(policy) if finding.where == "tables.visits.unit"]
     assert len(told) == 1
     assert told[0].isprintable()
     assert "\\x1b" in told[0]

@@ -48,7 +48,7 @@ def undecided(text: str) -> list[str]:
     try:
         parse(text.encode(), Path("/srv/policy.toml"))
     except PolicyError as wrong:
-        return [problem.place for problem in wrong.problems]
+        return [problem.where for problem in wrong.problems]
     return []
 
 

@@ -24,7 +24,7 @@ from discreet.accounting.labels import rho_of_label
 from discreet.answers import Answer, Preview
 from discreet.curator.dummy import NOTE, Dummy, Stage
 from discreet.curator.dummy import open as open_dummy
-from discreet.curator.dummy.made_up import MOST_ROWS, made_up
+from discreet.curator.dummy.rows import MOST_ROWS, dummy_rows
 from discreet.engines.memory import Memory as MemoryEngine
 from discreet.lab import hospital as lab
 from discreet.ledger import LedgerError, Memory
@@ -210,7 +210,7 @@ def check_value(column: Column, value: Any) -> None:
 @pytest.mark.parametrize("name", POLICIES)
 def test_rows_obey_the_policy(name: str) -> None:
     policy = POLICIES[name]
-    tables, kin = made_up(policy, ROWS), related(policy)
+    tables, kin = dummy_rows(policy, ROWS), related(policy)
     assert tables.keys() == policy.tables.keys()
     for table in policy.private_tables.values():
         rows = tables[table.name]
@@ -229,7 +229,7 @@ def test_rows_obey_the_policy(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in POLICIES if name != "units of several types"])
 def test_units_have_few_rows_and_many_and_are_shared_between_tables(name: str) -> None:
     policy = POLICIES[name]
-    tables = made_up(policy, ROWS)
+    tables = dummy_rows(policy, ROWS)
     keys = {(hop.table, hop.key.lower()) for t in policy.private_tables.values() if t.owner for hop in t.owner.path}
     seen: set[Any] = set()
     for table in policy.private_tables.values():
@@ -248,7 +248,7 @@ def test_units_have_few_rows_and_many_and_are_shared_between_tables(name: str) -
 
 def test_the_engine_finds_every_row_its_owner() -> None:
     policy = POLICIES["bank"]
-    tables = made_up(policy, ROWS)
+    tables = dummy_rows(policy, ROWS)
     engine = Stage(policy, tables)
     for table in policy.private_tables.values():
         owned = table.owner is not None and table.owner.column is not None
@@ -269,12 +269,12 @@ def test_all_mutated_policies_can_be_made_up() -> None:
         except PolicyError:
             continue
         accepted += 1
-        Stage(policy, made_up(policy, 12)).close()
+        Stage(policy, dummy_rows(policy, 12)).close()
     assert accepted > 20
 
 
 def test_numbers_are_neither_all_alike_nor_uniform() -> None:
-    rows = made_up(POLICIES["demo"], 1000)
+    rows = dummy_rows(POLICIES["demo"], 1000)
     costs = sorted(row["cost"] for row in rows["visits"])
     fifths = Counter(min(int(cost / 1000), 4) for cost in costs)
     assert len(set(costs)) > 900
@@ -286,13 +286,13 @@ def test_numbers_are_neither_all_alike_nor_uniform() -> None:
 
 def test_the_same_policy_makes_the_same_rows_everywhere() -> None:
     policy = POLICIES["bank"]
-    rows = made_up(policy, 50)
-    assert made_up(replace(policy, name="x", state=Path("/x"), path=Path("/x/y.toml"), analysts={}), 50) == rows
-    assert made_up(replace(policy, unit="household"), 50) != rows
+    rows = dummy_rows(policy, 50)
+    assert dummy_rows(replace(policy, name="x", state=Path("/x"), path=Path("/x/y.toml"), analysts={}), 50) == rows
+    assert dummy_rows(replace(policy, unit="household"), 50) != rows
     code = (
-        "from discreet.curator.dummy.made_up import made_up\n"
+        "from discreet.curator.dummy.rows import dummy_rows\n"
         "from discreet.policy import parse\nfrom pathlib import Path\n"
-        f"print(made_up(parse({BANK!r}.encode(), Path('/b.toml')), 50))"
+        f"print(dummy_rows(parse({BANK!r}.encode(), Path('/b.toml')), 50))"
     )
     for seed in ("1", "2"):
         done = subprocess.run(

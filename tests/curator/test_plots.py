@@ -383,7 +383,7 @@ def test_a_preview_is_a_bar_for_each_error() -> None:
 def test_a_preview_says_what_is_not_known() -> None:
     chart = spec(preview(columns=["n", "m"], noise={"n": "", "m": ""}, averages={}))
     assert subtitle(chart)[1] == "not known before it is asked: m"
-    assert subtitle(spec(preview(cached=True)))[0].startswith("cached: asking is free")
+    assert subtitle(spec(preview(cached=True)))[0].startswith("cached: free")
     none = spec(preview(error={"n": math.inf}, averages={}))
     assert records(none)[0]["text"] == "no error is known before the question is asked"
 

@@ -149,7 +149,7 @@ class Model:
             whole = plus(whole, amounts)
         return whole
 
-    def pays(self, who: str, name: PartName | None, cost: Amounts) -> bool:
+    def affords(self, who: str, name: PartName | None, cost: Amounts) -> bool:
         """Pay if it fits the budget and the analyst's share."""
         before, after = self.spent(), self.spent([(who, name, cost)])
         increase = tuple(b - a for a, b in zip(before, after, strict=True))
@@ -215,7 +215,7 @@ def test_a_ledger_spends_what_the_worst_unit_paid(
         for who, name, cost in history:
             before, loss = book._state, loss_of(cost)
             charge = book.charge(loss, why="q", analyst=None if who == "owner" else who, part=name)
-            if model.pays(who, name, units_of(loss, grant)):
+            if model.affords(who, name, units_of(loss, grant)):
                 with charge:
                     assert units_of(charge.increase, grant) == tuple(
                         b - a for a, b in zip(before.spent, spent_of(book), strict=True)

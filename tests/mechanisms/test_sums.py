@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from discreet.accounting import Concentrated, Pure, Sensitivity
 from discreet.mechanisms import BoundedSum, Gaussian, Laplace
+from discreet.mechanisms.calibrated import additive, root, spread
 from discreet.mechanisms.column import Column, exact_sum
-from discreet.mechanisms.payment import additive, root, spread
 from tests.mechanisms.helpers import STEADY, cost, enlarged, loss_between, noiseless, recorded, small_tables, too_many
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)

@@ -12,7 +12,7 @@ import pytest
 
 from discreet.accounting import Pure
 from discreet.curator.curator import Curator
-from discreet.curator.dummy.made_up import made_up
+from discreet.curator.dummy.rows import dummy_rows
 from discreet.errors import Refused
 from discreet.policy import Kind, Policy, Table, fingerprint, protected
 from discreet.quoting import name
@@ -75,7 +75,7 @@ def check_queries(seed: int, policy: Policy) -> int:
     """Over made-up rows: what is asked costs what its preview says, the first time, and nothing afterwards."""
     most = min(Fraction(1, 100), policy.max_cost or policy.budget.epsilon)
     asked = 0
-    with opened(policy, made_up(policy, 6)) as curator:
+    with opened(policy, dummy_rows(policy, 6)) as curator:
         for table in policy.private_tables.values():
             for question in list(questions(table))[:4]:
                 asked += answered(curator, question, most, policy)

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from discreet.policy import PolicyError, Problem, parse, suggest
+from discreet.policy import Finding, PolicyError, parse, suggest
 from tests.policy.examples import BANK, COLUMN_KEYS, FILE, HEAD, HOSPITAL, NO_TEXT, SMALLEST, problems_of
 
 TABLE_KEYS = (
@@ -363,7 +363,7 @@ def test_long_lists_of_what_is_allowed_are_cut() -> None:
 
 
 def test_the_error_is_a_value_error_and_survives_pickling() -> None:
-    error = PolicyError("x.toml", [Problem("a.b", "is wrong", "mend it"), Problem("", "is odd")])
+    error = PolicyError("x.toml", [Finding.error("a.b", "is wrong", "mend it"), Finding.error("", "is odd")])
     assert isinstance(error, ValueError)
     again = pickle.loads(pickle.dumps(error))
     assert (again.file, again.problems) == (error.file, error.problems)

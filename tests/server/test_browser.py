@@ -203,7 +203,7 @@ def test_pages_elsewhere_can_send_no_form(browser: Browser, running: Running) ->
 def test_without_scripts_everything_still_works(browser: Browser, running: Running) -> None:
     with tab(browser, running, script=False) as page:
         sign_in(page, running, "finance")
-        page.get_by_role("link", name="Ask a question").click()
+        page.get_by_role("link", name="Query", exact=True).click()
         page.get_by_role("link", name=re.compile("AVG")).first.click()
         expect(page.get_by_label("Query, in SQL")).to_have_value(re.compile("AVG"))
         expect(page.locator("#preview")).to_contain_text("cost")

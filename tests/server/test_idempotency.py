@@ -18,7 +18,7 @@ from discreet.curator.state import ledger_path
 from discreet.errors import QueryFailed
 from discreet.ledger import verify
 from discreet.policy import read
-from discreet.server.dispatch import Asked, Dispatcher
+from discreet.server.dispatch import Dispatcher, Submission
 from discreet.server.queue import Queue
 from tests.server.running import HELD, RIGGED, Running, build, serving, until
 
@@ -134,7 +134,7 @@ def test_the_second_gets_the_answer_of_the_first_however_close_they_are(ends_fir
     curator, dispatcher = Racing(), Dispatcher(Queue(1))
     if ends_first:
         curator.go.set()
-    asked = Asked(curator, Call(sql="q", key=Key("name", "request")), "line")  # type: ignore[arg-type]
+    asked = Submission(curator, Call(sql="q", key=Key("name", "request")), "line")  # type: ignore[arg-type]
 
     async def both() -> tuple[Any, Any]:
         return await asyncio.gather(dispatcher.ask(asked), dispatcher.ask(asked))

@@ -153,7 +153,7 @@ def test_a_lesson_as_it_opens(get: Get, slug: str) -> None:
     seen = Seen(response.text)
     assert response.status_code == 200
     assert "script-src 'self'; style-src 'self'" in response.headers["content-security-policy"]
-    for words in (lesson.title, lesson.shows, lesson.made_up, *(f"lecture {number}" for number in lesson.lectures)):
+    for words in (lesson.title, lesson.shows, lesson.invented, *(f"lecture {number}" for number in lesson.lectures)):
         assert words in seen.text
     drawn = [svg for svg in seen.all("svg") if svg.get("role") == "img"]
     assert drawn
@@ -532,8 +532,8 @@ def test_a_real_ledger_ends_the_averaging() -> None:
     told = averaging.experiment(0.3, 1.0)
     assert len(told.fresh) == 3
     assert told.refusal.startswith("budget-exhausted")
-    assert told.kept == told.kept_again
-    assert told.kept in told.fresh
+    assert told.cached == told.cached_again
+    assert told.cached in told.fresh
 
 
 def test_a_thousand_answers_average_to_the_truth() -> None:

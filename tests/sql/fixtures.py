@@ -406,7 +406,7 @@ JOINS: Final = (
     _join("a unique key, rows without a partner", "bills LEFT JOIN items ON items.bill = bills.bill", 5, 7, (7, 49)),
     _join(
         "totals per key are unique",
-        "bills AS b JOIN (SELECT patient, bill, SUM(price) AS total FROM items GROUP BY patient, bill) AS t"
+        "bills AS b JOIN (SELECT patient, bill, SUM(amount) AS total FROM items GROUP BY patient, bill) AS t"
         " ON b.patient = t.patient AND b.bill = t.bill",
         3,
         3,

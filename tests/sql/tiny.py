@@ -68,7 +68,7 @@ unit = "bill -> bills.patient"
 max_rows = 5
 [tables.items.columns]
 bill = { type = "integer" }
-price = { type = "integer", min = 0, max = 10 }
+amount = { type = "integer", min = 0, max = 10 }
 
 [tables.beds]
 source = "beds.csv"
@@ -150,11 +150,11 @@ DATA: Final[Mapping[str, Sequence[Row]]] = {
         {"patient": "p3", "bill": None, "paid": True},
     ],
     "items": [
-        {"bill": 11, "price": 3},
-        {"bill": 11, "price": 4},
-        {"bill": 12, "price": 5},
-        {"bill": 21, "price": 6},
-        {"bill": 99, "price": 9},
+        {"bill": 11, "amount": 3},
+        {"bill": 11, "amount": 4},
+        {"bill": 12, "amount": 5},
+        {"bill": 21, "amount": 6},
+        {"bill": 99, "amount": 9},
     ],
     "beds": [
         {"x": 2.5, "n": 3, "w": " Abc", "d": "2024-02-29", "t": "2024-02-29 13:45:30", "b": True, "ward": "A"},

@@ -22,7 +22,7 @@ class Amount:
     rho: float | None = None
     delta: float | None = None
 
-    def pays(self, loss: Loss) -> bool:
+    def affords(self, loss: Loss) -> bool:
         """Whether it is enough for a loss."""
         own = Pure(self.epsilon) if self.rho is None else Concentrated(self.rho, self.delta or 0)
         return own.bounds(loss)

@@ -53,4 +53,4 @@ def _meaning(balance: Balance) -> list[str]:
         return [note(f"{text}{with_delta * (text == MEANING)}") for text in unit_lines(balance)]
     if delta is None:
         return []
-    return [note(f"total and spent are guarantees with δ {delta:g}; remaining is the largest cost still payable")]
+    return [note(f"total and spent are guarantees with δ {delta:g}; remaining is the max ε for the next query")]

@@ -240,7 +240,7 @@ class Concentrated(_About):
     def epsilon_at(self, delta: Fraction) -> Fraction:
         if delta <= self.delta:
             raise ValueError(
-                f"delta must be above the loss's own delta, {float_up(self.delta):g}: the rest pays for the conversion"
+                f"delta must be above the loss's own delta, {float_up(self.delta):g}: the conversion needs the rest"
             )
         return epsilon_of_rho(self.rho, delta - self.delta)
 

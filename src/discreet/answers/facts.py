@@ -8,7 +8,7 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from discreet.printing import printable
+from discreet.printing import counted, printable
 
 if TYPE_CHECKING:
     from discreet.policy import Column, Table
@@ -48,11 +48,11 @@ def limits_words(facts: Facts) -> str:
         return "public"
     if facts.unit == "row":
         return "each row is protected on its own"
-    parts = [_many(facts.max_rows, "row")]
+    parts = [counted(facts.max_rows, "row")]
     if facts.max_groups != facts.max_rows:
-        parts.append(_many(facts.max_groups, "group"))
+        parts.append(counted(facts.max_groups, "group"))
     if facts.max_rows_per_group != facts.max_rows:
-        parts.append(f"{_many(facts.max_rows_per_group, 'row')} per group")
+        parts.append(f"{counted(facts.max_rows_per_group, 'row')} per group")
     return f"each {printable(str(facts.unit))} is protected: at most {', '.join(parts)}"
 
 
@@ -74,10 +74,6 @@ def column_words(column: Column, facts: Facts) -> str:
     if column.nullable:
         words.append("or NULL" if words else "may be NULL")
     return " ".join(words)
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def number_of(value: Any) -> Any:

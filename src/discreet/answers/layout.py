@@ -20,7 +20,7 @@ from discreet.answers.figures import (
     text_of,
 )
 from discreet.exact import number
-from discreet.printing import at_least, at_most, printable
+from discreet.printing import at_least, at_most, counted, printable
 
 if TYPE_CHECKING:
     from discreet.accounting.balance import Amount
@@ -92,7 +92,7 @@ def answer_parts(answer: Answer, most: int | None = SHOWN_ROWS) -> Parts:
     lines = [[Span(f"… and {hidden:,} more rows", "faint")]] if hidden else []
     if not answer.rows:
         lines.append([Span("no rows", "faint")])
-    lines += _money(_cost(answer), answer.remaining)
+    lines += _cost_lines(_cost(answer), answer.remaining)
     receipt = [f"receipt {printable(answer.receipt)}"] if answer.receipt else []
     return Parts(columns, lines, _fine_print(answer.noise, answer.notes) + receipt)
 
@@ -114,11 +114,11 @@ def preview_parts(preview: Preview) -> Parts:
         Column(f"error ({percent(preview.confidence)})", [Cell(half, style="margin") for half in padded]),
         *([Column("", [Cell(size, style="faint") for size in groups])] if any(groups) else []),
     ]
-    lines = _money(_would_cost(preview), preview.remaining)
+    lines = _cost_lines(_would_cost(preview), preview.remaining)
     if preview.more and not preview.cached:
         lines[-1] = [*lines[-1], Span(f", enough for {_questions(preview.more)}")]
     if preview.groups is not None:
-        lines.append([Span("1 row" if preview.groups == 1 else f"{preview.groups:,} rows")])
+        lines.append([Span(counted(preview.groups, "row"))])
     shares = " · ".join(f"{100 * share:.3g} % {printable(words)}" for words, share in preview.shares.items())
     split = [f"of the cost: {shares}"] if len(preview.shares) > 1 else []
     return Parts(columns, lines, split + _fine_print(preview.noise, preview.notes))
@@ -157,7 +157,7 @@ def percent(share: float) -> str:
 def _cost(answer: Answer) -> list[Span]:
     cost = cost_words(answer.cost, answer.guarantee)
     if answer.cached:
-        return [Span("cached: free", "good"), Span(", bought for "), Span(cost, "strong")]
+        return [Span("cached: free", "good"), Span(", cost "), Span(cost, "strong")]
     if not answer.receipt and answer.loss.is_zero:
         return [Span("free: nothing private was read", "good")]
     return [Span("cost "), Span(cost, "strong")]
@@ -166,8 +166,8 @@ def _cost(answer: Answer) -> list[Span]:
 def _would_cost(preview: Preview) -> list[Span]:
     cost = [Span("cost "), Span(cost_words(preview.loss, preview.guarantee), "strong")]
     if preview.cached:
-        return [Span("cached: asking is free", "good")]
-    if not preview.remaining.pays(preview.loss):
+        return [Span("cached: free", "good")]
+    if not preview.remaining.affords(preview.loss):
         return [*cost, Span(", more than what remains", "bad")]
     return cost
 
@@ -176,7 +176,7 @@ def _questions(count: int) -> str:
     return "one such question" if count == 1 else f"{count:,} such questions"
 
 
-def _money(cost: list[Span], remaining: Amount) -> list[list[Span]]:
+def _cost_lines(cost: list[Span], remaining: Amount) -> list[list[Span]]:
     """What it costs and what remains: on one line if that is short."""
     left = Span(f"remaining {remaining_words(remaining)}")
     return [[*cost, Span(" · ", "faint"), left]] if remaining.rho is None else [cost, [left]]

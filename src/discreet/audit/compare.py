@@ -13,7 +13,6 @@ from discreet.accounting.losses import Sensitivity
 from discreet.audit.wording import (
     apart,
     key_words,
-    many,
     noise_words,
     number,
     selection_words,
@@ -23,10 +22,11 @@ from discreet.audit.wording import (
 from discreet.exit.cost import Additive, Choices
 from discreet.exit.sampler import Cell
 from discreet.mechanisms import KeySelection
+from discreet.printing import counted
 
 KINDS: Final = (
     "calls", "noise", "sensitivity", "numbers", "distance", "keys", "choice",
-    "charge", "queries", "outcome", "payment", "error",
+    "charge", "queries", "outcome", "cost", "error",
 )  # fmt: skip
 PARTS: Final = ("columns", "rows", "intervals", "noise in words", "notes")
 """What an answer is made of, in the order of an outcome."""
@@ -186,7 +186,8 @@ def _passed(first: Sequence[Passed], second: Sequence[Passed], units: int) -> tu
     moved: list[Moved] = []
     for call, (a, b) in enumerate(itertools.zip_longest(first, second), start=1):
         if a is None or b is None:
-            return Difference.between("calls", "noise is drawn ", many(first, "time"), many(second, "time")), moved
+            here, there = (counted(len(calls), "time") for calls in (first, second))
+            return Difference.between("calls", "noise is drawn ", here, there), moved
         move = Moved.of(call, a, b, units)
         moved += [] if move is None else [move]
         difference = (
@@ -216,7 +217,7 @@ def _numbers(a: Call, b: Call, units: int) -> Difference | None:
             sensitivity_words(b.sensitivity),
         )
     if len(a.exact) != len(b.exact):
-        return Difference.between("numbers", "", many(a.exact, "number"), many(b.exact, "number"))
+        return Difference.between("numbers", "", counted(len(a.exact), "number"), counted(len(b.exact), "number"))
     l1, squares = _distance(a, b)
     if l1 <= units * a.sensitivity.l1 and squares <= units**2 * a.sensitivity.l2_squared:
         return None
@@ -226,7 +227,7 @@ def _numbers(a: Call, b: Call, units: int) -> Difference | None:
 
 
 def _selected(a: Selection, b: Selection, units: int) -> Difference | None:
-    """Keys that both sides hold may differ by one unit each; keys of one side alone are that unit's own, and pay δ."""
+    """Keys that both sides hold may differ by one unit each; keys of one side alone are that unit's own, and cost δ."""
     if a.mechanism != b.mechanism:
         return Difference.between("noise", "keys are selected by ", *apart(selection_words, a.mechanism, b.mechanism))
     moved = {key: abs(a.exact.get(key, 0) - b.exact.get(key, 0)) for key in {*a.exact, *b.exact}}
@@ -248,7 +249,7 @@ def _chosen(a: Choice, b: Choice, units: int) -> Difference | None:
         return Difference.between("noise", "candidates are chosen by ", repr(a.mechanism), repr(b.mechanism))
     if len(a.exact) != len(b.exact):
         return Difference.between(
-            "numbers", "a candidate is chosen in ", many(a.exact, "group"), many(b.exact, "group")
+            "numbers", "a candidate is chosen in ", counted(len(a.exact), "group"), counted(len(b.exact), "group")
         )
     if any(len(left) != len(right) for left, right in zip(a.exact, b.exact, strict=True)):
         return Difference("numbers", "there are other candidates on one side than on the other")
@@ -342,7 +343,7 @@ def _uncharged(run: Run) -> Difference | None:
     if charged.bounds(cost):
         return None
     drawn, given = cost.words, charged.words
-    return Difference("payment", f"noise worth {drawn} was drawn and {given} charged", f"at most {given}", drawn)
+    return Difference("cost", f"noise worth {drawn} was drawn and {given} charged", f"at most {given}", drawn)
 
 
 def _failed(run: Run) -> Difference | None:

@@ -25,7 +25,7 @@ def neighbours(policy: Policy, data: None = None) -> Iterator[Pair]: ...
 def neighbours(policy: Policy, data: Data | None = None) -> Iterator[Data] | Iterator[Pair]:
     """Of a database: the same without one unit, for each unit in turn. The relation is symmetric: this adds as well.
 
-    Of a policy alone: pairs (data, neighbour, what) that are made up, first those where one unit shows most, then every
+    Of a policy alone: invented pairs (data, neighbour, what), first those where one unit shows most, then every
     small one. Nothing is read.
     """
     if data is not None:

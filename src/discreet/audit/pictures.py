@@ -41,8 +41,8 @@ class Band:
         epsilon, limit = loss.at(delta or Fraction(1, 10**6))
         return cls(loss, float_up(epsilon), float(limit) if limit else None)
 
-    def words(self, *, kept: bool) -> str:
-        if not kept:
+    def words(self, *, within: bool) -> str:
+        if not within:
             return f"{self.loss.words} was declared, and one unit shows more than that"
         if self.delta is None:
             return f"ε = {at_least(self.epsilon)}: the ratio of the two probabilities stays between e^−ε and e^ε"
@@ -53,7 +53,7 @@ class Band:
 def caption(moved: Moved, delta: Fraction | None) -> str:
     """What is drawn, in words."""
     apart = abs(moved.here - moved.there)
-    promise = Band.of(moved, delta).words(kept=moved.share <= 1)
+    promise = Band.of(moved, delta).words(within=moved.share <= 1)
     return (
         f"{noise_words(moved.mechanism)}; exact numbers {moved.here:,} and {moved.there:,}, {apart:,} apart, "
         f"{float(moved.share):.0%} of the sensitivity. {promise}."

@@ -132,7 +132,7 @@ class Watched:
 
 
 class Watchful(Ledger):
-    """A ledger that notes what is charged, whether it is paid or refused."""
+    """A ledger that notes what is charged, whether it is admitted or refused."""
 
     noted: list[Loss]
 

@@ -23,8 +23,8 @@ from discreet.ledger import Grant, Ledger, Memory
 from discreet.policy import Policy
 
 MAX_QUESTIONS: Final = 50
-Asked = tuple[str, dict[str, Any]]
-Strategy = Callable[[Sequence[Sequence[float]]], Asked | None]
+Question = tuple[str, dict[str, Any]]
+Strategy = Callable[[Sequence[Sequence[float]]], Question | None]
 """The next question with its cost, from all numbers seen so far; None to stop."""
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import sqlglot
 
-from discreet.curator.dummy.made_up import Scale
+from discreet.curator.dummy.rows import Scale
 from discreet.policy import Column, Kind, Policy, Table
 from discreet.quoting import literal, name
 
@@ -97,8 +97,8 @@ class Scene:
 def spelt(identifier: str) -> str:
     """An identifier, quoted where it must be.
 
-    >>> spelt("cost"), spelt("order"), spelt("paid at"), spelt("Ward")
-    ('cost', '"order"', '"paid at"', '"Ward"')
+    >>> spelt("cost"), spelt("order"), spelt("billed at"), spelt("Ward")
+    ('cost', '"order"', '"billed at"', '"Ward"')
     """
     plain = _PLAIN.fullmatch(identifier) and identifier.upper() not in _keywords()
     return identifier if plain else name(identifier)

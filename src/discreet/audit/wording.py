@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final
 
@@ -42,10 +42,6 @@ def selection_words(mechanism: KeySelection) -> str:
 
 def key_words(key: Cell) -> str:
     return printable(", ".join("NULL" if part is None else str(part) for part in key)) or "''"
-
-
-def many(items: Sequence[object], noun: str) -> str:
-    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
 
 
 def number(value: Fraction) -> str:

@@ -1,6 +1,6 @@
 """Databases and their neighbours, made from a policy alone: all small ones, and those where one unit shows most.
 
-Nothing is read. Others are made-up rows (`made_up`); the unit that makes the difference is cast for a part: at the ends
+Nothing is read. The others are dummy data; the unit that makes the difference is cast for a part: at the ends
 of all bounds and beyond them, in every group, with more rows than are read, with keys that nobody else has, with NULLs,
 with everybody's foreign keys; and always with rows in all tables, along foreign keys, so that joins find it.
 """
@@ -16,11 +16,11 @@ from typing import Any, Final, NamedTuple
 
 from discreet.audit.neighbours import Data, Row, claimants, neighbours, without
 from discreet.curator.dummy.kinships import Kinships, Spot
-from discreet.curator.dummy.made_up import Scale, made_up
+from discreet.curator.dummy.rows import Scale, dummy_rows
 from discreet.policy import Column, Kind, Policy, Table
 
 OTHERS: Final = 24
-"""Made-up rows of each private table."""
+"""Dummy rows of each private table."""
 ORDINARY: Final = 1
 """Units among them that are left out in turn."""
 MOST_ROWS: Final = 500
@@ -118,7 +118,7 @@ class World:
 
     @classmethod
     def of(cls, policy: Policy) -> World:
-        return cls(policy, Kinships.of(policy), made_up(policy, OTHERS))
+        return cls(policy, Kinships.of(policy), dummy_rows(policy, OTHERS))
 
     def emptied(self) -> World:
         """The same public tables, and nobody."""

@@ -10,9 +10,10 @@ import click
 
 from discreet.cli.failures import REFUSED
 from discreet.cli.output import json_option, policy_argument, printable, tell_program
+from discreet.printing import counted
 
 if TYPE_CHECKING:
-    from discreet.owner.findings import Finding
+    from discreet.policy import Finding
 
 COLOURS: Final = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -37,12 +38,12 @@ def check(policy: Path, as_json: bool) -> int:
     else:
         for finding in findings:
             _tell(finding)
-        summary = ", ".join(f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counts.items())
+        summary = ", ".join(counted(count, severity) for severity, count in counts.items())
         click.secho(summary, bold=True)
     return REFUSED if counts["error"] else 0
 
 
 def _tell(finding: Finding) -> None:
-    click.echo(f"{click.style(finding.severity, fg=COLOURS[finding.severity], bold=True)} {printable(finding.place)}")
+    click.echo(f"{click.style(finding.severity, fg=COLOURS[finding.severity], bold=True)} {printable(finding.where)}")
     click.echo(f"    {printable(finding.message)}")
     click.echo(f"    → {printable(finding.fix)}")

@@ -111,8 +111,7 @@ def _policy(wrong: Any) -> Failure:
     if len(wrong.problems) > 1:
         return Failure(WRONG_USE, "policy", str(wrong), f"fix these {len(wrong.problems)} problems")
     (problem,) = wrong.problems
-    reason = f"{problem.place}: {problem.message}" if problem.place else problem.message
-    return Failure(WRONG_USE, "policy", f"{wrong.file}: {reason}", problem.fix)
+    return Failure(WRONG_USE, "policy", f"{wrong.file}: {problem.reason}", problem.fix)
 
 
 def _source(failed: Any) -> Failure:

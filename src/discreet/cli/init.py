@@ -10,7 +10,7 @@ import click
 from discreet.cli.output import json_option, printable, tell_program, write_new
 
 if TYPE_CHECKING:
-    from discreet.policy import Problem
+    from discreet.policy import Finding
 
 UNNAMED = "policy"
 
@@ -35,7 +35,7 @@ def init(sources: tuple[str, ...], metadata: Path | None, output: Path | None, n
         write_new(output, text)
     undecided = _undecided(text, output or Path(f"{UNNAMED}.toml"))
     if as_json:
-        problems = [{"place": problem.place, "message": problem.message, "fix": problem.fix} for problem in undecided]
+        problems = [{"where": problem.where, "message": problem.message, "fix": problem.fix} for problem in undecided]
         tell_program({"draft": text, "written": str(output) if output else None, "undecided": problems})
         return
     if not output:
@@ -62,7 +62,7 @@ def _drafted(sources: tuple[str, ...], name: str | None, output: Path | None) ->
     return draft(sources, name or (output.stem if output else UNNAMED), folder=folder)
 
 
-def _undecided(text: str, path: Path) -> tuple[Problem, ...]:
+def _undecided(text: str, path: Path) -> tuple[Finding, ...]:
     from discreet.policy import PolicyError, parse
 
     try:

@@ -115,7 +115,7 @@ def connect(
 
     Each question costs `epsilon`, `rho`, or what it takes to connected `error`, unless its cursor or its text says
     otherwise. `intervals` adds `<column>_low` and `<column>_high` after each noisy column. With `dummy` the rows are
-    made up and free. `ca` is the certificate of the authority that vouches for the server, where it is your own.
+    dummy data, and free. `ca` is the certificate of the authority that vouches for the server, where it is your own.
     """
     terms = Terms(epsilon=epsilon, rho=rho, error=error, confidence=confidence, analyst=analyst)
     with as_pep249():

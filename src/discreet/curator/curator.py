@@ -262,7 +262,7 @@ class Curator(Asks):
         raise QueryFailed
 
     def dummy(self, rows: int = 1000) -> Curator:
-        """A curator over made-up rows: the same policy, costs and refusals. Free: nothing private is read."""
+        """A curator over dummy data: the same policy, costs and refusals. Free: nothing private is read."""
         from discreet.curator.dummy import Dummy
 
         return Dummy(self.policy, rows=rows, time_limit=self._time_limit, among=self._among)

@@ -189,7 +189,7 @@ class Rows(Statistics):
         return replace(self, ahead=True)
 
     def partition(self, column: str, *, parts: int = 1) -> Partition:
-        """The units divided among the keys of a column, each in one part (or so many): parts pay side by side."""
+        """The units divided among the keys of a column, each in one part (or so many), for parallel composition."""
         if self.table is None or self.part is not None:
             raise Refused("statement-not-allowed", "only a table can be divided", "divide it before it is joined")
         if not isinstance(column, str):
@@ -292,7 +292,7 @@ STATISTICS: Final = frozenset(
 class Partition(Mapping["Key | None", Rows]):
     """The parts of a table: each unit is in one of them, or in so many.
 
-    What is asked about different parts does not add up: only what makes the dearest part dearer is charged.
+    Parallel composition: only what raises the maximum over the parts is charged.
     """
 
     rows: Rows

@@ -60,7 +60,7 @@ def _exhausted(
 ) -> str:
     """What may still be asked: about this part, and about which others for nothing.
 
-    It says what the ledger says of what was paid, as a preview does, and reads no data. Parts are named only if the
+    It says what the ledger says of what was charged, as a preview does, and reads no data. Parts are named only if the
     policy declares their keys: private keys that somebody else asked about stay between them and the ledger.
     """
     most = ledger.affordable(name, analyst)

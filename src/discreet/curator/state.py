@@ -59,7 +59,7 @@ def open_ledger(policy: Policy) -> Ledger:
 
 
 def passing_ledger(policy: Policy) -> Ledger:
-    """One that goes with its folder, over made-up people: nobody misses it, so it has no high-water mark."""
+    """One that goes with its folder, over invented people: nobody misses it, so it has no high-water mark."""
     return _opened(policy, None)
 
 
@@ -257,7 +257,7 @@ def shown(grant: Grant) -> str:
 
 
 def _make_folder(policy: Policy) -> None:
-    """The state folder, for its owner's eyes only, and with nothing in it that is not state: it is deleted from."""
+    """The state folder, readable by its owner alone, and with nothing in it that is not state: it is deleted from."""
     folder = policy.state
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -214,8 +214,8 @@ def _unique(table: Table) -> list[str]:
 def _once_each(table: Table, rows: str, order: str) -> str:
     """Rows of which no unit has two with one key, for each column that is declared unique."""
     for column in map(name, _unique(table)):
-        place = f"row_number() OVER (PARTITION BY {name(UNIT)}, {column} ORDER BY {order})"
-        rows = f"SELECT * FROM ({rows}) QUALIFY {column} IS NULL OR {place} = 1"
+        turn = f"row_number() OVER (PARTITION BY {name(UNIT)}, {column} ORDER BY {order})"
+        rows = f"SELECT * FROM ({rows}) QUALIFY {column} IS NULL OR {turn} = 1"
     return rows
 
 

@@ -20,17 +20,17 @@ class Stop:
     """A way to end what runs inside of `with stop:` in another thread: `stop.now()`."""
 
     def __init__(self) -> None:
-        self._asked = threading.Event()
+        self._requested = threading.Event()
         self._lock = threading.Lock()
         self._interrupt: Callable[[], object] | None = None
 
     @property
-    def asked(self) -> bool:
-        return self._asked.is_set()
+    def is_requested(self) -> bool:
+        return self._requested.is_set()
 
     def now(self) -> None:
         """Let no query begin, and interrupt the one that runs until it ends."""
-        self._asked.set()
+        self._requested.set()
         threading.Thread(target=self._insist, daemon=True, name="discreet-stop").start()
 
     def _insist(self) -> None:
@@ -45,7 +45,7 @@ class Stop:
     def over(self, interrupt: Callable[[], object]) -> Iterator[None]:
         """While a query runs that can be interrupted."""
         with self._lock:
-            if self.asked:
+            if self.is_requested:
                 raise Stopped
             self._interrupt = interrupt
         try:
@@ -69,4 +69,4 @@ CURRENT: Final[ContextVar[Stop | None]] = ContextVar("stop", default=None)
 def is_stopped() -> bool:
     """Whether the question that this thread is answering was stopped."""
     stop = CURRENT.get()
-    return stop is not None and stop.asked
+    return stop is not None and stop.is_requested

@@ -16,7 +16,7 @@ from discreet.errors import Edit, Refused
 from discreet.exact import Number, probability
 from discreet.exact import epsilon as positive
 from discreet.mechanisms import Exponential, Gaussian, KeySelection, Laplace, PermuteAndFlip
-from discreet.mechanisms.payment import root
+from discreet.mechanisms.calibrated import root
 from discreet.policy import Policy
 
 Loss = Pure | Concentrated

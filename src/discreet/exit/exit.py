@@ -78,7 +78,7 @@ class Exit:
     def release(self, exact: Any, sensitivity: Sensitivity, share: Fraction = WHOLE) -> Any:
         """The integers, as one vector that a unit (or a row: see `Bill.rows`) moves by `sensitivity`, plus noise."""
         mechanism = self.cost.noise(sensitivity, share)
-        self._pay(share, mechanism.loss)
+        self._spend(share, mechanism.loss)
         if not isinstance(exact, np.ndarray):
             values = self._sampler.add_noise(mechanism, sensitivity, exact, self._bits)
             return values.tolist() if isinstance(values, np.ndarray) else list(values)
@@ -88,7 +88,7 @@ class Exit:
     def select_keys(self, counts: Mapping[Cell, int], groups: int, share: Fraction, delta: Fraction) -> Sequence[Cell]:
         """The private keys whose noisy number of units passes the threshold; a unit holds at most `groups` of them."""
         mechanism = self.cost.selection(groups, share, delta)
-        self._pay(share, mechanism.loss)
+        self._spend(share, mechanism.loss)
         return self._sampler.select(mechanism, counts, self._bits)
 
     def choose_each(
@@ -96,13 +96,13 @@ class Exit:
     ) -> Sequence[int]:
         """In each group the place of about the largest score; a unit moves those of at most so many groups."""
         mechanism = self.cost.choices(groups, sensitivity, share)
-        self._pay(share, mechanism.loss)
+        self._spend(share, mechanism.loss)
         return self._sampler.choose(mechanism, scores, self._bits)
 
     def choose(self, scores: Integers, most: int, share: Fraction = WHOLE) -> int:
         """The place of about the largest score; a row raises each of them by `most` at most, and lowers none."""
         mechanism = self.cost.choice(most, share)
-        self._pay(share, mechanism.loss)
+        self._spend(share, mechanism.loss)
         return int(self._sampler.choose(mechanism, [scores], self._bits)[0])
 
     # parts
@@ -110,15 +110,15 @@ class Exit:
     def part(self, share: Fraction) -> Exit:
         """Sequential composition: a share of the cost, for a task within this one."""
         cost = self.cost.part(max(share, Fraction(0)))
-        self._pay(share, cost.loss)
+        self._spend(share, cost.loss)
         return Exit(cost, self._bits, sampler=self._sampler, life=self._life)
 
     def parallel(self) -> Exit:
         """Parallel composition: as much again, for rows that this exit never sees: the larger of the losses counts."""
-        self._pay(Fraction(0), self.cost.part(Fraction(0)).loss)
+        self._spend(Fraction(0), self.cost.part(Fraction(0)).loss)
         return Exit(self.cost, self._bits, limit=self._limit, sampler=self._sampler, life=self._life)
 
-    def _pay(self, share: Fraction, loss: AnyLoss) -> None:
+    def _spend(self, share: Fraction, loss: AnyLoss) -> None:
         if share < 0:
             raise RuntimeError("a share of a cost is not below 0")
         with self._life.turns:

@@ -49,7 +49,7 @@ class Prepared(Protocol[Value]):
         """What `run` returned, as a value; None if another version of discreet wrote it."""
 
     def is_met(self, value: Value, cost: Loss) -> bool:
-        """Whether a cached value that this was paid for is as good as what is asked for."""
+        """Whether a cached value of this cost is as good as what is asked for."""
 
     def exhausted(self, charge: Charge, refused: BudgetExhausted) -> BudgetExhausted:
         """The refusal of a charge that does not fit the budget, with what to do about it."""

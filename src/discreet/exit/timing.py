@@ -19,7 +19,7 @@ def padded(seconds: float) -> Iterator[None]:
 
     It does not make time private: a unit whose work crosses one of the moments is seen. How much work one unit can make
     is for the plan to bound; the longer a question takes, the farther apart the moments lie.
-    It ends before the answer is kept, because that can be seen from outside.
+    It ends before the answer is stored, because that can be seen from outside.
     Whoever stops the question meanwhile learns nothing by it: it ends as stopped, whether its work was done or not.
     """
     if not seconds:
@@ -32,7 +32,7 @@ def padded(seconds: float) -> Iterator[None]:
         passed = time.monotonic() - began
         time.sleep(max(0.0, step(passed, seconds) - passed))
     stop = CURRENT.get()
-    if stop is not None and stop.asked:
+    if stop is not None and stop.is_requested:
         raise Stopped
 
 

@@ -58,7 +58,7 @@ from discreet.learn.progress import shown
 
 Kind = TypeVar("Kind")
 COST_PARAMETERS: Final = ("epsilon", "delta", "rho", "ledger")
-"""Parameters that say what a fit costs and who pays."""
+"""Parameters that say what a fit costs and whom it is charged to."""
 
 
 ESTIMATORS: Final[dict[str, type[Estimator]]] = {}
@@ -187,7 +187,7 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
         return {**state, "ledger": LostLedger()}
 
     def __sklearn_clone__(self) -> Self:
-        """Clones pay from the same ledger, which cannot be copied."""
+        """Clones charge the same ledger, which cannot be copied."""
         if getattr(self, "ledger", None) is None:
             return super().__sklearn_clone__()  # type: ignore[no-any-return]
         clone: Self = BaseEstimator.__sklearn_clone__(copy(self))

@@ -26,7 +26,7 @@ def counted(exact: Integers, sensitivity: Sensitivity, exit_: Exit, share: Fract
 
 
 def affordable(cost: Cost, sensitivity: Sensitivity, share: Fraction) -> None:
-    """Refuse a cost of which so small a share buys no noise that can be drawn: before anything is charged."""
+    """Refuse a cost of which so small a share allows no noise that can be drawn: before anything is charged."""
     amount = cost.amount
     demand(
         amount * share >= LEAST_EPSILON,

@@ -172,7 +172,7 @@ def _check(estimator: Any) -> None:
     demand(
         all(getattr(estimator, name) is None for name in COST_PARAMETERS),
         "cost-invalid",
-        "a learning curve has costs of its own and pays from no ledger",
+        "a learning curve has costs of its own and charges no ledger",
         "leave epsilon, delta, rho and ledger out of the estimator, and use rows that you own",
     )
 

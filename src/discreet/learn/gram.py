@@ -120,7 +120,7 @@ def radius(cost: Cost, sensitivity_of: Callable[[int], Sensitivity], share: Frac
 
 
 def norm_for(cost: Cost) -> int:
-    """The norm in which rows are shortened: that of the noise which the cost buys."""
+    """The norm in which rows are shortened: that of the noise at this cost."""
     return 1 if cost.pure else 2
 
 

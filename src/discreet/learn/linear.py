@@ -73,8 +73,8 @@ class _Facts:
 class LinearRegression(Regressor):
     """Least squares from noisy sums of products, with directions that the noise hides shrunk away.
 
-    Theorem  The declared loss. Proof: three twentieths pay for `units.measured`, of features and target together. The
-             rest pays for one release of the upper triangle of Σ aᵀa and of Σ y·a, where a = (1, x) in those units is
+    Theorem  The declared loss. Proof: three twentieths are for `units.measured`, of features and target together. The
+             rest is for one release of the upper triangle of Σ aᵀa and of Σ y·a, where a = (1, x) in those units is
              shortened to a limit (`gram.shortened`) and |y| ≤ 2: with the bounds of `gram.Size.within`, its
              sensitivity is that of `Size.gram` beside that of `Size.times`.
     Source   Wang 2018 (AdaSSP). Its release of the least eigenvalue is not needed: that is read off the noisy matrix.

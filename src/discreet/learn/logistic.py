@@ -100,8 +100,8 @@ class _Plan:
 class LogisticRegression(Classifier):
     """Probabilities of classes from a weighted sum of features, by descent along noisy gradients of all rows.
 
-    Theorem  The declared loss. Proof: a twentieth pays for the number of rows of each class, of which a row moves one
-             by 1. If there are enough, three twentieths pay for `units.measured`, and a tenth for the triangle of Σ aᵀa
+    Theorem  The declared loss. Proof: a twentieth is for the number of rows of each class, of which a row moves one
+             by 1. If there are enough, three twentieths are for `units.measured`, and a tenth for the triangle of Σ aᵀa
              of rows a = (1, x) in those units, shortened to the usual length, with the sensitivity of
              `gram.Size.gram`. The rest is shared equally by the steps, each one a release with the sensitivity of
              `gradients.Clip.sensitivity`. Units, lengths and the number of steps depend on released numbers only.

@@ -46,7 +46,7 @@ class Units:
 
     @classmethod
     def largest(cls, box: Box, constant: int) -> Self:
-        """What `measured` may find at most, to ask for what can be paid before anything is."""
+        """What `measured` may find at most, to refuse before anything is charged."""
         return cls(box, box.middle, box.half, FARTHEST, Fraction(constant + box.width))
 
     @property

@@ -37,7 +37,7 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
              to m. So whatever the coins, a row meets one cost; Rényi divergences are quasi-convex, so their mixture is
              no worse (van Erven & Harremoës 2014, Theorem 13).
 
-    There are no scores to be seen: they would cost more. All candidates are paid for and may be published. The
+    There are no scores to be seen: they would cost more. All candidates are charged and may be published. The
     estimator is a classifier or regressor of discreet without a cost; `test_size` is a row's chance to be kept apart.
 
     >>> from discreet.learn import GaussianNB

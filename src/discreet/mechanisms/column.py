@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from discreet.accounting.losses import Sensitivity
 from discreet.exact import Number, interval
 from discreet.mechanisms.arrays import Integers, column
+from discreet.mechanisms.calibrated import spread
 from discreet.mechanisms.grid import FARTHEST, Grid
-from discreet.mechanisms.payment import spread
 
 
 @dataclass(frozen=True, slots=True)

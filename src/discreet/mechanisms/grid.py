@@ -66,7 +66,7 @@ class Grid:
         return floors.astype(np.int64) + (points - floors >= 0.5)
 
     def clipped(self, values: Array, low: int, high: int) -> Integers:
-        """Numbers in steps, held between two bounds; however large they are."""
+        """Numbers in steps, clamped to two bounds; however large they are."""
         bounded = np.clip(values, self.value(low - 1), self.value(high + 1))
         return np.clip(self.steps(bounded, "values"), low, high)
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from discreet.accounting.losses import Loss, Sensitivity
 from discreet.exact import MOST_EXTENT, Number, number
 from discreet.mechanisms.arrays import Integers, column
-from discreet.mechanisms.payment import Additive, additive
+from discreet.mechanisms.calibrated import Additive, additive
 from discreet.noise import Bits
 
 

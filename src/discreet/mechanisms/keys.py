@@ -14,8 +14,8 @@ from discreet.accounting.distributions import Noise
 from discreet.accounting.losses import Concentrated, Sensitivity
 from discreet.accounting.rounding import context, decimal
 from discreet.exact import Number, probability, whole
+from discreet.mechanisms.calibrated import Additive, additive
 from discreet.mechanisms.order import in_public_order
-from discreet.mechanisms.payment import Additive, additive
 from discreet.noise import Bits
 
 Key = TypeVar("Key", bound=Hashable)

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from discreet.accounting.losses import Loss, Sensitivity, compose
 from discreet.accounting.relations import Relation
 from discreet.exact import Number, probability, whole
+from discreet.mechanisms.calibrated import Additive, additive
 from discreet.mechanisms.column import Column, exact_sum
 from discreet.mechanisms.estimate import Estimate
-from discreet.mechanisms.payment import Additive, additive
 from discreet.noise import Bits
 
 _HALF = Fraction(1, 2)
@@ -24,7 +24,7 @@ class BoundedMean:
 
     Theorem  ε-DP or ρ-zCDP: count and sum take half of the cost each. A unit moves the count by 1 and the sum about
              the middle by (high − low)/2. With `size` the number of units is public, two data sets are neighbours if
-             one unit's number is replaced (the loss says REPLACE_ONE), and the sum alone is paid for: it moves by
+             one unit's number is replaced (the loss says REPLACE_ONE), and the sum alone costs: it moves by
              high − low.
     Proof    Composition; for `size`, clamped numbers differ by high − low at most. Nothing is promised there to whoever
              hides that they are among the units: the number of values must be `size`, and everybody knows it.

@@ -17,7 +17,7 @@ from discreet.accounting.losses import Concentrated, Loss, Pure, Sensitivity
 from discreet.exact import Number, interval, number, probability
 from discreet.exact import epsilon as positive
 from discreet.mechanisms.arrays import Integers, column
-from discreet.mechanisms.payment import Additive, additive
+from discreet.mechanisms.calibrated import Additive, additive
 from discreet.mechanisms.selection import shortfall, tilt
 from discreet.noise import Bits, Exponents, gumbel_race
 

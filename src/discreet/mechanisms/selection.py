@@ -63,7 +63,7 @@ def log_odds(exponents: Exponents) -> NDArray[np.float64]:
 def tilt(epsilon: Number | None, rho: Number | None, choices: int = 1) -> Fraction:
     """The ε of each of so many choices by the exponential mechanism.
 
-    Theorem  A choice with exponents of range ε is ε-DP and ε²/8-zCDP (Cesar & Rogers 2021, bounded range); so ρ buys
+    Theorem  A choice with exponents of range ε is ε-DP and ε²/8-zCDP (Cesar & Rogers 2021, bounded range); so ρ allows
              choices of ε = √(8ρ/choices) each, rounded down.
     """
     if (epsilon is None) == (rho is None):

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 
 from discreet.accounting.losses import Loss, Sensitivity
 from discreet.exact import Number
+from discreet.mechanisms.calibrated import Additive, additive
 from discreet.mechanisms.column import Column, exact_sum
-from discreet.mechanisms.payment import Additive, additive
 from discreet.noise import Bits
 
 

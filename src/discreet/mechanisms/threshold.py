@@ -105,13 +105,13 @@ class AboveThreshold:
 class Watch:
     """A stream under way: one thread after the other asks, in the process that started it. It has no copies."""
 
-    __slots__ = ("__bits", "__found", "__level", "__mechanism", "__turns")
+    __slots__ = ("__bits", "__level", "__mechanism", "__positives", "__turns")
 
     def __init__(self, mechanism: AboveThreshold, level: int, bits: Bits | None) -> None:
         self.__mechanism = mechanism
         self.__level = level
         self.__bits = bits
-        self.__found = 0
+        self.__positives = 0
         self.__turns = Turns("a stream under way")
 
     @property
@@ -119,14 +119,14 @@ class Watch:
         return self.__mechanism
 
     @property
-    def found(self) -> int:
+    def positives(self) -> int:
         """How many times the answer was Yes."""
-        return self.__found
+        return self.__positives
 
     @property
     def left(self) -> int:
         """How many more times the answer may be Yes."""
-        return self.__mechanism.limit - self.__found
+        return self.__mechanism.limit - self.__positives
 
     def ask(self, exact: Number) -> bool:
         """Whether the number lies above the threshold, as far as the noise lets tell."""
@@ -139,11 +139,11 @@ class Watch:
                     "start a new AboveThreshold, at its cost",
                 )
             above = value + noise.laplace(mechanism.scales[1], bits=self.__bits) >= self.__level
-            self.__found += above
+            self.__positives += above
         return above
 
     def __repr__(self) -> str:
-        return f"Watch(mechanism={self.__mechanism!r}, found={self.__found})"
+        return f"Watch(mechanism={self.__mechanism!r}, found={self.__positives})"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a stream under way holds secret noise and cannot be copied or pickled: start another")

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from discreet.accounting.losses import Loss, Sensitivity, compose
 from discreet.exact import Number, interval, probability, whole
+from discreet.mechanisms.calibrated import Additive, additive, root, spread
 from discreet.mechanisms.column import Column, exact_sum
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.payment import Additive, additive, root, spread
 from discreet.noise import Bits
 
 _THIRD = Fraction(1, 3)

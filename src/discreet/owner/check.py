@@ -9,11 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from discreet.owner import column_lints, unit_lints
-from discreet.owner.findings import Finding, Severity
 from discreet.owner.inspection import Inspection, inspected
-from discreet.policy import Policy
-
-__all__ = ["LINTS", "Finding", "Severity", "check"]
+from discreet.policy import Finding, Policy, Severity
 
 LINTS: Final[tuple[Callable[[Inspection], Iterator[Finding]], ...]] = (
     unit_lints.network_state,

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from typing import Final
 
-from discreet.owner.findings import Finding, Severity, counted, place
 from discreet.owner.inspection import ColumnFigures, Inspection
-from discreet.policy import Column, Kind, Policy, Table
-from discreet.policy.problems import choices, shown
+from discreet.policy import Column, Finding, Kind, Policy, Severity, Table
+from discreet.policy.problems import choices, key_path, shown
+from discreet.printing import counted
 
-Told = tuple[Severity, str, str]
+Judgement = tuple[Severity, str, str]
 """How grave it is, what was found, what to do."""
-Judge = Callable[[Column, ColumnFigures], Told | None]
+Judge = Callable[[Column, ColumnFigures], Judgement | None]
 Lint = Callable[[Inspection], Iterator[Finding]]
 
 _BOUNDABLE: Final = frozenset({Kind.INTEGER, Kind.NUMBER, Kind.DATE, Kind.TIMESTAMP})
@@ -38,7 +38,7 @@ def _judging(judge: Judge, tables: Callable[[Policy], Mapping[str, Table]]) -> L
                 judgement = judge(table.columns[name], figures)
                 if judgement:
                     severity, message, fix = judgement
-                    yield Finding(severity, place("tables", table.name, "columns", name), message, fix)
+                    yield Finding(severity, key_path("tables", table.name, "columns", name), message, fix)
 
     return lint
 
@@ -49,7 +49,7 @@ def missing_columns(inspection: Inspection) -> Iterator[Finding]:
         held = inspection.held(table)
         for column in table.columns if held else ():
             if inspection.spelling(table, column) is None:
-                where = place("tables", table.name, "columns", column)
+                where = key_path("tables", table.name, "columns", column)
                 yield Finding(Severity.ERROR, where, "the source has no such column", choices(column, held))
 
 
@@ -60,14 +60,14 @@ def unbounded(inspection: Inspection) -> Iterator[Finding]:
             if column.kind in _BOUNDABLE and column.bounds is None and column.values is None:
                 yield Finding(
                     Severity.NOTE,
-                    place("tables", table.name, "columns", column.name),
+                    key_path("tables", table.name, "columns", column.name),
                     "has no bounds, so every question about its values must bring its own",
                     "add min and max: from what is known about such values, not from the data",
                 )
 
 
 @of_columns
-def uncastable(column: Column, figures: ColumnFigures) -> Told | None:
+def uncastable(column: Column, figures: ColumnFigures) -> Judgement | None:
     """Values that are not of the declared type."""
     if not figures.lost:
         return None
@@ -77,7 +77,7 @@ def uncastable(column: Column, figures: ColumnFigures) -> Told | None:
 
 
 @of_columns
-def fractional(_: Column, figures: ColumnFigures) -> Told | None:
+def fractional(_: Column, figures: ColumnFigures) -> Judgement | None:
     """Values that are not whole, in a column of integers."""
     if not figures.fractional:
         return None
@@ -85,7 +85,7 @@ def fractional(_: Column, figures: ColumnFigures) -> Told | None:
 
 
 @of_columns
-def infinite(column: Column, figures: ColumnFigures) -> Told | None:
+def infinite(column: Column, figures: ColumnFigures) -> Judgement | None:
     """NaN and infinity."""
     if not figures.infinite:
         return None
@@ -94,7 +94,7 @@ def infinite(column: Column, figures: ColumnFigures) -> Told | None:
 
 
 @of_private_columns
-def tight_bounds(_: Column, figures: ColumnFigures) -> Told | None:
+def tight_bounds(_: Column, figures: ColumnFigures) -> Judgement | None:
     """Bounds that are the data's own extremes."""
     if not figures.tight:
         return None
@@ -106,7 +106,7 @@ def tight_bounds(_: Column, figures: ColumnFigures) -> Told | None:
 
 
 @of_columns
-def outside_bounds(column: Column, figures: ColumnFigures) -> Told | None:
+def outside_bounds(column: Column, figures: ColumnFigures) -> Judgement | None:
     """Values beyond the bounds."""
     if column.bounds is None or not figures.outside:
         return None
@@ -115,7 +115,7 @@ def outside_bounds(column: Column, figures: ColumnFigures) -> Told | None:
 
 
 @of_columns
-def undeclared_values(column: Column, figures: ColumnFigures) -> Told | None:
+def undeclared_values(column: Column, figures: ColumnFigures) -> Judgement | None:
     """Values that are not among the declared ones."""
     if column.values is None or not figures.outside:
         return None
@@ -124,7 +124,7 @@ def undeclared_values(column: Column, figures: ColumnFigures) -> Told | None:
 
 
 @of_columns
-def undeclared_nulls(column: Column, figures: ColumnFigures) -> Told | None:
+def undeclared_nulls(column: Column, figures: ColumnFigures) -> Judgement | None:
     """NULLs in a column of declared values that has none."""
     if column.values is None or column.nullable or not figures.missing:
         return None
@@ -136,7 +136,7 @@ def undeclared_nulls(column: Column, figures: ColumnFigures) -> Told | None:
 
 
 @of_columns
-def unseen_values(_: Column, figures: ColumnFigures) -> Told | None:
+def unseen_values(_: Column, figures: ColumnFigures) -> Judgement | None:
     """Declared values that never occur."""
     if not figures.unseen:
         return None

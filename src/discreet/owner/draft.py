@@ -26,10 +26,10 @@ from discreet.engines.sources import described, owned
 from discreet.engines.text import attached_table, reading_parquet
 from discreet.owner.names import is_identifier, likely_kind, named_thing
 from discreet.owner.toml import Names, head, is_name, key, line, quoted
-from discreet.policy import Format, Kind, PolicyError, Problem, Source
+from discreet.policy import Finding, Format, Kind, PolicyError, Source
 from discreet.policy.document import label
-from discreet.policy.place import RuleError
 from discreet.policy.problems import shown
+from discreet.policy.section import RuleError
 from discreet.policy.sources import EXTENSIONS, read_path
 from discreet.quoting import literal, name
 
@@ -148,7 +148,7 @@ def _tables_in(connection: duckdb.DuckDBPyConnection, alias: str, given: str) ->
         listed = connection.execute(listing, [alias]).fetchall()
     wanted = [table] if table else [".".join(row) for row in listed]
     if not wanted:
-        raise PolicyError(label(Path(path)), [Problem("", "holds no table", "name another file")])
+        raise PolicyError(label(Path(path)), [Finding.error("", "holds no table", "name another file")])
     yield from (Source(form, path, each) for each in wanted)
 
 
@@ -177,13 +177,13 @@ def _check_path(path: str, form: Format | None) -> None:
     try:
         read_path(path)
     except RuleError as wrong:
-        problem = Problem("", str(wrong), wrong.fix)
+        problem = Finding.error("", str(wrong), wrong.fix)
     if problem is None and not glob.glob(path, recursive=True) and not os.path.exists(path):
-        problem = Problem("", "there is no such file", "correct its name")
+        problem = Finding.error("", "there is no such file", "correct its name")
     if problem is None and os.path.isdir(path):
-        problem = Problem("", "is a folder", "name the files in it, such as folder/*.parquet")
+        problem = Finding.error("", "is a folder", "name the files in it, such as folder/*.parquet")
     if problem is None and form is None:
-        problem = Problem("", f"its ending does not tell its format ({', '.join(EXTENSIONS)} do)", "rename it")
+        problem = Finding.error("", f"its ending does not tell its format ({', '.join(EXTENSIONS)} do)", "rename it")
     if problem is not None:
         raise PolicyError(shown(path), [problem])
 

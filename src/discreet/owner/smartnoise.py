@@ -15,7 +15,7 @@ from typing import Final
 from discreet.owner.names import named_thing
 from discreet.owner.toml import Names, head, is_name, key, line, quoted
 from discreet.owner.yaml import Node, YamlError, parse
-from discreet.policy import Kind, PolicyError, Problem
+from discreet.policy import Finding, Kind, PolicyError
 from discreet.policy.document import content, label
 
 KINDS: Final = {
@@ -53,9 +53,9 @@ def from_smartnoise(path: Path, name: str | None = None) -> str:
     try:
         return _drafted(path, parse(content(path).decode("utf-8-sig")), name or path.stem)
     except UnicodeDecodeError:
-        problem = Problem("", "is not UTF-8", "save the file in the encoding UTF-8")
+        problem = Finding.error("", "is not UTF-8", "save the file in the encoding UTF-8")
     except YamlError as wrong:
-        problem = Problem(f"line {wrong.line}", str(wrong), "write it plainly, or leave it out")
+        problem = Finding.error(f"line {wrong.line}", str(wrong), "write it plainly, or leave it out")
     raise PolicyError(label(path), [problem])
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from discreet.policy.place import RuleError, identifier
 from discreet.policy.problems import shown_key
+from discreet.policy.section import RuleError, identifier
 
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
 

@@ -10,12 +10,12 @@ from discreet.engines.problems import SourceError
 from discreet.engines.sources import demand_apart, paths
 from discreet.engines.text import INTEGERS
 from discreet.files import NETWORKS, file_system
-from discreet.owner.findings import Finding, Severity, counted, place
 from discreet.owner.inspection import Inspection, UnitFigures
 from discreet.owner.names import is_identifier
 from discreet.owner.toml import quoted
-from discreet.policy import Percentage, Table
-from discreet.policy.problems import choices, shown, shown_file
+from discreet.policy import Finding, Percentage, Severity, Table
+from discreet.policy.problems import choices, key_path, shown, shown_file
+from discreet.printing import counted
 from discreet.sql.fanout import paired
 
 
@@ -23,7 +23,7 @@ def unreadable_sources(inspection: Inspection) -> Iterator[Finding]:
     """Sources that are not there, or not what they should be. Runs last: others find it out."""
     for table, failure in inspection.failures.items():
         fix = "see that the file is what the policy says" if "discreet check" in failure.fix else failure.fix
-        yield Finding(Severity.ERROR, place("tables", table, "source"), failure.reason, fix)
+        yield Finding(Severity.ERROR, key_path("tables", table, "source"), failure.reason, fix)
 
 
 def missing_unit_columns(inspection: Inspection) -> Iterator[Finding]:
@@ -34,7 +34,7 @@ def missing_unit_columns(inspection: Inspection) -> Iterator[Finding]:
             if held and inspection.spelling(holder, column) is None:
                 yield Finding(
                     Severity.ERROR,
-                    place("tables", table.name, "unit"),
+                    key_path("tables", table.name, "unit"),
                     f"the source of {holder.name} has no column {shown(column)}",
                     choices(column, held),
                 )
@@ -46,7 +46,7 @@ def repeated_keys(inspection: Inspection) -> Iterator[Finding]:
         if figures.shared:
             yield Finding(
                 Severity.WARNING,
-                place("tables", table.name, "unit"),
+                key_path("tables", table.name, "unit"),
                 f"{counted(figures.shared, 'claim')} of a key that another unit claims too: such rows count for both",
                 "clean the table that the key leads to, unless rows are meant to belong to several units",
             )
@@ -59,7 +59,7 @@ def dropped_records(inspection: Inspection) -> Iterator[Finding]:
         if counts.dropped:
             yield Finding(
                 Severity.WARNING if counts.read else Severity.ERROR,
-                place("tables", table.name, "source"),
+                key_path("tables", table.name, "source"),
                 f"{counted(counts.dropped, 'record')} of {counts.read + counts.dropped:,}: not as many fields as the "
                 "header, a stray quote, no UTF-8, or too long, so never read",
                 "clean the source",
@@ -73,7 +73,7 @@ def long_records(inspection: Inspection) -> Iterator[Finding]:
         if counts.longer and table.source.multiline is None:
             yield Finding(
                 Severity.NOTE,
-                place("tables", table.name, "source"),
+                key_path("tables", table.name, "source"),
                 f"{counted(counts.longer, 'record')} of several lines",
                 "write multiline = true if values may hold line breaks, multiline = false if they never do",
             )
@@ -85,14 +85,14 @@ def unreadable_files(inspection: Inspection) -> Iterator[Finding]:
         for path, reason in inspection.report(table).unreadable.items():
             yield Finding(
                 Severity.ERROR,
-                place("tables", table.name, "source"),
+                key_path("tables", table.name, "source"),
                 f"{shown_file(Path(path).name)} is never read: {reason}",
                 "repair it, or move it away",
             )
         for path in sorted(inspection.report(table).mixed):
             yield Finding(
                 Severity.WARNING,
-                place("tables", table.name, "source"),
+                key_path("tables", table.name, "source"),
                 f"{shown_file(Path(path).name)} has texts that are not UTF-8: they are read as NULL",
                 "write it anew, as UTF-8",
             )
@@ -104,7 +104,7 @@ def shared_files(inspection: Inspection) -> Iterator[Finding]:
         demand_apart(inspection.policy)
     except SourceError as failure:
         if failure.table not in inspection.failures:
-            yield Finding(Severity.ERROR, place("tables", failure.table, "source"), failure.reason, "name other files")
+            yield Finding.error(key_path("tables", failure.table, "source"), failure.reason, "name other files")
 
 
 def _units(inspection: Inspection) -> Iterator[tuple[Table, UnitFigures]]:
@@ -120,7 +120,7 @@ def dangling_keys(inspection: Inspection) -> Iterator[Finding]:
         if figures.dangling:
             yield Finding(
                 Severity.WARNING,
-                place("tables", table.name, "unit"),
+                key_path("tables", table.name, "unit"),
                 f"{figures.dangling:,} of {counted(figures.rows, 'row')}: the key leads to nobody, so never read",
                 "complete the tables that the key leads to",
             )
@@ -132,7 +132,7 @@ def ownerless_rows(inspection: Inspection) -> Iterator[Finding]:
         if figures.ownerless:
             yield Finding(
                 Severity.WARNING,
-                place("tables", table.name, "unit"),
+                key_path("tables", table.name, "unit"),
                 f"{figures.ownerless:,} of {counted(figures.rows, 'row')}: the unit is NULL, so never read",
                 "clean the source",
             )
@@ -142,7 +142,7 @@ def empty_tables(inspection: Inspection) -> Iterator[Finding]:
     """Private tables without rows."""
     for table, figures in _units(inspection):
         if not figures.rows:
-            yield Finding(Severity.NOTE, place("tables", table.name, "source"), "has no rows", "see that it is right")
+            yield Finding(Severity.NOTE, key_path("tables", table.name, "source"), "has no rows", "see that it is so")
 
 
 def single_rows(inspection: Inspection) -> Iterator[Finding]:
@@ -151,7 +151,7 @@ def single_rows(inspection: Inspection) -> Iterator[Finding]:
         if table.max_rows > 1 and figures.units == figures.rows - figures.dangling - figures.ownerless > 0:
             yield Finding(
                 Severity.NOTE,
-                place("tables", table.name, "max_rows"),
+                key_path("tables", table.name, "max_rows"),
                 f"every unit has one row, and {table.max_rows:,} are allowed: either the unit names rows and not whom "
                 "you protect, or the noise is larger than it need be",
                 "name the column of the unit, or remove max_rows if there can never be more",
@@ -166,7 +166,7 @@ def narrow_joins(inspection: Inspection) -> Iterator[Finding]:
         if taken < table.max_rows:
             yield Finding(
                 Severity.NOTE,
-                place("unit", "max_rows"),
+                key_path("unit", "max_rows"),
                 f"joined with itself, {table.name} takes {taken:,} of the {table.max_rows:,} rows that are read of one "
                 f"{inspection.policy.unit}: more would make more than {most:,}",
                 f"leave it so, or lower max_rows of {table.name}; a larger max_rows of the unit lets time tell more",
@@ -181,7 +181,7 @@ def repeated_identifiers(inspection: Inspection) -> Iterator[Finding]:
                 if inspection.is_repeated(table, column):
                     yield Finding(
                         Severity.NOTE,
-                        place("tables", table.name, "unit"),
+                        key_path("tables", table.name, "unit"),
                         f"every row is its own unit, and the same {shown(column)} stands in several: what it names is "
                         "protected row by row only",
                         f"write unit = {quoted(column)} and max_rows if it names whom you protect",
@@ -194,7 +194,7 @@ def cut_rows(inspection: Inspection) -> Iterator[Finding]:
         if figures.usual > table.max_rows:
             yield Finding(
                 Severity.NOTE,
-                place("tables", table.name, "max_rows"),
+                key_path("tables", table.name, "max_rows"),
                 f"more than 1 % of the units have more than {counted(table.max_rows, 'row')} (the 99th percentile has "
                 f"{figures.usual:,}): the others are never read",
                 "raise max_rows if that matters more than noise",
@@ -211,7 +211,7 @@ def unlike_units(inspection: Inspection) -> Iterator[Finding]:
         if kind != usual:
             yield Finding(
                 Severity.WARNING,
-                place("tables", table.name, "unit"),
+                key_path("tables", table.name, "unit"),
                 f"{column} is {kind}, {first} is {usual}: compared as texts, 7 and 007 are two units",
                 "store them in one type",
             )
@@ -227,7 +227,7 @@ def unlike_keys(inspection: Inspection) -> Iterator[Finding]:
             if all(kinds) and kinds[0] != kinds[1]:
                 yield Finding(
                     Severity.WARNING,
-                    place("tables", table.name, "unit"),
+                    key_path("tables", table.name, "unit"),
                     f"{here.name}.{hop.column} is {kinds[0]}, {there.name}.{hop.key} is {kinds[1]}: 7 may match 007",
                     "store them in one type",
                 )
@@ -253,7 +253,7 @@ def public_units(inspection: Inspection) -> Iterator[Finding]:
         for column in shared:
             yield Finding(
                 Severity.WARNING,
-                place("tables", table.name, "public"),
+                key_path("tables", table.name, "public"),
                 f"the source has a column {shown(column)}, which names units elsewhere, and public rows are no secret",
                 f"write unit = {quoted(column)} instead of public = true if rows are about units",
             )
@@ -267,7 +267,7 @@ def writable_sources(inspection: Inspection) -> Iterator[Finding]:
             if writable:
                 yield Finding(
                     Severity.NOTE,
-                    place("tables", table.name, "source"),
+                    key_path("tables", table.name, "source"),
                     f"anybody on this machine can change {shown_file(writable[0].name)}",
                     "chmod o-w",
                 )
@@ -292,7 +292,7 @@ def large_delta(inspection: Inspection) -> Iterator[Finding]:
     if delta is not None and delta * inspection.population > 1:
         yield Finding(
             Severity.WARNING,
-            place("budget", "delta"),
+            key_path("budget", "delta"),
             f"is above 1 / (number of units, {inspection.population:,}): it would allow to publish somebody's rows",
             "write a much smaller one, such as 1e-9",
         )

@@ -19,13 +19,14 @@ from discreet.policy.model import (
     Source,
     Table,
 )
-from discreet.policy.problems import PolicyError, Problem, meant, suggest
+from discreet.policy.problems import Finding, PolicyError, Severity, meant, suggest
 from discreet.policy.read import parse, read
 
 __all__ = [
     "Bound",
     "Budget",
     "Column",
+    "Finding",
     "Format",
     "Hop",
     "Key",
@@ -34,8 +35,8 @@ __all__ = [
     "Percentage",
     "Policy",
     "PolicyError",
-    "Problem",
     "Serving",
+    "Severity",
     "Share",
     "Source",
     "Table",

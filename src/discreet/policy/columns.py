@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from discreet import exact
 from discreet.policy.model import Bound, Column, Key, Kind
-from discreet.policy.place import Field, Place, RuleError, flag, number, text
 from discreet.policy.problems import choices, noun, shown
+from discreet.policy.section import Field, RuleError, Section, flag, number, text
 from discreet.quoting import TEXT_LENGTH
 
 MOST_VALUES: Final = 10_000
@@ -123,13 +123,13 @@ KEYS: Final[Mapping[str, Field]] = {
 }
 
 
-def read_columns(section: Place, raw: object) -> dict[str, Column]:
+def read_columns(section: Section, raw: object) -> dict[str, Column]:
     """The columns that are right; the others are reported."""
     columns = ((name, _column(there, name, value)) for name, there, value in section.named(raw, "column"))
     return {name: column for name, column in columns if column is not None}
 
 
-def _column(section: Place, name: str, raw: object) -> Column | None:
+def _column(section: Section, name: str, raw: object) -> Column | None:
     before = len(section.problems)
     fields = section.fields(raw, KEYS)
     if len(section.problems) > before:
@@ -159,7 +159,7 @@ def _inferred(fields: Mapping[str, Any]) -> Kind | None:
     return _KIND_OF_BOUNDS[type(given[0])] if given else None
 
 
-def _checked_bounds(section: Place, kind: Kind, fields: Mapping[str, Any]) -> tuple[Bound, Bound] | None:
+def _checked_bounds(section: Section, kind: Kind, fields: Mapping[str, Any]) -> tuple[Bound, Bound] | None:
     given = [key for key in ("min", "max") if key in fields]
     if "values" in fields or not given:
         return None  # values with bounds are reported with the values
@@ -179,7 +179,7 @@ def _checked_bounds(section: Place, kind: Kind, fields: Mapping[str, Any]) -> tu
     return _ordered(section, kind, (fields["min"], fields["max"]))
 
 
-def _ordered(section: Place, kind: Kind, bounds: tuple[Any, Any]) -> tuple[Bound, Bound]:
+def _ordered(section: Section, kind: Kind, bounds: tuple[Any, Any]) -> tuple[Bound, Bound]:
     low, high = bounds
     if low >= high or (isinstance(low, Fraction) and float(low) >= float(high)):
         # mechanisms work out their error in floats, where the bounds must differ too
@@ -191,7 +191,7 @@ def _ordered(section: Place, kind: Kind, bounds: tuple[Any, Any]) -> tuple[Bound
     return bounds
 
 
-def _check_step(section: Place, kind: Kind, fields: Mapping[str, Any], bounds: tuple[Any, Any] | None) -> None:
+def _check_step(section: Section, kind: Kind, fields: Mapping[str, Any], bounds: tuple[Any, Any] | None) -> None:
     if "step" not in fields or "values" in fields:
         return
     there, step = section.at("step"), fields["step"]
@@ -209,7 +209,7 @@ def _check_step(section: Place, kind: Kind, fields: Mapping[str, Any], bounds: t
         there.report("is too small for these bounds: values in steps would not fit into 64 bits", "write a larger step")
 
 
-def _check_values(section: Place, kind: Kind, fields: Mapping[str, Any]) -> None:
+def _check_values(section: Section, kind: Kind, fields: Mapping[str, Any]) -> None:
     if "values" not in fields:
         return
     there = section.at("values")

@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final
 
-from discreet.policy.problems import PolicyError, Problem, shown_file
+from discreet.policy.problems import Finding, PolicyError, shown_file
 
 MOST_BYTES: Final = 10**7
 _LOCATED: Final = re.compile(r"(.*) \(at (line \d+, column \d+|end of document)\)", re.DOTALL)
@@ -24,48 +24,49 @@ def label(path: Path) -> str:
 def content(path: Path) -> bytes:
     """The bytes of a regular file; devices and pipes could keep us waiting for ever."""
     if "\0" in str(path):
-        raise PolicyError(label(path), [Problem("", "cannot be read: no file name has a NUL", "name a policy file")])
+        finding = Finding.error("", "cannot be read: no file name has a NUL", "name a policy file")
+        raise PolicyError(label(path), [finding])
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
             sort = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
-            raise PolicyError(label(path), [Problem("", f"cannot be read: it is {sort}", "name a policy file")])
+            raise PolicyError(label(path), [Finding.error("", f"cannot be read: it is {sort}", "name a policy file")])
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as wrong:
         reason = wrong.strerror or type(wrong).__name__
-        problem = Problem("", f"cannot be read: {reason}", f"name a policy file; this was {shown_file(str(path))}")
-        raise PolicyError(label(path), [problem]) from None
+        fix = f"name a policy file; this was {shown_file(str(path))}"
+        raise PolicyError(label(path), [Finding.error("", f"cannot be read: {reason}", fix)]) from None
     if len(data) > MOST_BYTES:
-        raise PolicyError(label(path), [Problem("", f"is larger than {MOST_BYTES} bytes", "name a policy file")])
+        raise PolicyError(label(path), [Finding.error("", f"is larger than {MOST_BYTES} bytes", "name a policy file")])
     return data
 
 
-def document(data: bytes) -> dict[str, Any] | Problem:
+def document(data: bytes) -> dict[str, Any] | Finding:
     """The TOML tables of the text."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as wrong:
         before = data[: wrong.start].split(b"\n")
         where = f"line {len(before)}, column {len(before[-1].decode(errors='replace')) + 1}"
-        return Problem(where, "is not UTF-8", "save the file in the encoding UTF-8")
+        return Finding.error(where, "is not UTF-8", "save the file in the encoding UTF-8")
     try:
         return tomllib.loads(text)
     except RecursionError:
-        return Problem("", "is nested too deeply to be a policy", "remove the brackets that are too many")
+        return Finding.error("", "is nested too deeply to be a policy", "remove the brackets that are too many")
     except tomllib.TOMLDecodeError as wrong:
         return _syntax(str(wrong), text)
     except ValueError:
         # Python converts no integer of more than 4,300 digits
-        return Problem("", "holds a number of too many digits", "write ordinary numbers")
+        return Finding.error("", "holds a number of too many digits", "write ordinary numbers")
 
 
-def _syntax(message: str, text: str) -> Problem:
+def _syntax(message: str, text: str) -> Finding:
     located = _LOCATED.fullmatch(message)
     reason, where = located.groups() if located else (message, "")
     if where == "end of document":
         where = f"line {text.count(chr(10)) + 1}, the end of the file"
-    return Problem(where, f"is not TOML: {reason[:_LONGEST_REASON]}", "see https://toml.io")
+    return Finding.error(where, f"is not TOML: {reason[:_LONGEST_REASON]}", "see https://toml.io")
 
 
 def absolute(path: Path) -> Path:

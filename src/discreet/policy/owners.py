@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from discreet.policy.model import Hop, Kind, Owner, Table
-from discreet.policy.place import Place, RuleError, identifier, text
 from discreet.policy.problems import choices, shown
+from discreet.policy.section import RuleError, Section, identifier, text
 
 ROW: Final = "row"
 ARROW: Final = "->"
@@ -44,7 +44,7 @@ def unit_kind(value: object) -> Kind:
     return Kind(kind)
 
 
-def check_owners(section: Place, tables: Mapping[str, Table], names: Collection[str]) -> None:
+def check_owners(section: Section, tables: Mapping[str, Table], names: Collection[str]) -> None:
     """Whether every path leads through private tables to the unit; `names` includes tables that are not right."""
     for table in tables.values():
         if table.owner is None:
@@ -60,7 +60,7 @@ def check_owners(section: Place, tables: Mapping[str, Table], names: Collection[
             there.report(f"could mean every row, or the column {ROW!r}", "rename that column")
 
 
-def _check_hops(section: Place, table: Table, tables: Mapping[str, Table], names: Collection[str]) -> None:
+def _check_hops(section: Section, table: Table, tables: Mapping[str, Table], names: Collection[str]) -> None:
     path = table.owner.path if table.owner else ()
     trail = [table.name]
     for hop in path:
@@ -76,7 +76,7 @@ def _check_hops(section: Place, table: Table, tables: Mapping[str, Table], names
         trail.append(hop.table)
 
 
-def _check_end(section: Place, owner: Owner, tables: Mapping[str, Table]) -> None:
+def _check_end(section: Section, owner: Owner, tables: Mapping[str, Table]) -> None:
     end = tables.get(owner.path[-1].table) if owner.path else None
     if end is None or end.owner is None or end.owner == Owner(owner.column):
         return
@@ -96,7 +96,7 @@ def _mentioned(table: Table, owner: Owner) -> Iterator[tuple[str, str]]:
     yield from ((hop.table, hop.key) for hop in owner.path)
 
 
-def _check_spelling(section: Place, table: Table | None, column: str) -> None:
+def _check_spelling(section: Section, table: Table | None, column: str) -> None:
     """DuckDB takes two spellings for one column, so a rule about the unit's column must not see two."""
     if table is None or column in table.columns:
         return

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from difflib import get_close_matches
+from enum import StrEnum
 from typing import Final
 
 from discreet.printing import lines_of
@@ -28,23 +29,39 @@ _NOUNS: Final[dict[type, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing to fix: where it stands (dotted keys, or line and column), what is wrong, what to write instead."""
+class Severity(StrEnum):
+    """Errors keep the policy from working or from protecting; warnings may; notes are worth a look."""
 
-    place: str
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to fix or to look at: where it stands (dotted keys, or line and column), what it is, what to write."""
+
+    severity: Severity
+    where: str
     message: str
     fix: str = ""
 
+    @classmethod
+    def error(cls, where: str, message: str, fix: str = "") -> Finding:
+        return cls(Severity.ERROR, where, message, fix)
+
+    @property
+    def reason(self) -> str:
+        return f"{self.where}: {self.message}" if self.where else self.message
+
     def __str__(self) -> str:
-        text = f"{self.place}: {self.message}" if self.place else self.message
-        return f"{text}; {self.fix}" if self.fix else text
+        return f"{self.reason}; {self.fix}" if self.fix else self.reason
 
 
 class PolicyError(ValueError):
     """The policy file cannot be used. `problems` holds all that is wrong with it."""
 
-    def __init__(self, file: str, problems: Iterable[Problem]) -> None:
+    def __init__(self, file: str, problems: Iterable[Finding]) -> None:
         self.file = file
         self.problems = tuple(problems)
         super().__init__(self.file, self.problems)
@@ -96,6 +113,11 @@ def shown(text: str) -> str:
 def shown_key(key: str) -> str:
     """A key as it is written in TOML."""
     return key if len(key) <= _LONGEST_SHOWN and _BARE.fullmatch(key) else shown(key)
+
+
+def key_path(*keys: str) -> str:
+    """Where something stands in the policy, as TOML writes it."""
+    return ".".join(map(shown_key, keys))
 
 
 def shown_file(name: str) -> str:

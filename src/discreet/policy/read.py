@@ -27,9 +27,10 @@ from discreet.policy.model import (
     usual_unit_rows,
 )
 from discreet.policy.owners import check_owners, read_owner, unit_kind
-from discreet.policy.place import (
+from discreet.policy.problems import Finding, PolicyError
+from discreet.policy.section import (
     Field,
-    Place,
+    Section,
     anything,
     delta,
     epsilon,
@@ -42,7 +43,6 @@ from discreet.policy.place import (
     text,
     unit_rows,
 )
-from discreet.policy.problems import PolicyError, Problem
 from discreet.policy.sources import (
     check_apart,
     check_folders,
@@ -107,9 +107,9 @@ def read(path: str | os.PathLike[str]) -> Policy:
 def parse(text: bytes, path: Path) -> Policy:
     """The policy in this text, which stands (or will stand) at this path."""
     raw = document(text)
-    if isinstance(raw, Problem):
+    if isinstance(raw, Finding):
         raise PolicyError(label(path), [raw])
-    section = Place([])
+    section = Section([])
     top = section.fields(raw, POLICY)
     budget = _section(section, "budget", top, BUDGET)
     unit = _section(section, "unit", top, UNIT)
@@ -137,11 +137,11 @@ def parse(text: bytes, path: Path) -> Policy:
     )
 
 
-def _section(section: Place, name: str, top: Mapping[str, Any], keys: Mapping[str, Field]) -> dict[str, Any]:
+def _section(section: Section, name: str, top: Mapping[str, Any], keys: Mapping[str, Field]) -> dict[str, Any]:
     return section.at(name).fields(top[name], keys) if name in top else {}
 
 
-def _tables(section: Place, raw: object, folder: Path) -> dict[str, Table]:
+def _tables(section: Section, raw: object, folder: Path) -> dict[str, Table]:
     names = []
     tables = {}
     for name, there, value in section.named(raw, "table"):
@@ -156,7 +156,7 @@ def _tables(section: Place, raw: object, folder: Path) -> dict[str, Table]:
     return tables
 
 
-def _table(section: Place, name: str, raw: object) -> Table | None:
+def _table(section: Section, name: str, raw: object) -> Table | None:
     fields = section.fields(raw, TABLE)
     columns = read_columns(section.at("columns"), fields.get("columns", {}))
     source = read_source(section, fields)
@@ -179,7 +179,7 @@ def _table(section: Place, name: str, raw: object) -> Table | None:
     )
 
 
-def _check_unique(section: Place, columns: Mapping[str, Column], owner: Owner | None) -> None:
+def _check_unique(section: Section, columns: Mapping[str, Column], owner: Owner | None) -> None:
     """Keys are unique within a unit: where several rows can belong to one."""
     if owner is not None and owner.column is not None:
         return
@@ -188,7 +188,7 @@ def _check_unique(section: Place, columns: Mapping[str, Column], owner: Owner | 
             section.at(column.name, "unique").report("is for tables whose rows belong to units", "remove it")
 
 
-def _check_protection(section: Place, given: Mapping[str, object], fields: Mapping[str, Any]) -> None:
+def _check_protection(section: Section, given: Mapping[str, object], fields: Mapping[str, Any]) -> None:
     """A table is public and free, or private with a unit; nothing in between."""
     public = fields.get("public", False)
     if public:
@@ -205,7 +205,7 @@ def _check_protection(section: Place, given: Mapping[str, object], fields: Mappi
         )
 
 
-def _unit_rows(section: Place, stated: int | None, tables: Mapping[str, Table]) -> int:
+def _unit_rows(section: Section, stated: int | None, tables: Mapping[str, Table]) -> int:
     for table in tables.values():
         if stated is not None and stated < table.max_rows:
             section.at("max_rows").report(
@@ -215,7 +215,7 @@ def _unit_rows(section: Place, stated: int | None, tables: Mapping[str, Table]) 
     return usual_unit_rows(tables.values()) if stated is None else stated
 
 
-def _analysts(section: Place, raw: object, budget: Fraction | None) -> dict[str, Share]:
+def _analysts(section: Section, raw: object, budget: Fraction | None) -> dict[str, Share]:
     shares: dict[str, Share] = {}
     for name, there, value in section.named(raw, "analyst"):
         if name.casefold() == OWNER:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from discreet.policy.model import Column, Format, Source, Table
-from discreet.policy.place import Place, RuleError, flag, identifier, text
 from discreet.policy.problems import choices, shown
+from discreet.policy.section import RuleError, Section, flag, identifier, text
 
 EXTENSIONS: Final = {
     ".csv": Format.CSV,
@@ -41,7 +41,7 @@ def read_path(value: object) -> str:
     return path
 
 
-def read_source(section: Place, fields: Mapping[str, Any]) -> Source | None:
+def read_source(section: Section, fields: Mapping[str, Any]) -> Source | None:
     """The source that the keys `source`, `format` and `table` describe together."""
     path, table = fields.get("source"), fields.get("table")
     if path is None:
@@ -85,7 +85,7 @@ def read_folders(value: object) -> tuple[str, ...]:
     return names
 
 
-def check_folders(section: Place, fields: Mapping[str, Any], columns: Mapping[str, Column]) -> None:
+def check_folders(section: Section, fields: Mapping[str, Any], columns: Mapping[str, Column]) -> None:
     """What folders say has a type like everything else: that of a declared column, or of the unit."""
     if "folders" in fields and fields.get("format", _format_of(fields.get("source", ""))) is Format.DUCKDB:
         section.at("folders").report("a DuckDB source is one file", "remove it")
@@ -96,7 +96,7 @@ def check_folders(section: Place, fields: Mapping[str, Any], columns: Mapping[st
             section.at("folders").report(f"{shown(column)} is not declared", "declare it as a column")
 
 
-def check_state(section: Place, state: Path, file: Path, tables: Iterable[Table]) -> None:
+def check_state(section: Section, state: Path, file: Path, tables: Iterable[Table]) -> None:
     """State is swept and deleted from: nothing of the owner's may lie there."""
     folder = os.path.normpath(state)
     if folder == os.path.normpath(file):
@@ -112,7 +112,7 @@ def _inside(path: str, folder: str) -> bool:
     return path == folder or Path(path).is_relative_to(folder)
 
 
-def _check_table(section: Place, form: Format, path: str, table: str | None) -> None:
+def _check_table(section: Section, form: Format, path: str, table: str | None) -> None:
     if form is not Format.DUCKDB:
         if table is not None:
             section.at("table").report(f"only a DuckDB file has tables, and this is {form}", "remove it")
@@ -127,7 +127,7 @@ def _format_of(path: str) -> Format | None:
     return next((form for ending, form in EXTENSIONS.items() if path.lower().endswith(ending)), None)
 
 
-def check_apart(section: Place, tables: Iterable[Table], folder: Path) -> None:
+def check_apart(section: Section, tables: Iterable[Table], folder: Path) -> None:
     """One source cannot be private in one table and public in another: public rows are shown as they are."""
     known = list(tables)
     private = {_identity(table.source, folder): table.name for table in known if not table.is_public}

@@ -30,7 +30,7 @@ from discreet.ledger import ALL, OWNER, Search
 from discreet.printing import csv_text
 from discreet.server import requests
 from discreet.server.access import MAX_LENGTH, Access, Anybody, Asking, Callers, Watching, app_state, watcher
-from discreet.server.dispatch import LONGEST_KEY, Asked, estimators
+from discreet.server.dispatch import LONGEST_KEY, Submission, estimators
 from discreet.server.metrics import MEDIA
 from discreet.server.problems import Cancelled, response_of
 from discreet.server.queue import Job, State
@@ -86,7 +86,7 @@ def json_response(document: object, status: int = 200, **headers: str) -> Respon
 async def preview(request: Request, access: Asking, question: requests.Question) -> Response:
     """What a question would cost and how exact its answer would be. Free: no data is read."""
     dispatcher = app_state(request).dispatcher
-    submission = await dispatcher.light(Asked.of, access.dataset, access.caller, question)
+    submission = await dispatcher.light(Submission.of, access.dataset, access.caller, question)
     return json_response(preview_written(await dispatcher.light(submission.curator.preview_of, submission.task)))
 
 
@@ -100,7 +100,7 @@ async def query(
 ) -> Response:
     """The answer to a question: charged before data is touched, or free if it is cached."""
     dispatcher = app_state(request).dispatcher
-    submission = await dispatcher.light(Asked.of, access.dataset, access.caller, question, idempotency_key)
+    submission = await dispatcher.light(Submission.of, access.dataset, access.caller, question, idempotency_key)
     return await _performed(request, access, submission, prefer)
 
 
@@ -108,7 +108,7 @@ async def query(
 async def preview_fit(request: Request, access: Asking, fitting: requests.Fitting) -> Response:
     """What a fit would cost. Free: no data is read."""
     dispatcher = app_state(request).dispatcher
-    submission = await dispatcher.light(Asked.of_fit, access.dataset, access.caller, fitting)
+    submission = await dispatcher.light(Submission.of_fit, access.dataset, access.caller, fitting)
     return json_response(preview_written(await dispatcher.light(submission.curator.preview_of, submission.task)))
 
 
@@ -122,11 +122,11 @@ async def fit(
 ) -> Response:
     """A model of private rows: charged before data is touched, or free if it is cached."""
     dispatcher = app_state(request).dispatcher
-    submission = await dispatcher.light(Asked.of_fit, access.dataset, access.caller, fitting, idempotency_key)
+    submission = await dispatcher.light(Submission.of_fit, access.dataset, access.caller, fitting, idempotency_key)
     return await _performed(request, access, submission, prefer)
 
 
-async def _performed(request: Request, access: Access, submission: Asked, prefer: str | None) -> Response:
+async def _performed(request: Request, access: Access, submission: Submission, prefer: str | None) -> Response:
     """What was asked for, or how far it is if the caller does not want to wait."""
     dispatcher = app_state(request).dispatcher
     outcome = await dispatcher.ask(submission)

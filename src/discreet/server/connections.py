@@ -54,10 +54,10 @@ def most_files() -> int | None:
     return None if files == resource.RLIM_INFINITY else files
 
 
-class Door(socket.socket):
+class Listener(socket.socket):
     """A listening socket that takes in so many connections."""
 
-    def keep(self, most: int) -> Door:
+    def keep(self, most: int) -> Listener:
         self._most = most
         self._open: dict[Address, weakref.ref[socket.socket]] = {}
         self._busy: set[Address] = set()
@@ -111,7 +111,7 @@ class Door(socket.socket):
 class Prompt(H11Protocol):
     """Connections on which no request arrives are closed: uvicorn itself would wait for ever."""
 
-    door: ClassVar[Door | None] = None
+    listener: ClassVar[Listener | None] = None
     _watch: asyncio.TimerHandle | None = None
     _address: Address = None
 
@@ -126,18 +126,18 @@ class Prompt(H11Protocol):
         super().data_received(data)
         if not self._is_idle:
             self._forget()
-            if self.door is not None:
-                self.door.begins(self._address)
+            if self.listener is not None:
+                self.listener.begins(self._address)
 
     def on_response_complete(self) -> None:
-        if self.door is not None:
-            self.door.rests(self._address)
+        if self.listener is not None:
+            self.listener.rests(self._address)
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
-        if self.door is not None:
-            self.door.ends(self._address)
+        if self.listener is not None:
+            self.listener.ends(self._address)
         super().connection_lost(exc)
 
     @property

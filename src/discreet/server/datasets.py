@@ -31,8 +31,8 @@ class Caller:
     role: Role
     analyst: str | None
 
-    def pays_as(self, wanted: str | None) -> str | None:
-        """Whose share pays: an analyst's own, the owner's choice."""
+    def charged_as(self, wanted: str | None) -> str | None:
+        """Whose share is charged: an analyst's own, the owner's choice."""
         if self.role is Role.OWNER or wanted in (None, self.analyst):
             return wanted or self.analyst
         raise Refused("forbidden", "this token asks for another analyst", "leave analyst out")

@@ -1,7 +1,7 @@
-"""From a request to an answer: what is free and what is paid for, each in fair lines of its own, nothing charged twice.
+"""From a request to an answer: what is free and what is charged, each in fair lines of its own, nothing charged twice.
 
-Free work (previews, answers from dummy data, pages, what is cached) never takes a worker of those who pay, and ends
-after some seconds.
+Free work (previews, answers from dummy data, pages, what is cached) never takes a worker from what is charged, and
+ends after some seconds.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ LIGHT: Final = 4
 who plan get half of it each.
 """
 FREE_SECONDS: Final = 10.0
-"""After which free work is stopped: nothing was paid for it that could be lost."""
+"""After which free work is stopped: nothing was charged for it that could be lost."""
 OUTSIDE: Final = {"sql", "analyst", "dummy", "fresh"}
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Submission:
     """A query or a fit that somebody sent to a dataset."""
 
     curator: Curator
@@ -54,20 +54,20 @@ class Asked:
     """It is about dummy data, and free."""
 
     @classmethod
-    def of(cls, dataset: Dataset, caller: Caller, question: Question, key: str | None = None) -> Asked:
+    def of(cls, dataset: Dataset, caller: Caller, question: Question, key: str | None = None) -> Submission:
         fields = question.model_dump(exclude_unset=True)
         said = {name: value for name, value in fields.items() if name not in OUTSIDE and value is not None}
         call = read(
             question.sql,
             said,
-            analyst=caller.pays_as(question.analyst),
+            analyst=caller.charged_as(question.analyst),
             fresh=getattr(question, "fresh", False),
             key=_key(dataset, caller, question, key, fields),
         )
         return cls._sent(dataset, caller, question, call)
 
     @classmethod
-    def of_fit(cls, dataset: Dataset, caller: Caller, fitting: Fitting, key: str | None = None) -> Asked:
+    def of_fit(cls, dataset: Dataset, caller: Caller, fitting: Fitting, key: str | None = None) -> Submission:
         estimator = estimators().estimator_of(fitting.estimator, fitting.params or {})
         fields = fitting.model_dump(exclude_unset=True)
         task = estimator.task(
@@ -75,14 +75,14 @@ class Asked:
             **{name: value_read(fields.get(name)) for name in ("epsilon", "rho")},
             target=fitting.target,
             max_rows=fitting.max_rows,
-            analyst=caller.pays_as(fitting.analyst),
+            analyst=caller.charged_as(fitting.analyst),
             fresh=getattr(fitting, "fresh", False),
             key=_key(dataset, caller, fitting, key, ["fit", fields]),
         )
         return cls._sent(dataset, caller, fitting, task)
 
     @classmethod
-    def _sent(cls, dataset: Dataset, caller: Caller, sent: Question | Fitting, task: Any) -> Asked:
+    def _sent(cls, dataset: Dataset, caller: Caller, sent: Question | Fitting, task: Any) -> Submission:
         curator = dataset.dummy if sent.dummy else dataset.curator
         return cls(curator, task, f"{dataset.name}/{caller.token}", sent.dummy)
 
@@ -138,7 +138,7 @@ class Dispatcher:
             raise Refused("free-limit", reason, "ask a simpler question, or one that is charged") from None
         return value
 
-    async def ask(self, submission: Asked) -> Any:
+    async def ask(self, submission: Submission) -> Any:
         """The answer or the model, if it is free; else the job that will have it."""
         key: Key | None = submission.task.key
         running = None if key is None else self._running(key)
@@ -173,7 +173,7 @@ class Dispatcher:
             raise Refused("key-reused", "this key was used for another request", "use a new key for a new question")
         return job
 
-    def _submit(self, submission: Asked) -> Job:
+    def _submit(self, submission: Submission) -> Job:
         return self.queue.submit(submission.line, submission.perform)
 
     @staticmethod

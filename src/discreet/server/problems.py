@@ -43,7 +43,7 @@ class Unforeseen(QueryFailed):
 
 
 def problem_of(error: BaseException) -> Problem:
-    """How an error is told to whoever asked. What is not foreseen is told in one fixed text, and logged."""
+    """How an error is told to whoever asked. What is unexpected is told in one fixed text, and logged."""
     if isinstance(error, CancelledError | Stopped):  # what is stopped after its charge fails as a question
         return Refused("cancelled", "the query was cancelled while it waited; nothing was charged", "run it again")
     if isinstance(error, LedgerError):

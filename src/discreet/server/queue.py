@@ -70,7 +70,7 @@ class Job:
         self.end(value, failure)
 
     def end(self, value: Any = None, failure: BaseException | None = None) -> None:
-        self.state = State.CANCELLED if self.stop.asked and failure is not None else State.DONE
+        self.state = State.CANCELLED if self.stop.is_requested and failure is not None else State.DONE
         self.ended = time.monotonic()
         if failure is None:
             self.result.set_result(value)

@@ -39,7 +39,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 Text = Annotated[str, StringConstraints(max_length=MAX_QUERY_LENGTH)]
-Analyst = Annotated[Name | None, Field(description="Whose share pays; only the owner may choose.")]
+Analyst = Annotated[Name | None, Field(description="Whose share is charged; only the owner may choose.")]
 Dummy = Annotated[bool, Field(description="Use dummy data: free, and nothing private is read.")]
 
 

@@ -21,7 +21,7 @@ import uvicorn
 
 from discreet.errors import Refused
 from discreet.server.app import LOOPBACK, application
-from discreet.server.connections import Door, Prompt, burst, most_connections, most_files
+from discreet.server.connections import Listener, Prompt, burst, most_connections, most_files
 from discreet.server.datasets import Datasets
 
 EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -105,7 +105,7 @@ def serve(datasets: Datasets, where: Listening, tell: Any) -> None:
     """Serve until it is told to stop. `tell` is called with the address once it listens."""
     _demand_certificate(where)
     _log_to(where.log)
-    listening = Prompt.door = _socket(where)
+    listening = Prompt.listener = _socket(where)
     port = listening.getsockname()[1]
     config = uvicorn.Config(
         application(datasets, workers=where.workers, hosts=where.hosts),
@@ -141,7 +141,7 @@ def _demand_certificate(where: Listening) -> None:
         ) from None
 
 
-def _socket(where: Listening) -> Door:
+def _socket(where: Listening) -> Listener:
     try:
         family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
         made = socket.create_server((where.host, where.port), family=family, backlog=2048)
@@ -151,7 +151,7 @@ def _socket(where: Listening) -> Door:
             "cannot-listen", f"{where.host}:{where.port}: {reason}", "choose another --host or --port"
         ) from None
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a body waits 40 ms for its header's receipt
-    return Door(fileno=made.detach()).keep(most_connections(most_files()))
+    return Listener(fileno=made.detach()).keep(most_connections(most_files()))
 
 
 def _log_to(path: Path | None) -> None:

@@ -148,7 +148,7 @@ class Wanted:
     def demand_reachable(self, policy: Policy, wanted: Allocation, total: Amount, left: Amount) -> None:
         """Refuse a cost that can never be charged, and say what can be had."""
         too_high = wanted.cost.is_above_limit(policy)
-        if not too_high and total.pays(wanted.loss):
+        if not too_high and total.affords(wanted.loss):
             return
         cost = labelled(wanted.loss, policy.budget.delta)
         limit = "the policy allows for one question" if too_high else "the whole budget"

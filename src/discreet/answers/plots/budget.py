@@ -11,7 +11,7 @@ from discreet.accounting import Concentrated
 from discreet.accounting.balance import Amount, Balance
 from discreet.accounting.record import Entry
 from discreet.answers.plots.theme import COLOURS, NEUTRAL, altair, chart_of, dressed, shortened, theme_of
-from discreet.printing import at_least, at_most, printable
+from discreet.printing import at_least, at_most, counted, printable
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -143,7 +143,7 @@ def _subtitle(history: History, total: Balance) -> list[str]:
     if not history.newest:
         lines.append("nothing is spent yet")
     else:
-        charges = "1 charge" if history.count == 1 else f"{history.count:,} charges"
+        charges = counted(history.count, "charge")
         lines.append(f"{charges}, {history.since[:10]} to {history.newest[-1].at[:10]}")
     if whole.rho is not None and whole.delta is not None:
         left = at_most(total.remaining.delta or 0.0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from discreet.answers.figures import figure, item_ends, number_ends, text_of
 from discreet.answers.plots.panels import Axis, Panel, Record, drawable
 from discreet.answers.plots.theme import COLOURS, shortened
-from discreet.printing import printable
+from discreet.printing import counted, printable
 
 if TYPE_CHECKING:
     from discreet.answers import Answer
@@ -46,7 +46,7 @@ def picture_of(answer: Answer) -> Picture:
         remarks.append(f"the first {shown:,} of {items:,} bars are shown")
     absent = sum(record["value"] is None for panel in panels for record in panel.records)
     if absent:
-        subject = "1 value is" if absent == 1 else f"{absent:,} values are"
+        subject = counted(absent, "value is", "values are")
         remarks.append(f"{subject} NULL or too large to be drawn")
     return Picture(panels, remarks)
 

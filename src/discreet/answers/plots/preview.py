@@ -37,7 +37,7 @@ def preview_chart(preview: Preview, theme: str = "light") -> ChartType:
         return sentence(look, title, "no error is known before the question is asked")
     unknown = [printable(name) for name in preview.noise if not by_column.get(name)]
     cost = cost_words(preview.loss, preview.guarantee).replace(" ", " = ", 1)
-    subtitle = [f"{'cached: asking is free' if preview.cached else cost}, bars {percent(preview.confidence)}"]
+    subtitle = [f"{'cached: free' if preview.cached else cost}, bars {percent(preview.confidence)}"]
     if unknown:
         subtitle.append(shortened(f"not known before it is asked: {', '.join(unknown)}"))
     return dressed(altair().concat(*panels, columns=1), look, title, subtitle)

@@ -35,9 +35,9 @@ def agree(session: Session, sql: str, reply: Reply) -> Settings | None:
         click.echo(offer(preview, None if names_cost(sql) else settings.epsilon))
         if session.dummy:
             return settings
-        payable = preview.remaining.pays(preview.loss)
-        answer = reply(f"run? [{'Y/n' if payable else 'y/N'}/cost/?] ").strip().lower()
-        answer = answer or ("y" if payable else "n")
+        affordable = preview.remaining.affords(preview.loss)
+        answer = reply(f"run? [{'Y/n' if affordable else 'y/N'}/cost/?] ").strip().lower()
+        answer = answer or ("y" if affordable else "n")
         if answer in YES:
             return settings
         if answer in NO:
@@ -72,7 +72,7 @@ def offer(preview: Preview, epsilon: float | None) -> str:
     """What a question would cost, of what is left, and how exact the answer would be."""
     remaining = preview.remaining
     left = f"ε {at_most(remaining.epsilon)}" if remaining.rho is None else f"ρ {at_most(remaining.rho)}"
-    of = " of the" if remaining.pays(preview.loss) else ", more than the"
+    of = " of the" if remaining.affords(preview.loss) else ", more than the"
     named = "" if remaining.rho is None or epsilon is None else f"ε {epsilon:g} "
     errors = _errors(preview)
     more = ["…"] if len(errors) > MAX_COLUMNS else []

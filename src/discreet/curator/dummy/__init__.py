@@ -1,8 +1,8 @@
-"""A curator over made-up rows: to try questions for nothing before they are paid for.
+"""A curator over dummy data: to try questions for free before they are charged.
 
 Same policy, so the same costs, refusals, previews and intervals; but private sources, state and ledger of the policy
 are neither read nor made. Public tables are read as they are where they can be, because what may be asked follows from
-them; where they cannot, their rows are made up as well.
+them; where they cannot, they get dummy rows as well.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import duckdb
 from discreet.answers import Answer
 from discreet.answers.call import Call
 from discreet.curator.curator import Curator
-from discreet.curator.dummy.made_up import made_up
+from discreet.curator.dummy.rows import dummy_rows
 from discreet.curator.state import grant_of
 from discreet.curator.task import Task
 from discreet.engines.claims import owned_rows
@@ -39,7 +39,7 @@ NO_STATE: Final = Path(os.devnull) / "dummy"
 
 
 class FreeLedger(Ledger):
-    """Keeps answers and refuses what the whole budget could not pay; what was paid is forgotten at once.
+    """Keeps answers and refuses what exceeds the whole budget; what was charged is forgotten at once.
 
     So every question finds the ledger of somebody who has not asked yet, and the balance says that nothing is spent.
     The journal is in memory, and forgets what is old: as a record it would not add up.
@@ -51,7 +51,7 @@ class FreeLedger(Ledger):
 
 
 class Stage(MemoryEngine):
-    """Made-up rows in private tables, and in public ones that cannot be read."""
+    """Dummy rows in private tables, and in public ones that cannot be read."""
 
     def _fill(self, connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, held: Rows) -> None:
         if not (table.is_public and _filled_from_source(connection, policy, table)):
@@ -83,10 +83,10 @@ def _detach(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 class Dummy(Curator):
-    """A curator over so many made-up rows for each private table. Asking is free, and every answer says why."""
+    """A curator over so many dummy rows for each private table. Queries are free, and every answer says why."""
 
     def __init__(self, policy: Policy, *, rows: int = 1000, time_limit: float | None = None, among: int = 1) -> None:
-        self._stage = Stage(policy, made_up(policy, rows), among=among)
+        self._stage = Stage(policy, dummy_rows(policy, rows), among=among)
         policy = replace(policy, state=NO_STATE)
         ledger = FreeLedger(
             Memory.bounded(),

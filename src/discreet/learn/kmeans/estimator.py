@@ -35,7 +35,7 @@ COSTS: Final = {
     "laplace-lloyd": (True, "give epsilon alone"),
     "gaussian-lloyd": (False, "give delta with epsilon, or rho"),
 }
-"""Whether a method is paid in ε alone, where it matters."""
+"""Whether the cost of a method is in ε alone, where it matters."""
 
 
 @parameters
@@ -85,7 +85,7 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
         if self.method not in METHODS:
             raise ValueError(f"method must be one of auto, {', '.join(METHODS)}, not {self.method!r}")
         kind, fix = COSTS.get(self.method, (pure, ""))
-        demand(kind is pure, "cost-invalid", f"{self.method} cannot be paid so", fix)
+        demand(kind is pure, "cost-invalid", f"{self.method} cannot have this cost", fix)
         fits = self.method != "grid" or width is None or 2**width <= MOST_CELLS
         demand(fits, "too-complex", "a grid has too many cells for so many features", 'use method="auto"')
         return self.method

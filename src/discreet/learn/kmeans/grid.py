@@ -22,9 +22,9 @@ ONE = Sensitivity.cells(1, 1)
 
 
 def grid(exact: Floats, setting: Setting, exit_: Exit) -> Found:
-    """Count rows in the cells of a grid, project the noisy counts, cluster the cells; if it pays, one round of Lloyd.
+    """Count rows in the cells of a grid, project the noisy counts, cluster the cells; if it helps, one round of Lloyd.
 
-    Theorem  The declared loss. Proof: a fiftieth pays for the number of rows (unless `expected_n` says it), which
+    Theorem  The declared loss. Proof: a fiftieth is for the number of rows (unless `expected_n` says it), which
              decides how many cells there are and whether half of the rest is kept for one round with the sensitivity of
              `turn_sensitivity`; the other releases are those of `clustered`. Shares add up to 1.
     Source   Su, Cao, Li, Bertino & Jin 2016 (EUGkM and the hybrid).

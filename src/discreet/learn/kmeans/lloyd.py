@@ -51,7 +51,7 @@ def lecture(exact: Floats, setting: Setting, exit_: Exit) -> Found:
     Theorem  Laplace noise of scale 2T/ε on counts and 2T·|dom|/ε on sums is ε-DP, where |dom| bounds the L1 norm of a
              row in the centred box: the sum of its half-widths.
     Proof    A row is in one cluster: it moves one count by 1 and the sums of one cluster by |dom| in L1. Half of each
-             round's ε/T pays for either; centres are made of released values, so the rounds compose. Half-widths are
+             round's ε/T covers either; centres are made of released values, so the rounds compose. Half-widths are
              whole numbers of one step, the same for all features, and so is |dom|.
     Source   Blum, Dwork, McSherry & Nissim 2005; McSherry 2009.
     """
@@ -78,7 +78,7 @@ def lecture(exact: Floats, setting: Setting, exit_: Exit) -> Found:
 def improved(exact: Floats, setting: Setting, exit_: Exit) -> Found:
     """Fewer rounds, centres packed into the box to begin with, and counts that take what is best for them.
 
-    Theorem  The declared loss. Proof: a fiftieth pays for the number of rows, unless `expected_n` says it; the rest is
+    Theorem  The declared loss. Proof: a fiftieth is for the number of rows, unless `expected_n` says it; the rest is
              shared by the rounds, each with the sensitivity of `turn`.
     Source   Su, Cao, Li, Bertino & Jin 2016.
     """

@@ -22,7 +22,7 @@ DIMENSIONS: Final = 12
 def projection(exact: Floats, setting: Setting, exit_: Exit) -> Found:
     """Cluster the rows in random directions by a grid; then the mean of each cluster, in all features.
 
-    Theorem  The declared loss. Proof: a fiftieth pays for the number of rows (unless `expected_n` says it), a third of
+    Theorem  The declared loss. Proof: a fiftieth is for the number of rows (unless `expected_n` says it), a third of
              the rest for the histogram of `clustered`, two thirds for one release with the sensitivity of
              `turn_sensitivity`. Where a row is projected to, and which centre is nearest there, depends on
              that row alone.

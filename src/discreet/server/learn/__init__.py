@@ -1,1 +1,1 @@
-"""The lectures' examples as pages to play with. Data are made up here, so that true values may be shown."""
+"""The lectures' examples as pages to play with. Data are invented, so that true values may be shown."""

@@ -16,15 +16,16 @@ from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted
 from discreet.mechanisms import Laplace
 from discreet.policy.read import parse
+from discreet.printing import counted
 from discreet.server.learn.fields import Slider, Values, epsilon
 from discreet.server.learn.lesson import Body, Figure, Figures, Lesson, Note, Picture, Sketch, Words, compared
 from discreet.server.learn.render import OPEN, OTHER, PRIVATE, WIDTH, altair, chart_of, finished, palette, truth_level
-from discreet.server.learn.writing import count, digits, numbered
+from discreet.server.learn.writing import count, digits
 
 PEOPLE, SMOKERS = 500, 137
 QUESTION: Final = "SELECT COUNT(*) AS n FROM people WHERE smokes = 'yes'"
 POLICY: Final = """\
-name = "made-up people"
+name = "invented people"
 [budget]
 epsilon = {budget}
 [unit]
@@ -35,21 +36,21 @@ unit = "person"
 [tables.people.columns]
 smokes = {{ values = ["yes", "no"] }}
 """
-OPENLY, FRESH, KEPT = "no ledger", "ledger, fresh draws", "ledger, asked again"
+OPENLY, FRESH, CACHED = "no ledger", "ledger, fresh draws", "ledger, cached"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Answers:
     """What a real curator said to the same question, asked until its budget was gone and twice more for nothing."""
 
     fresh: tuple[int, ...]
     refusal: str
-    kept: int
-    kept_again: int
+    cached: int
+    cached_again: int
 
 
-def experiment(cost: float, budget: float) -> Asked:
-    """Ask a curator over made-up people, with a ledger of its own that goes when it has answered."""
+def experiment(cost: float, budget: float) -> Answers:
+    """Ask a curator over invented people, with a ledger of its own that goes when it has answered."""
     with tempfile.TemporaryDirectory(prefix="discreet-learn-") as folder:
         read = parse(POLICY.format(budget=budget).encode(), Path(folder) / "people.toml")
         policy = replace(read, state=Path(folder) / "state")
@@ -61,14 +62,14 @@ def experiment(cost: float, budget: float) -> Asked:
             return _until_refused(curator, cost)
 
 
-def _until_refused(curator: Curator, cost: float) -> Asked:
+def _until_refused(curator: Curator, cost: float) -> Answers:
     answers: list[int] = []
     while True:
         try:
             answers.append(curator.query(QUESTION, epsilon=cost, fresh=True).rows[0][0])
         except BudgetExhausted as refused:
             again = [curator.query(QUESTION, epsilon=cost).rows[0][0] for _ in range(2)]
-            return Asked(tuple(answers), str(refused), *again)
+            return Answers(tuple(answers), str(refused), *again)
 
 
 def _body(values: Values) -> Body:
@@ -80,21 +81,21 @@ def _body(values: Values) -> Body:
     fresh_means = _means(answers.fresh)
     glance = (
         Picture(
-            lambda: _chart(open_means, fresh_means, answers.kept, many),
+            lambda: _chart(open_means, fresh_means, answers.cached, many),
             f"The average of all answers so far against the number of questions. Without a ledger it closes in on the "
             f"true {SMOKERS} and ends at {digits(open_means[-1], 4)}. With one it stops after "
-            f"{numbered(len(answers.fresh), 'answer')} at {digits(fresh_means[-1], 4)}, and the kept answer stays at "
-            f"{answers.kept} for ever.",
+            f"{counted(len(answers.fresh), 'answer')} at {digits(fresh_means[-1], 4)}, and the cached answer stays at "
+            f"{answers.cached} for ever.",
         ),
         Figures(
             (
                 Figure(digits(open_means[-1], 4), f"average of {count(many)} answers, no ledger"),
                 Figure(str(SMOKERS), "the truth"),
                 Figure(digits(fresh_means[-1], 4), f"average of {len(answers.fresh)}, then the ledger refuses"),
-                Figure(f"{answers.kept}, {answers.kept_again}", "the same question twice more: kept, free"),
+                Figure(f"{answers.cached}, {answers.cached_again}", "the same question twice more: cached, free"),
             )
         ),
-        Note(f"The curator's own words after {numbered(len(answers.fresh), 'answer')}: {answers.refusal}"),
+        Note(f"The curator's own words after {counted(len(answers.fresh), 'answer')}: {answers.refusal}"),
     )
     figures = compared(
         "003",
@@ -110,10 +111,10 @@ def _body(values: Values) -> Body:
         ),
         Words(
             "The ledger adds the costs up and refuses when the budget is gone. The same question again gets the same "
-            "answer for nothing, because telling the same lie twice tells nothing new."
+            "answer from the cache, free: it tells nothing new."
         ),
         Words(
-            "Both lines “with ledger” come from a real curator that was opened for this page, on 500 made-up people."
+            "Both lines “with ledger” come from a real curator that was opened for this page, on 500 invented people."
         ),
     )
     return Body(glance, figures, more)
@@ -124,19 +125,19 @@ def _means(answers: Any) -> list[float]:
     return [float(mean) for mean in totals / np.arange(1, len(totals) + 1)]
 
 
-def _chart(open_means: list[float], fresh_means: list[float], kept: int, many: int) -> Any:
+def _chart(open_means: list[float], fresh_means: list[float], cached: int, many: int) -> Any:
     alt = altair()
     records = [{"question": n, "mean": mean, "kind": OPENLY} for n, mean in _thinned(open_means)]
     records += [{"question": n, "mean": mean, "kind": FRESH} for n, mean in _thinned(fresh_means)]
-    records += [{"question": n, "mean": kept, "kind": KEPT} for n in (1, max(many, 2))]
+    records += [{"question": n, "mean": cached, "kind": CACHED} for n in (1, max(many, 2))]
     x = alt.X("question:Q", title="questions asked", scale=alt.Scale(type="log", nice=False))
     x = x.axis(values=[1, 10, 100, 1000], format="~s")
     y = alt.Y("mean:Q", title="average of the answers so far", scale=alt.Scale(zero=False, padding=14))
-    colours = {OPENLY: OPEN, FRESH: PRIVATE, KEPT: OTHER}
+    colours = {OPENLY: OPEN, FRESH: PRIVATE, CACHED: OTHER}
     base = chart_of(records).encode(x=x, y=y, color=palette("kind", colours))
     stop = chart_of([{"question": len(fresh_means), "mean": fresh_means[-1]}])
     drawn = alt.layer(
-        truth_level(SMOKERS, below=kept >= SMOKERS),
+        truth_level(SMOKERS, below=cached >= SMOKERS),
         base.mark_line(strokeWidth=2.5),
         stop.mark_point(shape="cross", angle=45, size=160, filled=True, opacity=1, color=PRIVATE).encode(x=x, y=y),
     )
@@ -158,7 +159,7 @@ LESSON: Final = Lesson(
     title="Asking again and again",
     lectures=("003",),
     teaser="A thousand noisy answers average to the truth, unless somebody keeps the books.",
-    shows="Repeated fresh answers average to the truth; a ledger stops them, and a kept answer gives nothing away.",
+    shows="Repeated fresh answers average to the truth; a ledger stops them, and a cached answer gives nothing away.",
     fields=(
         Slider("times", "Questions without a ledger", "10", "2000", "10", "1000"),
         epsilon("0.1", low="0.1", high="1", step="0.05", label="ε of each question"),

@@ -45,7 +45,7 @@ def _body(values: Values) -> Body:
     more = (
         Table(
             "What is released: two counts",
-            ("", "truth (made up)", "released"),
+            ("", "truth (invented)", "released"),
             (("blue eyes", count(exact[0]), count(noisy[0])), ("other eyes", count(exact[1]), count(noisy[1]))),
         ),
         Words(

@@ -197,5 +197,5 @@ LESSON: Final = Lesson(
         lines=(((0.0, 0.0), (1.0, 1.0)), tuple((x / 20, 3 * x / (3 * x + 20 - x) if x else 0.0) for x in range(21))),
     ),
     figure=Figure("2 % → 5.8 %", "what a Yes tells whoever believed 2 %"),
-    made_up="made-up people: the true share is shown",
+    invented="invented people: the true share is shown",
 )

@@ -23,7 +23,7 @@ from discreet.server.learn.render import (
 from discreet.server.learn.writing import count, digits
 
 SENT: Final = {1: 412, 2: 131, 3: 48, 4: 22, 5: 17, 6: 5, 8: 3, 12: 2, 20: 1}
-"""How many people sent how many complaints on a made-up day."""
+"""How many people sent how many complaints on a invented day."""
 TRUE: Final = sum(many * people for many, people in SENT.items())
 MAX_SENT: Final = max(SENT)
 LECTURE: Final = 5

@@ -122,7 +122,7 @@ class Lesson:
     body: Callable[[Values], Body]
     sketch: Sketch
     figure: Figure
-    made_up: str = "made-up data: the true values are shown"
+    invented: str = "invented data: the true values are shown"
 
 
 def compared(lecture: str, *rows: tuple[str, str, str]) -> Table:

@@ -41,7 +41,7 @@ NAMES: Final = ("The governor", "Edgar Bloom", "Ivo Castellan", "Mira Dunmore", 
 DIAGNOSES: Final = ("asthma", "back pain", "depression", "diabetes", "fracture", "hypertension", "migraine", "ulcer")
 ILLNESS: Final = "depression"
 BIRTHS: Final = {"day": "full date", "month": "month and year", "year": "year", "decade": "decade"}
-KEPT: Final = {"yes": "published", "no": "left out"}
+PUBLISHED: Final = {"yes": "published", "no": "left out"}
 LECTURE: Final = {"born like him": "6", "and a man": "3", "and his ZIP code": "1"}
 SIZES: Final = {"1": 1, "2–4": 4, "5–9": 9, "10–99": 99, "100 or more": RESIDENTS}
 
@@ -59,7 +59,7 @@ class City:
 
 @cache
 def city() -> City:
-    """The made-up city, the same every time: numbers are hashes of residents."""
+    """The invented city, the same every time: numbers are hashes of residents."""
     first, days = _day(FIRST), _day(LAST) - _day(FIRST) + 1
     born, man, zips, ill = (_hashed(salt) for salt in range(4))
     born, man, zips, ill = first + born % days, man % 2, zips % ZIPS, ill % len(DIAGNOSES)
@@ -173,7 +173,7 @@ def _body(values: Values) -> Body:
         ),
         Words(
             "A noisy answer needs no guess at what attackers own: with or without the governor it comes out almost the "
-            "same. Nobody here exists; governor, residents and illnesses are made up."
+            "same. Nobody here exists; governor, residents and illnesses are invented."
         ),
     )
     return Body(glance, figures, more)
@@ -219,7 +219,7 @@ def _private(epsilon_: float, people: City) -> tuple[Picture, Table]:
         ),
         Table(
             f"Two questions, ε = {digits(epsilon_ / 2)} each",
-            ("question", "truth (made up)", "released", "95 %"),
+            ("question", "truth (invented)", "released", "95 %"),
             tuple((name, count(true), count(noisy), f"± {count(half)}") for name, true, noisy in rows),
         ),
     )
@@ -279,12 +279,12 @@ LESSON: Final = Lesson(
     shows="A hospital table without names, joined with a voter roll, leads to one person in 54,000.",
     fields=(
         Choice("birth", "Date of birth", BIRTHS, "day"),
-        Choice("sex", "Sex", KEPT, "yes"),
-        Choice("zip", "ZIP code", KEPT, "yes"),
+        Choice("sex", "Sex", PUBLISHED, "yes"),
+        Choice("zip", "ZIP code", PUBLISHED, "yes"),
         epsilon("1"),
     ),
     body=_body,
     sketch=Sketch("Bars that shrink to one.", bars=((0.95, 0.0), (0.35, 0.0), (0.2, 0.0), (0.06, 0.0))),
     figure=Figure("54,000 → 6 → 3 → 1", "residents, same birth date, men, in his ZIP code"),
-    made_up="made-up city: the true values are shown",
+    invented="invented city: the true values are shown",
 )

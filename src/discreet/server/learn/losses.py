@@ -176,5 +176,5 @@ LESSON: Final = Lesson(
         lines=(tuple((x / 20, 0.15 * math.exp(x / 11)) for x in range(21)),),
     ),
     figure=Figure("never > ε", "for Laplace noise; for Gaussian only mostly"),
-    made_up="no data at all: exact probabilities",
+    invented="no data at all: exact probabilities",
 )

@@ -12,7 +12,7 @@ from discreet.server.learn.render import INK, NEUTRAL, PRIVATE, WIDTH, altair, c
 from discreet.server.learn.writing import count, digits, percent
 
 ROOM: Final = {"Indian": 9, "Brazilian": 8, "Dutch": 5, "Korean": 4, "Kenyan": 3, "Canadian": 1}
-"""A made-up room of thirty people."""
+"""A invented room of thirty people."""
 ROOMS: Final = {1: "a class of 30", 10: "a hall of 300", 100: "a stadium block of 3,000"}
 METHODS: Final = {"lecture": "ε·u/(2Δu), the lecture's", "counts": "ε·u/Δu, enough for counts"}
 

@@ -60,7 +60,7 @@ def _admit(request: Request) -> None:
 
 
 def _turn(request: Request) -> asyncio.Semaphore:
-    """Lessons take turns, so that previews and kept answers always find a thread."""
+    """Lessons take turns, so that previews and cached answers always find a thread."""
     state = request.app.state
     if not hasattr(state, "lessons"):
         state.lessons = asyncio.Semaphore(AT_ONCE)

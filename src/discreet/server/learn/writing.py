@@ -26,14 +26,6 @@ def digits(value: float, many: int = 3) -> str:
     return f"{value:,.{max(many - 1 - power, 0)}f}".replace("-", "−") if power >= many else _trimmed(value, many, power)
 
 
-def numbered(many: int, what: str) -> str:
-    """
-    >>> numbered(1, "answer"), numbered(2000, "answer")
-    ('1 answer', '2,000 answers')
-    """
-    return f"{count(many)} {what}{'' if many == 1 else 's'}"
-
-
 def percent(share: float, many: int = 3) -> str:
     """
     >>> percent(0.302), percent(1.0)

@@ -24,7 +24,7 @@ PLACES: Final = {
     "C": (980, 58_310),
     "D": (310, 63_770),
 }
-"""Households and their mean income: the lecture's for 82414, made up for its neighbours."""
+"""Households and their mean income: the lecture's for 82414, invented for its neighbours."""
 LABELS: Final = {area: area if area == HOME else f"neighbour {area}" for area in PLACES}
 MARGIN: Final = 5_886
 """Of the census's own estimate, from its sample."""
@@ -35,7 +35,7 @@ SPREAD: Final = 0.7
 
 @cache
 def incomes(area: str) -> NDArray[np.int64]:
-    """Made-up incomes of a place in whole dollars: log-normal quantiles with exactly the stated mean."""
+    """Invented incomes of a place in whole dollars: log-normal quantiles with exactly the stated mean."""
     many, mean = PLACES[area]
     normal = NormalDist()
     shape = np.exp([SPREAD * normal.inv_cdf((number + 0.5) / many) for number in range(many)])
@@ -87,7 +87,7 @@ def _body(values: Values) -> Body:
     )
     more = (
         Table(
-            "All five places, in dollars; the neighbours are made up",
+            "All five places, in dollars; the neighbours are invented",
             ("place", "households", "exact mean", "private mean", "95 %"),
             tuple(_row(each, where) for each in seen),
             frozenset({list(PLACES).index(where)}),
@@ -165,5 +165,5 @@ LESSON: Final = Lesson(
         bars=((0.95, 0.5), (0.46, 0.45), (0.43, 0.44), (0.38, 0.36), (0.41, 0.46)),
     ),
     figure=Figure("79,083", "dollars, the mean of 6,898 households"),
-    made_up="made-up incomes: the true values are shown",
+    invented="invented incomes: the true values are shown",
 )

@@ -20,7 +20,7 @@ from discreet.noise import SYSTEM
 from discreet.policy import Kind
 from discreet.server import requests
 from discreet.server.api import entry_of
-from discreet.server.dispatch import Asked
+from discreet.server.dispatch import Submission
 from discreet.server.pages.home import Gauge
 from discreet.server.pages.page_auth import Asking, PageAccess
 from discreet.server.problems import Cancelled, document_of
@@ -76,7 +76,7 @@ def _number(text: str, what: str) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
+class PreviewBox:
     """What the box below the editor shows: a preview, or why not and the edit that would do."""
 
     preview: Preview | None = None
@@ -97,17 +97,17 @@ class Foreseen:
         return f"the budget affords {many}" if preview.more else "the budget does not afford it"
 
 
-def _foreseen(page_access: PageAccess, written: Written) -> Foreseen:
+def _preview_box(page_access: PageAccess, written: Written) -> PreviewBox:
     if not written.sql:
-        return Foreseen()
+        return PreviewBox()
     try:
-        return Foreseen(_previewed(page_access, written))
+        return PreviewBox(_previewed(page_access, written))
     except ANSWERABLE as refused:
-        return Foreseen(problem=document_of(refused), edit=_edit(page_access, written, refused))
+        return PreviewBox(problem=document_of(refused), edit=_edit(page_access, written, refused))
 
 
 def _previewed(page_access: PageAccess, written: Written) -> Preview:
-    submission = Asked.of(page_access.access.dataset, page_access.access.caller, written.question())
+    submission = Submission.of(page_access.access.dataset, page_access.access.caller, written.question())
     return submission.curator.preview_of(submission.task)
 
 
@@ -186,8 +186,8 @@ async def preview(page_access: Asking) -> Response:
     written = Written.of(form)
     if not form.get("fragment"):
         return await _shown(page_access, written)
-    foreseen = await page_access.dispatcher.light(_foreseen, page_access, written)
-    return page_access.show("preview.html", here="", written=written, foreseen=foreseen)
+    box = await page_access.dispatcher.light(_preview_box, page_access, written)
+    return page_access.show("preview.html", here="", written=written, box=box)
 
 
 @router.post("/try")
@@ -202,7 +202,7 @@ async def try_(page_access: Asking) -> Response:
 
 
 def _tried(page_access: PageAccess, written: Written) -> Answer:
-    submission = Asked.of(page_access.access.dataset, page_access.access.caller, written.question(dummy=True))
+    submission = Submission.of(page_access.access.dataset, page_access.access.caller, written.question(dummy=True))
     answer: Answer = submission.perform()
     return answer
 
@@ -215,7 +215,7 @@ async def ask(page_access: Asking) -> Response:
     try:
         key = written.key[:100] or None
         outcome = await dispatcher.ask(
-            Asked.of(page_access.access.dataset, page_access.access.caller, written.question(), key)
+            Submission.of(page_access.access.dataset, page_access.access.caller, written.question(), key)
         )
     except ANSWERABLE as refused:
         return await _refused(page_access, written, refused)
@@ -227,7 +227,7 @@ async def ask(page_access: Asking) -> Response:
 
 
 async def _arrived(page_access: PageAccess, written: Written, answer: Answer) -> Response:
-    """To the answer's own page. One that others bought, or that read nothing private, stands below its question."""
+    """To the answer's own page. One charged to others, or that read nothing private, stands below its question."""
     number = answer.receipt.partition(":")[0]
     is_own = bool(number) and await page_access.dispatcher.light(_is_own, page_access, int(number))
     if is_own:
@@ -277,26 +277,26 @@ def _job(page_access: PageAccess, name: str) -> Job:
 async def _refused(page_access: PageAccess, written: Written, refused: Problem) -> Response:
     edit = await page_access.dispatcher.light(_edit, page_access, written, refused)
     problem = document_of(refused)
-    return await _shown(page_access, written, Foreseen(problem=problem, edit=edit), status=problem["status"])
+    return await _shown(page_access, written, PreviewBox(problem=problem, edit=edit), status=problem["status"])
 
 
 async def _shown(
     page_access: PageAccess,
     written: Written,
-    foreseen: Foreseen | None = None,
+    box: PreviewBox | None = None,
     tried: Answer | None = None,
     status: int = 200,
 ) -> Response:
     dispatcher, dataset = page_access.dispatcher, page_access.access.dataset
     tables = dataset.curator.tables()
-    if foreseen is None:
-        foreseen = await dispatcher.light(_foreseen, page_access, written)
+    if box is None:
+        box = await dispatcher.light(_preview_box, page_access, written)
     return page_access.show(
         "ask.html",
         status,
         here="",
         written=replace(written, key=SYSTEM.bytes(16).hex()),
-        foreseen=foreseen,
+        box=box,
         tried=None if tried is None else answer_parts(tried),
         is_dummy=tried is not None and tried.dummy,
         tables=[Listed.of(facts) for facts in tables.values()],

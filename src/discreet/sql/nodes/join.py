@@ -128,8 +128,8 @@ def joined_rows(m: int, n: int, side: Side, one_partner: Collection[str]) -> int
         return min(rows[letter] for letter in one_partner)
     if side is Side.FULL:
         return m + n
-    kept = "l" if side is Side.LEFT else "r"
-    return rows[kept] if kept in one_partner else m + n - 1
+    preserved = "l" if side is Side.LEFT else "r"
+    return rows[preserved] if preserved in one_partner else m + n - 1
 
 
 def joined_fields(node: Node, letter: str, side: Side, *, once: bool = False) -> list[Field]:

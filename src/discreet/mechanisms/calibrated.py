@@ -1,4 +1,4 @@
-"""How a mechanism that counts is paid: ε buys Laplace noise, ρ buys Gaussian noise."""
+"""Noise calibrated to a sensitivity: Laplace noise for ε, Gaussian noise for ρ."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from discreet import exact
-from discreet.policy.problems import Problem, choices, noun, shown, shown_key
+from discreet.policy.problems import Finding, choices, key_path, noun, shown
 
 MOST_LIMIT: Final = 10**9
 LONGEST_NAME: Final = 200
@@ -34,52 +34,52 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where in the file we are, and the list on which all places put their problems."""
+class Section:
+    """A section of the file, and the list on which all sections put their problems."""
 
-    problems: list[Problem]
+    problems: list[Finding]
     keys: tuple[str, ...] = ()
 
-    def at(self, *keys: str) -> Place:
-        return Place(self.problems, self.keys + keys)
+    def at(self, *keys: str) -> Section:
+        return Section(self.problems, self.keys + keys)
 
     def report(self, message: str, fix: str = "") -> None:
-        self.problems.append(Problem(".".join(map(shown_key, self.keys)), message, fix))
+        self.problems.append(Finding.error(key_path(*self.keys), message, fix))
 
     def fields(self, raw: object, keys: Mapping[str, Field]) -> dict[str, Any]:
         """The values of a section that obey their rules; all others are reported."""
-        section = self.section(raw)
-        for key in section:
+        given = self.table(raw)
+        for key in given:
             if key not in keys:
                 self.at(key).report("unknown key", choices(key, keys))
         for key, row in keys.items():
-            if row.needed and key not in section and isinstance(raw, dict):
+            if row.needed and key not in given and isinstance(raw, dict):
                 self.at(key).report("missing", row.needed)
         values = {}
         for key in keys:
-            if key in section:
+            if key in given:
                 try:
-                    values[key] = keys[key].rule(section[key])
+                    values[key] = keys[key].rule(given[key])
                 except RuleError as wrong:
                     self.at(key).report(str(wrong), wrong.fix)
                 except ValueError as wrong:
                     self.at(key).report(str(wrong))
         return values
 
-    def section(self, raw: object) -> dict[str, Any]:
+    def table(self, raw: object) -> dict[str, Any]:
         """The value as a TOML table; anything else is reported and taken as empty."""
         if isinstance(raw, dict):
             return raw
-        self.report(f"must be a table, not {noun(raw)}", f"begin it with [{'.'.join(map(shown_key, self.keys))}]")
+        self.report(f"must be a table, not {noun(raw)}", f"begin it with [{key_path(*self.keys)}]")
         return {}
 
-    def named(self, raw: object, what: str) -> Iterator[tuple[str, Place, object]]:
-        """The entries of a section whose keys are names that the owner chose, with their places.
+    def named(self, raw: object, what: str) -> Iterator[tuple[str, Section, object]]:
+        """The entries of a section whose keys are names that the owner chose, with their sections.
 
         DuckDB cannot tell names apart that differ in case only, and people can hardly.
         """
         taken: dict[str, str] = {}
-        for name, value in self.section(raw).items():
+        for name, value in self.table(raw).items():
             there = self.at(name)
             try:
                 identifier(name)

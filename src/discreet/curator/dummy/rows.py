@@ -1,4 +1,4 @@
-"""Rows made up from a policy alone: nothing is read, and the same policy makes up the same rows.
+"""Dummy data from a policy alone: nothing is read, and the same policy gives the same rows.
 
 Every value is a hash of the policy's fingerprint, its table, its column and its row, so that nothing is drawn at random
 and no order of evaluation matters. Columns that name units or lead to them are numbered through: number k means the
@@ -24,7 +24,7 @@ MOST_ROWS: Final = 100_000
 WORDS: Final = 60
 """Different texts in a column of private keys; the first one stands in about every sixth row."""
 PUBLIC_ROWS: Final = 100
-"""At most so many rows of a public table are made up: it is looked up by one of its columns, row by row."""
+"""At most so many rows of a public table are invented: it is looked up by one of its columns, row by row."""
 _NULLS: Final = 1 / 12
 _CROWDED: Final = 0.04
 """The share of units that have more rows than the policy allows."""
@@ -35,7 +35,7 @@ _SYLLABLES: Final = ("ba", "dor", "el", "fa", "gi", "hol", "im", "ka", "lu", "me
 Row = dict[str, Any]
 
 
-def made_up(policy: Policy, rows: object) -> dict[str, list[Row]]:
+def dummy_rows(policy: Policy, rows: object) -> dict[str, list[Row]]:
     """So many rows for each private table, and as many as make sense for public ones."""
     if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
         raise Refused("rows-invalid", f"rows is a whole number from 1 to {MOST_ROWS}", "write dummy(rows=1000)")
