@@ -238,7 +238,7 @@ NOTHING: Final = _made("", "", 0)
 
 def dated(value: Sql, kind: str) -> Sql:
     """A date or time of the years 1 to 9999, else NULL."""
-    return sql(quoting.DATED[kind], value)
+    return repeated(quoting.DATED[kind], value)
 
 
 def stored(value: Sql, kind: str) -> Sql:
@@ -246,16 +246,16 @@ def stored(value: Sql, kind: str) -> Sql:
     return sql(quoting.STORED[kind], value)
 
 
-def repeated(template: str, value: Sql) -> Sql:
+def repeated(template: str, value: Sql, *constants: Sql) -> Sql:
     """A template in which one part stands more than once. A long one is named instead, so that texts do not double.
 
-    >>> repeated("CASE WHEN {0} > 1 THEN {0} END", name("x")).text
+    >>> repeated("CASE WHEN {0} > {1} THEN {0} END", name("x"), literal(1)).text
     'CASE WHEN "x" > 1 THEN "x" END'
     """
     if value.weight <= _LONG:
-        return sql(template, value)
+        return sql(template, value, *constants)
     named = keyword("discreet_value")
-    return sql("list_transform([{}], lambda {}: {})[1]", value, named, sql(template, named))
+    return sql("list_transform([{}], lambda {}: {})[1]", value, named, sql(template, named, *constants))
 
 
 def cut(value: Sql) -> Sql:

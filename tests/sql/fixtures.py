@@ -93,6 +93,18 @@ def _spread(name: str, value: float, *, near: float = 1e-9) -> Fixture:
 
 
 AGGREGATES: Final = (
+    Fixture("aggregates", "COUNT(unit)", "SELECT COUNT(patient) FROM visits", [(8,)]),
+    Fixture(
+        "aggregates",
+        "COUNT(DISTINCT unit) with FILTER",
+        "SELECT COUNT(DISTINCT patient) FILTER (WHERE nights > 2) AS n FROM visits",
+        [(3,)],
+        sensitivity=(SINGLE,),
+    ),
+    Fixture("aggregates", "APPROX_COUNT_DISTINCT", "SELECT APPROX_COUNT_DISTINCT(nights) FROM visits", [(6,)]),
+    Fixture(
+        "aggregates", "VAR", "SELECT VAR(nights) FROM visits", [(statistics.variance(NIGHTS),)], sensitivity=_SPREAD
+    ),
     Fixture("aggregates", "COUNT(*)", "SELECT COUNT(*) FROM visits", [(8,)], columns=("COUNT(*)",)),
     Fixture("aggregates", "COUNT(x)", "SELECT COUNT(cost) AS n FROM visits", [(7,)], columns=("n",)),
     Fixture(
@@ -188,6 +200,15 @@ AGGREGATES: Final = (
     ),
     Fixture("aggregates", "QUANTILE_CONT", "SELECT QUANTILE_CONT(nights, 0.25) FROM visits", [(1,)]),
     Fixture("aggregates", "QUANTILE", "SELECT QUANTILE(nights, 0.65) FROM visits", [(3,)]),
+    Fixture("aggregates", "APPROX_QUANTILE", "SELECT APPROX_QUANTILE(nights, 0.65) FROM visits", [(3,)]),
+    Fixture(
+        "aggregates",
+        "APPROX_QUANTILES",
+        "SELECT WITH DIFFERENTIAL_PRIVACY APPROX_QUANTILES(nights, 4)[OFFSET(1)] AS q FROM visits",
+        [(1,)],
+    ),
+    Fixture("aggregates", "MEDIAN of dates", "SELECT MEDIAN(day) FROM visits", [(date(2024, 1, 31),)]),
+    Fixture("aggregates", "MIN of dates", "SELECT MIN(day) FROM visits", [(date(2024, 1, 5),)]),
     Fixture(
         "aggregates",
         "quantiles by group",
@@ -230,6 +251,20 @@ AGGREGATES: Final = (
 _CITIES: Final = (("Bonn", 1), ("Ulm", 2))
 
 KEYS: Final = (
+    Fixture(
+        "keys",
+        "ANY_VALUE of a key",
+        "SELECT ANY_VALUE(ward) AS w, COUNT(*) AS n FROM visits GROUP BY ward",
+        [("A", 4), ("B", 3), ("C", 0)],
+        groups=(3,),
+    ),
+    Fixture(
+        "keys",
+        "months as texts",
+        "SELECT STRFTIME(day, '%Y-%m') AS m, COUNT(*) AS n FROM visits GROUP BY m",
+        [("2024-01", 4), ("2024-02", 3), ("2024-03", 0)],
+        groups=(3,),
+    ),
     Fixture(
         "keys",
         "declared values",
@@ -721,6 +756,27 @@ _BY_WARD: Final = "FROM visits GROUP BY ward"
 STATEMENT: Final = (
     Fixture(
         "statement",
+        "TOP",
+        "SELECT TOP 1 ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC",
+        [("A", 4)],
+        groups=(3,),
+    ),
+    Fixture(
+        "statement",
+        "EXCLUDE",
+        "SELECT SUM(nights) AS s FROM (SELECT v.* EXCLUDE (cost) FROM visits AS v)",
+        [(23,)],
+        sensitivity=((40, 1600),),
+    ),
+    Fixture(
+        "statement",
+        "REPLACE",
+        "SELECT SUM(nights) AS s FROM (SELECT * REPLACE (LEAST(nights, 3) AS nights) FROM visits)",
+        [(15,)],
+        sensitivity=((12, 144),),
+    ),
+    Fixture(
+        "statement",
         "EXPLAIN PRIVACY",
         "EXPLAIN PRIVACY SELECT COUNT(*) AS n FROM visits",
         [("n", _half(4), "discrete Laplace noise of scale 4")],
@@ -900,6 +956,17 @@ _COUNTS: Final[Mapping[str, tuple[str, int]]] = {
     "DATE_DIFF day": ("DATE_DIFF('day', DATE '2024-02-01', d) = 28", 1),
     "DATE_DIFF hour": ("DATE_DIFF('hour', TIMESTAMP '2024-02-29 12:30:00', t) = 1", 1),
     "DATE_DIFF minute": ("DATE_DIFF('minute', TIMESTAMP '2024-02-29 13:40:50', t) = 5", 1),
+    "DATE_ADD day DATE": ("d + 1 = '2024-03-01'", 1),
+    "DATE_ADD day TIMESTAMP": ("d + INTERVAL 1 DAY = '2024-03-01'", 1),
+    "DATE_ADD month TIMESTAMP": ("d - INTERVAL '1 month' = '2024-11-30'", 1),
+    "DATE_ADD second TIMESTAMP": ("t + INTERVAL 2 HOUR > '2024-12-31'", 1),
+    "STRFTIME": ("STRFTIME(d, '%b %Y') = 'Feb 2024'", 1),
+    "IS DISTINCT FROM": ("n IS DISTINCT FROM 3", 2),
+    "LIKE ESCAPE": ("w || '%' LIKE 'abcd!%' ESCAPE '!'", 1),
+    "ILIKE ESCAPE": ("w || '_' ILIKE '%C!_' ESCAPE '!'", 1),
+    "STARTS_WITH": ("STARTS_WITH(w, 'ab')", 1),
+    "ENDS_WITH": ("ENDS_WITH(w, 'bc')", 1),
+    "CONTAINS": ("CONTAINS(w, 'bc')", 2),
 }
 """Conditions, and how many of the three rows fulfil them."""
 
@@ -941,6 +1008,10 @@ _SUMS: Final[Mapping[str, tuple[str, float, float]]] = {
     "EXTRACT doy": ("EXTRACT(doy FROM t)", 60 + 365, 366),
     "EXTRACT hour": ("EXTRACT(hour FROM t)", 13 + 23, 23),
     "EXTRACT minute": ("EXTRACT(minute FROM t)", 45 + 59, 59),
+    "EXTRACT second": ("EXTRACT(second FROM t)", 30, 59),
+    "EXTRACT isoyear": ("EXTRACT(isoyear FROM t)", 2024 + 2025, 2025),
+    "TRUNC": ("TRUNC(x)", 2 - 4, 10),
+    "SIGN": ("SIGN(x)", 1 - 1, 1),
 }
 """Terms, their sum over the three rows, and the largest that they can be by their bounds.
 
@@ -960,14 +1031,31 @@ _BIGQUERY: Final[Mapping[str, tuple[str, int]]] = {
     "LEAST OF ALL": ("LEAST(n, NULL) IS NULL", 3),
     "CONCAT OF ALL": ("CONCAT(w, NULL) IS NULL", 3),
     "GREATEST OF ALL": ("GREATEST(n, 1) = 3", 1),
+    "DATE_ADD month DATE": ("DATE_ADD(d, INTERVAL 1 YEAR) = '2025-02-28'", 1),
 }
 """Conditions as BigQuery means them, and how many of the three rows fulfil them."""
 
+_OF_DATES: Final = (
+    Fixture("aggregates", "MAX of dates", "SELECT MAX(day) FROM visits", [(date(2024, 3, 31),)], function="DAYS AFTER"),
+    Fixture(
+        "aggregates",
+        "MAX of times",
+        "SELECT YEAR(MAX(t)) FROM beds",
+        [(2024,)],
+        rows=(1,),
+        sensitivity=(SINGLE,),
+        function="MINUTES AFTER",
+    ),
+)
+
 FUNCTIONS: Final = (
+    *_OF_DATES,
     *(_sum(name, *row) for name, row in _SUMS.items()),
     *(_holds(name, *row) for name, row in _COUNTS.items()),
     *(_holds(name, *row, select="SELECT WITH DIFFERENTIAL_PRIVACY") for name, row in _BIGQUERY.items()),
 )
+
+_NAMED: Final = "SQRT(CLAMP(" * 10 + "nights" + ", 0, 10))" * 10
 
 ALIKE: Final = (
     Fixture("functions", "/", "SELECT COUNT(x / 0) FROM beds", [(0,)], rows=(1,), sensitivity=(SINGLE,)),
@@ -982,6 +1070,14 @@ ALIKE: Final = (
     Fixture("functions", "EXTRACT dow", "SELECT COUNT_IF(DAYOFWEEK(d) = 4) FROM beds", [(1,)], rows=(1,), sensitivity=(SINGLE,)),
     Fixture("functions", "EXTRACT month", "SELECT COUNT_IF(MONTH(d) = 2) FROM beds", [(1,)], rows=(1,), sensitivity=(SINGLE,)),
     Fixture("functions", "EXTRACT year", "SELECT COUNT_IF(DATE_PART('year', d) = 2024) FROM beds", [(2,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "/", "SELECT COUNT_IF(SAFE_DIVIDE(n, 0) IS NULL) FROM beds", [(3,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "*", "SELECT COUNT_IF(PI() * n > 9) FROM beds", [(1,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "NOT", "SELECT COUNT_IF(n IS NOT DISTINCT FROM 3) FROM beds", [(1,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "NOT", "SELECT COUNT_IF(w NOT LIKE 'abc!%' ESCAPE '!') FROM beds", [(2,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "SUBSTR", "SELECT COUNT_IF(LEFT(w, 2) = 'ab') FROM beds", [(1,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "DATE_DIFF day", "SELECT COUNT_IF(d - DATE '2024-02-01' = 28) FROM beds", [(1,)], rows=(1,), sensitivity=(SINGLE,)),
+    Fixture("functions", "SQRT", f"SELECT COUNT_IF({_NAMED} BETWEEN 0.9 AND 1) FROM visits", [(7,)]),
+    Fixture("functions", "CAST INT", "SELECT SUM(CAST(b AS INT)) FROM beds", [(1,)], rows=(1,), sensitivity=(SINGLE,)),
     Fixture("functions", "DATE_TRUNC month DATE", "SELECT WITH DIFFERENTIAL_PRIVACY COUNT_IF(DATE_TRUNC(d, MONTH) = '2024-02-01') FROM beds", [(1,)], rows=(1,), sensitivity=(SINGLE,)),
 )  # fmt: skip
 """Other spellings, and what is NULL because it has no value."""
@@ -993,7 +1089,7 @@ ANSWERED: Final = (*AGGREGATES, *KEYS, *JOINS, *SUBQUERIES, *CLAUSE, *STATEMENT,
 
 _DEEP: Final = "(" * 40 + "1" + ")" * 40
 _LONG: Final = " + ".join(["nights"] * 400)
-_TWICE: Final = "SQRT(" * 20 + "cost" + ")" * 20
+_TWICE: Final = "NULLIF(" * 20 + "cost" + ", 1)" * 20
 _DOUBLED: Final = (
     "WITH c0 AS (SELECT COUNT(*) AS n FROM visits), "
     + ", ".join(f"c{place} AS (SELECT n + n AS n FROM c{place - 1})" for place in range(1, 25))

@@ -118,6 +118,7 @@ def test_every_aggregate_has_a_fixture(curators: dict[str, Curator]) -> None:
             met |= {str(aggregate.key[0]) for aggregate in release.aggregates}
     texts = " ".join(fixture.text.upper().replace("_", "") for fixture in fixtures.AGGREGATES)
     spelt = {kind.__name__: kind.__name__.upper() for kind in AGGREGATES} | {
+        "ApproxDistinct": "APPROXCOUNTDISTINCT",
         "ApproxTopK": "APPROXTOPCOUNT",
         "VariancePop": "VARPOP",
         "CovarPop": "COVARPOP",

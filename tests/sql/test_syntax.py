@@ -54,7 +54,7 @@ def test_the_walk_goes_everywhere() -> None:
     for number in range(len(places)):
         again = read.statement(PLAIN).tree
         node: Any = [node for node in again.walk() if isinstance(node, (exp.Column, exp.Literal, exp.Star))][number]
-        node.replace(exp.Paren(this=exp.Star(except_=[exp.column("i")])))
+        node.replace(exp.Paren(this=exp.Star(rename=[exp.column("i")])))
         with pytest.raises(Refused):
             understood(again)
 
@@ -104,6 +104,8 @@ RARER: Final = (
     "SELECT COUNT(*) FROM visits INNER JOIN patients USING (patient)",
     "SELECT COUNT(*) FROM visits SEMI JOIN patients USING (patient)",
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) APPROX_TOP_COUNT(ward, 2) AS top FROM visits",
+    "SELECT WITH DIFFERENTIAL_PRIVACY APPROX_QUANTILES(cost, 4)[ORDINAL(2)], APPROX_QUANTILES(cost, 4)[1] FROM visits",
+    "SELECT WITH DIFFERENTIAL_PRIVACY COUNT_IF(day - 1 > '2024-02-01') FROM visits",
     "SELECT COUNT(*) FROM other.visits",
     "SELECT COUNT(other.visits.cost) FROM visits",
     "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n NULLS FIRST",

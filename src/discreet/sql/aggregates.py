@@ -14,7 +14,7 @@ from discreet.errors import Refused
 from discreet.policy.layout import MOST_STEPS
 from discreet.policy.model import Kind
 from discreet.sql.apply import apply
-from discreet.sql.arguments import COUNTS, Aggregate, Bounds, Call, assumed, bounded_steps, drawable, numeric
+from discreet.sql.arguments import COUNTS, Aggregate, Bounds, Call, assumed, bounded_steps, drawable, numeric, only
 from discreet.sql.bind import Binder, written
 from discreet.sql.clause import PER_GROUP, PER_ROW
 from discreet.sql.domain import Domain
@@ -22,7 +22,7 @@ from discreet.sql.expression import Expr
 from discreet.sql.formulas import Total
 from discreet.sql.measures import Clamped, Distinct, Measure, Present, Rows, Steps, Sum, Units
 from discreet.sql.moments import RELATED, SPREADS, average, geometric, related, spread
-from discreet.sql.ranks import bins, extreme_value, mode, quantile, top
+from discreet.sql.ranks import bins, extreme_value, mode, nth, quantile, quantiles, top
 from discreet.sql.syntax import Bounded, not_allowed
 
 _Bind = Callable[[Binder, Any, Call], Aggregate]
@@ -33,7 +33,7 @@ _Bind = Callable[[Binder, Any, Call], Aggregate]
 
 def _count(bind: Binder, node: exp.Count, call: Call) -> Aggregate:
     inner = node.this
-    if isinstance(inner, exp.Star):
+    if isinstance(inner, exp.Star) or call.is_unit(inner):  # rows without a unit are dropped
         if call.condition is None and call.per_group is None:
             return Aggregate(("COUNT",), (Rows(),), Total(), COUNTS)
         return _present(call.of(Expr.literal(1)), call)
@@ -56,12 +56,22 @@ def _present(value: Expr, call: Call) -> Aggregate:
 def _distinct(bind: Binder, inner: exp.Distinct, call: Call) -> Aggregate:
     if len(inner.expressions) != 1:
         raise Refused("function-not-allowed", "DISTINCT takes one column", "count one column at a time")
-    node = inner.expressions[0]
+    return _distinct_values(bind, inner.expressions[0], call)
+
+
+def _approximate(bind: Binder, node: exp.ApproxDistinct, call: Call) -> Aggregate:
+    """What others count approximately is counted exactly before the noise."""
+    return _distinct_values(bind, node.this, call)
+
+
+def _distinct_values(bind: Binder, node: exp.Expression, call: Call) -> Aggregate:
+    """COUNT(DISTINCT unit) with a FILTER counts each unit once that has a row in it: its rows, clamped to [0, 1]."""
     if call.is_unit(node):
-        if call.condition is not None:
-            raise Refused("function-not-allowed", "units are counted without FILTER", "put the condition into WHERE")
-        return Aggregate(("UNITS",), (Units(),), Total(), COUNTS)
-    call.unbounded(inner)
+        if call.condition is None:
+            return Aggregate(("UNITS",), (Units(),), Total(), COUNTS)
+        here = call.of(Expr.literal(1))
+        return Aggregate(("UNITS", here.sql), (Clamped(here.sql, 0, 1, True, "units"),), Total(), COUNTS)
+    call.unbounded(node)
     value = call.of(bind(node))
     return Aggregate(("DISTINCT", value.sql), (Distinct(value.sql),), Total(), COUNTS)
 
@@ -98,12 +108,15 @@ def _clamped_sum(bind: Binder, node: exp.Sum, call: Call, bounds: Bounds) -> Agg
 
 AGGREGATES: Final[dict[type[exp.Expression], _Bind]] = {
     exp.Count: _count,
+    exp.ApproxDistinct: _approximate,
     exp.CountIf: _count_if,
     exp.Sum: _sum,
     exp.Avg: average,
     exp.Median: quantile,
     exp.PercentileCont: quantile,
     exp.Quantile: quantile,
+    exp.ApproxQuantile: quantile,
+    exp.ApproxQuantiles: quantiles,
     exp.Min: extreme_value,
     exp.Max: extreme_value,
     exp.Mode: mode,
@@ -111,7 +124,12 @@ AGGREGATES: Final[dict[type[exp.Expression], _Bind]] = {
     **dict.fromkeys(SPREADS, spread),
     **dict.fromkeys(RELATED, related),
 }
-NAMED: Final[dict[str, _Bind]] = {"APPROX_TOP_COUNT": top, "GEOMEAN": geometric, "HISTOGRAM": bins}
+NAMED: Final[dict[str, _Bind]] = {
+    "APPROX_TOP_COUNT": top,
+    "GEOMEAN": geometric,
+    "HISTOGRAM": bins,
+    "VAR": lambda bind, node, call: spread(bind, exp.Variance(this=only(node)), call),
+}
 """Aggregates that sqlglot does not know."""
 
 
@@ -125,11 +143,16 @@ def bound(
         if condition.domain.kind is not Kind.BOOLEAN:
             raise Refused("function-not-allowed", "FILTER takes a condition", "write FILTER (WHERE x > 1)")
         inner = inner.this
+    place = inner if isinstance(inner, exp.Bracket) else None
+    if place is not None:
+        inner = place.this
     while isinstance(inner, Bounded):
         inner, label, bounds = _named_bounds(inner, bind)
         limits[label] = bounds
     if isinstance(inner, exp.WithinGroup):
         inner = _within(inner)
+    if place is not None:
+        inner = nth(place, inner)
     row = AGGREGATES.get(type(inner))
     if row is None and isinstance(inner, exp.Anonymous):
         row = NAMED.get(str(inner.this).upper())

@@ -50,7 +50,9 @@ def apply(name: str, arguments: Sequence[Expr]) -> Expr:
     ]
     if name.startswith("SUBSTR"):
         parts = [part.sql for part in given]
-    if name == "=" and all(part.domain.kind is Kind.INTEGER and not part.constant for part in given):
+    if name in ("=", "IS DISTINCT FROM") and all(
+        part.domain.kind is Kind.INTEGER and not part.constant for part in given
+    ):
         # computed integers are DOUBLE: compared as such, two large integers would equal one
         parts = [sql("TRY_CAST({} AS BIGINT)", part.sql) for part in given]
     return function(parts, given)

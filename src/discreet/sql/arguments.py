@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from fractions import Fraction
 from typing import Any, Final
 
@@ -33,6 +34,15 @@ class Aggregate:
     formula: Formula
     domain: Domain
     note: str | None = None
+    first: date | None = None
+    """Of dates: the first, from which days or minutes are counted."""
+
+    def shown(self, noisy: Expr) -> Expr:
+        """What is shown of its noisy number."""
+        if self.first is None:
+            return noisy
+        unit = "MINUTES" if isinstance(self.first, datetime) else "DAYS"
+        return apply(f"{unit} AFTER", [noisy, Expr.literal(self.first)])
 
 
 COUNTS: Final = Domain(Kind.INTEGER, certain=True)

@@ -12,10 +12,12 @@ from sqlglot import exp
 
 from discreet.errors import Refused
 from discreet.sql.apply import apply
+from discreet.sql.date_forms import of_dates
+from discreet.sql.domain import DATED
 from discreet.sql.expression import Expr
 from discreet.sql.literals import folded
 from discreet.sql.readers import READERS
-from discreet.sql.syntax import not_allowed, plain
+from discreet.sql.syntax import IntervalSub, not_allowed, plain
 from discreet.sql.work import NODE, remembered, spend
 
 Resolve = Callable[[exp.Column], Expr]
@@ -25,12 +27,15 @@ _PLAIN: Final[dict[type[exp.Expression], tuple[str, tuple[str, ...]]]] = {
     exp.Add: ("+", ("this", "expression")),
     exp.Sub: ("-", ("this", "expression")),
     exp.Mul: ("*", ("this", "expression")),
+    IntervalSub: ("-", ("this", "expression")),
     exp.Div: ("/", ("this", "expression")),
+    exp.SafeDivide: ("/", ("this", "expression")),
     exp.IntDiv: ("//", ("this", "expression")),
     exp.Mod: ("%", ("this", "expression")),
     exp.Neg: ("NEGATE", ("this",)),
     exp.EQ: ("=", ("this", "expression")),
     exp.NEQ: ("<>", ("this", "expression")),
+    exp.NullSafeNEQ: ("IS DISTINCT FROM", ("this", "expression")),
     exp.LT: ("<", ("this", "expression")),
     exp.LTE: ("<=", ("this", "expression")),
     exp.GT: (">", ("this", "expression")),
@@ -48,6 +53,8 @@ _PLAIN: Final[dict[type[exp.Expression], tuple[str, tuple[str, ...]]]] = {
     exp.Round: ("ROUND", ("this", "decimals")),
     exp.Floor: ("FLOOR", ("this",)),
     exp.Ceil: ("CEIL", ("this",)),
+    exp.Sign: ("SIGN", ("this",)),
+    exp.Trunc: ("TRUNC", ("this",)),
     exp.Sqrt: ("SQRT", ("this",)),
     exp.Exp: ("EXP", ("this",)),
     exp.Ln: ("LN", ("this",)),
@@ -59,6 +66,9 @@ _PLAIN: Final[dict[type[exp.Expression], tuple[str, tuple[str, ...]]]] = {
     exp.Upper: ("UPPER", ("this",)),
     exp.Trim: ("TRIM", ("this",)),
     exp.Length: ("LENGTH", ("this",)),
+    exp.StartsWith: ("STARTS_WITH", ("this", "expression")),
+    exp.EndsWith: ("ENDS_WITH", ("this", "expression")),
+    exp.Contains: ("CONTAINS", ("this", "expression")),
     exp.Substring: ("SUBSTR", ("this", "start", "length")),
     exp.DPipe: ("||", ("this", "expression")),
     exp.Concat: ("CONCAT", ("expressions",)),
@@ -120,6 +130,8 @@ class Binder:
         known = folded(name, arguments)
         if known is not None:
             return known
+        if name in "+-" and any(argument.domain.kind in DATED for argument in arguments):
+            return of_dates(name, arguments, days=not isinstance(node, IntervalSub))
         if _null_if_any_is(node):
             name = _STRICT[name]
         return apply(_LONGER.get((name, len(arguments)), name), arguments)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta
 from fractions import Fraction
 from typing import Final
 
@@ -42,6 +43,12 @@ def _years(value: Domain) -> Domain:
     return number(low, high, integral=True)
 
 
+def _iso_years(value: Domain) -> Domain:
+    """The year of a day's week: it may differ from the day's own by one."""
+    low, high = _years(value).numbers
+    return number(None if low is None else low - 1, None if high is None else high + 1, integral=True)
+
+
 SUNDAY_WEEK: Final = "sunday week"
 MONDAY_WEEK: Final = "monday week"
 SUNDAY_FIRST: Final = "day of the week from 1"
@@ -49,6 +56,7 @@ PARTS: Final[dict[str, Rule]] = {
     "year": _years,
     "quarter": _between(1, 4),
     "month": _between(1, 12),
+    "isoyear": _iso_years,
     "week": _between(1, 53),
     "day": _between(1, 31),
     "dow": _between(0, 6),
@@ -56,6 +64,7 @@ PARTS: Final[dict[str, Rule]] = {
     "doy": _between(1, 366),
     "hour": _between(0, 23),
     "minute": _between(0, 59),
+    "second": _between(0, 59),
     SUNDAY_FIRST: _between(1, 7),
     SUNDAY_WEEK: _between(0, 53),
     MONDAY_WEEK: _between(0, 53),
@@ -163,3 +172,67 @@ def _difference(part: str) -> Rule:
 
 
 DIFFERENCES: Final[dict[str, Rule]] = {part: _difference(part) for part in _INDEXES}
+
+
+# so many months, days or seconds later
+
+MOVES: Final = (
+    ("month", "DATE"),
+    ("month", "TIMESTAMP"),
+    ("day", "DATE"),
+    ("day", "TIMESTAMP"),
+    ("second", "TIMESTAMP"),
+)
+
+
+def _later(moment: datetime, unit: str, count: int) -> datetime:
+    """As SQL adds: a day that a month does not have is its last one."""
+    if unit != "month":
+        return moment + timedelta(**{f"{unit}s": count})
+    months = moment.year * 12 + moment.month - 1 + count
+    year, month = months // 12, months % 12 + 1
+    if not MINYEAR <= year <= MAXYEAR:
+        raise OverflowError
+    return moment.replace(year=year, month=month, day=min(moment.day, monthrange(year, month)[1]))
+
+
+def added(unit: str, kind: Kind) -> Rule:
+    """What adding a constant does to dates: it keeps their order."""
+
+    def moved(key: Key, count: int) -> Key:
+        assert isinstance(key, date)
+        later = _later(_moment(key), unit, count)
+        return later.date() if kind is Kind.DATE else later
+
+    def rule(value: Domain, count: Domain) -> Domain:
+        low, high = value.low, value.high
+        if not (isinstance(low, date) and isinstance(high, date)) or count.bounded is None:
+            return Domain(kind)
+        steps = int(count.bounded[0])
+        try:
+            first, last = moved(low, steps), moved(high, steps)
+            listed = value.values and tuple(dict.fromkeys(moved(key, steps) for key in value.values))
+        except OverflowError:
+            return Domain(kind)
+        spend(len(listed or ()))
+        assert isinstance(first, date)
+        assert isinstance(last, date)
+        return Domain(kind, first, last, listed)
+
+    return rule
+
+
+def after(unit: str) -> Rule:
+    """A first day or minute and a number of them, as a date or time."""
+    kind = Kind.DATE if unit == "days" else Kind.TIMESTAMP
+
+    def rule(count: Domain, first: Domain) -> Domain:
+        if count.bounded is None or not isinstance(first.low, date):
+            return Domain(kind)
+        try:
+            low, high = (_moment(first.low) + timedelta(**{unit: int(edge)}) for edge in count.bounded)
+        except OverflowError:
+            return Domain(kind)
+        return Domain(kind, low.date(), high.date()) if kind is Kind.DATE else Domain(kind, low, high)
+
+    return rule

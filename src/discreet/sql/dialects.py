@@ -18,15 +18,16 @@ Words become `Period` nodes here, which nobody can write; readers look at nothin
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from sqlglot import exp
 
 from discreet.errors import Refused
 from discreet.sql.dates import MONDAY_WEEK, SUNDAY_FIRST, SUNDAY_WEEK
-from discreet.sql.syntax import BigQueryCast, Period
+from discreet.sql.syntax import BigQueryCast, Formatted, IntervalSub, Period, Shifted
 
-_SAME: Final = ("year", "quarter", "month", "day", "hour", "minute")
+_SAME: Final = ("year", "quarter", "month", "day", "hour", "minute", "second", "isoyear")
 _DUCKDB: Final = {
     **{word: word for word in (*_SAME, "week", "dow", "isodow", "doy")},
     "dayofweek": "dow",
@@ -67,6 +68,10 @@ def as_meant(tree: exp.Query, language: str) -> None:
             node.set("unit", unit)
         elif isinstance(node, exp.Anonymous) and str(node.this).upper() == "DATE_PART" and node.expressions:
             node.set("expressions", [_period(node.expressions[0], language), *node.expressions[1:]])
+        elif type(node) in _MOVES or (isinstance(node, (exp.Add, exp.Sub)) and _interval_of(node)):
+            node.replace(_shifted(node, language))
+        elif isinstance(node, exp.TimeToStr):
+            _formatted(node, language)
         elif language == "bigquery" and type(node) in _BIGQUERYS:
             _BIGQUERYS[type(node)](node)
 
@@ -81,6 +86,63 @@ def _period(word: Any, language: str) -> Period:
     return Period(this=period or "", word=word.copy())
 
 
+_MOVES: Final[dict[type[exp.Expression], bool]] = {
+    **dict.fromkeys((exp.DateAdd, exp.TimestampAdd, exp.DatetimeAdd, exp.TsOrDsAdd), True),
+    **dict.fromkeys((exp.DateSub, exp.TimestampSub, exp.DatetimeSub), False),
+}
+"""Functions that move a date: forwards, or backwards."""
+
+
+def _interval_of(node: Any) -> Any:
+    """The interval that a sum or difference adds to something."""
+    if isinstance(node.expression, exp.Interval):
+        return node.expression
+    return node.this if isinstance(node, exp.Add) and isinstance(node.this, exp.Interval) else None
+
+
+def _shifted(node: Any, language: str) -> Shifted:
+    """A date and an interval, however they are written."""
+    interval = _interval_of(node)
+    moved = node.this if interval is not node.this else node.expression
+    count, unit = (
+        (node.expression, node.args.get("unit")) if interval is None else (interval.this, interval.args.get("unit"))
+    )
+    if not isinstance(unit, exp.Var) or node.args.get("zone") is not None:
+        raise Refused("function-not-allowed", "an interval has one number and one unit", "write INTERVAL 7 DAY")
+    count = _whole(count)
+    if not _MOVES.get(type(node), isinstance(node, exp.Add)):
+        count = exp.Neg(this=count)
+    word = str(unit.this).lower()
+    period = Period(this=word.removesuffix("s"), word=exp.Var(this=unit.this))
+    keeps = language in ("bigquery", "snowflake", "spark")
+    return Shifted(this=moved, count=count, unit=period, keeps=keeps)
+
+
+def _whole(count: Any) -> Any:
+    """sqlglot writes the number of an interval as a text."""
+    if isinstance(count, exp.Literal) and count.is_string and re.fullmatch(r"[+-]?\d{1,12}", str(count.this)):
+        number = exp.Literal.number(str(count.this).lstrip("+-"))
+        return exp.Neg(this=number) if str(count.this).startswith("-") else number
+    return count
+
+
+def _formatted(node: exp.TimeToStr, language: str) -> None:
+    """sqlglot writes every dialect's formats as those of Python; what it does not know it leaves as it is."""
+    value, pattern = node.this, node.args.get("format")
+    while isinstance(value, (exp.TsOrDsToDate, exp.TsOrDsToTimestamp, exp.TimeStrToTime)):
+        value = value.this
+    named = language in ("duckdb", "bigquery")
+    if not isinstance(pattern, exp.Literal) or (
+        not named and re.search("[A-Za-z]", re.sub("%[YmdHMS]", "", str(pattern.this)))
+    ):
+        raise Refused(
+            "function-not-allowed",
+            "this format of dates is not known",
+            "write years, months, days, hours and minutes in digits",
+        )
+    node.replace(Formatted(this=value, format=pattern))
+
+
 def _substring(node: exp.Substring) -> None:
     start = node.args.get("start")
     if isinstance(start, exp.Literal) and str(start.this).strip("0_") == "":
@@ -89,10 +151,15 @@ def _substring(node: exp.Substring) -> None:
         raise Refused("function-not-allowed", "SUBSTR counts from the end differently here", "count from the beginning")
 
 
-def _like(node: exp.Like) -> None:
+def _like(node: Any) -> None:
+    """Where nothing else is said, a backslash makes the sign after it plain."""
     pattern = node.expression
-    if isinstance(pattern, exp.Literal) and "\\" in str(pattern.this):
-        raise Refused("function-not-allowed", "LIKE knows no escapes here", "leave the backslash out")
+    if isinstance(pattern, exp.Literal) and "\\" in str(pattern.this) and not isinstance(node.parent, exp.Escape):
+        node.replace(exp.Escape(this=node.copy(), expression=exp.Literal.string("\\")))
+
+
+def _subtraction(node: exp.Sub) -> None:
+    node.replace(IntervalSub(**node.args))
 
 
 def _cast(node: exp.Cast) -> None:
@@ -112,6 +179,7 @@ _BIGQUERYS: Final[dict[type[exp.Expression], Any]] = {
     **dict.fromkeys((exp.Week, exp.DayOfWeek, exp.DayOfYear, exp.Quarter), _not_bigquerys),
     exp.Cast: _cast,
     exp.Like: _like,
+    exp.Sub: _subtraction,
     exp.Substring: _substring,
     exp.TryCast: _cast,
 }

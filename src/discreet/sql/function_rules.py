@@ -12,6 +12,7 @@ from discreet.sql import domain
 from discreet.sql.domain import BOOLEAN, TEXT, Domain
 
 ZERO: Final = Fraction(0)
+ONE: Final = Fraction(1)
 INT: Final = Fraction(2**31)
 WRITTEN: Final = 32
 """Characters of a number or time that is written as text, at most."""
@@ -140,6 +141,8 @@ def or_null(value: Domain, _: Domain) -> Domain:
 
 def whole(value: Domain) -> Domain:
     """TRY_CAST to an integer rounds, halves to the even neighbour: the bounds hold for any rule about halves."""
+    if value.kind is Kind.BOOLEAN:
+        return domain.number(ZERO, ONE, integral=True)
     if value.kind not in domain.NUMERIC:
         return domain.number(None, None, integral=True)
     low, high = value.numbers
@@ -161,4 +164,12 @@ def small_whole(value: Domain) -> Domain:
 
 
 def real(value: Domain) -> Domain:
+    if value.kind is Kind.BOOLEAN:
+        return domain.number(ZERO, ONE)
     return domain.number(*value.numbers) if value.kind in domain.NUMERIC else domain.number(None, None)
+
+
+def sign(value: Domain) -> Domain:
+    """−1, 0 or 1."""
+    low, high = (None if edge is None else Fraction((edge > 0) - (edge < 0)) for edge in value.numbers)
+    return domain.number(-ONE if low is None else low, ONE if high is None else high, integral=True)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from discreet.composed import LARGEST, Sql, dated, form, joined, keyword, literal, sql, weighed
+from discreet.composed import LARGEST, Sql, dated, form, joined, keyword, literal, repeated, sql, weighed
 from discreet.policy.model import Kind
-from discreet.sql import dates, domain
+from discreet.sql import date_texts, dates, domain
 from discreet.sql import function_rules as rules
 from discreet.sql.expression import Function, Result
 
@@ -24,15 +24,16 @@ DOUBLE, UNSURE, VARCHAR, EXACT, CHOICE = Result
 # forms
 
 
-def _bucket_text(arguments: Sequence[Sql]) -> Sql:
-    value, low, high, count = arguments
-    share = sql("({0} - {1}) / ({2} - {1}) * {3}", value, low, high, count)
-    inside = sql("LEAST(CAST(FLOOR(LEAST({0}, {1})) AS BIGINT) + 1, CAST({1} AS BIGINT))", share, count)
-    beyond = sql("CAST({} AS BIGINT) + 1", count)
-    return sql(
-        "CASE WHEN {0} < {1} THEN 0 WHEN {0} >= {2} THEN {3} WHEN {0} >= {1} THEN {4} END",
-        value, low, high, beyond, inside,
-    )  # fmt: skip
+def _often(template: str) -> Form:
+    """A form in which the first argument stands more than once, beside constants."""
+    return lambda arguments: repeated(template, *arguments)
+
+
+_CLAMP: Final = "CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END"
+_BUCKET: Final = (
+    "CASE WHEN {0} < {1} THEN 0 WHEN {0} >= {2} THEN CAST({3} AS BIGINT) + 1 WHEN {0} >= {1} THEN"
+    " LEAST(CAST(FLOOR(LEAST(({0} - {1}) / ({2} - {1}) * {3}, {3})) AS BIGINT) + 1, CAST({3} AS BIGINT)) END"
+)
 
 
 def _case_text(arguments: Sequence[Sql]) -> Sql:
@@ -96,6 +97,30 @@ def _difference(part: str) -> Form:
     return lambda arguments: sql("DATE_DIFF({}, {}, {})", literal(part), *arguments)
 
 
+def _moved(unit: str, kind: str) -> Form:
+    """Months, days or seconds later. How many is limited (`constants`), so that no sum leaves the engine's years."""
+    step, whole = keyword(f"to_{unit}s"), keyword("BIGINT" if unit == "second" else "INTEGER")
+
+    def moved(arguments: Sequence[Sql]) -> Sql:
+        value, count = arguments
+        later = sql("CAST({} + {}(CAST({} AS {})) AS {})", value, step, count, whole, keyword(kind))
+        return dated(later, kind.lower())
+
+    return moved
+
+
+def _after(unit: str) -> Form:
+    """A day or minute, counted from a first one; of noisy numbers."""
+    kind = "DATE" if unit == "days" else "TIMESTAMP"
+
+    def counted(arguments: Sequence[Sql]) -> Sql:
+        count, first = arguments
+        later = sql("CAST({} + {}(TRY_CAST({} AS INTEGER)) AS {})", first, keyword(f"to_{unit}"), count, keyword(kind))
+        return dated(later, kind.lower())
+
+    return counted
+
+
 def _dated(cast: Form, kind: Kind) -> Form:
     return lambda arguments: dated(cast(arguments), kind)
 
@@ -133,11 +158,13 @@ _ROWS: Final = (
     Function("ROUND", "n", form("ROUND({0})"), rules.rounded, DOUBLE),
     Function("ROUND TO", "nc", form("ROUND({0}, CAST({1} AS INTEGER))"), rules.rounded, UNSURE, strict=False),
     Function("FLOOR", "n", form("FLOOR({0})"), domain.floored, DOUBLE),
+    Function("TRUNC", "n", form("TRUNC({0})"), domain.truncated, DOUBLE),
+    Function("SIGN", "n", form("CAST(SIGN({0}) AS DOUBLE)"), rules.sign, DOUBLE),
     Function("CEIL", "n", form("CEIL({0})"), domain.ceiled, DOUBLE),
-    Function("SQRT", "n", form("CASE WHEN {0} >= 0 THEN SQRT({0}) END"), rules.root, DOUBLE, strict=False),
+    Function("SQRT", "n", _often("CASE WHEN {0} >= 0 THEN SQRT({0}) END"), rules.root, DOUBLE, strict=False),
     Function("EXP", "n", form("EXP({0})"), rules.exponential, DOUBLE),
-    Function("LN", "n", form("CASE WHEN {0} > 0 THEN LN({0}) END"), rules.natural, DOUBLE, strict=False),
-    Function("LOG10", "n", form("CASE WHEN {0} > 0 THEN LOG10({0}) END"), rules.decadic, DOUBLE, strict=False),
+    Function("LN", "n", _often("CASE WHEN {0} > 0 THEN LN({0}) END"), rules.natural, DOUBLE, strict=False),
+    Function("LOG10", "n", _often("CASE WHEN {0} > 0 THEN LOG10({0}) END"), rules.decadic, DOUBLE, strict=False),
     Function(
         "LOG",
         "nn",
@@ -151,10 +178,8 @@ _ROWS: Final = (
     Function("GREATEST", "n*", _called("GREATEST"), domain.largest, CHOICE, strict=False),
     Function("LEAST OF ALL", "n*", _if_all("LEAST"), domain.smallest, CHOICE),
     Function("GREATEST OF ALL", "n*", _if_all("GREATEST"), domain.largest, CHOICE),
-    Function(
-        "CLAMP", "ncc", form("CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END"), rules.clamped, CHOICE
-    ),
-    Function("WIDTH_BUCKET", "nccc", _bucket_text, rules.bucket, EXACT),
+    Function("CLAMP", "ncc", _often(_CLAMP), rules.clamped, CHOICE),
+    Function("WIDTH_BUCKET", "nccc", _often(_BUCKET), rules.bucket, EXACT),
     # truth
     Function("=", "ss", form("({0} = {1})"), rules.truth, EXACT),
     Function("<>", "ss", form("({0} <> {1})"), rules.truth, EXACT),
@@ -166,6 +191,12 @@ _ROWS: Final = (
     Function("IN", "ss*", _listed, rules.truth, EXACT, strict=False),
     Function("LIKE", "tc", _like(form("({0} LIKE {1})")), rules.truth, EXACT),
     Function("ILIKE", "tc", _like(form("(LOWER({0}) LIKE LOWER({1}))")), rules.truth, EXACT),
+    Function("LIKE ESCAPE", "tcc", _like(form("({0} LIKE {1} ESCAPE {2})")), rules.truth, EXACT),
+    Function("ILIKE ESCAPE", "tcc", _like(form("(LOWER({0}) LIKE LOWER({1}) ESCAPE {2})")), rules.truth, EXACT),
+    Function("STARTS_WITH", "tc", form("starts_with({0}, {1})"), rules.truth, EXACT),
+    Function("ENDS_WITH", "tc", form("suffix({0}, {1})"), rules.truth, EXACT),
+    Function("CONTAINS", "tc", form("contains({0}, {1})"), rules.truth, EXACT),
+    Function("IS DISTINCT FROM", "ss", form("({0} IS DISTINCT FROM {1})"), rules.tested, EXACT, own_nulls=True),
     Function("AND", "bb", form("({0} AND {1})"), rules.truth, EXACT),
     Function("OR", "bb", form("({0} OR {1})"), rules.truth, EXACT),
     Function("NOT", "b", form("(NOT {0})"), rules.truth, EXACT),
@@ -230,6 +261,22 @@ _ROWS: Final = (
         Function(f"DATE_DIFF {part}", "dd", _difference(part), rule, EXACT, strict=False)
         for part, rule in dates.DIFFERENCES.items()
     ),
+    *(
+        Function(
+            f"DATE_ADD {unit} {kind}",
+            "dc",
+            _moved(unit, kind),
+            dates.added(unit, Kind(kind.lower())),
+            EXACT,
+            strict=False,
+        )
+        for unit, kind in dates.MOVES
+    ),
+    *(
+        Function(f"{unit.upper()} AFTER", "ic", _after(unit), dates.after(unit), EXACT, strict=False)
+        for unit in ("days", "minutes")
+    ),
+    Function("STRFTIME", "dc", form("strftime({0}, {1})"), date_texts.formatted, VARCHAR),
 )
 
 FUNCTIONS: Final = {row.name: row for row in _ROWS}

@@ -45,7 +45,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, Fraction)) and not isinstance(value, bool)
 
 
-COMPARISONS: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "BETWEEN", "IN", "NULLIF"})
+COMPARISONS: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "BETWEEN", "IN", "NULLIF", "IS DISTINCT FROM"})
 _EXACT: Final = 2**52
 """Up to here every whole number and its half are a float64."""
 

@@ -33,8 +33,8 @@ def _without_stars(clauses: Clauses, scope: Scope) -> Clauses:
     """With all columns in the place of *."""
     items: list[Any] = []
     for item in clauses.items:
-        if isinstance(item, exp.Star):
-            items += [exp.column(field.name, quoted=True) for _, field in scope.fields]
+        if isinstance(item, exp.Star) or scope.is_star(item):
+            items += scope.starred(item)
         else:
             items.append(item)
     return replace(clauses, items=items)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +16,7 @@ from discreet.sql.apply import apply
 from discreet.sql.arguments import Aggregate, Call, bounds_of, numeric
 from discreet.sql.bind import Binder, written
 from discreet.sql.clause import PER_ROW
-from discreet.sql.domain import Domain
+from discreet.sql.domain import DATED, Domain
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import Favourite, Listing, Ordered
 from discreet.sql.vectors import Histogram, Layout, Tree
@@ -32,6 +34,30 @@ def quantile(bind: Binder, node: Any, call: Call) -> Aggregate:
     return _ordered(bind, node, node.this, ends.get(Fraction(wanted), Fraction(wanted)), call, extreme=wanted in ends)
 
 
+def quantiles(bind: Binder, node: exp.ApproxQuantiles, call: Call) -> Aggregate:  # noqa: ARG001
+    """All of them at once would be a list, and lists are not computed with."""
+    count = brief(written(node.expression))
+    raise Refused(
+        "function-not-allowed",
+        "APPROX_QUANTILES gives a list",
+        f"take one of it: APPROX_QUANTILES({brief(written(node.this))}, {count})[OFFSET(1)]",
+    )
+
+
+def nth(place: exp.Bracket, node: Any) -> Any:
+    """APPROX_QUANTILES(x, n)[OFFSET(k)] is the quantile k/n."""
+    index = place.expressions[0] if len(place.expressions) == 1 else None
+    parts = [index, node.expression] if isinstance(node, exp.ApproxQuantiles) else []
+    numbers = [int(str(part.this)[:7]) for part in parts if isinstance(part, exp.Literal) and part.this.isdecimal()]
+    offset = place.args.get("offset") or 0
+    if len(numbers) != 2 or not 0 <= numbers[0] - offset <= numbers[1] or not numbers[1]:
+        raise Refused(
+            "function-not-allowed", "there is no such place in a list", "write APPROX_QUANTILES(x, 4)[OFFSET(2)]"
+        )
+    share = Decimal(numbers[0] - offset) / numbers[1]  # of 28 digits: `quantile` finds the fraction again
+    return exp.Quantile(this=node.this, quantile=exp.Literal.number(f"{share:f}"))
+
+
 def extreme_value(bind: Binder, node: Any, call: Call) -> Aggregate:
     share = Fraction(1, 1000) if isinstance(node, exp.Min) else Fraction(999, 1000)
     return _ordered(bind, node, node.this, share, call, extreme=True)
@@ -40,21 +66,42 @@ def extreme_value(bind: Binder, node: Any, call: Call) -> Aggregate:
 def _ordered(bind: Binder, node: Any, inner: Any, share: Fraction, call: Call, *, extreme: bool) -> Aggregate:
     if call.per_group is not None:
         raise Refused("function-not-allowed", "a quantile takes bounds per row", f"write {PER_ROW} => (low, high)")
-    value = numeric(bind(inner), node)
+    value, first = _counted_from(bind(inner), node)
     low, high = call.per_row or bounds_of(value, node.key.upper(), written(inner))
-    integral = value.domain.kind is Kind.INTEGER
-    if integral:
+    if value.domain.kind is Kind.INTEGER:
         low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
     if low >= high:
         raise Refused("undeclared-bounds", f"{brief(written(inner))} has one possible value", "widen its bounds")
-    layout = Layout.over(low, high, integral=integral, groups=call.groups)
+    layout = Layout.over(low, high, integral=value.domain.kind is Kind.INTEGER, groups=call.groups)
     tree = Tree(call.of(value), layout, f"ranks of {written(inner)}")
-    kind = Kind.INTEGER if layout.whole else Kind.NUMBER
-    note = f"{written(inner)} is clamped to [{float(low):g}, {float(high):g}]"
+    kind = Kind.INTEGER if layout.whole or first is not None else Kind.NUMBER
+    note = f"{written(inner)} is clamped to [{_end(low, first)}, {_end(high, first)}]"
     if extreme:
         note += f"; {node.key.upper()} is the {'first' if share < Fraction(1, 2) else 'last'} thousandth"
     formula = Ordered(layout, share, low, high, extreme)
-    return Aggregate(("QUANTILE", tree, share, extreme), (tree,), formula, Domain(kind, low, high), note)
+    return Aggregate(("QUANTILE", tree, share, extreme, first), (tree,), formula, Domain(kind, low, high), note, first)
+
+
+def _counted_from(value: Expr, node: Any) -> tuple[Expr, date | None]:
+    """A number; or a date as the number of days, or of minutes, that it lies after the first one that is declared."""
+    low, high = value.domain.low, value.domain.high
+    if value.domain.kind not in DATED:
+        return numeric(value, node), None
+    if not (isinstance(low, date) and isinstance(high, date)):
+        word = node.key.upper()
+        raise Refused(
+            "undeclared-bounds", f"{word} of a date needs its first and last day", "add min and max to the policy"
+        )
+    part = "minute" if isinstance(low, datetime) else "day"
+    return apply(f"DATE_DIFF {part}", [Expr.literal(low), value]), low
+
+
+def _end(edge: Fraction, first: date | None) -> str:
+    """A bound as it is shown."""
+    if first is None:
+        return f"{float(edge):g}"
+    step = timedelta(minutes=int(edge)) if isinstance(first, datetime) else timedelta(days=int(edge))
+    return str(first + step)
 
 
 def mode(bind: Binder, node: exp.Mode, call: Call) -> Aggregate:

@@ -89,7 +89,10 @@ def _positive(tree: exp.Query) -> exp.Query:
     for node in reversed(list(tree.find_all(exp.Like, exp.ILike))):  # the inner ones first: outer ones are made anew
         if node.args.get("negate"):
             plain = type(node)(**{name: value for name, value in node.args.items() if name != "negate"})
-            node.replace(exp.Not(this=exp.Paren(this=plain)))
+            escape = node.parent if isinstance(node.parent, exp.Escape) else None
+            if escape is not None:
+                plain = exp.Escape(this=plain, expression=escape.expression)
+            (escape or node).replace(exp.Not(this=exp.Paren(this=plain)))
     return tree
 
 
@@ -141,12 +144,22 @@ def _tokens(text: str, language: str) -> list[Token]:
         raise Refused("syntax", "a quote or a comment does not end", "close it") from None
     if len(tokens) > MAX_TOKENS:
         raise _too_complex(f"it has more than {MAX_TOKENS} words and signs", "ask a shorter one")
+    tokens = [_top(tokens, index) for index in range(len(tokens))]
     depth = 0
     for token in tokens:
         depth += (token.token_type in _OPENS) - (token.token_type in _CLOSES)
         if depth > MAX_DEPTH:
             raise _too_complex(f"it is nested more than {MAX_DEPTH} deep", "ask a simpler question")
     return tokens
+
+
+def _top(tokens: list[Token], index: int) -> Token:
+    """A token; TOP of SELECT TOP 10, which most dialects write as LIMIT 10, by the kind that sqlglot knows it by."""
+    token = tokens[index]
+    kinds = [each.token_type for each in tokens[max(index - 1, 0) : index + 2]]
+    if token.text.upper() != "TOP" or kinds != [TokenType.SELECT, TokenType.VAR, TokenType.NUMBER]:
+        return token
+    return Token(TokenType.TOP, token.text, token.line, token.col, token.start, token.end)
 
 
 def fragment(text: str) -> str:

@@ -57,6 +57,30 @@ def _is(bind: Bind, node: exp.Is) -> Expr:
     raise not_allowed(node)
 
 
+def _is_same(bind: Bind, node: exp.NullSafeEQ) -> Expr:
+    return apply("NOT", [apply("IS DISTINCT FROM", [bind(node.this), bind(node.expression)])])
+
+
+def _escaped(bind: Bind, node: exp.Escape) -> Expr:
+    """LIKE or ILIKE with a sign before which nothing is a wildcard."""
+    search = node.this
+    if type(search) not in (exp.Like, exp.ILike):
+        raise not_allowed(node)
+    name = f"{search.key.upper()} ESCAPE"
+    return apply(name, [bind(search.this), bind(search.expression), bind(node.expression)])
+
+
+def _pi(_: Bind, __: exp.Pi) -> Expr:
+    return Expr.literal(Fraction(math.pi), exact=False)
+
+
+def _left(bind: Bind, node: exp.Left) -> Expr:
+    count = bind(node.expression)
+    if not isinstance(count.value, int) or isinstance(count.value, bool) or count.value < 0:
+        raise Refused("function-not-allowed", "LEFT takes a number of letters", "write LEFT(w, 3)")
+    return apply("SUBSTR TO", [bind(node.this), Expr.literal(1), count])
+
+
 def _case(bind: Bind, node: exp.Case) -> Expr:
     arguments: list[Expr] = []
     for branch in node.args["ifs"]:
@@ -123,6 +147,10 @@ READERS: Final[dict[type[exp.Expression], Callable[[Bind, Any], Expr]]] = {
     exp.Boolean: _boolean,
     exp.Null: _null,
     exp.Is: _is,
+    exp.NullSafeEQ: _is_same,
+    exp.Escape: _escaped,
+    exp.Pi: _pi,
+    exp.Left: _left,
     exp.Case: _case,
     exp.If: _if,
     exp.Cast: _cast,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from sqlglot import exp
 
@@ -63,6 +64,29 @@ class Scope:
         near = suggest(column.name, names)
         fix = f"did you mean {near}?" if near else f"columns: {', '.join(names)}"
         raise Refused("unknown-column", "there is no such column", fix, edit=Edit(column.name, near or ""))
+
+    def is_star(self, node: exp.Expression) -> bool:
+        """Whether it stands for all columns of a table: t.*"""
+        return isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
+
+    def starred(self, node: exp.Expression) -> list[Any]:
+        """The columns that * or t.* stands for, without those of EXCLUDE, and with those of REPLACE in their places."""
+        table = node.table.lower() if isinstance(node, exp.Column) else ""
+        star: Any = node.this if isinstance(node, exp.Column) else node
+        if table and table not in self.aliases:
+            raise Refused("unknown-table", "there is no such table here", f"tables: {', '.join(sorted(self.aliases))}")
+        fields = [(alias, field.name) for alias, field in self.fields if table in ("", alias)]
+        left_out = {column.name.lower() for column in star.args.get("except_") or ()}
+        replaced = {item.alias.lower(): item for item in star.args.get("replace") or ()}
+        names = {name.lower() for _, name in fields}
+        units = {name for alias, name in self.owners if table in ("", alias)}
+        if not left_out <= names | units or not replaced.keys() <= names - left_out:
+            raise Refused("unknown-column", "there is no such column", f"columns: {', '.join(sorted(names))}")
+        return [
+            replaced.get(name.lower()) or exp.column(name, table=alias or None, quoted=True)
+            for alias, name in fields
+            if name.lower() not in left_out
+        ]
 
     def is_owner(self, node: exp.Expression) -> bool:
         """Whether an expression is just the unit's name. A declared column of that name is meant as a column."""

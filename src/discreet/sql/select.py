@@ -121,8 +121,8 @@ def row_items(clauses: Clauses, scope: Scope) -> list[tuple[str, Expr]]:
     clauses.refuse_rows()
     items: list[tuple[str, Expr]] = []
     for node, label in zip(clauses.items, labels(clauses.items), strict=True):
-        if isinstance(node, exp.Star):
-            items += [(field.name, field.expr) for _, field in scope.fields]
+        if isinstance(node, exp.Star) or scope.is_star(node):
+            items += [(part.alias_or_name, scope.bind(part)) for part in scope.starred(node)]
         elif not scope.is_owner(node.this if isinstance(node, exp.Alias) else node):
             items.append((label, scope.bind(node)))
     return items
@@ -183,11 +183,26 @@ class _Grouping:
             if index == len(self.aggregates):
                 self.aggregates.append(aggregate)
                 few_measures(len(self.aggregates))
-            return _leaf("a", index, aggregate.domain)
+            return aggregate.shown(_leaf("a", index, aggregate.domain))
+        if isinstance(node, exp.IgnoreNulls) and isinstance(node.this, exp.AnyValue):
+            node = node.this
+        if isinstance(node, exp.AnyValue):
+            return self._any_value(node)
         if isinstance(node, (exp.AggFunc, exp.Filter, exp.Window, exp.WithinGroup)):
             raise not_allowed(node)
         key = self._key(node)
         return self.scope.special(node, bind) if key is None else key
+
+    def _any_value(self, node: exp.AnyValue) -> Expr:
+        """Of a key: all rows of a group have the same."""
+        key = self._key(node.this)
+        if key is None:
+            raise Refused(
+                "function-not-allowed",
+                "ANY_VALUE shows a row's own value, unless that is a key of GROUP BY",
+                f"add {brief(written(node.this))} to GROUP BY, or take MODE of it",
+            )
+        return key
 
     def _key(self, node: exp.Expression) -> Expr | None:
         """The key that an expression is, if it is one."""

@@ -33,6 +33,22 @@ class Period(exp.Expression):
     arg_types = {"this": True, "word": True}  # noqa: RUF012
 
 
+class Shifted(exp.Expression):
+    """A date so many periods later. Only `dialects` makes it; `keeps` says whether a date stays a date."""
+
+    arg_types = {"this": True, "count": True, "unit": True, "keeps": True}  # noqa: RUF012
+
+
+class Formatted(exp.Expression):
+    """A date as a text. Only `dialects` makes it, from formats that mean the same wherever they are written."""
+
+    arg_types = {"this": True, "format": True}  # noqa: RUF012
+
+
+class IntervalSub(exp.Sub):
+    """A difference as BigQuery and Spark mean it: of two dates it is an interval, not a number of days."""
+
+
 class BigQueryCast(exp.Cast):
     """A cast as BigQuery means it: to whole numbers halves are rounded away from zero."""
 
@@ -42,23 +58,25 @@ _TWO: Final = frozenset({"this", "expression"})
 _MANY: Final = frozenset({"this", "expressions"})
 _NONE: Final[frozenset[str]] = frozenset()
 _UNARY: Final[tuple[Kinds, ...]] = (
-    exp.Abs, exp.Avg, exp.Boolean, exp.Ceil, exp.Count, exp.CountIf, exp.Day, exp.DayOfWeek, exp.DayOfYear, exp.Exp,
-    exp.First, exp.Floor, exp.From, exp.Having, exp.Hour, exp.Last, exp.Length, exp.Ln, exp.Lower, exp.Max,
-    exp.Median, exp.Min, exp.Minute, exp.Mode, exp.Month, exp.Neg, exp.Not, exp.Paren, exp.Quarter, exp.Sqrt,
-    exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Sum, exp.TableAlias, exp.Trim, exp.Upper, exp.Var, exp.Variance,
-    exp.VariancePop, exp.Week, exp.WeekStart, exp.Where, exp.Year,
+    exp.Abs, exp.AnyValue, exp.ApproxDistinct, exp.Avg, exp.Boolean, exp.Ceil, exp.Count, exp.CountIf, exp.Day,
+    exp.DayOfWeek, exp.DayOfYear, exp.Exp, exp.First, exp.Floor, exp.From, exp.Having, exp.Hour, exp.IgnoreNulls,
+    exp.Last, exp.Length, exp.Ln, exp.Lower, exp.Max, exp.Median, exp.Min, exp.Minute, exp.Mode, exp.Month, exp.Neg,
+    exp.Not, exp.Paren, exp.Quarter, exp.Sign, exp.Sqrt, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Sum,
+    exp.TableAlias, exp.Trim, exp.Trunc, exp.Upper, exp.Var, exp.Variance, exp.VariancePop, exp.Week, exp.WeekStart,
+    exp.Where, exp.Year,
 )  # fmt: skip
 _BINARY: Final[tuple[Kinds, ...]] = (
-    exp.Add, exp.And, exp.ApproxTopK, exp.Corr, exp.CovarPop, exp.CovarSamp, exp.DPipe, exp.Div, exp.EQ, exp.Extract,
-    exp.Filter, exp.GT, exp.GTE, exp.ILike, exp.IntDiv, exp.Is, exp.LT, exp.LTE, exp.Like, exp.Log, exp.Mod, exp.Mul,
-    exp.NEQ, exp.Nullif, exp.Or, exp.PercentileCont, exp.Pow, exp.RegrIntercept, exp.RegrSlope, exp.Sub,
-    exp.WithinGroup,
+    exp.Add, exp.And, exp.ApproxQuantiles, exp.ApproxTopK, exp.Contains, exp.Corr, exp.CovarPop, exp.CovarSamp,
+    exp.DPipe, exp.Div, exp.EQ, exp.EndsWith, exp.Escape, exp.Extract, exp.Filter, exp.GT, exp.GTE, exp.ILike,
+    exp.IntDiv, exp.Is, exp.LT, exp.LTE, exp.Left, exp.Like, exp.Log, exp.Mod, exp.Mul, exp.NEQ, exp.NullSafeEQ,
+    exp.NullSafeNEQ, exp.Nullif, exp.Or, exp.PercentileCont, exp.Pow, exp.RegrIntercept, exp.RegrSlope,
+    exp.SafeDivide, exp.StartsWith, exp.Sub, exp.WithinGroup, IntervalSub,
 )  # fmt: skip
 UNDERSTOOD: Final[dict[Kinds, frozenset[str]]] = {
     **dict.fromkeys(_UNARY, _ONE),
     **dict.fromkeys(_BINARY, _TWO),
     **dict.fromkeys((exp.Anonymous, exp.Coalesce, exp.Greatest, exp.Least), _MANY),
-    **dict.fromkeys((exp.DenseRank, exp.Null, exp.Rank, exp.RowNumber, exp.Star), _NONE),
+    **dict.fromkeys((exp.DenseRank, exp.Null, exp.Pi, exp.Rank, exp.RowNumber), _NONE),
     **dict.fromkeys((exp.Cast, exp.TryCast, BigQueryCast), frozenset({"this", "to"})),
     **dict.fromkeys((exp.DateTrunc, exp.TimestampTrunc), frozenset({"this", "unit"})),
     **dict.fromkeys((exp.Lag, exp.Lead), frozenset({"this", "offset"})),
@@ -83,7 +101,9 @@ UNDERSTOOD: Final[dict[Kinds, frozenset[str]]] = {
     exp.Offset: frozenset({"expression"}),
     exp.Order: _MANY,
     exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
-    exp.Quantile: frozenset({"this", "quantile"}),
+    **dict.fromkeys((exp.ApproxQuantile, exp.Quantile), frozenset({"this", "quantile"})),
+    exp.Bracket: frozenset({"this", "expressions", "offset"}),
+    exp.Star: frozenset({"except_", "replace"}),
     exp.Round: frozenset({"this", "decimals"}),
     exp.Select: frozenset({
         "with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct",
@@ -97,10 +117,13 @@ UNDERSTOOD: Final[dict[Kinds, frozenset[str]]] = {
     exp.WindowSpec: frozenset({"kind", "start", "start_side", "end", "end_side"}),
     exp.With: frozenset({"expressions"}),
     Bounded: frozenset({"this", "label", "low", "high"}),
+    Formatted: frozenset({"this", "format"}),
     Period: frozenset({"this", "word"}),
+    Shifted: frozenset({"this", "count", "unit", "keeps"}),
 }  # fmt: skip
 """The arguments of each kind of node that some reader looks at."""
 INDIFFERENT: Final[dict[Kinds, dict[str, str]]] = {
+    exp.Bracket: {"safe": "a place that is not there is refused"},
     exp.CTE: {"materialized": "how a CTE is computed, not what it gives"},
     exp.Coalesce: {"is_nvl": "another name of it", "is_null": "another name of it"},
     exp.Concat: {"safe": "what is joined is text already"},
@@ -178,6 +201,15 @@ def plain(node: Any) -> Any:
             return plain(part.this)
         if isinstance(part, Period):
             return part.args["word"].copy()
+        if isinstance(part, Shifted):
+            return exp.Add(
+                this=plain(part.this),
+                expression=exp.Interval(this=part.args["count"], unit=part.args["unit"].args["word"]),
+            )
+        if isinstance(part, Formatted):
+            return exp.TimeToStr(this=plain(part.this), format=part.args["format"])
+        if isinstance(part, IntervalSub):
+            return exp.Sub(**part.args)
         return exp.Cast(**part.args) if isinstance(part, BigQueryCast) else part
 
     return node.copy().transform(shown)
