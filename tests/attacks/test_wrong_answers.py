@@ -6,15 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date, timedelta
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
+from discreet.composed import name
 from discreet.errors import Refused
 from discreet.learn import CategoricalNB
+from discreet.policy.model import Kind
 from discreet.sql import select
+from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
+from discreet.sql.literals import comparable
 from tests.sql.twins import Twins, twins
 from tests.sql.worlds import opened, policy_of
 
@@ -345,6 +350,15 @@ def test_large_whole_numbers_are_compared_exactly(condition: str, table: str, wo
 )
 def test_large_whole_numbers_beside_decimals_are_refused(condition: str, world: Twins) -> None:
     refused(world, f"SELECT COUNT(*) FROM t WHERE {condition}")
+
+
+def test_a_float_beside_whole_numbers_is_the_nearest_float64() -> None:
+    """2**61 is printed as a float that way, and equals it; read as decimals it would be a larger number."""
+    column = Expr(name("x"), Domain(Kind.INTEGER))
+    written = Expr.literal(Fraction("2.305843009213694e18"), exact=False)
+    assert [argument.value for argument in comparable([column, written])] == [None, 2**61]
+    decimals = Expr.literal(Fraction("2305843009213694000.0"))
+    assert comparable([column, decimals])[1].value == 2305843009213694000
 
 
 def test_the_least_whole_number_is_one_key_and_one_part() -> None:

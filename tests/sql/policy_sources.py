@@ -186,7 +186,8 @@ class Sources:
         return Source(text, plain, f"s.{quoted(table.owner)}", 's."~u"', shown, table.rows, *table.stated)
 
     def _windowed(self, table: Table) -> Source | None:
-        """Rows beside others of their unit; the row's rank decides where the written order does not."""
+        """Rows beside others of their unit; where the written order does not decide, the row's rank does, and counts
+        go up to the last of the rows that are equal in it."""
         if table.owner is None:
             return None
         fields = self._fields(table, "i")
@@ -195,7 +196,8 @@ class Sources:
         texts, plains, made = [], [], []
         for place, (word, low) in enumerate(words):
             texts.append(f"{word} OVER (PARTITION BY i.{quoted(table.owner)} ORDER BY {order.text}) AS w{place}")
-            over = f'PARTITION BY i."~u" ORDER BY {order.plain} NULLS LAST, i."~r" ROWS UNBOUNDED PRECEDING'
+            total = "" if "COUNT" in word else ', i."~r"'
+            over = f'PARTITION BY i."~u" ORDER BY {order.plain} NULLS LAST{total}'
             plains.append(f"{word} OVER ({over}) AS w{place}")
             counted = Column(f"w{place}", "integer", Fraction(0 if "COUNT" in word else 1), Fraction(table.rows))
             made.append(counted if low is not None else replace(other.column, name=f"w{place}"))

@@ -53,14 +53,14 @@ _EXACT: Final = 2**52
 def comparable(arguments: list[Expr]) -> list[Expr]:
     """Whole numbers beside literals with decimals, so that they are compared as they are, and not as floats.
 
-    Written decimals such as 5.0 become whole; with other decimals all are compared as floats, which is exact for the
-    sizes that are let through.
+    Written decimals such as 5.0 become whole, and so do floats such as 2e18, by the value that a float64 has; with
+    other decimals all are compared as floats, which is exact for the sizes that are let through.
     """
     if not any(argument.domain.kind is Kind.INTEGER and not argument.constant for argument in arguments):
         return arguments
     exact = [
         Expr.literal(int(value))
-        if isinstance(value := argument.value, Fraction) and value.denominator == 1
+        if isinstance(value := _as_stored(argument), Fraction) and value.denominator == 1
         else argument
         for argument in arguments
     ]
@@ -69,6 +69,14 @@ def comparable(arguments: list[Expr]) -> list[Expr]:
     if large and any(isinstance(value, Fraction) for value in values):
         raise Refused("function-not-allowed", "large whole numbers are not compared with decimals", "round them")
     return exact
+
+
+def _as_stored(argument: Expr) -> Any:
+    """The value that a literal has in an engine: a float such as 1e23 is the nearest float64."""
+    written = argument.written
+    if written is None or written.exact or not isinstance(written.value, Fraction):
+        return argument.value
+    return Fraction(float(written.value))
 
 
 def number(text: str) -> int | Fraction:
