@@ -30,13 +30,12 @@ from discreet.cli import discreet
 from discreet.cli.failures import Failure
 from discreet.cli.shell import terminal
 from discreet.cli.shell.backslash import COMMANDS, obey
-from discreet.cli.shell.completion import choices
+from discreet.cli.shell.completion import KEYWORDS, Vocabulary, choices, functions
 from discreet.cli.shell.confirm import agree, offer
 from discreet.cli.shell.execute import perform
 from discreet.cli.shell.session import Interrupted, Session, Settings
 from discreet.cli.shell.statements import is_finished, split
 from discreet.cli.shell.terminal import prompt_of, ready
-from discreet.cli.shell.vocabulary import KEYWORDS, Vocabulary, functions
 from discreet.composed import Sql
 from discreet.curator.curator import Curator
 from discreet.curator.curator import open as open_curator

@@ -19,7 +19,7 @@ from discreet.version import __version__
 COMMANDS: Final = {
     "demo": "discreet.cli.demo:demo",
     "query": "discreet.cli.query:query",
-    "preview": "discreet.cli.preview:preview",
+    "preview": "discreet.cli.query:preview",
     "shell": "discreet.cli.shell.command:shell",
     "tables": "discreet.cli.tables:tables",
     "check": "discreet.cli.check:check",

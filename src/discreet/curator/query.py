@@ -12,10 +12,10 @@ from discreet.answers.call import Call, written
 from discreet.answers.ibis_tables import is_expression, text_of
 from discreet.answers.layout import cost_words
 from discreet.curator.parts import part_name, why
-from discreet.curator.rehearsal import rehearse
 from discreet.curator.rest import what_is_left
 from discreet.curator.task import Context
 from discreet.engines.printed import confirmed
+from discreet.engines.rehearsal import demand_runnable
 from discreet.errors import BudgetExhausted, Edit, Refused
 from discreet.exact import number, probability
 from discreet.exit import Bill, Cost, Exit, Outcome, Reader
@@ -28,6 +28,7 @@ from discreet.sql.cost import Allocation, allocate, free, rank_notes
 from discreet.sql.draw import draw
 from discreet.sql.expected_error import averages, errors, explained, words
 from discreet.sql.plan import Plan
+from discreet.sql.released import with_nothing
 from discreet.sql.results import Shown, noisy_items
 
 COSTS: Final = ("epsilon", "rho", "error")
@@ -80,9 +81,11 @@ class PreparedQuery:
 
     def check(self) -> None:
         """Ask the engine's parser whether it reads what was planned, and can run it."""
-        for query in self.plan.queries:
+        plan = self.plan
+        for query in plan.queries:
             confirmed(query)
-        rehearse(self.plan)
+        queries = (with_nothing(plan, query) for query in plan.queries)
+        demand_runnable(plan.policy, plan.digest, queries, plan.schemas)
 
     def ready(self) -> None:
         """Raise unless the errors that are wanted can be had for what the budget allows."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -21,7 +21,7 @@ from discreet.composed import Sql
 from discreet.engines.printed import printed
 from discreet.engines.session import Scratch, rows
 from discreet.engines.stopping import Stopped, is_stopped
-from discreet.errors import QueryFailed
+from discreet.errors import QueryFailed, Refused
 from discreet.policy import Policy
 from discreet.policy.layout import copied_columns
 from discreet.quoting import name
@@ -98,13 +98,17 @@ class EmptyTables:
                 rows(self._made, f"DROP SCHEMA {self._schema} CASCADE", None)
 
 
-def runs(policy: Policy, digest: str, query: Sql, schemas: Mapping[str, Mapping[str, str]]) -> bool:
-    """Whether a query runs over the tables of a policy."""
-    while True:
+def demand_runnable(
+    policy: Policy, digest: str, queries: Iterable[Sql], schemas: Mapping[str, Mapping[str, str]]
+) -> None:
+    """Refuse queries that cannot be run over the tables of a policy, whatever the rows are."""
+    for query in queries:
         tables = empty_tables(policy, digest)
-        passed = tables.runs(query, schemas)
-        if passed or not tables.closed:  # if they were closed meanwhile, they were gone
-            return passed
+        while not tables.runs(query, schemas):
+            if not tables.closed:
+                reason = "the engine cannot compute this combination"
+                raise Refused("statement-not-allowed", reason, "compute it step by step, in subqueries")
+            tables = empty_tables(policy, digest)  # they were closed meanwhile
 
 
 def empty_tables(policy: Policy, digest: str) -> EmptyTables:

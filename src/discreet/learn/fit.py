@@ -19,9 +19,9 @@ from discreet.answers import Preview
 from discreet.answers.call import Call, written
 from discreet.answers.documents import Model
 from discreet.composed import Sql, joined, sql
-from discreet.curator.rehearsal import runnable
 from discreet.curator.task import RECALLS, Context
 from discreet.engines.printed import confirmed
+from discreet.engines.rehearsal import demand_runnable
 from discreet.errors import BudgetExhausted, Edit, Refused
 from discreet.exact import whole
 from discreet.exit import Bill, Cost, Exit, Outcome, Reader
@@ -162,7 +162,7 @@ class PreparedFit:
     def check(self) -> None:
         """Ask the engine's parser whether it reads what was planned, and can run it."""
         confirmed(self.query)
-        runnable(self.context.policy, self.context.digest, [self.query], self.schemas)
+        demand_runnable(self.context.policy, self.context.digest, [self.query], self.schemas)
 
     def ready(self) -> None:
         """Nothing else can be in the way."""

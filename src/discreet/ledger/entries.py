@@ -1,4 +1,4 @@
-"""The journal as people read it: one entry for each charge."""
+"""The journal as people read it: one entry for each charge, and cached answers; without holding up those who spend."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from discreet.accounting import Concentrated, Pure
+from discreet.accounting import Concentrated, Loss, Pure
 from discreet.accounting.record import Entry, PartName
 from discreet.accounting.rounding import UNITS
+from discreet.errors import Refused
+from discreet.ledger.charge import cost_of
 from discreet.ledger.codec import Amounts, Record, decode, link, parsed
+from discreet.ledger.grant import Grant
 from discreet.ledger.problems import LedgerDamaged
-from discreet.ledger.store import Reader
+from discreet.ledger.store import ALL, Reader, Search
 
 LOOKED_AT: Final = 8
 CHANGED: Final = "run `discreet ledger verify`; restore a backup, or ask with fresh=True for a new answer"
@@ -44,7 +47,7 @@ def _cost(record: Record) -> Pure | Concentrated:
     return loss_of(parsed(record.get("price", record["loss"])), record.get("unit"))
 
 
-def entries(rows: Iterable[tuple[int, str, bool]]) -> list[Entry]:
+def _entries(rows: Iterable[tuple[int, str, bool]]) -> list[Entry]:
     return [_entry(number, decode(number, line), answered) for number, line, answered in rows]
 
 
@@ -64,7 +67,7 @@ def _entry(number: int, record: Record, answered: bool) -> Entry:
     )
 
 
-def cached_answer(reader: Reader, charge: int) -> CachedAnswer | None:
+def _cached(reader: Reader, charge: int) -> CachedAnswer | None:
     """The answer to a charge, if there is one. What is not what was recorded is damage."""
     records = reader.pair(charge)
     if records is None:
@@ -77,7 +80,7 @@ def cached_answer(reader: Reader, charge: int) -> CachedAnswer | None:
     return CachedAnswer(charge, _cost(record), record["data"], answer, f"{charge}:{digest}")
 
 
-def most_accurate(reader: Reader, plan: str, data: int, least: Amounts) -> Iterator[CachedAnswer]:
+def _most_accurate(reader: Reader, plan: str, data: int, least: Amounts) -> Iterator[CachedAnswer]:
     """The cached answers for a plan that cost at least so much, highest cost first: the newest of each cost.
 
     No more than a few, so that a query costs the same whatever was drawn before.
@@ -88,6 +91,47 @@ def most_accurate(reader: Reader, plan: str, data: int, least: Amounts) -> Itera
         if charge is None:
             return
         number, below = charge
-        cached = cached_answer(reader, number)
+        cached = _cached(reader, number)
         if cached is not None:
             yield cached
+
+
+class Reads:
+    """Everything here is read through the store's reader, in a snapshot, and not behind the ledger's lock."""
+
+    @property
+    def _reader(self) -> Reader:
+        raise NotImplementedError
+
+    @property
+    def grant(self) -> Grant:
+        raise NotImplementedError
+
+    def entries(self, search: Search = ALL, *, limit: int | None = None) -> list[Entry]:
+        """One entry for each charge, oldest first; no more than `limit` of them."""
+        return _entries(self._reader.charges(search, limit=-1 if limit is None else limit))
+
+    def latest(self, search: Search = ALL, *, limit: int, offset: int = 0) -> list[Entry]:
+        """The newest charges, newest first."""
+        return _entries(self._reader.charges(search, limit=limit, offset=offset, order="DESC"))
+
+    def count(self, search: Search = ALL) -> int:
+        """How many charges there are."""
+        return self._reader.count(search)
+
+    def entry(self, number: int) -> Entry | None:
+        """The charge of this number; None if there is none."""
+        row = self._reader.charge(number)
+        return None if row is None else _entries([row])[0]
+
+    def answer(self, number: int) -> CachedAnswer | None:
+        """The cached answer to the charge of this number; None if there is none."""
+        return _cached(self._reader, number)
+
+    def cached(self, plan: str, data: int, least: Loss | None = None) -> Iterator[CachedAnswer]:
+        """Cached answers for a plan and a data version, highest cost first; those that cost at least so much."""
+        try:
+            amounts = () if least is None else cost_of(least, self.grant)
+        except Refused:
+            return iter(())  # of another currency
+        return _most_accurate(self._reader, plan, data, amounts)

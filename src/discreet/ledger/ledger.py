@@ -19,11 +19,10 @@ from discreet.accounting.relations import label
 from discreet.errors import Refused
 from discreet.ledger.charge import Charge, cost_of, demand_spendable
 from discreet.ledger.codec import GENESIS, Record, decode, encode, link, written
-from discreet.ledger.entries import loss_of
+from discreet.ledger.entries import Reads, loss_of
 from discreet.ledger.grant import Grant
 from discreet.ledger.keys import charge_of
 from discreet.ledger.problems import LedgerDamaged, LedgerError
-from discreet.ledger.reads import Reads
 from discreet.ledger.sqlite import Acceptance, Marks, Sqlite
 from discreet.ledger.standing import Standing
 from discreet.ledger.state import State, granted_fields, plus

@@ -10,16 +10,14 @@ from numpy.typing import ArrayLike
 
 from discreet import noise
 from discreet.accounting.distributions import DiscreteLaplace
-from discreet.accounting.losses import Pure
-from discreet.exact import Number, extent, flag, probability, whole
-from discreet.exact import epsilon as positive
+from discreet.exact import Number, probability, whole
 from discreet.mechanisms.grid import INTEGERS, Grid
-from discreet.mechanisms.selection import factor, fine_grid, score_grid, units
+from discreet.mechanisms.selection import Selection, factor, fine_grid, score_grid, units
 from discreet.noise import Bits
 
 
 @dataclass(frozen=True, init=False, slots=True)
-class NoisyMax:
+class NoisyMax(Selection):
     """Add discrete Laplace noise of scale 2Δ/ε to every score and report which is largest, but not its value.
 
     Theorem  ε-DP, where `sensitivity` Δ bounds how far one unit can move any score (`monotone=True` drops the 2, for
@@ -31,19 +29,6 @@ class NoisyMax:
     Error    The reported score is the best but for twice the largest noise.
     Source   Dwork & Roth 2014, Claim 3.9; ties in random order, so that no index is favoured.
     """
-
-    epsilon: Fraction
-    sensitivity: Fraction
-    monotone: bool
-
-    def __init__(self, epsilon: Number, *, sensitivity: Number, monotone: bool = False) -> None:
-        object.__setattr__(self, "epsilon", positive(epsilon))
-        object.__setattr__(self, "sensitivity", extent(sensitivity, "sensitivity"))
-        object.__setattr__(self, "monotone", flag(monotone, "monotone"))
-
-    @property
-    def loss(self) -> Pure:
-        return Pure(self.epsilon)
 
     def choose(self, scores: ArrayLike, bits: Bits | None = None) -> int:
         """The index of the candidate whose noisy score is largest."""

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.accounting.losses import Pure
-from discreet.exact import Number, extent, flag
-from discreet.exact import epsilon as positive
-from discreet.mechanisms.selection import factor, log_odds, shortfall, units
+from discreet.exact import Number
+from discreet.mechanisms.selection import Selection, factor, log_odds, shortfall, units
 from discreet.noise import Bits, Exponents, exponential_race
 
 
 @dataclass(frozen=True, init=False, slots=True)
-class PermuteAndFlip:
+class PermuteAndFlip(Selection):
     """Go through the candidates in random order and take r with probability exp(ε·(u(r) − best)/(2Δ)).
 
     Theorem  ε-DP, where `sensitivity` Δ bounds how far one unit can move any score (`monotone=True` drops the 2, for
@@ -30,19 +27,6 @@ class PermuteAndFlip:
     Draw     The race, which has the same distribution, in a time that does not depend on the scores.
     Source   McKenna & Sheldon 2020; Ding, Kifer, Steinke & Wang 2021 (the race).
     """
-
-    epsilon: Fraction
-    sensitivity: Fraction
-    monotone: bool
-
-    def __init__(self, epsilon: Number, *, sensitivity: Number, monotone: bool = False) -> None:
-        object.__setattr__(self, "epsilon", positive(epsilon))
-        object.__setattr__(self, "sensitivity", extent(sensitivity, "sensitivity"))
-        object.__setattr__(self, "monotone", flag(monotone, "monotone"))
-
-    @property
-    def loss(self) -> Pure:
-        return Pure(self.epsilon)
 
     def choose(self, scores: ArrayLike, bits: Bits | None = None) -> int:
         """The index of the chosen candidate."""

@@ -9,16 +9,36 @@ where one unit goes and another comes. Rounding to a grid keeps what is monotone
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.exact import Number, probability, whole
+from discreet.accounting.losses import Pure
+from discreet.exact import Number, extent, flag, probability, whole
 from discreet.exact import epsilon as positive
 from discreet.mechanisms.arrays import Integers, some_numbers
 from discreet.mechanisms.grid import INTEGERS, Grid
 from discreet.noise import Exponents
+
+
+@dataclass(frozen=True, init=False, slots=True)
+class Selection:
+    """A choice by scores for ε: `sensitivity` Δ bounds how far one unit can move any of them."""
+
+    epsilon: Fraction
+    sensitivity: Fraction
+    monotone: bool
+
+    def __init__(self, epsilon: Number, *, sensitivity: Number, monotone: bool = False) -> None:
+        object.__setattr__(self, "epsilon", positive(epsilon))
+        object.__setattr__(self, "sensitivity", extent(sensitivity, "sensitivity"))
+        object.__setattr__(self, "monotone", flag(monotone, "monotone"))
+
+    @property
+    def loss(self) -> Pure:
+        return Pure(self.epsilon)
 
 
 def units(scores: ArrayLike, sensitivity: Fraction) -> tuple[Integers, int]:

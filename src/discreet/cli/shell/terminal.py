@@ -25,12 +25,11 @@ from discreet.answers.autofix import fixed
 from discreet.answers.layout import SHOWN_ROWS
 from discreet.cli.failures import REFUSED, Failure, NobodyReads
 from discreet.cli.output import at_most, printable
-from discreet.cli.shell.completion import choices
+from discreet.cli.shell.completion import Vocabulary, choices
 from discreet.cli.shell.confirm import agree
 from discreet.cli.shell.execute import is_gone, perform
 from discreet.cli.shell.session import Session, Settings
 from discreet.cli.shell.statements import is_finished, split
-from discreet.cli.shell.vocabulary import Vocabulary
 
 HISTORY: Final = "shell_history"
 """In the state folder, beside the ledger: what was asked is there already, and only its owner may look."""
