@@ -16,7 +16,7 @@ from discreet.accounting.losses import Sensitivity
 from discreet.accounting.record import Key
 from discreet.curator.curator import Curator
 from discreet.errors import QueryFailed, Refused
-from discreet.exit import Exit
+from discreet.exit import Cost, Exit
 from discreet.learn import GaussianNB, KMeans, LinearRegression, StandardScaler
 from discreet.learn.codec import decode, encode
 from discreet.learn.core import Estimator, parameters
@@ -140,7 +140,7 @@ class Greedy(Estimator):
 
     kept: ClassVar[Exit]
 
-    def _facts(self, width: int | None) -> None: ...
+    def _facts(self, width: int | None, cost: Cost) -> None: ...
 
     def _learn(self, exact: Any, labels: Any, facts: Any, exit_: Exit) -> None:  # noqa: ARG002
         Greedy.kept = exit_
@@ -152,7 +152,7 @@ class Greedy(Estimator):
 class Failing(Estimator):
     """Fails where a row says so."""
 
-    def _facts(self, width: int | None) -> None: ...
+    def _facts(self, width: int | None, cost: Cost) -> None: ...
 
     def _learn(self, exact: Any, labels: Any, facts: Any, exit_: Exit) -> None:  # noqa: ARG002
         raise ValueError(f"secret {exact[0]}")

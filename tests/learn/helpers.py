@@ -93,7 +93,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
 
 def learn(model: Any, rows: Any, labels: Any, names: list[str], bits: Bits) -> Any:
     """Fitted on rows as a curator gives them, through an exit that draws from these bits."""
-    return model.learn_from(rows, labels, names, Exit(model._cost(), bits, sampler=core.SAMPLER))
+    return model.learn_from(rows, labels, names, Exit(model._cost(len(names)), bits, sampler=core.SAMPLER))
 
 
 def without(rows: Any, place: int) -> Any:

@@ -113,7 +113,8 @@ def test_what_a_cost_means() -> None:
     facts: dict[str, Any] = {"bounds": (0, 1)}
     assert StandardScaler(epsilon=0.3, **facts).loss_for(4) == Pure(0.3)
     assert StandardScaler(rho=0.3, **facts).loss_for(4) == Concentrated(0.3)
-    assert StandardScaler(epsilon=1, delta=1e-6, **facts).loss_for(4) == Concentrated(rho_for(1, 1e-6))
+    assert StandardScaler(epsilon=1, delta=1e-6, ledger=Same(), **facts).loss_for(4) == Concentrated(rho_for(1, 1e-6))
+    assert StandardScaler(epsilon=1, delta=1e-6, **facts).loss_for(40) == Concentrated(rho_for(1, 1e-6))
     assert FREE.loss_for(3) == Pure(0)
 
 

@@ -167,5 +167,5 @@ def test_wrong_arguments_are_explained_before_anything_is_charged(wrong: dict[st
 
 
 def test_costs_of_candidates_are_exact() -> None:
-    candidates = PrivateSearchCV(BAYES, GRID, epsilon=1)._facts(3)
+    candidates = PrivateSearchCV(BAYES, GRID, epsilon=1)._facts(3, Cost.alone(epsilon=1))
     assert [candidate.epsilon for candidate in candidates] == [Fraction(1, 3)] * 3

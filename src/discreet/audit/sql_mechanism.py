@@ -10,17 +10,20 @@ from discreet.audit.compare import Call, Choice, Passed, Selection
 from discreet.audit.neighbours import Data
 from discreet.audit.outputs import Batch, Floats, code
 from discreet.audit.replay import Replay
+from discreet.curator.task import Task
 from discreet.errors import Refused
 from discreet.noise import SYSTEM
 from discreet.policy import Policy
 
 
-def question(policy: Policy, sql: str, **cost: Any) -> Batch:
+def question(policy: Policy, sql: str | Task[Any], **cost: Any) -> Batch:
     """A question for `estimate`: `estimate(question(policy, "SELECT COUNT(*) FROM t", epsilon=1), data, neighbour)`.
 
     The question is asked once of each database; then everything that left is drawn again as often as needed,
     from the same mechanisms and exact numbers. What follows is post-processing and can tell no more. Where private keys
     are selected, only the selection is drawn again: what is counted for them is another release, of other noise.
+    A task, such as `StandardScaler().task(sql, epsilon=1, fresh=True)`, is asked alike, if its releases do not depend
+    on each other.
     """
 
     def draw(data: Data, n: int) -> Floats:
@@ -33,7 +36,7 @@ def question(policy: Policy, sql: str, **cost: Any) -> Batch:
         selections = [passed for passed in run.calls if isinstance(passed, Selection)]
         return np.concatenate([_again(passed, n) for passed in selections or run.calls], axis=1)
 
-    return Batch(draw, sql)
+    return Batch(draw, str(sql))
 
 
 def _again(passed: Passed, n: int) -> Floats:

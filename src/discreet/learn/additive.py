@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from discreet.exit import Exit
+from discreet.exit.cost import Cost
 from discreet.learn.boosting import BINS, Plan, Rows, binned, boosted, by_class, scored
 from discreet.learn.box import Box, Floats
-from discreet.learn.core import Estimator, parameters
+from discreet.learn.core import Estimator, Typical, parameters
 from discreet.learn.labels import Array, Labels
 from discreet.learn.predictors import ClassFacts, Classifier, Regressor
-from discreet.learn.residuals import GRAIN, Values
+from discreet.learn.residuals import GRAIN, OneClass, Values
 from discreet.mechanisms.arrays import Integers
 
 
@@ -48,10 +49,13 @@ class AdditiveClassifier(_Additive, Classifier):
 
     classes: Any = None
 
-    def _facts(self, width: int | None) -> ClassFacts:
+    def _facts(self, width: int | None, cost: Cost) -> ClassFacts:
         facts = ClassFacts(Labels.read(self.classes, "classes", least=2), Box.read(self.bounds, width))
-        Plan.check(facts.box.width, self._cost())
+        Plan.check(facts.box.width, cost)
         return facts
+
+    def _typical(self, facts: ClassFacts, cost: Cost) -> Typical:  # noqa: ARG002
+        return Plan.typical(OneClass(0, facts.classes.count), facts.box.width)
 
     def _learn(self, exact: Array, labels: Array | None, facts: ClassFacts, exit_: Exit) -> None:
         assert labels is not None
@@ -84,10 +88,13 @@ class AdditiveRegressor(_Additive, Regressor):
 
     y_bounds: Any = None
 
-    def _facts(self, width: int | None) -> _ValueFacts:
+    def _facts(self, width: int | None, cost: Cost) -> _ValueFacts:
         facts = _ValueFacts(Box.read(self.y_bounds, 1, "y_bounds"), Box.read(self.bounds, width))
-        Plan.check(facts.box.width, self._cost())
+        Plan.check(facts.box.width, cost)
         return facts
+
+    def _typical(self, facts: _ValueFacts, cost: Cost) -> Typical:  # noqa: ARG002
+        return Plan.typical(Values(np.zeros(0, dtype=np.int64)), facts.box.width)
 
     def _learn(self, exact: Array, labels: Array | None, facts: _ValueFacts, exit_: Exit) -> None:
         assert labels is not None

@@ -12,10 +12,11 @@ import numpy as np
 from discreet.accounting.losses import Sensitivity
 from discreet.exact import positive
 from discreet.exit import Exit
+from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
-from discreet.learn.core import parameters
+from discreet.learn.core import Typical, parameters
 from discreet.learn.labels import Array, Labels, category_labels
-from discreet.learn.moments import affordable, moments
+from discreet.learn.moments import affordable, moments, moved
 from discreet.learn.predictors import Categorical, ClassFacts, Classifier
 from discreet.learn.simplex import projected
 from discreet.mechanisms.arrays import Integers
@@ -40,10 +41,13 @@ class GaussianNB(Classifier):
     classes: Any = None
     var_smoothing: float = 1e-4
 
-    def _facts(self, width: int | None) -> ClassFacts:
+    def _facts(self, width: int | None, cost: Cost) -> ClassFacts:
         positive(self.var_smoothing, "var_smoothing")
-        affordable(self._cost(), width)
+        affordable(cost, width)
         return ClassFacts(Labels.read(self.classes, "classes"), Box.read(self.bounds, width))
+
+    def _typical(self, facts: ClassFacts, cost: Cost) -> Typical:
+        return moved(cost, facts.box.width), WHOLE
 
     def _learn(self, exact: Array, labels: Array | None, facts: ClassFacts, exit_: Exit) -> None:
         assert labels is not None
@@ -104,11 +108,14 @@ class CategoricalNB(Categorical, Classifier):
     classes: Any = None
     alpha: float = 1.0
 
-    def _facts(self, width: int | None) -> _CategoryFacts:
+    def _facts(self, width: int | None, cost: Cost) -> _CategoryFacts:
         positive(self.alpha, "alpha")
         tables = category_labels(self.categories, width)
-        self._cost().fineness(_sensitivity(len(tables)))
+        cost.fineness(_sensitivity(len(tables)))
         return _CategoryFacts(Labels.read(self.classes, "classes"), tables)
+
+    def _typical(self, facts: _CategoryFacts, cost: Cost) -> Typical:  # noqa: ARG002
+        return _sensitivity(len(facts.categories)), WHOLE
 
     def _learn(self, exact: Array, labels: Array | None, facts: _CategoryFacts, exit_: Exit) -> None:
         assert labels is not None

@@ -32,6 +32,7 @@ BINS: Final = 32
 """Equal parts of a feature's range."""
 MOST_MOVE: Final = 4 * GRAIN
 """A visit moves a score by so much at most."""
+FEWEST_TURNS: Final = 20
 MOST_TURNS: Final = 200
 """How often all features together have their turn, at most."""
 MOST_VISITS: Final = 500
@@ -69,7 +70,7 @@ class Plan:
         if cost.pure:
             return cls(math.ceil(min(max(room ** (2 / 3), 4), MOST_VISITS)), 1, 1.0)
         gain = min(room, MOST_TURNS * (width + 1) / 10)
-        turns = math.ceil(min(max(gain / 2, 20), MOST_TURNS))
+        turns = math.ceil(min(max(gain / 2, FEWEST_TURNS), MOST_TURNS))
         return cls(turns * (width + 1), width + 1, gain / (turns * (width + 1)))
 
     @staticmethod
@@ -81,6 +82,11 @@ class Plan:
             else Sensitivity(Fraction(width + 1), Fraction(width + 1))
         )
         affordable(cost, most, (WHOLE - SIZE - DENSITY) / (MOST_VISITS if cost.pure else MOST_TURNS))
+
+    @staticmethod
+    def typical(target: Target, width: int) -> tuple[Sensitivity, Fraction]:
+        """A turn of all features together, of as few as there are with Gaussian noise."""
+        return contrast_sensitivity(target, width + 1), (WHOLE - SIZE - DENSITY) / FEWEST_TURNS
 
     def blocks(self, width: int, exit_: Exit) -> Iterator[Integers]:
         """Which features are visited, in a new order in every turn; the one after the last is the constant."""

@@ -2,12 +2,13 @@
 
 How to write one
     Its parameters are annotated fields of a class marked with `@parameters`: public facts (`bounds`, `classes`, …); the
-    cost, the ledger and `verbose` come from here. They are stored as they are and not checked. Two methods say the
+    cost, the ledger and `verbose` come from here. They are stored as they are and not checked. Three methods say the
     rest:
 
-    _facts(width)   reads the public facts, for so many features (None while nobody knows), into one frozen object.
+    _facts(width, cost)
+                    reads the public facts, for so many features (None while nobody knows), into one frozen object.
                     A missing fact is `Refused("undeclared-…")`, never looked up in the data; a wrong one is a
-                    ValueError or TypeError. It runs before anything is charged.
+                    ValueError or TypeError, and a cost that is too low is refused. It runs before anything is charged.
     _learn(exact, labels, facts, exit_)
                     learns. `exact` has one row for each unit, possibly none at all, `labels` is y or None. It must not
                     raise whatever the rows are: an error that depends on rows is a leak. Numbers leave it through
@@ -17,6 +18,11 @@ How to write one
                     post-processing of released values; its random numbers come from `exit_.below` or
                     `exit_.seed`. Long loops go through `exit_.watched`. Fitted attributes end in `_`; `predict`
                     and `transform` read only those.
+
+    _typical(facts, cost)
+                    names the release that the model is made of most: how far a row moves it, in units that do not
+                    depend on the kind of noise, and its share of the cost. By that the less noisy kind is chosen where
+                    a caller leaves the choice: see `_cost`.
 
     What each row does must depend on that row alone, bit by bit: elementwise arithmetic does, a matrix product does
     not (BLAS rounds a row by where it stands among others). Rows are summed as integers.
@@ -35,9 +41,12 @@ The neighbouring relation is: add or remove one row. Where a person has k rows, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
 from typing import Any, Final, Self, TypeVar, dataclass_transform
 
 import numpy as np
@@ -45,6 +54,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from discreet.accounting.losses import Sensitivity
 from discreet.answers.documents import Model
 from discreet.answers.models import Learner
 from discreet.errors import Refused
@@ -57,6 +67,8 @@ from discreet.learn.ledgers import LostLedger, charge_for
 from discreet.learn.progress import shown
 
 Kind = TypeVar("Kind")
+Typical = tuple[Sensitivity, Fraction]
+"""A sensitivity, and a share of the cost."""
 COST_PARAMETERS: Final = ("epsilon", "delta", "rho", "ledger")
 """Parameters that say what a fit costs and whom it is charged to."""
 
@@ -99,7 +111,10 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
 
     # to be written
 
-    def _facts(self, width: int | None) -> Any:
+    def _facts(self, width: int | None, cost: Cost) -> Any:
+        raise NotImplementedError
+
+    def _typical(self, facts: Any, cost: Cost) -> Typical:
         raise NotImplementedError
 
     def _learn(self, exact: Array, labels: Array | None, facts: Any, exit_: Exit) -> None:
@@ -116,18 +131,21 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
 
     def loss_for(self, n_features: int | None = None) -> Loss:
         """What `fit` will cost for so many features. No data is needed."""
-        self._facts(None if n_features is None else whole(n_features, "n_features"))
-        return self._cost().loss
+        width = None if n_features is None else whole(n_features, "n_features")
+        cost = self._cost(width)
+        self._facts(width, cost)
+        return cost.loss
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803
         """Learn from rows, one for each unit: charged first, then read; only noisy numbers are learned from."""
         return self._fit(X, y, SAMPLER)
 
     def _fit(self, X: Any, y: Any, sampler: Sampler) -> Self:  # noqa: N803
-        cost = self._cost()
+        width = _width(X)
+        cost = self._cost(width)
         flag(self.verbose, "verbose")
         _check_shapes(self, X, y)
-        self._facts(_width(X))
+        self._facts(width, cost)
         if self.ledger is not None and not hasattr(self.ledger, "charge"):
             raise TypeError(f"ledger must be a discreet ledger or None, not a {type(self.ledger).__name__}")
         charge = charge_for(self.ledger, cost.loss, f"{type(self).__name__}.fit")
@@ -144,7 +162,7 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = exact.shape[1]  # scikit-learn sets it for arrays and frames, not for all that becomes one
         exit_.watch = shown if flag(self.verbose, "verbose") else None
         with np.errstate(all="ignore"):  # which row over- or underflowed is private, and so is whether one did
-            self._learn(exact, labels, self._facts(self.n_features_in_), exit_)
+            self._learn(exact, labels, self._facts(self.n_features_in_, exit_.cost), exit_)
         self.loss_ = exit_.cost.loss
         return self
 
@@ -163,8 +181,25 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
 
         return document_of(self)
 
-    def _cost(self) -> Cost:
+    def _cost(self, width: int | None = None) -> Cost:
+        """ε or ρ. Of (ε, δ) it is the one with less noise on a typical release, by parameters and number of features.
+
+        With a ledger it is ρ: there ε counts as ε·tanh(ε/2), which is more than rho_for(ε, δ).
+        """
+        stated = self._stated_cost()
+        if self.epsilon is None or self.delta is None or self.ledger is not None:
+            return stated
+        return Cost.less_noisy(partial(self._deviation, width), epsilon=self.epsilon, delta=self.delta)
+
+    def _stated_cost(self) -> Cost:
         return Cost.alone(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+
+    def _deviation(self, width: int | None, cost: Cost) -> float:
+        """Of the noise on a typical release; infinite where the cost is too low for any."""
+        try:
+            return cost.deviation(*self._typical(self._facts(width, cost), cost))
+        except (Refused, ValueError):  # whichever is chosen is refused for it, in words
+            return math.inf
 
     def _again(self, X: Any) -> Array:  # noqa: N803
         """Rows for what was learned, checked against those of the fit."""

@@ -13,9 +13,9 @@ import numpy as np
 from discreet.accounting.losses import Sensitivity
 from discreet.exact import flag
 from discreet.exit import Exit
-from discreet.exit.cost import WHOLE
+from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
-from discreet.learn.core import demand, parameters
+from discreet.learn.core import Typical, demand, parameters
 from discreet.learn.gram import (
     WIDEST_MATRIX,
     Size,
@@ -29,7 +29,7 @@ from discreet.learn.gram import (
 )
 from discreet.learn.labels import Array
 from discreet.learn.predictors import Regressor
-from discreet.learn.scaling import Units, measured
+from discreet.learn.scaling import GRAIN, Units, measured
 from discreet.learn.scaling import sensitivity as spread_sensitivity
 from discreet.mechanisms.arrays import Integers
 
@@ -91,17 +91,19 @@ class LinearRegression(Regressor):
     y_bounds: Any = None
     fit_intercept: bool = True
 
-    def _facts(self, width: int | None) -> _Facts:
+    def _facts(self, width: int | None, cost: Cost) -> _Facts:
         constant = int(flag(self.fit_intercept, "fit_intercept"))
         box, target = Box.read(self.bounds, width), Box.read(self.y_bounds, 1, "y_bounds")
         demand(box.width <= WIDEST_MATRIX, "too-complex", "there are too many features", "use at most 4096")
-        cost = self._cost()
         both = Box(np.append(box.low, target.low), np.append(box.high, target.high))
         facts = _Facts(centred(both, constant), constant, norm_for(cost))
         # refuse before the charge what could not be drawn after it
         radius(cost, partial(facts.sensitivity, Units.largest(facts.box, constant)), WHOLE - SPREAD)
         radius(cost, lambda steps: spread_sensitivity(both.width, steps, facts.norm), SPREAD)
         return facts
+
+    def _typical(self, facts: _Facts, cost: Cost) -> Typical:  # noqa: ARG002
+        return facts.sensitivity(Units.plain(facts.box, facts.constant), GRAIN), WHOLE - SPREAD
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:
         assert labels is not None

@@ -14,7 +14,7 @@ from discreet.exact import Number, flag, positive, whole
 from discreet.exit import Exit
 from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
-from discreet.learn.core import demand, parameters
+from discreet.learn.core import Typical, demand, parameters
 from discreet.learn.gradients import Clip, Descent, Examples
 from discreet.learn.gram import (
     MOST_FEATURES,
@@ -30,7 +30,7 @@ from discreet.learn.gram import (
 )
 from discreet.learn.labels import Array, Labels
 from discreet.learn.predictors import Classifier
-from discreet.learn.scaling import Units, blur, measured
+from discreet.learn.scaling import GRAIN, Units, blur, measured
 from discreet.learn.scaling import sensitivity as spread_sensitivity
 
 COUNT: Final = Fraction(1, 20)
@@ -129,14 +129,13 @@ class LogisticRegression(Classifier):
     max_iter: int | None = None
     clip: Number = 0.25
 
-    def _facts(self, width: int | None) -> _Facts:
+    def _facts(self, width: int | None, cost: Cost) -> _Facts:
         constant = int(flag(self.fit_intercept, "fit_intercept"))
         box = Box.read(self.bounds, width)
         demand(box.width < MOST_FEATURES, "too-complex", "there are too many features", "use fewer than 65536")
         share = positive(self.clip, "clip")
         if share > 1:
             raise ValueError(f"clip must be a share of the longest gradient, at most 1, not {self.clip}")
-        cost = self._cost()
         facts = _Facts(
             classes=Labels.read(self.classes, "classes", least=2),
             box=centred(box, constant),
@@ -148,6 +147,10 @@ class LogisticRegression(Classifier):
         )
         _affordable(cost, facts)
         return facts
+
+    def _typical(self, facts: _Facts, cost: Cost) -> Typical:  # noqa: ARG002
+        clip = facts.clipping(Units.plain(facts.box, facts.constant))
+        return clip.sensitivity(GRAIN), (WHOLE - COUNT) / (facts.turns or MANY)
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:
         assert labels is not None

@@ -51,8 +51,12 @@ def sensitivity(count: int, width: int) -> Sensitivity:
 
 def affordable(cost: Cost, width: int | None) -> None:
     """Refuse a cost that is too small for so many features, before it is charged."""
-    features = width or 1
-    cost.fineness(sensitivity(weight(cost, features), features))
+    cost.fineness(moved(cost, width or 1))
+
+
+def moved(cost: Cost, width: int) -> Sensitivity:
+    """How far one row moves all moments of its group, with the weight that its count gets at this cost."""
+    return sensitivity(weight(cost, width), width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +85,12 @@ class Moments:
 def moments(exact: Floats, places: Integers, groups: int, box: Box, exit_: Exit, share: Fraction = WHOLE) -> Moments:
     """The moments of every group, noisy also where there is nobody; the sensitivity is that of `sensitivity`."""
     cost = exit_.cost
-    count = weight(cost, box.width)
-    units = sensitivity(count, box.width)
+    count, units = weight(cost, box.width), moved(cost, box.width)
     fine = cost.fineness(units, share)
     vector = _vector(exact, places, groups, box, fine)
     vector[:, 0] *= count
-    moved = Sensitivity(units.l1 * fine, units.l2_squared * fine**2)
-    noisy = exit_.release(vector, moved, share).astype(np.float64) / fine
+    steps = Sensitivity(units.l1 * fine, units.l2_squared * fine**2)
+    noisy = exit_.release(vector, steps, share).astype(np.float64) / fine
     deviation = cost.deviation(units, share)
     counts = np.maximum(noisy[:, 0] / count, 1)
     first, second = np.split(noisy[:, 1:] / counts[:, None], 2, axis=1)

@@ -13,10 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.exact import whole
 from discreet.exit import Exit
+from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
-from discreet.learn.core import Estimator, demand, parameters
+from discreet.learn.core import Estimator, Typical, demand, parameters
 from discreet.learn.gram import WIDEST_MATRIX, Size, products, radius, square, triangle
 from discreet.learn.labels import Array
+from discreet.learn.scaling import GRAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +51,16 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type
     n_components: int | None = field(default=None, kw_only=False)
     bounds: Any = None
 
-    def _facts(self, width: int | None) -> _Facts:
+    def _facts(self, width: int | None, cost: Cost) -> _Facts:
         box = Box.read(self.bounds, width)
         demand(box.width <= WIDEST_MATRIX, "too-complex", "there are too many features", "use at most 4096")
         components = box.width if self.n_components is None else whole(self.n_components, "n_components")
         if width is not None and components > width:
             raise ValueError(f"n_components must be at most the number of features, {width}, not {components}")
-        return _Facts(box, components, radius(self._cost(), lambda steps: _size(box, steps).gram))
+        return _Facts(box, components, radius(cost, lambda steps: _size(box, steps).gram))
+
+    def _typical(self, facts: _Facts, cost: Cost) -> Typical:  # noqa: ARG002
+        return _size(facts.box, GRAIN).gram, WHOLE
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:  # noqa: ARG002
         box, side = facts.box, facts.box.width + 1

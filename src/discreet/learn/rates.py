@@ -11,8 +11,9 @@ import numpy as np
 
 from discreet.accounting.losses import Sensitivity
 from discreet.exit import Exit
+from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
-from discreet.learn.core import demand, parameters
+from discreet.learn.core import Typical, demand, parameters
 from discreet.learn.labels import Array, Labels, category_labels
 from discreet.learn.moments import sums
 from discreet.learn.predictors import Categorical, Regressor
@@ -56,7 +57,7 @@ class PoissonCount(Categorical, Regressor):
 
     y_bounds: Any = None
 
-    def _facts(self, width: int | None) -> _Facts:
+    def _facts(self, width: int | None, cost: Cost) -> _Facts:
         facts = _Facts(category_labels(self.categories, width), Box.read(self.y_bounds, 1, "y_bounds"))
         low, high = float(facts.target.low[0]), float(facts.target.high[0])
         if low < 0:
@@ -67,8 +68,11 @@ class PoissonCount(Categorical, Regressor):
             f"the categories have {facts.cells} combinations",
             f"use fewer features or values: at most {MOST_CELLS} combinations",
         )
-        self._cost().fineness(ROW)
+        cost.fineness(ROW)
         return facts
+
+    def _typical(self, facts: _Facts, cost: Cost) -> Typical:  # noqa: ARG002
+        return ROW, WHOLE
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:
         assert labels is not None

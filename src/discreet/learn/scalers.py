@@ -10,11 +10,11 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from discreet.accounting import Pure
 from discreet.exact import interval
 from discreet.exit import Exit
-from discreet.exit.cost import Cost
+from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
-from discreet.learn.core import Estimator, parameters
+from discreet.learn.core import Estimator, Typical, parameters
 from discreet.learn.labels import Array
-from discreet.learn.moments import affordable, moments
+from discreet.learn.moments import affordable, moments, moved
 
 
 @parameters
@@ -30,9 +30,12 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type
 
     bounds: Any = None
 
-    def _facts(self, width: int | None) -> Box:
-        affordable(self._cost(), width)
+    def _facts(self, width: int | None, cost: Cost) -> Box:
+        affordable(cost, width)
         return Box.read(self.bounds, width)
+
+    def _typical(self, facts: Box, cost: Cost) -> Typical:
+        return moved(cost, facts.width), WHOLE
 
     def _learn(self, exact: Array, labels: Array | None, facts: Box, exit_: Exit) -> None:  # noqa: ARG002
         noisy = moments(exact, np.zeros(len(exact), dtype=np.int64), 1, facts, exit_)
@@ -68,10 +71,10 @@ class MinMaxScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type: 
         self.bounds = bounds
         self.feature_range = feature_range
 
-    def _cost(self) -> Cost:
+    def _cost(self, width: int | None = None) -> Cost:  # noqa: ARG002
         return Cost(Pure(0))
 
-    def _facts(self, width: int | None) -> Box:
+    def _facts(self, width: int | None, cost: Cost) -> Box:  # noqa: ARG002
         interval(self.feature_range, "feature_range")
         return Box.read(self.bounds, width)
 

@@ -119,6 +119,8 @@ def private_score(
     facts = facts_for(estimator, name, y_bounds)
     sure = probability(confidence, "confidence")
     cost = Cost.alone(epsilon=epsilon, delta=delta, rho=rho)
+    if epsilon is not None and delta is not None and ledger is None:
+        cost = Cost.less_noisy(lambda kind: kind.deviation(UNIT), epsilon=epsilon, delta=delta)
     with (
         opened(charge_for(ledger, cost.loss, "private_score"), cost, sampler=SAMPLER) as exit_,
         np.errstate(all="ignore"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import field
 from fractions import Fraction
 from typing import Any, Final
@@ -13,8 +14,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from discreet.errors import Refused
 from discreet.exact import probability
 from discreet.exit import Exit
+from discreet.exit.cost import Cost
 from discreet.learn.core import COST_PARAMETERS, Estimator, demand, parameters
 from discreet.learn.counting import affordable
 from discreet.learn.labels import Array
@@ -50,28 +53,40 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
     param_grid: Any = field(kw_only=False)
     test_size: float = 0.25
 
-    def _facts(self, width: int | None) -> list[Estimator]:
+    def _facts(self, width: int | None, cost: Cost) -> list[Estimator]:
         """The candidates, each with its part of the cost; all of their facts are read."""
         probability(self.test_size, "test_size")
         _check(self.estimator)
         settings = list(ParameterGrid(self.param_grid))
-        named = {name for setting in settings for name in setting}
+        searched = {name for setting in settings for name in setting}
         demand(
-            not named & set(COST_PARAMETERS), "cost-invalid", "candidates share one cost", "give it to the search alone"
+            not searched & set(COST_PARAMETERS),
+            "cost-invalid",
+            "candidates share one cost",
+            "give it to the search alone",
         )
-        if named & set(FIXED):
+        if searched & set(FIXED):
             raise ValueError(f"param_grid must leave out {', '.join(FIXED)}: candidates are compared on the same rows")
         if not 0 < len(settings) <= MAX_SETTINGS:
             raise ValueError(f"param_grid must have 1 to {MAX_SETTINGS} combinations, not {len(settings)}")
-        affordable(self._cost(), UNIT, Fraction(1, len(settings)))
-        cost = self._cost().part(Fraction(1, len(settings))).named
-        candidates: list[Estimator] = [clone(self.estimator).set_params(**setting, **cost) for setting in settings]
+        each = Fraction(1, len(settings))
+        affordable(cost, UNIT, each)
+        named = cost.part(each).named
+        candidates: list[Estimator] = [clone(self.estimator).set_params(**setting, **named) for setting in settings]
         for candidate in candidates:
             candidate.loss_for(width)
         return candidates
 
+    def _deviation(self, width: int | None, cost: Cost) -> float:
+        """That of the first candidate."""
+        try:
+            candidates = self._facts(width, cost)
+        except (Refused, ValueError):
+            return math.inf
+        return candidates[0]._deviation(width, cost.part(Fraction(1, len(candidates))))
+
     def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: N803
-        reader = self._facts(None)[0]
+        reader = self._facts(None, self._cost())[0]
         rows, labels = reader._read(X, y)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(reader, name):
@@ -84,7 +99,7 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
         for candidate in exit_.watched(facts, len(facts), "candidates"):
             candidate.n_features_in_ = self.n_features_in_
             part = exit_.part(Fraction(1, len(facts)))
-            candidate._learn(exact[~held], labels[~held], candidate._facts(self.n_features_in_), part)
+            candidate._learn(exact[~held], labels[~held], candidate._facts(self.n_features_in_, part.cost), part)
             candidate.loss_ = part.cost.loss
         scores = np.array([_score(candidate, exact[held], labels[held]) for candidate in facts], dtype=np.int64)
         self.best_index_ = exit_.parallel().choose(scores, FINE)

@@ -14,7 +14,7 @@ from discreet.exact import whole
 from discreet.exit import Exit
 from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
-from discreet.learn.core import parameters
+from discreet.learn.core import Typical, parameters
 from discreet.learn.counting import affordable, counted
 from discreet.learn.labels import Array, Labels
 from discreet.learn.predictors import Classifier
@@ -23,6 +23,7 @@ from discreet.mechanisms.arrays import Integers
 
 DEPTHS: Final = (2, 8)
 """The least and the greatest depth that is chosen without being told."""
+FEWEST_TREES: Final = 5
 MOST_TREES: Final = {True: 10, False: 100}
 """Trees that are chosen without being told: few if they share epsilon, for that noise grows faster than they help."""
 MOST_CELLS: Final = 2**24
@@ -146,13 +147,13 @@ class _Forest(Classifier):
     def _many(self) -> int | None:
         raise NotImplementedError
 
-    def _facts(self, width: int | None) -> _Facts:
+    def _facts(self, width: int | None, cost: Cost) -> _Facts:
         depth = None if self.max_depth is None else whole(self.max_depth, "max_depth")
         facts = _Facts(Labels.read(self.classes, "classes"), Box.read(self.bounds, width), self._many(), depth)
         most = facts.trees or MOST_TREES[False]
         if most * 2 ** min(depth or DEPTHS[1], 30) * facts.classes.count > MOST_CELLS:
             raise ValueError("the trees would have more than 2**24 leaves times classes: use fewer trees or less depth")
-        affordable(self._cost(), sensitivity(most), SIZE)
+        affordable(cost, sensitivity(most), SIZE)
         return facts
 
     def _keep(
@@ -207,10 +208,14 @@ class RandomForestClassifier(_Forest):
     def _many(self) -> int | None:
         return None if self.n_estimators is None else whole(self.n_estimators, "n_estimators")
 
-    def _facts(self, width: int | None) -> _Facts:
-        facts = super()._facts(width)
+    def _typical(self, facts: _Facts, cost: Cost) -> Typical:  # noqa: ARG002
+        """The leaves of random trees: of as few as there may be, unless their number is given."""
+        return sensitivity(facts.trees or FEWEST_TREES), WHOLE - SIZE
+
+    def _facts(self, width: int | None, cost: Cost) -> _Facts:
+        facts = super()._facts(width, cost)
         most = (facts.trees or MOST_CHOSEN) * (facts.depth or DEPTHS[1])
-        affordable(self._cost(), sensitivity(1), (WHOLE - SIZE) * CHOICE / most)
+        affordable(cost, sensitivity(1), (WHOLE - SIZE) * CHOICE / most)
         return facts
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:
@@ -247,6 +252,10 @@ class DecisionTreeClassifier(_Forest):
 
     def _many(self) -> int:
         return whole(self.candidates, "candidates", least=2)
+
+    def _typical(self, facts: _Facts, cost: Cost) -> Typical:  # noqa: ARG002
+        """The leaves of the tree."""
+        return sensitivity(1), (WHOLE - SIZE) * CHOICE
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:
         assert labels is not None
@@ -286,7 +295,7 @@ def _random_shape(size: float, facts: _Facts, cost: Cost) -> _Shape:
     The noise grows with the number of trees; noise that is Gaussian averages out over many, unless rows are few. That
     of all classes of a leaf together grows as the root of their number.
     """
-    fair = int(max(5, min(size / (3 * cost.deviation(sensitivity(1))), MOST_TREES[cost.pure])))
+    fair = int(max(FEWEST_TREES, min(size / (3 * cost.deviation(sensitivity(1))), MOST_TREES[cost.pure])))
     trees = facts.trees or fair
     wide = cost.deviation(sensitivity(trees)) * math.sqrt(facts.classes.count / 2)
     return _Shape(trees, facts.depth or _levels(size / max(1.0, wide)))

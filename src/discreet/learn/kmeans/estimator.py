@@ -12,10 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.exact import whole
 from discreet.exit import Exit
+from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
-from discreet.learn.core import Estimator, demand, parameters
+from discreet.learn.core import Estimator, Typical, demand, parameters
 from discreet.learn.kmeans.geometry import nearest, squared_distances
-from discreet.learn.kmeans.grid import MOST_CELLS, grid
+from discreet.learn.kmeans.grid import MOST_CELLS, ONE, grid
 from discreet.learn.kmeans.lloyd import SIZING, TURNS, Setting, improved, lecture, turn_sensitivity
 from discreet.learn.kmeans.projection import DIMENSIONS, projection
 from discreet.learn.labels import Array
@@ -63,12 +64,12 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     expected_n: int | None = None
     n_init: int = 10
 
-    def _facts(self, width: int | None) -> Setting:
-        self._method(width)
+    def _facts(self, width: int | None, cost: Cost) -> Setting:
+        self._method(width, cost)
         clusters = whole(self.n_clusters, "n_clusters")
         demand(clusters <= MOST_CLUSTERS, "too-complex", "there are too many clusters", f"{MOST_CLUSTERS} at most")
         turns = None if self.max_iter is None else whole(self.max_iter, "max_iter")
-        self._cost().fineness(turn_sensitivity(1, width or 1), min(SIZING, Fraction(1, 2 * (turns or TURNS))))
+        cost.fineness(turn_sensitivity(1, width or 1), min(SIZING, Fraction(1, 2 * (turns or TURNS))))
         return Setting(
             clusters=clusters,
             box=Box.read(self.bounds, width),
@@ -77,21 +78,27 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
             restarts=whole(self.n_init, "n_init"),
         )
 
-    def _method(self, width: int | None) -> str:
+    def _typical(self, facts: Setting, cost: Cost) -> Typical:  # noqa: ARG002
+        return ONE, WHOLE / 2
+
+    def _cost(self, width: int | None = None) -> Cost:
+        """Where the method says which noise, there is no choice."""
+        return self._stated_cost() if self.method in COSTS else super()._cost(width)
+
+    def _method(self, width: int | None, cost: Cost) -> str:
         """The name of the method, by public facts."""
-        pure = self._cost().pure
         if self.method == "auto":
             return "grid" if width is None or width <= DIMENSIONS else "projection"
         if self.method not in METHODS:
             raise ValueError(f"method must be one of auto, {', '.join(METHODS)}, not {self.method!r}")
-        kind, fix = COSTS.get(self.method, (pure, ""))
-        demand(kind is pure, "cost-invalid", f"{self.method} cannot have this cost", fix)
+        kind, fix = COSTS.get(self.method, (cost.pure, ""))
+        demand(kind is cost.pure, "cost-invalid", f"{self.method} cannot have this cost", fix)
         fits = self.method != "grid" or width is None or 2**width <= MOST_CELLS
         demand(fits, "too-complex", "a grid has too many cells for so many features", 'use method="auto"')
         return self.method
 
     def _learn(self, exact: Array, labels: Array | None, facts: Setting, exit_: Exit) -> None:  # noqa: ARG002
-        self.method_ = self._method(facts.box.width)
+        self.method_ = self._method(facts.box.width, exit_.cost)
         clusters = METHODS[self.method_](np.clip(exact, facts.box.low, facts.box.high), facts, exit_)
         self.cluster_centers_ = clusters.centres
         self.counts_ = clusters.counts
