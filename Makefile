@@ -7,6 +7,8 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 TRUSTED := */noise/*,*/accounting/*,*/mechanisms/*,*/ledger/*,*/exit/*,*/sql/cost.py,*/sql/draw.py,*/sql/cache.py,*/composed.py,*/engines/printed.py
 
+ATTACKS := $(patsubst %,tests/attacks/test_%.py,fits selection_order threads_and_forks rollback mixed_relations ledger_links parts_most cached_damage integer_units two_policies)
+
 # Bytecode is kept, in the environment: else every process that a test starts would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
@@ -65,10 +67,10 @@ coverage: venv
 	@$(BIN)/coverage report --skip-covered --show-missing --include='$(TRUSTED)' --fail-under=100
 
 covered-draws: venv
-	@$(BIN)/coverage run -m pytest -q -m 'not slow' tests/noise tests/accounting tests/mechanisms tests/golden tests/contracts tests/test_notebook.py
+	@$(BIN)/coverage run -m pytest -q -m 'not slow' tests/noise tests/accounting tests/mechanisms tests/golden tests/contracts tests/test_notebook.py tests/test_errors.py tests/test_exact.py tests/sql/test_composed.py
 
 covered-charges: venv
-	@$(BIN)/coverage run -m pytest -q -m 'not slow' tests/ledger tests/exit tests/curator tests/sql/test_cost.py tests/attacks/test_fits.py tests/learn/test_tables.py
+	@$(BIN)/coverage run -m pytest -q -m 'not slow' tests/ledger tests/exit tests/curator tests/sql/test_cost.py tests/learn/test_tables.py $(ATTACKS)
 
 bench: $(VENV)/.bench
 	@$(BIN)/python -m benchmarks

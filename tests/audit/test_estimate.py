@@ -61,7 +61,7 @@ def test_every_broken_mechanism_is_caught_and_its_twin_is_not(specimen: Specimen
     found = estimate(batch(specimen.broken), *sides, claim=specimen.claim, samples=specimen.samples)
     assert found.violated, str(found)
     assert found.witness
-    twin = audit(specimen.twin, *sides, specimen.claim, 20_000)
+    twin = audit(specimen.twin, *sides, specimen.claim, 5_000)
     assert not twin.violated, str(twin)
 
 
@@ -374,7 +374,7 @@ SOON: Final = {label: each for label, each in ONE_BY_ONE.items() if label not in
 @pytest.mark.long
 @pytest.mark.parametrize("correct", SOON.values(), ids=SOON)
 def test_mechanisms_that_draw_one_by_one_stay_within_their_claim(correct: Case) -> None:
-    verdict = audit(correct.sampler, correct.d, correct.d1, correct.claim, max(400, correct.samples // 4))
+    verdict = audit(correct.sampler, correct.d, correct.d1, correct.claim, max(400, correct.samples // 10))
     assert not verdict.violated, str(verdict)
 
 

@@ -49,7 +49,7 @@ def test_a_unit_loses_no_more_than_was_charged(world: str) -> None:
     chosen = WORLDS[world]
     random = Random(f"conversation {world}")
     data = made(random, chosen)
-    transcript = conversation(chosen.policy, data, inside(chosen), random, 12 if chosen.unit == "row" else 24)
+    transcript = conversation(chosen.policy, data, inside(chosen), random, 6 if chosen.unit == "row" else 12)
     found = demand_theorem(chosen, data, transcript)
     assert any(found), "no unit is in any part that was asked about: nothing was tested"
 

@@ -14,6 +14,7 @@ from discreet import noise
 from discreet.noise import SYSTEM, Bits, interval, samplers
 from discreet.noise.interval import WIDEST
 from discreet.noise.uniform import Integers
+from tests.budget import later
 from tests.rigged import OutOfBitsError, Rigged
 from tests.statistics import (
     ALARM,
@@ -146,7 +147,7 @@ LAWS: list[tuple[Sampler, Fraction, Law]] = [
 ]
 
 
-@pytest.mark.parametrize("draws", [1500, pytest.param(15_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("draws", later([500, 1500, 15_000]))
 @pytest.mark.parametrize(("sampler", "parameter", "expected"), LAWS)
 def test_exact_arithmetic_alone_gives_the_same_distribution(
     monkeypatch: pytest.MonkeyPatch, sampler: Sampler, parameter: Fraction, expected: Law, draws: int

@@ -18,6 +18,7 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
+from tests.budget import later
 from tests.server.running import Running
 
 CHECKS = [
@@ -76,10 +77,11 @@ def owner(server: Running) -> dict[str, str]:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("examples", later([5, 100]))
 @pytest.mark.parametrize("mode", GenerationMode)
 @pytest.mark.parametrize(("method", "path"), WAYS)
 def test_requests_made_up_from_the_document(
-    document: Any, owner: dict[str, str], method: str, path: str, mode: GenerationMode
+    document: Any, owner: dict[str, str], method: str, path: str, mode: GenerationMode, examples: int
 ) -> None:
     operation = document[f"/api/v1/{path}"][method]
     if mode is GenerationMode.NEGATIVE and path in ("health", "datasets"):
@@ -87,7 +89,7 @@ def test_requests_made_up_from_the_document(
 
     @given(case=operation.as_strategy(generation_mode=mode))
     @settings(
-        max_examples=15,
+        max_examples=examples,
         deadline=None,
         database=None,
         phases=[Phase.explicit, Phase.generate],

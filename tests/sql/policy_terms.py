@@ -79,7 +79,7 @@ def literal(value: Any) -> str:
     if isinstance(value, date):
         return f"DATE '{value.isoformat()}'"
     if isinstance(value, Fraction):
-        return str(value.numerator) if value.denominator == 1 and abs(value) < 2**53 else repr(float(value))
+        return str(value.numerator) if value.denominator == 1 and abs(value) <= 2**64 else repr(float(value))
     return str(value)
 
 
