@@ -186,7 +186,15 @@ def test_expressions_are_filled_in_and_stay_one_word(shell: Shell) -> None:
     assert found.loss.concentrated() == Concentrated(rho_of(0.5))
 
 
-def test_made_up_rows_leave_the_ledger_alone(shell: Shell, policy: Path) -> None:
+def test_cells_after_the_first_need_not_name_the_policy(shell: Shell) -> None:
+    with pytest.raises(click.UsageError, match="name the policy"):
+        ask(shell, "--epsilon 0.1")
+    first = ask(shell, "hospital.toml --epsilon 0.1")
+    assert ask(shell, "--epsilon 0.1").rows == first.rows
+    assert charges() == 1
+
+
+def test_dummy_data_leaves_the_ledger_alone(shell: Shell, policy: Path) -> None:
     run(shell, "import discreet")
     assert "dummy data" in str(ask(shell, "hospital.toml --dummy -e 0.5"))
     assert not (policy.parent / "hospital.discreet").exists()
@@ -216,7 +224,7 @@ def test_a_curator_is_used_again_until_its_policy_changes(shell: Shell, policy: 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("", "Missing argument 'POLICY|URL'"),
+        ("", "name the policy"),
         ("hospital.toml -e x", "not a valid float"),
         ("hospital.toml -e 0.1 --as 1st", "no name of a variable"),
         ("hospital.toml -e 0.1 --as class", "no name of a variable"),
@@ -245,7 +253,7 @@ def test_wrong_use_is_told_and_costs_nothing(
 def test_help_shows_usage(cell: str, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(shell, cell) is None
     shown = capsys.readouterr().out
-    assert "Usage: %%discreet [OPTIONS] POLICY" in shown
+    assert "Usage: %%discreet [OPTIONS] [POLICY|URL]" in shown
     assert "--as NAME" in shown
 
 

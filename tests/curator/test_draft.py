@@ -260,3 +260,19 @@ def test_a_header_without_end_is_a_source_error() -> None:
     Path("x.csv").write_bytes(b"a" * 3_000_000)
     with pytest.raises(SourceError, match="could not read a header"):
         draft(["x.csv"], "x")
+
+
+def test_the_owner_may_name_the_unit() -> None:
+    write_csv("people.csv", "Pid,age,ward")
+    write_csv("wards.csv", "ward,beds")
+    text = draft(["people.csv", "wards.csv"], "x", unit="pid")
+    assert '\nunit = "Pid"\n' in text
+    assert re.search(r"(?m)^# Pid +# the unit: it need not be declared$", text)
+    assert '[unit]\nname = "person"' in text
+    assert text.count("\n# unit = ") == 1, "the other table has no such column"
+
+
+def test_a_unit_that_no_source_has() -> None:
+    write_csv("people.csv", "person,age")
+    with pytest.raises(PolicyError, match="no source has a column 'persn'; did you mean 'person'"):
+        draft(["people.csv"], "x", unit="persn")

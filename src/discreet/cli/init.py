@@ -22,15 +22,25 @@ UNNAMED = "policy"
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to write it; else it is printed.")
 @click.option("--name", help="What to call the data; else the name of the file.")
+@click.option("--unit", metavar="COLUMN", help="The column that names whom to protect; else it is left to decide.")
 @json_option
-def init(sources: tuple[str, ...], metadata: Path | None, output: Path | None, name: str | None, as_json: bool) -> None:
+def init(
+    sources: tuple[str, ...],
+    metadata: Path | None,
+    output: Path | None,
+    name: str | None,
+    unit: str | None,
+    as_json: bool,
+) -> None:
     """Draft a policy for each SOURCE: files (.csv, .parquet, .duckdb) or patterns like "visits-*.parquet".
 
     Nothing is read from the data but names and types of columns. What only you can decide is left open.
     """
     if bool(sources) == (metadata is not None):
         raise click.UsageError("name the sources, or --from-smartnoise FILE, and not both")
-    text = _imported(metadata, name) if metadata else _drafted(sources, name, output)
+    if metadata and unit:
+        raise click.UsageError("--unit is for sources: SmartNoise's YAML names the unit itself")
+    text = _imported(metadata, name) if metadata else _drafted(sources, name, output, unit)
     if output:
         write_new(output, text)
     undecided = _undecided(text, output or Path(f"{UNNAMED}.toml"))
@@ -55,11 +65,11 @@ def _imported(metadata: Path, name: str | None) -> str:
     return from_smartnoise(metadata, name)
 
 
-def _drafted(sources: tuple[str, ...], name: str | None, output: Path | None) -> str:
+def _drafted(sources: tuple[str, ...], name: str | None, output: Path | None, unit: str | None) -> str:
     from discreet.owner.draft import draft
 
     folder = output.absolute().parent if output else None
-    return draft(sources, name or (output.stem if output else UNNAMED), folder=folder)
+    return draft(sources, name or (output.stem if output else UNNAMED), folder=folder, unit=unit)
 
 
 def _undecided(text: str, path: Path) -> tuple[Finding, ...]:

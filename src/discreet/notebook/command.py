@@ -13,11 +13,14 @@ from IPython.utils.process import arg_split  # type: ignore[attr-defined]  # it 
 from IPython.utils.text import DollarFormatter
 
 from discreet.cli.options import OPTIONS, named
+from discreet.cli.output import Target
 from discreet.curator.curator import Curator
 from discreet.notebook.views import VIEWS
 
 POLICY, _, *COSTS = OPTIONS
 """All but the question itself, which is the cell."""
+LATER: Final = click.argument("policy", type=Target(), metavar="[POLICY|URL]", required=False)
+"""Cells after the first need not name it."""
 SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
 
 
@@ -25,7 +28,8 @@ SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
 class Asking:
     """A question that is asked, or previewed, of whom, and the name that the answer gets."""
 
-    policy: Path
+    policy: Path | None
+    """None for the one that was named last."""
     settings: dict[str, Any]
     dummy: bool
     preview: bool
@@ -61,13 +65,13 @@ def costed(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command("%%discreet", context_settings=SETTINGS)
-@POLICY
+@LATER
 @costed
 @click.option("--fresh", is_flag=True, help="Draw new noise at its cost, even if the answer is cached.")
 @click.option("--preview", is_flag=True, help="Only cost and error: free, and no data is read.")
 @click.option("--as", "name", type=Name(), help="The variable that gets the answer, besides _discreet.")
 def ask(
-    policy: Path,
+    policy: Path | None,
     params: tuple[tuple[str, Any], ...],
     dummy: bool,
     fresh: bool,
@@ -77,8 +81,8 @@ def ask(
 ) -> Asking:
     """Ask POLICY the query in this cell and charge it to the budget.
 
-    POLICY is a file, or a variable with a curator in it. {…} is replaced by the value of the
-    expression; put it in quotes if there are blanks in it.
+    POLICY is a file, or a variable with a curator in it; left out, it is the one that was named
+    last. {…} is replaced by the value of the expression; put it in quotes if there are blanks in it.
 
     \b
     %%discreet hospital.toml --epsilon 0.1 --as patients

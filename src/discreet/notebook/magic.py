@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import click
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import no_var_expand
 
@@ -47,12 +48,14 @@ def unload(shell: Any) -> None:
     magic.close()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Magic:
     """The magics of one shell, and the curators that they opened, each used again while its policy stays as it is."""
 
     shell: Any
     curators: dict[tuple[Path, bool], tuple[Policy, Curator]] = field(default_factory=dict)
+    policy: Path | None = None
+    """The one that was named last."""
 
     @no_var_expand  # words are split first: a value with blanks in it stays one word
     def run(self, line: str, cell: str | None = None) -> Answer | Preview | View | Curator | None:
@@ -87,13 +90,20 @@ class Magic:
             curator.budget(given.analyst)  # refuses whom the policy does not know
         return curator if given.what is None else VIEWS[given.what](curator, given.analyst)
 
-    def _curator(self, policy: Path, *, dummy: bool) -> Curator:
-        """The curator in a variable of this name, else the one of the policy file."""
+    def _curator(self, named: Path | None, *, dummy: bool) -> Curator:
+        """The curator in a variable of this name, else the one of the policy file; as before if none is named."""
+        policy = self.policy if named is None else named
+        if policy is None:
+            reason = "name the policy, as in %%discreet hospital.toml; cells after that need not"
+            raise click.UsageError(reason, click.Context(ask, info_name=ask.name))
         variable = self.shell.user_ns.get(str(policy))
         if isinstance(variable, Curator):
+            self.policy = policy
             return self._cached(variable.policy, variable.dummy, dummy=True) if dummy else variable
         path = Path(os.path.expanduser(policy))
-        return self._cached(read(path), lambda: opened(path, dummy=dummy), dummy=dummy)
+        curator = self._cached(read(path), lambda: opened(path, dummy=dummy), dummy=dummy)
+        self.policy = policy
+        return curator
 
     def _cached(self, policy: Policy, make: Callable[[], Curator], *, dummy: bool) -> Curator:
         key = policy.path, dummy

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -28,7 +28,7 @@ from discreet.owner.names import is_identifier, likely_kind, named_thing
 from discreet.owner.toml import Names, head, is_name, key, line, quoted
 from discreet.policy import Finding, Format, Kind, PolicyError, Source
 from discreet.policy.document import label
-from discreet.policy.problems import shown
+from discreet.policy.problems import choices, shown
 from discreet.policy.section import RuleError
 from discreet.policy.sources import EXTENSIONS, read_path
 from discreet.quoting import literal, name
@@ -71,25 +71,36 @@ class Described:
     name: str
     source: Source
     columns: dict[str, str]
+    unit: str | None = None
+    """The column of the unit, if the owner named it."""
+
+    def spelling(self, column: str) -> str | None:
+        return next((held for held in self.columns if held.lower() == column.lower() and is_name(held)), None)
 
     @property
     def identifiers(self) -> list[str]:
         return [column for column in self.columns if is_identifier(column) and is_name(column)]
 
 
-def draft(sources: Sequence[str], name: str, *, folder: Path | None = None) -> str:
-    """A policy for these files, to be completed by their owner. Paths are written as seen from the policy's folder."""
+def draft(sources: Sequence[str], name: str, *, folder: Path | None = None, unit: str | None = None) -> str:
+    """A policy for these files, to be completed by their owner. Paths are written as seen from the policy's folder.
+
+    `unit` is the column that names whom to protect, where the owner has said so; else one is only suggested.
+    """
     here = Path.cwd() if folder is None else folder
     tables = list(_described(sources))
+    if unit is not None:
+        _demand_column(unit, tables)
+        tables = [replace(table, unit=table.spelling(unit)) for table in tables]
     counts = Counter(column.lower() for table in tables for column in table.identifiers)
-    likely = counts.most_common(1)[0][0] if counts else ""
+    likely = unit or (counts.most_common(1)[0][0] if counts else "")
     lines = [
         "# A draft, made from names and types alone: nothing in it was read from the data.",
         "# Whoever may ask questions can read it. Remove the # of what you decide:",
         '#   unit      the column that names whom you protect; "row" if every row is its own; or public = true',
         "#   min, max  from what is known about such values, never from the data",
         "",
-        *head(name, named_thing(likely)),
+        *head(name, named_thing(likely), decided=unit is not None),
     ]
     for table in tables:
         lines += ["", *_table(table, likely, here)]
@@ -101,14 +112,20 @@ def _table(table: Described, likely: str, folder: Path) -> Iterator[str]:
     yield f"source = {quoted(_seen_from(folder, table.source.path))}"
     if table.source.format is Format.DUCKDB:
         yield f"table = {quoted(table.source.table or '')}"
-    unit = next((column for column in table.identifiers if column.lower() == likely), next(iter(table.identifiers), ""))
+    unit = table.unit or table.spelling(likely) or next(iter(table.identifiers), "")
     others = [column for column in table.identifiers if column != unit]
     also = f"; or {', '.join(map(key, others))}" if others else ""
-    yield line(f"# unit = {quoted(unit or 'row')}", f"{_UNIT}{also}")
+    if table.unit is None:
+        yield line(f"# unit = {quoted(unit or 'row')}", f"{_UNIT}{also}")
+    else:
+        yield f"unit = {quoted(table.unit)}"
     yield line("# max_rows = 1", "decide: how many rows of one unit are ever read")
     yield line(f"[tables.{key(table.name)}.columns]", "only declared columns exist for analysts")
     for column, held in table.columns.items():
-        yield _column(column, held, table.source.format)
+        if column == table.unit:
+            yield line(f"# {key(column)}", "the unit: it need not be declared")
+        else:
+            yield _column(column, held, table.source.format)
 
 
 def _column(column: str, held: str, form: Format) -> str:
@@ -123,6 +140,14 @@ def _column(column: str, held: str, form: Format) -> str:
     if kind is None:
         return line(f"# {key(column)}", "has a type that no policy can declare")
     return line(f'{key(column)} = {{ type = "{kind}" }}', ADVICE[kind].format(key(column)))
+
+
+def _demand_column(column: str, tables: Sequence[Described]) -> None:
+    if all(table.spelling(column) is None for table in tables):
+        held = dict.fromkeys(held for table in tables for held in table.columns)
+        raise PolicyError(
+            "--unit", [Finding.error("", f"no source has a column {shown(column)}", choices(column, held))]
+        )
 
 
 def _described(sources: Iterable[str]) -> Iterator[Described]:

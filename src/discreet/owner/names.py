@@ -11,14 +11,15 @@ from discreet.policy import Kind
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _IDENTIFIERS: Final = frozenset({"id", "uuid", "guid", "identifier"})
 _PLAIN: Final = frozenset({"pid", "uid", "ssn"})
-_HINTS: Final[Mapping[Kind, frozenset[str]]] = {
-    Kind.DATE: frozenset({"date", "day", "birthday", "dob", "birthdate"}),
-    Kind.TIMESTAMP: frozenset({"time", "timestamp", "at", "datetime", "when"}),
-    Kind.BOOLEAN: frozenset({"is", "has", "flag"}),
-    Kind.INTEGER: frozenset({"age", "count", "number", "num", "quantity", "qty", "year", "month", "hour", "children"}),
-    Kind.NUMBER: frozenset(
-        {"amount", "balance", "cost", "height", "income", "rate", "salary", "score", "temperature", "weight"}
-    ),
+_HINTS: Final[Mapping[Kind, str]] = {
+    Kind.DATE: "date day birthday dob birthdate",
+    Kind.TIMESTAMP: "time timestamp at datetime when",
+    Kind.BOOLEAN: "is has flag",
+    Kind.INTEGER: "age ages beds children count counts days floor hour hours minutes month months nights num number"
+    " pages points qty quantity rooms seats stars votes week weeks year years",
+    Kind.NUMBER: "amount balance bmi charge charges cost costs distance dose duration fee fees height income latitude"
+    " length longitude percent rate ratio revenue salary score size speed tax temperature total volume wage weight"
+    " width",
 }
 
 
@@ -57,4 +58,4 @@ def likely_kind(column: str) -> Kind:
     ['integer', 'date', 'timestamp', 'boolean', 'text']
     """
     parts = set(words(column))
-    return next((kind for kind, hints in _HINTS.items() if parts & hints), Kind.TEXT)
+    return next((kind for kind, hints in _HINTS.items() if parts & set(hints.split())), Kind.TEXT)

@@ -70,7 +70,7 @@ class Names:
         return name
 
 
-def head(name: str, unit: str) -> list[str]:
+def head(name: str, unit: str, *, decided: bool = False) -> list[str]:
     """The beginning of a draft: what nobody but the owner can decide."""
     return [
         f"name = {quoted(name)}",
@@ -80,5 +80,5 @@ def head(name: str, unit: str) -> list[str]:
         line("# delta = 1e-9", "leave out for pure ε; else far below 1 / (number of units)"),
         "",
         "[unit]",
-        line(f"# name = {quoted(unit)}", "decide: whom or what you protect"),
+        f"name = {quoted(unit)}" if decided else line(f"# name = {quoted(unit)}", "decide: whom or what you protect"),
     ]
