@@ -17,7 +17,7 @@ from scipy import stats
 from discreet.accounting import rho_for
 from discreet.answers.call import Call
 from discreet.curator.curator import Curator
-from discreet.curator.query import Query
+from discreet.curator.query import PreparedQuery, Query
 from discreet.engines.memory import Memory
 from discreet.exit.sampler import Sampler, Select, select
 from discreet.mechanisms import KeySelection
@@ -73,7 +73,9 @@ def opened(hook: Select = select, rows: Sequence[Mapping[str, Any]] = (*COMMON, 
 
 
 def selection(curator: Curator, text: str, **cost: Any) -> KeySelection | None:
-    return Query(Call(sql=text, **cost)).prepared(curator._context(0)).allocation.mechanisms[0].selection
+    task = Query(Call(sql=text, **cost)).prepared(curator._context(0))
+    assert isinstance(task, PreparedQuery)
+    return task.allocation.mechanisms[0].selection
 
 
 def lonely(cell: tuple[Any, ...]) -> bool:

@@ -17,6 +17,7 @@ from discreet.answers.call import Call
 from discreet.answers.facts import Facts
 from discreet.answers.interface import Asks
 from discreet.composed import Sql
+from discreet.curator.found_bounds import FOLDER, Index
 from discreet.curator.parts import recorded
 from discreet.curator.public import PublicTables
 from discreet.curator.query import Query
@@ -31,6 +32,7 @@ from discreet.exit import SAMPLER, ReleasePoint, Sampler
 from discreet.ledger import ALL, Ledger, Search
 from discreet.policy import Policy, fingerprint, read
 from discreet.sql.plan import Plan, plan
+from discreet.sql.unknown import Found as FoundBounds
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -67,6 +69,7 @@ class Curator(Asks):
         self._scratch: Scratch | None = None
         self._plans: dict[object, Plan] = {}
         self._digest = fingerprint(policy)
+        self._bounds = Index(policy.state / FOLDER if engine is None else None)
 
     # tasks
 
@@ -121,6 +124,7 @@ class Curator(Asks):
             engine=lambda: self._engine(version),
             opened=lambda: self._given or self._versions.opened(version),
             compute=self._compute,
+            bounds=self._bounds,
         )
 
     # other ways to ask
@@ -211,12 +215,15 @@ class Curator(Asks):
 
     # plans
 
-    def _plan(self, version: int, call: Call) -> Plan:
-        """The plan of a text; the same text means the same as long as the policy does."""
+    def _plan(self, version: int, call: Call, found: FoundBounds | None = None) -> Plan:
+        """The plan of a text; the same text means the same as long as the policy does.
+
+        `found` are bounds that the text leaves out.
+        """
         if call.dialect is not None and not isinstance(call.dialect, str):
             raise Refused("syntax", "a dialect is a name", 'leave it out, or write dialect="bigquery"')
         known = call.params is None and isinstance(call.sql, str)
-        key = (call.sql, call.dialect, call.part, version) if known else None
+        key = (call.sql, call.dialect, call.part, version, tuple((found or {}).items())) if known else None
         planned = self._plans.get(key) if key is not None else None
         if planned is None:
             public = PublicTables(lambda: self._engine(version))
@@ -228,6 +235,7 @@ class Curator(Asks):
                 dialect=call.dialect,
                 params=call.params,
                 part=call.part,
+                found=found,
             )
             if public.schemas:
                 planned = replace(planned, schemas=public.schemas)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from discreet.answers import Answer, Preview
 from discreet.answers.call import Call, written
@@ -31,6 +31,9 @@ from discreet.sql.plan import Plan
 from discreet.sql.released import with_nothing
 from discreet.sql.results import Shown, noisy_items
 
+if TYPE_CHECKING:
+    from discreet.curator.search import PreparedSearch
+
 COSTS: Final = ("epsilon", "rho", "error")
 """Of these one says what a query costs."""
 
@@ -45,14 +48,19 @@ class Query:
     def analyst(self) -> str | None:
         return self.call.analyst
 
-    def prepared(self, context: Context) -> PreparedQuery:
+    def prepared(self, context: Context) -> PreparedQuery | PreparedSearch:
         """The query with its plan and its bill, or a refusal."""
         call = self.call
         if is_expression(call.sql):
             call = replace(call, sql=text_of(call.sql), dialect="duckdb")
         if not isinstance(call.fresh, bool):
             raise Refused("cost-invalid", "fresh is True or False", "leave it out to get a cached answer for nothing")
-        return prepared(context, call, context.plan(context.version, call))
+        plan = context.plan(context.version, call)
+        if plan.unknown:
+            from discreet.curator.search import prepared_search
+
+            return prepared_search(context, call, plan)
+        return prepared(context, call, plan)
 
 
 @dataclass(frozen=True, slots=True)

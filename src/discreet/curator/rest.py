@@ -40,6 +40,8 @@ def what_is_left(
 
 
 def _enough_for(policy: Policy, query: PreparedQuery, left: Amount) -> str:
+    if query.plan.unknown:
+        return ""  # it depends on what is found
     try:
         cost = Cost.read(policy, epsilon=left.epsilon) if left.rho is None else Cost.read(policy, rho=left.rho)
         rest = allocate(policy, cost, query.plan.releases)

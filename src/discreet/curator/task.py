@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.record import Entry
 from discreet.accounting.rounding import float_up
 from discreet.answers import Preview
-from discreet.answers.call import Call
 from discreet.composed import Sql
+from discreet.curator.found_bounds import Index
 from discreet.curator.public import PublicTables
 from discreet.engines.engine import Engine
 from discreet.exit import Outcome
@@ -36,13 +36,16 @@ class Context:
     """Of the data: read once, so that plan, charge and draw are about the same data."""
     ledger: Ledger
     public: Callable[[], PublicTables]
-    plan: Callable[[int, Call], Plan]
+    plan: Callable[..., Plan]
+    """Of a data version and a call; with bounds that were found, if there are any."""
     engine: Callable[[], Engine]
     """Over this data version; opened when it is asked for."""
     opened: Callable[[], Engine | None]
     """The engine, if it was opened before."""
     compute: Callable[[Sql, int | None], list[tuple[Any, ...]]]
     """A query over public values; where it reads public tables, over those of a data version."""
+    bounds: Index = field(default_factory=Index)
+    """Which charges found bounds that queries left out."""
 
     @property
     def nothing(self) -> Loss:

@@ -159,6 +159,8 @@ class Policy:
     unit_kind: Kind = Kind.TEXT
     """The type that units are compared in: text, bytewise, or integers."""
     serving: Serving = Serving()
+    implicit_bounds: bool = False
+    """Whether bounds that neither policy nor query states are found with a share of the cost."""
 
     @property
     def folder(self) -> Path:

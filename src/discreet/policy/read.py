@@ -63,6 +63,7 @@ POLICY: Final[Mapping[str, Field]] = {
     "name": Field(text),
     "state": Field(text),
     "max_cost": Field(epsilon),
+    "implicit_bounds": Field(flag),
     "budget": Field(anything, needed="add [budget] with epsilon = 1.0"),
     "unit": Field(anything, needed='add [unit] with name = "patient"'),
     "tables": Field(anything, needed="add [tables.NAME] with a source and a unit"),
@@ -134,6 +135,7 @@ def parse(text: bytes, path: Path) -> Policy:
         unit_rows=unit_most,
         unit_kind=unit.get("type", Kind.TEXT),
         serving=Serving(**serving),
+        implicit_bounds=top.get("implicit_bounds", False),
     )
 
 

@@ -134,7 +134,11 @@ NAMED: Final[dict[str, _Bind]] = {
 
 
 def bound(
-    node: exp.Expression, bind: Binder, is_unit: Callable[[exp.Expression], bool], groups: int
+    node: exp.Expression,
+    bind: Binder,
+    is_unit: Callable[[exp.Expression], bool],
+    groups: int,
+    search: Callable[[Expr, str, str], Bounds],
 ) -> Aggregate | None:
     """The aggregate that a node asks for; None if it is none."""
     inner, condition, limits = node, None, {}
@@ -158,7 +162,7 @@ def bound(
         row = NAMED.get(str(inner.this).upper())
     if row is None:
         return None
-    return row(bind, inner, Call(condition, limits.get(PER_GROUP), limits.get(PER_ROW), is_unit, groups))
+    return row(bind, inner, Call(condition, limits.get(PER_GROUP), limits.get(PER_ROW), is_unit, groups, search))
 
 
 def _within(node: exp.WithinGroup) -> Any:

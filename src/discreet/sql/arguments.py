@@ -57,6 +57,18 @@ class Call:
     per_row: Bounds | None
     is_unit: Callable[[exp.Expression], bool]
     groups: int
+    search: Callable[[Expr, str, str], Bounds]
+    """Bounds of a value that has none, or a refusal."""
+
+    def is_unknown(self, value: Expr) -> bool:
+        """Whether neither the policy nor the text bounds a value."""
+        return self.per_row is None and value.domain.bounded is None
+
+    def bounds(self, value: Expr, word: str, shown: str) -> Bounds:
+        """The bounds per row that the text states, or that are known, or that are searched for."""
+        if self.is_unknown(value):
+            return self.search(self.of(value), word, shown)
+        return self.per_row or bounds_of(value, word, shown)
 
     def of(self, value: Expr) -> Expr:
         """The argument, NULL in rows that the FILTER leaves out."""
@@ -76,14 +88,15 @@ def numeric(value: Expr, node: Any) -> Expr:
     return value
 
 
-def bounds_of(value: Expr, word: str, shown: str) -> Bounds:
-    """The bounds that a value is known to have, or a refusal."""
+def bounds_of(value: Expr, word: str, shown: str, *, owner: bool = False) -> Bounds:
+    """The bounds that a value is known to have, or a refusal: with what the owner could allow, if that would help."""
     shown = brief(shown)
+    allow = "; owners can also let them be found: implicit_bounds = true in the policy" if owner else ""
     if value.domain.bounded is None:
         raise Refused(
             "undeclared-bounds",
             f"{shown} has no bounds, so one unit could move the answer without limit",
-            f"add min and max to the policy, or write {word}(CLAMP({shown}, 0, 100)) with bounds you know",
+            f"add min and max to the policy, or write {word}(CLAMP({shown}, 0, 100)) with bounds you know{allow}",
             edit=Edit(f"{word}({shown})", f"{word}(CLAMP({shown}, 0, 100))"),
         )
     return drawable(value.domain.bounded, shown)
@@ -108,16 +121,18 @@ def bounded_steps(bind: Binder, node: Any, call: Call, *, coarse: bool = False) 
     """The argument in whole steps, within the bounds of the call, NULL in rows that the FILTER leaves out."""
     if call.per_group is not None:
         raise Refused("function-not-allowed", f"{node.key.upper()} takes bounds per row", f"use {PER_ROW}")
-    steps = steps_of(bind, node, call.per_row, coarse=coarse)
+    steps = steps_of(bind, node, call, coarse=coarse)
     return steps if call.condition is None else replace(steps, expr=call.of(steps.expr), stored=None)
 
 
-def steps_of(bind: Binder, node: Any, bounds: Bounds | None = None, *, coarse: bool = False) -> Steps:
+def steps_of(bind: Binder, node: Any, call: Call | None = None, *, coarse: bool = False) -> Steps:
     """The argument of a sum as whole steps, or a refusal where no bounds follow."""
     if isinstance(node.this, exp.Distinct):
         raise not_allowed(node.this)
     value = numeric(bind(node.this), node)
-    low, high = bounds or bounds_of(value, node.key.upper(), written(node.this))
+    low, high = (bounds_of if call is None else call.bounds)(value, node.key.upper(), written(node.this))
+    if call is not None and call.is_unknown(value) and not coarse:
+        return Steps.found(value, low, high)
     return Steps.coarse(value, low, high) if coarse else Steps.of(value, low, high)
 
 

@@ -22,6 +22,8 @@ PER_GROUP: Final = "contribution_bounds_per_group"
 PER_ROW: Final = "contribution_bounds_per_row"
 EXPLAIN: Final = re.compile(r"\s*EXPLAIN\s+PRIVACY\b", re.IGNORECASE)
 _CLAUSE: Final = "DIFFERENTIAL_PRIVACY"
+AUTO: Final = 0
+"""The contribution bound of a query that has it found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,10 @@ def _whole(text: str, label: str) -> int:
     return int(text)
 
 
+def _whole_or_auto(text: str, label: str) -> int:
+    return AUTO if text.upper() == "AUTO" else _whole(text, label)
+
+
 def _word(text: str, label: str) -> str:  # noqa: ARG001  (all readers look alike)
     return text
 
@@ -130,8 +136,8 @@ def _flag(text: str, label: str) -> bool:
 
 _OWN: Final[dict[str, Callable[[str, str], Any]]] = {
     "privacy_unit_column": _word,
-    "max_groups_contributed": _whole,
-    "max_rows_contributed": _whole,
+    "max_groups_contributed": _whole_or_auto,
+    "max_rows_contributed": _whole_or_auto,
     "max_rows_per_group": _whole,
     "other": _flag,
 }

@@ -69,6 +69,15 @@ class Steps:
         return replace(grid, stored=expr.stored) if declared else grid
 
     @classmethod
+    def found(cls, expr: Expr, low: Fraction, high: Fraction) -> Steps:
+        """On a grid with so many steps as noise can be drawn for, however large the bounds are that were found."""
+        most = max(abs(low), abs(high))
+        step = Fraction(1) if expr.domain.kind is Kind.INTEGER else expr.domain.step
+        if step is None or most / step <= FINE:
+            return cls.of(expr, low, high)
+        return cls._on(expr, Grid.at_most(most / FINE).step, low, high)
+
+    @classmethod
     def coarse(cls, expr: Expr, low: Fraction, high: Fraction) -> Steps:
         """On a grid so coarse that squares stay small, yet finer than noise."""
         half = (high - low) / 2

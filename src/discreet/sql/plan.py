@@ -21,7 +21,7 @@ from discreet.policy import Policy, fingerprint
 from discreet.policy.model import Kind
 from discreet.sql.apply import apply
 from discreet.sql.bind import Binder, Special
-from discreet.sql.clause import NOTHING, Options
+from discreet.sql.clause import AUTO, NOTHING, Options
 from discreet.sql.domain import BOOLEAN, Domain
 from discreet.sql.expression import Expr
 from discreet.sql.fanout import demand, united
@@ -38,6 +38,7 @@ from discreet.sql.release import Release
 from discreet.sql.scope import Scope
 from discreet.sql.select import Clauses, grouped_by, release_select, row_items
 from discreet.sql.sources import Known, Source, Tables, bounded, fitting
+from discreet.sql.unknown import Found, Search, Unknown
 from discreet.sql.work import few_measures, few_numbers, planning
 
 VERSION: Final = 1
@@ -62,6 +63,8 @@ class Plan:
     """Of the policy."""
     schemas: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Columns and types of public tables of which the policy declares none."""
+    unknown: tuple[Unknown, ...] = ()
+    """What is searched for first: the releases then are those of the plan with what was found."""
 
     @property
     def columns(self) -> list[str]:
@@ -74,6 +77,11 @@ class Plan:
             return None
         return self.releases[self.below.number].groups
 
+    @property
+    def searched_first(self) -> tuple[Unknown, ...]:
+        """The searches that depend on no other: which rows count is found one after the other, and before the rest."""
+        return tuple(unknown for unknown in self.unknown if unknown.first)[:1] or self.unknown
+
     @cached_property
     def fingerprint(self) -> str:
         """The digest of what is drawn: the same for questions that differ only in what follows the noise."""
@@ -83,13 +91,14 @@ class Plan:
             + [release.other]
             for release in self.releases
         ]
-        written = json.dumps([VERSION, self.digest, drawn], sort_keys=True)
+        searched = [[unknown.key for unknown in self.unknown]] if self.unknown else []
+        written = json.dumps([VERSION, self.digest, drawn, *searched], sort_keys=True)
         return hashlib.sha256(written.encode()).hexdigest()
 
     @cached_property
     def queries(self) -> tuple[Sql, ...]:
         """Everything that an engine will be asked, but for the values of earlier releases."""
-        texts = [self.after.sql(self.below.sql())]
+        texts = [self.after.sql(self.below.sql()), *(unknown.sql() for unknown in self.unknown)]
         for release in self.releases:
             texts.append(release.sql())
             if release.private_keys:
@@ -108,11 +117,15 @@ def plan(
     dialect: str | None = None,
     params: Mapping[str, object] | None = None,
     part: Part | None = None,
+    found: Found | None = None,
 ) -> Plan:
-    """The plan of a question, or a refusal; where a part is given, of a question about that part alone."""
+    """The plan of a question, or a refusal; where a part is given, of a question about that part alone.
+
+    `found` are bounds that the text leaves out.
+    """
     query = statement(text, dialect, params)
     with planning():
-        planned = _Planner(policy, public, query.options, part).plan(query.tree)
+        planned = _Planner(policy, public, query.options, part, found).plan(query.tree)
     if part is not None:
         planned = _inside(planned, part)
     return replace(planned, options=query.options, explain=query.explain, digest=digest or fingerprint(policy))
@@ -147,8 +160,11 @@ def _inside(planned: Plan, part: Part) -> Plan:
 class _Planner:
     """One planning: collects releases on its way."""
 
-    def __init__(self, policy: Policy, public: Public, options: Options, part: Part | None) -> None:
+    def __init__(
+        self, policy: Policy, public: Public, options: Options, part: Part | None, found: Found | None = None
+    ) -> None:
         self._policy = policy
+        self._search = Search(found or {}, allowed=policy.implicit_bounds)
         self._public = public
         self._options = options
         self._releases: list[Release] = []
@@ -182,7 +198,10 @@ class _Planner:
         for release in self._releases:
             release.sql()
         reads = planned.below.reads_tables or self._reads_tables
-        return Plan(self._policy, tuple(self._releases), planned.below, planned.after, notes, reads_tables=reads)
+        unknown = self._search.unknown
+        return Plan(
+            self._policy, self.releases, planned.below, planned.after, notes, reads_tables=reads, unknown=unknown
+        )
 
     def _lists(self, derived: Derived) -> bool:
         """Whether lists of counts are shown."""
@@ -231,12 +250,17 @@ class _Planner:
         grouping = grouped_by(clauses, scope)
         if any(scope.is_owner(node) for node in grouping):
             clauses.refuse_rows()
-            keys = [node for node in grouping if not scope.is_owner(node)]
-            return per_unit(clauses.items, clauses.having, keys, source, scope)
-        limits = source.limits.within(self._options.max_groups_contributed, self._options.max_rows_per_group)
+            own = [node for node in grouping if not scope.is_owner(node)]
+            return per_unit(clauses.items, clauses.having, own, source, scope)
+        most = self._options.max_groups_contributed
+        limits = source.limits.within(None if most == AUTO else most, self._options.max_rows_per_group)
         release, columns, after = release_select(
-            clauses, source, scope, self._public, limits, other=self._options.other
+            clauses, source, scope, self._public, limits, other=self._options.other, search=self._search
         )
+        if most == AUTO:
+            keys = [key.sql for key in release.keys]
+            groups = self._search.contributions(source, keys, release.contribution.cells)
+            release = replace(release, limits=limits.within(groups, None))
         self._releases.append(release)
         few_measures(sum(len(release.measures) for release in self._releases))
         few_numbers(sum(r.groups * sum(measure.length for measure in r.measures) for r in self._releases))
@@ -251,6 +275,9 @@ class _Planner:
             known = ", ".join(sorted(source.owner.names)) or "row"
             raise Refused("wrong-unit", "the policy protects another unit", f"write privacy_unit_column = {known}")
         most = self._options.max_rows_contributed
+        if most == AUTO:
+            assert source.rows is not None, "rows are bounded before they are searched"
+            most = self._search.contributions(source, (), source.rows)
         if most is not None and source.rows is not None and most < source.rows and source.owner.column is not None:
             return Bound(source, most)
         return source

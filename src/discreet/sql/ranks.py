@@ -67,7 +67,7 @@ def _ordered(bind: Binder, node: Any, inner: Any, share: Fraction, call: Call, *
     if call.per_group is not None:
         raise Refused("function-not-allowed", "a quantile takes bounds per row", f"write {PER_ROW} => (low, high)")
     value, first = _counted_from(bind(inner), node)
-    low, high = call.per_row or bounds_of(value, node.key.upper(), written(inner))
+    low, high = call.bounds(value, node.key.upper(), written(inner))
     if value.domain.kind is Kind.INTEGER:
         low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
     if low >= high:

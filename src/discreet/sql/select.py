@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Self
 
 from sqlglot import exp
@@ -25,6 +26,7 @@ from discreet.sql.relation import Public
 from discreet.sql.release import Release
 from discreet.sql.scope import Scope, labels, truth
 from discreet.sql.syntax import not_allowed
+from discreet.sql.unknown import Search
 from discreet.sql.work import brief, few_measures
 
 MAX_ROWS: Final = 10**12
@@ -129,10 +131,10 @@ def row_items(clauses: Clauses, scope: Scope) -> list[tuple[str, Expr]]:
 
 
 def release_select(
-    clauses: Clauses, source: Node, scope: Scope, public: Public, limits: Limits, *, other: bool
+    clauses: Clauses, source: Node, scope: Scope, public: Public, limits: Limits, *, other: bool, search: Search
 ) -> tuple[Release, tuple[Column, ...], After]:
     """What is counted, and what is shown of it."""
-    grouping = _Grouping(clauses, source, scope, public)
+    grouping = _Grouping(clauses, source, scope, public, search)
     after = grouping.after()
     aggregates = tuple(shared(grouping.aggregates))
     release = Release(source, tuple(grouping.keys), aggregates, limits, other)
@@ -158,8 +160,9 @@ def _leaf(letter: str, index: int, domain: Domain) -> Expr:
 class _Grouping:
     """One grouping while it is bound: aggregates are collected as they are met."""
 
-    def __init__(self, clauses: Clauses, source: Node, scope: Scope, public: Public) -> None:
+    def __init__(self, clauses: Clauses, source: Node, scope: Scope, public: Public, search: Search) -> None:
         self.clauses = clauses
+        self._search = partial(search.bounds, source)
         self.scope = scope
         self.aggregates: list[Aggregate] = []
         self._indices: dict[tuple[object, ...], int] = {}
@@ -177,7 +180,7 @@ class _Grouping:
         return shown(self.clauses, self.scope, self._resolve, self._special)
 
     def _special(self, node: exp.Expression, bind: Binder) -> Expr | None:
-        aggregate = bound(node, self.scope.bind, self.scope.is_owner, self._groups)
+        aggregate = bound(node, self.scope.bind, self.scope.is_owner, self._groups, self._search)
         if aggregate is not None:
             index = self._indices.setdefault(aggregate.key, len(self.aggregates))
             if index == len(self.aggregates):

@@ -1,0 +1,272 @@
+"""The task of a query that leaves bounds out: find them, then release, in one charge.
+
+What is searched for, how the cost is split and what is charged follow from text and policy (`sql.unknown`). Bounds that
+an earlier charge found for the same value of the same rows of the same data are taken again: that is post-processing of
+what was released, and the whole cost is then for the release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Self
+
+from discreet.accounting import Concentrated, Pure
+from discreet.answers import Answer, Preview
+from discreet.answers.call import Call
+from discreet.curator.found_bounds import Kept
+from discreet.curator.query import PreparedQuery, prepared
+from discreet.curator.rehearsal import rehearse
+from discreet.curator.task import Context
+from discreet.engines.printed import confirmed
+from discreet.errors import BudgetExhausted, Refused
+from discreet.exit import Bill, Exit, Outcome, Reader
+from discreet.exit.cost import Loss, noise_of
+from discreet.ledger import Charge, LedgerDamaged
+from discreet.ledger.entries import CHANGED
+from discreet.sql.cost import Allocation, allocate, lines_of, rank_notes, shares_of
+from discreet.sql.draw import draw
+from discreet.sql.expected_error import errors, words
+from discreet.sql.plan import Plan
+from discreet.sql.unknown import SHARE, Extremes, Found, Range, Unknown
+
+
+@dataclass(frozen=True)
+class PreparedSearch:
+    """A query that leaves bounds out, with its bill: nothing was read for it.
+
+    Theorem  Whatever is found, the exit lets out at most what is charged, and what is charged follows from the text.
+    Proof    `bill.loss` is the whole cost, with the δ of partition selections, which bounds do not change. Searches
+             get shares that add up to `SHARE`, the releases shares that add up to the rest, and every mechanism costs
+             its share at most. The exit refuses more (`exit.Exit`).
+    """
+
+    query: PreparedQuery
+    """Planned with the bounds that are known."""
+    known: Found
+    """Bounds that earlier charges found."""
+    plan: str
+    """The fingerprint of the query without any bounds, so that it is the same whatever is known."""
+
+    @property
+    def _context(self) -> Context:
+        return self.query.context
+
+    @property
+    def _call(self) -> Call:
+        assert self.query.call is not None
+        return self.query.call
+
+    @property
+    def _unknown(self) -> tuple[Unknown, ...]:
+        return self.query.plan.unknown
+
+    @property
+    def _rest(self) -> Fraction:
+        """The share of the releases."""
+        return 1 - SHARE if self._unknown else Fraction(1)
+
+    @cached_property
+    def bill(self) -> Bill:
+        return replace(self.query.bill, plan=self.plan, loss=self._loss)
+
+    @property
+    def _loss(self) -> Loss:
+        """Of all that may leave: the whole cost where bounds are searched for."""
+        loss, cost = self.query.loss, self.query.allocation.cost
+        if not self._unknown:
+            return loss
+        whole = Pure(cost.amount) if isinstance(loss, Pure) else Concentrated(cost.amount, loss.delta)
+        return whole.per(self._context.policy.unit)
+
+    @property
+    def is_public(self) -> bool:
+        return self.query.is_public
+
+    # before the charge
+
+    def check(self) -> None:
+        """With the narrowest and with the widest bounds that can be found."""
+        for unknown in self._unknown:
+            confirmed(unknown.sql())
+        rehearse(self.query.plan)
+        for plan in self._imagined:
+            for query in plan.queries:
+                confirmed(query)
+            rehearse(plan)
+
+    def ready(self) -> None:
+        self.query.ready()
+
+    def exhausted(self, charge: Charge, refused: BudgetExhausted) -> BudgetExhausted:
+        return self.query.exhausted(charge, refused)
+
+    @cached_property
+    def _imagined(self) -> tuple[Plan, Plan]:
+        """The plans with the narrowest and with the widest bounds that can be found."""
+        plan, known = self.query.plan, self.known
+        return (
+            self._finished(plan, known, lambda unknown: unknown.extremes[0]),
+            self._finished(plan, known, lambda unknown: unknown.extremes[1]),
+        )
+
+    def _finished(self, plan: Plan, known: Found, find: Callable[[Unknown], Range]) -> Plan:
+        """The plan when everything is found."""
+        found = dict(known)
+        while plan.unknown:
+            found |= {unknown.key: find(unknown) for unknown in plan.searched_first}
+            plan = self._planned(found)
+        return plan
+
+    def demand_drawable(self) -> None:
+        """Refuse what could not be drawn, whatever is found: noise grows with the widest of it, in steps of a grid."""
+        for plan in self._imagined:
+            split(self.query, plan, self._rest)
+        for unknown in self._unknown:
+            self.query.allocation.cost.noise(unknown.sensitivity, SHARE / len(self._unknown))
+
+    def _planned(self, found: Found) -> Plan:
+        return self._context.plan(self._context.version, self._call, found)
+
+    # the charge
+
+    def run(self, rows: Reader, exit_: Exit) -> bytes:
+        """Search, plan again, draw: the second plan and its noise depend on what was released alone."""
+        plan, found = self.query.plan, dict(self.known)
+        share = SHARE / max(len(plan.unknown), 1)
+        while plan.unknown:
+            for unknown in plan.searched_first:
+                exact = unknown.counts(rows.rows(unknown.sql()))
+                noise = noise_of(exit_.cost.noise(unknown.sensitivity, share))
+                found[unknown.key] = unknown.read(exit_.release(exact, unknown.sensitivity, share), noise)
+            plan = self._planned(found)
+        allocation = split(self.query, plan, self._rest) if self._unknown else self.query.allocation
+        return Kept(found, self._rest, draw(plan, allocation, rows, exit_)).encode()
+
+    def decode(self, kept: bytes) -> Kept | None:
+        return Kept.decode(kept)
+
+    def is_met(self, value: Kept, paid: Loss) -> bool:
+        if self.query.wanted is not None:
+            return value.found == self.known and self.query.is_met(value.drawn, paid)
+        return paid.covers(self.bill.loss)
+
+    # after it
+
+    def show_public(self, preview: Callable[[], Preview]) -> Answer:
+        return self.query.show_public(preview)
+
+    def show(self, outcome: Outcome[Kept]) -> Answer:
+        kept, context = outcome.value, self._context
+        context.bounds.note(outcome.number, kept.found, context.digest, context.version)
+        plan, searches = self._repeated(kept.found)
+        notes = [unknown.note(kept.found[unknown.key], context.policy.unit) for unknown in searches]
+        allocation = self.query.allocation if self.query.wanted is not None else split(self.query, plan, kept.rest)
+        closed = replace(self.query, plan=replace(plan, notes=(*plan.notes, *notes)), allocation=allocation)
+        return closed.show(Outcome(kept.drawn, outcome.loss, outcome.cost, outcome.receipt))
+
+    def _repeated(self, found: Found) -> tuple[Plan, list[Unknown]]:
+        """The plan with what was found, and all that was searched for on the way to it."""
+        searches: list[Unknown] = []
+
+        def repeat(unknown: Unknown) -> Range:
+            if unknown.key not in found:
+                raise LedgerDamaged("a cached answer cannot be read", CHANGED)
+            searches.append(unknown)
+            return found[unknown.key]
+
+        return self._finished(self._planned({}), {}, repeat), searches
+
+    def preview(self, *, cached: bool) -> Preview:
+        """Of a query whose bounds are not known yet, how errors grow with what is found."""
+        shown = self.query.preview(cached=cached)
+        if not self._unknown:
+            return shown
+        sides = [Imagined.of(self.query, plan, self._rest) for plan in self._imagined]
+        narrow, wide = sides
+        fixed = {label for label in shown.columns if narrow.errors.get(label) == wide.errors.get(label)}
+        assumed = {each.note for release in self.query.plan.releases for each in release.aggregates}
+        ranks = set(rank_notes(self.query.plan.releases, self.query.allocation, self.query.confidence))
+        searched = {unknown.words: float(SHARE / len(self._unknown)) for unknown in self._unknown}
+        found = f"{float(100 * SHARE):g} % of the cost finds {', '.join(searched)}; the rest is for the release"
+        return replace(
+            shown,
+            loss=self.bill.loss,
+            error={label: half for label, half in narrow.errors.items() if label in fixed},
+            noise={label: text for label, text in narrow.noise.items() if wide.noise.get(label) == text},
+            averages={},
+            shares=searched | narrow.allocation.by_words,
+            notes=(
+                *(note for note in shown.notes if note not in assumed | ranks),
+                found,
+                *self._ranges(narrow, wide, fixed),
+                *rank_notes(wide.plan.releases, wide.allocation, self.query.confidence),
+            ),
+        )
+
+    def _ranges(self, narrow: Imagined, wide: Imagined, fixed: set[str]) -> list[str]:
+        """How the error of each column grows with the bounds that are found."""
+        first, *others = self._unknown
+        alone = isinstance(first, Extremes) and not others
+        widths = [max(abs(each.low), abs(each.high)) for each in first.extremes]
+        notes = []
+        for label, least in narrow.errors.items():
+            most = wide.errors.get(label)
+            if most is None or label in fixed:
+                continue
+            times = sorted([least / float(widths[0]), most / float(widths[1])])
+            about = (
+                f", about {times[1]:.3g} times the larger bound at most" if alone and times[1] < 3 * times[0] else ""
+            )
+            notes.append(f"error of {label}: from ± {least:.3g} to ± {most:.3g}, with the bounds that are found{about}")
+        return notes
+
+
+@dataclass(frozen=True, slots=True)
+class Imagined:
+    """A plan with bounds that could be found, and what would be known of its errors."""
+
+    plan: Plan
+    allocation: Allocation
+    errors: dict[str, float]
+    noise: dict[str, str]
+
+    @classmethod
+    def of(cls, query: PreparedQuery, plan: Plan, rest: Fraction) -> Self:
+        allocation = split(query, plan, rest)
+        halves = errors(plan, allocation.noises, query.confidence)
+        return cls(plan, allocation, halves, words(plan, allocation.noises))
+
+
+def split(query: PreparedQuery, plan: Plan, rest: Fraction) -> Allocation:
+    """The mechanisms of a plan for a share of the cost."""
+    policy, cost = query.context.policy, query.allocation.cost
+    shares = [share * rest for share in shares_of(cost, lines_of(plan.releases))]
+    return allocate(policy, cost, plan.releases, shares)
+
+
+def prepared_search(context: Context, call: Call, plan: Plan) -> PreparedSearch:
+    """A query that leaves bounds out, with what is known of them, or a refusal."""
+    first, known = plan, dict[str, Range]()
+    while not call.fresh and plan.unknown:
+        taken = {unknown.key: found for unknown in plan.searched_first if (found := _known(context, unknown))}
+        if not taken:
+            break
+        known |= taken
+        plan = context.plan(context.version, call, known)
+    if plan.unknown and (call.error is not None or plan.options.error is not None):
+        raise Refused(
+            "accuracy-unreachable",
+            "the error depends on bounds that have to be found first",
+            "give epsilon, or state the bounds, such as SUM(CLAMP(x, 0, 100))",
+        )
+    task = PreparedSearch(prepared(context, call, plan), known, first.fingerprint)
+    if not task.is_public:
+        task.demand_drawable()
+    return task
+
+
+def _known(context: Context, unknown: Unknown) -> Range | None:
+    return context.bounds.find(context.ledger, unknown.key, context.digest, context.version)
