@@ -91,7 +91,7 @@ class Index:
     def _number(self, name: str) -> int | None:
         if name not in self._numbers and self._folder is not None:
             with suppress(OSError, ValueError), self._lock:
-                self._numbers[name] = int((self._folder / name).read_text(encoding="ascii")[:20])
+                self._numbers[name] = int((self._folder / name).read_text(encoding="ascii")[:18])  # below 2⁶³
         return self._numbers.get(name)
 
     def _write(self, name: str, number: int) -> None:
@@ -100,6 +100,7 @@ class Index:
         with suppress(OSError):
             self._folder.mkdir(mode=0o700, exist_ok=True)
             fresh = self._folder / f"{name}.{os.getpid()}.{threading.get_ident()}"
+            fresh.touch(mode=0o600)
             fresh.write_text(str(number), encoding="ascii")
             fresh.replace(self._folder / name)
 

@@ -18,9 +18,7 @@ from discreet.answers import Answer, Preview
 from discreet.answers.call import Call
 from discreet.curator.found_bounds import Kept
 from discreet.curator.query import PreparedQuery, prepared
-from discreet.curator.rehearsal import rehearse
 from discreet.curator.task import Context
-from discreet.engines.printed import confirmed
 from discreet.errors import BudgetExhausted, Refused
 from discreet.exit import Bill, Exit, Outcome, Reader
 from discreet.exit.cost import Loss, noise_of
@@ -89,13 +87,8 @@ class PreparedSearch:
 
     def check(self) -> None:
         """With the narrowest and with the widest bounds that can be found."""
-        for unknown in self._unknown:
-            confirmed(unknown.sql())
-        rehearse(self.query.plan)
-        for plan in self._imagined:
-            for query in plan.queries:
-                confirmed(query)
-            rehearse(plan)
+        for plan in (self.query.plan, *self._imagined):
+            replace(self.query, plan=plan).check()
 
     def ready(self) -> None:
         self.query.ready()
