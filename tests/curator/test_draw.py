@@ -153,7 +153,9 @@ def test_the_real_exit_draws_from_the_bits_of_the_charge() -> None:
     assert exit_.release([], Sensitivity.cells(1, 1), Fraction(1, 2)) == []
     assert bits.taken == 8 * 3
     assert select(keys, {("a",): 10**6, ("b",): 10**6}, SYSTEM) == [("a",), ("b",)]
-    assert choose(Choices(Exponential(1, sensitivity=1), 2), [[0, 10**6], [10**6, 0]], SYSTEM) == [1, 0]
+    assert choose(
+        Choices(Exponential(1, sensitivity=1), Sensitivity.cells(2, 1)), [[0, 10**6], [10**6, 0]], SYSTEM
+    ) == [1, 0]
 
 
 def test_nothing_leaves_without_noise_that_was_bought_for_it() -> None:

@@ -34,7 +34,7 @@ WAYS: dict[str, Any] = {
     "array": lambda way, share: way.release(np.zeros((2, 2), dtype=np.int64), ONE, share),
     "list": lambda way, share: way.release([1, 2**70], ONE, share),
     "choice": lambda way, share: way.choose(np.array([1, 10**6]), 1, share),
-    "choices": lambda way, share: way.choose_each([[1, 2], [3, 4]], 1, 1, share),
+    "choices": lambda way, share: way.choose_each([[1, 2], [3, 4]], ONE, 1, share),
     "part": lambda way, share: way.part(share),
 }
 

@@ -15,7 +15,7 @@ from discreet.accounting.losses import Sensitivity
 from discreet.curator.public import PublicTables
 from discreet.errors import Refused
 from discreet.exit.cost import Choices, Cost, epsilon_within, most_accurate, noise_of
-from discreet.mechanisms import Gaussian, Laplace
+from discreet.mechanisms import Exponential, Gaussian, Laplace, PermuteAndFlip
 from discreet.policy import Policy
 from discreet.sql.cost import (
     WIDEST,
@@ -271,22 +271,23 @@ def test_what_is_free_costs_nothing() -> None:
 def test_quantiles_are_chosen_in_every_group_for_a_part_of_the_cost(
     policy: Policy, cost: dict[str, Any], epsilon: Fraction
 ) -> None:
-    """ρ buys one choice with ε = √(8ρ), and three with a third of ρ each."""
+    """ρ buys one choice with ε = √(8ρ); over all groups together a unit's rows share it."""
     text = "SELECT g, MEDIAN(x) FROM t GROUP BY g"
     found = allocated(policy, text, **cost)
     releases = planned(policy, text).releases
     ((measure,), (mechanism,)) = releases[0].measures, found.mechanisms[0].measures
     assert isinstance(mechanism, Choices)
     assert isinstance(measure, Chosen)
-    groups = releases[0].contribution.cells
-    assert groups == mechanism.count
+    bounds = releases[0].contribution.sensitivity
+    assert bounds == mechanism.moved == releases[0].sensitivity(measure)
+    assert isinstance(mechanism.mechanism, PermuteAndFlip if policy is PURE else Exponential)
     each = mechanism.mechanism.epsilon
-    assert each == pytest.approx(epsilon / groups if policy is PURE else epsilon / math.sqrt(groups), rel=1e-9)
+    shared = bounds.l1 if policy is PURE else math.sqrt(bounds.l2_squared)
+    assert each == pytest.approx(float(epsilon) / float(shared), rel=1e-9)
+    assert mechanism.loss == found.cost.loss
     assert found.noises == ((None,),)
     (note,) = rank_notes(releases, found, Fraction(19, 20))
-    ranks = (
-        math.log(measure.layout.cells / 0.05) * 2 * measure.score_sensitivity(releases[0].contribution) / float(each)
-    )
+    ranks = math.log(measure.layout.cells / 0.05) * 2 * measure.score_sensitivity / float(each)
     assert f"95 % rank error ≤ {math.ceil(ranks / measure.share.denominator)} rows" in note
 
 

@@ -244,7 +244,7 @@ def _selected(a: Selection, b: Selection, units: int) -> Difference | None:
 
 
 def _chosen(a: Choice, b: Choice, units: int) -> Difference | None:
-    """Scores of at most so many groups may move, each by no more than the mechanism's sensitivity."""
+    """How far the scores of each group move, in multiples of the mechanism's sensitivity, is a vector within bounds."""
     if a.mechanism != b.mechanism:
         return Difference.between("noise", "candidates are chosen by ", repr(a.mechanism), repr(b.mechanism))
     if len(a.exact) != len(b.exact):
@@ -257,13 +257,13 @@ def _chosen(a: Choice, b: Choice, units: int) -> Difference | None:
     moved = [max(map(abs, group), default=0) for group in steps]
     if units == 1 and a.mechanism.mechanism.monotone and any(min(group) < 0 < max(group) for group in steps if group):
         return Difference("choice", "one unit raises some scores and lowers others, where only one of both is declared")
-    most, groups = max(moved, default=0), sum(map(bool, moved))
-    allowed, count = units * a.mechanism.mechanism.sensitivity, units * a.mechanism.count
-    if most <= allowed and groups <= count:
+    one, bounds = a.mechanism.mechanism.sensitivity, a.mechanism.moved
+    l1, squares = Fraction(sum(moved)) / one, Fraction(sum(x * x for x in moved)) / one**2
+    if l1 <= units * bounds.l1 and squares <= units**2 * bounds.l2_squared:
         return None
-    observed = f"{most} in {groups} groups"
-    limit = f"{number(allowed)} in {count} groups"
-    words = f"{_who(units)} moves the scores of candidates by {observed}, beyond the declared {limit}"
+    observed = f"{number(l1)} (squares {number(squares)})"
+    limit = f"{_times(units)}{sensitivity_words(bounds)}"
+    words = f"{_who(units)} moves the scores of candidates by {observed} times {number(one)}, beyond the declared {limit}"
     return Difference("choice", words, f"at most {limit}", observed)
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from discreet.accounting import Concentrated, Pure, compose, labels, rho_for
+from discreet.accounting import Concentrated, Pure, labels, rho_for
 from discreet.accounting.conversion import rho_of_pure
 from discreet.accounting.distributions import Noise
 from discreet.accounting.losses import Sensitivity
@@ -29,24 +29,33 @@ WIDEST: Final = 38
 """Noise on coordinates is at most so many bits wide, well within what the samplers draw."""
 
 
+ONE_GROUP: Final = Sensitivity.cells(1, 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """A choice among candidates in every group, of which one unit moves at most `count`.
+    """A choice among candidates in every group, of which one unit moves several.
 
-    Theorem  count·ε-DP, or count·ρ-zCDP, for all groups together, with ε or ρ the cost of one choice.
+    `moved` is about the vector that has for each group how far a unit moves its scores, in multiples of the mechanism's
+    sensitivity: its L1 norm, and the square of its L2 norm. With the sensitivity that of one row, it has the numbers of
+    the unit's rows.
+
+    Theorem  moved.l1·ε-DP, and by the exponential mechanism moved.l2²·ρ-zCDP, for all groups together, with ε or ρ the
+             cost of a choice whose scores move by the mechanism's sensitivity.
     Proof    Which groups there are is listed in advance, or was released before. Given that, choices are drawn
              independently, each from the rows of its own group, so the log-ratio of all of them is the sum of those of
-             the groups. A unit has rows in at most `count` groups, whose scores move by the mechanism's sensitivity at
-             most; in all others both sides have the same scores, and the sum has `count` terms. This is sequential
-             composition over a unit's groups: parallel composition would need each unit in one group.
+             the groups, and so are Rényi divergences. Scores that move r times as far make a choice that is rε-DP and
+             r²ε²/8-zCDP, by the theorem of the mechanism at the sensitivity rΔ and the cost rε, which has the same
+             exponents. Σr ≤ l1 and Σr² ≤ l2².
     """
 
     mechanism: Exponential | PermuteAndFlip
-    count: int = 1
+    moved: Sensitivity = ONE_GROUP
 
     @property
     def loss(self) -> Loss:
-        return compose(*[self.mechanism.loss] * self.count)
+        one = self.mechanism.loss
+        return one.times(self.moved.l1 if one.is_pure else self.moved.l2_squared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +180,14 @@ class Cost:
         """For partition selection: which private keys appear, of which one unit holds at most `groups`."""
         return KeySelection(delta=delta, max_groups=groups, **self.part(share).named)
 
-    def choices(self, groups: int, sensitivity: int, share: Fraction) -> Choices:
-        """For a choice in each group, of which one unit moves at most `groups`."""
-        each = self.amount * share / groups
+    def choices(self, moved: Sensitivity, sensitivity: int, share: Fraction) -> Choices:
+        """For a choice in each group, where one unit moves the scores of all by `moved` times the sensitivity.
+
+        Under ε by permute-and-flip, which is never worse; under ρ by the exponential mechanism, which costs a quarter.
+        """
         if self.pure:
-            return Choices(Exponential(each, sensitivity=sensitivity), groups)
-        return Choices(Exponential(rho=each, sensitivity=sensitivity), groups)
+            return Choices(PermuteAndFlip(self.amount * share / moved.l1, sensitivity=sensitivity), moved)
+        return Choices(Exponential(rho=self.amount * share / moved.l2_squared, sensitivity=sensitivity), moved)
 
     def choice(self, most: int, share: Fraction) -> Choices:
         """For one choice, by scores that a unit raises by `most` at most, and lowers none of."""

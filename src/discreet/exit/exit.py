@@ -92,10 +92,11 @@ class Exit:
         return self._sampler.select(mechanism, counts, self._bits)
 
     def choose_each(
-        self, scores: Sequence[Sequence[int]], groups: int, sensitivity: int, share: Fraction = WHOLE
+        self, scores: Sequence[Sequence[int]], moved: Sensitivity, sensitivity: int, share: Fraction = WHOLE
     ) -> Sequence[int]:
-        """In each group the place of about the largest score; a unit moves those of at most so many groups."""
-        mechanism = self.cost.choices(groups, sensitivity, share)
+        """In each group the place of about the largest score; a unit moves those of all groups by `moved` times the
+        sensitivity (see `Choices`)."""
+        mechanism = self.cost.choices(moved, sensitivity, share)
         self._spend(share, mechanism.loss)
         return self._sampler.choose(mechanism, scores, self._bits)
 

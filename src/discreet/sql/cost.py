@@ -63,8 +63,7 @@ def shares_of(cost: Cost, lines: Sequence[Line]) -> list[Fraction]:
 def mechanism_for(cost: Cost, release: Release, measure: Measure, share: Fraction) -> Mechanism:
     """The mechanism that a share of the cost is enough for: the one that the exit will use."""
     if isinstance(measure, Chosen):
-        bound = release.contribution
-        return cost.choices(bound.cells, measure.score_sensitivity(bound), share)
+        return cost.choices(release.sensitivity(measure), measure.score_sensitivity, share)
     mechanism = cost.noise(release.sensitivity(measure), share)
     if mechanism.spread > WIDEST:
         raise Refused(

@@ -46,10 +46,10 @@ def noisy(exit_: Exit, release: Release, measure: Measure, exact: list[int], sha
     """The numbers of one measure, in every group, as they may be seen."""
     if not isinstance(measure, Chosen):
         return exit_.release(exact, release.sensitivity(measure), share)
-    cells, bound = measure.layout.cells, release.contribution
+    cells = measure.layout.cells
     groups = [exact[start : start + cells] for start in range(0, len(exact), cells)]
     scores = [measure.scores(group) for group in groups]
-    return exit_.choose_each(scores, bound.cells, measure.score_sensitivity(bound), share)
+    return exit_.choose_each(scores, release.sensitivity(measure), measure.score_sensitivity, share)
 
 
 def _whole(release: Release, row: tuple[Any, ...]) -> bool:

@@ -167,14 +167,17 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """One quantile: the cell in which it lies, chosen by the exponential mechanism.
+    """One quantile: the cell in which it lies, chosen by the exponential mechanism, or by permute-and-flip for ε.
 
     A cell's score is how far the wanted rank q·n lies outside of the ranks that its rows have, times −d for q = a/d.
 
-    Theorem  Adding or removing a row moves every score by at most max(a, d − a). A unit moves the scores of at most
-             `cells` groups, by `rows` rows each.
+    Theorem  Adding or removing a row moves every score by at most max(a, d − a). A unit moves the scores of each group
+             by that times its rows there: over all groups, as it moves counts of rows (see `Choices`). So a unit's rows
+             cost what they cost in one group, however many groups they are in.
     Proof    The score is −max(a·n − d·(below + inside), d·below − a·n, 0). A row changes n by 1, and below and
-             below + inside each by 0 or 1: either difference changes by a, or by d − a.
+             below + inside each by 0 or 1: either difference changes by a, or by d − a. Rows add up.
+    Factor   With c groups of r rows and t rows in all, the rank error is c·r/t times smaller for the same ε than with
+             r rows charged in each of c groups, and √(c·r/t) times for the same ρ.
     Source   Smith 2011.
     """
 
@@ -189,7 +192,8 @@ class Chosen:
 
     @property
     def detail(self) -> str:
-        return str(self.share)
+        """What was chosen when every group was charged by itself is another release: its rank error is larger."""
+        return f"{self.share} by rows"
 
     @property
     def argument(self) -> Sql:
@@ -206,13 +210,13 @@ class Chosen:
         return self.layout.filled(value)[: self.layout.cells]
 
     def sensitivity(self, contribution: Contribution) -> Sensitivity:
-        """For the split of the cost: as of a count."""
+        """Of the scores of all groups, in multiples of what one row moves."""
         return contribution.sensitivity
 
-    def score_sensitivity(self, contribution: Contribution) -> int:
-        """How far one unit moves the scores of one group."""
-        a, d = self.share.numerator, self.share.denominator
-        return max(a, d - a) * contribution.rows
+    @property
+    def score_sensitivity(self) -> int:
+        """How far one row moves the scores of its group."""
+        return max(self.share.numerator, self.share.denominator - self.share.numerator)
 
     def scores(self, counts: Sequence[int]) -> list[int]:
         """The score of each cell of one group."""
