@@ -327,11 +327,11 @@ def test_tails_on_the_grid_are_the_exact_ones_and_no_smaller(noise: Noise) -> No
     """A Gaussian tail is the integral of one step more."""
     points = np.array([*range(-30, 31), -0.5, 0.25, 29.75])
     loose = 0 if isinstance(noise, DiscreteLaplace) else 1
-    for point, above in zip(points, combination._above(noise, points), strict=True):
+    for point, above in zip(points, combination.above(noise, points), strict=True):
         # what lies on a point may count as lying above it
         most = float(noise.tail(math.ceil(point) - loose)[1])
         assert float(noise.tail(math.floor(point) + 1)[0]) <= above <= most * (1 + 1e-6) + 1e-6 * loose
-    falling = combination._above(noise, np.sort(points))
+    falling = combination.above(noise, np.sort(points))
     assert np.all(falling[1:] <= falling[:-1] * (1 + 1e-12))
 
 

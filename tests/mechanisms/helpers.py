@@ -18,7 +18,6 @@ from scipy import stats
 from discreet import noise
 from discreet.accounting import Concentrated, DiscreteGaussian, DiscreteLaplace, Pure
 from discreet.accounting.losses import Loss
-from discreet.exact import Number, number
 from discreet.mechanisms.additive import Additive
 
 Row = TypeVar("Row")
@@ -98,21 +97,6 @@ def released_with(forced: int | Sequence[int], mechanism: Releasing, exact: Any)
         patch.setattr(Additive, "_blurred", spied_blur)
         patch.setattr(Additive, "release", spied_release)
         return mechanism.release(exact), draws
-
-
-def confidences(monkeypatch: pytest.MonkeyPatch, run: Callable[[], object]) -> list[Fraction]:
-    """The confidences at which a run asks for the widths of single noises."""
-    asked: list[Fraction] = []
-    error = Additive.error
-
-    def spied(self: Additive, confidence: Number = 0.95) -> float:
-        asked.append(number(confidence, "confidence"))
-        return error(self, confidence)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Additive, "error", spied)
-        run()
-    return asked
 
 
 def loss_between(draws: Sequence[Draw], others: Sequence[Draw]) -> Fraction:

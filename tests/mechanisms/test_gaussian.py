@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -122,12 +123,39 @@ def test_one_real_gets_the_least_noise_that_its_exact_delta_allows(
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), PROMISES)
-@pytest.mark.parametrize("exact", [[1, 2], [0.5, 0.25, 0.125]])
-def test_vectors_keep_the_promise_through_zcdp(epsilon: float, delta: float, exact: Any) -> None:
-    mechanism = Gaussian(epsilon=epsilon, delta=delta, sensitivity=1)
+@pytest.mark.parametrize(("exact", "sensitivity"), [([1, 2], 2), ([0.5, 0.25, 0.125], 1)])
+def test_vectors_keep_the_promise_through_zcdp(epsilon: float, delta: float, exact: Any, sensitivity: int) -> None:
+    mechanism = Gaussian(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
     (draw,) = recorded(mechanism, exact)
     assert moved(mechanism, exact) ** 2 / (2 * draw.spread) == mechanism.rho
     assert epsilon_of(Concentrated(mechanism.rho), delta) <= epsilon * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), PROMISES)
+@pytest.mark.parametrize("sensitivity", [1, 1.4, Fraction(1414213, 10**6)])
+def test_integers_of_which_one_moves_by_one_have_the_noise_of_a_single_number(
+    epsilon: float, delta: float, sensitivity: Any
+) -> None:
+    """The squares add up to less than 2. By enumeration, no other integers do; and of √2 on they may."""
+    few = [x for x in product(range(-2, 3), repeat=3) if sum(v * v for v in x) <= sensitivity**2]
+    assert {tuple(sorted(map(abs, x))) for x in few} == {(0, 0, 0), (0, 0, 1)}
+    (one,) = recorded(Gaussian(epsilon=epsilon, delta=delta, sensitivity=1), 0)
+    (many,) = recorded(Gaussian(epsilon=epsilon, delta=delta, sensitivity=sensitivity), [3, 0, 7])
+    assert many.spread == one.spread
+    assert delta_of(DiscreteGaussian(many.spread), 1, epsilon) <= delta
+    (two,) = recorded(Gaussian(epsilon=epsilon, delta=delta, sensitivity=1.5), [3, 0, 7])
+    assert two.spread == Fraction(9, 4) / (2 * Gaussian(epsilon=epsilon, delta=delta, sensitivity=1).rho)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1, 0.1), (3, 0.01)])
+def test_a_vector_of_two_is_private_by_enumeration(epsilon: float, delta: float) -> None:
+    """The δ of both cells together, over all outcomes: that of one cell."""
+    (draw,) = recorded(Gaussian(epsilon=epsilon, delta=delta, sensitivity=1), [0, 0])
+    z = np.arange(-60, 61)
+    law = np.exp(-(z**2) / (2 * float(draw.spread)))
+    here = np.outer(law, law) / law.sum() ** 2
+    for there in (np.roll(here, 1, axis=0), np.roll(here, -1, axis=1)):
+        assert np.maximum(here - math.exp(epsilon) * there, 0).sum() <= delta + 1e-12
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), PROMISES)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from discreet import noise
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.distributions import Noise
+from discreet.accounting.prefixes import highest_rank
 from discreet.mechanisms import Quantile, quantile
 from discreet.noise import Exponents
 from tests.mechanisms.helpers import (
@@ -28,7 +29,7 @@ from tests.mechanisms.helpers import (
     small_tables,
     too_many,
 )
-from tests.statistics import ALARM, Law, gaussian_law, laplace_law, law, misfit
+from tests.statistics import ALARM, law, misfit
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 COSTS: list[dict[str, Any]] = [{"epsilon": 0.5}, {"rho": 0.1}]
@@ -330,35 +331,23 @@ def test_units_that_share_a_cell_are_not_told_apart() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_the_error_in_ranks_grows_with_the_noise(method: Any) -> None:
     errors = [Quantile(bounds=(0, 1), epsilon=epsilon, method=method).error(0.95) for epsilon in (0.1, 1, 10)]
-    assert errors[0] == pytest.approx(10 * errors[1])
-    assert errors[1] == pytest.approx(10 * errors[2])
+    assert errors[0] == pytest.approx(10 * errors[1], rel=0.02 if method == "tree" else 1e-6)
+    assert errors[1] == pytest.approx(10 * errors[2], rel=0.2 if method == "tree" else 1e-6)  # noise of scale 0.4
 
 
 def noise_of(tree: quantile.Tree) -> Noise:
     return tree.mechanism.noise(tree.mechanism.sensitivity, 1)
 
 
-@pytest.mark.parametrize(("pay", "noise_law"), [({"epsilon": 2}, laplace_law(2)), ({"rho": 0.5}, gaussian_law(4))])
-def test_sums_of_sixty_noises_exceed_the_tree_s_bound_as_seldom_as_it_says(pay: dict[str, Any], noise_law: Law) -> None:
-    """By the exact distribution of the sum: the sixtieth power of the noise's Fourier transform."""
-    tree = Quantile(bounds=(0, 1), **pay).method
-    assert isinstance(tree, quantile.Tree)
-    length = 2**15
-    power = np.fft.irfft(np.fft.rfft(noise_law.probabilities, length) ** 60, length)
-    sums = 60 * noise_law.first + np.arange(length)
-    for spare in (1e-3, 1e-6, 1e-9):
-        bound = quantile.sum_of_noises(noise_of(tree), 60, spare)
-        assert power[sums >= bound].sum() <= spare
-        assert power[sums >= bound / math.sqrt(2)].sum() > spare
-
-
 def test_the_tree_s_error_counts_every_noise_that_enters_a_rank() -> None:
-    noises = quantile._ranks(np.ones(16 + 16**2 + 16**3 + 16**4, dtype=np.int64))
+    """A rank adds up 15 counts of each level at most, the total 16; half of the total's error is the median's."""
     mechanism = Quantile(bounds=(0, 1), epsilon=1)
     assert isinstance(mechanism.method, quantile.Tree)
-    assert noises.max() == 60
-    each = 0.05 / (2 * noises.size)
-    assert mechanism.error(0.95) == pytest.approx(2 * quantile.sum_of_noises(noise_of(mechanism.method), 60, each))
+    assert quantile._ranks(np.ones(16 + 16**2 + 16**3 + 16**4, dtype=np.int64)).max() == 60
+    ranks, total = quantile.strays(noise_of(mechanism.method), 16, 4, Fraction(1, 20))
+    assert mechanism.error(0.95) == pytest.approx(ranks + total / 2)
+    assert ranks == highest_rank(noise_of(mechanism.method), 16, 4, 0.02)
+    assert 0.3 * ranks < total < ranks
 
 
 # What is refused

@@ -10,6 +10,7 @@ Proof    The noises are symmetric, so twice P(Σ wᵢZᵢ > t) with weights |w�
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
@@ -34,6 +35,8 @@ _ROOM: Final = 1 + 1e-9
 _POINTS: Final = 512
 _CHORD: Final = 0.25 / (8 * _POINTS**2)
 """Between points of the normal curve, whose second derivative is below ¼."""
+_APART: Final = 1.02
+"""How far apart scales are made, so that floats do not cancel."""
 _SLIP: Final = 1e-10
 """For the roundings of floats and Fourier transforms, with much to spare."""
 
@@ -54,9 +57,45 @@ def width_of_sum(terms: Terms, confidence: Fraction) -> Fraction:
     return apart if together is None else min(apart, together)
 
 
+def width_up_to(terms: Terms, confidence: Fraction) -> Fraction:
+    """t with P(|Σ vᵢZᵢ| ≤ t) ≥ confidence for all weights |vᵢ| ≤ |wᵢ|; it grows with every weight.
+
+    Weights are rounded up to a few digits first: many groups have nearly the same.
+
+    Proof   Widths that are added up grow with the weights. So does the width of continuous noises that dominate: these
+            are symmetric and unimodal, and so is the sum of all but one, which is as likely to stay within t as the
+            last one moves it less (Anderson 1955). `_dominated` holds for whatever weights, with the sum of them added.
+    """
+    return _width_up_to(tuple((noise, _rounded_up(abs(weight))) for noise, weight in terms if weight), confidence)
+
+
+def _rounded_up(weight: Fraction) -> Fraction:
+    """Twelve bits of it, not below."""
+    bits = weight.numerator.bit_length() - weight.denominator.bit_length() - 12
+    scale = Fraction(2) ** bits
+    return math.ceil(weight / scale) * scale
+
+
+@lru_cache(maxsize=4096)
+def _width_up_to(kept: Terms, confidence: Fraction) -> Fraction:
+    if not kept:
+        return Fraction(0)
+    apart = _apart(kept, 1 - confidence)
+    if not all(_known(*term) for term in kept) or 1 - confidence < _LEAST_MISS:
+        return apart
+    simple = _dominated(kept, float(1 - confidence) / 2)
+    return apart if simple is None else min(apart, simple)
+
+
 def _apart(terms: Terms, miss: Fraction) -> Fraction:
     """Each noise within a width of its own."""
-    return sum((weight * noise.width(1 - miss / len(terms)) for noise, weight in terms), Fraction(0))
+    return sum((weight * width(noise, 1 - miss / len(terms)) for noise, weight in terms), Fraction(0))
+
+
+@lru_cache(maxsize=4096)
+def width(noise: Noise, confidence: Fraction) -> int:
+    """Half of the smallest interval that holds with this confidence."""
+    return noise.width(confidence)
 
 
 def _dominated(terms: Terms, miss: float) -> Fraction | None:
@@ -69,9 +108,7 @@ def _dominated(terms: Terms, miss: float) -> Fraction | None:
     sizes = [float(weight) * _scale(noise) for noise, weight in terms]
     slack = sum((weight for _, weight in terms), Fraction(0))
     if all(isinstance(noise, DiscreteLaplace) for noise, _ in terms):
-        if len(terms) != 2:
-            return None
-        half_width = _two_laplaces(sizes[0], sizes[1], miss)
+        half_width = _two_laplaces(sizes[0], sizes[1], miss) if len(sizes) == 2 else _laplaces(sizes, miss)
     elif any(isinstance(noise, DiscreteLaplace) for noise, _ in terms):
         return None
     else:
@@ -97,7 +134,29 @@ def _two_laplaces(a: float, b: float, miss: float) -> float:
             return (2 + t / a) * math.exp(-t / a) / 4
         return (a * a * math.exp(-t / a) - b * b * math.exp(-t / b)) / (2 * (a * a - b * b))
 
-    low, high = 0.0, a + b
+    return _where(beyond, miss, a + b)
+
+
+def _laplaces(sizes: Sequence[float], miss: float) -> float:
+    """t with P(X₁ + … > t) ≤ miss for Laplace variables of these scales.
+
+    The characteristic function Π 1/(1 + a²x²) has partial fractions: P(Σ > t) = Σ ½·A·exp(−t/a) with A the product of
+    a²/(a² − b²) over the other scales b. Scales that are nearly the same are first made larger, until they differ.
+    """
+    apart: list[float] = []
+    for size in sorted(sizes):
+        apart.append(max(size, apart[-1] * _APART) if apart else size)
+    parts = [(math.prod(1 / (1 - (b / a) ** 2) for b in apart if b != a) / 2, a) for a in apart]
+
+    def beyond(t: float) -> float:
+        return math.fsum(part * math.exp(-t / a) for part, a in parts)
+
+    return _where(beyond, miss, math.fsum(apart))
+
+
+def _where(beyond: Callable[[float], float], miss: float, start: float) -> float:
+    """Where a falling probability is no more than this."""
+    low, high = 0.0, start
     while beyond(high) > miss:
         high *= 2
     for _ in range(40):
@@ -114,21 +173,21 @@ def _known(noise: Noise, weight: Fraction) -> bool:
     return least <= size <= _MOST and Fraction(1, _MOST) <= weight <= _MOST
 
 
-def _deviation(noise: Noise) -> float:
+def deviation(noise: Noise) -> float:
     return math.sqrt(2) * float(noise.scale) if isinstance(noise, DiscreteLaplace) else math.sqrt(noise.spread)
 
 
 def _convolved(terms: Terms, miss: float) -> Fraction | None:
-    deviations = [float(weight) * _deviation(noise) for noise, weight in terms]
+    deviations = [float(weight) * deviation(noise) for noise, weight in terms]
     step = math.hypot(*deviations) / CELLS
     cells = math.ceil(20 * max(deviations) / step)
     total, beyond = np.ones(1), 0.0
     for noise, weight in terms:
         edges = np.arange(-cells, cells + 1, dtype=np.float64) * step
-        above = _above(noise, np.asarray(edges / float(weight), dtype=np.float64))
-        beyond += float(above[-1])
-        masses = np.concatenate([[1 - above[0]], above[:-1] - above[1:]])
-        total = _sum_of(total, np.maximum(masses, 0.0))
+        tail = above(noise, np.asarray(edges / float(weight), dtype=np.float64))
+        beyond += float(tail[-1])
+        masses = np.concatenate([[1 - tail[0]], tail[:-1] - tail[1:]])
+        total = sum_of(total, np.maximum(masses, 0.0))
     tails = np.concatenate([np.cumsum(total[::-1])[::-1][1:], [0.0]]) * _ROOM + beyond + _SLIP
     first = int(np.argmax(tails <= miss))
     if tails[first] > miss:
@@ -136,14 +195,14 @@ def _convolved(terms: Terms, miss: float) -> Fraction | None:
     return Fraction(math.ceil((first - cells * len(terms)) * step * _ROOM * 2**20), 2**20)
 
 
-def _sum_of(a: Floats, b: Floats) -> Floats:
+def sum_of(a: Floats, b: Floats) -> Floats:
     """The distribution of a sum, by Fourier transforms."""
     length = len(a) + len(b) - 1
     size = 1 << (length - 1).bit_length()
     return np.fft.irfft(np.fft.rfft(a, size) * np.fft.rfft(b, size), size)[:length]
 
 
-def _above(noise: Noise, points: Floats) -> Floats:
+def above(noise: Noise, points: Floats) -> Floats:
     """At least P(Z > x) for each x, and falling."""
     least = np.floor(points - 1e-9 * (1 + np.abs(points))) + 1
     if isinstance(noise, DiscreteLaplace):

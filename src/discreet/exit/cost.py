@@ -11,12 +11,12 @@ from typing import Final
 
 from discreet.accounting import Concentrated, Pure, labels, rho_for
 from discreet.accounting.conversion import rho_of_pure
-from discreet.accounting.distributions import Noise
 from discreet.accounting.losses import Sensitivity
 from discreet.errors import Edit, Refused
 from discreet.exact import Number, probability
 from discreet.exact import epsilon as positive
 from discreet.mechanisms import Exponential, Gaussian, KeySelection, Laplace, PermuteAndFlip
+from discreet.mechanisms.calibrated import noise_of as noise_of
 from discreet.mechanisms.calibrated import root
 from discreet.policy import Policy
 
@@ -261,8 +261,3 @@ def epsilon_within(rho: Fraction) -> Fraction | None:
         low, high = (middle, high) if middle * math.tanh(middle / 2) <= rho else (low, middle)
     epsilon = Fraction(math.floor(low * 10**9 * (1 - 1e-12)), 10**9)
     return epsilon if rho_of_pure(epsilon) <= rho else None
-
-
-def noise_of(mechanism: Additive) -> Noise:
-    """The distribution of the noise on integers."""
-    return mechanism.noise(mechanism.sensitivity, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from discreet.accounting.distributions import Noise
 from discreet.accounting.losses import Sensitivity
 from discreet.exact import Number
 from discreet.exact import epsilon as positive
@@ -28,6 +29,11 @@ def additive(
 def spread(sensitivity: Sensitivity, *, epsilon: Number | None, rho: Number | None) -> Fraction:
     """The size of the noise that this sensitivity would need at the whole cost."""
     return additive(sensitivity, epsilon=epsilon, rho=rho).spread
+
+
+def noise_of(mechanism: Additive) -> Noise:
+    """The distribution of the noise on integers."""
+    return mechanism.noise(mechanism.sensitivity, 1)
 
 
 def root(square: Fraction) -> Fraction:

@@ -24,8 +24,12 @@ class Gaussian(Additive):
     """Add Z with P(Z = z) ∝ exp(−z²/2σ²), over the integers (or over the multiples of a step).
 
     Theorem  sensitivity²/(2σ²)-zCDP, where `sensitivity` bounds the L2 norm of what one unit can change. Built with
-             (epsilon, delta), a single number is (ε, δ)-DP by the exact discrete δ(σ), a vector by a ρ that implies it.
-    Proof    The Rényi divergence of order α between Z and Z + x is at most α·x²/(2σ²) for integers x; cells add up.
+             (epsilon, delta), a single number is (ε, δ)-DP by the exact discrete δ(σ), and so is a vector of integers
+             whose sensitivity is below √2; any other vector by a ρ that implies it.
+    Proof    The Rényi divergence of order α between Z and Z + x is at most α·x²/(2σ²) for integers x; cells add up. Of
+             integers whose squares add up to less than 2, one is 1 or −1 and all others are 0: a unit moves one cell by
+             1, and the noise of all others is the same on both sides.
+    Factor   At δ = 10⁻⁶ the σ of a histogram is 1.09 times smaller than by ρ for ε = 0.1, and 1.07 times for ε = 1.
     Error    P(|Z| > t) from the exact discrete tail, below that of the continuous Gaussian plus one step.
     Source   Canonne, Kamath & Steinke 2020, Proposition 5 and Theorem 7.
 
@@ -83,7 +87,7 @@ class Gaussian(Additive):
         return Concentrated(sensitivity.l2_squared / (2 * min(self.noise(self.sensitivity, n).spread for n in (1, 2))))
 
     def noise(self, moved: Fraction, length: int) -> DiscreteGaussian:
-        if self.pair is not None and length == 1:
+        if self.pair is not None and (length == 1 or moved**2 < 2):
             return DiscreteGaussian(_calibrated(*self.pair, math.floor(moved)))
         return DiscreteGaussian(moved**2 / (2 * self.rho))
 

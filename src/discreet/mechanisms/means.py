@@ -7,15 +7,19 @@ from fractions import Fraction
 
 from numpy.typing import ArrayLike
 
+from discreet.accounting.combination import Terms, width_up_to
+from discreet.accounting.fieller import ratio
 from discreet.accounting.losses import Loss, Sensitivity, compose
 from discreet.accounting.relations import Relation
 from discreet.exact import Number, probability, whole
-from discreet.mechanisms.calibrated import Additive, additive
+from discreet.mechanisms.calibrated import Additive, additive, noise_of
 from discreet.mechanisms.column import Column, exact_sum
 from discreet.mechanisms.estimate import Estimate
 from discreet.noise import Bits
 
 _HALF = Fraction(1, 2)
+_ENOUGH = Fraction(1001, 1000)
+"""How near an error is found."""
 
 
 @dataclass(frozen=True, init=False, slots=True)
@@ -28,7 +32,8 @@ class BoundedMean:
              high − low.
     Proof    Composition; for `size`, clamped numbers differ by high − low at most. Nothing is promised there to whoever
              hides that they are among the units: the number of values must be `size`, and everybody knows it.
-    Error    |sum/count − mean| ≤ (b + r·a)/(n − a) where the noise stays below a on the count and b on the sum.
+    Error    From both noises together: with Y on the sum and Z on the count, the noisy sum − mean·count is Y − mean·Z
+             (Fieller 1954; see `accounting.fieller`).
     Source   Li, Lyu, Su & Yang 2016, §2.5; with `size`, the lecture's (high − low)/n.
     """
 
@@ -64,28 +69,30 @@ class BoundedMean:
     def release(self, values: ArrayLike, bits: Bits | None = None) -> float:
         """The noisy mean of one number for each unit."""
         total, count = self._noisy(values, bits)
-        return self._mean(total, (max(count, 1),) * 2)
+        return self._mean(Fraction(total, max(count, 1)))
 
     def estimate(self, values: ArrayLike, confidence: Number = 0.95, bits: Bits | None = None) -> Estimate[float]:
         """The noisy mean with the interval that the noisy sum and count allow."""
         total, count = self._noisy(values, bits)
-        least, most, slip = self._ranges(count, confidence)
-        if least <= 0:
-            ends = float(self.column.bounds[0]), float(self.column.bounds[1])
-        else:
-            ends = self._mean(total - slip, (most, least)), self._mean(total + slip, (least, most))
-        return Estimate(self._mean(total, (max(count, 1),) * 2), ends)
+        return Estimate(self._mean(Fraction(total, max(count, 1))), self._interval(total, count, confidence))
 
     def error(self, confidence: Number = 0.95, *, size: int | None = None) -> float:
-        """The half-width of the interval for so many units; without `size`, for the number that was declared."""
+        """How far the mean of so many units is off at most; without `size`, of the number that was declared.
+
+        Proof   |sum/count − mean| ≤ t where ±Y − (t ± mean)·Z ≤ t·n. On either side that fails with half of what may
+                be missed if t·n is the width for weights 1 and r + t, r the largest mean.
+        """
         units = self.size if size is None else whole(size, "size")
         if units is None:
             raise TypeError("size is private here: pass error(confidence, size=…) with the number you expect")
-        least, most, slip = self._ranges(units, confidence)
-        widest = self.column.high - self.column.low
-        if least <= 0:
-            return self.column.grid.value(widest)
-        return min((slip + self.column.radius * (most - units)) / least, widest) * float(self.column.grid.step)
+        widest = Fraction(self.column.high - self.column.low)
+        off = Fraction(0)
+        while off < widest:
+            wanted = width_up_to(self._terms(self.column.radius + off), probability(confidence, "confidence")) / units
+            if wanted <= off * _ENOUGH:
+                break
+            off = wanted
+        return float(min(off * _ENOUGH, widest) * self.column.grid.step)
 
     def _noisy(self, values: ArrayLike, bits: Bits | None) -> tuple[int, int]:
         """The noisy sum about the middle, and the noisy count."""
@@ -95,15 +102,22 @@ class BoundedMean:
         total = self.total.release(exact_sum(steps), bits)
         return total, steps.size if self.count is None else self.count.release(steps.size, bits)
 
-    def _ranges(self, count: int, confidence: Number) -> tuple[int, int, int]:
-        """Bounds on the count, and the noise on the sum, that hold together with this confidence."""
-        if self.count is None:
-            return count, count, round(self.total.error(confidence))
-        both = 1 - (1 - probability(confidence, "confidence")) / 2
-        slack = round(self.count.error(both))
-        return count - slack, count + slack, round(self.total.error(both))
+    def _terms(self, mean: Fraction) -> Terms:
+        """The noises that the sum less so many times the count has."""
+        total = noise_of(self.total), Fraction(1)
+        return (total,) if self.count is None else (total, (noise_of(self.count), mean))
 
-    def _mean(self, total: int, counts: tuple[int, int]) -> float:
-        """The mean in its own units, clamped; the first count divides positive totals, the second negative ones."""
+    def _interval(self, total: int, count: int, confidence: Number) -> tuple[float, float]:
+        one, none = Fraction(1), Fraction(0)
+        terms = [(noise_of(self.total), one, none)]
+        if self.count is not None:
+            terms.append((noise_of(self.count), none, one))
+        within = Fraction(self.column.low - self.column.middle), Fraction(self.column.high - self.column.middle)
+        miss = 1 - probability(confidence, "confidence")
+        low, high = ratio(Fraction(total), Fraction(count), terms, miss, within) or within
+        return self._mean(low), self._mean(high)
+
+    def _mean(self, about_middle: Fraction) -> float:
+        """The mean in its own units, clamped."""
         middle = self.column.grid.value(self.column.middle)
-        return self.column.clamp(middle + total / counts[total < 0] * float(self.column.grid.step))
+        return self.column.clamp(middle + float(about_middle * self.column.grid.step))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from discreet.accounting.combination import width, width_up_to
+from discreet.accounting.fieller import Noisy, Sums
 from discreet.accounting.losses import Loss, Sensitivity, compose
 from discreet.exact import Number, interval, probability, whole
-from discreet.mechanisms.calibrated import Additive, additive, root, spread
+from discreet.mechanisms.calibrated import Additive, additive, noise_of, root, spread
 from discreet.mechanisms.column import Column, exact_sum
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.grid import Grid
@@ -26,7 +27,7 @@ class Variance:
     Theorem  ε-DP or ρ-zCDP: each of the three moments takes a third. A unit moves them by 1, r and r² at most, with r
              half the width of the bounds: 2y² − r² lies between −r² and r².
     Proof    Composition. Everything is an integer until the division.
-    Error    From the three noises, by interval arithmetic (see `estimate`).
+    Error    From the three noises together (see `accounting.fieller`).
     """
 
     column: Column
@@ -65,24 +66,34 @@ class Variance:
     def estimate(self, values: ArrayLike, confidence: Number = 0.95, bits: Bits | None = None) -> Estimate[float]:
         """The noisy variance with the interval that the three noisy moments allow."""
         count, total, square = self._noisy(values, bits)
-        each = 1 - (1 - probability(confidence, "confidence")) / 3
-        slips = [round(part.error(each)) for part in (self.count, self.total, self.square)]
-        return Estimate(
-            self._variance(max(count, 1), total, square),
-            self._interval((count, total, square), (slips[0], slips[1], slips[2])),
-        )
+        r = self.column.radius
+        noisy = (Noisy(value, noise_of(part)) for value, part in zip((count, total, square), self._parts, strict=True))
+        n, x, product = noisy
+        sums = Sums(n, x, None, product, (r, r), Fraction(1, 2), Fraction(r**2, 2))
+        low, high = sums.covariance(1 - probability(confidence, "confidence"))
+        value = self._variance(max(count, 1), total, square)
+        return Estimate(value, (min(self._clamped(low), value), max(self._clamped(high), value)))
+
+    @property
+    def _parts(self) -> tuple[Additive, Additive, Additive]:
+        return self.count, self.total, self.square
 
     def error(self, confidence: Number = 0.95, *, size: int) -> float:
-        """The widest half-width for so many units, whatever their numbers."""
-        units = whole(size, "size")
-        each = 1 - (1 - probability(confidence, "confidence")) / 3
-        a, b, c = (round(part.error(each)) for part in (self.count, self.total, self.square))
-        r = self.column.radius
-        if units <= a:
+        """How far the variance of so many units is off at most, whatever their numbers.
+
+        Proof   It is off by L/n', less the square of how far the mean is off: the identity in `Sums.covariance`, where
+                L has the noises with weights ½, 2r and 3r²/2 at most. The noisy n' is at least n − a; the mean is off
+                by (b + ra)/n' at most. The three events share what may be missed.
+        """
+        units, r = whole(size, "size"), self.column.radius
+        count, total, square = map(noise_of, self._parts)
+        spare = (1 - probability(confidence, "confidence")) / 5
+        left = units - width(count, 1 - spare)
+        if left <= 0:
             return self._clamped(r**2)
-        second = (c + r**2 * a) / (2 * (units - a))
-        first = (b + r * a) / (units - a)
-        return self._clamped(second + first * (2 * r + first))
+        weights = ((square, Fraction(1, 2)), (total, Fraction(2 * r)), (count, Fraction(3 * r**2, 2)))
+        mean = width_up_to(((total, Fraction(1)), (count, Fraction(r))), 1 - spare) / left
+        return self._clamped(width_up_to(weights, 1 - 3 * spare) / left + mean**2)
 
     def _noisy(self, values: ArrayLike, bits: Bits | None) -> tuple[int, int, int]:
         """The three noisy moments."""
@@ -94,23 +105,7 @@ class Variance:
     def _variance(self, count: int, total: float, square: float) -> float:
         return self._clamped((square / count + self.column.radius**2) / 2 - (total / count) ** 2)
 
-    def _interval(self, moments: tuple[int, int, int], slips: tuple[int, int, int]) -> tuple[float, float]:
-        count, total, square = moments
-        a, b, c = slips
-        if count - a <= 0:
-            return 0.0, self._clamped(self.column.radius**2)
-        counts = np.array([count - a, count + a], dtype=np.float64)
-        seconds = np.outer([square - c, square + c], 1 / counts)
-        firsts = np.outer([total - b, total + b], 1 / counts)
-        nearest = 0.0 if firsts.min() <= 0 <= firsts.max() else float(np.abs(firsts).min())
-        farthest = float(np.abs(firsts).max())
-        r2 = self.column.radius**2
-        return (
-            self._clamped((float(seconds.min()) + r2) / 2 - farthest**2),
-            self._clamped((float(seconds.max()) + r2) / 2 - nearest**2),
-        )
-
-    def _clamped(self, steps: float) -> float:
+    def _clamped(self, steps: float | Fraction) -> float:
         """Between 0 and r² (Popoviciu 1935), in the column's own units."""
         return float(min(max(steps, 0), self.column.radius**2)) * float(self.column.grid.step) ** 2
 

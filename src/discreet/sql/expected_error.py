@@ -8,14 +8,15 @@ from fractions import Fraction
 from typing import Final
 
 from discreet.accounting import Concentrated, Pure
+from discreet.accounting.combination import width
 from discreet.accounting.distributions import DiscreteLaplace, Noise
 from discreet.answers import Answer, Preview
 from discreet.composed import Sql
 from discreet.policy import Kind
 from discreet.sql.arguments import Aggregate
 from discreet.sql.expression import Expr
-from discreet.sql.formulas import Both, Listing, Mean, Recentred, Total, width
-from discreet.sql.intervals import Intervals, Noises, aggregates_in, missing
+from discreet.sql.formulas import Both, Listing, Mean, Recentred, Total
+from discreet.sql.intervals import Intervals, Noises, aggregates_in, made_of
 from discreet.sql.measures import Measure, Product, Sum
 from discreet.sql.plan import Plan
 from discreet.sql.relation import Released
@@ -91,7 +92,7 @@ def half_width(plan: Plan, noises: Noises, confidence: Fraction, expr: Expr, siz
     if listed is not None and isinstance(listed.formula, Listing):
         return float(width(_noise(noises[listed.measures[0]]), confidence))
     values = {measure: [0] * measure.length for aggregate in used.values() for measure in aggregate.measures}
-    miss = missing(used.values(), confidence)
+    miss = made_of(release, expr).miss(confidence)
     for aggregate in used.values():
         if isinstance(aggregate.formula, Mean):
             total, count = aggregate.measures
@@ -174,7 +175,8 @@ def words(plan: Plan, noises: Drawn) -> dict[str, str]:
         if aggregate is None:
             texts[label] = "computed from noisy values"
         else:
-            parts = [_word(named[m], _step(aggregate, m), m.words) for m in aggregate.measures]
+            pure = plan.policy.budget.delta is None
+            parts = [_word(named[m], _step(aggregate, m), m.words, pure=pure) for m in aggregate.measures]
             texts[label] = " and ".join(parts) if len(parts) > 1 else parts[0].split(" on ")[0]
     return texts
 
@@ -188,9 +190,9 @@ def _step(aggregate: Aggregate, measure: Measure) -> Fraction:
     return aggregate.formula.step if isinstance(aggregate.formula, Total) else Fraction(1)
 
 
-def _word(noise: Noise | None, step: Fraction, measure: str) -> str:
+def _word(noise: Noise | None, step: Fraction, measure: str, *, pure: bool) -> str:
     if noise is None:
-        return f"chosen by the exponential mechanism on {measure}"
+        return f"chosen by {'permute-and-flip' if pure else 'the exponential mechanism'} on {measure}"
     if isinstance(noise, DiscreteLaplace):
         return f"discrete Laplace noise of scale {float(noise.scale * step):.4g} on {measure}"
     sigma = float(noise.spread) ** 0.5 * float(step)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, Final, Protocol
 
 import numpy as np
 
-from discreet.accounting.combination import width_of_sum
+from discreet.accounting.combination import width, width_of_sum
 from discreet.accounting.distributions import Noise
-from discreet.mechanisms.quantile import sum_of_noises
+from discreet.accounting.fieller import Noisy, Sums
+from discreet.mechanisms.quantile import strays
 from discreet.policy.model import Key
 from discreet.sql.measures import Steps
 from discreet.sql.vectors import Layout
@@ -22,12 +22,6 @@ Interval = tuple[Fraction, Fraction]
 HALF_A_ROW: Final = 0.5
 EXP_ERROR: Final = Fraction(1, 2**40)
 """How far exp may be off, relatively, with much to spare: of arguments up to 710 the rounding of the argument, too."""
-
-
-@lru_cache(maxsize=4096)
-def width(noise: Noise, confidence: Fraction) -> int:
-    """Half of the smallest interval that holds with this confidence."""
-    return noise.width(confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +39,11 @@ class Part:
         half = width(self.noise, 1 - self.miss)
         return Fraction(self.values[0] - half), Fraction(self.values[0] + half)
 
+    @property
+    def noisy(self) -> Noisy:
+        assert self.noise is not None
+        return Noisy(self.values[0], self.noise)
+
 
 class Formula(Protocol):
     """What is made of the measures of one group."""
@@ -54,23 +53,37 @@ class Formula(Protocol):
         """Where the exact value lies if each exact measure lies where its part says; None where that is not known."""
 
 
+class Added:
+    """A sum of noisy numbers, each with a weight. Its interval is that of all its noises together: see `linear`."""
+
+    __slots__ = ()
+
+    @property
+    def weights(self) -> Mapping[tuple[int, int], Fraction]:
+        """Of which measure, and of which of its numbers."""
+        raise NotImplementedError
+
+    def interval(self, parts: Sequence[Part]) -> None:  # noqa: ARG002
+        return None
+
+
 @dataclass(frozen=True, slots=True)
-class Total:
+class Total(Added):
     """One measure, in steps."""
 
     step: Fraction = Fraction(1)
+
+    @property
+    def weights(self) -> Mapping[tuple[int, int], Fraction]:
+        return {(0, 0): self.step}
 
     def value(self, noisy: Sequence[Sequence[int]]) -> int | float:
         steps = noisy[0][0]
         return steps if self.step == 1 else float(steps * self.step)
 
-    def interval(self, parts: Sequence[Part]) -> Interval:
-        low, high = parts[0].interval
-        return low * self.step, high * self.step
-
 
 @dataclass(frozen=True, slots=True)
-class Recentred:
+class Recentred(Added):
     """A sum from the sum about the middle, which the average needs too: Σx = Σ(x − m) + m·n.
 
     Its error is no larger than that of a sum released beside it: √(a² + m²) ≤ |m| + a with a half the range.
@@ -79,32 +92,25 @@ class Recentred:
     step: Fraction
     middle: int
 
+    @property
+    def weights(self) -> Mapping[tuple[int, int], Fraction]:
+        return {(0, 0): self.step, (1, 0): self.middle * self.step}
+
     def value(self, noisy: Sequence[Sequence[int]]) -> int | float:
         steps = noisy[0][0] + self.middle * noisy[1][0]
         return steps if self.step == 1 else float(steps * self.step)
 
-    def interval(self, parts: Sequence[Part]) -> Interval:
-        total, count = parts
-        assert total.noise is not None
-        assert count.noise is not None
-        terms = ((total.noise, Fraction(1)), (count.noise, Fraction(self.middle)))
-        half = math.floor(width_of_sum(terms, 1 - total.miss - count.miss))
-        steps = total.values[0] + self.middle * count.values[0]
-        return (steps - half) * self.step, (steps + half) * self.step
-
 
 @dataclass(frozen=True, slots=True)
-class Both:
+class Both(Added):
     """COUNT(*) from the rows that have a value and those that have none: no more is released than COUNT(x)."""
+
+    @property
+    def weights(self) -> Mapping[tuple[int, int], Fraction]:
+        return {(0, 0): Fraction(1), (0, 1): Fraction(1)}
 
     def value(self, noisy: Sequence[Sequence[int]]) -> int:
         return sum(noisy[0])
-
-    def interval(self, parts: Sequence[Part]) -> Interval:
-        part = parts[0]
-        assert part.noise is not None
-        half = math.floor(width_of_sum(((part.noise, Fraction(1)),) * 2, 1 - part.miss))
-        return Fraction(sum(part.values) - half), Fraction(sum(part.values) + half)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,18 +219,22 @@ class Spread:
         return math.sqrt(scaled) if self.root else scaled
 
     def interval(self, parts: Sequence[Part]) -> Interval | None:
-        if parts[0].values[0] < self._fewest:
+        count, total, square = parts
+        if count.values[0] < self._fewest:
             return None
-        (fewest, most), totals, squares = (part.interval for part in parts)
-        largest = self._edge(Fraction(self.radius**2), 2)
+        sums = Sums(
+            count.noisy,
+            total.noisy,
+            None,
+            square.noisy,
+            (self.radius,) * 2,
+            Fraction(1, 2),
+            Fraction(self.radius**2, 2),
+        )
+        low, high = sums.covariance(_spared(parts))
+        fewest, most = _rows(parts)
         if fewest < 2:
-            return Fraction(0), largest
-        firsts = [total / count for total in totals for count in (fewest, most)]
-        seconds = [square / count for square in squares for count in (fewest, most)]
-        nearest = Fraction(0) if min(firsts) <= 0 <= max(firsts) else min(abs(first) for first in firsts)
-        farthest = max(abs(first) for first in firsts)
-        low = (min(seconds) + self.radius**2) / 2 - farthest**2
-        high = (max(seconds) + self.radius**2) / 2 - nearest**2
+            return Fraction(0), self._edge(high, 2)
         return self._edge(low, most), self._edge(high, fewest)
 
     def _edge(self, variance: Fraction, count: Fraction | int) -> Fraction:
@@ -285,18 +295,28 @@ class Related:
             return Fraction(-1), Fraction(1)
         if self.kind not in ("COVAR_POP", "COVAR_SAMP"):
             return None
-        (fewest, most), sx, sy, sxy = (part.interval for part in parts[:4])
-        limit = Fraction(self.x.radius * self.y.radius)
+        count, x, y, product = (part.noisy for part in parts[:4])
+        low, high = Sums(count, x, y, product, (self.x.radius, self.y.radius)).covariance(_spared(parts))
         scale = self.x.step * self.y.step
-        if fewest < 2:
-            return -2 * limit * scale, 2 * limit * scale
-        mx, my, mxy = ([edge / n for edge in sums for n in (fewest, most)] for sums in (sx, sy, sxy))
-        products = [x * y for x in (min(mx), max(mx)) for y in (min(my), max(my))]
-        low, high = max(min(mxy) - max(products), -limit), min(max(mxy) - min(products), limit)
         if self.kind == "COVAR_SAMP":
-            grow = fewest / (fewest - 1)
+            fewest, _ = _rows(parts)
+            grow = fewest / (fewest - 1) if fewest >= 2 else Fraction(2)
             low, high = low * (grow if low < 0 else 1), high * (grow if high > 0 else 1)
         return low * scale, high * scale
+
+
+ROWS: Final = Fraction(1, 20)
+"""Of what the interval of a moment may miss: the part of the number of rows, by which samples are corrected."""
+
+
+def _spared(parts: Sequence[Part]) -> Fraction:
+    """What the moment itself may miss: the same for all of one formula, so that they share one event."""
+    return (1 - ROWS) * sum((part.miss for part in parts), Fraction(0))
+
+
+def _rows(parts: Sequence[Part]) -> Interval:
+    """Where the number of rows lies."""
+    return replace(parts[0], miss=ROWS * sum((part.miss for part in parts), Fraction(0))).interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,16 +346,15 @@ class Ordered:
         return float(self.share) * total
 
     def interval(self, parts: Sequence[Part]) -> Interval | None:
-        """All ranks are off by at most t: the quantile lies where its rank may be."""
+        """All ranks are off by at most t, and the total by s: the quantile lies where its rank may be."""
         part = parts[0]
         if self.extreme or self.value([part.values]) is None:
             return None
         assert part.noise is not None
-        spare = float(part.miss) / (2 * self.layout.leaves + 2)
-        t = sum_of_noises(part.noise, self.layout.terms, spare)
+        t, s = strays(part.noise, self.layout.branch, self.layout.levels, part.miss)
         ranks = self.layout.plain_ranks(part.values)
         q = float(self.share)
-        lowest, highest = q * (ranks[-1] - t) - t - 1, q * (ranks[-1] + t) + t + 1
+        lowest, highest = q * (ranks[-1] - s) - t - 1, q * (ranks[-1] + s) + t + 1
         reached = np.flatnonzero(ranks[1:] >= lowest)
         below = np.flatnonzero(ranks[:-1] <= highest)
         first = int(reached[0]) if reached.size else self.layout.leaves - 1

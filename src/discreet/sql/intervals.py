@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.accounting.distributions import Noise
@@ -11,7 +12,8 @@ from discreet.policy import Kind
 from discreet.sql.arguments import Aggregate
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
-from discreet.sql.formulas import Both, GeometricMean, Interval, Listing, Mean, Part, Recentred
+from discreet.sql.formulas import Added, Interval, Listing, Part
+from discreet.sql.linear import Form, Forms, Place
 from discreet.sql.measures import Measure
 from discreet.sql.release import Release
 from discreet.sql.released import numbers
@@ -24,12 +26,36 @@ Known = Ends | list[Ends]
 """What is known of a noisy cell: the ends of its number, or of each count of its list, in the order of the list."""
 
 
-class Intervals:
-    """Intervals of aggregates from those of their measures.
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What an expression is made of: sums and ratios of noisy numbers, and other aggregates, by their texts."""
 
-    Theorem  An interval of an expression over m measures holds with the confidence 1 − β asked for.
-    Proof    Each measure lies in its own interval except with probability β/m, all of them except with β; the rules of
-             interval arithmetic do the rest. Sums of noises have intervals of their own and count as further measures.
+    forms: Mapping[Sql, Form]
+    others: Mapping[Sql, Aggregate]
+
+    def miss(self, confidence: Fraction) -> Fraction:
+        """How often each form, and each measure of the others, may miss, so that all hold with the confidence."""
+        return (1 - confidence) / max(len(self.forms) + len(self._parts), 1)
+
+    @property
+    def _parts(self) -> set[tuple[Measure, type]]:
+        """What shares measures and formula shares its events too: a variance and its root."""
+        return {(measure, type(a.formula)) for a in self.others.values() for measure in a.measures}
+
+
+def made_of(release: Release, expr: Expr) -> Made:
+    used = aggregates_in(release, expr)
+    others = {sql: aggregate for sql, aggregate in used.items() if not isinstance(aggregate.formula, Added)}
+    return Made(Forms(used).within(expr), others)
+
+
+class Intervals:
+    """Intervals of expressions from those of the parts that they are made of.
+
+    Theorem  An interval of an expression holds with the confidence 1 − β asked for.
+    Proof    Sums and ratios of noisy numbers have intervals of their own (`linear`), from all their noises together;
+             they and the measures of all other aggregates share β evenly, so all hold but with probability β. The rules
+             of interval arithmetic do the rest.
     """
 
     def __init__(self, release: Release, noises: Noises, values: Values, confidence: Fraction) -> None:
@@ -37,21 +63,27 @@ class Intervals:
         self._noises = noises
         self._values = values
         self._confidence = confidence
-        self._used: dict[Sql, tuple[dict[Sql, Aggregate], Fraction]] = {}
+        self._made: dict[Sql, Made] = {}
 
     def known(self, expr: Expr, index: int) -> Known | None:
         """The interval of a number, or those of the counts of a list: each holds by itself."""
-        aggregate = self._within(expr)[0].get(expr.sql)
+        aggregate = self._within(expr).others.get(expr.sql)
         if aggregate is None or not isinstance(aggregate.formula, Listing):
             return self.interval(expr, index)
         (part,) = self._parts(aggregate, index, 1 - self._confidence)
         return [(_plain(low), _plain(high)) for low, high in aggregate.formula.intervals(part)]
 
     def interval(self, expr: Expr, index: int) -> Ends | None:
-        used, miss = self._within(expr)
+        made = self._within(expr)
+        miss = made.miss(self._confidence)
         facts = {}
-        for sql, aggregate in used.items():
+        for sql, aggregate in made.others.items():
             ends = aggregate.formula.interval(self._parts(aggregate, index, miss))
+            if ends is None:
+                return None
+            facts[sql] = _domain(ends)
+        for sql, form in made.forms.items():
+            ends = form.interval(self._drawn(form, index), miss)
             if ends is None:
                 return None
             facts[sql] = _domain(ends)
@@ -60,13 +92,11 @@ class Intervals:
             return None
         return _plain(low), _plain(high)
 
-    def _within(self, expr: Expr) -> tuple[dict[Sql, Aggregate], Fraction]:
-        """The aggregates of an expression and how often each measure may miss: the same in every row."""
-        cached = self._used.get(expr.sql)
-        if cached is None:
-            used = aggregates_in(self._release, expr)
-            cached = self._used[expr.sql] = used, missing(used.values(), self._confidence)
-        return cached
+    def _within(self, expr: Expr) -> Made:
+        """What an expression is made of: the same in every row."""
+        if expr.sql not in self._made:
+            self._made[expr.sql] = made_of(self._release, expr)
+        return self._made[expr.sql]
 
     def _parts(self, aggregate: Aggregate, index: int, miss: Fraction) -> list[Part]:
         noisy = numbers(aggregate, self._values, index)
@@ -74,18 +104,19 @@ class Intervals:
             Part(values, self._noises[measure], miss) for measure, values in zip(aggregate.measures, noisy, strict=True)
         ]
 
+    def _drawn(self, form: Form, index: int) -> dict[Place, tuple[int, Noise]]:
+        drawn = {}
+        for measure, place in form.places:
+            noise = self._noises[measure]
+            assert noise is not None
+            drawn[measure, place] = self._values[measure][index * measure.length + place], noise
+        return drawn
+
 
 def aggregates_in(release: Release, expr: Expr) -> dict[Sql, Aggregate]:
     """The aggregates that an expression is made of, by their columns."""
     used = sorted(expr.columns() & release.leaves.keys(), key=lambda column: (len(column.text), column.text))
     return {column: release.leaves[column] for column in used}
-
-
-def missing(used: Iterable[Aggregate], confidence: Fraction) -> Fraction:
-    """How often the interval of each measure may miss, so that all of them hold with the confidence."""
-    summed = (Both, GeometricMean, Mean, Recentred)
-    parts = {(m, type(a.formula) if isinstance(a.formula, summed) else None) for a in used for m in a.measures}
-    return (1 - confidence) / max(len(parts), 1)
 
 
 def _domain(interval: Interval) -> Domain:

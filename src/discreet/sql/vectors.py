@@ -85,11 +85,6 @@ class Layout:
         ranks[-1] = float(sum(noisy[: self.branch]))
         return ranks
 
-    @property
-    def terms(self) -> int:
-        """How many counts a rank adds up at most."""
-        return max(self.branch - 1, 1) * self.levels + 1
-
     def ranks(self, noisy: Sequence[int]) -> Floats:
         """How many rows lie below each cell, and in all: from all levels together, made consistent.
 

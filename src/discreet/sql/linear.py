@@ -1,0 +1,183 @@
+"""Parts of expressions that are sums of noisy numbers, or ratios of such: their intervals take all noises at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Final
+
+from discreet.accounting.combination import width_of_sum
+from discreet.accounting.distributions import Noise
+from discreet.accounting.fieller import Ends, ratio
+from discreet.composed import Sql
+from discreet.sql.aggregates import Aggregate
+from discreet.sql.expression import Expr
+from discreet.sql.formulas import Added
+from discreet.sql.measures import Measure
+
+Place = tuple[Measure, int]
+"""One of the noisy numbers of a group."""
+Drawn = Mapping[Place, tuple[int, Noise]]
+"""Each noisy number of a group, with its noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A constant and multiples of noisy numbers."""
+
+    weights: Mapping[Place, Fraction]
+    constant: Fraction = Fraction(0)
+
+    def times(self, factor: Fraction) -> Linear:
+        return Linear({place: factor * weight for place, weight in self.weights.items()}, factor * self.constant)
+
+    def plus(self, other: Linear) -> Linear:
+        places = {**self.weights, **other.weights}
+        none = Fraction(0)
+        weights = {place: self.weights.get(place, none) + other.weights.get(place, none) for place in places}
+        return Linear(weights, self.constant + other.constant)
+
+    def value(self, drawn: Drawn) -> Fraction:
+        return sum((weight * drawn[place][0] for place, weight in self.weights.items()), self.constant)
+
+    def interval(self, drawn: Drawn, miss: Fraction) -> Ends:
+        """The value, and as far on both sides as the noises together stray; they move it in whole steps."""
+        terms = tuple((drawn[place][1], abs(weight)) for place, weight in self.weights.items() if weight)
+        value = self.value(drawn)
+        if not terms:
+            return value, value
+        step = _common(weight for _, weight in terms)
+        half = math.floor(width_of_sum(terms, 1 - miss) / step) * step
+        return value - half, value + half
+
+    @property
+    def places(self) -> frozenset[Place]:
+        return frozenset(self.weights)
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """One sum of noisy numbers over another."""
+
+    top: Linear
+    bottom: Linear
+
+    def times(self, factor: Fraction) -> Ratio:
+        return Ratio(self.top.times(factor), self.bottom)
+
+    def plus(self, other: Linear) -> Ratio | None:
+        """With a constant added: a/b + c = (a + cb)/b."""
+        return None if other.weights else Ratio(self.top.plus(self.bottom.times(other.constant)), self.bottom)
+
+    def interval(self, drawn: Drawn, miss: Fraction) -> Ends | None:
+        none = Fraction(0)
+        terms = [
+            (drawn[place][1], self.top.weights.get(place, none), self.bottom.weights.get(place, none))
+            for place in sorted(self.places, key=repr)
+        ]
+        return ratio(self.top.value(drawn), self.bottom.value(drawn), terms, miss)
+
+    @property
+    def places(self) -> frozenset[Place]:
+        return self.top.places | self.bottom.places
+
+
+Form = Linear | Ratio
+
+
+@dataclass(slots=True)
+class Forms:
+    """The forms of the parts of expressions, by the aggregates that their columns are."""
+
+    leaves: Mapping[Sql, Aggregate]
+    _known: dict[int, Form | None] = field(default_factory=dict)
+
+    def within(self, expr: Expr) -> dict[Sql, Form]:
+        """The largest parts of an expression that have a form and are noisy, by their text."""
+        found: dict[Sql, Form] = {}
+        seen: set[int] = set()
+        waiting = [expr]
+        while waiting:
+            part = waiting.pop()
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            form = self.of(part)
+            if form is None:
+                waiting += part.arguments
+            elif form.places:
+                found[part.sql] = form
+        return found
+
+    def of(self, expr: Expr) -> Form | None:
+        """The form of an expression, if it has one."""
+        if id(expr) not in self._known:
+            self._known[id(expr)] = self._form(expr)
+        return self._known[id(expr)]
+
+    def _form(self, expr: Expr) -> Form | None:
+        if expr.constant:
+            value = expr.value
+            number = isinstance(value, (int, Fraction)) and not isinstance(value, bool)
+            return Linear({}, Fraction(value)) if number else None  # type: ignore[arg-type]
+        if expr.function is None:
+            aggregate = self.leaves.get(expr.sql)
+            return None if aggregate is None else _of_aggregate(aggregate)
+        rule = _RULES.get(expr.function.name)
+        if rule is None or len(expr.arguments) != rule[0]:
+            return None
+        parts = [self.of(argument) for argument in expr.arguments]
+        return None if None in parts else rule[1](*parts)
+
+
+def _of_aggregate(aggregate: Aggregate) -> Linear | None:
+    if not isinstance(aggregate.formula, Added):
+        return None
+    weights = aggregate.formula.weights.items()
+    return Linear({(aggregate.measures[measure], place): weight for (measure, place), weight in weights})
+
+
+def _add(a: Form, b: Form) -> Form | None:
+    if isinstance(b, Ratio):
+        a, b = b, a
+    return None if isinstance(b, Ratio) else a.plus(b)
+
+
+def _multiply(a: Form, b: Form) -> Form | None:
+    if isinstance(a, Linear) and not a.weights:
+        a, b = b, a
+    return a.times(b.constant) if isinstance(b, Linear) and not b.weights else None
+
+
+def _divide(a: Form, b: Form) -> Form | None:
+    if isinstance(b, Ratio):
+        return None
+    if b.weights:
+        return Ratio(a, b) if isinstance(a, Linear) else None
+    return a.times(1 / b.constant) if b.constant else None
+
+
+def _or_null(a: Form, b: Form) -> Form | None:
+    """NULLIF(a, 0): a, where it is not NULL."""
+    return a if b == Linear({}) else None
+
+
+_RULES: Final[dict[str, tuple[int, Callable[..., Form | None]]]] = {
+    "+": (2, _add),
+    "-": (2, lambda a, b: _add(a, b.times(Fraction(-1)))),
+    "NEGATE": (1, lambda a: a.times(Fraction(-1))),
+    "*": (2, _multiply),
+    "/": (2, _divide),
+    "NULLIF": (2, _or_null),
+}
+
+
+def _common(weights: Iterable[Fraction]) -> Fraction:
+    """The largest number of which all are multiples."""
+    found = Fraction(0)
+    for weight in weights:
+        top = math.gcd(found.numerator * weight.denominator, weight.numerator * found.denominator)
+        found = Fraction(top, found.denominator * weight.denominator)
+    return found
