@@ -263,7 +263,9 @@ def _chosen(a: Choice, b: Choice, units: int) -> Difference | None:
         return None
     observed = f"{number(l1)} (squares {number(squares)})"
     limit = f"{_times(units)}{sensitivity_words(bounds)}"
-    words = f"{_who(units)} moves the scores of candidates by {observed} times {number(one)}, beyond the declared {limit}"
+    words = (
+        f"{_who(units)} moves the scores of candidates by {observed} times {number(one)}, beyond the declared {limit}"
+    )
     return Difference("choice", words, f"at most {limit}", observed)
 
 

@@ -12,7 +12,7 @@ from discreet.accounting.combination import width_of_sum
 from discreet.accounting.distributions import Noise
 from discreet.accounting.fieller import Ends, ratio
 from discreet.composed import Sql
-from discreet.sql.aggregates import Aggregate
+from discreet.sql.arguments import Aggregate
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import Added
 from discreet.sql.measures import Measure
