@@ -26,6 +26,10 @@ BRANCHES: Final = 16
 LEVELS: Final = 4
 LEAVES: Final = BRANCHES**LEVELS
 POINTS: Final = 2**32
+CELLS: Final = 2**24
+WITHIN: Final = 2**12
+"""By halves: cells, and places within each, by which equal numbers are told apart."""
+_USUAL: Final = Fraction(1, 20)
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +65,7 @@ class Quantile:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
         object.__setattr__(self, "quantiles", wanted)
         object.__setattr__(self, "bounds", interval(bounds))
-        object.__setattr__(self, "method", METHODS[method].of(len(wanted), epsilon=epsilon, rho=rho))
+        object.__setattr__(self, "method", METHODS[method].of(wanted, epsilon=epsilon, rho=rho))
         object.__setattr__(self, "several", np.ndim(np.asarray(quantiles, dtype=object)) > 0)
         object.__setattr__(self, "loss", Pure(positive(epsilon)) if rho is None else Concentrated(positive(rho, "rho")))
 
@@ -98,7 +102,8 @@ class Tree:
     mechanism: Additive
 
     @classmethod
-    def of(cls, quantiles: int, *, epsilon: Number | None, rho: Number | None) -> Tree:  # noqa: ARG003  (any number)
+    def of(cls, quantiles: tuple[Fraction, ...], *, epsilon: Number | None, rho: Number | None) -> Tree:  # noqa: ARG003
+        """For any number of them."""
         return cls(additive(Sensitivity.cells(LEVELS, 1), epsilon=epsilon, rho=rho))
 
     def places(self, shares: Floats, quantiles: tuple[Fraction, ...], bits: Bits | None) -> Floats:
@@ -129,46 +134,103 @@ def strays(noise: Noise, branch: int, levels: int, miss: Fraction) -> tuple[floa
 class Points:
     """The exponential mechanism over 2³² points y of the range, with score −|(1 − q)·#{x < y} − q·#{x > y}|.
 
-    Better than a tree for one quantile of few units. Several quantiles share the cost.
+    Better than a tree for few quantiles of few units. Several quantiles share the cost, one by one or by halves.
 
     Theorem  ε-DP or ρ-zCDP: adding a unit moves the score by max(q, 1 − q) at most.
     Proof    A unit with number x adds 1 − q inside |…| at the points above x, −q at those below, and nothing at x: each
              score moves by max(q, 1 − q) at most, up at some points and down at others, so it is not monotone. For
              q = a/d scores are multiplied by d: integers that move by max(a, d − a). Points of one score are chosen as
              a run, with a weight of as many points, and one of the run by a uniform draw: together each point has the
-             probability that the exponential mechanism gives it. Several quantiles compose, at 1/k of the cost each.
-    Error    That of the exponential mechanism; the score is the distance in ranks.
+             probability that the exponential mechanism gives it. k quantiles one by one compose, at 1/k of the cost.
+    Halves   (Kaplan, Schnapp & Stemmer 2022.) The middle one of the quantiles is chosen; those below it among the
+             numbers below it, those above among the numbers above, and so on. Given what was chosen before, a unit's
+             number is in one part at most of each level, so the parts of a level cost what one of them does, and levels
+             compose, at 1/⌈log₂(k + 1)⌉ of the cost each. Every number gets a place of its own within its cell first,
+             drawn uniformly and for each unit apart, so that equal numbers can be told apart: neighbours have the same
+             places but for the one unit.
+    Error    That of the exponential mechanism; the score is the distance in ranks. By halves, a part begins and ends
+             where earlier choices were off: of the errors at its ends a choice has a mean, and adds its own.
+    Factor   Evenly spaced quantiles of 1,000 normal numbers at ε = 1 are nearer by halves: 3 of them 1.7 times, 7 of
+             them 2.9 times, 15 of them 4.4 times (at ρ = 0.05: 2.3, 1.9 and 2.3 times).
     Source   Smith 2011.
     """
 
     epsilon: Fraction
+    """Of each choice."""
+    halves: bool = False
 
     @classmethod
-    def of(cls, quantiles: int, *, epsilon: Number | None, rho: Number | None) -> Points:
-        return cls(tilt(epsilon, rho, quantiles))
+    def of(cls, quantiles: tuple[Fraction, ...], *, epsilon: Number | None, rho: Number | None) -> Points:
+        """One by one, or by halves where less error is promised for that: the quantiles alone decide."""
+        levels = len(set(quantiles)).bit_length()
+        ways = cls(tilt(epsilon, rho, len(quantiles))), cls(tilt(epsilon, rho, levels), halves=True)
+        return min(ways, key=lambda way: way.error(_USUAL, quantiles))
 
     def places(self, shares: Floats, quantiles: tuple[Fraction, ...], bits: Bits | None) -> Floats:
         """The quantiles as shares of the range."""
-        held, counts = np.unique(_cells(shares, POINTS), return_counts=True)
-        return np.array([self._place(held, counts, q, bits) for q in quantiles])
+        if not self.halves:
+            held, counts = np.unique(_cells(shares, POINTS), return_counts=True)
+            return np.array([(self._choose(held, counts, q, (0, POINTS), bits) + 0.5) / POINTS for q in quantiles])
+        within = noise.below(WITHIN, size=shares.size, bits=bits) if shares.size else np.zeros(0, dtype=np.int64)
+        points = np.sort(_cells(shares, CELLS) * WITHIN + within)
+        found: dict[Fraction, int] = {}
+        for part in _parts(sorted(set(quantiles))):
+            low = found[part.above] + 1 if part.above in found else 0
+            high = found[part.below] if part.below in found else CELLS * WITHIN
+            if low >= high:  # nothing lies between what was chosen before
+                found[part.quantile] = min(low, CELLS * WITHIN - 1)
+                continue
+            inside = points[np.searchsorted(points, low) : np.searchsorted(points, high)]
+            held, counts = np.unique(inside, return_counts=True)
+            found[part.quantile] = self._choose(held, counts, part.share, (low, high), bits)
+        return np.array([(found[q] // WITHIN + 0.5) / CELLS for q in quantiles])
 
-    def _place(self, held: Integers, counts: Integers, q: Fraction, bits: Bits | None) -> float:
+    def _choose(self, held: Integers, counts: Integers, q: Fraction, ends: tuple[int, int], bits: Bits | None) -> int:
         """Points of equal score come in runs: below the first number, equal to it, up to the next, and so on."""
         before = np.concatenate([[0], np.cumsum(counts)])
-        starts = np.zeros(2 * held.size + 1, dtype=np.int64)
+        starts = np.full(2 * held.size + 1, ends[0], dtype=np.int64)
         starts[1::2], starts[2::2] = held, held + 1
-        lengths = np.diff(starts, append=POINTS)
+        lengths = np.diff(starts, append=ends[1])
         smaller = np.repeat(before, 2)[:-1]
         larger = before[-1] - np.repeat(before, 2)[1:]
         scores = -np.abs((q.denominator - q.numerator) * smaller - q.numerator * larger)
         runs = np.flatnonzero(lengths)
         unit = self.epsilon / (2 * max(q.numerator, q.denominator - q.numerator))
         run = runs[gumbel_race(Exponents(scores[runs], unit, lengths[runs]), bits=bits)[0]]
-        return (int(starts[run]) + noise.below(int(lengths[run]), bits=bits) + 0.5) / POINTS
+        return int(starts[run]) + noise.below(int(lengths[run]), bits=bits)
 
     def error(self, spare: Fraction, quantiles: tuple[Fraction, ...]) -> float:
-        farthest = max(max(q, 1 - q) for q in quantiles)
-        return shortfall(self.epsilon, farthest, 2, 1 - spare / len(quantiles), POINTS)
+        each = 1 - spare / len(quantiles)
+        if not self.halves:
+            return shortfall(self.epsilon, max(max(q, 1 - q) for q in quantiles), 2, each, POINTS)
+        errors: dict[Fraction | None, float] = {None: 0.0}
+        for part in _parts(sorted(set(quantiles))):
+            own = shortfall(self.epsilon, max(part.share, 1 - part.share), 2, each, CELLS * WITHIN)
+            ends = (1 - part.share) * Fraction(errors[part.above]) + part.share * Fraction(errors[part.below])
+            errors[part.quantile] = own + float(ends) + 1  # the unit that was chosen is in neither half
+        return max(errors.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One choice by halves: of a quantile, which is `share` of what lies between two others."""
+
+    quantile: Fraction
+    share: Fraction
+    above: Fraction | None
+    below: Fraction | None
+
+
+def _parts(quantiles: Sequence[Fraction], above: Fraction | None = None, below: Fraction | None = None) -> list[Part]:
+    """The middle one first, then those of both halves."""
+    if not quantiles:
+        return []
+    middle = len(quantiles) // 2
+    q = quantiles[middle]
+    low, high = Fraction(0) if above is None else above, Fraction(1) if below is None else below
+    share = ((q - low) / (high - low)).limit_denominator(10**6) if high > low else Fraction(0)
+    first, last = quantiles[:middle], quantiles[middle + 1 :]
+    return [Part(q, share, above, below), *_parts(first, above, q), *_parts(last, q, below)]
 
 
 METHODS: Final[dict[str, type[Tree] | type[Points]]] = {"tree": Tree, "exponential": Points}
