@@ -91,7 +91,6 @@ TESTS: dict[str, list[str]] = {
     "mechanisms/calibrated.py": ["tests/mechanisms/test_sums.py", "tests/mechanisms/test_means.py"],
     "ledger/partitions.py": ["tests/ledger/test_partitions.py"],
     "ledger/memory.py": ["tests/contracts/test_stores.py"],
-    "ledger/reads.py": OPENED,
     "ledger/units.py": ["tests/ledger/test_units.py"],
     "ledger/standing.py": ["tests/ledger/test_percentages.py", "tests/ledger/test_budgets.py"],
     "ledger/sqlite/marks.py": ["tests/attacks/test_rollback.py"],
