@@ -375,3 +375,36 @@ def test_too_few_are_refused_by_name() -> None:
         group(Pure(1), 0)
     with pytest.raises(ValueError, match=r"^count must be at least 0"):
         Sensitivity.cells(-1, 1)
+
+
+# what is asked of a loss, whichever it is
+
+
+def test_what_adds_up_is_named_and_divided() -> None:
+    pure, both = Pure(Fraction(1, 4)), Concentrated(Fraction(1, 2), Fraction(1, 10**6))
+    assert (pure.amount, pure.amounts) == (Fraction(1, 4), {"epsilon": Fraction(1, 4)})
+    assert (both.amount, both.amounts) == (Fraction(1, 2), {"rho": Fraction(1, 2), "delta": Fraction(1, 10**6)})
+    assert pure.times(Fraction(1, 5)) == Pure(Fraction(1, 20))
+    assert both.times(Fraction(1, 5)) == Concentrated(Fraction(1, 10), Fraction(1, 5 * 10**6))
+
+
+def test_words_round_up_and_leave_out_what_is_zero() -> None:
+    assert Pure(0.123401).words == "ε 0.1235"
+    assert Concentrated(0.005).words == "ρ 0.005"
+    assert Concentrated(0.005, 1e-9).words == "ρ 0.005, δ 1e-09"
+    assert Approximate(0.3, 1e-6).words == "ε 0.3, δ 1e-06"
+
+
+def test_a_loss_covers_another_if_it_is_no_less_in_anything_that_adds_up() -> None:
+    assert Pure(1).covers(Pure(1))
+    assert not Pure(1).covers(Pure(Fraction(1001, 1000)))
+    least = Pure(1).concentrated()
+    assert Pure(1).covers(least)
+    assert not Pure(1).covers(Concentrated(2 * least.rho))
+    assert not Pure(1).covers(Concentrated(least.rho, Fraction(1, 10**9)))
+    both = Concentrated(Fraction(1, 2), Fraction(1, 10**6))
+    assert both.covers(both)
+    assert not both.covers(Concentrated(Fraction(51, 100)))
+    assert not both.covers(Concentrated(Fraction(1, 4), Fraction(1, 10**5)))
+    assert both.covers(Pure(Fraction(1, 2)))
+    assert not both.covers(Pure(2))

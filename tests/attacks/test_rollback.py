@@ -34,7 +34,7 @@ from discreet.ledger.sqlite.marks import Mark
 from discreet.policy import Policy, read
 from tests.cli.runs import run
 from tests.fixtures.build import HERE
-from tests.ledger.helpers import ROOT, opened, rows, spend
+from tests.ledger.helpers import ROOT, forge, opened, rows, spend
 
 POLICY = """
 name = "clinic"
@@ -428,3 +428,55 @@ def test_restoring_is_compared_with_the_mark(policy: Policy, tmp_path: Path) -> 
     assert restore_ledger(policy, older, "the newer one is lost").sound
     assert charge(policy) == pytest.approx(0.3), "accepted by restoring"
     assert verify_ledger(policy).problems == ()
+
+
+def test_who_cannot_move_the_mark_gets_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, path = Marks(tmp_path / "marks"), tmp_path / "state" / "ledger.sqlite"
+    path.parent.mkdir()
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with Ledger.open(path, Grant.of(Fraction(9), None), shares={}, marks=kept) as book:
+        monkeypatch.setattr(os, "pwrite", full)
+        with pytest.raises(LedgerError, match="could not write the high-water mark"):
+            spend(book)
+
+
+def test_a_ledger_of_dummy_data_may_be_forgotten(tmp_path: Path) -> None:
+    kept, path = Marks(tmp_path / "marks"), tmp_path / "state" / "ledger.sqlite"
+
+    def begun() -> None:
+        path.parent.mkdir(exist_ok=True)
+        with Ledger.open(path, Grant.of(Fraction(9), None), shares={}, marks=kept) as book:
+            spend(book)
+
+    begun()
+    shutil.rmtree(path.parent)
+    with pytest.raises(LedgerError):
+        begun()
+    kept.forget(path)
+    begun()
+
+
+@pytest.mark.usefixtures("marks")
+@pytest.mark.parametrize("values", [{"known": -1}, {"known": "1"}, {"host": 7}, {"id": None}, {"reason": None}])
+def test_a_forged_acceptance_does_not_add_up(tmp_path: Path, values: dict[str, object]) -> None:
+    copied(HERE / "pure", tmp_path / "pure")
+    found = read(tmp_path / "pure" / "hospital.toml")
+    open_ledger(found).close()
+    path = found.state / "ledger.sqlite"
+    assert verify(path).sound
+    forge(path, lambda _, record: record.update(values) if record["kind"] == "accepted" else None)
+    assert not verify(path).sound
+
+
+@pytest.mark.usefixtures("marks")
+def test_an_old_ledger_that_was_never_sealed_goes_on(tmp_path: Path) -> None:
+    copied(HERE / "pure", tmp_path / "pure")
+    found = read(tmp_path / "pure" / "hospital.toml")
+    beside(found.state / "ledger.sqlite", ".seal").unlink()
+    before = balances(found)[None]
+    open_ledger(found).close()
+    assert balances(found)[None] == before
+    assert verify_ledger(found).problems == ()

@@ -177,3 +177,8 @@ def test_rows_in_another_order_give_groups_in_the_same_order() -> None:
             answer = curator.query("SELECT town, COUNT(*) AS n FROM visits GROUP BY town", epsilon=100)
             seen.add(repr(answer.rows))
     assert seen == {repr([(town, 60) for town in ("", "Bern", "Uri", "bern", "e\u0301", "\u00e9", None)])}
+
+
+def test_numbers_beyond_all_floats_stay_as_they_are() -> None:
+    huge = Fraction(10**400, 3)
+    assert in_public_order({huge: 1, 2: 5}, "counts") == [(2, 5), (huge, 1)]

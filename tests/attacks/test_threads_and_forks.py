@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from discreet.accounting import Pure
+from discreet.accounting import Pure, turns
 from discreet.accounting.turns import Turns
 from discreet.errors import BudgetExhausted, Refused
 from discreet.exit import Exit
@@ -234,3 +234,13 @@ def test_a_refusal_to_take_turns_says_what_to_do() -> None:
         patched.setattr(os, "getpid", lambda: -1)
         with pytest.raises(Refused, match="forked"):
             turns.__enter__()
+
+
+def test_a_child_in_another_namespace_may_have_the_number_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So forks are counted: what follows in a child has the parent's process number, and takes no turn."""
+    stream = watching()
+    assert stream.mechanism == AboveThreshold(1, sensitivity=1, threshold=0, limit=1)
+    monkeypatch.setattr(turns, "_forks", turns._forks)
+    turns._count()
+    with pytest.raises(Refused, match="fork"):
+        stream.ask(FAR)

@@ -17,11 +17,12 @@ from typing import Any, Final
 import pytest
 
 import discreet.ledger
-from discreet.accounting import Pure
+from discreet.accounting import Concentrated, Pure
 from discreet.accounting.record import Key, PartName
 from discreet.errors import BudgetExhausted, Refused
 from discreet.ledger import ALL, Grant, Ledger, LedgerError, Memory, Repeated, Search, Sqlite, Store
 from discreet.ledger.codec import GENESIS, encode, link
+from discreet.ledger.entries import LOOKED_AT
 from discreet.ledger.memory import Journal
 from discreet.ledger.state import State
 from tests.ledger.conftest import in_memory
@@ -337,3 +338,42 @@ def test_answers_need_no_flush_and_are_read_at_once(opening: Opening) -> None:
 def test_a_path_opens_the_store_that_is_durable(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "ledger.sqlite", TEN, shares={}) as book:
         assert isinstance(book._store, Sqlite)
+
+
+def test_of_many_cached_answers_a_few_are_looked_at_the_most_accurate_first(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ledger(opening) as book:
+        for tenth in range(1, 11):
+            spend(book, Fraction(tenth, 10), plan="p", answer=b"x")
+        costs = [Pure(Fraction(tenth, 10)) for tenth in range(10, 0, -1)]
+        assert [cached.loss for cached in book.cached("p", 1)] == costs[:LOOKED_AT]
+        assert list(book.cached("p", 1, Concentrated(1))) == []  # of another currency
+        monkeypatch.setattr(type(book._store.reader), "pair", lambda *_: None)  # gone since it was looked for
+        assert list(book.cached("p", 1)) == []
+
+
+def test_records_are_written_inside_of_transactions_only(opening: Opening) -> None:
+    with ledger(opening) as book:
+        before = list(book._store.rows())
+        with pytest.raises(LedgerError):
+            book._store.append(*record(book._store))
+        assert list(book._store.rows()) == before
+
+
+def test_whoever_has_closed_a_ledger_reads_no_more(tmp_path: Path) -> None:
+    with ledger(partial(Sqlite, tmp_path / "ledger.sqlite")) as book:
+        spend(book)
+        reader = book._store.reader
+    with pytest.raises(LedgerError, match="closed"):
+        reader.charge(2)
+
+
+def test_a_journal_that_forgets_forgets_plans_too() -> None:
+    journal = Journal(capacity=2_000)
+    with ledger(partial(Memory, journal)) as book:
+        for number in range(20):
+            spend(book, Fraction(1, 10), plan=f"plan {number}", answer=b"x" * 100)
+    left = {numbers[0] for numbers in journal.plans.values()}
+    assert 0 < len(left) < 20
+    assert left <= journal.records.keys()

@@ -17,7 +17,7 @@ from discreet.engines.stopping import Stop, Stopped
 from discreet.errors import Refused
 from discreet.exit import Bill, Cost, Exit, opened
 from discreet.exit.cost import Choices
-from discreet.mechanisms import Exponential, PermuteAndFlip
+from discreet.mechanisms import Exponential, KeySelection, PermuteAndFlip
 from discreet.noise import SYSTEM
 from tests.learn.helpers import Till
 
@@ -208,3 +208,10 @@ def test_whoever_stopped_a_task_gets_nothing_more_of_it(name: str) -> None:
         stop.now()
         with pytest.raises(Stopped):
             WAYS[name](exit_, HALF)
+
+
+def test_partition_selection_takes_its_share_in_the_currency_of_the_cost() -> None:
+    half, delta = Fraction(1, 2), Fraction(1, 10**6)
+    pure, both = Cost(Pure(1)).selection(3, half, delta), Cost(Concentrated(1)).selection(3, half, delta)
+    assert pure == KeySelection(delta=delta, max_groups=3, epsilon=half)
+    assert both == KeySelection(delta=delta, max_groups=3, rho=half)

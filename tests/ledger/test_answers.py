@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from discreet.accounting import Concentrated, Pure
-from discreet.ledger import LedgerError, verify
+from discreet.ledger import LedgerDamaged, LedgerError, verify
 from discreet.ledger.codec import Record, encode, parsed
+from discreet.ledger.sqlite.reading import SqliteReader
 from tests.ledger.helpers import BOTH, CENT, answers, change, child, forge, hurried, opened, spend, store_of
 
 
@@ -142,3 +144,21 @@ def test_each_entry_alone_is_the_one_of_the_list(path: Path) -> None:
         others = {1, listed[0].number + 1, 10**6} - {entry.number for entry in listed}
         assert len(others) == 3
         assert [ledger.entry(number) for number in others] == [None] * 3
+
+
+def test_a_cost_that_is_no_number_is_damage(tmp_path: Path) -> None:
+    with opened(tmp_path / "ledger.sqlite") as ledger:
+        spend(ledger, plan="p", answer=b"x")
+    forge(tmp_path / "ledger.sqlite", lambda _, record: record.update(loss=["ten"]) if "loss" in record else None)
+    reader = SqliteReader(tmp_path / "ledger.sqlite")
+    with pytest.raises(LedgerDamaged, match="cannot be read"):
+        reader.largest("p", 1, None, ())
+    reader.close()
+
+
+def test_a_fork_closes_nothing_of_its_parent(tmp_path: Path) -> None:
+    with opened(tmp_path / "ledger.sqlite") as ledger:
+        held = store_of(ledger)._held
+        replace(held, process=-1).close(1)
+        spend(ledger)
+        assert ledger.count() == 1

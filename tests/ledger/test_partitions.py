@@ -23,7 +23,7 @@ from discreet.accounting.rounding import UNITS, charged
 from discreet.errors import BudgetExhausted, Refused
 from discreet.ledger import Grant, Ledger, LedgerDamaged, back_up, ledger, restore, verify
 from discreet.ledger.codec import Amounts, Record
-from discreet.ledger.partitions import Partition, partitions_read, partitions_written
+from discreet.ledger.partitions import UNASKED, Partition, partitions_read, partitions_written
 from discreet.ledger.sqlite.store import Sqlite
 from tests.ledger.conftest import in_memory
 from tests.ledger.helpers import BOTH, SHARES, answers, child, forge, hurried, moved, opened, rows, spend
@@ -634,3 +634,8 @@ def test_processes_never_exceed_the_budget_and_add_up(tmp_path: Path) -> None:
         whole = lines.pop("all", 0)
         assert whole + sum(sorted(lines.values())[-2:]) == 4 * 4
         assert spent_of(book) == (4 * UNITS,)
+
+
+def test_where_nobody_said_in_how_many_parts_a_unit_may_be_nothing_is_free() -> None:
+    with pytest.raises(ValueError, match="nobody said"):
+        UNASKED.free("a", 1)

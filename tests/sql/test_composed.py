@@ -324,3 +324,35 @@ def test_names_and_keys_of_a_policy_are_only_names_and_keys() -> None:
             window = f"SELECT CLAMP(SUM(CASE WHEN {quoted(label)} = {value} THEN 1 ELSE 0 END) {order}, 0, 3) AS x"
             found = curator.query(f"SELECT COUNT_IF(x > 0) AS n FROM ({window} FROM {quoted(table)})", epsilon=1)
             assert found.rows == [(wanted[mark],)]
+
+
+# what weighs too much
+
+
+def test_a_long_part_is_named_where_it_would_stand_twice() -> None:
+    short, long = name("x"), joined(" + ", [name("x")] * 600)
+    assert composed.repeated("{0} * {0}", short).text == '"x" * "x"'
+    named = composed.repeated("{0} * {0}", long)
+    assert named.text.count('"x"') == 600
+    with duckdb.connect() as connection:
+        assert connection.execute(f"SELECT {named.text} FROM (SELECT 2 AS x)").fetchall() == [(1200**2,)]
+
+
+def test_what_would_grow_beyond_all_bounds_is_refused() -> None:
+    heavy = composed.weighed(name("x"), LARGEST - 100)
+    assert heavy.text == '"x"'
+    for grow in (
+        lambda: composed.weighed(heavy, 100),
+        lambda: composed.cut(heavy),
+        lambda: composed.matched(heavy, range(9)),
+    ):
+        with pytest.raises(Refused):
+            grow()
+    assert composed.cut(name("x")).text == f'LEFT("x", {quoting.TEXT_LENGTH})'
+
+
+def test_a_query_that_the_parser_reads_in_another_way_than_its_skeleton_is_not_run() -> None:
+    """Both are constants to the tokenizer; to the parser a whole number is another than one with a point."""
+    confirmed(composed._made("SELECT 7 = 'a'", "SELECT 7 = ''", 1))
+    with pytest.raises(QueryFailed, match=ALTERED):
+        confirmed(composed._made("SELECT 7 = 'c'", "SELECT 7.5 = ''", 1))

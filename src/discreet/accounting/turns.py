@@ -22,8 +22,7 @@ def _count() -> None:
     _forks += 1
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_count)
+os.register_at_fork(after_in_child=_count)
 
 
 def _here() -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -96,16 +97,15 @@ def _most_accurate(reader: Reader, plan: str, data: int, least: Amounts) -> Iter
             yield cached
 
 
-class Reads:
+class Reads(ABC):
     """Everything here is read through the store's reader, in a snapshot, and not behind the ledger's lock."""
 
     @property
-    def _reader(self) -> Reader:
-        raise NotImplementedError
-
+    @abstractmethod
+    def _reader(self) -> Reader: ...
     @property
-    def grant(self) -> Grant:
-        raise NotImplementedError
+    @abstractmethod
+    def grant(self) -> Grant: ...
 
     def entries(self, search: Search = ALL, *, limit: int | None = None) -> list[Entry]:
         """One entry for each charge, oldest first; no more than `limit` of them."""

@@ -203,6 +203,8 @@ class Sqlite:
             raise LedgerDamaged(f"{self.path} was replaced while it was open", "verify it, then open it again")
 
     def append(self, number: int, line: str, digest: str, plan: str | None = None, answer: bytes | None = None) -> None:
+        if not self._connection.in_transaction:
+            raise LedgerError("records are written inside of transactions", "begin one")
         self._grown = True
         self._connection.execute("INSERT INTO journal VALUES (?, ?, ?, ?, ?)", (number, line, digest, plan, answer))
 
