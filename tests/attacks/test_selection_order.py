@@ -181,4 +181,6 @@ def test_rows_in_another_order_give_groups_in_the_same_order() -> None:
 
 def test_numbers_beyond_all_floats_stay_as_they_are() -> None:
     huge = Fraction(10**400, 3)
-    assert in_public_order({huge: 1, 2: 5}, "counts") == [(2, 5), (huge, 1)]
+    counts: dict[Hashable, int] = {huge: 1, 2: 5}
+    wanted: list[tuple[Hashable, int]] = [(2, 5), (huge, 1)]
+    assert in_public_order(counts) == wanted
