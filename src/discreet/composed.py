@@ -258,6 +258,11 @@ def repeated(template: str, value: Sql, *constants: Sql) -> Sql:
     return sql("list_transform([{}], lambda {}: {})[1]", value, named, sql(template, named, *constants))
 
 
+def repeating(template: str) -> Callable[[Sequence[Sql]], Sql]:
+    """What composes a constant text with parts, of which the first stands in it more than once."""
+    return lambda parts: repeated(template, *parts)
+
+
 def cut(value: Sql) -> Sql:
     """A text, or what is left of it: a query makes at most 64 of them, each of 4 kB in some thousand rows."""
     return weighed(sql("LEFT({}, {})", value, literal(TEXT_LENGTH)), LARGEST // 64)

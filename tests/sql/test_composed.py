@@ -25,7 +25,7 @@ from discreet.errors import QueryFailed, Refused
 from tests.sql.worlds import opened, policy_of
 
 ROOT: Final = Path(__file__).parents[2] / "src" / "discreet"
-TEMPLATES: Final = {"sql", "form", "joined", "repeated"}
+TEMPLATES: Final = {"sql", "form", "joined", "repeated", "repeating"}
 
 
 # what the source may write

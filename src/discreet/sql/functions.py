@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from discreet.composed import LARGEST, Sql, dated, form, joined, keyword, literal, repeated, sql, weighed
+from discreet.composed import LARGEST, Sql, dated, form, joined, keyword, literal, repeating, sql, weighed
 from discreet.policy.model import Kind
 from discreet.sql import date_texts, dates, domain
 from discreet.sql import function_rules as rules
@@ -22,18 +22,6 @@ DOUBLE, UNSURE, VARCHAR, EXACT, CHOICE = Result
 
 
 # forms
-
-
-def _often(template: str) -> Form:
-    """A form in which the first argument stands more than once, beside constants."""
-    return lambda arguments: repeated(template, *arguments)
-
-
-_CLAMP: Final = "CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END"
-_BUCKET: Final = (
-    "CASE WHEN {0} < {1} THEN 0 WHEN {0} >= {2} THEN CAST({3} AS BIGINT) + 1 WHEN {0} >= {1} THEN"
-    " LEAST(CAST(FLOOR(LEAST(({0} - {1}) / ({2} - {1}) * {3}, {3})) AS BIGINT) + 1, CAST({3} AS BIGINT)) END"
-)
 
 
 def _case_text(arguments: Sequence[Sql]) -> Sql:
@@ -161,10 +149,10 @@ _ROWS: Final = (
     Function("TRUNC", "n", form("TRUNC({0})"), domain.truncated, DOUBLE),
     Function("SIGN", "n", form("CAST(SIGN({0}) AS DOUBLE)"), rules.sign, DOUBLE),
     Function("CEIL", "n", form("CEIL({0})"), domain.ceiled, DOUBLE),
-    Function("SQRT", "n", _often("CASE WHEN {0} >= 0 THEN SQRT({0}) END"), rules.root, DOUBLE, strict=False),
+    Function("SQRT", "n", repeating("CASE WHEN {0} >= 0 THEN SQRT({0}) END"), rules.root, DOUBLE, strict=False),
     Function("EXP", "n", form("EXP({0})"), rules.exponential, DOUBLE),
-    Function("LN", "n", _often("CASE WHEN {0} > 0 THEN LN({0}) END"), rules.natural, DOUBLE, strict=False),
-    Function("LOG10", "n", _often("CASE WHEN {0} > 0 THEN LOG10({0}) END"), rules.decadic, DOUBLE, strict=False),
+    Function("LN", "n", repeating("CASE WHEN {0} > 0 THEN LN({0}) END"), rules.natural, DOUBLE, strict=False),
+    Function("LOG10", "n", repeating("CASE WHEN {0} > 0 THEN LOG10({0}) END"), rules.decadic, DOUBLE, strict=False),
     Function(
         "LOG",
         "nn",
@@ -178,8 +166,23 @@ _ROWS: Final = (
     Function("GREATEST", "n*", _called("GREATEST"), domain.largest, CHOICE, strict=False),
     Function("LEAST OF ALL", "n*", _if_all("LEAST"), domain.smallest, CHOICE),
     Function("GREATEST OF ALL", "n*", _if_all("GREATEST"), domain.largest, CHOICE),
-    Function("CLAMP", "ncc", _often(_CLAMP), rules.clamped, CHOICE),
-    Function("WIDTH_BUCKET", "nccc", _often(_BUCKET), rules.bucket, EXACT),
+    Function(
+        "CLAMP",
+        "ncc",
+        repeating("CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END"),
+        rules.clamped,
+        CHOICE,
+    ),
+    Function(
+        "WIDTH_BUCKET",
+        "nccc",
+        repeating(
+            "CASE WHEN {0} < {1} THEN 0 WHEN {0} >= {2} THEN CAST({3} AS BIGINT) + 1 WHEN {0} >= {1} THEN"
+            " LEAST(CAST(FLOOR(LEAST(({0} - {1}) / ({2} - {1}) * {3}, {3})) AS BIGINT) + 1, CAST({3} AS BIGINT)) END"
+        ),
+        rules.bucket,
+        EXACT,
+    ),
     # truth
     Function("=", "ss", form("({0} = {1})"), rules.truth, EXACT),
     Function("<>", "ss", form("({0} <> {1})"), rules.truth, EXACT),
