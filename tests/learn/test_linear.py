@@ -18,7 +18,7 @@ from discreet.exit import Sampler
 from discreet.learn import LinearRegression, core, linear
 from discreet.learn.box import Box
 from discreet.learn.gram import BLOCK, Size, lengths, products, shortened
-from discreet.learn.scaling import Units
+from discreet.learn.scaling import Scaling
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM, Bits
 from tests.learn.helpers import Till, learn, noises, repeating
@@ -119,8 +119,8 @@ def test_the_noise_is_that_of_the_theorem(monkeypatch: pytest.MonkeyPatch) -> No
         (6, {"epsilon": 0.5}, Laplace, 24 / (0.5 * 0.85)),
     ]
     for length, paid, kind, expected in cases:
-        units = Units(Box.read((-1, 1), 7), np.zeros(7), np.ones(7), 10, Fraction(length), 4.0)
-        monkeypatch.setattr(linear, "measured", lambda *_, units=units: units)
+        scaling = Scaling(Box.read((-1, 1), 7), np.zeros(7), np.ones(7), 10, Fraction(length), 4.0)
+        monkeypatch.setattr(linear, "measured", lambda *_, scaling=scaling: scaling)
         (noise,) = noises(partial(LinearRegression, **FACTS, **paid), monkeypatch, rows, rows[:, 0])
         assert isinstance(noise, kind)
         assert float(noise.spread) / 2**22 == pytest.approx(expected, rel=1e-3)

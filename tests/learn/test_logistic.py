@@ -18,7 +18,7 @@ from discreet.errors import Refused
 from discreet.learn import LogisticRegression, logistic
 from discreet.learn.box import Box
 from discreet.learn.gram import BLOCK
-from discreet.learn.scaling import Units
+from discreet.learn.scaling import Scaling
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
 from tests.learn.helpers import Till, learn, noises, recorder, repeating
@@ -114,8 +114,8 @@ def test_the_noise_is_that_of_the_theorem(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_noise_of_measured_rows_is_that_of_the_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of usual length 3 in L1, or √3 in L2, of numbers up to 10; long ones are 2.8 times so long, or 2.4 times."""
     rows, labels = np.zeros((40_000, 2)), np.arange(40_000) % 2
-    units = Units(Box.read((-1, 1), 2), np.zeros(2), np.ones(2), 10, Fraction(3))
-    monkeypatch.setattr(logistic, "measured", lambda *_: units)
+    scaling = Scaling(Box.read((-1, 1), 2), np.zeros(2), np.ones(2), 10, Fraction(3))
+    monkeypatch.setattr(logistic, "measured", lambda *_: scaling)
     settings: dict[str, Any] = {**TWO, "clip": 0.5, "max_iter": 7}
     _, curved, *steps = noises(lambda: LogisticRegression(rho=0.1, **settings), monkeypatch, rows, labels)
     assert float(curved.spread) / 2**22 == pytest.approx(math.sqrt((9 + 9) / 2 / (2 * 0.1 * 0.1)), rel=1e-3)

@@ -14,7 +14,7 @@ from discreet.exit.cost import WHOLE, Cost
 from discreet.learn import core
 from discreet.learn.box import Box
 from discreet.learn.gram import FINEST, Size
-from discreet.learn.scaling import FARTHEST, Units, blur, measured, sensitivity
+from discreet.learn.scaling import FARTHEST, Scaling, mean_noise, measured, sensitivity
 from discreet.noise import SYSTEM
 from tests.learn.helpers import recorder, without
 from tests.learn.replaying import check_moved, hard_rows
@@ -25,7 +25,7 @@ DEAR: dict[int, Any] = {1: {"epsilon": 1e8}, 2: {"rho": 1e8}}
 BOUNDS = {"middle": (-1, 1), "zero": (0, 1), "far": (7, 8)}
 
 
-def find(rows: Any, bounds: Any, norm: int, paid: Any, constant: int = 1) -> Units:
+def find(rows: Any, bounds: Any, norm: int, paid: Any, constant: int = 1) -> Scaling:
     box = Box.read(bounds, rows.shape[1])
     return measured(rows, box, constant, norm, Exit(Cost.alone(**paid), SYSTEM, sampler=core.SAMPLER), WHOLE)
 
@@ -62,23 +62,23 @@ def test_means_and_deviations_at_a_high_cost(bounds: Any, norm: int) -> None:
     """Rows that are alike in length, so that shortening them changes no weight."""
     shares = np.where(np.random.default_rng(1).random(20_000) < 0.7, 0.2, 0.8)
     rows = bounds[0] + (bounds[1] - bounds[0]) * np.column_stack([shares, 1 - shares])
-    units = find(rows, bounds, norm, DEAR[norm])
-    np.testing.assert_allclose(units.middle, rows.mean(axis=0), atol=1e-3)
-    np.testing.assert_allclose(units.unit, rows.std(axis=0), atol=1e-3)
-    assert 0.3 * len(rows) < units.count <= len(rows)
+    scaling = find(rows, bounds, norm, DEAR[norm])
+    np.testing.assert_allclose(scaling.middle, rows.mean(axis=0), atol=1e-3)
+    np.testing.assert_allclose(scaling.width, rows.std(axis=0), atol=1e-3)
+    assert 0.3 * len(rows) < scaling.count <= len(rows)
     half = (bounds[1] - bounds[0]) / 2
     still = find(rows - bounds[0] - half, (-half, half), norm, DEAR[norm], constant=0)
     np.testing.assert_array_equal(still.middle, 0)
-    np.testing.assert_allclose(still.unit, 0.6 * half, atol=1e-3)
+    np.testing.assert_allclose(still.width, 0.6 * half, atol=1e-3)
 
 
 def test_lengths_are_those_of_rows_of_indicators() -> None:
     """Ten groups of ten, one of each: about 2·√(0.1·0.9)·100 in L1, although there are a hundred features."""
     places = np.random.default_rng(2).integers(0, 10, (5000, 10))
     rows = np.hstack([np.eye(10)[column] for column in places.T])
-    units = find(rows, (0, 1), 1, DEAR[1])
-    usual = np.abs(units.rows(rows, 1024, 1)).sum(axis=1).mean() / 1024
-    assert float(units.length) == pytest.approx(usual, rel=0.02)
+    scaling = find(rows, (0, 1), 1, DEAR[1])
+    usual = np.abs(scaling.rows(rows, 1024, 1)).sum(axis=1).mean() / 1024
+    assert float(scaling.length) == pytest.approx(usual, rel=0.02)
     assert usual == pytest.approx(1 + 100 * 2 * 0.3, rel=0.05)
 
 
@@ -89,54 +89,54 @@ def test_whatever_is_found_keeps_to_what_is_promised(norm: int, paid: Any) -> No
     for rows in (np.zeros((0, 4)), np.ones((1, 4)), np.full((5, 4), 1e300), hard_rows(50, 4, 1)):
         for bounds in ((0, 1), (-1, 1), (-1e100, 1e100), (0, 1e-99), ([0, -1, 5, 0], [1e-99, 1, 6, 1e100])):
             for constant in (0, 1):
-                units = find(rows, bounds, norm, paid[norm], constant)
-                assert np.isfinite(units.middle).all()
-                assert (units.unit > 0).all()
-                assert constant <= units.length <= 4 + constant
-                found = units.rows(rows, units.finest, constant)
-                assert np.abs(found).max(initial=0) <= units.most * units.finest <= 2**FINEST
-                assert units.size(4 + constant, 8, norm).l1 <= Size.of([FARTHEST * 8] * (4 + constant)).l1
+                scaling = find(rows, bounds, norm, paid[norm], constant)
+                assert np.isfinite(scaling.middle).all()
+                assert (scaling.width > 0).all()
+                assert constant <= scaling.length <= 4 + constant
+                found = scaling.rows(rows, scaling.finest, constant)
+                assert np.abs(found).max(initial=0) <= scaling.most * scaling.finest <= 2**FINEST
+                assert scaling.size(4 + constant, 8, norm).l1 <= Size.of([FARTHEST * 8] * (4 + constant)).l1
 
 
 def test_a_row_in_units_depends_on_that_row_alone() -> None:
     rows = hard_rows(300, 5, 3)
-    units = find(rows, (-1, 1), 1, COSTS[1])
-    alone = [units.rows(rows[[place]], units.finest, 1)[0] for place in range(len(rows))]
-    np.testing.assert_array_equal(units.rows(rows, units.finest, 1), alone)
+    scaling = find(rows, (-1, 1), 1, COSTS[1])
+    alone = [scaling.rows(rows[[place]], scaling.finest, 1)[0] for place in range(len(rows))]
+    np.testing.assert_array_equal(scaling.rows(rows, scaling.finest, 1), alone)
 
 
 def test_features_that_do_not_vary_have_the_shortest_units() -> None:
     """A tenth of what they may span; nothing is farther from zero than ten of them."""
     rows = np.full((1000, 2), 0.75)
     for bounds, shortest in (((-1, 1), 0.2), ((0, 1), 0.1)):
-        units = find(rows, bounds, 2, DEAR[2])
-        np.testing.assert_allclose(units.unit, shortest, rtol=1e-3)
-        np.testing.assert_allclose(units.middle, 0.75, rtol=1e-3)
-        assert units.most == 10
-        assert units.finest == 2**11
-        assert float(units.length) == pytest.approx(1, abs=0.01)
+        scaling = find(rows, bounds, 2, DEAR[2])
+        np.testing.assert_allclose(scaling.width, shortest, rtol=1e-3)
+        np.testing.assert_allclose(scaling.middle, 0.75, rtol=1e-3)
+        assert scaling.most == 10
+        assert scaling.finest == 2**11
+        assert float(scaling.length) == pytest.approx(1, abs=0.01)
 
 
 def test_units_of_the_box() -> None:
-    units = Units.plain(Box.read(([0, -1], [1, 5]), 2), 1)
-    np.testing.assert_array_equal(units.middle, [0.5, 2])
-    np.testing.assert_array_equal(units.unit, [0.5, 3])
-    assert (units.most, units.finest, units.length) == (1, 2**15, Fraction(3))
-    np.testing.assert_array_equal(units.rows(np.array([[0.25, 9.0]]), 8, 1), [[8, -4, 8]])
-    assert (units.limit(8, 1), units.limit(8, 2)) == (24, math.isqrt(3 * 64))
+    scaling = Scaling.plain(Box.read(([0, -1], [1, 5]), 2), 1)
+    np.testing.assert_array_equal(scaling.middle, [0.5, 2])
+    np.testing.assert_array_equal(scaling.width, [0.5, 3])
+    assert (scaling.most, scaling.finest, scaling.length) == (1, 2**15, Fraction(3))
+    np.testing.assert_array_equal(scaling.rows(np.array([[0.25, 9.0]]), 8, 1), [[8, -4, 8]])
+    assert (scaling.limit(8, 1), scaling.limit(8, 2)) == (24, math.isqrt(3 * 64))
 
 
 def test_what_is_told_about_the_noise_before() -> None:
     """Ten features: shortened to 2 in L1 and to √2 in L2."""
-    assert blur(Cost.alone(epsilon=1), 10, 1, Fraction(1, 2)) == pytest.approx(math.sqrt(2) * 2 / 0.5, rel=1e-3)
-    assert blur(Cost.alone(rho=1), 10, 2, Fraction(1, 2)) == pytest.approx(math.sqrt(2 / (2 * 0.5)), rel=1e-3)
+    assert mean_noise(Cost.alone(epsilon=1), 10, 1, Fraction(1, 2)) == pytest.approx(math.sqrt(2) * 2 / 0.5, rel=1e-3)
+    assert mean_noise(Cost.alone(rho=1), 10, 2, Fraction(1, 2)) == pytest.approx(math.sqrt(2 / (2 * 0.5)), rel=1e-3)
 
 
 def test_noise_makes_units_longer_and_no_mean_certain() -> None:
     rows = np.full((10, 3), 0.9)
-    units = [find(rows, (-1, 1), 1, CHEAP[1]) for _ in range(20)]
-    assert np.median([each.unit for each in units]) == 1
-    assert np.median(np.abs([each.middle for each in units])) < 0.5
-    assert all(each.length <= Fraction(4) for each in units)
+    scaling = [find(rows, (-1, 1), 1, CHEAP[1]) for _ in range(20)]
+    assert np.median([each.width for each in scaling]) == 1
+    assert np.median(np.abs([each.middle for each in scaling])) < 0.5
+    assert all(each.length <= Fraction(4) for each in scaling)
     from_zero = [find(rows * 0, (0, 1), 1, CHEAP[1]).middle for _ in range(20)]
     assert np.median(from_zero) == pytest.approx(0.5, abs=0.3)

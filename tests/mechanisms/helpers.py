@@ -65,7 +65,7 @@ def released_with(forced: int | Sequence[int], mechanism: Releasing, exact: Any)
     """What is released, and the draws, if all Laplace and Gaussian noise is `forced`, or one for each draw."""
     draws: list[Draw] = []
     pending: list[tuple[str, Fraction]] = []
-    blur = Additive._blurred
+    add_noise = Additive._noisy
     release = Additive.release
 
     def door(kind: str) -> Callable[..., NDArray[np.int64]]:
@@ -81,8 +81,8 @@ def released_with(forced: int | Sequence[int], mechanism: Releasing, exact: Any)
             kind, spread = pending.pop()
             draws.append(Draw(kind, spread, tuple(np.asarray(values).tolist())))
 
-    def spied_blur(self: Additive, values: Any, moved: Fraction, bits: noise.Bits | None) -> Any:
-        result = blur(self, values, moved, bits)
+    def spied_noise(self: Additive, values: Any, moved: Fraction, bits: noise.Bits | None) -> Any:
+        result = add_noise(self, values, moved, bits)
         seen(values)
         return result
 
@@ -94,7 +94,7 @@ def released_with(forced: int | Sequence[int], mechanism: Releasing, exact: Any)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(noise, "laplace", door(LAPLACE))
         patch.setattr(noise, "gaussian", door(GAUSSIAN))
-        patch.setattr(Additive, "_blurred", spied_blur)
+        patch.setattr(Additive, "_noisy", spied_noise)
         patch.setattr(Additive, "release", spied_release)
         return mechanism.release(exact), draws
 

@@ -117,8 +117,8 @@ def _tell(audit: Audit, target: Path | None) -> None:
 
 def _summary(results: list[Result]) -> list[str]:
     states = [result.state for result in results]
-    blurred = [result.report.l1 for result in results if result.report.moved is not None]
-    used = f"{float(max(blurred)):.0%}" if blurred else "–"
+    moved = [result.report.l1 for result in results if result.report.moved is not None]
+    used = f"{float(max(moved)):.0%}" if moved else "–"
     return [str(len(results)), str(states.count("refused")), str(states.count("difference")), used]
 
 

@@ -203,7 +203,7 @@ def tell_preview(hospital: Curator, teller: Teller) -> Preview:
 
 
 def tell_answer(hospital: Curator, teller: Teller) -> tuple[Answer, Answer]:
-    teller.step("Then the question: charged first, on disk; then counted; then blurred")
+    teller.step("Then the question: charged first, on disk; then counted; then noise is added")
     answer = hospital.query(COUNTING, epsilon=COST, analyst=ANALYST)
     teller.show(answer)
     again = hospital.query(COUNTING, epsilon=COST, analyst=ATTACKER)

@@ -57,7 +57,7 @@ class GaussianNB(Classifier):
         self.class_log_prior_ = np.log(noisy.counts / noisy.counts.sum())
         self.theta_ = facts.box.points(noisy.means)
         self.low_, self.high_ = facts.box.low, facts.box.high
-        self.var_ = _steadied(noisy.counts, noisy.variances, noisy.blur, self.var_smoothing) * facts.box.half**2
+        self.var_ = _steadied(noisy.counts, noisy.variances, noisy.square_noise, self.var_smoothing) * facts.box.half**2
 
     def _joint(self, rows: Array) -> Floats:
         held = np.clip(rows, self.low_, self.high_)[:, None, :]
@@ -66,15 +66,15 @@ class GaussianNB(Classifier):
         return joint
 
 
-def _steadied(counts: Floats, variances: Floats, blur: Floats, smoothing: float) -> Floats:
+def _steadied(counts: Floats, variances: Floats, noise: Floats, smoothing: float) -> Floats:
     """Variances with less noise in them: mixed with those of all classes, and never far below the noise.
 
     A variance that noise made too small would let one feature outvote all others.
     """
     shared = counts @ variances / counts.sum()
-    trust = shared**2 / (shared**2 + blur**2)
+    trust = shared**2 / (shared**2 + noise**2)
     mixed = trust * variances + (1 - trust) * shared
-    steadied: Floats = np.maximum(mixed, np.maximum(smoothing, blur / 2))
+    steadied: Floats = np.maximum(mixed, np.maximum(smoothing, noise / 2))
     return steadied
 
 

@@ -29,7 +29,7 @@ from discreet.learn.gram import (
 )
 from discreet.learn.labels import Array
 from discreet.learn.predictors import Regressor
-from discreet.learn.scaling import GRAIN, Units, measured
+from discreet.learn.scaling import GRAIN, Scaling, measured
 from discreet.learn.scaling import sensitivity as spread_sensitivity
 from discreet.mechanisms.arrays import Integers
 
@@ -56,16 +56,16 @@ class _Facts:
     def side(self) -> int:
         return self.constant + self.box.width - 1
 
-    def size(self, units: Units, steps: int) -> Size:
+    def size(self, scaling: Scaling, steps: int) -> Size:
         """Of rows a = (1, x)."""
-        return Size.within([units.most * steps] * self.side, self.limit(units, steps), self.norm)
+        return Size.within([scaling.most * steps] * self.side, self.limit(scaling, steps), self.norm)
 
-    def limit(self, units: Units, steps: int) -> int:
-        return max(math.floor(units.limit(steps, self.norm) * SHORT), 1)
+    def limit(self, scaling: Scaling, steps: int) -> int:
+        return max(math.floor(scaling.limit(steps, self.norm) * SHORT), 1)
 
-    def sensitivity(self, units: Units, steps: int) -> Sensitivity:
+    def sensitivity(self, scaling: Scaling, steps: int) -> Sensitivity:
         """How far a row moves the triangle of Σ aᵀa and Σ y·a, in squares of steps."""
-        size = self.size(units, steps)
+        size = self.size(scaling, steps)
         return size.gram + size.times(TALL * steps)
 
 
@@ -73,7 +73,7 @@ class _Facts:
 class LinearRegression(Regressor):
     """Least squares from noisy sums of products, with directions that the noise hides shrunk away.
 
-    Theorem  The declared loss. Proof: three twentieths are for `units.measured`, of features and target together. The
+    Theorem  The declared loss. Proof: three twentieths are for `scaling.measured`, of features and target together. The
              rest is for one release of the upper triangle of Σ aᵀa and of Σ y·a, where a = (1, x) in those units is
              shortened to a limit (`gram.shortened`) and |y| ≤ 2: with the bounds of `gram.Size.within`, its
              sensitivity is that of `Size.gram` beside that of `Size.times`.
@@ -98,29 +98,29 @@ class LinearRegression(Regressor):
         both = Box(np.append(box.low, target.low), np.append(box.high, target.high))
         facts = _Facts(centred(both, constant), constant, norm_for(cost))
         # refuse before the charge what could not be drawn after it
-        radius(cost, partial(facts.sensitivity, Units.largest(facts.box, constant)), WHOLE - SPREAD)
+        radius(cost, partial(facts.sensitivity, Scaling.largest(facts.box, constant)), WHOLE - SPREAD)
         radius(cost, lambda steps: spread_sensitivity(both.width, steps, facts.norm), SPREAD)
         return facts
 
     def _typical(self, facts: _Facts, cost: Cost) -> Typical:  # noqa: ARG002
-        return facts.sensitivity(Units.plain(facts.box, facts.constant), GRAIN), WHOLE - SPREAD
+        return facts.sensitivity(Scaling.plain(facts.box, facts.constant), GRAIN), WHOLE - SPREAD
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:
         assert labels is not None
         both, side, cost = np.column_stack([exact, labels]), facts.side, exit_.cost
-        units = measured(both, facts.box, facts.constant, facts.norm, exit_, SPREAD)
-        steps = min(radius(cost, partial(facts.sensitivity, units), WHOLE - SPREAD), units.finest)
-        moved = facts.sensitivity(units, steps)
+        scaling = measured(both, facts.box, facts.constant, facts.norm, exit_, SPREAD)
+        steps = min(radius(cost, partial(facts.sensitivity, scaling), WHOLE - SPREAD), scaling.finest)
+        moved = facts.sensitivity(scaling, steps)
         values, places = np.zeros((side, side + 1)), triangle(side, side + 1)
-        values[places] = exit_.release(_sums(both, units, steps, facts)[places], moved, WHOLE - SPREAD) / steps**2
+        values[places] = exit_.release(_sums(both, scaling, steps, facts)[places], moved, WHOLE - SPREAD) / steps**2
         noise = cost.deviation(moved, WHOLE - SPREAD) / steps**2 * math.sqrt(side)
         matrix = values[:, :side] + np.triu(values[:, :side], 1).T
-        trust = 1 / (1 + (DOUBT * noise / units.count) ** 2)
+        trust = 1 / (1 + (DOUBT * noise / scaling.count) ** 2)
         start, slopes = _solved(matrix, values[:, side], facts.constant, trust, CAUTION * noise)
-        self.coef_ = slopes * units.unit[-1] / units.unit[:-1]
+        self.coef_ = slopes * scaling.width[-1] / scaling.width[:-1]
         self.intercept_ = 0.0
         if facts.constant:
-            self.intercept_ = float(units.middle[-1] + start * units.unit[-1] - self.coef_ @ units.middle[:-1])
+            self.intercept_ = float(scaling.middle[-1] + start * scaling.width[-1] - self.coef_ @ scaling.middle[:-1])
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """The expected target of each row."""
@@ -128,11 +128,11 @@ class LinearRegression(Regressor):
         return predicted
 
 
-def _sums(both: Floats, units: Units, steps: int, facts: _Facts) -> Integers:
+def _sums(both: Floats, scaling: Scaling, steps: int, facts: _Facts) -> Integers:
     """The exact Σ aᵀ(a, y)."""
-    rows = units.rows(both, steps, facts.constant)
+    rows = scaling.rows(both, steps, facts.constant)
     rows[:, -1] = np.clip(rows[:, -1], -TALL * steps, TALL * steps)
-    short = shortened(rows, lengths(rows[:, :-1], facts.norm), facts.limit(units, steps))
+    short = shortened(rows, lengths(rows[:, :-1], facts.norm), facts.limit(scaling, steps))
     return products(short[:, :-1], short)
 
 

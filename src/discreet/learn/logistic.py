@@ -30,14 +30,14 @@ from discreet.learn.gram import (
 )
 from discreet.learn.labels import Array, Labels
 from discreet.learn.predictors import Classifier
-from discreet.learn.scaling import GRAIN, Units, blur, measured
+from discreet.learn.scaling import GRAIN, Scaling, mean_noise, measured
 from discreet.learn.scaling import sensitivity as spread_sensitivity
 
 COUNT: Final = Fraction(1, 20)
 """The share for the number of rows of each class."""
 SPREAD: Final = Fraction(3, 20)
 """The share for where features lie and how widely they spread, where there are rows enough for it."""
-BLURRED: Final = 0.1
+NOISY: Final = 0.1
 """There are enough if that finds means of features to a tenth of what they may be."""
 CURVATURE: Final = Fraction(1, 10)
 """The share for products of features, unless the noise on them would be `HOPELESS` times the number of rows."""
@@ -71,24 +71,24 @@ class _Facts:
         """Weights of the second of two classes, or of all."""
         return 1 if self.classes.count == 2 else self.classes.count
 
-    def clipping(self, units: Units) -> Clip:
-        """Against rows that are long in these units."""
-        return Clip(self.clip, self.norm, self.side, self.columns, units.length * LONG[self.norm])
+    def clipping(self, scaling: Scaling) -> Clip:
+        """Against rows that are long in this scaling."""
+        return Clip(self.clip, self.norm, self.side, self.columns, scaling.length * LONG[self.norm])
 
-    def gram(self, units: Units, steps: int) -> Sensitivity:
+    def gram(self, scaling: Scaling, steps: int) -> Sensitivity:
         """How far a row of at most the usual length moves the triangle of Σ aᵀa."""
-        return units.size(self.side, steps, self.norm).gram
+        return scaling.size(self.side, steps, self.norm).gram
 
-    def penalties(self, units: Units) -> Floats:
-        """Of weights in these units, as they are declared for half-widths of the box."""
-        return np.concatenate([np.zeros(self.constant), self.penalty * (self.box.half / units.unit) ** 2])
+    def penalties(self, scaling: Scaling) -> Floats:
+        """Of weights in this scaling, as they are declared for half-widths of the box."""
+        return np.concatenate([np.zeros(self.constant), self.penalty * (self.box.half / scaling.width) ** 2])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plan:
     """How a fit goes on once it knows about how many rows there are."""
 
-    units: Units
+    scaling: Scaling
     pace: Floats
     momentum: float
     turns: int
@@ -101,8 +101,8 @@ class LogisticRegression(Classifier):
     """Probabilities of classes from a weighted sum of features, by descent along noisy gradients of all rows.
 
     Theorem  The declared loss. Proof: a twentieth is for the number of rows of each class, of which a row moves one
-             by 1. If there are enough, three twentieths are for `units.measured`, and a tenth for the triangle of Σ aᵀa
-             of rows a = (1, x) in those units, shortened to the usual length, with the sensitivity of
+             by 1. If there are enough, three twentieths are for `scaling.measured`, a tenth for the triangle of Σ aᵀa
+             of rows a = (1, x) so scaled, shortened to the usual length, with the sensitivity of
              `gram.Size.gram`. The rest is shared equally by the steps, each one a release with the sensitivity of
              `gradients.Clip.sensitivity`. Units, lengths and the number of steps depend on released numbers only.
     Source   Song, Chaudhuri & Sarwate 2013; Bassily, Smith & Thakurta 2014; clipping: Song, Steinke, Thakkar & Thakurta
@@ -149,7 +149,7 @@ class LogisticRegression(Classifier):
         return facts
 
     def _typical(self, facts: _Facts, cost: Cost) -> Typical:  # noqa: ARG002
-        clip = facts.clipping(Units.plain(facts.box, facts.constant))
+        clip = facts.clipping(Scaling.plain(facts.box, facts.constant))
         return clip.sensitivity(GRAIN), (WHOLE - COUNT) / (facts.turns or MANY)
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:
@@ -161,20 +161,20 @@ class LogisticRegression(Classifier):
         counts = np.maximum(noisy.astype(np.float64), 0) + 2 * exit_.cost.deviation(ONE, COUNT)
         shares = counts / counts.sum()
         plan = _planned(exact, max(float(noisy.sum()), 1.0), shares, facts, exit_)
-        units, share = plan.units, plan.left / plan.turns
-        steps = min(radius(exit_.cost, plan.clip.sensitivity, share), units.finest)
-        examples = Examples(units.rows(exact, steps, facts.constant), places, steps, plan.clip)
+        scaling, share = plan.scaling, plan.left / plan.turns
+        steps = min(radius(exit_.cost, plan.clip.sensitivity, share), scaling.finest)
+        examples = Examples(scaling.rows(exact, steps, facts.constant), places, steps, plan.clip)
 
         def gradient(weights: Floats) -> Floats:
             return exit_.release(examples.gradient(weights), plan.clip.sensitivity(steps), share) / steps**2
 
-        descent = Descent(plan.turns, plan.pace, plan.momentum, facts.penalties(units))
+        descent = Descent(plan.turns, plan.pace, plan.momentum, facts.penalties(scaling))
         weights = descent.run(gradient, _start(shares, facts), exit_.watched)
         self.n_iter_ = plan.turns
         self.classes_ = facts.classes.values
-        self.coef_ = weights[:, facts.constant :] / units.unit
+        self.coef_ = weights[:, facts.constant :] / scaling.width
         starts = weights[:, 0] if facts.constant else np.zeros(facts.columns)
-        self.intercept_ = starts - self.coef_ @ units.middle
+        self.intercept_ = starts - self.coef_ @ scaling.middle
 
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
         """The score of the second of two classes, or of each."""
@@ -197,42 +197,42 @@ def _start(shares: Floats, facts: _Facts) -> Floats:
 
 def _affordable(cost: Cost, facts: _Facts) -> None:
     """Refuse before the charge what could not be drawn after it; no usual row is longer than one in a corner."""
-    units = Units.largest(facts.box, facts.constant)
+    scaling = Scaling.largest(facts.box, facts.constant)
     turns = MAX_TURNS if facts.turns is None else facts.turns
-    radius(cost, facts.clipping(units).sensitivity, (WHOLE - COUNT - SPREAD - CURVATURE) / turns)
-    radius(cost, lambda steps: facts.gram(units, steps), CURVATURE)
+    radius(cost, facts.clipping(scaling).sensitivity, (WHOLE - COUNT - SPREAD - CURVATURE) / turns)
+    radius(cost, lambda steps: facts.gram(scaling, steps), CURVATURE)
     radius(cost, lambda steps: spread_sensitivity(facts.box.width, steps, facts.norm), SPREAD)
     radius(cost, lambda _: ONE, COUNT)
 
 
 def _planned(exact: Floats, count: float, shares: Floats, facts: _Facts, exit_: Exit) -> _Plan:
     """In units of the spread where there are rows enough to measure it; else in those of the box."""
-    if blur(exit_.cost, facts.box.width, facts.norm, SPREAD) < BLURRED * count:
+    if mean_noise(exit_.cost, facts.box.width, facts.norm, SPREAD) < NOISY * count:
         return _measured(exact, count, shares, facts, exit_)
-    units, clip = (
-        Units.plain(facts.box, facts.constant),
+    scaling, clip = (
+        Scaling.plain(facts.box, facts.constant),
         Clip.longest(facts.clip, facts.norm, facts.side, facts.columns),
     )
     bent = count * (1 + facts.box.width / 3) / (6 if facts.columns > 1 else 12)
     turns = facts.turns or _turns(FEWEST, count, exit_.cost, clip, WHOLE - COUNT)
-    return _Plan(units, 1 / (bent + facts.penalties(units)), SLOW, turns, clip, WHOLE - COUNT)
+    return _Plan(scaling, 1 / (bent + facts.penalties(scaling)), SLOW, turns, clip, WHOLE - COUNT)
 
 
 def _measured(exact: Floats, count: float, shares: Floats, facts: _Facts, exit_: Exit) -> _Plan:
     cost, left = exit_.cost, WHOLE - COUNT - SPREAD
-    units = measured(exact, facts.box, facts.constant, facts.norm, exit_, SPREAD)
-    bend, penalties = _bend(shares, facts.columns > 1), facts.penalties(units)
-    steps = min(radius(cost, lambda steps: facts.gram(units, steps), CURVATURE), units.finest)
-    noise = cost.deviation(facts.gram(units, steps), CURVATURE) / steps**2 * math.sqrt(facts.side)
+    scaling = measured(exact, facts.box, facts.constant, facts.norm, exit_, SPREAD)
+    bend, penalties = _bend(shares, facts.columns > 1), facts.penalties(scaling)
+    steps = min(radius(cost, lambda steps: facts.gram(scaling, steps), CURVATURE), scaling.finest)
+    noise = cost.deviation(facts.gram(scaling, steps), CURVATURE) / steps**2 * math.sqrt(facts.side)
     pace: Floats = 1 / (bend * CAUTIOUS * count + penalties)
     if facts.side <= WIDEST_MATRIX and noise < HOPELESS * count:
         left -= CURVATURE
-        values, vectors = np.linalg.eigh(_curvature(exact, units, facts, steps, exit_))
+        values, vectors = np.linalg.eigh(_curvature(exact, scaling, facts, steps, exit_))
         seen = np.maximum(values - noise, 0) + min(noise, CAUTIOUS * count)
         pace = np.linalg.inv((vectors * (bend * seen)) @ vectors.T + np.diag(penalties))
-    clip = facts.clipping(units)
+    clip = facts.clipping(scaling)
     turns = facts.turns or _turns(MANY, count / 4 * math.sqrt(facts.columns), cost, clip, left)
-    return _Plan(units, pace, FAST, turns, clip, left)
+    return _Plan(scaling, pace, FAST, turns, clip, left)
 
 
 def _bend(shares: Floats, several: bool) -> float:
@@ -252,9 +252,9 @@ def _turns(least: int, most: float, cost: Cost, clip: Clip, left: Fraction) -> i
     return max(useful, default=least)
 
 
-def _curvature(exact: Floats, units: Units, facts: _Facts, steps: int, exit_: Exit) -> Floats:
+def _curvature(exact: Floats, scaling: Scaling, facts: _Facts, steps: int, exit_: Exit) -> Floats:
     """A noisy Σ aᵀa."""
-    rows = units.rows(exact, steps, facts.constant)
-    short = shortened(rows, lengths(rows, facts.norm), units.limit(steps, facts.norm))
-    values = exit_.release(products(short, short)[triangle(facts.side)], facts.gram(units, steps), CURVATURE)
+    rows = scaling.rows(exact, steps, facts.constant)
+    short = shortened(rows, lengths(rows, facts.norm), scaling.limit(steps, facts.norm))
+    values = exit_.release(products(short, short)[triangle(facts.side)], facts.gram(scaling, steps), CURVATURE)
     return square(values / steps**2, facts.side)

@@ -76,7 +76,7 @@ class Moments:
         return np.clip(self.squares - self.means**2, 0, 1)
 
     @property
-    def blur(self) -> Floats:
+    def square_noise(self) -> Floats:
         """About the noise in each mean square, for every group."""
         errors: Floats = np.minimum(self.deviation / self.counts, 1)[:, None]
         return errors

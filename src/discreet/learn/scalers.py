@@ -39,7 +39,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type
 
     def _learn(self, exact: Array, labels: Array | None, facts: Box, exit_: Exit) -> None:  # noqa: ARG002
         noisy = moments(exact, np.zeros(len(exact), dtype=np.int64), 1, facts, exit_)
-        least = np.maximum(noisy.blur[0], 1e-6) ** 2  # where noise hides the variance, dividing by it would blow it up
+        least = np.maximum(noisy.square_noise[0], 1e-6) ** 2  # where noise hides the variance, do not divide by it
         self.mean_ = facts.points(noisy.means[0])
         self.var_ = np.maximum(noisy.variances[0], least) * facts.half**2
         self.scale_ = np.sqrt(self.var_)

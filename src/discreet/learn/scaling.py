@@ -23,7 +23,7 @@ GRAIN: Final = 2**10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Units:
+class Scaling:
     """What becomes zero and what becomes one of every feature, and how long a usual row then is.
 
     A value depends on itself and on public or released numbers alone, in elementwise arithmetic.
@@ -31,7 +31,7 @@ class Units:
 
     box: Box
     middle: Floats
-    unit: Floats
+    width: Floats
     most: int
     """No value is more units from zero."""
     length: Fraction
@@ -56,7 +56,7 @@ class Units:
 
     def rows(self, exact: Floats, steps: int, constant: int) -> Integers:
         """Rows (1, x), or x where `constant` is 0, in steps; clipped last, so that even NaN stays within them."""
-        shares = (np.clip(exact, self.box.low, self.box.high) - self.middle) / self.unit
+        shares = (np.clip(exact, self.box.low, self.box.high) - self.middle) / self.width
         far = self.most * steps
         ones = np.full((len(exact), constant), steps, dtype=np.int64)
         return np.hstack([ones, np.clip(np.rint(shares * steps).astype(np.int64), -far, far)])
@@ -70,7 +70,7 @@ class Units:
         return Size.within([self.most * steps] * side, self.limit(steps, norm), norm)
 
 
-def blur(cost: Cost, features: int, norm: int, share: Fraction) -> float:
+def mean_noise(cost: Cost, features: int, norm: int, share: Fraction) -> float:
     """About the noise in every mean that `measured` would find, times the number of rows."""
     return cost.deviation(sensitivity(features, GRAIN, norm), share) / GRAIN
 
@@ -83,7 +83,7 @@ def sensitivity(features: int, steps: int, norm: int) -> Sensitivity:
     return Size.within([steps] * (2 * features + 1), _shortest(features, steps, norm), norm).times(1)
 
 
-def measured(exact: Floats, box: Box, constant: int, norm: int, exit_: Exit, share: Fraction) -> Units:
+def measured(exact: Floats, box: Box, constant: int, norm: int, exit_: Exit, share: Fraction) -> Scaling:
     """Means and standard deviations of all features as zero and unit; without a constant, zero stays where it is.
 
     Theorem  A share of the cost. Proof: one release of `_sums`, with this sensitivity; the rest follows.
@@ -95,10 +95,10 @@ def measured(exact: Floats, box: Box, constant: int, norm: int, exit_: Exit, sha
     steps = radius(cost, lambda steps: sensitivity(box.width, steps, norm), share)
     moved = sensitivity(box.width, steps, norm)
     noisy = exit_.release(_sums(exact, box, near, steps, norm), moved, share) / steps
-    return _found(noisy, cost.deviation(moved, share) / steps, box, near, constant, norm)
+    return _scaling(noisy, cost.deviation(moved, share) / steps, box, near, constant, norm)
 
 
-def _found(noisy: Floats, deviation: float, box: Box, near: Box, constant: int, norm: int) -> Units:
+def _scaling(noisy: Floats, deviation: float, box: Box, near: Box, constant: int, norm: int) -> Scaling:
     """What noisy sums say, in shares of the half-widths of `near`; all of it is post-processing."""
     count = max(float(noisy[0]), 1.0)
     first, second = np.split(noisy[1:] / count, 2)
@@ -115,7 +115,7 @@ def _found(noisy: Floats, deviation: float, box: Box, near: Box, constant: int, 
     if norm == 1 and constant:
         typical = np.minimum(typical, 2 * room / (1 - least) / widths)
     length = constant + Fraction(float((typical**norm).sum()))
-    return Units(box, near.middle + middles * near.half, widths * near.half, FARTHEST, length, count)
+    return Scaling(box, near.middle + middles * near.half, widths * near.half, FARTHEST, length, count)
 
 
 def _sums(exact: Floats, box: Box, near: Box, steps: int, norm: int) -> Integers:

@@ -65,9 +65,9 @@ class Additive(ABC):
         flat = array.ravel()
         grid = self._grid_for(array)
         if grid is INTEGERS:
-            values = self._blurred(flat, self.sensitivity, bits)
+            values = self._noisy(flat, self.sensitivity, bits)
         else:
-            values = grid.values(self._blurred(grid.steps(flat, "exact"), self._moved(grid, flat.size), bits))
+            values = grid.values(self._noisy(grid.steps(flat, "exact"), self._moved(grid, flat.size), bits))
         return values.reshape(array.shape) if array.ndim else values.item()
 
     def grid(self, length: int) -> Grid:
@@ -95,7 +95,7 @@ class Additive(ABC):
             return grid.distance(self.sensitivity)
         return self.sensitivity / grid.step + self.slack(length) * (1 if grid.dyadic else 2)
 
-    def _blurred(self, exact: Array, moved: Fraction, bits: Bits | None) -> Array:
+    def _noisy(self, exact: Array, moved: Fraction, bits: Bits | None) -> Array:
         noise = self.draw(self.noise(moved, exact.size), exact.size, bits)
         largest = max(abs(int(exact.max())), abs(int(exact.min()))) + max(int(noise.max()), -int(noise.min()))
         if exact.dtype != object and largest <= np.iinfo(np.int64).max:
