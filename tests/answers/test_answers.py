@@ -481,6 +481,26 @@ def test_an_answer_is_a_sequence_of_rows() -> None:
         answer().rows = []  # type: ignore[misc]
 
 
+def test_a_quantile_without_an_interval_says_how_far_its_rank_may_be_off() -> None:
+    """In the terminal, on pages and in pictures; NULL is off by nothing, and what has an interval shows that."""
+    medians = answer(
+        columns=["ward", "m"],
+        rows=[("A", 41), ("B", None)],
+        intervals=[{}, {}],
+        noise={"m": "chosen"},
+        ranks={"m": 1200},
+    )
+    assert "41 ± 1,200 ranks" in str(medians)
+    assert str(medians).count("ranks") == 1
+    assert "1,200 ranks" in medians._repr_html_()
+    drawn = medians.plot().to_dict()
+    values = drawn["data"]["values"] if "data" in drawn else drawn["layer"][0]["data"]["values"]
+    assert [record["ranks"] for record in values] == ["± 1,200 ranks", None]
+    assert [record["interval"] for record in values] == ["± 1,200 ranks", "not known"]
+    assert any(layer.get("mark", {}).get("type") == "text" for layer in drawn["layer"])
+    assert "ranks" not in str(answer(ranks={"n": 5}))
+
+
 def test_everything_is_in_the_dictionary() -> None:
     found = answer(**CONCENTRATED).to_dict()
     assert found == {
@@ -492,6 +512,7 @@ def test_everything_is_in_the_dictionary() -> None:
         "receipt": WARDS["receipt"],
         "remaining": {"epsilon": 0.69, "rho": 0.2401, "delta": 4.9e-7},
         "notes": ["at most 1 row of each patient is read"],
+        "ranks": {},
         "guarantee": {"epsilon": 3.0, "delta": 1e-6},
     }
     ahead = preview().to_dict()

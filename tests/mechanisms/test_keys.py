@@ -225,3 +225,16 @@ def test_release_is_select() -> None:
 def test_counts_may_be_numpy_integers() -> None:
     counts: dict[str, Any] = {"a": np.int64(1000), "b": np.uint8(200)}
     assert set(KeySelection(delta=1e-6, epsilon=1).select(counts)) == {"a", "b"}
+
+
+@pytest.mark.parametrize("rho", [0.001, 0.02, 0.3, 1, 3, 8, 20])
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3])
+def test_optimal_selection_has_no_lower_threshold_at_equal_cost(rho: float, delta: float) -> None:
+    """It shows keys whose count with noise within ±k is above k = ⌈ln((e^ε + 2δ − 1)/(δ(e^ε + 1)))/ε⌉ (Desfontaines,
+    Voss, Gipson & Mandayam 2022), and enters a ledger at ε·tanh(ε/2): so it is not used."""
+    low, high = 0.0, 1.2 * rho + 5
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle * math.tanh(middle / 2) <= rho else (low, middle)
+    k = math.ceil(math.log((math.expm1(low) + 2 * delta) / (delta * (math.exp(low) + 1))) / low)
+    assert KeySelection(delta=delta, rho=rho).threshold <= k + 1

@@ -77,13 +77,13 @@ def _rounded_up(weight: Fraction) -> Fraction:
 
 
 @lru_cache(maxsize=4096)
-def _width_up_to(kept: Terms, confidence: Fraction) -> Fraction:
-    if not kept:
+def _width_up_to(terms: Terms, confidence: Fraction) -> Fraction:
+    if not terms:
         return Fraction(0)
-    apart = _apart(kept, 1 - confidence)
-    if not all(_known(*term) for term in kept) or 1 - confidence < _LEAST_MISS:
+    apart = _apart(terms, 1 - confidence)
+    if not all(_known(*term) for term in terms) or 1 - confidence < _LEAST_MISS:
         return apart
-    simple = _dominated(kept, float(1 - confidence) / 2)
+    simple = _dominated(terms, float(1 - confidence) / 2)
     return apart if simple is None else min(apart, simple)
 
 

@@ -24,8 +24,8 @@ from discreet.accounting.distributions import Noise
 
 CELLS: Final = 200
 """Grid cells to the standard deviation of the longest sum."""
-REACH: Final = 16
-"""So many of those the grid reaches."""
+SPAN: Final = 16
+"""So many of those the grid is long, on either side."""
 SLIP: Final = 1e-9
 """For the roundings of floats, with much to spare."""
 
@@ -34,7 +34,7 @@ SLIP: Final = 1e-9
 def highest_rank(noise: Noise, branch: int, levels: int, miss: float) -> float:
     """By how much any rank exceeds the exact one at most; infinite where floats cannot tell."""
     step = deviation(noise) * math.sqrt(max((branch - 1) * levels, 1)) / CELLS
-    size = REACH * CELLS
+    size = SPAN * CELLS
     edges = np.arange(-size, size + 1, dtype=np.float64) * step
     tail = above(noise, edges)
     masses = np.maximum(np.concatenate([[1 - tail[0]], tail[:-1] - tail[1:]]), 0.0)

@@ -53,6 +53,8 @@ class Answer:
     """The (ε, δ) of the whole budget."""
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     """The types of columns, for frames: values alone do not tell the type of a column that has none."""
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    """For each chosen quantile, which has no interval of values, by how many rows its rank may be off."""
     dummy: bool = False
     """Whether it is about dummy data: it then says nothing about the real ones, and cost nothing."""
 
@@ -96,6 +98,7 @@ class Answer:
             "remaining": asdict(self.remaining),
             "noise": dict(self.noise),
             "notes": list(self.notes),
+            "ranks": dict(self.ranks),
             "guarantee": _guarantee_dict(self.guarantee),
         }
 

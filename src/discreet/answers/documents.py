@@ -60,6 +60,9 @@ class Answer(TypedDict):
     cost: Annotated[Loss, msgspec.Meta(description="The cost at which the answer was computed.")]
     unit: NotRequired[Unit]
     cached: bool
+    ranks: NotRequired[
+        Annotated[dict[str, int], msgspec.Meta(description="By how many rows the rank of each quantile may be off.")]
+    ]
     dummy: NotRequired[Annotated[bool, msgspec.Meta(description="Whether it is about dummy data.")]]
     receipt: Annotated[str, msgspec.Meta(description="`<charge number>:<hash>`; empty if nothing private was read.")]
     remaining: Amount

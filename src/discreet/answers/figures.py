@@ -77,8 +77,8 @@ def text_of(value: object) -> str:
     return printable(str(value)) or "''"
 
 
-def figure(value: Any, interval: tuple[float, float] | None) -> Figure:
-    """A value beside its interval.
+def figure(value: Any, interval: tuple[float, float] | None, rank: int | None = None) -> Figure:
+    """A value beside its interval, or, of a quantile that has none, beside how far its rank may be off.
 
     >>> figure(1041, (1011, 1071))
     Figure(value='1,041', sign='±', margin='30')
@@ -86,9 +86,12 @@ def figure(value: Any, interval: tuple[float, float] | None) -> Figure:
     Figure(value='45.319', sign='±', margin='0.519')
     >>> figure(34, (29, 41))
     Figure(value='34', sign='', margin='29 … 41')
+    >>> figure(34, None, 1200)
+    Figure(value='34', sign='±', margin='1,200 ranks')
     """
     if interval is None:
-        return Figure(_loose(value))
+        ranked = rank is not None and value is not None
+        return Figure(_loose(value), "±", f"{rank:,} ranks") if ranked else Figure(_loose(value))
     low, high = interval
     if not all(map(_is_finite, (value, low, high))):
         return Figure(_loose(value), margin=f"{_loose(low)} … {_loose(high)}")

@@ -84,7 +84,8 @@ def answer_parts(answer: Answer, most: int | None = SHOWN_ROWS) -> Parts:
         if any(value and is_listing(value) for value in values):
             columns.append(_list_column(name, values, known, confidence, most))
         elif name in noisy:
-            figures = [figure(value, number_ends(each)) for value, each in zip(values, known, strict=True)]
+            rank = answer.ranks.get(name)
+            figures = [figure(value, number_ends(each), rank) for value, each in zip(values, known, strict=True)]
             columns.append(_noisy_column(name, figures, confidence))
         else:
             columns.append(_exact_column(name, values))

@@ -58,6 +58,7 @@ def answer_read(document: documents.Answer) -> Answer:
         notes=tuple(document["notes"]),
         guarantee=_guarantee(document["guarantee"]),
         kinds=kinds,
+        ranks=dict(document.get("ranks", {})),
         dummy=document.get("dummy", False),
     )
 

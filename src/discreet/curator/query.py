@@ -26,7 +26,7 @@ from discreet.sql.accuracy import Wanted
 from discreet.sql.cache import NoisyMeasures
 from discreet.sql.cost import Allocation, allocate, free, rank_notes
 from discreet.sql.draw import draw
-from discreet.sql.expected_error import averages, errors, explained, words
+from discreet.sql.expected_error import averages, errors, explained, rank_errors, words
 from discreet.sql.plan import Plan
 from discreet.sql.released import with_nothing
 from discreet.sql.results import Shown, noisy_items
@@ -151,6 +151,7 @@ class PreparedQuery:
             remaining=context.ledger.remaining(self.bill.analyst),
             noise={label: noise.get(label, "") for label, _ in noisy_items(plan)},
             notes=self.notes,
+            ranks=rank_errors(plan, self.allocation, self.confidence),
             guarantee=context.guarantee,
             kinds={label: expr.domain.kind for label, expr in plan.after.items if expr.domain.kind is not None},
         )

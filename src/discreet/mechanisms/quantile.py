@@ -173,17 +173,17 @@ class Points:
             return np.array([(self._choose(held, counts, q, (0, POINTS), bits) + 0.5) / POINTS for q in quantiles])
         within = noise.below(WITHIN, size=shares.size, bits=bits) if shares.size else np.zeros(0, dtype=np.int64)
         points = np.sort(_cells(shares, CELLS) * WITHIN + within)
-        found: dict[Fraction, int] = {}
+        chosen: dict[Fraction, int] = {}
         for part in _parts(sorted(set(quantiles))):
-            low = found[part.above] + 1 if part.above in found else 0
-            high = found[part.below] if part.below in found else CELLS * WITHIN
+            low = chosen[part.above] + 1 if part.above in chosen else 0
+            high = chosen[part.below] if part.below in chosen else CELLS * WITHIN
             if low >= high:  # nothing lies between what was chosen before
-                found[part.quantile] = min(low, CELLS * WITHIN - 1)
+                chosen[part.quantile] = min(low, CELLS * WITHIN - 1)
                 continue
             inside = points[np.searchsorted(points, low) : np.searchsorted(points, high)]
             held, counts = np.unique(inside, return_counts=True)
-            found[part.quantile] = self._choose(held, counts, part.share, (low, high), bits)
-        return np.array([(found[q] // WITHIN + 0.5) / CELLS for q in quantiles])
+            chosen[part.quantile] = self._choose(held, counts, part.share, (low, high), bits)
+        return np.array([(chosen[q] // WITHIN + 0.5) / CELLS for q in quantiles])
 
     def _choose(self, held: Integers, counts: Integers, q: Fraction, ends: tuple[int, int], bits: Bits | None) -> int:
         """Points of equal score come in runs: below the first number, equal to it, up to the next, and so on."""

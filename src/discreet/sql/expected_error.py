@@ -12,16 +12,19 @@ from discreet.accounting.combination import width
 from discreet.accounting.distributions import DiscreteLaplace, Noise
 from discreet.answers import Answer, Preview
 from discreet.composed import Sql
+from discreet.exit.cost import Choices
 from discreet.policy import Kind
 from discreet.sql.arguments import Aggregate
+from discreet.sql.cost import Allocation, ranks
 from discreet.sql.expression import Expr
-from discreet.sql.formulas import Both, Listing, Mean, Recentred, Total
+from discreet.sql.formulas import Both, InCell, Listing, Mean, Recentred, Total
 from discreet.sql.intervals import Intervals, Noises, aggregates_in, made_of
 from discreet.sql.measures import Measure, Product, Sum
 from discreet.sql.plan import Plan
 from discreet.sql.relation import Released
 from discreet.sql.release import Release
 from discreet.sql.results import aggregate_of, is_list, noisy_items
+from discreet.sql.vectors import Chosen
 
 Drawn = Sequence[Sequence[Noise | None]]
 """The noise of each measure of each release."""
@@ -57,6 +60,22 @@ def averages(plan: Plan, noises: Drawn, confidence: Fraction) -> dict[str, dict[
             sizes = {size: half_width(plan, named, confidence, expr, size) for size in SIZES}
             widths[label] = {size: half for size, half in sizes.items() if half is not None}
     return widths
+
+
+def rank_errors(plan: Plan, allocation: Allocation, confidence: Fraction) -> dict[str, int]:
+    """By how many rows the rank of each quantile that is chosen may be off."""
+    known = {}
+    for label, expr in noisy_items(plan):
+        aggregate = aggregate_of(plan, expr)
+        if aggregate is None or not isinstance(aggregate.formula, InCell):
+            continue
+        assert isinstance(plan.below, Released)
+        mechanisms = allocation.mechanisms[plan.below.number].measures
+        mechanism = dict(zip(shown_release(plan).measures, mechanisms, strict=True))[aggregate.measures[0]]
+        measure = aggregate.measures[0]
+        if isinstance(mechanism, Choices) and isinstance(measure, Chosen):
+            known[label] = ranks(mechanism, measure, confidence)
+    return known
 
 
 def shown_release(plan: Plan) -> Release:

@@ -13,7 +13,7 @@ from discreet.sql.arguments import Aggregate
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import Added, Interval, Listing, Part
-from discreet.sql.linear import Form, Forms, Place
+from discreet.sql.linear import Form, Forms, Index
 from discreet.sql.measures import Measure
 from discreet.sql.release import Release
 from discreet.sql.released import numbers
@@ -104,12 +104,12 @@ class Intervals:
             Part(values, self._noises[measure], miss) for measure, values in zip(aggregate.measures, noisy, strict=True)
         ]
 
-    def _drawn(self, form: Form, index: int) -> dict[Place, tuple[int, Noise]]:
+    def _drawn(self, form: Form, index: int) -> dict[Index, tuple[int, Noise]]:
         drawn = {}
-        for measure, place in form.places:
+        for measure, number in form.indices:
             noise = self._noises[measure]
             assert noise is not None
-            drawn[measure, place] = self._values[measure][index * measure.length + place], noise
+            drawn[measure, number] = self._values[measure][index * measure.length + number], noise
         return drawn
 
 

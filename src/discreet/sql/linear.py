@@ -17,9 +17,9 @@ from discreet.sql.expression import Expr
 from discreet.sql.formulas import Added
 from discreet.sql.measures import Measure
 
-Place = tuple[Measure, int]
+Index = tuple[Measure, int]
 """One of the noisy numbers of a group."""
-Drawn = Mapping[Place, tuple[int, Noise]]
+Drawn = Mapping[Index, tuple[int, Noise]]
 """Each noisy number of a group, with its noise."""
 
 
@@ -27,24 +27,24 @@ Drawn = Mapping[Place, tuple[int, Noise]]
 class Linear:
     """A constant and multiples of noisy numbers."""
 
-    weights: Mapping[Place, Fraction]
+    weights: Mapping[Index, Fraction]
     constant: Fraction = Fraction(0)
 
     def times(self, factor: Fraction) -> Linear:
-        return Linear({place: factor * weight for place, weight in self.weights.items()}, factor * self.constant)
+        return Linear({index: factor * weight for index, weight in self.weights.items()}, factor * self.constant)
 
     def plus(self, other: Linear) -> Linear:
-        places = {**self.weights, **other.weights}
+        indices = {**self.weights, **other.weights}
         none = Fraction(0)
-        weights = {place: self.weights.get(place, none) + other.weights.get(place, none) for place in places}
+        weights = {index: self.weights.get(index, none) + other.weights.get(index, none) for index in indices}
         return Linear(weights, self.constant + other.constant)
 
     def value(self, drawn: Drawn) -> Fraction:
-        return sum((weight * drawn[place][0] for place, weight in self.weights.items()), self.constant)
+        return sum((weight * drawn[index][0] for index, weight in self.weights.items()), self.constant)
 
     def interval(self, drawn: Drawn, miss: Fraction) -> Ends:
         """The value, and as far on both sides as the noises together stray; they move it in whole steps."""
-        terms = tuple((drawn[place][1], abs(weight)) for place, weight in self.weights.items() if weight)
+        terms = tuple((drawn[index][1], abs(weight)) for index, weight in self.weights.items() if weight)
         value = self.value(drawn)
         if not terms:
             return value, value
@@ -53,7 +53,7 @@ class Linear:
         return value - half, value + half
 
     @property
-    def places(self) -> frozenset[Place]:
+    def indices(self) -> frozenset[Index]:
         return frozenset(self.weights)
 
 
@@ -74,14 +74,14 @@ class Ratio:
     def interval(self, drawn: Drawn, miss: Fraction) -> Ends | None:
         none = Fraction(0)
         terms = [
-            (drawn[place][1], self.top.weights.get(place, none), self.bottom.weights.get(place, none))
-            for place in sorted(self.places, key=repr)
+            (drawn[index][1], self.top.weights.get(index, none), self.bottom.weights.get(index, none))
+            for index in sorted(self.indices, key=repr)
         ]
         return ratio(self.top.value(drawn), self.bottom.value(drawn), terms, miss)
 
     @property
-    def places(self) -> frozenset[Place]:
-        return self.top.places | self.bottom.places
+    def indices(self) -> frozenset[Index]:
+        return self.top.indices | self.bottom.indices
 
 
 Form = Linear | Ratio
@@ -96,7 +96,7 @@ class Forms:
 
     def within(self, expr: Expr) -> dict[Sql, Form]:
         """The largest parts of an expression that have a form and are noisy, by their text."""
-        found: dict[Sql, Form] = {}
+        forms: dict[Sql, Form] = {}
         seen: set[int] = set()
         waiting = [expr]
         while waiting:
@@ -107,9 +107,9 @@ class Forms:
             form = self.of(part)
             if form is None:
                 waiting += part.arguments
-            elif form.places:
-                found[part.sql] = form
-        return found
+            elif form.indices:
+                forms[part.sql] = form
+        return forms
 
     def of(self, expr: Expr) -> Form | None:
         """The form of an expression, if it has one."""
@@ -136,7 +136,7 @@ def _of_aggregate(aggregate: Aggregate) -> Linear | None:
     if not isinstance(aggregate.formula, Added):
         return None
     weights = aggregate.formula.weights.items()
-    return Linear({(aggregate.measures[measure], place): weight for (measure, place), weight in weights})
+    return Linear({(aggregate.measures[measure], index): weight for (measure, index), weight in weights})
 
 
 def _add(a: Form, b: Form) -> Form | None:
@@ -176,8 +176,8 @@ _RULES: Final[dict[str, tuple[int, Callable[..., Form | None]]]] = {
 
 def _common(weights: Iterable[Fraction]) -> Fraction:
     """The largest number of which all are multiples."""
-    found = Fraction(0)
+    largest = Fraction(0)
     for weight in weights:
-        top = math.gcd(found.numerator * weight.denominator, weight.numerator * found.denominator)
-        found = Fraction(top, found.denominator * weight.denominator)
-    return found
+        top = math.gcd(largest.numerator * weight.denominator, weight.numerator * largest.denominator)
+        largest = Fraction(top, largest.denominator * weight.denominator)
+    return largest

@@ -123,16 +123,20 @@ def _value(channel: Any, panel: Panel, field: str = "value", width: int = WIDE) 
 
 
 def _dots(base: Any, panel: Panel, channel: str, width: int = WIDE) -> list[Any]:
-    """Dots with bars along one channel, x or y; a value without an interval is a dot alone."""
+    """Dots with bars along one channel, x or y; a value without an interval is a dot, with how far its rank is off."""
     alt = altair()
     encoder, end = {"x": (alt.X, alt.X2), "y": (alt.Y, alt.Y2)}[channel]
     paint = {} if panel.by is not None and not panel.is_faceted else {"color": COLOURS[0]}
     bars = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, **paint)
     dots = base.transform_filter("isValid(datum.value)").mark_point(filled=True, size=70, opacity=1, **paint)
-    return [
+    layers = [
         bars.encode(**{channel: _value(encoder, panel, "low", width), f"{channel}2": end("high:Q")}),
         dots.encode(**{channel: _value(encoder, panel, "value", width)}),
     ]
+    if any(record.get("ranks") for record in panel.records):
+        ranks = base.transform_filter("isValid(datum.ranks)").mark_text(align="left", dx=8, **paint)
+        layers.append(ranks.encode(**{channel: _value(encoder, panel, "value", width)}, text="ranks:N"))
+    return layers
 
 
 def _across(base: Any, panel: Panel, look: Theme, width: int) -> Any:  # noqa: ARG001

@@ -176,7 +176,7 @@ def _panel(answer: Answer, index: int, rows: Sequence[int], axis: Axis, by: Axis
     name = answer.columns[index]
     records = []
     for at, row in enumerate(rows):
-        record = _record(answer.rows[row][index], number_ends(answer.intervals[row].get(name)))
+        record = _record(answer.rows[row][index], number_ends(answer.intervals[row].get(name)), answer.ranks.get(name))
         records.append({"key": axis.places[at], "name": axis.labels[at], **_part(by, at), **record})
     return Panel(shortened(printable(name)), axis, by, records)
 
@@ -185,14 +185,22 @@ def _part(by: Axis | None, row: int) -> Record:
     return {} if by is None else {"by": by.labels[row]}
 
 
-def _record(value: Any, interval: tuple[float, float] | None) -> Record:
+def _record(value: Any, interval: tuple[float, float] | None, rank: int | None = None) -> Record:
     low, high = (None, None) if interval is None else map(drawable, interval)
-    digits = figure(value, interval)
+    digits = figure(value, interval, rank)
     shown = f"{digits.value} {digits.sign} {digits.margin}" if digits.sign else digits.value
     if low is None or high is None:  # half a bar would look like a whole one
         low = high = None
     ends = "not known" if interval is None else " … ".join(figure(end, None).value for end in interval)
-    return {"value": drawable(value), "low": low, "high": high, "shown": shown, "interval": ends}
+    ranks = f"± {digits.margin}" if interval is None and digits.sign else None
+    return {
+        "value": drawable(value),
+        "low": low,
+        "high": high,
+        "shown": shown,
+        "interval": ranks or ends,
+        "ranks": ranks,
+    }
 
 
 def _listed(answer: Answer, index: int, rows: Sequence[int], keys: Sequence[int]) -> Panel:
