@@ -12,7 +12,7 @@ import pytest
 import discreet
 from discreet.accounting.losses import Sensitivity
 from discreet.curator.curator import Curator
-from discreet.curator.found_bounds import FOLDER, Index, Kept
+from discreet.curator.found_bounds import FOLDER, CachedSearch, Index
 from discreet.curator.state import open_ledger
 from discreet.engines.memory import Memory
 from discreet.errors import QueryFailed
@@ -186,9 +186,9 @@ def test_bounds_of_other_data_are_not_taken(asked: Asked) -> None:
 @pytest.mark.parametrize("stored", [b"", b"x", NoisyMeasures().encode()[:-3]])
 def test_what_is_no_answer_is_damage(stored: bytes) -> None:
     with pytest.raises(LedgerDamaged):
-        Kept.decode(stored)
+        CachedSearch.decode(stored)
 
 
 def test_answers_of_other_kinds_hold_no_bounds() -> None:
-    assert Kept.decode(NoisyMeasures().encode()) is None
+    assert CachedSearch.decode(NoisyMeasures().encode()) is None
     assert Index()._number("x") is None

@@ -13,23 +13,33 @@ from discreet.cli.output import json_option, policy_argument, printable, tell_pr
 from discreet.printing import counted
 
 if TYPE_CHECKING:
-    from discreet.policy import Finding
+    from discreet.policy import Finding, Policy
 
 COLOURS: Final = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
 @click.command(short_help="Look for mistakes in a policy, beside its sources.")
 @policy_argument
+@click.option("--suggest", "suggests", is_flag=True, help="Propose contribution bounds instead.")
+@click.option("--epsilon", type=float, help="With --suggest: propose them by private quantiles, for this cost.")
 @json_option
-def check(policy: Path, as_json: bool) -> int:
+def check(policy: Path, suggests: bool, epsilon: float | None, as_json: bool) -> int:
     """Look for mistakes in POLICY, beside its sources.
 
     For the owner only: what is found tells exact figures of the data. Ends with 3 if there are errors.
+
+    With --suggest, propose max_rows and max_groups: from exact values, or with --epsilon by private quantiles, which
+    are charged and may be shared.
     """
     from discreet.owner.check import check as look
     from discreet.policy import read
 
+    if epsilon is not None and not suggests:
+        raise click.UsageError("--epsilon is the cost of suggestions: add --suggest")
     checked = read(policy)
+    if suggests:
+        _suggest(checked, epsilon, as_json=as_json)
+        return 0
     findings = look(checked)
     counts = {severity: sum(f.severity == severity for f in findings) for severity in ("error", "warning", "note")}
     if as_json:
@@ -41,6 +51,28 @@ def check(policy: Path, as_json: bool) -> int:
         summary = ", ".join(counted(count, severity) for severity, count in counts.items())
         click.secho(summary, bold=True)
     return REFUSED if counts["error"] else 0
+
+
+def _suggest(policy: Policy, epsilon: float | None, *, as_json: bool) -> None:
+    from discreet.curator.curator import open as opened
+    from discreet.owner.suggest import EXACT, by_quantiles, from_exact_values
+
+    if epsilon is None:
+        suggestions = from_exact_values(policy)
+    else:
+        with opened(policy.path) as curator:
+            suggestions = by_quantiles(curator, epsilon)
+    if as_json:
+        marked = {"note": EXACT} if epsilon is None else {}
+        tell_program({"policy": policy.name, **marked, "suggestions": [asdict(each) for each in suggestions]})
+        return
+    if epsilon is None:
+        click.secho(EXACT, fg="red", bold=True)
+    for each in suggestions:
+        click.echo(f"{printable(each.table)}: {each.text}")
+        click.echo(f"    {each.why}")
+    if not suggestions:
+        click.echo("no table has units with several rows")
 
 
 def _tell(finding: Finding) -> None:

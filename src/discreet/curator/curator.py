@@ -215,15 +215,15 @@ class Curator(Asks):
 
     # plans
 
-    def _plan(self, version: int, call: Call, found: FoundBounds | None = None) -> Plan:
+    def _plan(self, version: int, call: Call, bounds: FoundBounds | None = None) -> Plan:
         """The plan of a text; the same text means the same as long as the policy does.
 
-        `found` are bounds that the text leaves out.
+        `bounds` are those that the text leaves out.
         """
         if call.dialect is not None and not isinstance(call.dialect, str):
             raise Refused("syntax", "a dialect is a name", 'leave it out, or write dialect="bigquery"')
         known = call.params is None and isinstance(call.sql, str)
-        key = (call.sql, call.dialect, call.part, version, tuple((found or {}).items())) if known else None
+        key = (call.sql, call.dialect, call.part, version, tuple((bounds or {}).items())) if known else None
         planned = self._plans.get(key) if key is not None else None
         if planned is None:
             public = PublicTables(lambda: self._engine(version))
@@ -235,7 +235,7 @@ class Curator(Asks):
                 dialect=call.dialect,
                 params=call.params,
                 part=call.part,
-                found=found,
+                bounds=bounds,
             )
             if public.schemas:
                 planned = replace(planned, schemas=public.schemas)

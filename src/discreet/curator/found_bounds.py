@@ -24,18 +24,18 @@ FOLDER: Final = "bounds"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedSearch:
     """Bounds, and what was drawn with them for a share of the cost."""
 
-    found: Found
+    bounds: Found
     rest: Fraction
     """Of the cost: all of it where no search was needed."""
     drawn: NoisyMeasures
 
     def encode(self) -> bytes:
-        found = {key: [str(each.low), str(each.high), each.passed] for key, each in self.found.items()}
+        bounds = {key: [str(each.low), str(each.high), each.passed] for key, each in self.bounds.items()}
         drawn = self.drawn.encode().hex()
-        document = {"found": VERSION, "bounds": found, "rest": str(self.rest), "drawn": drawn}
+        document = {"found": VERSION, "bounds": bounds, "rest": str(self.rest), "drawn": drawn}
         return zlib.compress(json.dumps(document, separators=(",", ":")).encode("ascii"))
 
     @classmethod
@@ -46,11 +46,11 @@ class Kept:
             if document.get("found") != VERSION:
                 return None
             drawn = NoisyMeasures.decode(bytes.fromhex(document["drawn"]))
-            found = {
+            bounds = {
                 str(key): Range(Fraction(low), Fraction(high), bool(passed))
                 for key, (low, high, passed) in document["bounds"].items()
             }
-            return None if drawn is None else cls(found, Fraction(document["rest"]), drawn)
+            return None if drawn is None else cls(bounds, Fraction(document["rest"]), drawn)
         except UNREADABLE:
             raise LedgerDamaged("a cached answer cannot be read", CHANGED) from None
 
@@ -70,18 +70,18 @@ class Index:
     def find(self, ledger: Ledger, key: str, digest: str, data: int) -> Range | None:
         """What was found for the same search of the same data under the same policy; None if nothing was."""
         number = self._number(_name(key, digest, data))
-        kept = None if number is None else ledger.answer(number)
-        if kept is None or kept.data_version != data:
+        cached = None if number is None else ledger.answer(number)
+        if cached is None or cached.data_version != data:
             return None
         with suppress(LedgerDamaged):
-            decoded = Kept.decode(kept.answer)
-            found = None if decoded is None else decoded.found.get(key)
-            return found if found is not None and found.passed else None
+            decoded = CachedSearch.decode(cached.answer)
+            bounds = None if decoded is None else decoded.bounds.get(key)
+            return bounds if bounds is not None and bounds.passed else None
         return None
 
-    def note(self, number: int, found: Found, digest: str, data: int) -> None:
+    def note(self, number: int, bounds: Found, digest: str, data: int) -> None:
         """Remember the charge of what was found; what was not found is not to be taken again."""
-        for key in (key for key, each in found.items() if each.passed):
+        for key in (key for key, each in bounds.items() if each.passed):
             name = _name(key, digest, data)
             if self._number(name) is None:
                 with self._lock:

@@ -16,7 +16,7 @@ from typing import Self
 from discreet.accounting import Concentrated, Pure
 from discreet.answers import Answer, Preview
 from discreet.answers.call import Call
-from discreet.curator.found_bounds import Kept
+from discreet.curator.found_bounds import CachedSearch
 from discreet.curator.query import PreparedQuery, prepared
 from discreet.curator.task import Context
 from discreet.errors import BudgetExhausted, Refused
@@ -107,10 +107,10 @@ class PreparedSearch:
 
     def _finished(self, plan: Plan, known: Found, find: Callable[[Unknown], Range]) -> Plan:
         """The plan when everything is found."""
-        found = dict(known)
+        bounds = dict(known)
         while plan.unknown:
-            found |= {unknown.key: find(unknown) for unknown in plan.searched_first}
-            plan = self._planned(found)
+            bounds |= {unknown.key: find(unknown) for unknown in plan.searched_first}
+            plan = self._planned(bounds)
         return plan
 
     def demand_drawable(self) -> None:
@@ -120,55 +120,55 @@ class PreparedSearch:
         for unknown in self._unknown:
             self.query.allocation.cost.noise(unknown.sensitivity, SHARE / len(self._unknown))
 
-    def _planned(self, found: Found) -> Plan:
-        return self._context.plan(self._context.version, self._call, found)
+    def _planned(self, bounds: Found) -> Plan:
+        return self._context.plan(self._context.version, self._call, bounds)
 
     # the charge
 
     def run(self, rows: Reader, exit_: Exit) -> bytes:
         """Search, plan again, draw: the second plan and its noise depend on what was released alone."""
-        plan, found = self.query.plan, dict(self.known)
+        plan, bounds = self.query.plan, dict(self.known)
         share = SHARE / max(len(plan.unknown), 1)
         while plan.unknown:
             for unknown in plan.searched_first:
                 exact = unknown.counts(rows.rows(unknown.sql()))
                 noise = noise_of(exit_.cost.noise(unknown.sensitivity, share))
-                found[unknown.key] = unknown.read(exit_.release(exact, unknown.sensitivity, share), noise)
-            plan = self._planned(found)
+                bounds[unknown.key] = unknown.read(exit_.release(exact, unknown.sensitivity, share), noise)
+            plan = self._planned(bounds)
         allocation = split(self.query, plan, self._rest) if self._unknown else self.query.allocation
-        return Kept(found, self._rest, draw(plan, allocation, rows, exit_)).encode()
+        return CachedSearch(bounds, self._rest, draw(plan, allocation, rows, exit_)).encode()
 
-    def decode(self, kept: bytes) -> Kept | None:
-        return Kept.decode(kept)
+    def decode(self, cached: bytes) -> CachedSearch | None:
+        return CachedSearch.decode(cached)
 
-    def is_met(self, value: Kept, paid: Loss) -> bool:
+    def is_met(self, value: CachedSearch, cost: Loss) -> bool:
         if self.query.wanted is not None:
-            return value.found == self.known and self.query.is_met(value.drawn, paid)
-        return paid.covers(self.bill.loss)
+            return value.bounds == self.known and self.query.is_met(value.drawn, cost)
+        return cost.covers(self.bill.loss)
 
     # after it
 
     def show_public(self, preview: Callable[[], Preview]) -> Answer:
         return self.query.show_public(preview)
 
-    def show(self, outcome: Outcome[Kept]) -> Answer:
-        kept, context = outcome.value, self._context
-        context.bounds.note(outcome.number, kept.found, context.digest, context.version)
-        plan, searches = self._repeated(kept.found)
-        notes = [unknown.note(kept.found[unknown.key], context.policy.unit) for unknown in searches]
-        allocation = self.query.allocation if self.query.wanted is not None else split(self.query, plan, kept.rest)
+    def show(self, outcome: Outcome[CachedSearch]) -> Answer:
+        cached, context = outcome.value, self._context
+        context.bounds.note(outcome.number, cached.bounds, context.digest, context.version)
+        plan, searches = self._repeated(cached.bounds)
+        notes = [unknown.note(cached.bounds[unknown.key], context.policy.unit) for unknown in searches]
+        allocation = self.query.allocation if self.query.wanted is not None else split(self.query, plan, cached.rest)
         closed = replace(self.query, plan=replace(plan, notes=(*plan.notes, *notes)), allocation=allocation)
-        return closed.show(Outcome(kept.drawn, outcome.loss, outcome.cost, outcome.receipt))
+        return closed.show(Outcome(cached.drawn, outcome.loss, outcome.cost, outcome.receipt))
 
-    def _repeated(self, found: Found) -> tuple[Plan, list[Unknown]]:
+    def _repeated(self, bounds: Found) -> tuple[Plan, list[Unknown]]:
         """The plan with what was found, and all that was searched for on the way to it."""
         searches: list[Unknown] = []
 
         def repeat(unknown: Unknown) -> Range:
-            if unknown.key not in found:
+            if unknown.key not in bounds:
                 raise LedgerDamaged("a cached answer cannot be read", CHANGED)
             searches.append(unknown)
-            return found[unknown.key]
+            return bounds[unknown.key]
 
         return self._finished(self._planned({}), {}, repeat), searches
 
@@ -183,7 +183,7 @@ class PreparedSearch:
         assumed = {each.note for release in self.query.plan.releases for each in release.aggregates}
         ranks = set(rank_notes(self.query.plan.releases, self.query.allocation, self.query.confidence))
         searched = {unknown.words: float(SHARE / len(self._unknown)) for unknown in self._unknown}
-        found = f"{float(100 * SHARE):g} % of the cost finds {', '.join(searched)}; the rest is for the release"
+        shares = f"{float(100 * SHARE):g} % of the cost finds {', '.join(searched)}; the rest is for the release"
         return replace(
             shown,
             loss=self.bill.loss,
@@ -193,7 +193,7 @@ class PreparedSearch:
             shares=searched | narrow.allocation.by_words,
             notes=(
                 *(note for note in shown.notes if note not in assumed | ranks),
-                found,
+                shares,
                 *self._ranges(narrow, wide, fixed),
                 *rank_notes(wide.plan.releases, wide.allocation, self.query.confidence),
             ),
@@ -244,7 +244,7 @@ def prepared_search(context: Context, call: Call, plan: Plan) -> PreparedSearch:
     """A query that leaves bounds out, with what is known of them, or a refusal."""
     first, known = plan, dict[str, Range]()
     while not call.fresh and plan.unknown:
-        taken = {unknown.key: found for unknown in plan.searched_first if (found := _known(context, unknown))}
+        taken = {unknown.key: bounds for unknown in plan.searched_first if (bounds := _known(context, unknown))}
         if not taken:
             break
         known |= taken

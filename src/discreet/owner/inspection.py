@@ -5,7 +5,7 @@ Each table is read once for all its columns, and once more for its units.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -75,6 +75,7 @@ class Inspection:
         self._held: dict[str, dict[str, str]] = {}
         self._columns: dict[str, dict[str, ColumnFigures]] = {}
         self._units: dict[str, UnitFigures | None] = {}
+        self._groups: dict[str, dict[str, int]] = {}
         self._repeated: dict[str, dict[str, bool]] = {}
 
     def held(self, table: Table) -> dict[str, str]:
@@ -158,15 +159,11 @@ class Inspection:
         if owner.column is None:
             (count,) = self._row(table, f"SELECT count(*) FROM ({self._sources.rows(table, {}, absent={})})")
             return UnitFigures(count, 0, 0, count, 1)
-        key, joined, dangling, shared = owner.column, "", "false", "0 * count(*)"
+        dangling, shared = "false", "0 * count(*)"
         if owner.path:
-            key, dangling, shared = owner.path[0].column, "k IS NOT NULL AND u IS NULL", "count(*) - count(DISTINCT k)"
-            joined = f"LEFT JOIN ({claims(self._sources, table)}) AS c ON t.k = c.{name(KEY)}"
-        unit = f"c.{name(UNIT)}" if owner.path else "t.k"
-        kind = key_type(self.policy, table, 0) if owner.path else unit_type(self.policy)
-        rows = self._sources.rows(table, {"k": (key, partial(name_of, kind))}, absent={"k": kind})
+            dangling, shared = "k IS NOT NULL AND u IS NULL", "count(*) - count(DISTINCT k)"
         query = f"""
-            WITH owned AS (SELECT t.k AS k, {unit} AS u FROM ({rows}) AS t {joined}),
+            WITH owned AS ({self._with_units(table, owner.column, [])}),
             counted AS (SELECT u, {dangling} AS d, count(*) AS n FROM owned GROUP BY ALL)
             SELECT coalesce(sum(n), 0), coalesce(sum(n) FILTER (d), 0),
                 coalesce(sum(n) FILTER (u IS NULL AND NOT d), 0), count(u),
@@ -175,6 +172,33 @@ class Inspection:
             FROM counted
         """
         return UnitFigures(*map(int, self._row(table, query)))
+
+    def _with_units(self, table: Table, column: str, keys: Sequence[str]) -> str:
+        """Rows with the unit u that claims them, the key k by which it does, and further columns k0, k1, …"""
+        path = table.owner.path if table.owner else ()
+        joined = f"LEFT JOIN ({claims(self._sources, table)}) AS c ON t.k = c.{name(KEY)}" if path else ""
+        unit = f"c.{name(UNIT)}" if path else "t.k"
+        kind = key_type(self.policy, table, 0) if path else unit_type(self.policy)
+        wanted: dict[str, tuple[str, Render]] = {"k": (path[0].column if path else column, partial(name_of, kind))}
+        wanted |= {f"k{index}": (key, _named) for index, key in enumerate(keys)}
+        rows = self._sources.rows(table, wanted, absent={"k": kind} | {f"k{i}": "VARCHAR" for i in range(len(keys))})
+        more = "".join(f", t.k{index} AS k{index}" for index in range(len(keys)))
+        return f"SELECT t.k AS k, {unit} AS u{more} FROM ({rows}) AS t {joined}"
+
+    def groups(self, table: Table) -> dict[str, int]:
+        """Of each key column: 99 % of the units have rows in at most so many of its groups. None that is not there."""
+        return self._once(self._groups, table, lambda: self._grouped(table), {})
+
+    def _grouped(self, table: Table) -> dict[str, int]:
+        declared = [column.name for column in table.columns.values() if column.is_key]
+        keys = [key for key in declared if self.spelling(table, key) is not None]
+        owner = table.owner
+        if owner is None or owner.column is None or not keys or self.units(table) is None:
+            return {}
+        counts = ", ".join(f"count(DISTINCT k{index}) AS n{index}" for index in range(len(keys)))
+        usual = ", ".join(f"coalesce(quantile_disc(n{index}, 0.99), 1)" for index in range(len(keys)))
+        units = f"SELECT {counts} FROM ({self._with_units(table, owner.column, keys)}) WHERE u IS NOT NULL GROUP BY u"
+        return dict(zip(keys, map(int, self._row(table, f"SELECT {usual} FROM ({units})")), strict=True))
 
     def way(self, table: Table) -> list[tuple[Table, str]]:
         """The columns that lead from a row to its unit, each with the table that holds it."""

@@ -132,7 +132,7 @@ def steps_of(bind: Binder, node: Any, call: Call | None = None, *, coarse: bool 
     value = numeric(bind(node.this), node)
     low, high = (bounds_of if call is None else call.bounds)(value, node.key.upper(), written(node.this))
     if call is not None and call.is_unknown(value) and not coarse:
-        return Steps.found(value, low, high)
+        return Steps.drawable(value, low, high)
     return Steps.coarse(value, low, high) if coarse else Steps.of(value, low, high)
 
 

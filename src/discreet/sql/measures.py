@@ -69,7 +69,7 @@ class Steps:
         return replace(grid, stored=expr.stored) if declared else grid
 
     @classmethod
-    def found(cls, expr: Expr, low: Fraction, high: Fraction) -> Steps:
+    def drawable(cls, expr: Expr, low: Fraction, high: Fraction) -> Steps:
         """On a grid with so many steps as noise can be drawn for, however large the bounds are that were found."""
         most = max(abs(low), abs(high))
         step = Fraction(1) if expr.domain.kind is Kind.INTEGER else expr.domain.step

@@ -117,15 +117,15 @@ def plan(
     dialect: str | None = None,
     params: Mapping[str, object] | None = None,
     part: Part | None = None,
-    found: Found | None = None,
+    bounds: Found | None = None,
 ) -> Plan:
     """The plan of a question, or a refusal; where a part is given, of a question about that part alone.
 
-    `found` are bounds that the text leaves out.
+    `bounds` are those that the text leaves out.
     """
     query = statement(text, dialect, params)
     with planning():
-        planned = _Planner(policy, public, query.options, part, found).plan(query.tree)
+        planned = _Planner(policy, public, query.options, part, bounds).plan(query.tree)
     if part is not None:
         planned = _inside(planned, part)
     return replace(planned, options=query.options, explain=query.explain, digest=digest or fingerprint(policy))
@@ -161,10 +161,10 @@ class _Planner:
     """One planning: collects releases on its way."""
 
     def __init__(
-        self, policy: Policy, public: Public, options: Options, part: Part | None, found: Found | None = None
+        self, policy: Policy, public: Public, options: Options, part: Part | None, bounds: Found | None = None
     ) -> None:
         self._policy = policy
-        self._search = Search(found or {}, allowed=policy.implicit_bounds)
+        self._search = Search(bounds or {}, allowed=policy.implicit_bounds)
         self._public = public
         self._options = options
         self._releases: list[Release] = []

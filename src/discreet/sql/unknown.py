@@ -100,7 +100,7 @@ class Unknown(Protocol):
     def read(self, noisy: Sequence[int], noise: Noise) -> Range:
         """What noisy bins say: post-processing."""
 
-    def note(self, found: Range, unit: str) -> str: ...
+    def note(self, bounds: Range, unit: str) -> str: ...
 
 
 def threshold(noise: Noise, bins: int) -> int:
@@ -130,8 +130,8 @@ def binned(columns: Sequence[Sql], rows: Sql) -> Sql:
         )
         exact.append(sql("CAST({0} + {1} AS INTEGER) AS {0}", exponent, slip))
     guessed = sql("SELECT *, {} FROM ({})", joined(", ", guesses), rows)
-    found, keys = joined(", ", exact), joined(", ", exponents)
-    return sql("SELECT {0}, COUNT(*) FROM (SELECT {1} FROM ({2})) GROUP BY {0}", keys, found, guessed)
+    corrected, keys = joined(", ", exact), joined(", ", exponents)
+    return sql("SELECT {0}, COUNT(*) FROM (SELECT {1} FROM ({2})) GROUP BY {0}", keys, corrected, guessed)
 
 
 @dataclass(frozen=True)
@@ -206,8 +206,8 @@ class Extremes:
 
     def counts(self, rows: Sequence[tuple[Any, ...]]) -> list[int]:
         sides = [dict.fromkeys(self.exponents, 0) for _ in self._sides]
-        for *found, count in rows:
-            for side, exponent in zip(sides, found, strict=True):
+        for *exponents, count in rows:
+            for side, exponent in zip(sides, exponents, strict=True):
                 if exponent is not None:
                     side[exponent] += count
         looked_at = (side for side, looked_at in zip(sides, self._sides, strict=True) if looked_at)
@@ -237,11 +237,11 @@ class Extremes:
             low = high - abs(high) - 1
         return Range(low, high, passed)
 
-    def note(self, found: Range, unit: str) -> str:
-        if found.passed:
-            return f"{self.words} were left out, and found with noise: {found.words}"
+    def note(self, bounds: Range, unit: str) -> str:
+        if bounds.passed:
+            return f"{self.words} were left out, and found with noise: {bounds.words}"
         return (
-            f"{self.words} were left out, and not found: too few units ({unit}); {found.words} was taken, which says "
+            f"{self.words} were left out, and not found: too few units ({unit}); {bounds.words} was taken, which says "
             f"nothing about {self.shown}: state bounds, such as CLAMP({self.shown}, 0, 100)"
         )
 
@@ -313,9 +313,9 @@ class Contributions:
     def _upto(self, exponent: int) -> Range:
         return Range(Fraction(1), Fraction(min(2**exponent, self.most)))
 
-    def note(self, found: Range, unit: str) -> str:
-        how = "found with noise" if found.passed else f"not found: too few units ({unit}); the limit was taken"
-        return f"{self.words} {int(found.high)}, at most {self.most}, was {how}"
+    def note(self, bounds: Range, unit: str) -> str:
+        how = "found with noise" if bounds.passed else f"not found: too few units ({unit}); the limit was taken"
+        return f"{self.words} {int(bounds.high)}, at most {self.most}, was {how}"
 
 
 def _digest(*parts: str) -> str:
@@ -325,8 +325,8 @@ def _digest(*parts: str) -> str:
 class Search:
     """What one planning knows of bounds that were left out, and what it still has to find."""
 
-    def __init__(self, found: Found, *, allowed: bool) -> None:
-        self._found = found
+    def __init__(self, bounds: Found, *, allowed: bool) -> None:
+        self._found = bounds
         self._allowed = allowed
         self._unknown: dict[str, Unknown] = {}
 
@@ -340,8 +340,8 @@ class Search:
         """
         if not self._allowed or _depends(source.sql(), value.sql):
             bounds_of(value, word, shown, owner=not self._allowed)
-        found = self._of(Extremes(source, value, shown))
-        return found.low, found.high
+        bounds = self._of(Extremes(source, value, shown))
+        return bounds.low, bounds.high
 
     def contributions(self, source: Node, keys: Sequence[Sql], most: int) -> int:
         """How many rows or groups of a unit count."""
