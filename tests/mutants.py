@@ -52,7 +52,7 @@ TESTS: dict[str, list[str]] = {
     "accounting/conversion.py": ["tests/accounting/test_conversion.py", "tests/accounting/test_losses.py"],
     "accounting/curves.py": ["tests/accounting/test_curves.py", "tests/golden/test_accounting.py"],
     "accounting/distributions.py": ["tests/accounting/test_distributions.py", "tests/accounting/test_combination.py"],
-    "accounting/filters.py": ["tests/accounting/test_filters.py"],
+    "accounting/filters.py": ["tests/accounting/test_filters.py", "tests/attacks/test_mixed_relations.py"],
     "accounting/labels.py": ["tests/accounting/test_labels.py"],
     "accounting/balance.py": ["tests/ledger/test_budgets.py"],
     "accounting/relations.py": ["tests/accounting/test_losses.py", "tests/attacks/test_mixed_relations.py"],

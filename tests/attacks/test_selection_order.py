@@ -184,3 +184,10 @@ def test_numbers_beyond_all_floats_stay_as_they_are() -> None:
     counts: dict[Hashable, int] = {huge: 1, 2: 5}
     wanted: list[tuple[Hashable, int]] = [(2, 5), (huge, 1)]
     assert in_public_order(counts) == wanted
+
+
+def test_numbers_come_in_their_order_whatever_they_are_written_as() -> None:
+    counts: dict[Hashable, int] = {2: 1, math.inf: 2, Fraction(1, 2): 3, -5: 4, -math.inf: 5, Decimal("0.1"): 6}
+    found = [key for key, _ in in_public_order(counts)]
+    assert found == [-math.inf, -5, Fraction(1, 10), 0.5, 2, math.inf]
+    assert [type(key) for key in found] == [float, int, Fraction, float, int, float]
