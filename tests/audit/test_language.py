@@ -172,6 +172,34 @@ NODES: Mapping[str, str] = {
     " JOIN wards w ON s.ward = w.ward",
     "unique left": "SELECT s.person, w.ward AS ward, s.cost AS cost, w.beds AS age, s.note AS note FROM {s}"
     " LEFT JOIN wards w ON s.ward = w.ward AND w.beds > s.age",
+    "comma": "SELECT s.person, s.ward AS ward, s.cost AS cost, b.length AS age, s.note AS note FROM {s}, stays b,"
+    " people p WHERE b.who = p.person AND s.person = p.person AND b.length >= s.age",
+    "cross": "SELECT s.person, s.ward AS ward, s.cost AS cost, f.level AS age, f.floor AS note FROM {s}"
+    " CROSS JOIN floors f WHERE s.cost > f.level",
+    "between": "SELECT s.person, w.ward AS ward, s.cost AS cost, w.beds AS age, s.note AS note FROM {s}"
+    " LEFT JOIN wards w ON s.age BETWEEN w.beds - 3 AND w.beds",
+    "released cross": "SELECT s.person, s.ward AS ward, s.cost AS cost, CLAMP(r.n, 0, 5) AS age, s.note AS note FROM"
+    " {s} CROSS JOIN (SELECT COUNT(*) AS n FROM stays) AS r",
+    "released rows cross": "SELECT s.person, s.ward AS ward, s.cost AS cost, CLAMP(r.n, 0, 5) AS age, r.ward AS note"
+    " FROM {s} CROSS JOIN (SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward) AS r",
+    "public groups": "SELECT s.person, s.ward AS ward, s.cost AS cost, s.age AS age, k.ward AS note FROM {s}"
+    " RIGHT JOIN (SELECT DISTINCT ward FROM floors WHERE level < 2) AS k ON s.ward = k.ward",
+    "public groups first": "SELECT s.person, ward, s.cost AS cost, k.beds AS age, s.note AS note FROM wards k"
+    " FULL JOIN {s} USING (ward)",
+    "in": f"SELECT person, {SAME} FROM {{s}} WHERE person IN (SELECT who FROM stays WHERE length > 1)",
+    "not in": f"SELECT person, {SAME} FROM {{s}} WHERE cost > 0 AND person NOT IN (SELECT who FROM stays GROUP BY who"
+    " HAVING COUNT(*) > 1)",
+    "exists": f"SELECT person, {SAME} FROM {{s}} WHERE EXISTS (SELECT 1 FROM stays b WHERE b.who = s.person AND"
+    " b.length > s.age)",
+    "not exists": f"SELECT person, {SAME} FROM {{s}} WHERE NOT EXISTS (SELECT 1 FROM stays b, bills WHERE b.who ="
+    " bills.who AND bills.who = s.person AND b.ward = s.ward)",
+    "semi": f"SELECT s.person, {SAME} FROM {{s}} SEMI JOIN bills b ON s.person = b.who AND b.number <> s.age",
+    "anti": f"SELECT s.person, {SAME} FROM {{s}} ANTI JOIN stays b ON s.person = b.who",
+    "distinct": f"SELECT DISTINCT person, {SAME} FROM {{s}}",
+    "distinct unit": "SELECT s.person, b.ward AS ward, b.cost AS cost, b.age AS age, b.note AS note FROM"
+    " (SELECT DISTINCT person FROM {s}) AS s JOIN visits b ON s.person = b.person",
+    "parentheses": "SELECT s.person, s.ward AS ward, s.cost AS cost, b.length AS age, s.note AS note FROM"
+    " ({s} JOIN (people p JOIN stays b ON p.person = b.who) ON p.person = s.person)",
     "fan": "SELECT s.person, s.ward AS ward, s.cost AS cost, f.level AS age, f.floor AS note FROM {s}"
     " JOIN floors f ON s.ward = f.ward",
     "fan left": "SELECT s.person, s.ward AS ward, s.cost AS cost, f.level AS age, f.floor AS note FROM {s}"
@@ -342,6 +370,17 @@ def test_all_aggregates_are_asked() -> None:
     assert {kind.__name__ for kind in AGGREGATES} - {type(node).__name__ for node in found} == set()
     named = {str(node.this).upper() for node in found if isinstance(node, exp.Anonymous)}
     assert {name for name in NAMED if name not in named} == set()
+
+
+@pytest.mark.usefixtures("keys_are_selected")
+@pytest.mark.parametrize("least", [2, 3])
+def test_keys_of_few_units_move_no_further_than_others(least: int) -> None:
+    random = Random(least)
+    with Audited(2, 1) as audited:
+        for _ in range(3):
+            text = asked("visits AS s", ["rows", "units"], "note", f"min_privacy_units_per_group = {least}")
+            audited.check(text, made(random, 12), 3)
+        assert audited.answered
 
 
 # one node

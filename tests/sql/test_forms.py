@@ -25,6 +25,9 @@ ELSEWHERE = {
     "TRUNCATE(x)": "TRUNC(x)",
     "i <=> j": "i IS NOT DISTINCT FROM j",
     "SELECT TOP 3 i FROM p ORDER BY id": "SELECT i FROM p ORDER BY id LIMIT 3",
+    "SELECT COUNT(*) FROM t LEFT ANTI JOIN s ON t.person = s.person": (
+        "SELECT COUNT(*) FROM t ANTI JOIN s ON t.person = s.person"
+    ),
 }
 """What others write and DuckDB does not know, in its words."""
 

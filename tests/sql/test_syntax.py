@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
@@ -15,9 +16,8 @@ from discreet.curator.curator import Curator
 from discreet.curator.public import PublicTables
 from discreet.errors import Refused
 from discreet.sql import clause, read
-from discreet.sql.plan import _Planner
-from discreet.sql.syntax import INDIFFERENT, UNDERSTOOD, Bounded, Period, understood
-from discreet.sql.work import planning
+from discreet.sql.plan import planned
+from discreet.sql.syntax import INDIFFERENT, UNDERSTOOD, Bounded, Clause, Period, understood
 from tests.sql import tiny
 from tests.sql.fixtures import ANSWERED
 
@@ -61,7 +61,7 @@ def test_the_walk_goes_everywhere() -> None:
 
 def test_kinds_of_our_own_cannot_be_written() -> None:
     """sqlglot makes none of them, whatever is written."""
-    for kind in (Bounded, Period):
+    for kind in (Bounded, Clause, Period):
         assert kind not in KINDS
         assert kind.__name__.upper() not in sqlglot.Dialect.get_or_raise("duckdb").parser().FUNCTIONS
 
@@ -107,6 +107,14 @@ RARER: Final = (
     "SELECT WITH DIFFERENTIAL_PRIVACY APPROX_QUANTILES(cost, 4)[ORDINAL(2)], APPROX_QUANTILES(cost, 4)[1] FROM visits",
     "SELECT WITH DIFFERENTIAL_PRIVACY COUNT_IF(day - 1 > '2024-02-01') FROM visits",
     "SELECT COUNT(*) FROM other.visits",
+    "SELECT COUNT(*) FROM (visits JOIN patients USING (patient)) JOIN labs USING (patient)",
+    "SELECT COUNT(*) FROM ((visits JOIN patients USING (patient)) JOIN labs USING (patient))",
+    "SELECT COUNT(*) AS n FROM visits UNION ALL SELECT COUNT(*) FROM patients ORDER BY n LIMIT 1 OFFSET 1",
+    " UNION ALL ".join(f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = {most}) COUNT(*) FROM visits"
+                       for most in (1, 2)),
+    *(f"SELECT ward, {word}(ward, urgent), COUNT(*) FROM visits GROUP BY GROUPING SETS (CUBE (ward, urgent), ROLLUP (ward, urgent), (ward, urgent))"  # noqa: E501
+      for word in ("GROUPING", "GROUPING_ID")),
+    "SELECT COUNT(*) FROM visits AS v WHERE EXISTS (SELECT 1 FROM labs WHERE labs.patient = v.patient)",
     "SELECT COUNT(other.visits.cost) FROM visits",
     "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n NULLS FIRST",
     "SELECT COUNT(*) FROM (WITH a AS (SELECT patient FROM visits) SELECT * FROM a UNION ALL SELECT * FROM a)",
@@ -123,8 +131,7 @@ def meaning(asked: read.Statement, tree: exp.Query, curator: Curator) -> Any:
     """What is planned, or how that fails."""
     public = PublicTables(lambda: curator._engine(1))
     try:
-        with planning():
-            plan = _Planner(curator.policy, public, asked.options, None).plan(tree)
+        plan = planned(curator.policy, replace(asked, tree=tree), public=public)
     except Exception as failed:
         return type(failed)
     return [query.text for query in plan.queries], plan.after.items

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from discreet.composed import Sql, joined, literal, name, sql
+from discreet.composed import Sql, joined, literal, sql
 from discreet.engines.engine import Engine
 from discreet.engines.printed import confirmed
-from discreet.policy import Key, Kind
+from discreet.policy import Key
 from discreet.sql.keys import MAX_GROUPS
-from discreet.sql.relation import held
 
 
 class PublicTables:
@@ -28,15 +27,17 @@ class PublicTables:
             self.schemas[table] = self.engine().schema(table)
         return self.schemas[table]
 
-    def _keys(self, table: str, column: str, kind: Kind) -> tuple[Key | None, ...]:
-        most = literal(MAX_GROUPS + 1)
-        query = sql("SELECT DISTINCT {} FROM {} ORDER BY 1 LIMIT {}", held(column, kind), name(table), most)
+    def _keys(self, rows: Sql, column: Sql) -> tuple[Key | None, ...]:
+        query = sql("SELECT DISTINCT {} FROM {} ORDER BY 1 LIMIT {}", column, rows, literal(MAX_GROUPS + 1))
+        confirmed(query)
         return tuple(row[0] for row in self.engine().rows(query))
 
     def repeats(self, rows: Sql, columns: Sequence[Sql]) -> int:
         return self._most(rows, tuple(columns))
 
     def _repeats(self, rows: Sql, columns: tuple[Sql, ...]) -> int:
+        if not columns:
+            return int(self.engine().rows(sql("SELECT COUNT(*) FROM {}", rows))[0][0])
         there = joined(" AND ", (sql("{} IS NOT NULL", column) for column in columns))
         counted = sql("SELECT COUNT(*) AS n FROM {} WHERE {} GROUP BY {}", rows, there, joined(", ", columns))
         query = sql("SELECT COALESCE(MAX(n), 0) FROM ({})", counted)

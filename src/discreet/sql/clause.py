@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from discreet.errors import Refused
-from discreet.sql.syntax import Bounded
+from discreet.sql.syntax import Bounded, Clause
 
 PER_GROUP: Final = "contribution_bounds_per_group"
 PER_ROW: Final = "contribution_bounds_per_row"
@@ -24,6 +24,9 @@ EXPLAIN: Final = re.compile(r"\s*EXPLAIN\s+PRIVACY\b", re.IGNORECASE)
 _CLAUSE: Final = "DIFFERENTIAL_PRIVACY"
 AUTO: Final = 0
 """The contribution bound of a query that has it found."""
+PUBLIC_GROUPS: Final = "PUBLIC_GROUPS"
+STRATEGIES: Final = ("LAPLACE_THRESHOLD", PUBLIC_GROUPS)
+"""Private keys are selected by noise; or there may be none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,14 @@ class Options:
     max_rows_per_group: int | None = None
     other: bool = False
     """Whether private keys that are not selected are counted together."""
+    group_selection_strategy: str | None = None
+    min_privacy_units_per_group: int | None = None
+
+    @property
+    def cost(self) -> dict[str, Fraction]:
+        """What it says about the cost."""
+        said = {label: getattr(self, label) for label in ("epsilon", "delta", "rho", "error")}
+        return {label: value for label, value in said.items() if value is not None}
 
 
 NOTHING: Final = Options()
@@ -51,21 +62,57 @@ def has_clause(text: str) -> bool:
     return re.search(rf"\bWITH\s+{_CLAUSE}\b", text, re.IGNORECASE) is not None
 
 
-def without_clause(tokens: Sequence[Token]) -> tuple[list[Token], Options]:
-    """The tokens without the clause, and what it says."""
+def without_clauses(tokens: Sequence[Token]) -> tuple[list[Token], list[Options], str]:
+    """The tokens with a mark in the place of each clause, as the first item of its SELECT; what the clauses say."""
+    marker = _unwritten(tokens, "clause")
     rest: list[Token] = []
-    options = None
+    clauses: list[Options] = []
     index = 0
     while index < len(tokens):
-        if _begins(tokens, index):
-            if options is not None:
-                raise Refused("syntax", "there is more than one privacy clause", "write one, after the first SELECT")
-            rest.append(tokens[index])
-            options, index = _options(tokens, index + 3)
-            continue
         rest.append(tokens[index])
-        index += 1
-    return rest, options or NOTHING
+        if not _begins(tokens, index):
+            index += 1
+            continue
+        options, index = _options(tokens, index + 3)
+        if index < len(tokens) and tokens[index].token_type in (TokenType.DISTINCT, TokenType.ALL):
+            rest.append(tokens[index])
+            index += 1
+        like = tokens[min(index, len(tokens) - 1)]
+        rest += [_made(TokenType.VAR, f"{marker}_{len(clauses)}", like), _made(TokenType.COMMA, ",", like)]
+        clauses.append(options)
+    return rest, clauses, marker
+
+
+def with_clauses(tree: exp.Query, marker: str, count: int) -> None:
+    """Put nodes of their own kind in the place of marked items."""
+    for select in tree.find_all(exp.Select):
+        first = select.expressions[0] if select.expressions else None
+        if isinstance(first, exp.Column) and first.name.startswith(f"{marker}_"):
+            select.set("privacy", Clause(number=int(first.name.removeprefix(f"{marker}_"))))
+            select.set("expressions", select.expressions[1:])
+            count -= 1
+    if count:
+        raise Refused("syntax", "a privacy clause stands in the wrong place", "write it right after SELECT")
+
+
+def together(clauses: Sequence[Options]) -> Options:
+    """What clauses say about a query as a whole.
+
+    Theorem  A query with several clauses costs what they say together: ε, δ and ρ add up (sequential composition), are
+             charged as one bill before anything is read, and each clause gets its part.
+    """
+    if len(clauses) < 2:
+        return clauses[0] if clauses else NOTHING
+    costs = [options.cost for options in clauses]
+    confidences = {options.confidence for options in clauses} - {None}
+    if any(cost.keys() != costs[0].keys() for cost in costs) or "error" in costs[0] or len(confidences) > 1:
+        raise Refused(
+            "cost-invalid",
+            "the privacy clauses of one query do not add up",
+            "give each of them epsilon (and delta), or none of them; and one confidence",
+        )
+    total: dict[str, Any] = {label: sum((cost[label] for cost in costs), Fraction(0)) for label in costs[0]}
+    return replace(NOTHING, confidence=next(iter(confidences), None), **total)
 
 
 def _begins(tokens: Sequence[Token], index: int) -> bool:
@@ -120,8 +167,19 @@ def _whole(text: str, label: str) -> int:
     return int(text)
 
 
-def _whole_or_auto(text: str, label: str) -> int:
-    return AUTO if text.upper() == "AUTO" else _whole(text, label)
+def _limit(text: str, label: str) -> int | None:
+    """A limit; NULL sets none, and the policy's holds."""
+    return None if text.upper() == "NULL" else _whole(text, label)
+
+
+def _limit_or_auto(text: str, label: str) -> int | None:
+    return AUTO if text.upper() == "AUTO" else _limit(text, label)
+
+
+def _strategy(text: str, label: str) -> str:
+    if text.upper() not in STRATEGIES:
+        raise Refused("syntax", f"there is no such {label}", f"use one of: {', '.join(STRATEGIES)}")
+    return text.upper()
 
 
 def _word(text: str, label: str) -> str:  # noqa: ARG001  (all readers look alike)
@@ -136,9 +194,11 @@ def _flag(text: str, label: str) -> bool:
 
 _OWN: Final[dict[str, Callable[[str, str], Any]]] = {
     "privacy_unit_column": _word,
-    "max_groups_contributed": _whole_or_auto,
-    "max_rows_contributed": _whole_or_auto,
-    "max_rows_per_group": _whole,
+    "max_groups_contributed": _limit_or_auto,
+    "max_rows_contributed": _limit_or_auto,
+    "max_rows_per_group": _limit,
+    "group_selection_strategy": _strategy,
+    "min_privacy_units_per_group": _limit,
     "other": _flag,
 }
 _READERS: Final = {field.name: _OWN.get(field.name, _number) for field in fields(Options)}
@@ -146,7 +206,7 @@ _READERS: Final = {field.name: _OWN.get(field.name, _number) for field in fields
 
 def with_bounds_outside(tokens: Sequence[Token]) -> tuple[list[Token], str]:
     """Named arguments of aggregates, each moved into a call around the aggregate, and the name of that call."""
-    marker = _unwritten(tokens)
+    marker = _unwritten(tokens, "bounded")
     if not any(token.token_type is TokenType.FARROW for token in tokens):
         return list(tokens), marker
     moved: list[Token] = []
@@ -175,13 +235,13 @@ def with_bounds_outside(tokens: Sequence[Token]) -> tuple[list[Token], str]:
     return moved, marker
 
 
-def _unwritten(tokens: Sequence[Token]) -> str:
+def _unwritten(tokens: Sequence[Token], stem: str) -> str:
     """A name that no token has or holds, however it is quoted: the parser sees nothing but tokens."""
-    texts = {token.text.lower() for token in tokens if "bounded" in token.text.lower()}
+    texts = {token.text.lower() for token in tokens if stem in token.text.lower()}
     number = 0
-    while any(f"bounded_{number}" in text for text in texts):
+    while any(f"{stem}_{number}" in text for text in texts):
         number += 1
-    return f"bounded_{number}"
+    return f"{stem}_{number}"
 
 
 def with_bounds(tree: exp.Query, marker: str) -> None:

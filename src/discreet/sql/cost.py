@@ -136,7 +136,7 @@ def allocate(
 ) -> Allocation:
     """The mechanisms that a cost is enough for in every release, shared as given or as usual."""
     lines = lines_of(releases)
-    split = tuple(shares_of(cost, lines) if shares is None else shares)
+    split = tuple(_by_clause(cost, lines, releases, shares_of(cost, lines)) if shares is None else shares)
     by_words: dict[str, float] = {}
     for line, share in zip(lines, split, strict=True):
         by_words[line.words] = by_words.get(line.words, 0) + float(share)
@@ -151,6 +151,30 @@ def allocate(
     losses = [loss for each in mechanisms for loss in each.losses]
     loss = compose(*(loss if cost.pure else loss.concentrated() for loss in losses))
     return Allocation(cost, split, mechanisms, by_words, loss.per(policy.unit))
+
+
+def _by_clause(
+    cost: Cost, lines: Sequence[Line], releases: Sequence[Release], shares: Sequence[Fraction]
+) -> list[Fraction]:
+    """Shares where several clauses of a query each name a cost: of ε as they say, of ρ as the squares of their ε do."""
+    asked = [releases[line.release].asked for line in lines]
+    parts: dict[int, Fraction] = {}
+    given: dict[int, Fraction] = {}
+    for clause, share in zip(asked, shares, strict=True):
+        if clause is None:
+            return list(shares)
+        number, options = clause
+        epsilon = options.epsilon or Fraction(0)
+        given[number] = options.rho or (epsilon if cost.pure else epsilon * epsilon)
+        parts[number] = parts.get(number, Fraction(0)) + share
+    total = sum(given.values(), Fraction(0))
+    if not total:
+        return list(shares)
+    return [
+        share / parts[clause[0]] * given[clause[0]] / total
+        for clause, share in zip(asked, shares, strict=True)
+        if clause is not None
+    ]
 
 
 def _mechanisms(

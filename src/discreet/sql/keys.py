@@ -104,8 +104,9 @@ def _written(edge: Fraction | None) -> str:
 
 def group_key(expr: Expr, field: Field | None, shown: str, public: Public) -> GroupKey:
     """The key, or a refusal."""
-    if expr.domain.count() is None and field is not None and field.listed is not None:
-        expr = _looked_up(expr, public.keys(*field.listed, expr.domain.kind or Kind.TEXT))
+    listed = None if field is None else field.listed
+    if listed is not None and (listed.chosen or expr.domain.count() is None) and expr.domain.kind is not Kind.NUMBER:
+        expr = _looked_up(expr, public.keys(listed.rows, listed.column))
     if expr.function is not None and expr.domain.kind is Kind.INTEGER and expr.domain.values is None:
         expr = replace(expr, domain=expr.loosened())
     count = expr.domain.count()

@@ -92,7 +92,7 @@ TOTALS: Final[dict[type[exp.Expression], Total]] = {
 """Aggregates over the rows of one unit."""
 
 
-def per_unit(items: list[Any], having: Any, keys: list[Any], child: Node, scope: Scope) -> Node:
+def per_unit(items: list[Any], having: Any, keys: list[Any], child: Node, scope: Scope) -> Project:
     """A subquery that groups by the owner, and maybe by more."""
     bound_keys = [(written(node), scope.bind(node)) for node in keys]
     indices = {expr.sql: index for index, (_, expr) in enumerate(bound_keys)}

@@ -33,12 +33,24 @@ def direction(part: exp.Expression) -> Sql:
 
 
 @dataclass(frozen=True, slots=True)
+class KeySource:
+    """A column of rows that only public tables are read for: all its values can be looked up while a query is planned.
+
+    `chosen` says whether a subquery chose among them: then they are the keys, whatever the policy says of the column.
+    """
+
+    rows: Sql
+    column: Sql
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
-    """A column of public values: a name, what is known of it, and the public table and column that it is, if any."""
+    """A column of public values: a name, what is known of it, and where its values can be looked up, if anywhere."""
 
     name: str
     expr: Expr
-    listed: tuple[str, str] | None = None
+    listed: KeySource | None = None
 
 
 @dataclass(frozen=True, slots=True)

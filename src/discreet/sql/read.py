@@ -17,7 +17,16 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from discreet.errors import Refused
 from discreet.exact import number
-from discreet.sql.clause import EXPLAIN, Options, has_clause, with_bounds, with_bounds_outside, without_clause
+from discreet.sql.clause import (
+    EXPLAIN,
+    Options,
+    has_clause,
+    together,
+    with_bounds,
+    with_bounds_outside,
+    with_clauses,
+    without_clauses,
+)
 from discreet.sql.dialects import as_meant
 from discreet.sql.syntax import understood
 from discreet.sql.work import brief
@@ -39,10 +48,11 @@ DIALECTS: Final = ("duckdb", "bigquery")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One SELECT, what its privacy clause says, and whether only its cost is asked."""
+    """One SELECT, what its privacy clauses say, together and each, and whether only its cost is asked."""
 
     tree: exp.Query
     options: Options
+    clauses: tuple[Options, ...]
     explain: bool
 
 
@@ -55,15 +65,16 @@ def statement(text: object, dialect: str | None = None, params: Mapping[str, obj
     language = dialect or ("bigquery" if has_clause(query[:MAX_CHARACTERS]) else "duckdb")
     if language not in DIALECTS:
         raise Refused("syntax", "the dialect is not known", f"use one of: {', '.join(DIALECTS)}")
-    tokens, options = without_clause(_tokens(query, language))
+    tokens, clauses, clause = without_clauses(_tokens(query, language))
     marked, marker = with_bounds_outside(tokens)
     tree = _parsed(marked, query, language)
     _measure(tree)
+    with_clauses(tree, clause, len(clauses))
     with_bounds(tree, marker)
     tree = _filled(_positive(tree), params)
     as_meant(tree, language)
     understood(tree)
-    return Statement(tree, options, explain is not None)
+    return Statement(tree, together(clauses), tuple(clauses), explain is not None)
 
 
 def _parsed(tokens: list[Token], text: str, language: str) -> exp.Query:

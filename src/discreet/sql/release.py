@@ -13,6 +13,7 @@ from discreet.accounting.losses import Sensitivity
 from discreet.composed import NOTHING, Sql, joined, lines, literal, name, sql
 from discreet.policy.model import Key, Kind
 from discreet.sql.arguments import Aggregate
+from discreet.sql.clause import Options
 from discreet.sql.keys import MAX_GROUPS, GroupKey, PrivateKey, PublicKey, too_many
 from discreet.sql.measures import COUNTED, Contribution, Measure
 from discreet.sql.nodes import Limits, Node
@@ -41,6 +42,16 @@ class Release:
     limits: Limits
     other: bool = False
     """Whether all private keys that are not selected are counted as one more, called OTHER."""
+    least_units: int = 1
+    """Private keys that fewer units have are never shown."""
+    asked: tuple[int, Options] | None = None
+    """The privacy clause that it is for, where several of one query name a cost."""
+
+    @property
+    def said(self) -> list[str]:
+        """What its clause says of it, as far as that changes what is drawn and stands nowhere else."""
+        least = [f"at least {self.least_units}"] if self.least_units > 1 else []
+        return [*least, *([] if self.asked is None else [f"{self.asked[0]}: {self.asked[1].cost}"])]
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
@@ -125,10 +136,19 @@ class Release:
     # the one query
 
     def selection_sql(self) -> Sql:
-        """How many units each combination of private keys has."""
+        """How many units each combination of private keys has, beyond those that it has to have at least.
+
+        Theorem  With n units and least_units = k, the number max(0, n − k + 1) moves by at most one with each unit, and
+                 keys of which it is 0 are as if nobody had them. So they are selected as keys are (`KeySelection`), at
+                 the same loss, and those that fewer than k units have never are.
+        """
         private = [name(f"k{index}") for index, key in enumerate(self.keys) if isinstance(key, PrivateKey)]
         units = COUNTED if self.child.owner.column is None else sql("COUNT(DISTINCT {})", name("u"))
-        return sql("SELECT {0}, {1} FROM ({2}) GROUP BY {0}", joined(", ", private), units, self._bounded({}))
+        counted = sql("SELECT {0}, {1} AS n FROM ({2}) GROUP BY {0}", joined(", ", private), units, self._bounded({}))
+        if self.least_units == 1:
+            return counted
+        least = literal(self.least_units)
+        return sql("SELECT {0}, n - {1} + 1 FROM ({2}) WHERE n >= {1}", joined(", ", private), least, counted)
 
     def other_sql(self, selected: Sequence[Cell]) -> Sql:
         """What is counted of all private keys that were not selected, as one key.

@@ -12,6 +12,7 @@ from sqlglot import exp
 from discreet.errors import Edit, Refused
 from discreet.policy import suggest
 from discreet.policy.model import Kind
+from discreet.sql.apply import apply
 from discreet.sql.bind import Binder, Special, written
 from discreet.sql.expression import Expr
 from discreet.sql.nodes import Field
@@ -25,6 +26,9 @@ class Scope:
     owners: tuple[tuple[str, str], ...] = ()
     """(alias, name): they may stand in few places, and never as a value."""
     special: Special = lambda *_: None
+    merged: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """(name, indices): columns that USING made one: without the name of a table it is the first of them that is there.
+    """
 
     @classmethod
     def of(cls, alias: str, fields: Iterable[Field], owners: Iterable[str], special: Special) -> Scope:
@@ -41,6 +45,8 @@ class Scope:
         if column.args.get("db") or column.args.get("catalog"):
             return None
         wanted, table = column.name.lower(), column.table.lower()
+        if not table and wanted in self._made_one:
+            return self._made_one[wanted]
         fields = [field for alias, field in self._named.get(wanted, ()) if table in ("", alias)]
         if len(fields) > 1:
             raise Refused("unknown-column", "a column name is ambiguous", "write the table before it: t.x")
@@ -76,6 +82,9 @@ class Scope:
         if table and table not in self.aliases:
             raise Refused("unknown-table", "there is no such table here", f"tables: {', '.join(sorted(self.aliases))}")
         fields = [(alias, field.name) for alias, field in self.fields if table in ("", alias)]
+        if not table and self.merged:  # what USING made one stands there once, and first
+            one = [("", field.name) for field in self._made_one.values()]
+            fields = [*one, *((alias, name) for alias, name in fields if name.lower() not in self._made_one)]
         left_out = {column.name.lower() for column in star.args.get("except_") or ()}
         replaced = {item.alias.lower(): item for item in star.args.get("replace") or ()}
         names = {name.lower() for _, name in fields}
@@ -100,6 +109,17 @@ class Scope:
     @cached_property
     def bind(self) -> Binder:
         return Binder(self.resolve, self.special)
+
+    @cached_property
+    def _made_one(self) -> Mapping[str, Field]:
+        """What stands for columns that USING made one."""
+        made = {}
+        for label, indices in self.merged:
+            fields = [self.fields[index][1] for index in indices]
+            made[label] = fields[0]
+            if len(fields) > 1:
+                made[label] = Field(fields[0].name, apply("COALESCE", [field.expr for field in fields]))
+        return made
 
     @cached_property
     def _named(self) -> Mapping[str, list[tuple[str, Field]]]:

@@ -51,11 +51,12 @@ class Clauses:
     @classmethod
     def of(cls, tree: exp.Select) -> Self:
         args = tree.args
-        if args.get("from_") is None or not tree.expressions:
+        computed = any(item.find(exp.Query) for item in tree.expressions)
+        if not tree.expressions or (args.get("from_") is None and not computed):
             raise Refused("syntax", "there is nothing to read from", "write SELECT … FROM a_table")
         return cls(
             tree.expressions,
-            args["from_"].this,
+            _inner(args.get("from_")),
             args.get("joins") or [],
             _inner(args.get("where")),
             args.get("group"),
@@ -107,10 +108,15 @@ Known = dict[int, tuple[exp.Expression, bool]]
 """What was found out about nodes, by their identity."""
 
 
+def is_counted(node: exp.Expression) -> bool:
+    """Whether it is an aggregate itself."""
+    return isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup)) or is_named(node)
+
+
 def _is_aggregate(tree: exp.Expression, known: Known) -> bool:
     if isinstance(tree, (exp.Query, exp.Window)):
         return False
-    if isinstance(tree, (exp.AggFunc, exp.Filter, exp.WithinGroup)) or is_named(tree):
+    if is_counted(tree):
         return True
     return any(is_aggregate(child, known) for child in tree.iter_expressions())
 
@@ -138,8 +144,11 @@ def release_select(
     after = grouping.after()
     aggregates = tuple(shared(grouping.aggregates))
     release = Release(source, tuple(grouping.keys), aggregates, limits, other)
-    if not aggregates:
-        raise Refused("not-an-aggregate", "nothing is counted", "add COUNT(*) to the SELECT")
+    if not aggregates and not release.private_keys:
+        reason = "nothing is counted, and public keys all appear" if release.keys else "nothing is counted"
+        distinct = clauses.group is not None and clauses.group.args.get("distinct")
+        fix = "write GROUP BY x instead of DISTINCT, with COUNT(*)" if distinct else "add COUNT(*) to the SELECT"
+        raise Refused("not-an-aggregate", reason, fix)
     _ = release.groups  # refuses if there are too many
     if other and not release.private_keys:
         raise Refused("syntax", "OTHER stands for private keys, and there are none", "leave other = true out")

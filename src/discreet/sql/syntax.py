@@ -27,6 +27,12 @@ class Bounded(exp.Expression):
     arg_types = {"this": True, "label": True, "low": True, "high": True}  # noqa: RUF012  (as sqlglot has it)
 
 
+class Clause(exp.Expression):
+    """BigQuery's privacy clause, by its number in the text. Only `read` makes it, so that nobody can write it."""
+
+    arg_types = {"number": True}  # noqa: RUF012
+
+
 class Period(exp.Expression):
     """A part of dates by its own name, and the word for it. Only `dialects` makes it, as the dialect means the word."""
 
@@ -59,11 +65,11 @@ _MANY: Final = frozenset({"this", "expressions"})
 _NONE: Final[frozenset[str]] = frozenset()
 _UNARY: Final[tuple[Kinds, ...]] = (
     exp.Abs, exp.AnyValue, exp.ApproxDistinct, exp.Avg, exp.Boolean, exp.Ceil, exp.Count, exp.CountIf, exp.Day,
-    exp.DayOfWeek, exp.DayOfYear, exp.Exp, exp.First, exp.Floor, exp.From, exp.Having, exp.Hour, exp.IgnoreNulls,
-    exp.Last, exp.Length, exp.Ln, exp.Lower, exp.Max, exp.Median, exp.Min, exp.Minute, exp.Mode, exp.Month, exp.Neg,
-    exp.Not, exp.Paren, exp.Quarter, exp.Sign, exp.Sqrt, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Sum,
-    exp.TableAlias, exp.Trim, exp.Trunc, exp.Upper, exp.Var, exp.Variance, exp.VariancePop, exp.Week, exp.WeekStart,
-    exp.Where, exp.Year,
+    exp.DayOfWeek, exp.DayOfYear, exp.Exists, exp.Exp, exp.First, exp.Floor, exp.From, exp.Having, exp.Hour,
+    exp.IgnoreNulls, exp.Last, exp.Length, exp.Ln, exp.Lower, exp.Max, exp.Median, exp.Min, exp.Minute, exp.Mode,
+    exp.Month, exp.Neg, exp.Not, exp.Paren, exp.Quarter, exp.Sign, exp.Sqrt, exp.Stddev, exp.StddevPop,
+    exp.StddevSamp, exp.Sum, exp.TableAlias, exp.Trim, exp.Trunc, exp.Upper, exp.Var, exp.Variance, exp.VariancePop,
+    exp.Week, exp.WeekStart, exp.Where, exp.Year,
 )  # fmt: skip
 _BINARY: Final[tuple[Kinds, ...]] = (
     exp.Add, exp.And, exp.ApproxQuantiles, exp.ApproxTopK, exp.Contains, exp.Corr, exp.CovarPop, exp.CovarSamp,
@@ -80,6 +86,9 @@ UNDERSTOOD: Final[dict[Kinds, frozenset[str]]] = {
     **dict.fromkeys((exp.Cast, exp.TryCast, BigQueryCast), frozenset({"this", "to"})),
     **dict.fromkeys((exp.DateTrunc, exp.TimestampTrunc), frozenset({"this", "unit"})),
     **dict.fromkeys((exp.Lag, exp.Lead), frozenset({"this", "offset"})),
+    **dict.fromkeys(
+        (exp.Cube, exp.Grouping, exp.GroupingId, exp.GroupingSets, exp.Rollup, exp.Tuple), frozenset({"expressions"})
+    ),
     exp.Alias: frozenset({"this", "alias"}),
     exp.Between: frozenset({"this", "low", "high"}),
     exp.CTE: frozenset({"this", "alias"}),
@@ -107,16 +116,18 @@ UNDERSTOOD: Final[dict[Kinds, frozenset[str]]] = {
     exp.Round: frozenset({"this", "decimals"}),
     exp.Select: frozenset({
         "with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct",
+        "privacy",
     }),
-    exp.Subquery: frozenset({"this", "alias"}),
+    exp.Subquery: frozenset({"this", "alias", "joins"}),
     exp.Substring: frozenset({"this", "start", "length"}),
-    exp.Table: frozenset({"this", "db", "catalog", "alias"}),
-    exp.Union: frozenset({"this", "expression", "with_"}),
+    exp.Table: frozenset({"this", "db", "catalog", "alias", "joins"}),
+    exp.Union: frozenset({"this", "expression", "with_", "order", "limit", "offset"}),
     exp.WidthBucket: frozenset({"this", "min_value", "max_value", "num_buckets"}),
     exp.Window: frozenset({"this", "partition_by", "order", "spec", "over"}),
     exp.WindowSpec: frozenset({"kind", "start", "start_side", "end", "end_side"}),
     exp.With: frozenset({"expressions"}),
     Bounded: frozenset({"this", "label", "low", "high"}),
+    Clause: frozenset({"number"}),
     Formatted: frozenset({"this", "format"}),
     Period: frozenset({"this", "word"}),
     Shifted: frozenset({"this", "count", "unit", "keeps"}),
@@ -170,7 +181,6 @@ _ARGUMENTS: Final[dict[tuple[Kinds, str], tuple[str, str, str]]] = {
     (exp.With, "recursive"): ("statement-not-allowed", "recursion is not supported", "write it without RECURSIVE"),
 }
 _NODES: Final[dict[Kinds, tuple[str, str, str]]] = {
-    **dict.fromkeys((exp.Cube, exp.GroupingSets, exp.Rollup), _PLAIN_GROUP),
     **dict.fromkeys(
         (exp.Except, exp.Intersect), ("statement-not-allowed", "{} is not supported", "ask with one SELECT")
     ),

@@ -26,18 +26,21 @@ class Lookup(Above):
     Proof    Public rows are the same for all neighbours, so each row's matches depend on that row alone. Rows are
              compared where the columns that must be equal are: of public rows that agree in all of these there are no
              more than `matches`, as public tables show, or because no more are looked at, the first by all columns.
+             Where none must be equal, that is said of all public rows.
     """
 
     child: Node
     public: Relation
     side: Side
-    condition: Expr
+    condition: Expr | None
     matches: int
     """How many public rows agree at most in the columns that must be equal."""
     most: int
     """How many rows of each unit are to be chosen afterwards, where they multiply."""
     among: tuple[Sql, ...] = ()
     """These columns, where no more than `matches` rows for each of their values are to be looked at."""
+    public_first: bool = False
+    """Whether public columns come first, as they are written."""
     work: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -47,7 +50,8 @@ class Lookup(Above):
     @cached_property
     def fields(self) -> tuple[Field, ...]:
         private = joined_fields(self.child, "l", self.side, once=self.matches == 1)
-        return (*private, *public_fields(self.public, self.side))
+        public = public_fields(self.public, self.side)
+        return (*public, *private) if self.public_first else (*private, *public)
 
     @cached_property
     def owner(self) -> Owner:
@@ -68,7 +72,9 @@ class Lookup(Above):
     @once
     def sql(self) -> Sql:
         sides = renamed(self.child, "l"), keyword(self.side.value), self._public_rows()
-        return sql("SELECT * FROM ({}) {} JOIN ({}) ON {}", *sides, self.condition.sql)
+        return sql(
+            "SELECT * FROM ({}) {} JOIN ({}) ON {}", *sides, self.condition.sql if self.condition else literal(True)
+        )
 
     def _public_rows(self) -> Sql:
         columns = joined(", ", labelled((column.expr.sql for column in self.public.columns), "r"))

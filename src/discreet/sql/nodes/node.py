@@ -9,6 +9,7 @@ from typing import Final, Protocol
 
 from discreet.composed import Sql, name, sql
 from discreet.sql.expression import Expr
+from discreet.sql.postprocess import KeySource
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +20,8 @@ class Field:
     expr: Expr
     rank: Sql | None = None
     nth: Sql | None = None
-    listed: tuple[str, str] | None = None
-    """The public table and column that it comes from: its keys can be looked up."""
+    listed: KeySource | None = None
+    """Where its keys can be looked up: it comes from public rows."""
     unique: bool = False
     """Whether no unit has one value of it in two rows; NULL may stand in many."""
     column: tuple[str, str] | None = None

@@ -25,6 +25,8 @@ class Project(Above):
     items: tuple[tuple[str, Expr], ...]
     windows: int = 0
     """How many windows are in them: each sorts the rows of a unit."""
+    names: frozenset[str] = frozenset()
+    """Names of the unit beside those that it had."""
 
     @property
     def work(self) -> int:
@@ -51,7 +53,7 @@ class Project(Above):
     def owner(self) -> Owner:
         owner = self.child.owner
         shadowed = {label.lower() for label, _ in self.items}
-        return Owner(None if owner.column is None else name(UNIT), owner.names - shadowed)
+        return Owner(None if owner.column is None else name(UNIT), (owner.names | self.names) - shadowed)
 
     @cached_property
     def order(self) -> tuple[Sql, ...]:

@@ -1,0 +1,140 @@
+"""GROUPING SETS, ROLLUP and CUBE as what they stand for: one SELECT for each set, below each other."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from functools import reduce
+from typing import Any, Final
+
+from sqlglot import exp
+
+from discreet.errors import Refused
+from discreet.sql.select import is_counted
+from discreet.sql.work import spend
+
+_AROUND: Final = ("with_", "order", "limit", "offset")
+"""Clauses that are about all sets together."""
+_SETS: Final = (exp.Cube, exp.GroupingSets, exp.Rollup)
+MOST_SETS: Final = 64
+Keys = tuple[Any, ...]
+
+
+def has_sets(tree: exp.Select) -> bool:
+    """Whether GROUP BY names several sets of keys."""
+    group = tree.args.get("group")
+    return group is not None and any(isinstance(node, _SETS) for node in group.expressions)
+
+
+def one_by_one(tree: exp.Select) -> Any:
+    """The same as a UNION ALL of plain groupings, in which keys that are not grouped by are NULL.
+
+    Theorem  The releases of all sets cost together what the query costs. Proof: they are releases of one plan, which
+             share its cost (sequential composition); sets of the same rows are not disjoint, so that no cost is saved.
+    """
+    sets = _sets_of(tree)
+    every = {_text(key) for keys in sets for key in keys}
+    united: Any
+    united, *others = [_part(tree, keys, every) for keys in sets]
+    for part in others:
+        united = exp.Union(this=united, expression=part, distinct=False)
+    for clause in _AROUND:
+        if tree.args.get(clause):
+            united.set(clause, tree.args[clause].copy())
+    return united
+
+
+def wrapped(tree: exp.Union) -> exp.Select:
+    """A UNION with ORDER BY, LIMIT or OFFSET as a SELECT around it."""
+    inner = tree.copy()
+    outer = exp.Select(expressions=[exp.Star()])
+    for clause in _AROUND:
+        outer.set(clause, inner.args.get(clause))
+        inner.set(clause, None)
+    outer.set("from_", exp.From(this=exp.Subquery(this=inner)))
+    return outer
+
+
+def _sets_of(tree: exp.Select) -> list[Keys]:
+    """Every set: one of each element of GROUP BY, together."""
+    elements = [list(_element(node, tree)) for node in tree.args["group"].expressions]
+    spend(sum(map(len, elements)))
+    count = reduce(lambda a, b: a * b, map(len, elements), 1)
+    if count > MOST_SETS:
+        raise Refused("too-complex", f"GROUP BY names {count} sets of keys, and at most {MOST_SETS} are counted",
+                      "name fewer with GROUPING SETS")  # fmt: skip
+    return [tuple(itertools.chain(*chosen)) for chosen in itertools.product(*elements)]
+
+
+def _element(node: Any, tree: exp.Select) -> Iterator[Keys]:
+    """The sets that an element of GROUP BY stands for."""
+    if isinstance(node, exp.Rollup):
+        keys = [_keys(part, tree) for part in node.expressions]
+        yield from (tuple(itertools.chain(*keys[:count])) for count in range(len(keys), -1, -1))
+    elif isinstance(node, exp.Cube):
+        keys = [_keys(part, tree) for part in node.expressions[:10]]
+        for count in range(len(keys), -1, -1):
+            yield from (tuple(itertools.chain(*chosen)) for chosen in itertools.combinations(keys, count))
+    elif isinstance(node, exp.GroupingSets):
+        for part in node.expressions:
+            yield from _element(part, tree) if isinstance(part, _SETS) else iter([_keys(part, tree)])
+    else:
+        yield _keys(node, tree)
+
+
+def _keys(node: Any, tree: exp.Select) -> Keys:
+    """The keys of one set: (a, b), a, or none; as they are written in SELECT where a number or an alias stands."""
+    if isinstance(node, exp.Tuple):
+        return tuple(key for part in node.expressions for key in _keys(part, tree))
+    if isinstance(node, exp.Paren):
+        return _keys(node.this, tree)
+    if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdecimal():
+        place = int(str(node.this)[:9])
+        if not 1 <= place <= len(tree.expressions):
+            raise Refused("syntax", "there is no item of this number", f"use 1 to {len(tree.expressions)}")
+        node = tree.expressions[place - 1]
+    elif isinstance(node, exp.Column) and not node.table:
+        aliased = (item.this for item in tree.expressions if item.alias and item.alias.lower() == node.name.lower())
+        node = next(aliased, node)
+    return (node.this if isinstance(node, exp.Alias) else node,)
+
+
+def _text(node: Any) -> str:
+    return str(node.sql(dialect="duckdb")).lower()
+
+
+def _part(tree: exp.Select, keys: Keys, every: set[str]) -> Any:
+    """The SELECT of one set."""
+    part = tree.copy()
+    for clause in _AROUND:
+        part.set(clause, None)
+    absent = every - {_text(key) for key in keys}
+    absent |= {item.alias.lower() for item in tree.expressions if item.alias and _text(item.this) in absent}
+    part.set("group", exp.Group(expressions=[key.copy() for key in keys]) if keys else None)
+    part.set("expressions", [_item(item, absent) for item in tree.expressions])
+    having = part.args.get("having")
+    if having is not None:
+        having.set("this", _without(having.this, absent))
+    return part
+
+
+def _item(item: Any, absent: set[str]) -> Any:
+    """An item of SELECT under the name that it has, with NULL for keys that are not grouped by."""
+    shown = _without(item.this if isinstance(item, exp.Alias) else item, absent)
+    label = item.alias or (item.name if isinstance(item, exp.Column) else "")
+    return exp.alias_(shown, label, quoted=True) if label else shown
+
+
+def _without(node: Any, absent: set[str]) -> Any:
+    """An expression in which keys that are not grouped by are NULL, and GROUPING(key) says which are."""
+    if _text(node) in absent:
+        return exp.Null()
+    if isinstance(node, (exp.Grouping, exp.GroupingId)):
+        bits = "".join(str(int(_text(key) in absent)) for key in node.expressions)
+        return exp.Literal.number(int(bits or "0", 2))
+    if is_counted(node):
+        return node.copy()
+    made = node.copy()
+    for child, other in zip(list(made.iter_expressions()), list(node.iter_expressions()), strict=True):
+        child.replace(_without(other, absent))
+    return made

@@ -1,0 +1,51 @@
+"""Rows of which the same unit has others, or has none: IN, EXISTS, SEMI and ANTI joins on the unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from discreet.composed import Sql, joined, keyword, name, sql
+from discreet.sql.expression import Expr
+from discreet.sql.nodes.join import renamed
+from discreet.sql.nodes.node import Above, Node
+from discreet.sql.work import once
+
+OTHER: Final = "_discreet_other_"
+"""How the columns of the other side begin: no column below can be called so."""
+
+
+@dataclass(frozen=True)
+class Semi(Above):
+    """The rows whose unit has a row on the other side for which a condition holds; or, `anti`, whose unit has none.
+
+    Theorem  Rows per unit are those of the left. Proof: a row is kept or not, and what decides it are rows of its own
+             unit on both sides: whether there is one of them, and also whether there is none, changes with no row of
+             another unit. With a condition at most m·n pairs are compared; without one, rows meet by their unit alone.
+    """
+
+    child: Node
+    other: Node
+    anti: bool
+    condition: Expr | None
+
+    @cached_property
+    def work(self) -> int:
+        m, n = self.child.rows, self.other.rows
+        assert m is not None, "rows are bounded before they are compared"
+        assert n is not None, "rows are bounded before they are compared"
+        return self.child.work + self.other.work + (m if self.condition is None else m * n)
+
+    @cached_property
+    def inside(self) -> bool:
+        return self.child.inside or (self.other.inside and not self.anti)
+
+    @once
+    def sql(self) -> Sql:
+        unit = self.child.owner.column
+        assert unit is not None, "rows that are their own unit have no others"
+        tests = [sql("{} = {}", unit, name(f"{OTHER}u")), *([self.condition.sql] if self.condition else [])]
+        word = keyword("ANTI" if self.anti else "SEMI")
+        sides = self.child.sql(), word, renamed(self.other, OTHER), joined(" AND ", tests)
+        return sql("SELECT * FROM ({}) {} JOIN ({}) ON {}", *sides)

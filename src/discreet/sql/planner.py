@@ -1,0 +1,417 @@
+"""From a tree of syntax to releases of private rows and SELECTs over what they gave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Any, Final
+
+from sqlglot import exp
+
+from discreet.accounting.part import Part
+from discreet.composed import sql
+from discreet.errors import Refused
+from discreet.policy import Policy
+from discreet.policy.model import Kind
+from discreet.sql.apply import apply
+from discreet.sql.bind import Binder, Special
+from discreet.sql.clause import AUTO, NOTHING, PUBLIC_GROUPS, Options
+from discreet.sql.domain import BOOLEAN, Domain
+from discreet.sql.expression import Expr
+from discreet.sql.fanout import demand, united
+from discreet.sql.formulas import Listing
+from discreet.sql.functions import FUNCTIONS
+from discreet.sql.grouping_sets import has_sets, one_by_one, wrapped
+from discreet.sql.nodes import Bound, Filter, Node, Project, Union
+from discreet.sql.pairs import Source, bounded, fitting
+from discreet.sql.per_unit import per_unit, window
+from discreet.sql.postprocess import ROW_NUMBER, After
+from discreet.sql.public_select import public_select
+from discreet.sql.relation import PUBLIC, Derived, Public, Relation, Released, Stacked
+from discreet.sql.release import Release
+from discreet.sql.scope import Scope
+from discreet.sql.select import Clauses, grouped_by, release_select, row_items
+from discreet.sql.sources import Known, Tables
+from discreet.sql.unknown import Found, Search, Unknown
+from discreet.sql.work import few_measures, few_numbers
+
+DROPPED: Final = "rows with NULL unit id are dropped"
+
+
+class Planner:
+    """One planning: collects releases on its way."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        public: Public,
+        clauses: Sequence[Options],
+        part: Part | None,
+        bounds: Found | None = None,
+    ) -> None:
+        self._policy = policy
+        self._search = Search(bounds or {}, allowed=policy.implicit_bounds)
+        self._public = public
+        self._clauses = clauses
+        self._options = clauses[0] if len(clauses) == 1 else NOTHING
+        """What the privacy clause says that holds here: the only one, or that of the SELECT or of one around it."""
+        self._number: int | None = None
+        """Of the clause that holds here, where there are several."""
+        self.releases: list[Release] = []
+        self.notes: list[str] = []
+        self._tables = Tables(policy, public, self.query, self._subqueries, part, self.notes.append)
+        self._subquery: dict[int, tuple[Any, Relation]] = {}
+        """Subqueries by their identity; nodes are held, so that none gets the place of another."""
+        self.reads_tables = False
+
+    @property
+    def unknown(self) -> tuple[Unknown, ...]:
+        """Bounds that have to be found first."""
+        return self._search.unknown
+
+    def shown(self, tree: exp.Query) -> Derived:
+        """What a whole query shows."""
+        planned = self.query(tree, {})
+        if not isinstance(planned, Derived):
+            if tree.args.get("group"):
+                raise Refused(
+                    "not-an-aggregate",
+                    f"GROUP BY the unit makes a row for each {self._policy.unit}, and those are never shown",
+                    "leave the unit out of GROUP BY, or ask about such rows: "
+                    "SELECT AVG(n) FROM (SELECT COUNT(*) AS n FROM … GROUP BY …)",
+                )
+            raise Refused(
+                "not-an-aggregate",
+                "rows of private tables are never shown",
+                "ask for a statistic, such as COUNT(*), SUM(x) or AVG(x), with GROUP BY",
+            )
+        if not planned.after.keeps_rows and self._lists(planned):
+            raise Refused(
+                "function-not-allowed", "lists of counts cannot be compared", "leave DISTINCT and GROUP BY out"
+            )
+        demand(sum(release.child.work for release in self.releases), self._policy.unit_rows)
+        for release in self.releases:
+            release.sql()
+        self.reads_tables |= planned.below.reads_tables
+        return planned
+
+    def _lists(self, relation: Relation) -> bool:
+        """Whether lists of counts are shown."""
+        if isinstance(relation, Derived):
+            return self._lists(relation.below)
+        if isinstance(relation, Stacked):
+            return self._lists(relation.upper) or self._lists(relation.lower)
+        if not isinstance(relation, Released):
+            return False
+        return any(isinstance(a.formula, Listing) for a in self.releases[relation.number].aggregates)
+
+    def query(self, tree: Any, known: Known) -> Source:
+        """A query: private rows stay private rows until something is counted."""
+        while isinstance(tree, exp.Subquery):
+            tree = tree.this
+        if isinstance(tree, exp.Union):
+            return self._union(tree, known)
+        if not isinstance(tree, exp.Select):
+            raise Refused("statement-not-allowed", f"{tree.key.upper()} is not supported", "ask with one SELECT")
+        if has_sets(tree):
+            return self.query(one_by_one(tree), known)
+        clause = tree.args.get("privacy")
+        if clause is None:
+            return self._select(tree, known)
+        before = self._options, self._number
+        self._options, self._number = self._clauses[clause.args["number"]], clause.args["number"]
+        try:
+            return self._select(tree, known)
+        finally:
+            self._options, self._number = before
+
+    def _select(self, tree: exp.Select, known: Known) -> Source:
+        clauses, released = Clauses.of(tree), len(self.releases)
+        if clauses.ctes:
+            known = self._ctes(clauses.ctes, known)
+        source, scope, tests = self._tables.source(clauses, known)
+        result: Source
+        if isinstance(source, PUBLIC):
+            if tree.args.get("privacy") and len(self.releases) == released:
+                raise Refused(
+                    "wrong-unit",
+                    f"nothing that is read here belongs to a {self._policy.unit}",
+                    "leave WITH DIFFERENTIAL_PRIVACY out: what is public costs nothing",
+                )
+            clauses = replace(clauses, where=_conjunction(tests))
+            result = _seen_through(clauses, source, scope) or Derived(public_select(clauses, scope), source)
+        else:
+            demand(source.work, self._policy.unit_rows)
+            result = self._private(clauses, self._filtered(source, scope, tests, known), scope)
+        result.sql()  # what is used twice by what is used twice is refused here, before it grows beyond all bounds
+        return result
+
+    def _filtered(self, source: Node, scope: Scope, tests: list[Any], known: Known) -> Node:
+        """The rows for which all parts of WHERE hold; some are about other rows of the unit."""
+        others = [test for test in tests if not _is_membership(test, scope)]
+        condition = _conjunction(others)
+        if condition is not None:
+            source = Filter(source, scope.condition(condition, "WHERE"))
+        for test in tests:
+            if _is_membership(test, scope):
+                source = self._member(source, scope, test, known)
+                demand(source.work, self._policy.unit_rows)
+        return source
+
+    def _member(self, source: Node, scope: Scope, test: Any, known: Known) -> Node:
+        """The rows whose unit is, or is not, among those of a subquery."""
+        anti = isinstance(test, exp.Not)
+        inner = _bare(test.this) if anti else test
+        if isinstance(inner, exp.Exists):
+            return self._exists(source, scope, inner.this, known, anti=anti)
+        right = self.query(inner.args["query"], known)
+        if isinstance(right, PUBLIC) or right.fields or not right.owner.names:
+            raise Refused(
+                "private-subquery",
+                "the unit is compared with something else",
+                "select the unit alone in the subquery: IN (SELECT unit FROM …)",
+            )
+        pair = self._tables.pair(source, scope, right, Scope.of("", (), right.owner.names, scope.special))
+        return pair.among([inner], lambda _: True, anti=anti)
+
+    def _exists(self, source: Node, scope: Scope, tree: Any, known: Known, *, anti: bool) -> Node:
+        while isinstance(tree, exp.Subquery):
+            tree = tree.this
+        if not isinstance(tree, exp.Select) or tree.args.get("with_"):
+            raise Refused("private-subquery", "EXISTS takes a SELECT", "write EXISTS (SELECT 1 FROM t WHERE …)")
+        clauses = Clauses.of(tree)
+        clauses.refuse_rows()
+        if clauses.aggregated:
+            raise Refused("private-subquery", "EXISTS over what is counted is always true", "use IN (SELECT unit …)")
+        right, others, tests = self._tables.source(clauses, known)
+        own = [
+            test for test in tests if all(map(others.knows, test.find_all(exp.Column))) or _is_membership(test, others)
+        ]
+        if not isinstance(right, PUBLIC):
+            right = self._filtered(right, others, own, known)
+        pair = self._tables.pair(source, scope, right, others)
+        correlated = [test for test in tests if all(test is not part for part in own)]
+        return self._tables.semi(pair, correlated, anti=anti, inner_first=True)
+
+    def _private(self, clauses: Clauses, source: Node, scope: Scope) -> Source:
+        if clauses.distinct and not clauses.aggregated:
+            clauses = _grouped(clauses)
+        if not clauses.aggregated:
+            windowed = replace(scope, special=window(scope, bounded(source)))
+            windows = sum(1 for item in clauses.items for _ in item.find_all(exp.Window))
+            node = Project(bounded(source), tuple(row_items(clauses, windowed)), windows, _names(clauses, scope))
+            demand(node.work, self._policy.unit_rows)
+            return node
+        source = self._within(bounded(source))
+        grouping = grouped_by(clauses, scope)
+        if any(scope.is_owner(node) for node in grouping):
+            clauses.refuse_rows()
+            keys = [node for node in grouping if not scope.is_owner(node)]
+            per_units = per_unit(clauses.items, clauses.having, keys, source, scope)
+            return replace(per_units, names=_names(clauses, scope))
+        return self._released(clauses, source, scope)
+
+    def _released(self, clauses: Clauses, source: Node, scope: Scope) -> Derived:
+        options = self._options
+        most = options.max_groups_contributed
+        limits = source.limits.within(None if most == AUTO else most, options.max_rows_per_group)
+        release, columns, after = release_select(
+            clauses, source, scope, self._public, limits, other=options.other, search=self._search
+        )
+        if most == AUTO:
+            keys = [key.sql for key in release.keys]
+            groups = self._search.contributions(source, keys, release.contribution.cells)
+            release = replace(release, limits=limits.within(groups, None))
+        _check_keys(release, options)
+        asked = (
+            (self._number, options) if self._number is not None and len(self._clauses) > 1 and options.cost else None
+        )
+        self.releases.append(replace(release, least_units=options.min_privacy_units_per_group or 1, asked=asked))
+        few_measures(sum(len(release.measures) for release in self.releases))
+        few_numbers(sum(r.groups * sum(measure.length for measure in r.measures) for r in self.releases))
+        self._note(release, chosen_first=clauses.where is not None)
+        return Derived(after, Released(len(self.releases) - 1, columns, single=not release.keys))
+
+    def _within(self, source: Node) -> Node:
+        """Private rows as the question bounds them, never more widely than the policy."""
+        unit = self._options.privacy_unit_column
+        rows_are_units = source.owner.column is None and unit is not None and unit.lower() == "row"
+        if unit is not None and unit.lower() not in source.owner.names and not rows_are_units:
+            known = ", ".join(sorted(source.owner.names)) or "row"
+            raise Refused("wrong-unit", "the policy protects another unit", f"write privacy_unit_column = {known}")
+        most = self._options.max_rows_contributed
+        if most == AUTO:
+            assert source.rows is not None, "rows are bounded before they are searched"
+            most = self._search.contributions(source, (), source.rows)
+        if most is not None and source.rows is not None and most < source.rows and source.owner.column is not None:
+            return Bound(source, most)
+        return source
+
+    def _note(self, release: Release, *, chosen_first: bool) -> None:
+        bound, unit = release.contribution, self._policy.unit
+        if release.child.owner.column is not None:
+            groups = f", max_groups {bound.cells}" if bound.cells > 1 else ""
+            order = ", chosen before WHERE applies" if chosen_first else ""
+            self.notes += [f"contribution bounds: max_rows {bound.total}{groups} per {unit}{order}", DROPPED]
+        self.notes += [aggregate.note for aggregate in release.aggregates if aggregate.note]
+        if any(not key.domain.nullable for key in release.keys):
+            self.notes.append("rows whose key is NULL or not listed are dropped")
+        if release.private_keys:
+            self.notes.append("partition selection: keys that few units have do not appear")
+
+    # CTEs, unions, subqueries
+
+    def _ctes(self, tree: exp.With, known: Known) -> Known:
+        named = dict(known)
+        for cte in tree.expressions:
+            named[str(cte.alias).lower()] = self.query(cte.this, named)
+        return named
+
+    def _union(self, tree: exp.Union, known: Known) -> Source:
+        if any(tree.args.get(clause) for clause in ("order", "limit", "offset")):
+            return self.query(wrapped(tree), known)
+        if tree.args.get("with_"):
+            known = self._ctes(tree.args["with_"], known)
+        left, right = self.query(tree.this, known), self.query(tree.expression, known)
+        if isinstance(left, PUBLIC) != isinstance(right, PUBLIC):
+            raise Refused(
+                "statement-not-allowed", "UNION ALL takes private rows on both sides, or on none", "ask both questions"
+            )
+        _same_columns(left, right)
+        if isinstance(left, PUBLIC) and isinstance(right, PUBLIC):
+            stacked = Stacked(left, right)
+            return Derived(After(tuple((column.name, column.expr) for column in stacked.columns)), stacked)
+        assert not isinstance(left, PUBLIC)
+        assert not isinstance(right, PUBLIC)
+        if left.owner.column is None or right.owner.column is None:
+            raise Refused(
+                "statement-not-allowed",
+                "rows that are their own unit could appear on both sides of UNION ALL",
+                "name a unit column in the policy, or ask both questions",
+            )
+        union = Union(*fitting(left, right, united, "UNION ALL", self._policy, self.notes.append))
+        demand(union.work, self._policy.unit_rows)
+        union.sql()
+        return union
+
+    def _subqueries(self, known: Known) -> Special:
+        """What takes subqueries inside of expressions: public ones, or such that are released first."""
+
+        def special(node: exp.Expression, bind: Binder) -> Expr | None:
+            if isinstance(node, exp.In) and node.args.get("query") is not None:
+                relation = self._of_one_column(node.args["query"], known)
+                column = relation.columns[0].expr
+                value = apply("IN", [bind(node.this), Expr(column.sql, column.domain)]).arguments[0]
+                text = sql("({} IN (SELECT {} FROM {}))", value.sql, column.sql, relation.sql())
+                return Expr(text, BOOLEAN, FUNCTIONS["CAST BOOLEAN"], (value,))
+            if isinstance(node, (exp.Subquery, exp.Select)):
+                relation = self._of_one_column(node, known)
+                if not relation.single:
+                    raise Refused(
+                        "syntax", "a subquery that is used as a value has one row", "count in it, or add LIMIT 1"
+                    )
+                column = relation.columns[0].expr
+                text = sql("(SELECT {} FROM {} ORDER BY {} LIMIT 1)", column.sql, relation.sql(), ROW_NUMBER)
+                return Expr(text, Domain(column.domain.kind, *column.domain.numbers), single=True)
+            return None
+
+        return special
+
+    def _of_one_column(self, tree: Any, known: Known) -> Relation:
+        """A subquery, planned once however often what is around it is looked at: each planning would be charged."""
+        if id(tree) in self._subquery:
+            return self._subquery[id(tree)][1]
+        relation = self.query(tree, known)
+        if not isinstance(relation, PUBLIC):
+            raise Refused(
+                "private-subquery",
+                "a subquery over private rows stands where only released values can",
+                "count in it, such as (SELECT AVG(x) FROM t), or join it on the unit",
+            )
+        if len(relation.columns) != 1:
+            raise Refused("syntax", "a subquery here has one column", "select one column in it")
+        self.reads_tables |= relation.reads_tables
+        self._subquery[id(tree)] = tree, relation
+        return relation
+
+
+def _is_membership(test: Any, scope: Scope) -> bool:
+    """Whether a part of WHERE asks for other rows of the unit: unit [NOT] IN (SELECT …), [NOT] EXISTS (SELECT …)."""
+    inner = _bare(test.this) if isinstance(test, exp.Not) else test
+    if isinstance(inner, exp.Exists):
+        return True
+    return isinstance(inner, exp.In) and inner.args.get("query") is not None and scope.is_owner(inner.this)
+
+
+def _bare(node: Any) -> Any:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
+def _conjunction(tests: list[Any]) -> Any:
+    return reduce(lambda a, b: exp.And(this=a, expression=b), tests) if tests else None
+
+
+def _grouped(clauses: Clauses) -> Clauses:
+    """SELECT DISTINCT x, y as SELECT x, y … GROUP BY x, y: of each unit, if it is among them; else keys alone."""
+    if any(isinstance(item, exp.Star) for item in clauses.items):
+        return clauses
+    keys = [item.this if isinstance(item, exp.Alias) else item for item in clauses.items]
+    return replace(clauses, group=exp.Group(expressions=[key.copy() for key in keys], distinct=True), distinct=False)
+
+
+def _names(clauses: Clauses, scope: Scope) -> frozenset[str]:
+    """The names that a SELECT gives the unit."""
+    given = (item for item in clauses.items if isinstance(item, exp.Alias) and scope.is_owner(item.this))
+    return frozenset(item.alias.lower() for item in given)
+
+
+def _check_keys(release: Release, options: Options) -> None:
+    """Refuse what a clause says of keys that are others."""
+    if options.group_selection_strategy == PUBLIC_GROUPS and release.private_keys:
+        raise Refused(
+            "undeclared-bounds",
+            "PUBLIC_GROUPS takes public keys, and some keys are private",
+            "group by a column of a public table: RIGHT JOIN (SELECT DISTINCT key FROM a_public_table) USING (key)",
+        )
+    if options.min_privacy_units_per_group is not None and release.keys and not release.private_keys:
+        raise Refused(
+            "syntax",
+            "min_privacy_units_per_group is for private keys, and all keys are public",
+            "leave it out, or choose among noisy counts: HAVING COUNT(DISTINCT unit) >= 10",
+        )
+
+
+def _seen_through(clauses: Clauses, source: Relation, scope: Scope) -> Derived | None:
+    """A SELECT around a release that only chooses rows and columns, as if it stood where the release does.
+
+    So its columns keep their intervals: SELECT * FROM (SELECT ward, COUNT(*) AS n … GROUP BY ward) WHERE n > 100.
+    """
+    simple = isinstance(source, Derived) and isinstance(source.below, Released) and source.after.open
+    if not simple or clauses.aggregated or not isinstance(source, Derived):
+        return None
+    inner = source.after
+    fields = tuple(
+        (alias, replace(field, expr=expr)) for (alias, field), (_, expr) in zip(scope.fields, inner.items, strict=True)
+    )
+    after = public_select(clauses, replace(scope, fields=fields))
+    if not after.keeps_rows:
+        return None
+    tests = [test for test in (inner.having, after.condition) if test is not None]
+    having = reduce(lambda a, b: apply("AND", [a, b]), tests) if tests else None
+    return Derived(replace(after, condition=None, having=having), source.below)
+
+
+def _same_columns(left: Source, right: Source) -> None:
+    kinds = [
+        [column.expr.domain.kind for column in (side.columns if isinstance(side, PUBLIC) else side.fields)]
+        for side in (left, right)
+    ]
+    if len(kinds[0]) != len(kinds[1]):
+        raise Refused("statement-not-allowed", "both sides of UNION ALL need the same columns", "select the same ones")
+    for pair in zip(*kinds, strict=True):
+        known = set(pair) - {None}
+        if len(known) > 1 and not known <= {Kind.INTEGER, Kind.NUMBER}:
+            raise Refused("function-not-allowed", "a column of UNION ALL mixes kinds", "cast one of them")
