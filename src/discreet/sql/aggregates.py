@@ -147,16 +147,16 @@ def bound(
         if condition.domain.kind is not Kind.BOOLEAN:
             raise Refused("function-not-allowed", "FILTER takes a condition", "write FILTER (WHERE x > 1)")
         inner = inner.this
-    place = inner if isinstance(inner, exp.Bracket) else None
-    if place is not None:
-        inner = place.this
+    indexed = inner if isinstance(inner, exp.Bracket) else None
+    if indexed is not None:
+        inner = indexed.this
     while isinstance(inner, Bounded):
         inner, label, bounds = _named_bounds(inner, bind)
         limits[label] = bounds
     if isinstance(inner, exp.WithinGroup):
         inner = _within(inner)
-    if place is not None:
-        inner = nth(place, inner)
+    if indexed is not None:
+        inner = nth(indexed, inner)
     row = AGGREGATES.get(type(inner))
     if row is None and isinstance(inner, exp.Anonymous):
         row = NAMED.get(str(inner.this).upper())

@@ -13,7 +13,7 @@ from discreet.sql.dates import MOVES
 from discreet.sql.expression import Expr
 
 MAX_PATTERN_LENGTH: Final = 64
-MOST: Final = {"month": 120_000, "day": 4_000_000, "second": 4_000_000 * 86_400}
+MAX_MOVES: Final = {"month": 120_000, "day": 4_000_000, "second": 4_000_000 * 86_400}
 """So far a date can be moved: from any year from 1 to 9999 to any other, and not out of what engines can hold."""
 
 
@@ -59,7 +59,7 @@ _CHECKS: Final[dict[str, Callable[[list[Any]], bool]]] = {
     **dict.fromkeys(("LIKE", "ILIKE"), lambda values: _is_pattern(values[0])),
     **dict.fromkeys(("LIKE ESCAPE", "ILIKE ESCAPE"), lambda values: _is_escaped(*values)),
     **dict.fromkeys(("STARTS_WITH", "ENDS_WITH", "CONTAINS"), lambda values: isinstance(values[0], str)),
-    **{f"DATE_ADD {unit} {kind}": _at_most(MOST[unit]) for unit, kind in MOVES},
+    **{f"DATE_ADD {unit} {kind}": _at_most(MAX_MOVES[unit]) for unit, kind in MOVES},
     "STRFTIME": lambda values: is_format(values[0]),
 }
 _FIXES: Final = {
@@ -75,6 +75,6 @@ _FIXES: Final = {
         " w LIKE '100!%' ESCAPE '!'",
     ),
     **dict.fromkeys(("STARTS_WITH", "ENDS_WITH", "CONTAINS"), "write a text"),
-    **{f"DATE_ADD {unit} {kind}": f"add a whole number of at most {MOST[unit]:,} {unit}s" for unit, kind in MOVES},
+    **{f"DATE_ADD {unit} {kind}": f"add a whole number of at most {MAX_MOVES[unit]:,} {unit}s" for unit, kind in MOVES},
     "STRFTIME": f"write a format of at most {LONGEST_FORMAT} characters with {NAMES}",
 }

@@ -44,12 +44,12 @@ def quantiles(bind: Binder, node: exp.ApproxQuantiles, call: Call) -> Aggregate:
     )
 
 
-def nth(place: exp.Bracket, node: Any) -> Any:
+def nth(indexed: exp.Bracket, node: Any) -> Any:
     """APPROX_QUANTILES(x, n)[OFFSET(k)] is the quantile k/n."""
-    index = place.expressions[0] if len(place.expressions) == 1 else None
+    index = indexed.expressions[0] if len(indexed.expressions) == 1 else None
     parts = [index, node.expression] if isinstance(node, exp.ApproxQuantiles) else []
     numbers = [int(str(part.this)[:7]) for part in parts if isinstance(part, exp.Literal) and part.this.isdecimal()]
-    offset = place.args.get("offset") or 0
+    offset = indexed.args.get("offset") or 0
     if len(numbers) != 2 or not 0 <= numbers[0] - offset <= numbers[1] or not numbers[1]:
         raise Refused(
             "function-not-allowed", "there is no such place in a list", "write APPROX_QUANTILES(x, 4)[OFFSET(2)]"
