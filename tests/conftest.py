@@ -40,5 +40,14 @@ os.environ["DISCREET_MARKS"] = MARKS
 atexit.register(shutil.rmtree, MARKS, ignore_errors=True)
 
 
+SERVERS: Final = frozenset({"server", "lasting", "running", "browser"})
+"""Fixtures that take seconds to start, once in every process that needs them."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share servers come first: one worker begins with them, and the other starts none of the same."""
+    items.sort(key=lambda item: SERVERS.isdisjoint(getattr(item, "fixturenames", ())))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Budget(config))

@@ -25,6 +25,7 @@ import discreet
 from discreet.cli import discreet as command
 from discreet.lab.hospital import build
 from discreet.policy import PolicyError, parse
+from tests.budget import later
 from tests.guide import DRAWN, PICTURES, draw
 
 ROOT = Path(__file__).parents[1]
@@ -226,7 +227,7 @@ def test_every_picture_is_small_drawn_by_the_module_and_shown_on_a_page() -> Non
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", later(DRAWN, 2))
 def test_pictures_can_be_made_again(name: str, tmp_path: Path) -> None:
     draw(tmp_path, [name])
     assert (tmp_path / name).read_text(encoding="utf-8").startswith("<svg")
