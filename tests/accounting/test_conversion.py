@@ -1,13 +1,21 @@
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 
 from discreet.accounting import Concentrated, Loss, Pure, compose, epsilon_of, rho_for
-from discreet.accounting.conversion import epsilon_of_rho, rho_of_epsilon, rho_of_pure
+from discreet.accounting.conversion import (
+    epsilon_of_laplace,
+    epsilon_of_rho,
+    rho_of_epsilon,
+    rho_of_laplace,
+    rho_of_pure,
+)
 from tests.accounting.truth import Real, mp, real
 from tests.accounting.truth import epsilon_of_rho as true_epsilon
 
@@ -171,3 +179,60 @@ def _true_epsilon_of_history(kinds: list[bool], amounts: list[Real], delta: Real
     for _ in range(7):
         x -= (rho * x**2 + mp.log1p(x) - log) / (2 * rho * x + 1 / (1 + x))
     return max((1 + x) * rho + (log + x * mp.ln(x) - (1 + x) * mp.log1p(x)) / x, mp.mpf(0))
+
+
+# Laplace noise, exactly
+
+
+def divergence(scale: float, shift: int, alpha: float) -> float:
+    """D_α/α between discrete Laplace noise and itself moved, from its probabilities."""
+    z = np.arange(-400 * math.ceil(scale), 400 * math.ceil(scale) + 1, dtype=np.float64)
+    logs = (-alpha * np.abs(z) - (1 - alpha) * np.abs(z - shift)) / scale + math.log(math.tanh(1 / (2 * scale)))
+    most = float(logs.max())
+    return (most + math.log(float(np.exp(logs - most).sum()))) / (alpha - 1) / alpha
+
+
+@pytest.mark.parametrize("scale", [0.25, 0.5, 1, 4])
+@pytest.mark.parametrize("shift", [1, 2, 3, 8])
+def test_the_rho_of_laplace_noise_is_the_largest_over_all_orders(scale: float, shift: int) -> None:
+    rho = float(rho_of_laplace(Fraction(shift) / Fraction(scale), Fraction(shift)))
+    orders = [divergence(scale, shift, alpha) for alpha in (1.0001, 1.1, 1.5, 2, 4, 16, 256)]
+    assert orders[0] == pytest.approx(rho, rel=2e-3)
+    assert max(orders) <= rho * (1 + 1e-9)
+    assert orders == sorted(orders, reverse=True)
+
+
+@pytest.mark.parametrize("scale", [0.5, 2])
+def test_no_vector_costs_more_than_one_number_that_moves_alone(scale: float) -> None:
+    """Every vector of up to three integers whose moves add up to six at most, at several orders."""
+    rho = float(rho_of_laplace(Fraction(6) / Fraction(scale), Fraction(6)))
+    for alpha in (1.001, 2, 8):
+        alone = [0.0, *(divergence(scale, shift, alpha) for shift in range(1, 7))]
+        vectors = (v for v in itertools.product(range(7), repeat=3) if sum(v) <= 6)
+        assert max(sum(alone[x] for x in vector) for vector in vectors) <= rho * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("scale", [0.3, 1, 5, 50])
+@pytest.mark.parametrize("shift", [1, 2, 5, 12])
+def test_the_polynomial_of_the_proof_has_all_zeros_on_the_circle(scale: float, shift: int) -> None:
+    ends = 1 / (1 - math.exp(-1 / scale))
+    assert np.abs(np.roots([ends, *[1] * (shift - 1), ends])) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-25", "1e-9", "0.1", "1", "5", "40", "1000"])
+def test_the_rho_of_laplace_noise_is_that_of_pure_at_one_step_and_less_beyond(epsilon: str) -> None:
+    exact = Fraction(epsilon)
+    costs = [rho_of_laplace(exact, Fraction(shift)) for shift in (1, 2, 10, 10**6, 10**12)]
+    assert float(costs[0]) == pytest.approx(float(rho_of_pure(exact)), rel=1e-12)
+    assert costs == sorted(costs, reverse=True)
+    with mpmath.workdps(80):
+        limit = mpmath.mpf(epsilon) + mpmath.exp(-mpmath.mpf(epsilon)) - 1
+        assert mpmath.mpf(costs[-1].numerator) / costs[-1].denominator >= limit  # the continuous value is never charged
+
+
+@pytest.mark.parametrize("rho", ["1e-6", "0.02", "0.5", "3", "100", "1e6"])
+@pytest.mark.parametrize("shift", ["1", "1.5", "7", "1e9"])
+def test_the_epsilon_of_laplace_noise_is_nearly_the_largest(rho: str, shift: str) -> None:
+    epsilon = epsilon_of_laplace(Fraction(rho), Fraction(shift))
+    assert rho_of_laplace(epsilon, Fraction(shift)) <= Fraction(rho)
+    assert rho_of_laplace(epsilon * Fraction("1.00001"), Fraction(shift)) > Fraction(rho)

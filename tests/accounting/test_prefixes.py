@@ -11,7 +11,7 @@ import pytest
 
 from discreet import noise as sampler
 from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace, Noise
-from discreet.accounting.prefixes import highest_rank
+from discreet.accounting.prefixes import _sum_beyond, highest_rank
 from tests.mechanisms.helpers import too_many
 
 NOISES: list[Noise] = [DiscreteLaplace(Fraction(1)), DiscreteLaplace(Fraction(3)), DiscreteGaussian(Fraction(6))]
@@ -69,5 +69,19 @@ def test_a_rank_of_a_tree_of_one_cell_is_exact() -> None:
     assert highest_rank(NOISES[0], 1, 3, 0.05) == 0
 
 
-def test_what_floats_cannot_tell_is_infinite() -> None:
-    assert highest_rank(NOISES[0], 2, 1, 1e-12) == math.inf
+@pytest.mark.parametrize("noise", NOISES, ids=str)
+def test_what_floats_cannot_tell_is_bounded_by_all_sums(noise: Noise) -> None:
+    """By the exact distribution of a sum of 60, the power of the noise's Fourier transform; and it goes on growing."""
+    length = 2**14
+    masses = np.zeros(length)
+    for z, mass in law(noise, 1e-40).items():
+        masses[z % length] = mass
+    sums = np.fft.irfft(np.fft.rfft(masses) ** 60, length)
+    outside = np.concatenate([sums[: length // 2], np.zeros(1)])
+    for miss in (1e-3, 1e-6):
+        bound = _sum_beyond(noise, 60, miss)
+        assert outside[math.ceil(bound) :].sum() <= miss * (1 + 1e-6)
+        assert outside[math.ceil(bound / math.sqrt(2)) :].sum() > miss
+    errors = [highest_rank(noise, 16, 4, miss) for miss in (0.1, 1e-4, 1e-7, 1e-12, 1e-30)]
+    assert errors == sorted(errors)
+    assert all(map(math.isfinite, errors))

@@ -153,6 +153,7 @@ def on_columns(mechanism: Callable[..., Any], asked: dict[str, Any] | None = Non
 EXAMPLES = [
     on_vectors(Laplace, 42, epsilon=0.1, sensitivity=1),
     on_vectors(Laplace, [1.5, 2.5], epsilon=0.1, sensitivity=0.5),
+    on_vectors(Laplace, 42, rho=0.02, sensitivity=3),
     on_vectors(Laplace, 42.0, epsilon=0.1, sensitivity=1, step=0.25),
     on_vectors(Gaussian, 42, rho=0.01, sensitivity=1),
     on_vectors(Gaussian, 42.0, rho=0.01, sensitivity=1, step=0.25),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.accounting import DiscreteLaplace, Pure, Sensitivity
+from discreet.accounting import Concentrated, DiscreteLaplace, Pure, Sensitivity
 from discreet.mechanisms import Laplace
 from discreet.mechanisms.grid import FARTHEST
 from tests.mechanisms.helpers import STEADY, farthest, loss_between, noiseless, probability_of, recorded, released_with
@@ -360,3 +360,31 @@ def test_the_grid_of_a_single_number_is_no_finer_than_it_needs() -> None:
 def test_a_truth_value_is_no_number() -> None:
     with pytest.raises(TypeError, match="not booleans"):
         Laplace(1, sensitivity=1).release(True)
+
+
+# For a ρ
+
+
+@pytest.mark.parametrize("sensitivity", [1, 3, 1000])
+def test_laplace_noise_for_a_rho_costs_it(sensitivity: int) -> None:
+    mechanism = Laplace(rho=2, sensitivity=sensitivity)
+    assert mechanism.loss == mechanism.promise == Concentrated(2)
+    again = mechanism.loss_for(Sensitivity.cells(1, sensitivity))
+    assert isinstance(again, Concentrated)
+    assert Fraction("1.9999") < again.rho <= 2
+    assert Laplace(mechanism.epsilon, sensitivity=sensitivity).noise(mechanism.sensitivity, 1) == mechanism.noise(
+        mechanism.sensitivity, 1
+    )
+    assert mechanism.loss_for(Sensitivity(Fraction(1, 2), Fraction(1, 4))) == Pure(Fraction(1, 2) / mechanism.scale)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"epsilon": 1, "rho": 1}])
+def test_laplace_noise_has_one_cost(arguments: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="either epsilon or rho"):
+        Laplace(sensitivity=1, **arguments)
+
+
+@pytest.mark.parametrize("arguments", [{"sensitivity": 0.5}, {"sensitivity": 2, "step": 1}])
+def test_laplace_noise_for_a_rho_is_for_integers(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="rho is for integers"):
+        Laplace(rho=1, **arguments)

@@ -14,7 +14,7 @@ from discreet.accounting.labels import rho_of_label
 from discreet.accounting.losses import Sensitivity
 from discreet.curator.public import PublicTables
 from discreet.errors import Refused
-from discreet.exit.cost import Choices, Cost, epsilon_within, most_accurate, noise_of
+from discreet.exit.cost import Choices, Cost, most_accurate, noise_of
 from discreet.mechanisms import Exponential, Gaussian, Laplace, PermuteAndFlip
 from discreet.policy import Policy
 from discreet.sql.cost import (
@@ -149,17 +149,17 @@ def test_relative_errors_are_the_same_for_all() -> None:
     assert len(set(variances)) == 1
 
 
-@pytest.mark.parametrize("rho", [Fraction(n, 10) for n in (5, 6, 10, 16, 17, 18, 23, 400, 10**7)])
-def test_the_epsilon_within_rho_is_nearly_the_largest(rho: Fraction) -> None:
-    found = epsilon_within(Fraction(rho))
-    assert found is not None
-    assert rho_of_pure(found) <= rho < rho_of_pure(found * (1 + Fraction(1, 10**11)) + Fraction(2, 10**9))
-
-
 @pytest.mark.parametrize("rho", [Fraction(1, 2) - Fraction(1, 10**9), Fraction(1, 10), Fraction(1, 10**9)])
 def test_small_costs_buy_no_laplace_noise(rho: Fraction) -> None:
-    assert epsilon_within(rho) is None
-    assert isinstance(most_accurate(Sensitivity.cells(1, 1), rho), Gaussian)
+    for size in (1, 1000):
+        assert isinstance(most_accurate(Sensitivity.cells(1, size), rho), Gaussian)
+
+
+def test_before_numbers_are_on_a_grid_laplace_noise_costs_what_epsilon_does() -> None:
+    mechanism = most_accurate(Sensitivity(Fraction(1, 2), Fraction(1, 4)), Fraction(50))
+    assert isinstance(mechanism, Laplace)
+    assert Fraction("49.99") < rho_of_pure(mechanism.epsilon) <= 50
+    assert mechanism.loss.concentrated().rho <= 50
 
 
 @pytest.mark.parametrize("rho", [Fraction(n, 20) for n in (1, 9, 10, 11, 20, 30, 40, 60, 100, 200, 2000)])
@@ -170,17 +170,14 @@ def test_the_narrower_noise_is_bought_within_the_cost(cells: int, rho: Fraction)
     assert found.loss.concentrated().rho <= rho
     ways = [Gaussian(rho=rho, sensitivity=Fraction(math.sqrt(sensitivity.l2_squared)).limit_denominator(10**9))]
     widths = [way.error(0.95) for way in ways]
-    if (epsilon := epsilon_within(rho)) is not None:
-        widths.append(Laplace(epsilon, sensitivity=sensitivity.l1).error(0.95))
+    widths.append(Laplace(rho=rho, sensitivity=sensitivity.l1).error(0.95))
     assert found.error(0.95) <= min(widths) * 1.005 + 1
 
 
 def test_the_kind_of_noise_changes_where_the_widths_cross() -> None:
     sensitivity, kinds = Sensitivity.cells(1, 10**6), set()
-    for rho in (Fraction(n, 100) for n in range(420, 500, 4)):
-        epsilon = epsilon_within(rho)
-        assert epsilon is not None
-        ways = Gaussian(rho=rho, sensitivity=10**6), Laplace(epsilon, sensitivity=10**6)
+    for rho in (Fraction(n, 100) for n in range(200, 300, 4)):
+        ways = Gaussian(rho=rho, sensitivity=10**6), Laplace(rho=rho, sensitivity=10**6)
         found = most_accurate(sensitivity, rho)
         assert found.error(0.95) <= min(way.error(0.95) for way in ways) * 1.001
         kinds.add(type(found))

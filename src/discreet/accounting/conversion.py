@@ -40,6 +40,51 @@ def rho_of_pure(epsilon: Fraction) -> Fraction:
     return min(up(NEAREST.multiply(cost, tanh)), epsilon**2 / 2)
 
 
+def rho_of_laplace(epsilon: Fraction, shift: Fraction) -> Fraction:
+    """The ρ of Laplace noise of scale shift/ε on integers that one unit moves by `shift` ≥ 1 in all, rounded up.
+
+    Theorem  Let q = e^(−1/scale). Noise on integers whose moves x add up to Δ = Σ|xᵢ| at most is ρ-zCDP for
+             ρ = (Δ − 2q(1 − q^Δ)/(1 − q²))/scale, and for no smaller ρ: ε·tanh(ε/2) for Δ = 1, and less beyond.
+    Proof    One number. With P the noise and R the noise moved by Δ, (α − 1)·D_α(P‖R) = ln Σ P^α·R^(1−α) =: G(u) with
+             u = α − ½. G is even, as reflection exchanges P and R, and 0 at u = ½. Up to a factor, e^G is
+             y^Δ + y^−Δ + (1 − q)·(y^(Δ−2) + … + y^(2−Δ)) with y = e^(u/scale): divided by 1 − q and with x = y², a
+             polynomial A·x^Δ + x^(Δ−1) + … + x + A, A = 1/(1 − q) ≥ 1. On the unit circle, at the angles 2πj/Δ, it is
+             x^(Δ/2) times (−1)^j·(2A − 1) for 0 < j < Δ, and times 2A + Δ − 1 in size with the signs of j = 0 and j = Δ
+             at the ends: Δ changes of sign, hence Δ zeros, all of them on the circle. So all zeros of e^G are imaginary
+             u, e^G is a constant times Π(1 + u²/a²) (Hadamard), and G is a concave function of u². It lies below
+             its tangent at u² = ¼: G(u) ≤ (u² − ¼)·G'(½), that is D_α ≤ α·D₁ for all α > 1, with D₁ = G'(½) the
+             Kullback–Leibler divergence: ρ = D₁ = (E|Z − Δ| − E|Z|)/scale, where E|Z − x| = x + 2q^(x+1)/(1 − q²).
+             Vectors. Divergences of cells add up, and D₁(x) is convex in x ≥ 0 (so is E|Z − x|) and 0 at 0: ΣD₁(|xᵢ|)
+             ≤ D₁(Σ|xᵢ|). Shifts that are no integers stand for their floor, and the formula grows with Δ.
+    Factor   The scale is 1.18 times smaller for ρ = 5 than by ε·tanh(ε/2), 1.1 times for ρ = 10, where Δ is large.
+    """
+    if epsilon < LEAST:
+        return epsilon**2 / 2
+    cost, inverse = decimal(epsilon), decimal(epsilon / shift)
+    q = NEAREST.exp(inverse.copy_negate())
+    weight = NEAREST.divide(
+        NEAREST.multiply(2, NEAREST.multiply(inverse, q)), NEAREST.subtract(1, NEAREST.multiply(q, q))
+    )
+    gain = NEAREST.multiply(NEAREST.subtract(1, NEAREST.exp(cost.copy_negate())), weight)
+    return min(up(NEAREST.subtract(cost, gain)), rho_of_pure(epsilon))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def epsilon_of_laplace(rho: Fraction, shift: Fraction) -> Fraction:
+    """Nearly the largest ε with `rho_of_laplace` at most ρ."""
+    low, high = 0.0, float(rho) + 2 * math.sqrt(float(rho)) + 1
+    for _ in range(80):
+        middle = (low + high) / 2
+        inverse = middle / float(shift)
+        weight = inverse / math.sinh(inverse) if 0 < inverse < 700 else float(not inverse)
+        low, high = (middle, high) if middle + math.expm1(-middle) * weight <= rho else (low, middle)
+    for slack in (10**-12, 10**-9, 10**-6, 10**-3):
+        epsilon = Fraction(low * (1 - slack)).limit_denominator(10**12)
+        if epsilon > 0 and rho_of_laplace(epsilon, shift) <= rho:
+            return epsilon
+    raise ValueError(f"rho is too small for Laplace noise: {float(rho):g}")
+
+
 @lru_cache(maxsize=REMEMBERED)
 def epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction:
     """The least ε for which ρ-zCDP is known to imply (ε, δ)-DP, rounded up."""

@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from discreet.accounting.combination import above, deviation, sum_of
-from discreet.accounting.distributions import Noise
+from discreet.accounting.distributions import DiscreteLaplace, Noise
 
 CELLS: Final = 200
 """Grid cells to the standard deviation of the longest sum."""
@@ -32,7 +32,7 @@ SLIP: Final = 1e-9
 
 @lru_cache(maxsize=256)
 def highest_rank(noise: Noise, branch: int, levels: int, miss: float) -> float:
-    """By how much any rank exceeds the exact one at most; infinite where floats cannot tell."""
+    """By how much any rank exceeds the exact one at most; where floats cannot tell, by a union bound over all cells."""
     step = deviation(noise) * math.sqrt(max((branch - 1) * levels, 1)) / CELLS
     size = SPAN * CELLS
     edges = np.arange(-size, size + 1, dtype=np.float64) * step
@@ -50,4 +50,19 @@ def highest_rank(noise: Noise, branch: int, levels: int, miss: float) -> float:
             below = np.maximum.accumulate(below)
     over = 1 - below + beyond + SLIP * (1 + branch * levels)
     first = int(np.argmax(over <= miss))
-    return math.inf if over[first] > miss else float(edges[first])
+    if over[first] > miss:
+        return _sum_beyond(noise, max((branch - 1) * levels, 1), miss / branch**levels)
+    return float(edges[first])
+
+
+def _sum_beyond(noise: Noise, terms: int, miss: float) -> float:
+    """t with P(Z₁ + … + Z_terms ≥ t) ≤ miss.
+
+    Proof   E exp(λZ) ≤ 1/(1 − λ²s²) for discrete Laplace noise of scale s, since (cosh x − 1)/x² rises, and
+            ≤ exp(λ²σ²/2) for discrete Gaussian noise; Markov's inequality, for the best of many λ.
+    """
+    log = -math.log(miss)
+    if isinstance(noise, DiscreteLaplace):
+        rates = np.linspace(0.001, 0.999, 999)
+        return float(((log - terms * np.log1p(-(rates**2))) / rates).min()) * float(noise.scale)
+    return math.sqrt(2 * terms * log * noise.spread)

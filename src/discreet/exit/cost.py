@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from discreet.accounting import Concentrated, Pure, labels, rho_for
-from discreet.accounting.conversion import rho_of_pure
+from discreet.accounting.conversion import epsilon_of_laplace
 from discreet.accounting.losses import Sensitivity
 from discreet.errors import Edit, Refused
 from discreet.exact import Number, probability
@@ -236,28 +236,19 @@ def _of_budget(
     return Cost(Concentrated(meaning.rho), meaning.delta)
 
 
+LEAST_LAPLACE: Final = Fraction(1, 2)
+"""Below this ρ, the ε of Laplace noise is less than 1.3, where it costs ε²/2 within a third: it is the wider one."""
+
+
 @lru_cache(maxsize=4096)
 def most_accurate(sensitivity: Sensitivity, rho: Fraction) -> Additive:
-    """Of the two kinds of noise that cost ρ, the one with the narrower interval."""
+    """Of the two kinds of noise that cost ρ on integers, the one with the narrower interval."""
     gaussian = Gaussian(rho=rho, sensitivity=root(sensitivity.l2_squared))
+    if rho < LEAST_LAPLACE:
+        return gaussian
+    if sensitivity.l1 >= 1:
+        laplace = Laplace(rho=rho, sensitivity=sensitivity.l1)
+    else:  # before it is put on a grid: it costs less on any
+        laplace = Laplace(epsilon_of_laplace(rho, WHOLE), sensitivity=sensitivity.l1)
     sigma = math.sqrt(sensitivity.l2_squared / (2 * rho))
-    epsilon = epsilon_within(rho)
-    if epsilon is not None and float(sensitivity.l1 / epsilon) * math.log(20) < 1.96 * sigma:
-        return Laplace(epsilon, sensitivity=sensitivity.l1)
-    return gaussian
-
-
-@lru_cache(maxsize=4096)
-def epsilon_within(rho: Fraction) -> Fraction | None:
-    """Nearly the largest ε with ε·tanh(ε/2) ≤ ρ; None where Gaussian noise is better anyway.
-
-    Below ρ = ½ that ε is less than 1.1, where tanh(ε/2) is ε/2 within a tenth: Laplace noise is the wider one.
-    """
-    if rho < Fraction(1, 2):
-        return None
-    low, high = 0.0, max(2.0, float(rho) * 1.2 + 1)
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if middle * math.tanh(middle / 2) <= rho else (low, middle)
-    epsilon = Fraction(math.floor(low * 10**9 * (1 - 1e-12)), 10**9)
-    return epsilon if rho_of_pure(epsilon) <= rho else None
+    return laplace if float(laplace.scale) * math.log(20) < 1.96 * sigma else gaussian
