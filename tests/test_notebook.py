@@ -315,6 +315,17 @@ def test_what_is_not_ours_keeps_its_traceback(shell: Shell, capsys: pytest.Captu
     assert "Traceback" in capsys.readouterr().out
 
 
+def test_a_fix_is_the_next_cell_if_it_would_be_answered(shell: Shell) -> None:
+    with pytest.raises(discreet.Refused):
+        ask(shell, "hospital.toml --epsilon 0.1", "SELECT SUMM(age) AS n FROM patients")
+    assert shell.rl_next_input == "%%discreet hospital.toml --epsilon 0.1\nSELECT SUM(age) AS n FROM patients\n"
+    shell.rl_next_input = None
+    with pytest.raises(discreet.Refused):
+        ask(shell, "hospital.toml --epsilon 0.1", "SELECT SUMM(agee) AS n FROM patients")
+    assert shell.rl_next_input is None
+    assert charges() == 0
+
+
 def test_what_refusals_quote_cannot_steer_a_terminal(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(PolicyError):
         ask(shell, "'no\x1b[2Jthing.toml' -e 1")

@@ -470,6 +470,13 @@ def _join(shows: str, source: str, count: int, rows: int, sensitivity: Sensitivi
 
 
 JOINS: Final = (
+    Fixture(
+        "joins",
+        "bounds of a public column",
+        "SELECT SUM(w.floor) AS s FROM visits AS v JOIN wards AS w ON v.ward = w.ward",
+        [(4 * 1 + 3 * 2,)],
+        sensitivity=((12, 144),),
+    ),
     _join("private INNER", "visits JOIN patients ON visits.patient = patients.patient", 8, 4, ONE),
     _join("private LEFT", "patients LEFT JOIN visits ON visits.patient = patients.patient", 9, 4, ONE),
     _join("private RIGHT", "visits RIGHT JOIN patients ON visits.patient = patients.patient", 9, 4, ONE),
@@ -996,6 +1003,36 @@ _BY_WARD: Final = "FROM visits GROUP BY ward"
 STATEMENT: Final = (
     Fixture(
         "statement",
+        "windows over what was released",
+        "SELECT ward, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM visits GROUP BY ward",
+        [("A", 4, 1), ("B", 3, 2), ("C", 0, 3)],
+        groups=(3,),
+    ),
+    Fixture(
+        "statement",
+        "shares of a total",
+        "SELECT ward, n / SUM(n) OVER () AS share FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)",
+        [("A", 4 / 7), ("B", 3 / 7), ("C", 0.0)],
+        groups=(3,),
+    ),
+    Fixture(
+        "statement",
+        "a window below a condition",
+        "SELECT ward FROM (SELECT ward, ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC) AS place FROM visits GROUP BY ward)"
+        " WHERE place = 2",
+        [("B",)],
+        groups=(3,),
+    ),
+    Fixture(
+        "statement",
+        "statistics of what was released",
+        "SELECT STDDEV(n) AS s, MEDIAN(n) AS m, COUNT_IF(n > 3) AS c, SUM(n) FILTER (WHERE n > 3) AS t"
+        " FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)",
+        [(statistics.stdev([4, 3, 0]), 3.0, 1, 4)],
+        groups=(3,),
+    ),
+    Fixture(
+        "statement",
         "TOP",
         "SELECT TOP 1 ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC",
         [("A", 4)],
@@ -1392,8 +1429,8 @@ REFUSED: Final = (
     _no("private-subquery", "the unit IN something else", "SELECT COUNT(*) FROM visits WHERE patient IN (SELECT nights FROM visits)", "select the unit alone", "SELECT COUNT(*) FROM visits WHERE patient IN (SELECT patient FROM visits)"),
     _no("not-an-aggregate", "a correlated subquery", "SELECT COUNT(*) FROM visits AS v WHERE cost > (SELECT AVG(level) FROM labs WHERE labs.patient = v.patient)", "COUNT(DISTINCT patient)", "SELECT COUNT(DISTINCT patient) FROM visits"),
     # functions
-    _no("function-not-allowed", "a function off the list", "SELECT SUM(SIN(nights)) FROM visits", "functions of discreet", "SELECT SUM(SQRT(nights)) FROM visits"),
-    _no("function-not-allowed", "an aggregate off the list", "SELECT STRING_AGG(note, ',') FROM visits", "see the aggregates", "SELECT MODE(kind) FROM visits"),
+    _no("function-not-allowed", "a function off the list", "SELECT SUM(SIN(nights)) FROM visits", "compute it from the answer", "SELECT SUM(SQRT(nights)) FROM visits"),
+    _no("function-not-allowed", "an aggregate off the list", "SELECT STRING_AGG(note, ',') FROM visits", "use APPROX_TOP_COUNT", "SELECT MODE(kind) FROM visits"),
     _no("function-not-allowed", "an aggregate in WHERE", "SELECT COUNT(*) FROM visits WHERE COUNT(*) > 1", "use aggregates in SELECT, HAVING, ORDER BY", "SELECT COUNT(*) FROM visits HAVING COUNT(*) > 1"),
     _no("function-not-allowed", "text where a number belongs", "SELECT SUM(note) FROM visits", "cast it, or count it", "SELECT COUNT(note) FROM visits"),
     _no("function-not-allowed", "kinds that do not mix", "SELECT COUNT(*) FROM visits WHERE nights = 'two'", "write both of one kind", "SELECT COUNT(*) FROM visits WHERE nights = 2"),

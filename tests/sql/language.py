@@ -19,8 +19,9 @@ _LONGEST: Final = 200
 _TOP: Final = """\
 # The language
 
-Write ordinary SQL over the declared tables, as DuckDB or BigQuery spells it. discreet answers every statistical
-question whose privacy it can prove, and refuses the rest with the fix.
+Write ordinary SQL over the declared tables, as DuckDB or BigQuery spells it; `dialect="postgres"`, `"snowflake"` and
+`"spark"` are read too, where they mean the same. discreet answers every statistical question whose privacy it can
+prove, and refuses the rest with the fix.
 
 This page is made from the tests: every question in it is asked in every test run, of a tiny hospital, with the noise
 off. *Gives* is that exact answer; what you see carries noise. `visits` belongs to patients (at most 4 visits and 2
@@ -97,7 +98,8 @@ _FUNCTIONS: Final = (
         " Arithmetic is that of DOUBLE, where whole numbers beyond 2⁵³ are rounded; comparisons of columns and literals"
         " are exact. DATE_TRUNC of a date is a date. `x`, `n`, `w`, `d`, `t` and `b` are a number, a whole number, a"
         " text, a date, a time and a boolean. Texts have at most 1,024 characters: what is longer, in a table or made"
-        " by a function, is cut there. What is not here is refused, and so is every modifier that is not."
+        " by a function, is cut there. CURRENT_DATE and CURRENT_TIMESTAMP are fixed when a query is asked: in UTC, in"
+        " whole minutes, shown as a note. What is not here is refused, and so is every modifier that is not."
     ),
 )
 _REFUSALS: Final = (
@@ -106,7 +108,7 @@ _REFUSALS: Final = (
         "A refusal has a stable code, costs nothing, and reads the same whatever the data is. Planning is free, so it"
         " has limits (`too-complex`): 100,000 characters, 20,000 words and signs, 30 parentheses deep, 150 operators;"
         " 1,000 things that are counted and 10,000,000 noisy numbers; and the query that the engine is asked, which"
-        " grows where functions that use their argument more than once, such as CLAMP and SQRT, stand in each other,"
+        " grows where functions that use their argument more than once, such as NULLIF, stand in each other,"
         " and where subqueries are used more than once: 400,000 characters, and two million steps of planning."
         " Previews, EXPLAIN PRIVACY, dummy data, questions in Python and fits have the same limits."
     ),

@@ -125,7 +125,7 @@ CODES: Final[dict[str, list[str]]] = {
         "SELECT SUM(CAST(age AS BLOB)) FROM people", "SELECT COUNT(*) FROM people WHERE zip LIKE sex", "SELECT COUNT(*) FROM people WHERE SUBSTR(zip, age) = 'x'",
         "SELECT COUNT(*) FROM people WHERE zip SIMILAR TO 'x'", "SELECT COUNT(*) FROM people WHERE regexp_matches(zip, 'x')",
         "SELECT COUNT(*) FROM people WHERE EXTRACT(epoch FROM seen) > 1", "SELECT SUM(ROUND(height, 99)) FROM people",
-        "SELECT COUNT(*) FROM people WHERE current_date > born", "SELECT COUNT(*) FROM people WHERE age = ANY([1, 2])",
+        "SELECT COUNT(*) FROM people WHERE current_time > born", "SELECT COUNT(*) FROM people WHERE age = ANY([1, 2])",
         "SELECT COUNT(*) FROM people WHERE zip COLLATE NOCASE = 'x'", "SELECT SUM(WIDTH_BUCKET(age, 5, 5, 3)) FROM people", "SELECT COUNT(*) FROM people WHERE nextval('s') > 1",
     ],
     "statement-not-allowed": [

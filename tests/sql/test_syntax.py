@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from functools import cache
 from typing import Any, Final
 
@@ -17,7 +18,21 @@ from discreet.curator.public import PublicTables
 from discreet.errors import Refused
 from discreet.sql import clause, read
 from discreet.sql.plan import planned
-from discreet.sql.syntax import INDIFFERENT, UNDERSTOOD, Bounded, Clause, Period, understood
+from discreet.sql.syntax import (
+    INDIFFERENT,
+    UNDERSTOOD,
+    BigQueryCast,
+    Bounded,
+    CarefulCast,
+    Clause,
+    Formatted,
+    IntervalSub,
+    Moment,
+    Period,
+    RealDiv,
+    Shifted,
+    understood,
+)
 from tests.sql import tiny
 from tests.sql.fixtures import ANSWERED
 
@@ -61,7 +76,7 @@ def test_the_walk_goes_everywhere() -> None:
 
 def test_kinds_of_our_own_cannot_be_written() -> None:
     """sqlglot makes none of them, whatever is written."""
-    for kind in (Bounded, Clause, Period):
+    for kind in (BigQueryCast, Bounded, CarefulCast, Clause, Formatted, IntervalSub, Moment, Period, RealDiv, Shifted):
         assert kind not in KINDS
         assert kind.__name__.upper() not in sqlglot.Dialect.get_or_raise("duckdb").parser().FUNCTIONS
 
@@ -106,6 +121,7 @@ RARER: Final = (
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) APPROX_TOP_COUNT(ward, 2) AS top FROM visits",
     "SELECT WITH DIFFERENTIAL_PRIVACY APPROX_QUANTILES(cost, 4)[ORDINAL(2)], APPROX_QUANTILES(cost, 4)[1] FROM visits",
     "SELECT WITH DIFFERENTIAL_PRIVACY COUNT_IF(day - 1 > '2024-02-01') FROM visits",
+    "SELECT CURRENT_DATE, COUNT(*) FROM visits WHERE day < CURRENT_DATE",
     "SELECT COUNT(*) FROM other.visits",
     "SELECT COUNT(*) FROM (visits JOIN patients USING (patient)) JOIN labs USING (patient)",
     "SELECT COUNT(*) FROM ((visits JOIN patients USING (patient)) JOIN labs USING (patient))",
@@ -120,6 +136,12 @@ RARER: Final = (
     "SELECT COUNT(*) FROM (WITH a AS (SELECT patient FROM visits) SELECT * FROM a UNION ALL SELECT * FROM a)",
 )  # fmt: skip
 """For arguments that no fixture gives."""
+NOW: Final = datetime(2026, 1, 31, 12, 30)
+ELSEWHERE: Final = (
+    ("SELECT COUNT(*) FROM visits WHERE cost / nights > 1", "postgres"),
+    ("SELECT COUNT(*) FROM visits WHERE CAST(day AS DATE) > '2024-02-01'", "spark"),
+)
+"""For kinds that are made of other dialects alone."""
 NEVER: Final[Mapping[tuple[str, str], str]] = {
     ("Identifier", "quoted"): "names mean the same with quotes and without",
     ("Column", "catalog"): "it comes with a schema, and that is refused",
@@ -150,8 +172,9 @@ def changing() -> set[tuple[str, str]]:
     found: set[tuple[str, str]] = set()
     with tiny.asked("pure") as pure, tiny.asked("delta") as delta:
         queries = [(fixture.text, delta if fixture.policy == "delta" else pure, fixture.params) for fixture in ANSWERED]
-        for text, curator, params in [*queries, *((text, delta, None) for text in RARER)]:
-            asked = read.statement(text, None, params)
+        rarer = [(text, delta, None, dialect) for text, dialect in [*((text, None) for text in RARER), *ELSEWHERE]]
+        for text, curator, params, dialect in [*((*query, None) for query in queries), *rarer]:
+            asked = read.statement(text, dialect, params, NOW)
             whole = meaning(asked, asked.tree, curator)
             for number, node in enumerate(list(asked.tree.walk())):
                 for argument in UNDERSTOOD.get(type(node), ()):  # type: ignore[arg-type]

@@ -36,6 +36,8 @@ class Call:
     dialect: str | None = None
     part: Part | None = None
     """Which part of a partition it is about."""
+    now: datetime | None = None
+    """What CURRENT_DATE and the like mean; fixed when the query is asked."""
     key: Key | None = None
     """The name of this request: one that is sent twice is charged once."""
 
@@ -53,6 +55,8 @@ def written(call: Call) -> dict[str, Any]:
         record["params"] = _value(call.params)
     if call.dialect is not None:
         record["dialect"] = call.dialect
+    if call.now is not None:
+        record["now"] = _value(call.now)
     if call.part is not None:
         named = {name: getattr(call.part, name) for name in ("table", "column", "key", "most")}
         record["part"] = {name: _value(value) for name, value in named.items()}

@@ -223,7 +223,7 @@ class Curator(Asks):
         if call.dialect is not None and not isinstance(call.dialect, str):
             raise Refused("syntax", "a dialect is a name", 'leave it out, or write dialect="bigquery"')
         known = call.params is None and isinstance(call.sql, str)
-        key = (call.sql, call.dialect, call.part, version, tuple((bounds or {}).items())) if known else None
+        key = (call.sql, call.dialect, call.part, version, call.now, tuple((bounds or {}).items())) if known else None
         planned = self._plans.get(key) if key is not None else None
         if planned is None:
             public = PublicTables(lambda: self._engine(version))
@@ -236,6 +236,7 @@ class Curator(Asks):
                 params=call.params,
                 part=call.part,
                 bounds=bounds,
+                now=call.now,
             )
             if public.schemas:
                 planned = replace(planned, schemas=public.schemas)

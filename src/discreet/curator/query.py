@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from discreet.answers import Answer, Preview
-from discreet.answers.call import Call, written
+from discreet.answers.call import Call, value_read, written
 from discreet.answers.ibis_tables import is_expression, text_of
 from discreet.answers.layout import cost_words
 from discreet.curator.parts import part_name, why
@@ -27,6 +28,7 @@ from discreet.sql.cache import NoisyMeasures
 from discreet.sql.cost import Allocation, allocate, free, rank_notes
 from discreet.sql.draw import draw
 from discreet.sql.expected_error import averages, errors, explained, rank_errors, words
+from discreet.sql.now import present
 from discreet.sql.plan import Plan
 from discreet.sql.released import with_nothing
 from discreet.sql.results import Shown, noisy_items
@@ -55,12 +57,24 @@ class Query:
             call = replace(call, sql=text_of(call.sql), dialect="duckdb")
         if not isinstance(call.fresh, bool):
             raise Refused("cost-invalid", "fresh is True or False", "leave it out to get a cached answer for nothing")
+        call = replace(call, now=_now(context, call))
         plan = context.plan(context.version, call)
         if plan.unknown:
             from discreet.curator.search import prepared_search
 
             return prepared_search(context, call, plan)
         return prepared(context, call, plan)
+
+
+def _now(context: Context, call: Call) -> datetime | None:
+    """What the present is: that of the recorded call where one is shown again, or sent again under its name."""
+    moment = present(call.sql)
+    if moment is None or call.now is not None:
+        return call.now
+    number = None if call.key is None else context.ledger.charged(call.key)
+    entry = None if number is None else context.ledger.entry(number)
+    recorded = None if entry is None else value_read(entry.call.get("now"))
+    return recorded if isinstance(recorded, datetime) else moment
 
 
 @dataclass(frozen=True, slots=True)

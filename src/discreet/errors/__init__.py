@@ -43,6 +43,9 @@ class Problem(Exception):  # noqa: N818  (what is told, whether anything is at f
 class Refused(Problem):
     """Not answered, nothing spent: a stable code, the reason, and the smallest change that works."""
 
+    span: tuple[int, int] | None = None
+    """Of what it is about: where that begins and ends in the text of the query, where it is known."""
+
     def __init__(self, code: str, reason: str, fix: str = "", *, edit: Edit | None = None) -> None:
         super().__init__(reason, fix, edit=edit)
         self.args = (code, reason, fix)

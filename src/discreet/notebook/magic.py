@@ -14,8 +14,10 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import no_var_expand
 
 from discreet.answers import Answer, Preview
+from discreet.answers.autofix import fixed
 from discreet.cli.options import opened
 from discreet.curator.curator import Curator
+from discreet.errors import Refused
 from discreet.notebook.command import Asking, Looking, ask, look, understood
 from discreet.notebook.failures import FORESEEN, tell_ours_at_length, tell_ours_shortly, tell_shortly
 from discreet.notebook.views import VIEWS, View
@@ -64,7 +66,7 @@ class Magic:
             given = understood(look if cell is None else ask, line, self.shell.user_ns)
             if isinstance(given, Looking):
                 return self._look(given)
-            return None if given is None else self._ask(given, str(cell))
+            return None if given is None else self._ask(given, line, str(cell))
         except FORESEEN as error:
             tell_shortly(error)
             raise
@@ -75,14 +77,25 @@ class Magic:
             _, (_, curator) = self.curators.popitem()
             curator.close()
 
-    def _ask(self, given: Asking, sql: str) -> Answer | Preview:
+    def _ask(self, given: Asking, line: str, sql: str) -> Answer | Preview:
         curator = self._curator(given.policy, dummy=given.dummy)
         act: Callable[..., Answer | Preview] = curator.preview if given.preview else curator.query
-        result = act(sql, **given.settings)
+        try:
+            result = act(sql, **given.settings)
+        except Refused as refused:
+            self._propose(curator, given, line, sql, refused)
+            raise
         self.shell.push({LAST: result}, interactive=False)
         if given.name is not None:
             self.shell.push({given.name: result})
         return result
+
+    def _propose(self, curator: Curator, given: Asking, line: str, sql: str, refused: Refused) -> None:
+        """Put the cell with the refusal's edit in it below this one, ready to be run, if it would be answered."""
+        settings = {name: value for name, value in given.settings.items() if name != "fresh"}
+        proposal = fixed(sql, refused.edit, lambda text: curator.preview(text, **settings))
+        if proposal is not None:
+            self.shell.set_next_input(f"%%{NAME} {line}\n{proposal}")
 
     def _look(self, given: Looking) -> View | Curator:
         curator = self._curator(given.policy, dummy=False)

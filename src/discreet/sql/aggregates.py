@@ -23,7 +23,8 @@ from discreet.sql.formulas import Total
 from discreet.sql.measures import Clamped, Distinct, Measure, Present, Rows, Steps, Sum, Units
 from discreet.sql.moments import RELATED, SPREADS, average, geometric, related, spread
 from discreet.sql.ranks import bins, extreme_value, mode, nth, quantile, quantiles, top
-from discreet.sql.syntax import Bounded, not_allowed
+from discreet.sql.syntax import Bounded
+from discreet.sql.wording import not_allowed
 
 _Bind = Callable[[Binder, Any, Call], Aggregate]
 
@@ -154,7 +155,7 @@ def bound(
         inner, label, bounds = _named_bounds(inner, bind)
         limits[label] = bounds
     if isinstance(inner, exp.WithinGroup):
-        inner = _within(inner)
+        inner = within(inner)
     if indexed is not None:
         inner = nth(indexed, inner)
     row = AGGREGATES.get(type(inner))
@@ -165,7 +166,7 @@ def bound(
     return row(bind, inner, Call(condition, limits.get(PER_GROUP), limits.get(PER_ROW), is_unit, groups, search))
 
 
-def _within(node: exp.WithinGroup) -> Any:
+def within(node: exp.WithinGroup) -> Any:
     """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x) is PERCENTILE_CONT(x, q); MODE likewise."""
     orders = node.expression.expressions
     if len(orders) != 1 or orders[0].args.get("desc"):

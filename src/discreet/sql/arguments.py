@@ -19,7 +19,8 @@ from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import Formula
 from discreet.sql.measures import Measure, Present, Rows, Steps
-from discreet.sql.syntax import not_allowed
+from discreet.sql.places import spelled
+from discreet.sql.wording import not_allowed
 from discreet.sql.work import brief
 
 Bounds = tuple[Fraction, Fraction]
@@ -77,13 +78,13 @@ class Call:
     def unbounded(self, node: Any) -> None:
         """Refuse bounds where they mean nothing."""
         if self.per_group is not None or self.per_row is not None:
-            raise Refused("function-not-allowed", f"{node.key.upper()} takes no bounds", "leave them out")
+            raise Refused("function-not-allowed", f"{spelled(node)} takes no bounds", "leave them out")
 
 
 def numeric(value: Expr, node: Any) -> Expr:
     """The value, if it is a number."""
     if value.domain.kind not in (Kind.INTEGER, Kind.NUMBER):
-        word = str(node.this).upper() if isinstance(node, exp.Anonymous) else node.key.upper()
+        word = spelled(node)
         raise Refused("function-not-allowed", f"{word} takes a number", "cast it, or count it")
     return value
 
@@ -120,7 +121,7 @@ def only(node: exp.Anonymous) -> Any:
 def bounded_steps(bind: Binder, node: Any, call: Call, *, coarse: bool = False) -> Steps:
     """The argument in whole steps, within the bounds of the call, NULL in rows that the FILTER leaves out."""
     if call.per_group is not None:
-        raise Refused("function-not-allowed", f"{node.key.upper()} takes bounds per row", f"use {PER_ROW}")
+        raise Refused("function-not-allowed", f"{spelled(node)} takes bounds per row", f"use {PER_ROW}")
     steps = steps_of(bind, node, call, coarse=coarse)
     return steps if call.condition is None else replace(steps, expr=call.of(steps.expr), stored=None)
 
@@ -130,7 +131,7 @@ def steps_of(bind: Binder, node: Any, call: Call | None = None, *, coarse: bool 
     if isinstance(node.this, exp.Distinct):
         raise not_allowed(node.this)
     value = numeric(bind(node.this), node)
-    low, high = (bounds_of if call is None else call.bounds)(value, node.key.upper(), written(node.this))
+    low, high = (bounds_of if call is None else call.bounds)(value, spelled(node), written(node.this))
     if call is not None and call.is_unknown(value) and not coarse:
         return Steps.drawable(value, low, high)
     return Steps.coarse(value, low, high) if coarse else Steps.of(value, low, high)

@@ -5,19 +5,23 @@ Everything goes by list: a node or a function that is not named here is refused;
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from sqlglot import exp
 
 from discreet.errors import Refused
+from discreet.policy.model import Kind
 from discreet.sql.apply import apply
 from discreet.sql.date_forms import of_dates
 from discreet.sql.domain import DATED
 from discreet.sql.expression import Expr
 from discreet.sql.literals import folded
+from discreet.sql.places import about, dialect, spelled
 from discreet.sql.readers import READERS
-from discreet.sql.syntax import IntervalSub, not_allowed, plain
+from discreet.sql.syntax import IntervalSub, RealDiv, plain
+from discreet.sql.typos import COMPARED, remark_undeclared
+from discreet.sql.wording import not_allowed
 from discreet.sql.work import NODE, remembered, spend
 
 Resolve = Callable[[exp.Column], Expr]
@@ -30,6 +34,7 @@ _PLAIN: Final[dict[type[exp.Expression], tuple[str, tuple[str, ...]]]] = {
     IntervalSub: ("-", ("this", "expression")),
     exp.Div: ("/", ("this", "expression")),
     exp.SafeDivide: ("/", ("this", "expression")),
+    RealDiv: ("/", ("this", "expression")),
     exp.IntDiv: ("//", ("this", "expression")),
     exp.Mod: ("%", ("this", "expression")),
     exp.Neg: ("NEGATE", ("this",)),
@@ -99,7 +104,7 @@ class Binder:
             try:
                 self._known[id(node)] = node, self._bound(node)
             except Refused as refused:
-                self._known[id(node)] = node, refused
+                self._known[id(node)] = node, about(refused, node)
         bound = self._known[id(node)][1]
         if isinstance(bound, Refused):
             raise bound
@@ -122,19 +127,32 @@ class Binder:
 
     def _plain(self, node: exp.Expression) -> Expr:
         name, indices = _PLAIN[type(node)]
-        arguments: list[Expr] = []
+        nodes: list[exp.Expression] = []
         for index in indices:
             given = node.args.get(index)
-            parts = given if isinstance(given, list) else [] if given is None else [given]
-            arguments.extend(self(part) for part in parts)
+            nodes += given if isinstance(given, list) else [] if given is None else [given]
+        arguments = [self(part) for part in nodes]
+        if name in COMPARED:
+            remark_undeclared(nodes, arguments)
         known = folded(name, arguments)
         if known is not None:
             return known
+        if isinstance(node, RealDiv):
+            _refuse_whole(arguments)
         if name in "+-" and any(argument.domain.kind in DATED for argument in arguments):
             return of_dates(name, arguments, days=not isinstance(node, IntervalSub))
         if _null_if_any_is(node):
             name = _STRICT[name]
         return apply(_LONGER.get((name, len(arguments)), name), arguments)
+
+
+def _refuse_whole(arguments: Sequence[Expr]) -> None:
+    if all(argument.domain.kind is Kind.INTEGER for argument in arguments):
+        raise Refused(
+            "function-not-allowed",
+            "the quotient of two whole numbers is cut or rounded in this dialect",
+            "cast one of them: a / CAST(b AS DOUBLE PRECISION)",
+        )
 
 
 def _null_if_any_is(node: exp.Expression) -> bool:
@@ -155,5 +173,5 @@ def written(node: Any) -> str:
     if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
         return "COUNT(*)"
     if type(node) in (exp.Sum, exp.Avg) and isinstance(node.this, exp.Column):
-        return f"{node.key.upper()}({written(node.this)})"
-    return str(plain(node).sql(dialect="duckdb"))
+        return f"{spelled(node)}({written(node.this)})"
+    return str(plain(node).sql(dialect=dialect()))

@@ -25,6 +25,7 @@ from sqlglot import exp
 
 from discreet.errors import Refused
 from discreet.sql.dates import MONDAY_WEEK, SUNDAY_FIRST, SUNDAY_WEEK
+from discreet.sql.other_dialects import OTHERS, PERIODS, as_others_mean
 from discreet.sql.syntax import BigQueryCast, Formatted, IntervalSub, Period, Shifted
 
 _SAME: Final = ("year", "quarter", "month", "day", "hour", "minute", "second", "isoyear")
@@ -40,6 +41,7 @@ _BIGQUERY: Final = {
     "week": SUNDAY_WEEK,
     "isoweek": "week",
 }
+_WORDS: Final = {"duckdb": _DUCKDB, "bigquery": _BIGQUERY, **PERIODS}
 _STARTS: Final = {"sunday": SUNDAY_WEEK, "monday": MONDAY_WEEK}
 CALLS: Final[dict[type[exp.Expression], str]] = {
     exp.Year: "year",
@@ -57,23 +59,31 @@ CALLS: Final[dict[type[exp.Expression], str]] = {
 
 def as_meant(tree: exp.Query, language: str) -> None:
     """Put into a tree what its dialect means by words that another uses differently."""
+    if language in OTHERS:
+        for node in reversed(list(tree.walk())):
+            as_others_mean(node, language)
     nodes: list[Any] = list(tree.walk())
     for node in reversed(nodes):  # the inner ones first: outer ones hold them
-        if isinstance(node, exp.Extract):
-            node.set("this", _period(node.this, language))
-        elif isinstance(node, (exp.DateTrunc, exp.TimestampTrunc, exp.DateDiff)) and node.args.get("unit"):
-            unit = _period(node.args["unit"], language)
-            if language == "bigquery" and unit.this == "week":  # DuckDB counts the weeks between dates in its own way
-                unit.set("this", MONDAY_WEEK)
-            node.set("unit", unit)
-        elif isinstance(node, exp.Anonymous) and str(node.this).upper() == "DATE_PART" and node.expressions:
-            node.set("expressions", [_period(node.expressions[0], language), *node.expressions[1:]])
-        elif type(node) in _MOVES or (isinstance(node, (exp.Add, exp.Sub)) and _interval_of(node)):
-            node.replace(_shifted(node, language))
-        elif isinstance(node, exp.TimeToStr):
-            _formatted(node, language)
-        elif language == "bigquery" and type(node) in _BIGQUERYS:
-            _BIGQUERYS[type(node)](node)
+        _put_in(node, language)
+
+
+def _put_in(node: Any, language: str) -> None:
+    """What one node means in its dialect."""
+    if isinstance(node, exp.Extract):
+        node.set("this", _period(node.this, language))
+    elif isinstance(node, (exp.DateTrunc, exp.TimestampTrunc, exp.DateDiff)) and node.args.get("unit"):
+        unit = _period(node.args["unit"], language)
+        if language == "bigquery" and unit.this == "week":  # DuckDB counts the weeks between dates in its own way
+            unit.set("this", MONDAY_WEEK)
+        node.set("unit", unit)
+    elif isinstance(node, exp.Anonymous) and str(node.this).upper() == "DATE_PART" and node.expressions:
+        node.set("expressions", [_period(node.expressions[0], language), *node.expressions[1:]])
+    elif type(node) in _MOVES or (isinstance(node, (exp.Add, exp.Sub)) and _interval_of(node)):
+        node.replace(_shifted(node, language))
+    elif isinstance(node, exp.TimeToStr):
+        _formatted(node, language)
+    elif language == "bigquery" and type(node) in _BIGQUERYS:
+        _BIGQUERYS[type(node)](node)
 
 
 def _period(word: Any, language: str) -> Period:
@@ -82,7 +92,7 @@ def _period(word: Any, language: str) -> Period:
     if isinstance(word, exp.WeekStart):
         period = _STARTS.get(str(word.this.name).lower())
     elif isinstance(word, exp.Var) or (isinstance(word, exp.Literal) and word.is_string):
-        period = (_BIGQUERY if language == "bigquery" else _DUCKDB).get(str(word.this).lower())
+        period = _WORDS[language].get(str(word.this).lower())
     return Period(this=period or "", word=word.copy())
 
 

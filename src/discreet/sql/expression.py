@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -169,17 +169,21 @@ class Expr:
             seen[id(self)] = self.function.domain(arguments)
         return seen[id(self)]
 
-    def columns(self) -> set[Sql]:
-        """The columns in it."""
-        names: set[Sql] = set()
+    def parts(self) -> Iterator[Expr]:
+        """It and all that it is made of, each once."""
         seen: set[int] = set()
         waiting = [self]
         while waiting:
             part = waiting.pop()
-            if id(part) in seen:
-                continue
-            seen.add(id(part))
-            waiting += part.arguments
-            if part.function is None and not (part.constant or part.single):
-                names.add(part.sql)
-        return names
+            if id(part) not in seen:
+                seen.add(id(part))
+                waiting += part.arguments
+                yield part
+
+    def columns(self) -> set[Sql]:
+        """The columns in it."""
+        return {part.sql for part in self.parts() if part.function is None and not (part.constant or part.single)}
+
+    def uses(self, function: str) -> bool:
+        """Whether a function of this name is part of it."""
+        return any(part.function is not None and part.function.name == function for part in self.parts())

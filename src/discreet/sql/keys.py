@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from fractions import Fraction
 from typing import Final
 
 from discreet.composed import Sql, listed, literal, sql
 from discreet.errors import Refused
 from discreet.policy.model import Key, Kind
-from discreet.sql.domain import Domain
+from discreet.sql.domain import DATED, NUMERIC, Domain
 from discreet.sql.expression import Expr
 from discreet.sql.nodes import Field
 from discreet.sql.relation import Public
@@ -132,6 +134,28 @@ def _looked_up(expr: Expr, keys: Sequence[Key | None]) -> Expr:
     values = tuple(key for key in keys if key is not None)
     nullable = expr.domain.nullable or None in keys
     return replace(expr, domain=replace(expr.domain, values=values, nullable=nullable))
+
+
+def with_public_bounds(field: Field, public: Public) -> Field:
+    """A number or date of a public table, with the least and the largest that are there for everybody to see.
+
+    Theorem  Nothing private decides them: they are read off a public table, of the data version that is asked.
+    """
+    domain = field.expr.domain
+    known = domain.low is not None or domain.values is not None
+    if field.listed is None or known or domain.kind not in NUMERIC | DATED:
+        return field
+    keys = [key for key in public.keys(*field.listed, domain.kind or Kind.TEXT) if key is not None]
+    if not keys or len(keys) > MAX_GROUPS or not all(_finite(key) for key in keys):
+        return field
+    low, high = (Fraction(key) if isinstance(key, (int, float)) else key for key in (keys[0], keys[-1]))
+    assert isinstance(low, (Fraction, date))
+    assert isinstance(high, (Fraction, date))
+    return replace(field, expr=replace(field.expr, domain=replace(domain, low=low, high=high)))
+
+
+def _finite(key: Key) -> bool:
+    return not isinstance(key, float) or math.isfinite(key)
 
 
 def too_many(count: int) -> Refused:

@@ -17,6 +17,7 @@ from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import GeometricMean, Mean, Related, Spread
 from discreet.sql.measures import Measure, Present, Product, Steps, Sum
+from discreet.sql.places import spelled
 from discreet.sql.work import brief
 
 
@@ -98,9 +99,7 @@ def related(bind: Binder, node: Any, call: Call) -> Aggregate:
     a, b = numeric(bind(x), node), numeric(bind(y), node)
     both = _both(a, b, call)
     left, right = (
-        Steps.coarse(
-            apply("CASE", [both, value, Expr.literal(None)]), *bounds_of(value, node.key.upper(), written(part))
-        )
+        Steps.coarse(apply("CASE", [both, value, Expr.literal(None)]), *bounds_of(value, spelled(node), written(part)))
         for value, part in ((a, x), (b, y))
     )
     measures: list[Measure] = [

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
@@ -16,11 +14,13 @@ from discreet.sql.arguments import steps_of
 from discreet.sql.bind import Binder, Special, written
 from discreet.sql.domain import Domain, number
 from discreet.sql.expression import Expr
+from discreet.sql.frames import frame_of
 from discreet.sql.measures import Steps
 from discreet.sql.nodes import Filter, Node, PerUnit, Project
+from discreet.sql.places import spelled
 from discreet.sql.postprocess import direction
 from discreet.sql.scope import Scope, labels, truth
-from discreet.sql.syntax import not_allowed
+from discreet.sql.wording import not_allowed
 
 Total = Callable[[Binder, Any, Node], Expr]
 
@@ -67,7 +67,7 @@ def _end(bind: Binder, node: Any, child: Node) -> Expr:
     """FIRST or LAST in an order; rows that tie are told apart by keyed hash."""
     order = node.this
     if not isinstance(order, exp.Order):
-        raise Refused("function-not-allowed", f"{node.key.upper()} needs an order", "write FIRST(x ORDER BY day)")
+        raise Refused("function-not-allowed", f"{spelled(node)} needs an order", "write FIRST(x ORDER BY day)")
     value = bind(order.this)
     first = sql("{}({} ORDER BY {})", keyword(node.key.upper()), value.sql, ordered(bind, order, child.order))
     return Expr(first, value.domain.but(certain=False))
@@ -142,7 +142,7 @@ def _neighbour(bind: Binder, node: Any, child: Node) -> tuple[Sql, Domain]:  # n
     value = bind(node.this)
     offset = bind(node.args["offset"]).value if node.args.get("offset") else 1
     if not isinstance(offset, int) or not 0 <= offset <= 10**6:
-        raise Refused("function-not-allowed", f"{node.key.upper()} takes a whole number", "write LAG(x, 1)")
+        raise Refused("function-not-allowed", f"{spelled(node)} takes a whole number", "write LAG(x, 1)")
     called = sql("{}({}, {})", keyword(node.key.upper()), value.sql, literal(offset))
     return called, value.domain.but(certain=False)
 
@@ -185,7 +185,7 @@ def window(scope: Scope, child: Node) -> Special:
         if type(function) not in {exp.Sum, *WINDOWS} or str(node.args.get("over")).upper() != "OVER":
             raise not_allowed(function)
         others = [scope.bind(part).key for part in parts if not scope.is_owner(part)]
-        frame = _frame(node)
+        frame = frame_of(node)
         total = isinstance(function, (exp.RowNumber, exp.Lag, exp.Lead)) or (frame is not None and frame.rows)
         over = sql(
             "OVER (PARTITION BY {} ORDER BY {} {})",
@@ -204,54 +204,3 @@ def window(scope: Scope, child: Node) -> Special:
 def _windowed_sum(scope: Scope, node: exp.Sum, over: Sql, child: Node) -> Expr:
     steps = steps_of(scope.bind, node)
     return _scaled(sql("SUM({}) {}", steps.sql(), over), steps, child)
-
-
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """Which rows around its own a window sees: counted one by one (ROWS), or with all that are equal (RANGE)."""
-
-    sql: Sql
-    rows: bool
-
-
-def _frame(node: exp.Window) -> _Frame | None:
-    """As it is written; SQL's own if nothing is: all rows up to this one and its equals, or all rows without an order.
-
-    Ranks, places and neighbours know no frame.
-    """
-    spec = node.args.get("spec")
-    if not isinstance(node.this, (exp.Sum, exp.Count, exp.Min, exp.Max)):
-        if spec is not None:
-            raise Refused("function-not-allowed", "a frame means nothing here", "leave it out")
-        return None
-    if spec is None:
-        last = "CURRENT ROW" if node.args.get("order") else "UNBOUNDED FOLLOWING"
-        return _Frame(sql("RANGE BETWEEN UNBOUNDED PRECEDING AND {}", keyword(last)), rows=False)
-    kind = str(spec.args.get("kind")).upper()
-    start = _edge(spec.args.get("start"), spec.args.get("start_side"), "PRECEDING")
-    end = _edge(spec.args.get("end"), spec.args.get("end_side"), "FOLLOWING")
-    counted = {start[0], end[0]} - {-math.inf, 0, math.inf}
-    if kind not in ("ROWS", "RANGE") or (kind == "RANGE" and counted):
-        raise Refused("function-not-allowed", "frames are counted in rows", "write ROWS BETWEEN …")
-    if start[0] > end[0] or start[0] == math.inf or end[0] == -math.inf:
-        raise Refused(*_FRAME)
-    return _Frame(sql("{} BETWEEN {} AND {}", keyword(kind), start[1], end[1]), rows=kind == "ROWS")
-
-
-_SIDES: Final = {"PRECEDING": -1, "FOLLOWING": 1}
-_FRAME: Final = ("syntax", "the frame is malformed", "write ROWS BETWEEN 1 PRECEDING AND CURRENT ROW")
-
-
-def _edge(bound: Any, side: Any, usual: str) -> tuple[float, Sql]:
-    """How many rows after this one a frame starts or ends, and its text."""
-    if bound is None or (isinstance(bound, str) and bound.upper() == "CURRENT ROW"):
-        return 0, keyword("CURRENT ROW")
-    way = str(side or usual).upper()
-    if way not in _SIDES:
-        raise Refused(*_FRAME)
-    if isinstance(bound, str) and bound.upper() == "UNBOUNDED":
-        return _SIDES[way] * math.inf, sql("UNBOUNDED {}", keyword(way))
-    if isinstance(bound, exp.Literal) and not bound.is_string and str(bound.this).isdecimal():
-        rows = min(int(str(bound.this)[:12]), 10**9)
-        return _SIDES[way] * rows, sql("{} {}", literal(rows), keyword(way))
-    raise Refused(*_FRAME)

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Final
 
@@ -20,13 +21,14 @@ from discreet.sql.clause import NOTHING, Options
 from discreet.sql.keys import GroupKey, PublicKey
 from discreet.sql.nodes import Node
 from discreet.sql.pairs import bounded
+from discreet.sql.places import reading
 from discreet.sql.planner import Planner
 from discreet.sql.postprocess import After
-from discreet.sql.read import Statement, statement
+from discreet.sql.read import Statement, language_of, statement
 from discreet.sql.relation import PUBLIC, Public, Released
 from discreet.sql.release import Release
 from discreet.sql.unknown import Found, Unknown
-from discreet.sql.work import planning
+from discreet.sql.work import planning, remarks
 
 VERSION: Final = 1
 """Of what a plan's fingerprint covers: counts up when the same text starts to mean something else."""
@@ -105,13 +107,15 @@ def plan(
     params: Mapping[str, object] | None = None,
     part: Part | None = None,
     bounds: Found | None = None,
+    now: datetime | None = None,
 ) -> Plan:
     """The plan of a question, or a refusal; where a part is given, of a question about that part alone.
 
-    `bounds` are those that the text leaves out.
+    `bounds` are those that the text leaves out, `now` is the moment that CURRENT_DATE means.
     """
-    query = statement(text, dialect, params)
-    return planned(policy, query, public=public, digest=digest, part=part, bounds=bounds)
+    with reading(*language_of(text, dialect)):
+        query = statement(text, dialect, params, now)
+        return planned(policy, query, public=public, digest=digest, part=part, bounds=bounds)
 
 
 def planned(
@@ -127,12 +131,13 @@ def planned(
     with planning():
         planner = Planner(policy, public, query.clauses, part, bounds)
         shown = planner.shown(query.tree)
+        remarked = remarks()
     plan = Plan(
         policy,
         tuple(planner.releases),
         shown.below,
         shown.after,
-        tuple(dict.fromkeys(planner.notes)),
+        (*remarked, *query.notes, *dict.fromkeys(planner.notes)),
         options=query.options,
         explain=query.explain,
         reads_tables=planner.reads_tables,
@@ -144,10 +149,11 @@ def planned(
 
 def private_rows(policy: Policy, text: object, *, public: Public) -> Node:
     """The private rows that a SELECT describes, for what learns from them; they never leave as they are."""
-    select = statement(text, None, None)
-    planner = Planner(policy, public, select.clauses, None)
-    with planning():
-        node = planner.query(select.tree, {})
+    with reading(*language_of(text)):
+        select = statement(text)
+        planner = Planner(policy, public, select.clauses, None)
+        with planning():
+            node = planner.query(select.tree, {})
     if isinstance(node, PUBLIC) or planner.releases or select.explain or select.clauses:
         raise Refused(
             "not-rows",

@@ -19,6 +19,8 @@ RELEASED = {**TYPES, Kind.INTEGER: "HUGEINT"}
 ROW_NUMBER = name("_discreet_place")
 INTERVAL = "DP_INTERVAL"
 """How the functions begin that give the ends of intervals."""
+WINDOW = "OVER"
+"""The function that a window is."""
 
 
 def item_name(index: int) -> Sql:
@@ -103,7 +105,8 @@ class After:
         """Whether it only chooses and computes, row by row: a SELECT around it can do its work as well."""
         closed = (self.condition, self.grouping, self.limit, self.offset)
         ends = any(expr.function is not None and expr.function.name.startswith(INTERVAL) for _, expr in self.items)
-        return all(part is None for part in closed) and not (self.orders or self.distinct or ends)
+        windows = any(expr.uses(WINDOW) for _, expr in self.items)
+        return all(part is None for part in closed) and not (self.orders or self.distinct or ends or windows)
 
     def sql(self, relation: Sql) -> Sql:
         """The SELECT over a relation, with the place of each row below it where rows are kept."""

@@ -8,25 +8,45 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from discreet.composed import keyword, sql, stored
+from discreet.composed import Sql, keyword, literal, repeated, sql, stored
 from discreet.errors import Edit, Refused
 from discreet.policy.model import Kind
+from discreet.sql.aggregates import within
+from discreet.sql.arguments import numeric
 from discreet.sql.bind import Binder
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.measures import COUNTED
 from discreet.sql.postprocess import After
+from discreet.sql.ranks import quantile_share
+from discreet.sql.released_windows import released_window
 from discreet.sql.scope import Scope
 from discreet.sql.select import Clauses, Known, grouped_by, is_aggregate, shown
-from discreet.sql.syntax import not_allowed
+from discreet.sql.wording import not_allowed
 
-_PUBLIC: Final[dict[type[exp.Expression], tuple[str, Kind | None]]] = {
+_SPREADS: Final[dict[type[exp.Expression], str]] = {
+    exp.Stddev: "STDDEV_SAMP",
+    exp.StddevSamp: "STDDEV_SAMP",
+    exp.StddevPop: "STDDEV_POP",
+    exp.Variance: "VAR_SAMP",
+    exp.VariancePop: "VAR_POP",
+    exp.Median: "MEDIAN",
+}
+_PAIRS: Final[dict[type[exp.Expression], str]] = {
+    exp.Corr: "CORR",
+    exp.CovarPop: "COVAR_POP",
+    exp.CovarSamp: "COVAR_SAMP",
+    exp.RegrSlope: "REGR_SLOPE",
+    exp.RegrIntercept: "REGR_INTERCEPT",
+}
+_PLAIN: Final[dict[type[exp.Expression], tuple[str, Kind | None]]] = {
     exp.Sum: ("SUM", Kind.NUMBER),
     exp.Avg: ("AVG", Kind.NUMBER),
     exp.Min: ("MIN", None),
     exp.Max: ("MAX", None),
     exp.Count: ("COUNT", Kind.INTEGER),
 }
+_QUANTILES: Final = (exp.PercentileCont, exp.Quantile, exp.ApproxQuantile)
 
 
 def _without_stars(clauses: Clauses, scope: Scope) -> Clauses:
@@ -49,9 +69,16 @@ def public_select(clauses: Clauses, scope: Scope) -> After:
     aggregated: Known = {}
 
     def special(node: exp.Expression, bind: Binder) -> Expr | None:
-        if type(node) in _PUBLIC:
-            return _public_aggregate(node, scope)
-        if isinstance(node, (exp.AggFunc, exp.Window)):
+        counted = _public_aggregate(node, scope) if grouping is not None else None
+        if counted is not None:
+            return counted
+        if isinstance(node, exp.Window):
+            if grouping is None:
+                return released_window(node, bind)
+            raise Refused(
+                "function-not-allowed", "a window cannot stand beside GROUP BY here", "put it around the SELECT"
+            )
+        if isinstance(node, exp.AggFunc):
             raise not_allowed(node)
         if keys and not isinstance(node, exp.Literal) and not is_aggregate(node, aggregated):
             with suppress(Refused):
@@ -76,11 +103,40 @@ def public_select(clauses: Clauses, scope: Scope) -> After:
     return replace(after, condition=condition, grouping=grouping)
 
 
-def _public_aggregate(node: exp.Expression, scope: Scope) -> Expr:
-    word, kind = _PUBLIC[type(node)]
+def _public_aggregate(node: Any, scope: Scope) -> Expr | None:
+    """An ordinary aggregate over rows that are public; None if it is none."""
+    condition = None
+    if isinstance(node, exp.Filter):
+        node, condition = node.this, scope.condition(node.expression.this, "FILTER")
+    if isinstance(node, exp.WithinGroup):
+        node = within(node)
+    if type(node) in _PLAIN:
+        called, kind = _plain(node, scope)
+    elif isinstance(node, exp.CountIf):
+        test = scope.condition(node.this, "COUNT_IF")
+        called, kind = sql("COUNT(CASE WHEN {} THEN 1 END)", test.sql), Kind.INTEGER
+    elif type(node) in _SPREADS:
+        called, kind = sql("{}({})", keyword(_SPREADS[type(node)]), _tame(scope, node.this)), Kind.NUMBER
+    elif type(node) in _PAIRS:
+        parts = _tame(scope, node.this), _tame(scope, node.expression)
+        called, kind = sql("{}({}, {})", keyword(_PAIRS[type(node)]), *parts), Kind.NUMBER
+    elif isinstance(node, _QUANTILES):
+        share = literal(quantile_share(scope.bind, node))
+        called, kind = sql("QUANTILE_CONT({}, {})", _tame(scope, node.this), share), Kind.NUMBER
+    elif condition is not None:
+        raise not_allowed(node)
+    else:
+        return None
+    if condition is not None:
+        called = sql("{} FILTER (WHERE {})", called, condition.sql)
+    return Expr(stored(called, kind) if kind is Kind.NUMBER else called, Domain(kind))
+
+
+def _plain(node: Any, scope: Scope) -> tuple[Sql, Kind | None]:
+    word, kind = _PLAIN[type(node)]
     inner = node.this
     if isinstance(inner, exp.Star):
-        return Expr(COUNTED, Domain(Kind.INTEGER))
+        return COUNTED, Kind.INTEGER
     distinct = isinstance(inner, exp.Distinct)
     if distinct and len(inner.expressions) != 1:
         raise not_allowed(inner)
@@ -88,5 +144,10 @@ def _public_aggregate(node: exp.Expression, scope: Scope) -> Expr:
     if word == "SUM" and value.domain.kind is Kind.INTEGER:
         kind = Kind.INTEGER
     part = sql("CAST({} AS DOUBLE)", value.sql) if kind is Kind.NUMBER else value.sql
-    called = sql("{}(DISTINCT {})" if distinct else "{}({})", keyword(word), part)
-    return Expr(stored(called, kind) if kind is Kind.NUMBER else called, Domain(kind or value.domain.kind))
+    return sql("{}(DISTINCT {})" if distinct else "{}({})", keyword(word), part), kind or value.domain.kind
+
+
+def _tame(scope: Scope, node: Any) -> Sql:
+    """A number whose square an engine can add up; others count as NULL, where it would fail."""
+    value = numeric(scope.bind(node), node)
+    return repeated("CASE WHEN ABS({0}) < 1e150 THEN {0} END", sql("CAST({} AS DOUBLE)", value.sql))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -19,19 +20,25 @@ from discreet.sql.clause import PER_ROW
 from discreet.sql.domain import DATED, Domain
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import Favourite, Listing, Ordered
+from discreet.sql.places import spelled
 from discreet.sql.vectors import Histogram, Layout, Tree
 from discreet.sql.work import brief, spend
 
 
-def quantile(bind: Binder, node: Any, call: Call) -> Aggregate:
+def quantile_share(bind: Callable[[Any], Expr], node: Any) -> Fraction:
+    """Which quantile is asked for."""
     given = node.args.get("expression") if isinstance(node, exp.PercentileCont) else node.args.get("quantile")
     share = Expr.literal(Fraction(1, 2)) if isinstance(node, exp.Median) else bind(given) if given is not None else None
     wanted = share.value if share is not None and share.constant else None
     if isinstance(wanted, bool) or not isinstance(wanted, (int, Fraction)) or not 0 <= wanted <= 1:
         raise Refused("function-not-allowed", "a quantile lies between 0 and 1", "write PERCENTILE_CONT(x, 0.5)")
-    wanted = Fraction(wanted).limit_denominator(10**6)  # scores are multiples of the denominator, in 64 bits
+    return Fraction(wanted).limit_denominator(10**6)  # scores are multiples of the denominator, in 64 bits
+
+
+def quantile(bind: Binder, node: Any, call: Call) -> Aggregate:
+    wanted = quantile_share(bind, node)
     ends = {Fraction(0): Fraction(1, 1000), Fraction(1): Fraction(999, 1000)}
-    return _ordered(bind, node, node.this, ends.get(Fraction(wanted), Fraction(wanted)), call, extreme=wanted in ends)
+    return _ordered(bind, node, node.this, ends.get(wanted, wanted), call, extreme=wanted in ends)
 
 
 def quantiles(bind: Binder, node: exp.ApproxQuantiles, call: Call) -> Aggregate:  # noqa: ARG001
@@ -67,7 +74,7 @@ def _ordered(bind: Binder, node: Any, inner: Any, share: Fraction, call: Call, *
     if call.per_group is not None:
         raise Refused("function-not-allowed", "a quantile takes bounds per row", f"write {PER_ROW} => (low, high)")
     value, first = _counted_from(bind(inner), node)
-    low, high = call.bounds(value, node.key.upper(), written(inner))
+    low, high = call.bounds(value, spelled(node), written(inner))
     if value.domain.kind is Kind.INTEGER:
         low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
     if low >= high:
@@ -77,7 +84,7 @@ def _ordered(bind: Binder, node: Any, inner: Any, share: Fraction, call: Call, *
     kind = Kind.INTEGER if layout.whole or first is not None else Kind.NUMBER
     note = f"{written(inner)} is clamped to [{_end(low, first)}, {_end(high, first)}]"
     if extreme:
-        note += f"; {node.key.upper()} is the {'first' if share < Fraction(1, 2) else 'last'} thousandth"
+        note += f"; {spelled(node)} is the {'first' if share < Fraction(1, 2) else 'last'} thousandth"
     formula = Ordered(layout, share, low, high, extreme)
     return Aggregate(("QUANTILE", tree, share, extreme, first), (tree,), formula, Domain(kind, low, high), note, first)
 
@@ -88,7 +95,7 @@ def _counted_from(value: Expr, node: Any) -> tuple[Expr, date | None]:
     if value.domain.kind not in DATED:
         return numeric(value, node), None
     if not (isinstance(low, date) and isinstance(high, date)):
-        word = node.key.upper()
+        word = spelled(node)
         raise Refused(
             "undeclared-bounds", f"{word} of a date needs its first and last day", "add min and max to the policy"
         )

@@ -28,6 +28,9 @@ from discreet.sql.clause import (
     without_clauses,
 )
 from discreet.sql.dialects import as_meant
+from discreet.sql.now import fixed
+from discreet.sql.other_dialects import NAMES
+from discreet.sql.places import position
 from discreet.sql.syntax import understood
 from discreet.sql.work import brief
 
@@ -43,7 +46,7 @@ _OPENS: Final = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, Toke
 _CLOSES: Final = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-DIALECTS: Final = ("duckdb", "bigquery")
+DIALECTS: Final = tuple(NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +57,30 @@ class Statement:
     options: Options
     clauses: tuple[Options, ...]
     explain: bool
+    notes: tuple[str, ...] = ()
+    """Which moment the present is."""
 
 
-def statement(text: object, dialect: str | None = None, params: Mapping[str, object] | None = None) -> Statement:
-    """The one SELECT that a text holds, its named parameters filled in."""
+def language_of(text: object, dialect: str | None = None) -> tuple[str, str]:
+    """A text and its dialect: BigQuery's if it has its clause, else DuckDB's, unless one is named."""
     if not isinstance(text, str):
         raise Refused("syntax", f"a question is a text, not {type(text).__name__}", "write SQL, as a string")
-    explain = EXPLAIN.match(text) if len(text) <= MAX_CHARACTERS else None
-    query = re.sub(r"\S", " ", explain[0]) + text[explain.end() :] if explain else text  # positions stay
-    language = dialect or ("bigquery" if has_clause(query[:MAX_CHARACTERS]) else "duckdb")
+    language = dialect or ("bigquery" if has_clause(text[:MAX_CHARACTERS]) else "duckdb")
     if language not in DIALECTS:
         raise Refused("syntax", "the dialect is not known", f"use one of: {', '.join(DIALECTS)}")
+    return text, language
+
+
+def statement(
+    given: object,
+    dialect: str | None = None,
+    params: Mapping[str, object] | None = None,
+    now: datetime | None = None,
+) -> Statement:
+    """The one SELECT that a text holds, its named parameters and the present filled in."""
+    text, language = language_of(given, dialect)
+    explain = EXPLAIN.match(text) if len(text) <= MAX_CHARACTERS else None
+    query = re.sub(r"\S", " ", explain[0]) + text[explain.end() :] if explain else text  # positions stay
     tokens, clauses, clause = without_clauses(_tokens(query, language))
     marked, marker = with_bounds_outside(tokens)
     tree = _parsed(marked, query, language)
@@ -72,9 +88,10 @@ def statement(text: object, dialect: str | None = None, params: Mapping[str, obj
     with_clauses(tree, clause, len(clauses))
     with_bounds(tree, marker)
     tree = _filled(_positive(tree), params)
+    notes = fixed(tree, now)
     as_meant(tree, language)
     understood(tree)
-    return Statement(tree, together(clauses), tuple(clauses), explain is not None)
+    return Statement(tree, together(clauses), tuple(clauses), explain is not None, notes)
 
 
 def _parsed(tokens: list[Token], text: str, language: str) -> exp.Query:
@@ -202,12 +219,10 @@ def _syntax_error(error: ParseError, tokens: list[Token], text: str, language: s
     end = (details.get("line"), details.get("col"))
     token = next((token for token in tokens if (token.line, token.col) == end), tokens[-1])
     word = brief(" ".join(text[token.start : token.end + 1].split()))
-    line, column = text.count("\n", 0, token.start) + 1, token.start - text.rfind("\n", 0, token.start)
-    written = {"duckdb": "DuckDB", "bigquery": "BigQuery"}[language]
     return Refused(
         "syntax",
-        f'syntax error near "{word}" (line {line}, column {column})',
-        f"correct it there or just before; the text is read as {written}'s SQL",
+        f'syntax error near "{word}" {position(text, token.start)}',
+        f"correct it there or just before; the text is read as {NAMES[language]}'s SQL",
     )
 
 

@@ -16,7 +16,8 @@ from discreet.sql.apply import apply, moment
 from discreet.sql.date_forms import DATE_FORMS, Bind, named_part
 from discreet.sql.expression import Expr
 from discreet.sql.literals import number
-from discreet.sql.syntax import BigQueryCast, not_allowed
+from discreet.sql.syntax import BigQueryCast, CarefulCast, Moment
+from discreet.sql.wording import not_allowed
 
 _ANONYMOUS: Final = {"CLAMP": "CLAMP", "MOD": "%"}
 _CASTS: Final = {
@@ -110,7 +111,27 @@ def _cast(bind: Bind, node: exp.Cast) -> Expr:
         kind = "TEXT OF A WHOLE NUMBER"  # computed ones are DOUBLE, and would be written with a point
     if isinstance(node, BigQueryCast):
         value = _bigquerys(value, kind)
+    if isinstance(node, CarefulCast):
+        _refuse_cast(value.domain.kind, kind)
     return apply(f"CAST {kind}", [value])
+
+
+_UNLIKE: Final = {
+    Kind.NUMBER: {"INT", "INTEGER", "TEXT", "BOOLEAN"},
+    Kind.INTEGER: {"BOOLEAN"},
+    Kind.TEXT: {"INT", "INTEGER", "NUMBER", "BOOLEAN", "DATE", "TIMESTAMP"},
+    Kind.TIMESTAMP: {"TEXT"},
+}
+"""Casts that dialects do differently: roundings, what is written, and which texts are numbers, dates or true."""
+
+
+def _refuse_cast(kind: Kind | None, wanted: str) -> None:
+    if kind is not None and wanted in _UNLIKE.get(kind, ()):
+        raise Refused(
+            "function-not-allowed",
+            "dialects differ in what this cast gives",
+            "use FLOOR, CEIL or a comparison instead, or ask in DuckDB's or BigQuery's dialect",
+        )
 
 
 def _cast_number(number: Fraction, value: Expr, kind: str) -> Expr:
@@ -156,6 +177,8 @@ READERS: Final[dict[type[exp.Expression], Callable[[Bind, Any], Expr]]] = {
     exp.Cast: _cast,
     exp.TryCast: _cast,
     BigQueryCast: _cast,
+    CarefulCast: _cast,
+    Moment: lambda _, node: Expr.literal(node.this),
     exp.Anonymous: _anonymous,
     **DATE_FORMS,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Self
 
@@ -19,14 +19,15 @@ from discreet.sql.bind import Binder, Special, written
 from discreet.sql.common_measures import shared
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr, Function, Result
-from discreet.sql.keys import PublicKey, group_key
+from discreet.sql.keys import PublicKey, group_key, with_public_bounds
 from discreet.sql.nodes import Limits, Node
-from discreet.sql.postprocess import After, Column, Order, direction
+from discreet.sql.postprocess import WINDOW, After, Column, Order, direction
 from discreet.sql.relation import Public
 from discreet.sql.release import Release
+from discreet.sql.released_windows import released_window
 from discreet.sql.scope import Scope, labels, truth
-from discreet.sql.syntax import not_allowed
 from discreet.sql.unknown import Search
+from discreet.sql.wording import not_allowed
 from discreet.sql.work import brief, few_measures
 
 MAX_ROWS: Final = 10**12
@@ -155,6 +156,17 @@ def release_select(
     return release, columns_of(release), after
 
 
+def _bounded(clauses: Clauses, scope: Scope, public: Public) -> Scope:
+    """With the bounds of public columns that are counted, where the policy declares none."""
+    counted = [node for node in (*clauses.items, clauses.having, *clauses.orders) if node is not None]
+    names = {column.name.lower() for node in counted for column in node.find_all(exp.Column)}
+    fields = tuple(
+        (alias, with_public_bounds(field, public) if field.name.lower() in names else field)
+        for alias, field in scope.fields
+    )
+    return scope if fields == scope.fields else replace(scope, fields=fields)
+
+
 def columns_of(release: Release) -> tuple[Column, ...]:
     """What a release gives: keys k0, k1, …, then aggregates a0, a1, …"""
     columns = [Column(f"k{index}", _leaf("k", index, key.domain)) for index, key in enumerate(release.keys)]
@@ -173,6 +185,7 @@ class _Grouping:
         self.clauses = clauses
         self._search = partial(search.bounds, source)
         self.scope = scope
+        self._bind = _bounded(clauses, scope, public).bind
         self.aggregates: list[Aggregate] = []
         self._indices: dict[tuple[object, ...], int] = {}
         self._aggregated: Known = {}
@@ -189,7 +202,7 @@ class _Grouping:
         return shown(self.clauses, self.scope, self._resolve, self._special)
 
     def _special(self, node: exp.Expression, bind: Binder) -> Expr | None:
-        aggregate = bound(node, self.scope.bind, self.scope.is_owner, self._groups, self._search)
+        aggregate = bound(node, self._bind, self.scope.is_owner, self._groups, self._search)
         if aggregate is not None:
             index = self._indices.setdefault(aggregate.key, len(self.aggregates))
             if index == len(self.aggregates):
@@ -200,7 +213,9 @@ class _Grouping:
             node = node.this
         if isinstance(node, exp.AnyValue):
             return self._any_value(node)
-        if isinstance(node, (exp.AggFunc, exp.Filter, exp.Window, exp.WithinGroup)):
+        if isinstance(node, exp.Window):
+            return released_window(node, bind)
+        if isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup)):
             raise not_allowed(node)
         key = self._key(node)
         return self.scope.special(node, bind) if key is None else key
@@ -301,6 +316,10 @@ def shown(clauses: Clauses, scope: Scope, resolve: Callable[[exp.Column], Expr],
         if node.alias:
             known.setdefault(node.alias.lower(), expr)
     having = None if clauses.having is None else truth(bind(clauses.having), "HAVING")
+    if having is not None and having.uses(WINDOW):
+        raise Refused(
+            "function-not-allowed", "a window cannot stand in HAVING", "put it into SELECT, and ask WHERE around that"
+        )
     orders = tuple(_order(node, items, known, bind) for node in clauses.orders)
     return After(
         tuple(items),

@@ -11,12 +11,14 @@ Proof    A tree passes only if each argument that is given is listed beside the 
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from typing import Any, Final
 
 from sqlglot import exp
 
 from discreet.errors import Edit, Refused
+from discreet.sql.places import about, spelled
+from discreet.sql.wording import not_allowed
 
 Kinds = type[exp.Expression]
 
@@ -51,6 +53,20 @@ class Formatted(exp.Expression):
     arg_types = {"this": True, "format": True}  # noqa: RUF012
 
 
+class Moment(exp.Expression):
+    """The present, fixed. Only `now` makes it."""
+
+    arg_types = {"this": True, "word": True}  # noqa: RUF012
+
+
+class RealDiv(exp.Div):
+    """A quotient as PostgreSQL and Snowflake mean it: of whole numbers it is cut or rounded."""
+
+
+class CarefulCast(exp.Cast):
+    """A cast of PostgreSQL, Snowflake or Spark: some mean what all mean, and the others are refused."""
+
+
 class IntervalSub(exp.Sub):
     """A difference as BigQuery and Spark mean it: of two dates it is an interval, not a number of days."""
 
@@ -76,14 +92,14 @@ _BINARY: Final[tuple[Kinds, ...]] = (
     exp.DPipe, exp.Div, exp.EQ, exp.EndsWith, exp.Escape, exp.Extract, exp.Filter, exp.GT, exp.GTE, exp.ILike,
     exp.IntDiv, exp.Is, exp.LT, exp.LTE, exp.Left, exp.Like, exp.Log, exp.Mod, exp.Mul, exp.NEQ, exp.NullSafeEQ,
     exp.NullSafeNEQ, exp.Nullif, exp.Or, exp.PercentileCont, exp.Pow, exp.RegrIntercept, exp.RegrSlope,
-    exp.SafeDivide, exp.StartsWith, exp.Sub, exp.WithinGroup, IntervalSub,
+    exp.SafeDivide, exp.StartsWith, exp.Sub, exp.WithinGroup, IntervalSub, RealDiv,
 )  # fmt: skip
 UNDERSTOOD: Final[dict[Kinds, frozenset[str]]] = {
     **dict.fromkeys(_UNARY, _ONE),
     **dict.fromkeys(_BINARY, _TWO),
     **dict.fromkeys((exp.Anonymous, exp.Coalesce, exp.Greatest, exp.Least), _MANY),
     **dict.fromkeys((exp.DenseRank, exp.Null, exp.Pi, exp.Rank, exp.RowNumber), _NONE),
-    **dict.fromkeys((exp.Cast, exp.TryCast, BigQueryCast), frozenset({"this", "to"})),
+    **dict.fromkeys((exp.Cast, exp.TryCast, BigQueryCast, CarefulCast), frozenset({"this", "to"})),
     **dict.fromkeys((exp.DateTrunc, exp.TimestampTrunc), frozenset({"this", "unit"})),
     **dict.fromkeys((exp.Lag, exp.Lead), frozenset({"this", "offset"})),
     **dict.fromkeys(
@@ -129,6 +145,7 @@ UNDERSTOOD: Final[dict[Kinds, frozenset[str]]] = {
     Bounded: frozenset({"this", "label", "low", "high"}),
     Clause: frozenset({"number"}),
     Formatted: frozenset({"this", "format"}),
+    Moment: frozenset({"this", "word"}),
     Period: frozenset({"this", "word"}),
     Shifted: frozenset({"this", "count", "unit", "keeps"}),
 }  # fmt: skip
@@ -144,6 +161,7 @@ INDIFFERENT: Final[dict[Kinds, dict[str, str]]] = {
     exp.DateDiff: {"date_part_boundary": "DuckDB and BigQuery's DATE_DIFF both count beginnings of periods"},
     exp.DateTrunc: {"input_type_preserved": "dates stay dates, times stay times"},
     exp.Div: {"safe": "division by zero is NULL"},
+    RealDiv: {"safe": "division by zero is NULL", "typed": "its kind says it"},
     exp.Length: {"binary": "texts have letters"},
     exp.TimestampTrunc: {"input_type_preserved": "dates stay dates, times stay times"},
     exp.TryCast: {"safe": "every cast is"},
@@ -197,32 +215,39 @@ def understood(tree: Any) -> None:
         kind = type(node)
         read = UNDERSTOOD.get(kind)
         if read is None:
-            raise _unknown(node)
+            raise about(_unknown(node), node)
         for argument, value in node.args.items():
             if argument not in read and _given(value) and argument not in INDIFFERENT.get(kind, ()):
-                raise _unread(node, argument)
+                raise about(_unread(node, argument), node)
 
 
 def plain(node: Any) -> Any:
     """The same in sqlglot's own nodes, to be shown."""
+    tree = node.copy()
+    for part in reversed(list(tree.walk())):  # the inner ones first: outer ones hold them
+        shown = _PLAIN[type(part)](part) if type(part) in _PLAIN else part
+        if part is tree:
+            tree = shown
+        elif shown is not part:
+            part.replace(shown)
+    return tree
 
-    def shown(part: Any) -> Any:
-        if isinstance(part, Bounded):
-            return plain(part.this)
-        if isinstance(part, Period):
-            return part.args["word"].copy()
-        if isinstance(part, Shifted):
-            return exp.Add(
-                this=plain(part.this),
-                expression=exp.Interval(this=part.args["count"], unit=part.args["unit"].args["word"]),
-            )
-        if isinstance(part, Formatted):
-            return exp.TimeToStr(this=plain(part.this), format=part.args["format"])
-        if isinstance(part, IntervalSub):
-            return exp.Sub(**part.args)
-        return exp.Cast(**part.args) if isinstance(part, BigQueryCast) else part
 
-    return node.copy().transform(shown)
+def _interval(part: Any) -> Any:
+    moved = exp.Interval(this=part.args["count"], unit=part.args["unit"])
+    return exp.Add(this=part.this, expression=moved)
+
+
+_PLAIN: Final[dict[type[exp.Expression], Callable[[Any], Any]]] = {
+    Bounded: lambda part: part.this,
+    Period: lambda part: part.args["word"],
+    Shifted: _interval,
+    Formatted: lambda part: exp.TimeToStr(**part.args),
+    Moment: lambda part: exp.Var(this=part.args["word"]),
+    IntervalSub: lambda part: exp.Sub(**part.args),
+    RealDiv: lambda part: exp.Div(**part.args),
+    **dict.fromkeys((BigQueryCast, CarefulCast), lambda part: exp.Cast(**part.args)),
+}
 
 
 def _given(value: Any) -> bool:
@@ -233,8 +258,9 @@ def _unread(node: Any, argument: str) -> Refused:
     word = argument.rstrip("_").replace("_", " ").upper()
     words = _ARGUMENTS.get((type(node), argument)) or _WORDS.get(type(node))
     if words is None:
-        shown = str(node.this).upper() if isinstance(node, exp.Anonymous) else node.key.upper()
-        return Refused("function-not-allowed", f"{shown} with {word} is not supported", "write it in its plain form")
+        return Refused(
+            "function-not-allowed", f"{spelled(node)} with {word} is not supported", "write it in its plain form"
+        )
     code, reason, fix = words
     edit = Edit("UNION SELECT", "UNION ALL SELECT") if isinstance(node, exp.Union) and argument == "distinct" else None
     return Refused(code, reason.format(word), fix, edit=edit)
@@ -252,24 +278,3 @@ def _unknown(node: Any) -> Refused:
         code, reason, fix = words
         return Refused(code, reason.format(node.key.upper()), fix)
     return not_allowed(node)
-
-
-_ANSWERED: Final = frozenset(
-    {"avg", "corr", "count", "countif", "max", "median", "min", "mode", "percentilecont", "quantile", "stddev", "sum"}
-)
-"""Aggregates that people know and may have put in the wrong place."""
-
-
-def not_allowed(node: exp.Expression) -> Refused:
-    """A refusal that names what was written, not the text of it."""
-    name = str(node.this).upper() if isinstance(node, exp.Anonymous) else node.key.upper()
-    if isinstance(node, (exp.Subquery, exp.Select, exp.Exists)):
-        return Refused("private-subquery", "a subquery cannot stand here", "ask it as a question of its own")
-    if isinstance(node, exp.AggFunc):
-        if node.key not in _ANSWERED:
-            return Refused("function-not-allowed", "this aggregate is not supported", "see the aggregates of discreet")
-        return Refused(
-            "function-not-allowed", f"{name} cannot stand here", "use aggregates in SELECT, HAVING, ORDER BY"
-        )
-    shown = name if re.fullmatch(r"[A-Z0-9_]{1,40}", name) else "this function"
-    return Refused("function-not-allowed", f"{shown} is not on the list of functions", "see the functions of discreet")

@@ -29,6 +29,7 @@ T = TypeVar("T")
 class _Work:
     left: int = field(default_factory=lambda: MAX_STEPS)
     texts: dict[int, tuple[object, str]] = field(default_factory=dict)
+    remarks: dict[str, None] = field(default_factory=dict)
 
 
 _CURRENT: Final[ContextVar[_Work | None]] = ContextVar("planning", default=None)
@@ -54,6 +55,19 @@ def spend(steps: int) -> None:
     work.left -= steps
     if work.left < 0:
         raise Refused("too-complex", "the question takes too many steps to plan", "ask several smaller questions")
+
+
+def remark(text: str) -> None:
+    """Have something said beside the answer, from text and policy alone."""
+    work = _CURRENT.get()
+    if work is not None:
+        work.remarks[text] = None
+
+
+def remarks() -> tuple[str, ...]:
+    """What was remarked in this planning so far."""
+    work = _CURRENT.get()
+    return () if work is None else tuple(work.remarks)
 
 
 def few_measures(count: int) -> None:

@@ -18,6 +18,7 @@ from discreet.policy.model import Key
 from discreet.sql.aggregates import AGGREGATES, NAMED
 from discreet.sql.clause import Options
 from discreet.sql.functions import FUNCTIONS
+from discreet.sql.wording import NAMES
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -68,7 +69,7 @@ def functions() -> tuple[str, ...]:
 
 
 def _name_of(node: Any) -> str:
-    return str(node.sql_names()[0])
+    return next((name for name in node.sql_names() if name in NAMES), str(node.sql_names()[0]))
 
 
 def written(name: str) -> str:

@@ -1,0 +1,222 @@
+"""How wide the language is: sixty questions as analysts ask them, over a hospital and a shop, each at ε = 1.
+
+python -m benchmarks.width          a table: answered, with its expected error, or refused, with the reason
+
+Questions are written as people write them who know SQL and not discreet; nothing in them was bent to be answered.
+"""
+
+# ruff: noqa: E501 (a question is one line)
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from discreet.curator.dummy import Dummy
+from discreet.errors import Refused
+from discreet.policy import Policy
+from discreet.policy.read import parse
+
+HEAD: Final = "[budget]\nepsilon = 10\ndelta = 1e-6\n"
+HOSPITAL: Final = f"""
+name = "hospital"
+{HEAD}
+[unit]
+name = "patient"
+[tables.patients]
+source = "patients.csv"
+unit = "patient_id"
+[tables.patients.columns]
+born = {{ type = "date", min = 1920-01-01, max = 2026-12-31 }}
+sex = {{ values = ["F", "M"] }}
+city = {{ type = "text" }}
+insured = {{ type = "boolean" }}
+[tables.visits]
+source = "visits.csv"
+unit = "patient_id"
+max_rows = 20
+max_groups = 5
+[tables.visits.columns]
+ward = {{ values = ["Cardiology", "Surgery", "ICU", "Paediatrics"] }}
+day = {{ type = "date", min = 2024-01-01, max = 2026-12-31 }}
+discharged = {{ type = "timestamp", min = 2024-01-01T00:00:00, max = 2026-12-31T00:00:00 }}
+cost = {{ min = 0, max = 20000, step = 0.01 }}
+nights = {{ type = "integer", min = 0, max = 60 }}
+emergency = {{ type = "boolean" }}
+diagnosis = {{ type = "text" }}
+[tables.wards]
+source = "wards.csv"
+public = true
+[tables.wards.columns]
+ward = {{ values = ["Cardiology", "Surgery", "ICU", "Paediatrics"] }}
+beds = {{ type = "integer", min = 1, max = 100 }}
+"""
+SHOP: Final = f"""
+name = "shop"
+{HEAD}
+[unit]
+name = "customer"
+[tables.customers]
+source = "customers.csv"
+unit = "customer_id"
+[tables.customers.columns]
+country = {{ values = ["DE", "FR", "IT", "US"] }}
+joined = {{ type = "date", min = 2018-01-01, max = 2026-12-31 }}
+newsletter = {{ type = "boolean" }}
+[tables.orders]
+source = "orders.csv"
+unit = "customer_id"
+max_rows = 50
+max_groups = 10
+[tables.orders.columns]
+order_id = {{ type = "integer", unique = true }}
+placed = {{ type = "timestamp", min = 2024-01-01T00:00:00, max = 2026-12-31T00:00:00 }}
+total = {{ min = 0, max = 2000, step = 0.01 }}
+items = {{ type = "integer", min = 1, max = 50 }}
+channel = {{ values = ["web", "app", "store"] }}
+coupon = {{ type = "text" }}
+returned = {{ type = "boolean" }}
+"""
+WORLDS: Final = {"hospital": HOSPITAL, "shop": SHOP}
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, over which world, and in which dialect."""
+
+    world: str
+    text: str
+    dialect: str = "duckdb"
+
+
+def _of(world: str, dialect: str, texts: str) -> list[Question]:
+    return [Question(world, text.strip(), dialect) for text in texts.strip().split("\n") if text.strip()]
+
+
+QUESTIONS: Final = (
+    *_of("hospital", "duckdb", """
+        SELECT ward, COUNT(*) AS visits, COUNT(DISTINCT patient_id) AS patients FROM visits GROUP BY ward ORDER BY visits DESC
+        SELECT AVG(nights) AS stay, STDDEV(nights) AS spread, MEDIAN(nights) AS middle FROM visits WHERE emergency
+        SELECT DATE_TRUNC('month', day) AS month, SUM(cost) AS spent FROM visits GROUP BY month ORDER BY month
+        SELECT STRFTIME(day, '%A') AS weekday, COUNT(*) AS n FROM visits GROUP BY weekday
+        SELECT ward, COUNT(*) FILTER (WHERE emergency) * 100.0 / COUNT(*) AS emergencies FROM visits GROUP BY ward
+        SELECT COUNT(*) AS n FROM visits WHERE day >= CURRENT_DATE - INTERVAL 30 DAY
+        SELECT DATE_DIFF('year', born, CURRENT_DATE) // 10 * 10 AS age, COUNT(*) AS n FROM patients GROUP BY age ORDER BY age
+        SELECT CASE WHEN nights = 0 THEN 'day case' WHEN nights < 4 THEN 'short' ELSE 'long' END AS stay, AVG(cost) AS cost FROM visits GROUP BY stay
+        SELECT ward, nights, COUNT(*) AS n FROM visits WHERE nights <= 7 GROUP BY ward, nights
+        SELECT p.sex, AVG(v.cost) AS cost FROM visits v JOIN patients p ON v.patient_id = p.patient_id GROUP BY p.sex
+        SELECT w.ward, COUNT(*) / MAX(w.beds) AS per_bed FROM visits v JOIN wards w ON v.ward = w.ward GROUP BY w.ward
+        SELECT diagnosis, COUNT(DISTINCT patient_id) AS patients FROM visits GROUP BY diagnosis ORDER BY patients DESC LIMIT 20
+        SELECT AVG(n) AS visits_each, MAX(n) AS most FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)
+        SELECT COUNT(*) AS returning FROM (SELECT patient_id FROM visits GROUP BY patient_id HAVING COUNT(*) > 1)
+        SELECT ward, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM visits GROUP BY ward
+        SELECT ward, n, n / SUM(n) OVER () AS share FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)
+        SELECT MIN(day) AS first, MAX(day) AS last FROM visits
+        SELECT CORR(nights, cost) AS r, REGR_SLOPE(cost, nights) AS per_night FROM visits
+        SELECT QUANTILE_CONT(cost, 0.9) AS p90, QUANTILE_CONT(cost, 0.99) AS p99 FROM visits
+        SELECT EXTRACT(hour FROM discharged) AS hour, COUNT(*) AS n FROM visits GROUP BY hour
+        SELECT COUNT(*) AS n FROM patients WHERE patient_id NOT IN (SELECT patient_id FROM visits)
+        SELECT COUNT(*) AS n FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND v.ward = 'ICU')
+        SELECT ward, SUM(CASE WHEN emergency THEN 1 ELSE 0 END) AS urgent, SUM(CAST(emergency AS INT)) AS same FROM visits GROUP BY ward
+        SELECT AVG(gap) AS days FROM (SELECT DATE_DIFF('day', LAG(day) OVER (PARTITION BY patient_id ORDER BY day), day) AS gap FROM visits)
+        SELECT city, COUNT(*) AS n FROM patients GROUP BY city HAVING COUNT(*) > 100
+        SELECT HISTOGRAM(cost, 10) AS costs FROM visits
+        SELECT diagnosis FROM visits WHERE patient_id = 17
+        SELECT STRING_AGG(diagnosis, ', ') AS all_of_them FROM visits WHERE ward = 'ICU'
+        SELECT ward, MODE(diagnosis) AS usual FROM visits GROUP BY ward
+        SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)
+    """),
+    *_of("hospital", "bigquery", """
+        SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, delta = 1e-7, privacy_unit_column = patient_id) ward, COUNT(*) AS n FROM visits GROUP BY ward
+        SELECT FORMAT_DATE('%Y-%m', day) AS month, COUNTIF(emergency) AS urgent FROM visits GROUP BY month
+        SELECT ward, SAFE_DIVIDE(SUM(cost), SUM(nights)) AS per_night FROM visits GROUP BY ward
+        SELECT APPROX_QUANTILES(cost, 4)[OFFSET(2)] AS middle FROM visits
+        SELECT COUNT(*) AS n FROM visits WHERE day BETWEEN DATE_SUB(CURRENT_DATE(), INTERVAL 1 YEAR) AND CURRENT_DATE()
+    """),
+    *_of("shop", "duckdb", """
+        SELECT channel, COUNT(*) AS orders, SUM(total) AS revenue, AVG(total) AS basket FROM orders GROUP BY channel
+        SELECT DATE_TRUNC('week', placed) AS week, SUM(total) AS revenue FROM orders GROUP BY week ORDER BY week
+        SELECT c.country, SUM(o.total) AS revenue FROM orders o JOIN customers c USING (customer_id) GROUP BY c.country
+        SELECT COUNT(DISTINCT customer_id) AS active FROM orders WHERE placed >= CURRENT_TIMESTAMP - INTERVAL 90 DAY
+        SELECT country, newsletter, COUNT(*) AS n FROM customers GROUP BY ALL
+        SELECT AVG(spent) AS lifetime FROM (SELECT customer_id, SUM(total) AS spent FROM orders GROUP BY customer_id)
+        SELECT channel, COUNT(*) FILTER (WHERE returned) / COUNT(*) AS returns FROM orders GROUP BY channel HAVING COUNT(*) > 100
+        SELECT DATE_TRUNC('month', joined) AS cohort, COUNT(*) AS n FROM customers GROUP BY cohort
+        SELECT items, AVG(total / items) AS per_item FROM orders WHERE items <= 10 GROUP BY items
+        SELECT WIDTH_BUCKET(total, 0, 2000, 20) AS bucket, COUNT(*) AS n FROM orders GROUP BY bucket
+        SELECT coupon, COUNT(*) AS n FROM orders WHERE coupon LIKE 'SUMMER!_%' ESCAPE '!' GROUP BY coupon
+        SELECT MEDIAN(total) AS middle FROM orders WHERE channel = 'app' AND placed > TIMESTAMP '2026-01-01 00:00:00'
+        SELECT STDDEV(n) AS spread FROM (SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel)
+        SELECT COUNT(*) AS n FROM orders o LEFT JOIN customers c ON o.customer_id = c.customer_id WHERE c.country IS DISTINCT FROM 'DE'
+        SELECT channel, total FROM orders ORDER BY total DESC LIMIT 10
+    """),
+    *_of("shop", "postgres", """
+        SELECT to_char(placed, 'YYYY-MM') AS month, count(*) AS n FROM orders GROUP BY 1 ORDER BY 1
+        SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY total) AS middle FROM orders
+        SELECT channel, sum(total)::float8 / count(*) AS basket FROM orders GROUP BY channel
+        SELECT extract(isodow FROM placed) AS weekday, count(*) AS n FROM orders GROUP BY 1
+    """),
+    *_of("shop", "snowflake", """
+        SELECT TOP 2 channel, COUNT_IF(returned) AS returns FROM orders GROUP BY channel ORDER BY returns DESC
+        SELECT COUNT(*) AS n FROM orders WHERE placed > DATEADD(month, -3, CURRENT_DATE())
+        SELECT APPROX_COUNT_DISTINCT(items) AS sizes FROM orders
+    """),
+    *_of("shop", "spark", """
+        SELECT year(placed) AS year, percentile_approx(total, 0.5) AS middle FROM orders GROUP BY year(placed)
+        SELECT country, avg(datediff(current_date(), joined)) AS days FROM customers GROUP BY country
+        SELECT dayofweek(placed) AS weekday, sum(total) AS revenue FROM orders GROUP BY dayofweek(placed)
+    """),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a question: its expected errors, or the refusal."""
+
+    question: Question
+    errors: dict[str, float | None]
+    refused: str | None = None
+
+
+def outcomes(questions: tuple[Question, ...] = QUESTIONS) -> list[Outcome]:
+    """Each question's, from text and policy alone."""
+    found = []
+    worlds = {name: Dummy(_policy(text), rows=10) for name, text in WORLDS.items()}
+    try:
+        for question in questions:
+            priced = "epsilon =" in question.text
+            try:
+                preview = worlds[question.world].preview(
+                    question.text, epsilon=None if priced else 1, dialect=question.dialect
+                )
+                found.append(Outcome(question, dict(preview.error)))
+            except Refused as refused:
+                found.append(Outcome(question, {}, str(refused)))
+    finally:
+        for curator in worlds.values():
+            curator.close()
+    return found
+
+
+def _policy(text: str) -> Policy:
+    return parse(text.encode(), Path("width.toml").absolute())
+
+
+def main() -> None:
+    found = outcomes()
+    for outcome in found:
+        told = outcome.refused or ", ".join(
+            f"{name} ± {error:,.4g}" if error is not None else f"{name} by rank or group"
+            for name, error in outcome.errors.items()
+        )
+        sys.stdout.write(
+            f"{outcome.question.world:9} {outcome.question.dialect:10} {outcome.question.text}\n    → {told}\n"
+        )
+    answered = sum(outcome.refused is None for outcome in found)
+    sys.stdout.write(f"{answered} of {len(found)} are answered\n")
+
+
+if __name__ == "__main__":
+    main()
