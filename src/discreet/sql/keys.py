@@ -145,10 +145,11 @@ def with_public_bounds(field: Field, public: Public) -> Field:
     known = domain.low is not None or domain.values is not None
     if field.listed is None or known or domain.kind not in NUMERIC | DATED:
         return field
-    keys = [key for key in public.keys(*field.listed, domain.kind or Kind.TEXT) if key is not None]
+    keys = [key for key in public.keys(field.listed.rows, field.listed.column) if key is not None]
     if not keys or len(keys) > MAX_GROUPS or not all(_finite(key) for key in keys):
         return field
-    low, high = (Fraction(key) if isinstance(key, (int, float)) else key for key in (keys[0], keys[-1]))
+    edges = [Fraction(key) if isinstance(key, (int, float)) else key for key in keys]
+    low, high = min(edges), max(edges)
     assert isinstance(low, (Fraction, date))
     assert isinstance(high, (Fraction, date))
     return replace(field, expr=replace(field.expr, domain=replace(domain, low=low, high=high)))

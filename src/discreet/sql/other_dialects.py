@@ -30,7 +30,7 @@ from sqlglot import exp
 from discreet.errors import Refused
 from discreet.sql.dates import SUNDAY_FIRST
 from discreet.sql.places import about, spelled
-from discreet.sql.syntax import Bounded, CarefulCast, IntervalSub, Moment, RealDiv
+from discreet.sql.syntax import Bounded, CarefulCast, Clause, IntervalSub, Moment, RealDiv
 
 NAMES: Final = {
     "duckdb": "DuckDB",
@@ -46,7 +46,8 @@ _SAME: Final[frozenset[Kinds]] = frozenset({
     exp.Select, exp.From, exp.Where, exp.Group, exp.Having, exp.Order, exp.Ordered, exp.Limit, exp.Offset, exp.Join,
     exp.Table, exp.TableAlias, exp.Subquery, exp.CTE, exp.With, exp.Union, exp.Column, exp.Identifier, exp.Star,
     exp.Alias, exp.Paren, exp.Literal, exp.Boolean, exp.Null, exp.DataType, exp.Distinct, exp.Filter, exp.Window,
-    exp.WindowSpec, exp.WithinGroup, exp.Var, exp.Anonymous, exp.Exists, exp.Tuple, Bounded, Moment,
+    exp.WindowSpec, exp.WithinGroup, exp.Var, exp.Anonymous, exp.Exists, exp.Tuple, exp.Cube,
+    exp.Grouping, exp.GroupingId, exp.GroupingSets, exp.Rollup, Bounded, Clause, Moment,
     # expressions
     exp.Add, exp.Mul, exp.Neg, exp.Mod, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In,
     exp.And, exp.Or, exp.Not, exp.Is, exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Abs, exp.Floor, exp.Ceil,
