@@ -7,7 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from tests.budget import BUDGETS, OUTSIDE, directory, later, over, per_directory, processor, table
+from tests.budget import BUDGETS, OUTSIDE, directory, later, over, per_directory, processor, renewed, table
 
 BURN = "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=True)\ninput()"
 
@@ -46,3 +46,9 @@ def test_what_comes_later_is_slow() -> None:
     assert first == "a"
     assert second.values == ("b",)
     assert [mark.name for mark in second.marks] == ["slow"]
+
+
+def test_a_budget_is_what_a_run_took_and_a_fifth_more() -> None:
+    made = renewed("# why\nsql = 1\ngone = 7\n", {"sql": 10.0, "exit": 0.2})
+    assert made == "# why\nexit = 2\nsql = 13\n"
+    assert not over({"sql": 10.0, "exit": 0.2}, tomllib.loads(made))
