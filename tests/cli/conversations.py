@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from pathlib import Path
 from typing import Self
 
@@ -13,8 +14,8 @@ import pexpect
 from tests.cli.runs import PROGRAM
 
 PATIENCE = 300
-PAUSE = 0.3
-"""Seconds without output after which the shell waits for somebody."""
+PAUSE = 0.05
+"""Seconds between two looks at a shell that has nothing to do."""
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>]|[\x07\x08]")
 
 
@@ -42,17 +43,26 @@ class Conversation:
 
     def until(self, wanted: str) -> str:
         """Everything that is shown, without what steers the terminal, until something is and nothing follows."""
-        shown = ""
-        while True:
-            self.child.expect(
-                [r"[\s\S]+", pexpect.TIMEOUT, pexpect.EOF], timeout=PAUSE if wanted in shown else PATIENCE
-            )
+        shown, looks, deadline = "", 0, time.monotonic() + PATIENCE
+        while looks < 2 or wanted not in shown:
+            self.child.expect([r"[\s\S]+", pexpect.TIMEOUT, pexpect.EOF], timeout=PAUSE)
             if self.child.after is pexpect.EOF:
                 raise AssertionError(f"it ended: {shown}")
             if self.child.after is pexpect.TIMEOUT:
-                assert wanted in shown, f"{wanted!r} never came: {shown}"
-                return shown
-            shown += _CONTROLS.sub("", str(self.child.after))
+                looks = looks + 1 if self._sleeps() else 0
+                assert time.monotonic() < deadline, f"{wanted!r} never came: {shown}"
+            else:
+                looks, shown = 0, shown + _CONTROLS.sub("", str(self.child.after))
+        return shown
+
+    def _sleeps(self) -> bool:
+        """Whether no thread of the shell has anything to do: on a busy machine one that has waits for its turn."""
+        try:
+            tasks = Path("/proc", str(self.child.pid)).glob("task/*/stat")
+            stats = [task.read_text(encoding="utf-8") for task in tasks]
+        except OSError:  # one has just ended
+            return False
+        return all(stat.rpartition(")")[2].split()[0] == "S" for stat in stats)
 
     def ends(self, text: str = "\x04") -> int:
         """Type something that ends it; the exit code."""

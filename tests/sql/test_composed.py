@@ -347,6 +347,7 @@ def test_what_would_grow_beyond_all_bounds_is_refused() -> None:
         composed.cut(heavy)
     with pytest.raises(Refused):
         composed.matched(heavy, range(9))
+    assert composed.matched(name("x"), ["a", "b"]).text.count("WHEN") == 2
     assert composed.cut(name("x")).text == f'LEFT("x", {quoting.TEXT_LENGTH})'
 
 
