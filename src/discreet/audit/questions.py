@@ -89,6 +89,10 @@ def _counts(scene: Scene) -> Texts:
 
 
 def _sums(scene: Scene) -> Texts:
+    for number in scene.unbounded:
+        yield (f"SELECT SUM({number}), AVG({number}) FROM {scene.source}",)
+        yield (f"SELECT STDDEV_POP({number}), MEDIAN({number}) FROM {scene.source}",)
+        yield from ((f"SELECT {key}, SUM({number}) FROM {scene.source} GROUP BY 1",) for key in scene.public[:1])
     for number in scene.numbers:
         for item in (f"SUM({number})", f"AVG({number})", f"SUM({number} * 2 + 1), AVG({number})"):
             yield (f"SELECT {item} FROM {scene.source}",)
@@ -243,6 +247,9 @@ def _clauses(scene: Scene) -> Texts:
         if column.kind in NUMBERS and column.bounds is not None:
             yield (f"SELECT SUM({column.name}, contribution_bounds_per_group => (0, 3)) FROM {scene.source}",)
     yield (f"SELECT COUNT(*, contribution_bounds_per_group => (0, 1)) FROM {scene.source}",)
+    if scene.policy.implicit_bounds:
+        clause = "WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = AUTO)"
+        yield (f"SELECT {clause} COUNT(*) FROM {scene.source}",)
 
 
 MAKERS: Final[dict[str, Callable[[Scene], Texts]]] = {

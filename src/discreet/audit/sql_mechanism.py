@@ -23,8 +23,12 @@ def question(policy: Policy, sql: str | Task[Any], **cost: Any) -> Batch:
     from the same mechanisms and exact numbers. What follows is post-processing and can tell no more. Where private keys
     are selected, only the selection is drawn again: what is counted for them is another release, of other noise.
     A task, such as `StandardScaler().task(sql, epsilon=1, fresh=True)`, is asked alike, if its releases do not depend
-    on each other.
+    on each other. Where bounds may be left out they do, and the question is asked anew each time.
     """
+
+    def anew(data: Data, n: int) -> Floats:
+        with Replay(policy) as replay:
+            return np.array([_seen(replay.run(sql, data, **cost).outcome) for _ in range(n)], dtype=np.float64)
 
     def draw(data: Data, n: int) -> Floats:
         with Replay(policy) as replay:
@@ -36,7 +40,16 @@ def question(policy: Policy, sql: str | Task[Any], **cost: Any) -> Batch:
         selections = [passed for passed in run.calls if isinstance(passed, Selection)]
         return np.concatenate([_again(passed, n) for passed in selections or run.calls], axis=1)
 
-    return Batch(draw, str(sql))
+    return Batch(anew if policy.implicit_bounds else draw, str(sql))
+
+
+def _seen(outcome: tuple[Any, ...]) -> list[float]:
+    """An answer as numbers: those in it, and what its notes say."""
+    if outcome[0] == "refused":
+        raise Refused(*map(str, outcome[1:]))
+    _, rows, _, _, notes = outcome
+    numbers = [float(value) for row in rows for value in row if isinstance(value, (int, float))]
+    return [*numbers, float(code(notes))]
 
 
 def _again(passed: Passed, n: int) -> Floats:

@@ -48,6 +48,12 @@ class Scene:
         return [_bounded(column) for column in self.columns if column.kind in NUMBERS and column.values is None]
 
     @property
+    def unbounded(self) -> list[str]:
+        """Numbers whose bounds queries may leave out."""
+        numbers = [column for column in self.columns if column.kind in NUMBERS and column.values is None]
+        return [spelt(c.name) for c in numbers if c.bounds is None] if self.policy.implicit_bounds else []
+
+    @property
     def number(self) -> str:
         """Something to add up, in any table."""
         return next(iter(self.numbers), "1")
