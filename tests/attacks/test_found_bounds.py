@@ -183,6 +183,15 @@ def test_bounds_of_other_data_are_not_taken(asked: Asked) -> None:
     assert asked.drawn("SELECT AVG(x) FROM t") == [SEARCH, 1, 1]
 
 
+def test_a_recalled_answer_of_earlier_data_gives_no_bounds(asked: Asked) -> None:
+    asked.drawn("SELECT SUM(x) FROM t")
+    with discreet.open(asked.file) as curator:
+        curator._ledger.advance_data("other rows")
+        assert curator.recall(curator.entries()[0].number).rows
+    assert asked.drawn("SELECT AVG(x) FROM t") == [SEARCH, 1, 1]
+    assert asked.drawn("SELECT SUM(x), COUNT(*) FROM t") == [1, 1]
+
+
 @pytest.mark.parametrize("stored", [b"", b"x", NoisyMeasures().encode()[:-3]])
 def test_what_is_no_answer_is_damage(stored: bytes) -> None:
     with pytest.raises(LedgerDamaged):

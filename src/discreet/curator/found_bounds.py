@@ -83,10 +83,9 @@ class Index:
         """Remember the charge of what was found; what was not found is not to be taken again."""
         for key in (key for key, each in bounds.items() if each.passed):
             name = _name(key, digest, data)
-            if self._number(name) is None:
-                with self._lock:
-                    self._numbers[name] = number
-                self._write(name, number)
+            with self._lock:
+                self._numbers[name] = number
+            self._write(name, number)
 
     def _number(self, name: str) -> int | None:
         if name not in self._numbers and self._folder is not None:

@@ -153,7 +153,8 @@ class PreparedSearch:
 
     def show(self, outcome: Outcome[CachedSearch]) -> Answer:
         cached, context = outcome.value, self._context
-        context.bounds.note(outcome.number, cached.bounds, context.digest, context.version)
+        if not outcome.cached:  # what is shown again may be of earlier data
+            context.bounds.note(outcome.number, cached.bounds, context.digest, context.version)
         plan, searches = self._repeated(cached.bounds)
         notes = [unknown.note(cached.bounds[unknown.key], context.policy.unit) for unknown in searches]
         allocation = self.query.allocation if self.query.wanted is not None else split(self.query, plan, cached.rest)
