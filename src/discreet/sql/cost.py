@@ -157,10 +157,10 @@ def _by_clause(
     cost: Cost, lines: Sequence[Line], releases: Sequence[Release], shares: Sequence[Fraction]
 ) -> list[Fraction]:
     """Shares where several clauses of a query each name a cost: of ε as they say, of ρ as the squares of their ε do."""
-    asked = [releases[line.release].asked for line in lines]
+    clauses = [releases[line.release].clause for line in lines]
     parts: dict[int, Fraction] = {}
     given: dict[int, Fraction] = {}
-    for clause, share in zip(asked, shares, strict=True):
+    for clause, share in zip(clauses, shares, strict=True):
         if clause is None:
             return list(shares)
         number, options = clause
@@ -172,7 +172,7 @@ def _by_clause(
         return list(shares)
     return [
         share / parts[clause[0]] * given[clause[0]] / total
-        for clause, share in zip(asked, shares, strict=True)
+        for clause, share in zip(clauses, shares, strict=True)
         if clause is not None
     ]
 

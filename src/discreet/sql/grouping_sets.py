@@ -89,10 +89,10 @@ def _keys(node: Any, tree: exp.Select) -> Keys:
     if isinstance(node, exp.Paren):
         return _keys(node.this, tree)
     if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdecimal():
-        place = int(str(node.this)[:9])
-        if not 1 <= place <= len(tree.expressions):
+        position = int(str(node.this)[:9])
+        if not 1 <= position <= len(tree.expressions):
             raise Refused("syntax", "there is no item of this number", f"use 1 to {len(tree.expressions)}")
-        node = tree.expressions[place - 1]
+        node = tree.expressions[position - 1]
     elif isinstance(node, exp.Column) and not node.table:
         aliased = (item.this for item in tree.expressions if item.alias and item.alias.lower() == node.name.lower())
         node = next(aliased, node)

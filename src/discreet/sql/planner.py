@@ -224,10 +224,10 @@ class Planner:
             groups = self._search.contributions(source, keys, release.contribution.cells)
             release = replace(release, limits=limits.within(groups, None))
         _check_keys(release, options)
-        asked = (
+        clause = (
             (self._number, options) if self._number is not None and len(self._clauses) > 1 and options.cost else None
         )
-        self.releases.append(replace(release, least_units=options.min_privacy_units_per_group or 1, asked=asked))
+        self.releases.append(replace(release, least_units=options.min_privacy_units_per_group or 1, clause=clause))
         few_measures(sum(len(release.measures) for release in self.releases))
         few_numbers(sum(r.groups * sum(measure.length for measure in r.measures) for r in self.releases))
         self._note(release, chosen_first=clauses.where is not None)

@@ -44,14 +44,14 @@ class Release:
     """Whether all private keys that are not selected are counted as one more, called OTHER."""
     least_units: int = 1
     """Private keys that fewer units have are never shown."""
-    asked: tuple[int, Options] | None = None
+    clause: tuple[int, Options] | None = None
     """The privacy clause that it is for, where several of one query name a cost."""
 
     @property
     def said(self) -> list[str]:
         """What its clause says of it, as far as that changes what is drawn and stands nowhere else."""
         least = [f"at least {self.least_units}"] if self.least_units > 1 else []
-        return [*least, *([] if self.asked is None else [f"{self.asked[0]}: {self.asked[1].cost}"])]
+        return [*least, *([] if self.clause is None else [f"{self.clause[0]}: {self.clause[1].cost}"])]
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
