@@ -96,7 +96,11 @@ TESTS: dict[str, list[str]] = {
     "ledger/partitions.py": ["tests/ledger/test_partitions.py"],
     "ledger/memory.py": ["tests/contracts/test_stores.py"],
     "ledger/units.py": ["tests/ledger/test_units.py"],
-    "ledger/standing.py": ["tests/ledger/test_percentages.py", "tests/ledger/test_budgets.py"],
+    "ledger/standing.py": [
+        "tests/contracts/test_stores.py",
+        "tests/ledger/test_percentages.py",
+        "tests/ledger/test_budgets.py",
+    ],
     "ledger/sqlite/marks.py": ["tests/attacks/test_rollback.py"],
     "ledger/sqlite/reading.py": ["tests/contracts/test_stores.py", *OPENED],
     "ledger/sqlite/watch.py": ["tests/attacks/test_ledger_links.py", "tests/ledger/test_opening.py"],

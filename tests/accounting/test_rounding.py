@@ -26,8 +26,8 @@ from discreet.accounting import (
     rho_for,
 )
 from discreet.accounting.distributions import _root_two_pi, _sum_from
+from discreet.accounting.rounding import UNITS, charged, down, float_down, float_up, granted, up
 from discreet.accounting.rounding import decimal as as_decimal
-from discreet.accounting.rounding import down, float_down, float_up, up
 from tests.accounting.truth import meant, mp, real
 
 law = settings(deadline=None, max_examples=200)
@@ -131,3 +131,9 @@ def _forget() -> None:
     """What was computed under another context must not be remembered for this test."""
     _root_two_pi.cache_clear()
     _sum_from.cache_clear()
+
+
+def test_what_is_charged_rounds_up_and_what_is_granted_down() -> None:
+    third = Fraction(4, 3 * UNITS)
+    assert (charged(third), granted(third)) == (2, 1)
+    assert charged(Fraction(1)) == granted(Fraction(1)) == UNITS

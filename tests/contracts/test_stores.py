@@ -377,3 +377,13 @@ def test_a_journal_that_forgets_forgets_plans_too() -> None:
     left = {numbers[0] for numbers in journal.plans.values()}
     assert 0 < len(left) < 20
     assert left <= journal.records.keys()
+
+
+def test_the_newest_charge_comes_first_and_a_share_leaves_no_more_than_the_budget_does(opening: Opening) -> None:
+    with ledger(opening) as book:
+        spend(book, Fraction(1), analyst="ann")
+        spend(book, Fraction(5), analyst="bob")
+        assert [entry.analyst for entry in book.latest(limit=1)] == ["bob"]
+        assert book.remaining("ann").epsilon == 3  # of a share of 4
+        assert book.remaining("bob").epsilon == 4  # of a share of 10, but no more is left of the budget
+        assert book.remaining().epsilon == 4

@@ -348,3 +348,9 @@ def test_the_spread_is_sigma_in_units_of_the_values() -> None:
 def test_rounding_lengthens_a_vector_by_the_root_of_its_length() -> None:
     mechanism = Gaussian(rho=1, sensitivity=1)
     assert [mechanism.slack(length) for length in (1, 2, 4, 5, 9, 10, 10**6)] == [1, 2, 2, 3, 3, 4, 1000]
+
+
+def test_sigma_is_in_the_units_of_the_number_on_any_grid() -> None:
+    """σ = Δ/√(2ρ), and hardly more for rounding."""
+    for step in (Fraction(1, 8), Fraction(1, 1000)):
+        assert Gaussian(rho=Fraction(1, 2), sensitivity=1, step=step).sigma == pytest.approx(1, rel=0.2)
