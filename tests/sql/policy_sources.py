@@ -16,6 +16,7 @@ class Source:
     """FROM in both languages, the unit in both, and what a unit may contribute.
 
     `again`: rows are chosen once more after WHERE, because a public table may multiply them.
+    `whole`: all rows that were ranked are there, so that ranks decide.
     """
 
     text: str
@@ -29,6 +30,7 @@ class Source:
     before: str = ""
     options: str = ""
     again: bool = False
+    whole: bool = False
 
 
 class Sources:
@@ -71,7 +73,9 @@ class Sources:
     def _table(self, table: Table) -> Source:
         unit = None if table.owner is None else f"s.{quoted(table.owner)}"
         text = f"{quoted(table.name)} AS s"
-        return Source(text, text, unit, 's."~u"', tuple(self._fields(table, "s")), table.rows, *table.stated)
+        return Source(
+            text, text, unit, 's."~u"', tuple(self._fields(table, "s")), table.rows, *table.stated, whole=True
+        )
 
     def _inner(self, table: Table) -> tuple[str, str]:
         """A subquery that keeps rows, in both languages."""
@@ -86,13 +90,14 @@ class Sources:
 
     def _kept(self, table: Table) -> Source:
         text, plain = self._inner(table)
-        return replace(self._table(table), text=f"({text}) AS s", plain=f"({plain}) AS s")
+        return replace(self._table(table), whole=False, text=f"({text}) AS s", plain=f"({plain}) AS s")
 
     def _named(self, table: Table) -> Source:
         text, plain = self._inner(table)
         other = self.dice.choice(["", ', d AS (SELECT * FROM "c d")'])
         read = "d AS s" if other else '"c d" AS s'
-        return replace(self._table(table), before=f'WITH "c d" AS ({text}){other} ', text=read, plain=f"({plain}) AS s")
+        table_of = replace(self._table(table), whole=False)
+        return replace(table_of, before=f'WITH "c d" AS ({text}){other} ', text=read, plain=f"({plain}) AS s")
 
     def _joined(self, table: Table) -> Source | None:
         other = self.dice.choice(self.world.private)

@@ -78,6 +78,9 @@ class Nothing:
     def repeats(self, rows: object, columns: object) -> int:  # noqa: ARG002
         return 1
 
+    def computed(self, query: object) -> None:
+        """Nothing is listed by computing it."""
+
 
 def planned(most: int, text: str) -> Plan:
     return planning.plan(few(most), text, public=Nothing())

@@ -149,7 +149,7 @@ def narrowed(dice: random.Random, source: Source) -> Source:
     options = f"WITH DIFFERENTIAL_PRIVACY OPTIONS({word} = {limit}) "
     if label == "rows":
         chosen = limit < source.rows
-        return replace(source, options=options, rows=min(limit, source.rows), again=source.again or chosen)
+        return replace(source, options=options, rows=min(limit, source.rows), again=source.again or chosen, whole=False)
     stated = source.groups if label == "groups" else source.in_group
     limit = limit if stated is None else min(stated, limit)
     if label == "groups":
@@ -225,7 +225,9 @@ class Bounds:
         return cls(groups, in_group, groups < most, in_group < rows)
 
     def stored(self, asked: Question) -> bool:
-        """Whether ranks that the copy stores decide."""
+        """Whether ranks that the copy stores decide: where no row was left out since they were made."""
+        if not asked.source.whole or asked.where is not ALWAYS:
+            return False
         key = asked.keys[0].field if len(asked.keys) == 1 else None
         return key is not None and key.rank is not None and (key.nth is not None or not self.many_rows)
 

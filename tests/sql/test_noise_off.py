@@ -305,35 +305,38 @@ class Chosen:
         self.rows, self.groups, self.in_group = limits
 
     def copied(self, key: str, where: str) -> list[dict[str, Any]]:
-        """The copied rows that WHERE leaves, with the hash of unit and key."""
-        names = ["unit", "rank", "key", "stored", "a", "hash"]
+        """The copied rows, whether WHERE leaves them, and the keyed hash of their unit."""
+        names = ["unit", "rank", "key", "stored", "a", "hash", "passes"]
         stored = f'"_discreet_key_{key}"' if key in ("k", "n", "f", "code") else "NULL"
         query = f"""
-            SELECT _discreet_unit, _discreet_row, {key}, {stored}, a, hash('memory', _discreet_unit, {key})
-            FROM t WHERE {where}
+            SELECT _discreet_unit, _discreet_row, {key}, {stored}, a, hash('memory', _discreet_unit), {where} FROM t
         """
         return [dict(zip(names, row, strict=True)) for row in self.engine.execute(query)]
 
     def cells(self, key: str, where: str, listed: Sequence[Any]) -> dict[Any, list[dict[str, Any]]]:
-        found: dict[Any, list[dict[str, Any]]] = {value: [] for value in listed}
-        read = [row for row in self.copied(key, where) if row["rank"] <= self.rows]
+        groups: dict[Any, list[dict[str, Any]]] = {value: [] for value in listed}
         units: dict[Any, list[dict[str, Any]]] = {}
-        for row in read:
+        for row in self.copied(key, where):
             row["key"] = row["key"] if row["key"] in listed else None
-            if row["key"] is not None or None in listed:
+            if row["rank"] <= self.rows and (row["key"] is not None or None in listed):
                 units.setdefault(row["unit"], []).append(row)
         for mine in units.values():
-            ranked = sorted({(row["hash"], row["key"]) for row in mine}, key=lambda pair: pair[0])
-            order = {pair[1]: place for place, pair in enumerate(ranked, start=1)}
+            passing = sorted((row for row in mine if row["passes"]), key=lambda row: int(row["rank"]))
+            order = {row["key"]: self._order(row, mine, listed, whole=where == "TRUE") for row in passing}
+            ranked = sorted(order, key=lambda value: order[value])
+            few = ranked[: self.groups] if self.groups < min(self.rows, len(listed)) else ranked
             seen: dict[Any, int] = {}
-            for row in sorted(mine, key=lambda row: int(row["rank"])):
-                place = order[row["key"]] if row["stored"] is None else row["stored"]
-                if place > self.groups < len(listed):
-                    continue
+            for row in passing:
                 seen[row["key"]] = seen.get(row["key"], 0) + 1
-                if seen[row["key"]] <= self.in_group and row["key"] in found:
-                    found[row["key"]].append(row)
-        return found
+                if row["key"] in few and seen[row["key"]] <= self.in_group:
+                    groups[row["key"]].append(row)
+        return groups
+
+    def _order(self, row: dict[str, Any], mine: list[dict[str, Any]], listed: Sequence[Any], *, whole: bool) -> int:
+        """By stored rank; by the unit's first row that has the key, where some rows do not pass; by keyed slot."""
+        if row["stored"] is None:
+            return int((row["hash"] // 61 % 60 + 1) * list(listed).index(row["key"]) + row["hash"] % 61) % 61
+        return int(row["stored"]) if whole else min(int(r["rank"]) for r in mine if r["key"] == row["key"])
 
 
 LIMITS = [(1, 1, 1), (2, 1, 2), (3, 2, 3), (4, 2, 2), (5, 5, 1), (6, 3, 2)]
@@ -348,13 +351,12 @@ BOUNDED_KEYS: list[tuple[str, Sequence[Any]]] = [
 ]
 
 
+@pytest.mark.parametrize("where", ["TRUE", "a >= 4"])
 @pytest.mark.parametrize("limits", LIMITS)
-def test_bounded_rows_and_groups_are_those_of_the_ranks(limits: tuple[int, int, int]) -> None:
-    """With `max_rows_per_group` below `max_rows`, stored places in a key count rows before WHERE: no WHERE there."""
+def test_bounded_rows_and_groups_are_those_of_ranks_masks_and_slots(limits: tuple[int, int, int], where: str) -> None:
     policy = policy_of(table(*limits))
     dice = random.Random(repr(limits))
     rows = [random_row(dice) for _ in range(60)]
-    where = "TRUE" if limits[2] < limits[0] else "a >= 4"
     engine = Memory(policy, {"t": rows})
     with (
         ledger_of(policy) as ledger,
@@ -371,7 +373,8 @@ def test_bounded_rows_and_groups_are_those_of_the_ranks(limits: tuple[int, int, 
                 )
                 for value, inside in cells.items()
             ]
-            text = f"SELECT {key} AS g, COUNT(*), SUM(a), COUNT(DISTINCT who) FROM t WHERE {where} GROUP BY g"
+            test = "" if where == "TRUE" else f"WHERE {where}"
+            text = f"SELECT {key} AS g, COUNT(*), SUM(a), COUNT(DISTINCT who) FROM t {test} GROUP BY g"
             assert curator.query(text, epsilon=1).rows == wanted, key
     engine.close()
 

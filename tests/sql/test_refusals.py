@@ -102,7 +102,7 @@ CODES: Final[dict[str, list[str]]] = {
         "SELECT SUM(wealth) FILTER (WHERE age > 5) FROM people", "SELECT SUM(CLAMP(wealth, 0, 5) + wealth) FROM people",
     ],
     "private-keys-need-delta": [
-        "SELECT zip, COUNT(*) FROM people GROUP BY zip", "SELECT LOWER(sex), COUNT(*) FROM people GROUP BY 1",
+        "SELECT zip, COUNT(*) FROM people GROUP BY zip", "SELECT LOWER(zip), COUNT(*) FROM people GROUP BY 1",
         "SELECT COUNT(*) FROM people GROUP BY score", "SELECT COUNT(*) FROM people GROUP BY DATE_TRUNC('month', seen)",
         "SELECT COUNT(*) FROM people GROUP BY sex || zip", "SELECT CAST(age AS VARCHAR), COUNT(*) FROM people GROUP BY ALL",
     ],

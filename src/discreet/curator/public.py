@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
+from typing import Any
+
+import duckdb
 
 from discreet.composed import Sql, joined, literal, sql
 from discreet.engines.engine import Engine
 from discreet.engines.printed import confirmed
+from discreet.engines.rehearsal import SECONDS
+from discreet.engines.session import Scratch
 from discreet.policy import Key
 from discreet.sql.keys import MAX_GROUPS
 
@@ -43,3 +49,21 @@ class PublicTables:
         query = sql("SELECT COALESCE(MAX(n), 0) FROM ({})", counted)
         confirmed(query)
         return int(self.engine().rows(query)[0][0])
+
+    def computed(self, query: Sql) -> tuple[tuple[Any, ...], ...] | None:
+        return _computed(os.getpid(), query)
+
+
+@lru_cache(maxsize=256)
+def _computed(process: int, query: Sql) -> tuple[tuple[Any, ...], ...] | None:
+    confirmed(query)
+    try:
+        return tuple(_database(process).rows(query, SECONDS))
+    except duckdb.Error:  # it needs tables
+        return None
+
+
+@cache
+def _database(process: int) -> Scratch:  # noqa: ARG001  (a fork opens its own)
+    """Where what needs no table is computed: it reaches nothing."""
+    return Scratch(threads=1)

@@ -6,18 +6,22 @@ unit's first `max_rows` rows, clustered by unit, with ranks.
 row rank   the place of a row among its unit's rows, by keyed hash of the unit and all declared columns, then by those
            columns: ties only between identical rows.
 key rank   for each ranked key column, the place of the row's key among the keys of its unit's rows here, by keyed
-           hash of unit and key, then by the key.
+           hash of unit and key, then by the key; a NULL that is no key comes last.
+key mask   where a unit of at most 64 rows may have too many groups, or too many rows in a group: for each ranked key
+           column, the set of the unit's rows that have the row's key; bit j − 1 stands for the row of rank j.
 unique     of several rows of a unit with one key, in a column that is declared so, only the first in the order of the
            row rank is here; rows without a key all are.
 steps      for each number with a declared step: how many of them it is, clamped to its bounds.
 row in key for each key column, where `max_rows_per_group` is below `max_rows`: the place of the row among those of its
            unit that have its key, by row rank.
 
-Theorem  Ranks are functions of the unit's own rows and the secret: adding or removing any unit changes no other unit's
-         ranks, and neither does the order in which the source holds its rows.
-Proof    All are positions within a partition by unit, under an order on its rows that is total but for identical rows.
+Theorem  Ranks and masks are functions of the unit's own rows and the secret: adding or removing any unit changes those
+         of no other unit, and neither does the order in which the source holds its rows.
+Proof    All are positions within a partition by unit, or sets of them, under an order on its rows that is total but for
+         identical rows.
 
-So bounding rows, or groups of one key column, is a filter. The file is written under a temporary name by whoever holds
+So bounding rows, or groups of one key column of all rows, is a filter; groups of several, or of the rows that pass a
+condition, are chosen by masks (`policy.layout.mask_type`). The file is written under a temporary name by whoever holds
 the lock, closed, renamed, and never changed again.
 """
 
@@ -44,10 +48,20 @@ from discreet.engines.sources import Report, Sources, demand_apart, first_line
 from discreet.files import locked
 from discreet.noise import SYSTEM
 from discreet.policy import Column, Policy, Table
-from discreet.policy.layout import ROW, UNIT, key_rank, ranked_keys, row_in_key, steps_of, stored_steps
+from discreet.policy.layout import (
+    ROW,
+    UNIT,
+    key_mask,
+    key_rank,
+    mask_type,
+    ranked_keys,
+    row_in_key,
+    steps_of,
+    stored_steps,
+)
 from discreet.quoting import literal, name, whole_steps
 
-LAYOUT: Final = 7
+LAYOUT: Final = 8
 """Counts up when copies made before can no longer be used."""
 MADE: Final = "_discreet_copy"
 """The table with the name of the copy, which no other copy has."""
@@ -144,18 +158,28 @@ def _fingerprint(policy: Policy) -> str:
         table.name: [
             str(table.source),
             str(table.owner),
-            sorted(
-                (column.name, column.kind, column.is_key, str(column.values), str(column.step), str(column.bounds))
-                for column in table.columns.values()
-            ),
+            sorted(_described(column) for column in table.columns.values()),
             _unique(table),
             table.max_rows,
             table.max_rows_per_group < table.max_rows,
+            mask_type(table),
         ]
         for table in policy.tables.values()
     }
     described = json.dumps([LAYOUT, here, policy.unit_kind, tables], sort_keys=True)
     return hashlib.sha256(described.encode()).hexdigest()[:16]
+
+
+def _described(column: Column) -> tuple[object, ...]:
+    return (
+        column.name,
+        column.kind,
+        column.is_key,
+        column.nullable,
+        str(column.values),
+        str(column.step),
+        str(column.bounds),
+    )
 
 
 def _write(policy: Policy, target: Path, key: str, progress: Progress | None, among: int) -> dict[str, Report]:
@@ -190,12 +214,13 @@ def selection(sources: Sources, table: Table, key: str) -> str:
     declared = [name(column) for column in table.columns]
     if table.owner is None or table.owner.column is None:
         return owned_rows(sources, table)
-    keys = ranked_keys(table)
+    keys = [table.columns[column] for column in ranked_keys(table)]
+    kind = mask_type(table)
     ranks = [_key_rank(column, key) for column in keys]
-    if table.max_rows_per_group < table.max_rows:
-        ranks += [_row_in_key(column) for column in keys]
+    masks = [] if kind is None else [_key_mask(column, key, kind) for column in keys]
+    within = [_row_in_key(column.name, kind) for column in keys if table.max_rows_per_group < table.max_rows]
     steps = [_in_steps(column) for column in table.columns.values() if stored_steps(column)]
-    columns = ", ".join([name(UNIT), name(ROW), *ranks, *declared, *steps])
+    columns = ", ".join([name(UNIT), name(ROW), *ranks, *masks, *declared, *steps])
     order = ", ".join([f"hash({', '.join([literal(key), name(UNIT), *declared])})", *declared])
     return f"""
         WITH typed AS ({_once_each(table, owned_rows(sources, table), order)}),
@@ -203,7 +228,7 @@ def selection(sources: Sources, table: Table, key: str) -> str:
             SELECT *, (row_number() OVER (PARTITION BY {name(UNIT)} ORDER BY {order}))::INTEGER AS {name(ROW)}
             FROM typed QUALIFY {name(ROW)} <= {table.max_rows}
         )
-        SELECT {columns} FROM ranked ORDER BY {name(UNIT)}
+        SELECT {", ".join(["*", *within])} FROM (SELECT {columns} FROM ranked) ORDER BY {name(UNIT)}
     """
 
 
@@ -219,11 +244,27 @@ def _once_each(table: Table, rows: str, order: str) -> str:
     return rows
 
 
-def _key_rank(column: str, key: str) -> str:
+def _by_key(column: Column, key: str) -> str:
+    """The window of a unit's rows, by keyed hash of their keys: rows with the same key are peers in it.
+
+    A NULL that is no key comes last, so that it takes no key's place.
+    """
+    held = name(column.name)
+    hashed = f"hash({literal(key)}, {literal(column.name)}, {name(UNIT)}, {held})"
+    order = hashed if column.nullable else f"CASE WHEN {held} IS NULL THEN {2**64 - 1} ELSE {hashed} END"
+    return f"PARTITION BY {name(UNIT)} ORDER BY {order}, {held} NULLS LAST"
+
+
+def _key_rank(column: Column, key: str) -> str:
     """The rank of a key among those of its unit."""
-    hashed = f"hash({literal(key)}, {literal(column)}, {name(UNIT)}, {name(column)})"
-    window = f"PARTITION BY {name(UNIT)} ORDER BY {hashed}, {name(column)}"
-    return f"(dense_rank() OVER ({window}))::INTEGER AS {name(key_rank(column))}"
+    return f"(dense_rank() OVER ({_by_key(column, key)}))::INTEGER AS {name(key_rank(column.name))}"
+
+
+def _key_mask(column: Column, key: str, kind: str) -> str:
+    """The rows of the unit that have the same key, in the window of the rank: one sort gives both."""
+    bit = f"1::{kind} << ({name(ROW)} - 1)::{kind}"
+    window = f"{_by_key(column, key)} GROUPS BETWEEN CURRENT ROW AND CURRENT ROW"
+    return f"(bit_or({bit}) OVER ({window}))::{kind} AS {name(key_mask(column.name))}"
 
 
 def _in_steps(column: Column) -> str:
@@ -234,10 +275,13 @@ def _in_steps(column: Column) -> str:
     return f"CAST({text} AS {kind}) AS {name(steps_of(column.name))}"
 
 
-def _row_in_key(column: str) -> str:
-    """The rank of a row among those of its unit and key; its order is that of the row rank."""
-    window = f"PARTITION BY {name(UNIT)}, {name(column)} ORDER BY {name(ROW)}"
-    return f"(row_number() OVER ({window}))::INTEGER AS {name(row_in_key(column))}"
+def _row_in_key(column: str, kind: str | None) -> str:
+    """The rank of a row among those of its unit and key, in the order of the row rank: by the mask, if there is one."""
+    rank = f"row_number() OVER (PARTITION BY {name(UNIT)}, {name(column)} ORDER BY {name(ROW)})"
+    if kind is not None:
+        own = f"(1::{kind} << ({name(ROW)} - 1)::{kind})"
+        rank = f"bit_count({name(key_mask(column))} & ({own} | ({own} - 1)))"
+    return f"({rank})::INTEGER AS {name(row_in_key(column))}"
 
 
 @contextmanager

@@ -56,6 +56,29 @@ def key_rank(column: str) -> str:
     return f"_discreet_key_{column}"
 
 
+def mask_type(table: Table) -> str | None:
+    """The type of masks with a bit for each row of a unit; None if there are too many rows, or never too many groups.
+
+    Theorem  Let m be the AND of the masks of some key columns in a row, and rep its lowest bit. In one unit, two rows
+             have the same rep if and only if they have the same keys in these columns.
+    Proof    Bit j of a mask is set iff the unit's row j has the same key in that column. So m names the rows of the
+             unit that agree with this one in all of them: rows that agree have the same m, and the masks of rows that
+             do not are disjoint, because agreeing is an equivalence. A row agrees with itself: m is not 0.
+    """
+    if min(table.max_groups, table.max_rows_per_group) >= table.max_rows:
+        return None
+    return next((kind for bits, kind in MASKS.items() if table.max_rows <= bits), None)
+
+
+MASKS: Final = {8: "UTINYINT", 16: "USMALLINT", 32: "UINTEGER", 64: "UBIGINT"}
+"""The smallest type for so many bits."""
+
+
+def key_mask(column: str) -> str:
+    """The column that says which rows of the unit have the same key in this one."""
+    return f"_discreet_same_{column}"
+
+
 def row_in_key(column: str) -> str:
     """The column that ranks a row among the rows of its unit that have the same key in this one."""
     return f"_discreet_nth_{column}"
@@ -73,5 +96,7 @@ def copied_columns(table: Table) -> dict[str, str]:
     ranks = [key_rank(column) for column in keys]
     if table.max_rows_per_group < table.max_rows:
         ranks += [row_in_key(column) for column in keys]
+    kind = mask_type(table)
+    masks = {} if kind is None else {key_mask(column): kind for column in keys}
     steps = {steps_of(column.name): "BIGINT" for column in table.columns.values() if stored_steps(column)}
-    return {**columns, ROW: "INTEGER", **dict.fromkeys(ranks, "INTEGER"), **steps}
+    return {**columns, ROW: "INTEGER", **dict.fromkeys(ranks, "INTEGER"), **masks, **steps}

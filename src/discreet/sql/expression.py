@@ -187,3 +187,8 @@ class Expr:
     def uses(self, function: str) -> bool:
         """Whether a function of this name is part of it."""
         return any(part.function is not None and part.function.name == function for part in self.parts())
+
+    @property
+    def has_subquery(self) -> bool:
+        """Whether some of it is known only when the query runs."""
+        return any(part.single for part in self.parts())

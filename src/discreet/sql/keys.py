@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from typing import Final
 
-from discreet.composed import Sql, listed, literal, sql
+from discreet.composed import Sql, joined, keyword, lines, listed, literal, sql
 from discreet.errors import Refused
+from discreet.policy.layout import TYPES
 from discreet.policy.model import Key, Kind
 from discreet.sql.domain import DATED, NUMERIC, Domain
 from discreet.sql.expression import Expr
@@ -19,6 +21,8 @@ from discreet.sql.relation import Public
 from discreet.sql.work import spend
 
 MAX_GROUPS: Final = 100_000
+MAX_EVALUATED: Final = 1_000
+"""Combinations of declared values for which a function is computed to list its keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,9 @@ class PublicKey:
 
     expr: Expr
     field: Field | None
-    """The stored column that it is, if it is one."""
+    """The stored column that it is, or that has one value for each of its keys; None if there is none."""
+    evaluated: bool = False
+    """Whether its keys are what a function gives for declared values: then no row gives another one."""
 
     @property
     def domain(self) -> Domain:
@@ -49,6 +55,8 @@ class PublicKey:
     @property
     def sql(self) -> Sql:
         """The key of a row, NULL if it is not listed."""
+        if self.evaluated:
+            return _cast(self.expr)
         if self._closed:
             return self.expr.sql
         key = _cast(self.expr)
@@ -56,6 +64,18 @@ class PublicKey:
         if self.domain.values is not None and not self._in_a_row:
             return sql("CASE WHEN {0} IN ({1}) THEN {0} END", key, listed(keys))
         return sql("CASE WHEN {0} BETWEEN {1} AND {2} THEN {0} END", key, literal(keys[0]), literal(keys[-1]))
+
+    def number(self) -> Sql:
+        """Which of the keys it is, from 0 on, NULL as the last."""
+        keys = list(self.domain.keys())
+        first = keys[0]
+        if isinstance(first, bool):
+            number = sql("CAST({} AS BIGINT)", self.sql)
+        elif isinstance(first, int) and keys == list(range(first, first + len(keys))):
+            number = sql("({} - ({}))", self.sql, literal(first))
+        else:
+            number = sql("(list_position([{}], {}) - 1)", listed(keys), self.sql)
+        return sql("COALESCE({}, {})", number, literal(len(keys)))
 
     @property
     def _in_a_row(self) -> bool:
@@ -67,7 +87,7 @@ class PublicKey:
         """Whether every row gives a listed value or NULL already: the copy holds declared values only."""
         if self.domain.kind is Kind.BOOLEAN:
             return True
-        if self.field is not None and self.field.rank is not None:
+        if self.field is not None and self.field.declared:
             return True
         chosen = self.expr.function
         return chosen is not None and chosen.name == "CASE" and all(
@@ -104,8 +124,9 @@ def _written(edge: Fraction | None) -> str:
     return f"{float(edge or 0):g}"
 
 
-def group_key(expr: Expr, field: Field | None, shown: str, public: Public) -> GroupKey:
+def group_key(expr: Expr, fields: Mapping[Sql, Field], shown: str, public: Public) -> GroupKey:
     """The key, or a refusal."""
+    field = fields.get(expr.sql)
     listed = None if field is None else field.listed
     if listed is not None and (listed.chosen or expr.domain.count() is None) and expr.domain.kind is not Kind.NUMBER:
         expr = _looked_up(expr, public.keys(listed.rows, listed.column))
@@ -114,7 +135,7 @@ def group_key(expr: Expr, field: Field | None, shown: str, public: Public) -> Gr
     count = expr.domain.count()
     if count is None:
         if expr.domain.kind in _SELECTED:
-            return PrivateKey(expr, field)
+            return _evaluated(expr, fields, public) or PrivateKey(expr, field)
         low, high = expr.domain.numbers
         known = low is not None and high is not None
         edges = f"{_written(low)}, {_written(high)}" if known else "0, 100"
@@ -127,6 +148,39 @@ def group_key(expr: Expr, field: Field | None, shown: str, public: Public) -> Gr
     if not count:
         raise Refused("undeclared-bounds", f"{shown} has no possible value", "widen its bounds")
     return key
+
+
+def _evaluated(expr: Expr, fields: Mapping[Sql, Field], public: Public) -> PublicKey | None:
+    """A function of columns whose values are declared, as a public key; None if it is something else.
+
+    Theorem  Which keys appear says nothing about the data, and every row has one of them, or NULL.
+    Proof    The function is computed for all combinations of declared values and NULL, which are in the policy, without
+             any table. Rows hold declared values or NULL (`Field.declared`), and an engine computes the same for them.
+    """
+    columns = sorted(expr.columns(), key=lambda column: column.text)
+    known = [fields[column] for column in columns if column in fields and fields[column].declared]
+    values = [list(field.expr.domain.keys()) for field in known if field.expr.domain.count() is not None]
+    if not columns or len(values) < len(columns) or expr.has_subquery:
+        return None
+    if math.prod(len(listed) + 1 for listed in values) > MAX_EVALUATED:
+        return None
+    cells = list(itertools.product(*([*listed, None] for listed in values)))
+    spend(len(cells))
+    typed = (
+        sql("CAST({0} AS {1}) AS {0}", column, keyword(TYPES[field.expr.domain.kind or Kind.TEXT]))
+        for column, field in zip(columns, known, strict=True)
+    )
+    listed_as = joined(", ", [keyword("nth"), *columns])
+    rows = sql("(VALUES {}) AS t({})", lines((index, *cell) for index, cell in enumerate(cells)), listed_as)
+    query = sql("SELECT {} FROM (SELECT nth, {} FROM {}) ORDER BY nth", _cast(expr), joined(", ", typed), rows)
+    results = [row[0] for row in public.computed(query) or ()]
+    keys = tuple(dict.fromkeys(key for key in results if key is not None))
+    if not keys:
+        return None
+    one_to_one = len(columns) == 1 and results[-1] is None and len(keys) == len(results) - 1
+    return PublicKey(
+        replace(expr, domain=replace(expr.domain, values=keys)), known[0] if one_to_one else None, evaluated=True
+    )
 
 
 def _looked_up(expr: Expr, keys: Sequence[Key | None]) -> Expr:

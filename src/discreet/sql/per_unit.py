@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from discreet.composed import NOTHING, Sql, double, joined, keyword, literal, name, sql
 from discreet.errors import Refused
+from discreet.policy.model import Kind
 from discreet.sql.arguments import steps_of
 from discreet.sql.bind import Binder, Special, written
 from discreet.sql.domain import Domain, number
@@ -69,15 +70,38 @@ def _end(bind: Binder, node: Any, child: Node) -> Expr:
     if not isinstance(order, exp.Order):
         raise Refused("function-not-allowed", f"{spelled(node)} needs an order", "write FIRST(x ORDER BY day)")
     value = bind(order.this)
-    first = sql("{}({} ORDER BY {})", keyword(node.key.upper()), value.sql, ordered(bind, order, child.order))
+    first = sql(
+        "{}({} ORDER BY {})", keyword(node.key.upper()), value.sql, ordered(bind, order, child.order, child.rows)
+    )
     return Expr(first, value.domain.but(certain=False))
 
 
-def ordered(bind: Binder, order: Any, further: Sequence[Sql]) -> Sql:
+def ordered(bind: Binder, order: Any, further: Sequence[Sql], rows: int | None) -> Sql:
     """A total order: what is written, then the row's keyed hash; ranks do without, rows that tie share theirs."""
     parts = order.expressions if order is not None else []
+    few = rows is not None and rows < MOST_PACKED
+    if few and len(parts) == len(further) == 1 and bind(parts[0].this).domain.kind is Kind.DATE:
+        return _packed(bind(parts[0].this).key, direction(parts[0]), further[0])
     keys = [sql("{} {}", bind(part.this).key, direction(part)) for part in parts]
     return joined(", ", [*keys, *further] or [sql("CAST(NULL AS BIGINT)")])
+
+
+MOST_PACKED: Final = 1 << 20
+"""Ranks are below this where they share an integer with a day."""
+
+
+def _packed(day: Sql, way: Sql, row: Sql) -> Sql:
+    """A day and the rank of a row as one integer, in the same order: an engine sorts it in half the time.
+
+    Theorem  Rows are ordered by day, NULL first or last as `way` says, and those of one day by rank.
+    Proof    Days are of the years 1 to 9999: fewer than 2²² of them. Ranks go up to the rows of a unit, fewer than 2²⁰.
+             So the integer is in the order of the pair, whichever way the days go.
+    """
+    down, first = "DESC" in way.text, "FIRST" in way.text
+    number = sql("({} - DATE '0001-01-01')", day)
+    number = sql("({} - {})", literal(1 << 22), number) if down else sql("({} + 1)", number)
+    missing = literal(0 if first else 1 << 23)
+    return sql("((CAST(COALESCE({}, {}) AS BIGINT) << 20) | {})", number, missing, row)
 
 
 TOTALS: Final[dict[type[exp.Expression], Total]] = {
@@ -190,7 +214,7 @@ def window(scope: Scope, child: Node) -> Special:
         over = sql(
             "OVER (PARTITION BY {} ORDER BY {} {})",
             joined(", ", [child.owner.column, *others]),
-            ordered(scope.bind, node.args.get("order"), child.order if total else ()),
+            ordered(scope.bind, node.args.get("order"), child.order if total else (), child.rows),
             NOTHING if frame is None else frame.sql,
         )
         if isinstance(function, exp.Sum):

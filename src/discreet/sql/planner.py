@@ -230,7 +230,7 @@ class Planner:
         self.releases.append(replace(release, least_units=options.min_privacy_units_per_group or 1, clause=clause))
         few_measures(sum(len(release.measures) for release in self.releases))
         few_numbers(sum(r.groups * sum(measure.length for measure in r.measures) for r in self.releases))
-        self._note(release, chosen_first=clauses.where is not None)
+        self._note(release)
         return Derived(after, Released(len(self.releases) - 1, columns, single=not release.keys))
 
     def _within(self, source: Node) -> Node:
@@ -248,12 +248,11 @@ class Planner:
             return Bound(source, most)
         return source
 
-    def _note(self, release: Release, *, chosen_first: bool) -> None:
+    def _note(self, release: Release) -> None:
         bound, unit = release.contribution, self._policy.unit
         if release.child.owner.column is not None:
             groups = f", max_groups {bound.cells}" if bound.cells > 1 else ""
-            order = ", chosen before WHERE applies" if chosen_first else ""
-            self.notes += [f"contribution bounds: max_rows {bound.total}{groups} per {unit}{order}", DROPPED]
+            self.notes += [f"contribution bounds: max_rows {bound.total}{groups} per {unit}", DROPPED]
         self.notes += [aggregate.note for aggregate in release.aggregates if aggregate.note]
         if any(not key.domain.nullable for key in release.keys):
             self.notes.append("rows whose key is NULL or not listed are dropped")

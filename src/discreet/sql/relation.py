@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from discreet.composed import Sql, joined, keyword, literal, name, sql, stored
 from discreet.policy.layout import TYPES
@@ -43,6 +43,9 @@ class Public(Protocol):
     def repeats(self, rows: Sql, columns: Sequence[Sql]) -> int:
         """How many of such rows agree at most in these columns, all of them where there is no column; NULL agrees with
         nothing."""
+
+    def computed(self, query: Sql) -> Sequence[tuple[Any, ...]] | None:
+        """What a query without any table gives; None if it needs one."""
 
 
 @dataclass(frozen=True, slots=True)

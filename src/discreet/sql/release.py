@@ -13,15 +13,17 @@ from discreet.accounting.losses import Sensitivity
 from discreet.composed import NOTHING, Sql, joined, lines, literal, name, sql
 from discreet.policy.model import Key, Kind
 from discreet.sql.arguments import Aggregate
+from discreet.sql.bounding import CHOSEN, Bounding
 from discreet.sql.clause import Options
 from discreet.sql.keys import MAX_GROUPS, GroupKey, PrivateKey, PublicKey, too_many
-from discreet.sql.measures import COUNTED, Contribution, Measure
+from discreet.sql.measures import COUNTED, Contribution, Measure, Presence, Present, Product, Rows, Sum
 from discreet.sql.nodes import Limits, Node
-from discreet.sql.nodes.node import ONE, labelled
-from discreet.sql.nodes.scan import hashed, row_number, where
+from discreet.sql.nodes.scan import row_number
 
 Cell = tuple[Key | None, ...]
 OTHER: Final = "OTHER"
+LIGHT: Final = (Rows, Present, Presence, Sum, Product)
+"""What takes less time of all rows than it takes to leave some out first."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,7 @@ class Release:
     Theorem  Adding or removing one unit moves each measure in at most `cells` groups, by at most `rows` rows in each
              and `total` rows in all, and changes nothing else.
     Proof    A unit has at most child.rows rows, none of which depends on other units. Where that allows too many
-             groups, only rows whose key has a rank up to `groups` count; where it allows too many rows in a group, only
-             those of rank up to `rows_per_group` in it. Both ranks are positions within the unit, by keyed hash. Which
+             groups, or too many rows in a group, only some of them count (`bounding`). Which
              groups there are is listed in advance, or selected by noise first (see `KeySelection`).
     """
 
@@ -144,7 +145,8 @@ class Release:
         """
         private = [name(f"k{index}") for index, key in enumerate(self.keys) if isinstance(key, PrivateKey)]
         units = COUNTED if self.child.owner.column is None else sql("COUNT(DISTINCT {})", name("u"))
-        counted = sql("SELECT {0}, {1} AS n FROM ({2}) GROUP BY {0}", joined(", ", private), units, self._bounded({}))
+        rows = self._bounding.rows([])
+        counted = sql("SELECT {0}, {1} AS n FROM ({2}) GROUP BY {0}", joined(", ", private), units, rows)
         if self.least_units == 1:
             return counted
         least = literal(self.least_units)
@@ -172,9 +174,12 @@ class Release:
         columns = {argument: name(f"x{index}") for index, argument in enumerate(arguments)}
         unit = name("u") if self.child.owner.column is not None else None
         keys = [name(f"k{index}") for index in range(len(self.keys))]
-        rows = self._bounded(columns, ordered=others is not None)
+        items = [sql("{} AS {}", argument, column) for argument, column in columns.items()]
+        marked = others is None and self._bounding.marks and all(isinstance(m, LIGHT) for m in self.measures)
         if others is not None:
-            rows = self._unselected(rows, others)
+            rows = self._unselected(self._bounding.rows(items, ordered=True), others)
+        else:
+            rows = self._bounding.marked(items) if marked else self._bounding.rows(items)
         partition = None if unit is None else joined(", ", [unit, *keys])
         totals, windows = [], []
         for index, measure in enumerate(self.measures):
@@ -187,6 +192,8 @@ class Release:
         if windows:
             rows = sql("SELECT *, {} FROM ({})", joined(", ", windows), rows)
         query = sql("SELECT {} FROM ({})", joined(", ", [*keys, *totals]), rows)
+        if marked:
+            return sql("{0} GROUP BY {1}, {2} HAVING bool_and({2})", query, joined(", ", keys), CHOSEN)
         return sql("{} GROUP BY {}", query, joined(", ", keys)) if keys else query
 
     def _unselected(self, rows: Sql, selected: Sequence[Cell]) -> Sql:
@@ -205,68 +212,13 @@ class Release:
         if self.child.owner.column is None or self.contribution.rows >= self._rows:
             return rows
         public = [name(f"k{index}") for index, key in enumerate(self.keys) if isinstance(key, PublicKey)]
-        rank = row_number([name("u"), *public], self._row_order)
+        rank = row_number([name("u"), *public], self._bounding.row_order)
         ranked = sql("SELECT *, {} AS {} FROM ({})", rank, name("again"), rows)
         return sql("SELECT * FROM ({}) WHERE {} <= {}", ranked, name("again"), literal(self.contribution.rows))
 
-    @property
-    def _row_order(self) -> list[Sql]:
-        """The order of a unit's rows, where they have been given the names of this query."""
-        return [name(f"o{index}") for index in range(len(self.child.order))]
-
-    def _bounded(self, columns: dict[Sql, Sql], *, ordered: bool = False) -> Sql:
-        keys = [name(f"k{index}") for index in range(len(self.keys))]
-        items = [sql("{} AS {}", key.sql, column) for key, column in zip(self.keys, keys, strict=True)]
-        items += [sql("{} AS {}", argument, column) for argument, column in columns.items()]
-        ranks = self._stored_ranks()
-        chosen = self._chosen(keys) if ranks is None else []
-        if self.child.owner.column is not None:
-            items.append(sql("{} AS {}", self.child.owner.column, name("u")))
-        if chosen or ordered:
-            items += labelled(self.child.order, "o")
-        rows = where(sql("SELECT {} FROM ({})", joined(", ", items or [ONE]), self.child.sql()), ranks or [])
-        present = [
-            sql("{} IS NOT NULL", column)
-            for key, column in zip(self.keys, keys, strict=True)
-            if not key.domain.nullable
-        ]
-        if present:
-            rows = where(sql("SELECT * FROM ({})", rows), present)
-        if chosen:
-            windows = joined(", ", labelled((window for window, _ in chosen), "r"))
-            tests = [sql("{} <= {}", name(f"r{index}"), literal(most)) for index, (_, most) in enumerate(chosen)]
-            rows = where(sql("SELECT * FROM (SELECT *, {} FROM ({}))", windows, rows), tests)
-        return rows
-
-    @property
-    def _too_many_groups(self) -> bool:
-        return self._groups < self._most_groups
-
-    @property
-    def _too_many_rows(self) -> bool:
-        return self._rows_per_group < self._rows
-
-    def _stored_ranks(self) -> list[Sql] | None:
-        """Conditions on stored ranks that do the bounding; None if it takes more than that."""
-        if not (self._too_many_groups or self._too_many_rows):
-            return []
-        field = self.keys[0].field if len(self.keys) == 1 else None
-        if field is None or field.rank is None or (self._too_many_rows and field.nth is None):
-            return None
-        conditions = []
-        if self._too_many_groups:
-            conditions.append(sql("{} <= {}", field.rank, literal(self._groups)))
-        if self._too_many_rows and field.nth is not None:
-            conditions.append(sql("{} <= {}", field.nth, literal(self._rows_per_group)))
-        return conditions
-
-    def _chosen(self, keys: Sequence[Sql]) -> list[tuple[Sql, int]]:
-        """Ranks that are computed when the question is asked, with how far they may go."""
-        filters = []
-        unit = [name("u")]
-        if self._too_many_groups:
-            order = joined(", ", hashed(unit, keys))
-            filters.append((sql("dense_rank() OVER (PARTITION BY {} ORDER BY {})", *unit, order), self._groups))
-        if self._too_many_rows:
-            filters.append((row_number([*unit, *keys], self._row_order), self._rows_per_group))
-        return filters
+    @cached_property
+    def _bounding(self) -> Bounding:
+        groups = self._groups if self._groups < self._most_groups else None
+        return Bounding(
+            self.child, self.keys, groups, self._rows_per_group if self._rows_per_group < self._rows else None
+        )

@@ -192,9 +192,7 @@ class _Grouping:
         fields = {field.expr.sql: field for field in source.fields}
         bound_keys = [(node, scope.bind(node)) for node in grouped_by(clauses, scope)]
         unique = {expr.sql: (node, expr) for node, expr in bound_keys}
-        self.keys = [
-            group_key(expr, fields.get(expr.sql), brief(written(node)), public) for node, expr in unique.values()
-        ]
+        self.keys = [group_key(expr, fields, brief(written(node)), public) for node, expr in unique.values()]
         self._groups = math.prod(key.count for key in self.keys if isinstance(key, PublicKey))
         self._texts = {key.expr.sql: index for index, key in enumerate(self.keys)}
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final
 
 from discreet.composed import Sql, literal, name, sql
-from discreet.sql.nodes.node import Above, Limits, Node
+from discreet.sql.nodes.node import Above, Field, Limits, Node
 from discreet.sql.nodes.scan import Scan, hashed, row_number
 from discreet.sql.work import once
 
@@ -26,6 +26,10 @@ class Bound(Above):
 
     child: Node
     most: int
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(field.thinned() for field in self.child.fields)
 
     @cached_property
     def rows(self) -> int:

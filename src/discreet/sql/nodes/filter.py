@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from discreet.composed import Sql, sql
 from discreet.sql.expression import Expr
-from discreet.sql.nodes.node import Above, Node
+from discreet.sql.nodes.node import Above, Field, Node
 from discreet.sql.work import once
 
 
@@ -19,6 +20,10 @@ class Filter(Above):
 
     child: Node
     condition: Expr
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(field.thinned() for field in self.child.fields)
 
     @once
     def sql(self) -> Sql:

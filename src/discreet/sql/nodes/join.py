@@ -135,17 +135,19 @@ def joined_rows(m: int, n: int, side: Side, one_partner: Collection[str]) -> int
 def joined_fields(node: Node, letter: str, side: Side, *, once: bool = False) -> list[Field]:
     """The fields of one side under names of their own; what is unique stays so where each row appears `once`.
 
-    A key rank stays what it is, unless the side can be missing.
+    What is stored about keys stays true, unless the side can be missing; ranks count what is there if no row is left
+    out. What a side of one row for each unit holds is the same in all rows of the unit.
     """
     fields = []
+    preserved = side is (Side.LEFT if letter == "l" else Side.RIGHT)
     for index, field in enumerate(node.fields):
-        label, domain, rank = f"{letter}{index}", field.expr.domain, None
+        label, domain = f"{letter}{index}", field.expr.domain
         if side.extends(letter):
-            domain = domain.but(nullable=True, certain=False)
-        elif field.rank is not None:
-            rank = name(f"{label}_rank")
-        expr, unique = Expr(name(label), domain), once and field.unique
-        fields.append(replace(field, expr=expr, rank=rank, nth=None, unique=unique))
+            field, domain = field.extended(), domain.but(nullable=True, certain=False)
+        else:
+            field = replace(field, nth=None, whole=field.whole and preserved, single=field.single or node.rows == 1)
+        made = field.under(label, Expr(name(label), domain))
+        fields.append(replace(made, unique=once and field.unique, side=letter + field.side))
     return fields
 
 
@@ -154,8 +156,7 @@ def renamed(node: Node, letter: str) -> Sql:
     columns = []
     for index, field in enumerate(node.fields):
         columns.append(sql("{} AS {}", field.expr.sql, name(f"{letter}{index}")))
-        if field.rank is not None:
-            columns.append(sql("{} AS {}", field.rank, name(f"{letter}{index}_rank")))
+        columns += field.stored(f"{letter}{index}")
     if node.owner.column is not None:
         columns.append(sql("{} AS {}", node.owner.column, name(f"{letter}u")))
     columns += labelled(node.order, f"{letter}o")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Protocol
 
@@ -14,18 +14,50 @@ from discreet.sql.postprocess import KeySource
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column of a relation; where the copy stores them, its key rank and the row's rank in its key."""
+    """A column of a relation, and what the copy stores about its keys."""
 
     name: str
     expr: Expr
     rank: Sql | None = None
+    """The key's rank among those of its unit. Rows of a unit have the same rank if and only if their keys are equal."""
     nth: Sql | None = None
+    """The row's rank among those of its unit that have the same key."""
     listed: KeySource | None = None
     """Where its keys can be looked up: it comes from public rows."""
     unique: bool = False
     """Whether no unit has one value of it in two rows; NULL may stand in many."""
     column: tuple[str, str] | None = None
     """The private table and column that it is."""
+    mask: Sql | None = None
+    """Which rows of the unit have the same key (`policy.layout.mask_type`)."""
+    side: str = ""
+    """Which rows the mask names: those of a table, or of a side of a join. Masks of the same rows go together."""
+    whole: bool = False
+    """Whether all rows that were ranked are here: then the rank is one among the keys that are here."""
+    single: bool = False
+    """Whether all rows of a unit have the same value."""
+    declared: bool = False
+    """Whether rows hold declared values or NULL, and nothing else."""
+
+    def stored(self, label: str) -> list[Sql]:
+        """What the copy stores about its keys, under names that begin with a label."""
+        return [sql("{} AS {}", part, name(f"{label}_{kind}")) for kind, part in self._parts() if part is not None]
+
+    def under(self, label: str, expr: Expr) -> Field:
+        """The same where this expression, and beside it what `stored` gives, have names with this label."""
+        rank, nth, mask = (None if part is None else name(f"{label}_{kind}") for kind, part in self._parts())
+        return replace(self, expr=expr, rank=rank, nth=nth, mask=mask)
+
+    def thinned(self) -> Field:
+        """Where rows are left out by their values: ranks tell keys apart, and count keys that are not here as well."""
+        return replace(self, nth=None, whole=False)
+
+    def extended(self) -> Field:
+        """Where rows may lack it: NULL is then more than one thing."""
+        return replace(self, rank=None, nth=None, mask=None, whole=False, single=False)
+
+    def _parts(self) -> tuple[tuple[str, Sql | None], ...]:
+        return (("rank", self.rank), ("nth", self.nth), ("mask", self.mask))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from discreet.composed import Sql, joined, name, sql
@@ -38,16 +38,8 @@ class Project(Above):
         return tuple(self._field(index, *item, stored) for index, item in enumerate(self.items))
 
     def _field(self, index: int, label: str, expr: Expr, stored: dict[Sql, Field]) -> Field:
-        field = stored.get(expr.sql)
-        return Field(
-            label,
-            Expr(name(f"c{index}"), expr.domain),
-            name(f"c{index}_rank") if field and field.rank else None,
-            name(f"c{index}_nth") if field and field.nth else None,
-            field.listed if field else None,
-            unique=field is not None and field.unique,
-            column=field.column if field else None,
-        )
+        field = stored.get(expr.sql) or Field(label, expr)
+        return replace(field.under(f"c{index}", Expr(name(f"c{index}"), expr.domain)), name=label)
 
     @cached_property
     def owner(self) -> Owner:
@@ -66,10 +58,7 @@ class Project(Above):
         for index, (_, expr) in enumerate(self.items):
             columns.append(sql("{} AS {}", expr.sql, name(f"c{index}")))
             field = stored.get(expr.sql)
-            if field and field.rank:
-                columns.append(sql("{} AS {}", field.rank, name(f"c{index}_rank")))
-            if field and field.nth:
-                columns.append(sql("{} AS {}", field.nth, name(f"c{index}_nth")))
+            columns += field.stored(f"c{index}") if field else []
         if self.child.owner.column is not None:
             columns.append(sql("{} AS {}", self.child.owner.column, name(UNIT)))
         columns += [sql("{} AS {}", *pair) for pair in zip(self.child.order, self.order, strict=True)]

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from discreet.accounting.part import Part
 from discreet.composed import Sql, joined, literal, name, sql
-from discreet.policy.layout import ROW, UNIT, key_rank, ranked_keys, row_in_key, steps_of, stored_steps
+from discreet.policy.layout import (
+    ROW,
+    UNIT,
+    key_mask,
+    key_rank,
+    mask_type,
+    ranked_keys,
+    row_in_key,
+    steps_of,
+    stored_steps,
+)
 from discreet.policy.model import Column, Kind, Table
 from discreet.quoting import TEXT_LENGTH
 from discreet.sql.domain import Domain
@@ -44,11 +54,20 @@ class Scan:
     def _field(self, column: Column, ranked: frozenset[str]) -> Field:
         stored = name(steps_of(column.name)) if self.owner.column is not None and stored_steps(column) else None
         expr = Expr(name(column.name), domain_of(column), stored=stored)
+        facts = Field(
+            column.name, expr, unique=column.unique, column=(self.table.name, column.name), declared=column.is_key
+        )
         if column.name not in ranked:
-            return Field(column.name, expr, unique=column.unique, column=(self.table.name, column.name))
-        nth = name(row_in_key(column.name)) if self.table.max_rows_per_group < self.table.max_rows else None
-        rank = name(key_rank(column.name))
-        return Field(column.name, expr, rank, nth, unique=column.unique, column=(self.table.name, column.name))
+            return facts
+        whole = self.part is None and self.rows == self.table.max_rows
+        nth = whole and self.table.max_rows_per_group < self.table.max_rows
+        return replace(
+            facts,
+            rank=name(key_rank(column.name)),
+            nth=name(row_in_key(column.name)) if nth else None,
+            mask=name(key_mask(column.name)) if mask_type(self.table) else None,
+            whole=whole,
+        )
 
     @cached_property
     def owner(self) -> Owner:

@@ -9,7 +9,7 @@ from typing import Final
 from discreet.composed import Sql, joined, keyword, name, sql
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.join import renamed
-from discreet.sql.nodes.node import Above, Node
+from discreet.sql.nodes.node import Above, Field, Node
 from discreet.sql.work import once
 
 OTHER: Final = "_discreet_other_"
@@ -29,6 +29,11 @@ class Semi(Above):
     other: Node
     anti: bool
     condition: Expr | None
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        """Without a condition all rows of a unit stay, or none."""
+        return tuple(field.thinned() if self.condition else field for field in self.child.fields)
 
     @cached_property
     def work(self) -> int:
