@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 
 import discreet
-from benchmarks import query_data, query_ours
+from benchmarks import query_data, query_ours, query_shapes
 from benchmarks.figures import Figure, at_least, at_most, best_of
 from benchmarks.peers.environments import PEERS, Failed, result
 from benchmarks.query_setting import (
@@ -48,6 +48,7 @@ def figures() -> Iterator[Figure]:
             measured[size] = query_ours.grouped(query_data.policy(folder / str(size), "bench", BOUNDS))
         yield from _grouped(folder / str(ROWS), measured[ROWS][0])
         yield from _growth(measured)
+        yield from query_shapes.figures(folder / "shapes")
 
 
 def _small(folder: Path) -> Iterator[Figure]:
