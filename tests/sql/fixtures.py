@@ -681,6 +681,21 @@ SUBQUERIES: Final = (
     ),
     Fixture(
         "subqueries",
+        "UNION of released results",
+        "SELECT COUNT(*) > 3 AS many FROM visits UNION SELECT COUNT(*) > 3 FROM patients",
+        [(True,)],
+        rows=(4, 1),
+        groups=(1, 1),
+        sensitivity=(ONE, SINGLE),
+    ),
+    Fixture(
+        "subqueries",
+        "constants in a subquery",
+        "WITH least AS (SELECT 2 AS n) SELECT COUNT(*) FROM visits CROSS JOIN least WHERE nights > n",
+        [(3,)],
+    ),
+    Fixture(
+        "subqueries",
         "UNION ALL of released results",
         "SELECT 'visits' AS of, COUNT(*) AS n FROM visits UNION ALL SELECT 'patients', COUNT(*) FROM patients ORDER BY n",
         [("patients", 4), ("visits", 8)],

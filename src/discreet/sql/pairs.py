@@ -184,17 +184,19 @@ class Pair:
     ) -> tuple[Node, int, tuple[Sql, ...]]:
         """The private rows that may meet public ones, how many of these each, and among which columns to count them.
 
-        What is released by this query is not known yet, so that only its first rows are looked at.
+        Of a subquery that matches too often, or that is not known yet because this query releases something in it, only
+        the first rows are looked at.
         """
         rows, most = node.rows or 1, self.policy.unit_rows
         among: tuple[Sql, ...] = ()
         known = relation.sql() if isinstance(relation, Stored) else known_rows(relation)
+        matches = most + 1
         if known is not None:
             columns = [_compared(relation.columns[index].expr.sql, numeric=numeric) for index, numeric in alike]
             matches = max(1, public.repeats(known, columns))
         elif relation.single:
             matches = 1
-        else:
+        if matches > most and not isinstance(relation, Stored):
             matches = most // rows
             among = tuple(_compared(name(f"r{index}"), numeric=numeric) for index, numeric in alike) or (literal(True),)
         if node.owner.column is None and matches > 1:

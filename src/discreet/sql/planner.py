@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from discreet.accounting.part import Part
 from discreet.composed import sql
-from discreet.errors import Refused
+from discreet.errors import Edit, Refused
 from discreet.policy import Policy
 from discreet.policy.model import Kind
 from discreet.sql.apply import apply
@@ -31,7 +31,7 @@ from discreet.sql.public_select import public_select
 from discreet.sql.relation import PUBLIC, Derived, Public, Relation, Released, Stacked
 from discreet.sql.release import Release
 from discreet.sql.scope import Scope
-from discreet.sql.select import Clauses, grouped_by, release_select, row_items
+from discreet.sql.select import Clauses, grouped_by, nothing_to_read, release_select, row_items
 from discreet.sql.sources import Known, Tables
 from discreet.sql.unknown import Found, Search, Unknown
 from discreet.sql.work import few_measures, few_numbers
@@ -72,6 +72,8 @@ class Planner:
 
     def shown(self, tree: exp.Query) -> Derived:
         """What a whole query shows."""
+        if isinstance(tree, exp.Select) and not tree.args.get("from_") and not tree.find(exp.Subquery):
+            raise nothing_to_read()
         planned = self.query(tree, {})
         if not isinstance(planned, Derived):
             if tree.args.get("group"):
@@ -273,6 +275,12 @@ class Planner:
         if tree.args.get("with_"):
             known = self._ctes(tree.args["with_"], known)
         left, right = self.query(tree.this, known), self.query(tree.expression, known)
+        distinct = bool(tree.args.get("distinct"))
+        if distinct and not (isinstance(left, PUBLIC) and isinstance(right, PUBLIC)):
+            edit = Edit("UNION SELECT", "UNION ALL SELECT")
+            raise Refused(
+                "statement-not-allowed", "UNION without ALL merges rows of units", "write UNION ALL", edit=edit
+            )
         if isinstance(left, PUBLIC) != isinstance(right, PUBLIC):
             raise Refused(
                 "statement-not-allowed", "UNION ALL takes private rows on both sides, or on none", "ask both questions"
@@ -280,7 +288,8 @@ class Planner:
         _same_columns(left, right)
         if isinstance(left, PUBLIC) and isinstance(right, PUBLIC):
             stacked = Stacked(left, right)
-            return Derived(After(tuple((column.name, column.expr) for column in stacked.columns)), stacked)
+            shown = After(tuple((column.name, column.expr) for column in stacked.columns), distinct=distinct)
+            return Derived(shown, stacked)
         assert not isinstance(left, PUBLIC)
         assert not isinstance(right, PUBLIC)
         if left.owner.column is None or right.owner.column is None:

@@ -52,9 +52,9 @@ class Clauses:
     @classmethod
     def of(cls, tree: exp.Select) -> Self:
         args = tree.args
-        computed = any(item.find(exp.Query) for item in tree.expressions)
-        if not tree.expressions or (args.get("from_") is None and not computed):
-            raise Refused("syntax", "there is nothing to read from", "write SELECT … FROM a_table")
+        counted = any(is_aggregate(item) for item in tree.expressions)
+        if not tree.expressions or (args.get("from_") is None and (counted or args.get("group"))):
+            raise nothing_to_read()
         return cls(
             tree.expressions,
             _inner(args.get("from_")),
@@ -82,6 +82,10 @@ class Clauses:
                 raise Refused(
                     "not-an-aggregate", f"{word} on private rows is not supported", f"use {word} on the released result"
                 )
+
+
+def nothing_to_read() -> Refused:
+    return Refused("syntax", "there is nothing to read from", "write SELECT … FROM a_table")
 
 
 def _inner(clause: Any) -> Any:

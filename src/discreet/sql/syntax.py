@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from discreet.errors import Edit, Refused
+from discreet.errors import Refused
 from discreet.sql.places import about, spelled
 from discreet.sql.wording import not_allowed
 
@@ -137,7 +137,7 @@ UNDERSTOOD: Final[dict[Kinds, frozenset[str]]] = {
     exp.Subquery: frozenset({"this", "alias", "joins"}),
     exp.Substring: frozenset({"this", "start", "length"}),
     exp.Table: frozenset({"this", "db", "catalog", "alias", "joins"}),
-    exp.Union: frozenset({"this", "expression", "with_", "order", "limit", "offset"}),
+    exp.Union: frozenset({"this", "expression", "with_", "order", "limit", "offset", "distinct"}),
     exp.WidthBucket: frozenset({"this", "min_value", "max_value", "num_buckets"}),
     exp.Window: frozenset({"this", "partition_by", "order", "spec", "over"}),
     exp.WindowSpec: frozenset({"kind", "start", "start_side", "end", "end_side"}),
@@ -195,7 +195,6 @@ _ARGUMENTS: Final[dict[tuple[Kinds, str], tuple[str, str, str]]] = {
     (exp.Select, "qualify"): ("statement-not-allowed", "QUALIFY is not supported", "use HAVING"),
     (exp.Select, "into"): ("statement-not-allowed", "nothing can be written", "leave INTO out"),
     (exp.Select, "sample"): ("statement-not-allowed", "rows cannot be sampled", "leave the sample out"),
-    (exp.Union, "distinct"): ("statement-not-allowed", "UNION without ALL is not supported", "write UNION ALL"),
     (exp.With, "recursive"): ("statement-not-allowed", "recursion is not supported", "write it without RECURSIVE"),
 }
 _NODES: Final[dict[Kinds, tuple[str, str, str]]] = {
@@ -262,8 +261,7 @@ def _unread(node: Any, argument: str) -> Refused:
             "function-not-allowed", f"{spelled(node)} with {word} is not supported", "write it in its plain form"
         )
     code, reason, fix = words
-    edit = Edit("UNION SELECT", "UNION ALL SELECT") if isinstance(node, exp.Union) and argument == "distinct" else None
-    return Refused(code, reason.format(word), fix, edit=edit)
+    return Refused(code, reason.format(word), fix)
 
 
 def _is_no_table(node: Any) -> bool:
