@@ -34,11 +34,11 @@ def present(text: object) -> datetime | None:
     """The present as a text means it: the day, or the minute if it asks for the time; None if it asks for neither."""
     if not isinstance(text, str):
         return None
-    found = {match.lastgroup for match in _WORDS.finditer(text)}
-    if not found:
+    kinds = {match.lastgroup for match in _WORDS.finditer(text)}
+    if not kinds:
         return None
     now = datetime.now(UTC).replace(second=0, microsecond=0, tzinfo=None)
-    return now if "time" in found else now.replace(hour=0, minute=0)
+    return now if "time" in kinds else now.replace(hour=0, minute=0)
 
 
 def fixed(tree: exp.Query, now: datetime | None) -> tuple[str, ...]:
