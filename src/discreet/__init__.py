@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from discreet.answers import Preview as Preview
     from discreet.client import connect as connect
     from discreet.curator.curator import Curator as Curator
-    from discreet.curator.curator import open as open  # noqa: A004
     from discreet.errors import BudgetExhausted as BudgetExhausted
     from discreet.errors import QueryFailed as QueryFailed
     from discreet.errors import Refused as Refused
+    from discreet.opening import open as open  # noqa: A004
 
 __all__ = [
     "Answer",
@@ -42,7 +42,7 @@ _HOMES = {
     "accounting": "",
     "connect": "client",
     "mechanisms": "",
-    "open": "curator.curator",
+    "open": "opening",
     "load_ipython_extension": "notebook",
     "unload_ipython_extension": "notebook",
 }

@@ -14,6 +14,7 @@ import discreet
 from discreet.accounting import Approximate, Concentrated, Loss, Pure, compose, epsilon_of
 from discreet.accounting.balance import Amount
 from discreet.accounting.losses import is_loss
+from discreet.accounting.rounding import float_up
 from tests.accounting.test_losses import concentrates, losses, pures
 
 SOURCE = Path(discreet.__file__).parent
@@ -110,7 +111,7 @@ def test_names_of_a_concentrated_loss(loss: Concentrated) -> None:
     assert not loss.is_pure
     epsilon, delta = loss.at(Fraction(1, 10**6))
     assert delta == max(Fraction(1, 10**6), 2 * loss.delta)
-    assert epsilon <= Fraction(epsilon_of(loss, delta))
+    assert float_up(epsilon) == epsilon_of(loss, delta)
 
 
 def test_what_a_statement_says_is_what_it_claims() -> None:
@@ -124,6 +125,8 @@ def test_a_remainder_pays_what_it_bounds() -> None:
     assert Amount(1.0, rho=0.5, delta=1e-7).affords(Concentrated(0.5, 1e-7))
     assert not Amount(1.0, rho=0.5, delta=None).affords(Concentrated(0.5, 1e-7))
     assert not Amount(1.0, rho=0.5, delta=1e-7).affords(Concentrated(0.51))
+    assert Amount(1e36, rho=1e36, delta=1e36).affords(Concentrated(9, 0.5)), "ledgers without end, and servers that lie"
+    assert not Amount(-1.0).affords(Pure(0))
 
 
 def test_only_losses_are_losses() -> None:

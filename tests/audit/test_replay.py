@@ -20,6 +20,7 @@ from typing import Any
 import duckdb
 import pytest
 
+import discreet
 from discreet.accounting import Concentrated, Pure, compose
 from discreet.accounting.losses import Sensitivity
 from discreet.answers import Answer
@@ -347,7 +348,7 @@ public = true
 """
     )
     (tmp_path / "world.toml").write_text(text, encoding="utf-8")
-    with door.open(tmp_path / "world.toml") as curator:
+    with discreet.open(tmp_path / "world.toml") as curator:
         for asked in (
             "SELECT COUNT(*) FROM visits JOIN things ON note = id",
             "SELECT COUNT(*) FROM visits WHERE note IN (SELECT id FROM things)",

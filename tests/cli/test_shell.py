@@ -38,10 +38,10 @@ from discreet.cli.shell.statements import is_finished, split
 from discreet.cli.shell.terminal import prompt_of, ready
 from discreet.composed import Sql
 from discreet.curator.curator import Curator
-from discreet.curator.curator import open as open_curator
 from discreet.curator.state import open_ledger
 from discreet.errors import Refused
 from discreet.lab.hospital import build
+from discreet.opening import open as open_curator
 from discreet.policy import read
 from discreet.printing import at_least
 from tests.answers.test_answers import answer

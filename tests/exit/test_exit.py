@@ -6,6 +6,7 @@ import copy
 import pickle
 from collections.abc import Callable
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from discreet.accounting.losses import Sensitivity
 from discreet.engines.stopping import Stop, Stopped
 from discreet.errors import Refused
 from discreet.exit import Bill, Cost, Exit, opened
+from discreet.exit import exit as exit_module
 from discreet.exit.cost import Choices
 from discreet.mechanisms import Exponential, KeySelection, PermuteAndFlip
 from discreet.noise import SYSTEM
@@ -215,3 +217,38 @@ def test_partition_selection_takes_its_share_in_the_currency_of_the_cost() -> No
     pure, both = Cost(Pure(1)).selection(3, half, delta), Cost(Concentrated(1)).selection(3, half, delta)
     assert pure == KeySelection(delta=delta, max_groups=3, epsilon=half)
     assert both == KeySelection(delta=delta, max_groups=3, rho=half)
+
+
+class Clock:
+    """Time that passes when a test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        monkeypatch.setattr(exit_module, "time", SimpleNamespace(monotonic=lambda: self.now))
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_what_took_too_long_lets_nothing_more_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    exit_ = Exit(Cost(Pure(1)), SYSTEM, seconds=10)
+    part = exit_.part(HALF)
+    clock.now += 10
+    WAYS[name](exit_, Fraction(1, 4))
+    clock.now += 0.001
+    for late in (exit_, part):
+        with pytest.raises(Stopped):
+            WAYS[name](late, Fraction(1, 4))
+
+
+def test_long_loops_end_between_their_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, taken = Clock(monkeypatch), []
+    exit_ = Exit(Cost(Pure(1)), SYSTEM, seconds=10)
+
+    def run() -> None:
+        for step in exit_.watched(range(100), 100, "steps"):
+            taken.append(step)
+            clock.now += 4
+
+    with pytest.raises(Stopped):
+        run()
+    assert taken == [0, 1, 2]

@@ -19,6 +19,7 @@ from discreet.exit.perform import ReleasePoint
 from discreet.ledger import Grant, Ledger
 from discreet.ledger.charge import Charge
 from discreet.ledger.memory import Memory
+from tests.exit.test_exit import Clock
 
 KEY = Key("somebody", "a request")
 ONE = Sensitivity.cells(1, 1)
@@ -131,6 +132,29 @@ def test_what_fails_after_the_charge_has_one_text_and_stays_spent(ledger: Ledger
     assert ledger.balance().spent.epsilon == 1
     with pytest.raises(QueryFailed, match="has no answer"):
         ReleasePoint(ledger).recalled(task(), number(ledger))
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before its release", "after it"])
+def test_what_takes_too_long_is_charged_and_not_shown(
+    ledger: Ledger, after: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Computed in Python, where no engine can be interrupted: whatever it would have let out, it does not."""
+    clock = Clock(monkeypatch)
+
+    class Slow(Counted):
+        def run(self, rows: Any, exit_: Exit) -> bytes:
+            clock.now += 0 if after else 11
+            drawn = super().run(rows, exit_)
+            clock.now += 11 if after else 0
+            return drawn
+
+    point = ReleasePoint(ledger, time_limit=10)
+    with pytest.raises(QueryFailed) as failed:
+        point.perform(Slow(task().bill), Rows)
+    assert str(failed.value) == str(QueryFailed())
+    assert ledger.balance().spent.epsilon == 1
+    assert not ledger.entries()[0].answered
+    assert not point.perform(task(), Rows).cached, "and the next one in time is another charge"
 
 
 def test_what_the_budget_does_not_cover_is_not_read(ledger: Ledger) -> None:

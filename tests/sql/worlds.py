@@ -16,6 +16,7 @@ from discreet.exit.sampler import Sampler
 from discreet.ledger import Grant, Ledger
 from discreet.ledger import Memory as Journal
 from discreet.noise import Bits
+from discreet.opening import RECALLS
 from discreet.policy import Policy
 from discreet.policy.read import parse
 
@@ -66,13 +67,21 @@ def opened(
     add_noise: Callable[[Additive, Sensitivity, Sequence[int], Bits], Sequence[int]] = quiet,
     wrap: Callable[[Memory], Engine] = lambda engine: engine,
     sampler: Sampler | None = None,
+    time_limit: float | None = None,
 ) -> Iterator[Curator]:
     """A curator over rows in memory, without noise unless told otherwise."""
     engine = Memory(policy, tables)
     try:
         with (
             ledger_of(policy) as ledger,
-            Curator(policy, ledger, engine=wrap(engine), sampler=sampler or Sampler(add_noise=add_noise)) as curator,
+            Curator(
+                policy,
+                ledger,
+                engine=wrap(engine),
+                sampler=sampler or Sampler(add_noise=add_noise),
+                recalls=RECALLS,
+                time_limit=time_limit,
+            ) as curator,
         ):
             yield curator
     finally:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Final
 
-from discreet.accounting.losses import Concentrated, Loss, Pure
+from discreet.accounting.losses import Concentrated, Pure
 from discreet.printing import at_least, printable
 
 MEANING: Final = (
@@ -22,10 +23,12 @@ class Amount:
     rho: float | None = None
     delta: float | None = None
 
-    def affords(self, loss: Loss) -> bool:
-        """Whether it is enough for a loss."""
-        own = Pure(self.epsilon) if self.rho is None else Concentrated(self.rho, self.delta or 0)
-        return own.bounds(loss)
+    def affords(self, loss: Pure | Concentrated) -> bool:
+        """Whether it is enough for a loss. It may be more than any loss can be, and a server may say anything."""
+        if self.rho is None:
+            return loss.is_pure and loss.amount <= Fraction(repr(self.epsilon))
+        spent = loss.concentrated()
+        return spent.rho <= Fraction(repr(self.rho)) and spent.delta <= Fraction(repr(self.delta or 0.0))
 
 
 @dataclass(frozen=True, slots=True)

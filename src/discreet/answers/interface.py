@@ -58,7 +58,7 @@ class Asks(ABC):
     def preview(
         self,
         sql: Any,
-        *,
+        *more: Any,
         epsilon: Any = None,
         rho: Any = None,
         delta: Any = None,
@@ -69,6 +69,12 @@ class Asks(ABC):
         dialect: str | None = None,
     ) -> Preview:
         """What a query, in SQL or as a task, would cost and how exact its answer would be. Free: no data is read."""
+        if more or isinstance(sql, Learner):
+            raise Refused(
+                "syntax",
+                "a preview is of one thing: a text, or a task",
+                "write preview(sql, epsilon=…), or for a fit preview(estimator.task(sql, epsilon=…))",
+            )
         if hasattr(sql, "prepared"):
             return self.preview_of(sql)
         return self.preview_of(
@@ -79,8 +85,9 @@ class Asks(ABC):
         )  # fmt: skip
 
     def fit(
-        self, estimator: Any, sql: Any, *, epsilon: Any = None, rho: Any = None, target: str | None = None,
-        max_rows: int | None = None, analyst: str | None = None, fresh: bool = False, key: Key | None = None,
+        self, estimator: Any, sql: Any, *, epsilon: Any = None, rho: Any = None, delta: Any = None,
+        target: str | None = None, max_rows: int | None = None, analyst: str | None = None, fresh: bool = False,
+        key: Key | None = None,
     ) -> Any:  # fmt: skip
         """Fit an estimator of `discreet.learn` on the rows of a SELECT: one of each unit, or `max_rows` = k of them.
 
@@ -96,6 +103,6 @@ class Asks(ABC):
                 "only estimators of discreet.learn learn from private rows",
                 "use one of them; preprocess in SQL, or with what is fitted on public data",
             )
-        cost = {"epsilon": epsilon, "rho": rho}
+        cost = {"epsilon": epsilon, "rho": rho, "delta": delta}
         options = {"target": target, "max_rows": max_rows, "analyst": analyst, "fresh": fresh, "key": key}
         return self.perform(estimator.task(sql, **cost, **options))

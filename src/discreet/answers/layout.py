@@ -110,9 +110,10 @@ def preview_parts(preview: Preview) -> Parts:
             rows.append((printable(name), half, ""))
     names, halves, groups = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
     padded = [f"± {half}" if half.strip() else "" for half in aligned(halves)]
+    margins = [Cell(half, style="margin") for half in padded]
     columns = [
         Column("column", [Cell(name) for name in _once(names)]),
-        Column(f"error ({percent(preview.confidence)})", [Cell(half, style="margin") for half in padded]),
+        *([Column(f"error ({percent(preview.confidence)})", margins)] if any(padded) else []),
         *([Column("", [Cell(size, style="faint") for size in groups])] if any(groups) else []),
     ]
     lines = _cost_lines(_would_cost(preview), preview.remaining)

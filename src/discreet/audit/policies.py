@@ -18,6 +18,8 @@ from discreet.policy import Budget, Policy
 QUESTIONS: Final = 50
 SMALL_EACH: Final = 2
 """Small worlds that each question meets, unless it meets all; the next question meets the next ones."""
+FIT_PAIRS: Final = 2
+"""Pairs that each fit meets, unless it meets all: so they take seconds."""
 COST: Final = Fraction(1)
 
 Progress = Callable[[str, float], None]
@@ -75,15 +77,15 @@ def audit_policy(
     *,
     most: int | None = QUESTIONS,
     every_pair: bool = False,
-    with_fits: bool = False,
+    fit_pairs: int | None = FIT_PAIRS,
     progress: Progress | None = None,
 ) -> Audit:
     """Replay at most so many queries, and a few fits, on the pairs of neighbours that concern them.
 
-    Each meets all searched pairs, some where a unit is replaced, and a few of the small ones in turn; with `every_pair`
-    all of those too.
+    Each query meets all searched pairs, some where a unit is replaced, and a few of the small ones in turn; with
+    `every_pair` all of those too. Fits take longer: each meets at most `fit_pairs` of them in turn, or all (None).
     """
-    tasks, tell = [*questions(policy, most), *(fits(policy) if with_fits else ())], progress or (lambda *_: None)
+    tasks, tell = [*questions(policy, most), *fits(policy)], progress or (lambda *_: None)
     tell("audit", 0.0)
     likely, tiny, other = list(searched(policy)), list(small(policy)), list(replacements(policy))
     cost = min(COST, policy.max_cost or COST)
@@ -92,7 +94,10 @@ def audit_policy(
         for index, question in enumerate(tasks):
             each = len(tiny) if every_pair else SMALL_EACH
             concerned = _concerned(likely, question) + _in_turn(_concerned(tiny, question), index * each, each)
-            results.append(_examined(auditor, question, concerned, _concerned(other, question), cost))
+            replaced = _concerned(other, question)
+            if question.task is not None and fit_pairs is not None:
+                concerned, replaced = _in_turn(concerned, index * fit_pairs, fit_pairs), []
+            results.append(_examined(auditor, question, concerned, replaced, cost))
             tell("audit", (index + 1) / len(tasks))
     return Audit(policy.name, policy.unit, policy.budget, cost, tuple(results), len(likely) + len(other) + len(tiny))
 

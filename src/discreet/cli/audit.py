@@ -54,7 +54,7 @@ def audit() -> None:
 @click.option("--no-report", is_flag=True, help="Write no page.")
 @click.option("--questions", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many at most.")
 @click.option("--every-pair", is_flag=True, help="Ask each of every small database too; takes many times as long.")
-@click.option("--fits", is_flag=True, help="Fit models too (needs discreet[learn]); takes a minute or more.")
+@click.option("--fits", is_flag=True, help="Fit models to all databases, not to two each; takes a minute.")
 @json_option
 def policy_audit(
     policy: Path, report: Path | None, no_report: bool, questions: int, every_pair: bool, fits: bool, as_json: bool
@@ -69,12 +69,18 @@ def policy_audit(
     if fits and find_spec("sklearn") is None:
         raise click.UsageError("--fits needs scikit-learn: install discreet[learn], or leave it out")
     target = None if no_report else _writable(report or Path(f"{policy.stem}.audit.html"), policy)
-    from discreet.audit.policies import audit_policy
+    from discreet.audit.policies import FIT_PAIRS, audit_policy
     from discreet.audit.report import page
     from discreet.policy import read
 
     with progress(shown=not as_json) as tell:
-        audit = audit_policy(read(policy), most=questions, every_pair=every_pair, with_fits=fits, progress=tell)
+        audit = audit_policy(
+            read(policy),
+            most=questions,
+            every_pair=every_pair,
+            fit_pairs=None if fits else FIT_PAIRS,
+            progress=tell,
+        )
     if target is not None:
         target.write_text(page(audit), encoding="utf-8")
     if as_json:

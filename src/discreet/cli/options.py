@@ -141,7 +141,7 @@ def opened(policy: Path, *, dummy: bool, time_limit: float | None = None, **sett
         from discreet.curator.dummy import open as open_dummy
 
         return open_dummy(policy, time_limit=time_limit)
-    from discreet.curator.curator import open as open_curator
+    from discreet.opening import open as open_curator
 
     return open_curator(policy, time_limit=time_limit, **settings)
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from discreet.accounting.balance import Balance
@@ -21,8 +19,7 @@ from discreet.curator.found_bounds import FOLDER, Index
 from discreet.curator.parts import recorded
 from discreet.curator.public import PublicTables
 from discreet.curator.query import Query
-from discreet.curator.state import open_ledger
-from discreet.curator.task import RECALLS, Context, EngineReader, Prepared, Task
+from discreet.curator.task import Context, EngineReader, Prepared, Recall, Task
 from discreet.curator.versions import OutdatedError, Versions
 from discreet.engines.copy import Progress
 from discreet.engines.engine import Engine
@@ -30,7 +27,7 @@ from discreet.engines.session import Scratch
 from discreet.errors import QueryFailed, Refused
 from discreet.exit import SAMPLER, ReleasePoint, Sampler
 from discreet.ledger import ALL, Ledger, Search
-from discreet.policy import Policy, fingerprint, read
+from discreet.policy import Policy, fingerprint
 from discreet.sql.plan import Plan, plan
 from discreet.sql.unknown import Found as FoundBounds
 
@@ -57,11 +54,14 @@ class Curator(Asks):
         engine: Engine | None = None,
         sampler: Sampler = SAMPLER,
         among: int = 1,
+        recalls: Mapping[str, Recall] | None = None,
     ) -> None:
         self.policy = policy
         self._ledger = ledger
         self._time_limit = time_limit
-        self._exit = ReleasePoint(ledger, sampler=sampler, pad=pad)
+        self._exit = ReleasePoint(ledger, sampler=sampler, pad=pad, time_limit=time_limit)
+        self._recalls = dict(recalls or {})
+        """How what other tasks than queries let out is shown again, by their names in the record."""
         self._among = among
         self._lock = threading.Lock()
         self._versions = Versions(policy, ledger, progress, among)
@@ -160,11 +160,9 @@ class Curator(Asks):
 
     def _recalled(self, entry: Entry) -> Any:
         """What a task that is no query let out."""
-        show, stored = RECALLS.get(str(entry.call["task"])), self._ledger.answer(entry.number)
+        show, stored = self._recalls.get(str(entry.call["task"])), self._ledger.answer(entry.number)
         if show is None or stored is None:
-            raise Refused(
-                "answer-gone", "this charge is of a fitted model", "import discreet.learn, and recall it again"
-            )
+            raise Refused("answer-gone", "this charge is of a task unknown here", "open the policy with discreet.open")
         return show(stored.answer, entry)
 
     def make_copy(self) -> None:
@@ -274,7 +272,7 @@ class Curator(Asks):
         """A curator over dummy data: the same policy, costs and refusals. Free: nothing private is read."""
         from discreet.curator.dummy import Dummy
 
-        return Dummy(self.policy, rows=rows, time_limit=self._time_limit, among=self._among)
+        return Dummy(self.policy, rows=rows, time_limit=self._time_limit, among=self._among, recalls=self._recalls)
 
     def close(self) -> None:
         """Close ledger and engines."""
@@ -307,17 +305,3 @@ def _again_if_outdated(act: Callable[[], Found]) -> Found:
     with suppress(OutdatedError):
         return act()
     return act()
-
-
-def open(  # noqa: A001  (discreet.open is what people write)
-    policy: str | PathLike[str],
-    *,
-    state: str | PathLike[str] | None = None,
-    time_limit: float | None = None,
-    progress: Progress | None = None,
-) -> Curator:
-    """The curator of a policy file. `time_limit`: seconds after which a question is given up; it stays charged."""
-    parsed = read(Path(policy))
-    if state is not None:
-        parsed = replace(parsed, state=Path(state))
-    return Curator(parsed, open_ledger(parsed), time_limit=time_limit, progress=progress)

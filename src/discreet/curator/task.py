@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.record import Entry
@@ -98,5 +98,4 @@ class EngineReader:
 
 
 Recall = Callable[[bytes, Entry], Any]
-RECALLS: Final[dict[str, Recall]] = {}
-"""By the name that a task writes into its call: how what was kept beside its charge is shown again."""
+"""How what was kept beside a charge is shown again."""

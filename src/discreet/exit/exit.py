@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from fractions import Fraction
@@ -28,11 +30,12 @@ OVERDRAWN = "the releases of this task cost more than was charged: their shares 
 class _Life:
     """What an exit and its parts share: they take turns, and end together."""
 
-    __slots__ = ("over", "turns")
+    __slots__ = ("over", "turns", "until")
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float | None) -> None:
         self.turns = Turns("an exit")
         self.over = False
+        self.until = math.inf if seconds is None else time.monotonic() + seconds
 
 
 class Exit:
@@ -57,6 +60,7 @@ class Exit:
         *,
         limit: Loss | None = None,
         sampler: Sampler = SAMPLER,
+        seconds: float | None = None,
         life: _Life | None = None,
     ) -> None:
         self.cost = cost
@@ -65,7 +69,7 @@ class Exit:
         self._sampler = sampler
         self.watch: Watch | None = None
         """Who wants to see how far a task is."""
-        self._life = _Life() if life is None else life
+        self._life = _Life(seconds) if life is None else life
         self._left = WHOLE
         self._spent = self._limit.times(Fraction(0))  # sums with it are in the currency of the charge
 
@@ -123,7 +127,7 @@ class Exit:
         if share < 0:
             raise RuntimeError("a share of a cost is not below 0")
         with self._life.turns:
-            self._demand_open()
+            self.demand_open()
             spent = compose(self._spent, loss)
             if share > self._left or not self._limit.bounds(spent):
                 raise RuntimeError(OVERDRAWN)
@@ -133,17 +137,23 @@ class Exit:
     # what is free
 
     def watched(self, steps: Iterable[Step], total: int, what: str) -> Iterable[Step]:
-        """The same steps, watched; how many they are must not be private."""
-        return steps if self.watch is None else self.watch(steps, total, what)
+        """The same steps, watched; how many they are must not be private. A task that took too long ends at a step."""
+        each = self._timely(steps)
+        return each if self.watch is None else self.watch(each, total, what)
+
+    def _timely(self, steps: Iterable[Step]) -> Iterator[Step]:
+        for step in steps:
+            self.demand_open()
+            yield step
 
     def below(self, limit: int, size: int | tuple[int, ...]) -> Integers:
         """Uniform integers, for what depends on released values only."""
-        self._demand_open()
+        self.demand_open()
         return self._sampler.below(limit, size, self._bits)
 
     def seed(self) -> int:
         """A seed for libraries that post-process released values: nothing private may be drawn from it."""
-        self._demand_open()
+        self.demand_open()
         return int(self._sampler.below(2**32, 1, self._bits)[0])
 
     # the end
@@ -152,10 +162,11 @@ class Exit:
         """Let nothing out any more, here and in all parts."""
         self._life.over = True
 
-    def _demand_open(self) -> None:
+    def demand_open(self) -> None:
+        """Raise if the charge has ended, or if the task was stopped or took too long: then nothing of it is let out."""
         if self._life.over:
             raise RuntimeError("the charge of this exit has ended: what is released needs a charge of its own")
-        if is_stopped():  # whoever stopped the task gets nothing of it, and need not wait for the rest
+        if is_stopped() or time.monotonic() > self._life.until:
             raise Stopped
 
     def __reduce__(self) -> NoReturn:
@@ -169,10 +180,11 @@ def opened(
     *,
     limit: Loss | None = None,
     sampler: Sampler = SAMPLER,
+    seconds: float | None = None,
 ) -> Iterator[Exit]:
-    """The exit of a charge, which is on disk when the block begins; with the block it ends."""
+    """The exit of a charge, which is on disk when the block begins. It ends with that, or after so many seconds."""
     with charge as bits:
-        exit_ = Exit(cost, bits, limit=limit, sampler=sampler)
+        exit_ = Exit(cost, bits, limit=limit, sampler=sampler, seconds=seconds)
         try:
             yield exit_
         finally:

@@ -79,8 +79,11 @@ class Outcome(Generic[Value]):
 class ReleasePoint:
     """The one way out, over one ledger."""
 
-    def __init__(self, ledger: Ledger, *, sampler: Sampler = SAMPLER, pad: float = 0.0) -> None:
+    def __init__(
+        self, ledger: Ledger, *, sampler: Sampler = SAMPLER, pad: float = 0.0, time_limit: float | None = None
+    ) -> None:
         self._ledger = ledger
+        self._time_limit = time_limit
         self._sampler = sampler
         self._pad = pad
 
@@ -152,9 +155,12 @@ class ReleasePoint:
         """Whatever goes wrong once data was touched is told in one fixed text, at the end of the padding."""
         bill = task.bill
         try:
-            with opened(charge, bill.cost, limit=bill.allowed, sampler=self._sampler) as exit_:
+            seconds = self._time_limit
+            with opened(charge, bill.cost, limit=bill.allowed, sampler=self._sampler, seconds=seconds) as exit_:
                 with suppress(Exception), padded(self._pad):
-                    return task.run(rows, exit_)
+                    result = task.run(rows, exit_)
+                    exit_.demand_open()  # what came too late, from Python or from an engine, comes not at all
+                    return result
                 raise QueryFailed
         except BudgetExhausted as refused:
             exhausted = task.exhausted(charge, refused)

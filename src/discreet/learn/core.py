@@ -169,7 +169,7 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
     def task(self, sql: Any, **options: Any) -> Any:
         """The task of fitting a copy of it on the rows of a SELECT, for `curator.perform` and `curator.preview`.
 
-        Options are those of `curator.fit`: epsilon or rho, target, max_rows, analyst, fresh, key.
+        Options are those of `curator.fit`: epsilon (with delta) or rho, target, max_rows, analyst, fresh, key.
         """
         from discreet.learn.fit import Fit
 

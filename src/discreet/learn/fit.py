@@ -19,7 +19,7 @@ from discreet.answers import Preview
 from discreet.answers.call import Call, written
 from discreet.answers.documents import Model
 from discreet.composed import Sql, joined, sql
-from discreet.curator.task import RECALLS, Context
+from discreet.curator.task import Context
 from discreet.engines.printed import confirmed
 from discreet.engines.rehearsal import demand_runnable
 from discreet.errors import BudgetExhausted, Edit, Refused
@@ -76,6 +76,7 @@ class Fit:
     sql: Any
     epsilon: Any = None
     rho: Any = None
+    delta: Any = None
     target: str | None = None
     max_rows: int | None = None
     analyst: str | None = None
@@ -96,7 +97,7 @@ class Fit:
         node = _bounded(private_rows(policy, self.sql, public=public), self.max_rows)
         columns = _Columns.of(node.fields, self.target)
         rows = node.rows or 1
-        model = _declared(policy, self.estimator, columns, rows, epsilon=self.epsilon, rho=self.rho)
+        model = _declared(policy, self.estimator, columns, rows, epsilon=self.epsilon, rho=self.rho, delta=self.delta)
         query = _lowered(node, columns)
         cost, loss = _cost(policy, model, columns, rows)
         bill = Bill(
@@ -126,7 +127,7 @@ class Fit:
             "estimator": name_of(type(self.estimator)),
             "params": _parameters(self.estimator),
             "sql": self.sql,
-            **written(Call(sql=self.sql, epsilon=self.epsilon, rho=self.rho)),
+            **written(Call(sql=self.sql, epsilon=self.epsilon, rho=self.rho, delta=self.delta)),
             **{name: value for name, value in options.items() if value is not None},
         }
 
@@ -238,16 +239,13 @@ def _parameters(model: Estimator) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name not in (*COST_PARAMETERS, "verbose")}
 
 
-def _recalled(stored: bytes, entry: Entry) -> Estimator:
+def recalled(stored: bytes, entry: Entry) -> Estimator:
     """The model that was fitted for a charge."""
     model = decode(stored)
     if model is None:
         raise Refused("answer-gone", "another version of discreet fitted this model", "fit it again")
     model.loss_ = entry.cost
     return model
-
-
-RECALLS[TASK] = _recalled
 
 
 def _bounded(node: Node, max_rows: object) -> Node:
@@ -273,7 +271,7 @@ def _cost(policy: Policy, model: Estimator, columns: _Columns, rows: int) -> tup
 
 
 def _declared(
-    policy: Policy, estimator: Estimator, columns: _Columns, rows: int, *, epsilon: Any, rho: Any
+    policy: Policy, estimator: Estimator, columns: _Columns, rows: int, *, epsilon: Any, rho: Any, delta: Any
 ) -> Estimator:
     """A copy of the estimator with the cost of one row of so many, and with what the policy says about its columns."""
     model: Estimator = clone(estimator)
@@ -285,7 +283,7 @@ def _declared(
         if epsilon is None and rho is None:
             example = Edit(arguments={"epsilon": 0.1})
             raise Refused("cost-missing", "the fit has no cost", "add epsilon, such as epsilon=0.1", edit=example)
-        cost = Cost.read(policy, epsilon=epsilon, rho=rho)
+        cost = Cost.read(policy, epsilon=epsilon, rho=rho, delta=delta)
         wanted = cost.part(Fraction(1, rows if cost.pure else rows**2)).named
     missing = {name: known(columns) for name, known in FACTS.items() if name in held and held[name] is None}
     model.set_params(**wanted, **missing)

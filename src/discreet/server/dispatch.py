@@ -72,7 +72,7 @@ class Submission:
         fields = fitting.model_dump(exclude_unset=True)
         task = estimator.task(
             fitting.sql,
-            **{name: value_read(fields.get(name)) for name in ("epsilon", "rho")},
+            **{name: value_read(fields.get(name)) for name in ("epsilon", "rho", "delta")},
             target=fitting.target,
             max_rows=fitting.max_rows,
             analyst=caller.charged_as(fitting.analyst),

@@ -67,7 +67,7 @@ class Query(Question):
 
 
 class Fitting(Strict):
-    """A fit and its cost: one of `epsilon` or `rho`, for one row."""
+    """A fit and its cost for a unit: `epsilon`, perhaps with `delta`, or `rho`."""
 
     estimator: Name = Field(description="The name of an estimator of discreet.learn.", examples=["KMeans"])
     params: dict[Name, Any] | None = Field(
@@ -83,6 +83,7 @@ class Fitting(Strict):
     )
     epsilon: Number | None = Field(None, description="The cost; in a budget with δ, what ε would cost there.")
     rho: Number | None = Field(None, description="The cost as ρ, in a budget with δ.")
+    delta: Number | None = Field(None, description="A δ of its own for `epsilon`, at most the budget's.")
     analyst: Analyst = None
     dummy: Dummy = False
 

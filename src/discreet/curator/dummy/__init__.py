@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -21,7 +22,7 @@ from discreet.answers.call import Call
 from discreet.curator.curator import Curator
 from discreet.curator.dummy.rows import dummy_rows
 from discreet.curator.state import grant_of
-from discreet.curator.task import Task
+from discreet.curator.task import Recall, Task
 from discreet.engines.claims import owned_rows
 from discreet.engines.memory import SOURCE, Rows
 from discreet.engines.memory import Memory as MemoryEngine
@@ -85,7 +86,15 @@ def _detach(connection: duckdb.DuckDBPyConnection) -> None:
 class Dummy(Curator):
     """A curator over so many dummy rows for each private table. Queries are free, and every answer says why."""
 
-    def __init__(self, policy: Policy, *, rows: int = 1000, time_limit: float | None = None, among: int = 1) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        rows: int = 1000,
+        time_limit: float | None = None,
+        among: int = 1,
+        recalls: Mapping[str, Recall] | None = None,
+    ) -> None:
         self._stage = Stage(policy, dummy_rows(policy, rows), among=among)
         policy = replace(policy, state=NO_STATE)
         ledger = FreeLedger(
@@ -96,7 +105,7 @@ class Dummy(Curator):
             name=policy.name,
             unit=policy.unit,
         )
-        super().__init__(policy, ledger, time_limit=time_limit, engine=self._stage, among=among)
+        super().__init__(policy, ledger, time_limit=time_limit, engine=self._stage, among=among, recalls=recalls)
 
     def _plan(self, *given: Any, **named: Any) -> Plan:
         """Everything that is told about a question begins with its plan, and so do the notes."""

@@ -1,0 +1,44 @@
+"""Where a curator meets the tasks that it does not know: the one table of all kinds, and how a policy is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final
+
+from discreet.accounting.record import Entry
+from discreet.curator.curator import Curator
+from discreet.curator.state import open_ledger
+from discreet.curator.task import Recall
+from discreet.engines.copy import Progress
+from discreet.errors import Refused
+from discreet.policy import read
+
+
+def _model(stored: bytes, entry: Entry) -> Any:
+    """A fitted model. Its package is loaded now and not before: it needs scikit-learn, and queries need it not."""
+    try:
+        from discreet.learn.fit import recalled
+    except ModuleNotFoundError:
+        raise Refused("answer-gone", "this charge is of a fitted model", "install discreet[learn]") from None
+    return recalled(stored, entry)
+
+
+RECALLS: Final[Mapping[str, Recall]] = {"fit": _model}
+"""By the name that a task writes into its call: how what was kept beside its charge is shown again."""
+
+
+def open(  # noqa: A001  (discreet.open is what people write)
+    policy: str | PathLike[str],
+    *,
+    state: str | PathLike[str] | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Curator:
+    """The curator of a policy file. `time_limit`: seconds after which a query or fit is given up; it stays charged."""
+    found = read(Path(policy))
+    if state is not None:
+        found = replace(found, state=Path(state))
+    return Curator(found, open_ledger(found), time_limit=time_limit, progress=progress, recalls=RECALLS)
