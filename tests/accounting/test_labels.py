@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discreet.accounting import Concentrated, ConcentratedFilter, DiscreteGaussian, delta_of, epsilon_of, rho_for
 from discreet.accounting.conversion import epsilon_of_rho
-from discreet.accounting.labels import label_of_rho, labelled, part_of, read, rho_of_label, selection_delta
+from discreet.accounting.labels import label_of_rho, labelled, part_of, read, rho_of_label, selection_delta, usual
 from discreet.accounting.rounding import UNITS, float_down, float_up, granted
 from discreet.accounting.spectrum import noise_losses
 from discreet.errors import BudgetExhausted
@@ -161,3 +161,13 @@ def test_losses_in_words() -> None:
     assert labelled(loss, None) == loss.words
     assert part_of(loss, Fraction(1, 10), delta) == 1
     assert float_up(part_of(loss, Fraction(3), delta)) == pytest.approx(41**-2 / (1.6867**-2), rel=1e-2)
+
+
+@law
+@given(labels, deltas)
+def test_ten_usual_releases_fit_a_budget_and_hardly_thirty_do(epsilon: Fraction, delta: Fraction) -> None:
+    pure, both = (Fraction(repr(usual(epsilon, each))) for each in (None, delta))
+    assert 10 * pure <= epsilon < 30 * pure
+    assert 10 * rho_of_label(both, delta / 2) <= rho_of_label(epsilon, delta / 2)
+    assert rho_of_label(epsilon, delta / 2) < 10 * rho_of_label(Fraction(5, 2) * both, delta / 2) + 10 * UNIT
+    assert {f"{float(each):e}"[0] for each in (pure, both)} <= set("125")

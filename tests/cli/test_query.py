@@ -22,7 +22,7 @@ from discreet.cli import discreet
 from discreet.cli.failures import failure_of
 from discreet.cli.options import parameter
 from discreet.cli.program import COMMANDS
-from discreet.errors import BudgetExhausted, QueryFailed, Refused
+from discreet.errors import BudgetExhausted, Edit, QueryFailed, Refused
 from discreet.ledger import LedgerError
 from discreet.policy import Column, Kind, Policy
 from tests.answers.test_answers import CONCENTRATED, answer, preview
@@ -246,8 +246,10 @@ def test_refusals_cost_nothing(command: str, error: Refused, exit_: int, door: D
 
 
 def test_what_is_missing_is_an_option_here(door: Door) -> None:
-    door.error = Refused("cost-missing", "why", "add epsilon, such as epsilon=0.1")
-    assert "→ add --epsilon 0.1, or" in run("query", "p.toml", SQL, code=3).stderr
+    door.error = Refused(
+        "cost-missing", "why", "add epsilon, such as epsilon=0.5", edit=Edit(arguments={"epsilon": 0.5})
+    )
+    assert "→ add --epsilon 0.5, or" in run("query", "p.toml", SQL, code=3).stderr
 
 
 def test_unforeseen_ends_do_not_say_that_nothing_was_spent() -> None:

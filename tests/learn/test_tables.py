@@ -303,7 +303,7 @@ def test_refusals_cost_nothing_and_read_nothing(
 def test_refusals_of_fits_say_what_to_change(closed: Curator) -> None:
     for make, given, fix in (
         (KMeans, {"epsilon": 1}, "make an estimator of it: KMeans(…)"),
-        (GaussianNB(), {"target": "sex"}, "add epsilon, such as epsilon=0.1"),
+        (GaussianNB(), {"target": "sex"}, "add epsilon, such as epsilon=0.5"),
         (GaussianNB(), {"epsilon": 1, "target": "sx"}, "did you mean sex?"),
     ):
         with pytest.raises(Refused) as refusal:

@@ -1485,8 +1485,8 @@ REFUSED: Final = (
     _no("too-complex", "subqueries that are used twice, again and again", _DOUBLED, "ask several questions", "WITH c0 AS (SELECT COUNT(*) AS n FROM visits) SELECT 16 * n AS n FROM c0"),
     _no("too-complex", "too many aggregates", f"SELECT {', '.join(f'SUM(CLAMP(cost, 0, {k}))' for k in range(1, 1002))} FROM visits", "ask several smaller questions", "SELECT SUM(cost), COUNT(*) FROM visits"),
     # costs
-    _no("cost-missing", "no cost", _COUNT, "epsilon=0.1", None, cost={}, fixed_cost={"epsilon": 0.1}),
-    _no("cost-invalid", "a cost that is none", _COUNT, "a number such as 0.1", None, cost={"epsilon": 0}, fixed_cost={"epsilon": 0.1}),
+    _no("cost-missing", "no cost", _COUNT, "add epsilon, such as epsilon=", None, cost={}, fixed_cost={"epsilon": 1}),
+    _no("cost-invalid", "a cost that is none", _COUNT, "give a number such as", None, cost={"epsilon": 0}, fixed_cost={"epsilon": 1}),
     _no("cost-invalid", "two costs", _COUNT, "give one of them", None, cost={"epsilon": 1, "rho": 1}, fixed_cost={"epsilon": 1}),
     _no("cost-invalid", "ρ in a pure budget", _COUNT, "give epsilon", None, cost={"rho": 1}, fixed_cost={"epsilon": 1}),
     _no("cost-twice", "two opinions about the cost", _clause("epsilon = 1"), "say it once", None, cost={"epsilon": 2}, fixed_cost={}),

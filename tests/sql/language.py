@@ -33,7 +33,7 @@ along the number of one of up to 3 `bills`, which is unique, every row of `beds`
 import discreet
 
 hospital = discreet.open("hospital.toml")
-print(hospital.query("SELECT COUNT(*) AS visits FROM visits", epsilon=0.1).columns)
+print(hospital.query("SELECT COUNT(*) AS visits FROM visits", epsilon=0.5).columns)
 ```
 
 ```text

@@ -16,6 +16,7 @@ Source   Canonne, Kamath & Steinke 2020 (the conversion); `filters` for sums of 
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -23,6 +24,7 @@ from typing import Final, NamedTuple
 from discreet.accounting.conversion import REMEMBERED, epsilon_of_rho, rho_of_epsilon
 from discreet.accounting.losses import Concentrated, Pure
 from discreet.accounting.rounding import UNITS, float_down, float_up, granted
+from discreet.exact import LEAST_EPSILON
 from discreet.printing import at_least
 
 DIGITS: Final = 12
@@ -75,6 +77,20 @@ def label_of_rho(rho: Fraction, delta: Fraction) -> float:
     nearest = Fraction(f"{float(bound):.{DIGITS}g}")
     fits = rho_of_label(nearest, delta) <= rho
     return float(nearest) if fits else float_down(bound * (1 - Fraction(1, 10 ** (DIGITS - 1))), DIGITS)
+
+
+def usual(epsilon: Fraction, delta: Fraction | None) -> float:
+    """An ε to begin with: a tenth of the budget, or a little less so that it is 1, 2 or 5 in its first digit.
+
+    >>> usual(Fraction(3), None), usual(Fraction(3), Fraction("1e-6")), usual(Fraction(1), Fraction("1e-6"))
+    (0.2, 0.5, 0.2)
+    """
+    tenth = float(epsilon / 10) if delta is None else label_of_rho(rho_of_label(epsilon, delta / 2) / 10, delta / 2)
+    if not tenth:  # so small a budget is not shared
+        return float_down(epsilon)
+    step = Fraction(10) ** math.floor(math.log10(tenth))
+    digit = max((digit for digit in (2, 5) if float(digit * step) <= tenth), default=1)
+    return float(max(digit * step, LEAST_EPSILON))
 
 
 def labelled(loss: Pure | Concentrated, delta: Fraction | None) -> str:

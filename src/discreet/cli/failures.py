@@ -27,9 +27,6 @@ PIPE: Final = 141
 TRACEBACK: Final = "DISCREET_TRACEBACK"
 """The environment variable that lets unforeseen errors through, for those who look for their cause."""
 
-TYPED: Final = {"cost-missing": "add --epsilon 0.1, or the error that you want: --error 10"}
-"""Fixes that are options on a command line."""
-
 
 class NobodyReads(Exception):  # noqa: N818  (nothing is wrong with us)
     """Whoever read our output went away."""
@@ -62,9 +59,15 @@ class Failure:
             tell_program({"error": error})
         click.secho("error: ", fg="red", nl=False, err=True)
         click.echo("\n".join(map(printable, self.reason.split("\n"))), err=True)
-        fix = TYPED.get(self.code, self.fix)
-        if fix:
-            click.echo(f"→ {printable(fix)}", err=True)
+        if self._typed:
+            click.echo(f"→ {printable(self._typed)}", err=True)
+
+    @property
+    def _typed(self) -> str:
+        """The fix, as one types it on a command line."""
+        if self.code != "cost-missing" or self.edit is None:
+            return self.fix
+        return f"add --epsilon {self.edit.arguments['epsilon']:g}, or the error that you want: --error 10"
 
 
 @contextmanager

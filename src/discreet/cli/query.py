@@ -35,7 +35,7 @@ def query(
     dummy data, and nothing is charged.
 
     \b
-    discreet query hospital.toml "SELECT COUNT(*) FROM patients" --epsilon 0.1
+    discreet query hospital.toml "SELECT COUNT(*) FROM patients" --epsilon 0.5
     """
     from discreet.answers.layout import answer_parts
     from discreet.answers.render import Drawing

@@ -111,7 +111,7 @@ def connect(
     confidence: Any = None,
     analyst: str | None = None,
 ) -> Connection:
-    """A connection to a dataset: `connect("https://host:8000/hospital", token="discreet_…", epsilon=0.1)`.
+    """A connection to a dataset: `connect("https://host:8000/hospital", token="discreet_…", epsilon=0.5)`.
 
     Each question costs `epsilon`, `rho`, or what it takes to connected `error`, unless its cursor or its text says
     otherwise. `intervals` adds `<column>_low` and `<column>_high` after each noisy column. With `dummy` the rows are

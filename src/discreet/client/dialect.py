@@ -1,4 +1,4 @@
-"""The SQLAlchemy dialect: `create_engine("discreet://:token@host:8000/hospital?epsilon=0.1")`.
+"""The SQLAlchemy dialect: `create_engine("discreet://:token@host:8000/hospital?epsilon=0.5")`.
 
 The token stands where passwords do: SQLAlchemy leaves it out where it shows an address. As a name it would be shown.
 Nothing is asked on its own account: no version, no transaction, no ping. What is reflected is what the policy tells.
@@ -31,7 +31,7 @@ from discreet.quoting import literal
 ALWAYS_HTTP: Final = "discreet+http"
 AUTOCOMMIT: Final = "AUTOCOMMIT"
 """A question is charged, for good, when it is asked."""
-ADDRESS: Final = "write discreet://:token@host:port/dataset?epsilon=0.1"
+ADDRESS: Final = "write discreet://:token@host:port/dataset?epsilon=0.5"
 TYPES: Final[dict[str, Callable[[], types.TypeEngine[Any]]]] = {
     "integer": types.BIGINT,
     "number": types.DOUBLE,
@@ -138,7 +138,7 @@ def _flag(text: str) -> bool:
 
 
 OPTIONS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
-    "epsilon": (_number, "0.1"),
+    "epsilon": (_number, "0.5"),
     "rho": (_number, "0.005"),
     "error": (_number, "10"),
     "confidence": (_number, "0.95"),

@@ -212,7 +212,7 @@ class Remote(Asks):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<{printable(self.name)} at {printable(self._connection.url)}; ask with query(sql, epsilon=0.1)>"
+        return f"<{printable(self.name)} at {printable(self._connection.url)}; ask with query(sql, epsilon=1)>"
 
 
 def connect(

@@ -26,6 +26,7 @@ from discreet.engines.engine import Engine
 from discreet.engines.session import Scratch
 from discreet.errors import QueryFailed, Refused
 from discreet.exit import SAMPLER, ReleasePoint, Sampler
+from discreet.exit.cost import usual_cost
 from discreet.ledger import ALL, Ledger, Search
 from discreet.policy import Policy, fingerprint
 from discreet.sql.plan import Plan, plan
@@ -130,7 +131,7 @@ class Curator(Asks):
     # other ways to ask
 
     def table(self, name: str) -> Rows:
-        """The rows of a table, to ask in Python: `curator.table("visits").where("age > 60").count(epsilon=0.1)`."""
+        """The rows of a table, to ask in Python: `curator.table("visits").where("age > 60").count(epsilon=0.5)`."""
         from discreet.curator.fluent import Rows
 
         return Rows.of(self, name)
@@ -290,7 +291,8 @@ class Curator(Asks):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<curator of {self.policy.name}: {', '.join(self.policy.tables)}; ask with query(sql, epsilon=0.1)>"
+        query = f"query(sql, epsilon={usual_cost(self.policy):g})"
+        return f"<curator of {self.policy.name}: {', '.join(self.policy.tables)}; ask with {query}>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a curator cannot be copied or pickled: open the policy again")

@@ -185,7 +185,7 @@ class Rows(Statistics):
 
     @property
     def preview(self) -> Rows:
-        """The same rows, whose statistics are previewed: `rows.preview.count(epsilon=0.1)`."""
+        """The same rows, whose statistics are previewed: `rows.preview.count(epsilon=0.5)`."""
         return replace(self, ahead=True)
 
     def partition(self, column: str, *, parts: int = 1) -> Partition:
@@ -201,7 +201,7 @@ class Rows(Statistics):
         return OfColumn(self, _text(column))
 
     def to_ibis(self) -> Any:
-        """The table for ibis: `hospital.query(visits.group_by("ward").agg(n=visits.count()), epsilon=0.1)`."""
+        """The table for ibis: `hospital.query(visits.group_by("ward").agg(n=visits.count()), epsilon=0.5)`."""
         if self.table is None or self.conditions or self.part is not None:
             raise Refused("statement-not-allowed", "ibis begins with a table", 'write table("visits").to_ibis()')
         return table_of(self.table, self.curator.public_schema(self.table.name) if self.table.is_public else {})
@@ -209,7 +209,7 @@ class Rows(Statistics):
     # statistics
 
     def agg(self, *items: str, **settings: Any) -> Any:
-        """Several statistics at one cost: `agg(n="COUNT(*)", cost="SUM(cost)", epsilon=0.1)`."""
+        """Several statistics at one cost: `agg(n="COUNT(*)", cost="SUM(cost)", epsilon=0.5)`."""
         cost = {label: settings.pop(label) for label in tuple(settings) if label in CALL}
         named = [f"{_text(text)} AS {name(label)}" for label, text in settings.items()]
         call = self.call(*map(_text, items), *named, **cost)
@@ -222,7 +222,7 @@ class Rows(Statistics):
     def sql(self, *items: str) -> str:
         """The question as SQL."""
         if not items:
-            raise Refused("not-an-aggregate", "a question needs a statistic", 'write agg(n="COUNT(*)", epsilon=0.1)')
+            raise Refused("not-an-aggregate", "a question needs a statistic", 'write agg(n="COUNT(*)", epsilon=0.5)')
         options = ", ".join(f"{option} = {most}" for option, most in self.limits)
         clause = f"WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) " if options else ""
         grouped = f" GROUP BY {', '.join(str(index + 1) for index in range(len(self.keys)))}" if self.keys else ""
@@ -255,7 +255,7 @@ class Rows(Statistics):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OfColumn:
-    """One column of some rows, as pandas people write it: `visits["cost"].mean(epsilon=0.1)`."""
+    """One column of some rows, as pandas people write it: `visits["cost"].mean(epsilon=0.5)`."""
 
     rows: Rows
     column: str

@@ -12,6 +12,7 @@ from typing import Final
 from discreet.accounting import Concentrated, Pure, labels, rho_for
 from discreet.accounting.conversion import epsilon_of_laplace
 from discreet.accounting.losses import Sensitivity
+from discreet.accounting.rounding import float_down
 from discreet.errors import Edit, Refused
 from discreet.exact import Number, probability
 from discreet.exact import epsilon as positive
@@ -82,11 +83,12 @@ class Cost:
         What the names mean is the theorem of `accounting.labels`.
         """
         if epsilon is None and rho is None:
+            example = usual_cost(policy)
             raise Refused(
                 "cost-missing",
                 "the question has no cost",
-                "add epsilon, such as epsilon=0.1, or the error that you want, such as error=10",
-                edit=Edit(arguments={"epsilon": 0.1}),
+                f"add epsilon, such as epsilon={example:g}, or the error that you want, such as error=10",
+                edit=Edit(arguments={"epsilon": example}),
             )
         if epsilon is not None and rho is not None:
             raise Refused("cost-invalid", "epsilon and rho are two costs", "give one of them")
@@ -101,7 +103,7 @@ class Cost:
                 private_keys=private_keys,
             )
         except (TypeError, ValueError) as wrong:
-            raise Refused("cost-invalid", str(wrong), "give a number such as 0.1") from None
+            raise Refused("cost-invalid", str(wrong), f"give a number such as {usual_cost(policy):g}") from None
         most = policy.max_cost
         if most is not None and cost.is_above_limit(policy):
             raise Refused(
@@ -212,6 +214,12 @@ class Cost:
         if width >= WIDEST:
             raise Refused("cost-invalid", "the noise would be too large to draw", "allow the fit a higher cost")
         return int(2 ** min(FINEST, WIDEST - width))
+
+
+def usual_cost(policy: Policy) -> float:
+    """An ε for whoever has no other: a tenth of the budget, within the policy's max_cost."""
+    usual = labels.usual(policy.budget.epsilon, policy.budget.delta)
+    return usual if policy.max_cost is None else min(usual, float_down(policy.max_cost))
 
 
 def _of_budget(

@@ -25,7 +25,7 @@ from discreet.engines.rehearsal import demand_runnable
 from discreet.errors import BudgetExhausted, Edit, Refused
 from discreet.exact import whole
 from discreet.exit import Bill, Cost, Exit, Outcome, Reader
-from discreet.exit.cost import Loss
+from discreet.exit.cost import Loss, usual_cost
 from discreet.learn.box import Floats
 from discreet.learn.codec import decode, encode, parameters_of
 from discreet.learn.core import COST_PARAMETERS, Estimator, learned, name_of
@@ -281,8 +281,9 @@ def _declared(
     wanted: dict[str, Fraction] = {}
     if "epsilon" in held:
         if epsilon is None and rho is None:
-            example = Edit(arguments={"epsilon": 0.1})
-            raise Refused("cost-missing", "the fit has no cost", "add epsilon, such as epsilon=0.1", edit=example)
+            usual = usual_cost(policy)
+            fix, edit = f"add epsilon, such as epsilon={usual:g}", Edit(arguments={"epsilon": usual})
+            raise Refused("cost-missing", "the fit has no cost", fix, edit=edit)
         cost = Cost.read(policy, epsilon=epsilon, rho=rho, delta=delta)
         wanted = cost.part(Fraction(1, rows if cost.pure else rows**2)).named
     missing = {name: known(columns) for name, known in FACTS.items() if name in held and held[name] is None}

@@ -85,7 +85,7 @@ def ask(
     last. {…} is replaced by the value of the expression; put it in quotes if there are blanks in it.
 
     \b
-    %%discreet hospital.toml --epsilon 0.1 --as patients
+    %%discreet hospital.toml --epsilon 0.5 --as patients
     SELECT ward, COUNT(*) AS n FROM patients GROUP BY ward
     """
     once = {} if preview else {"fresh": fresh}

@@ -77,7 +77,7 @@ def _positive(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 < value < math.inf:
-        raise click.UsageError(f"{printable(text)} is not a number above 0: write one such as 0.1")
+        raise click.UsageError(f"{printable(text)} is not a number above 0: write one such as 0.5")
     return value
 
 

@@ -13,7 +13,7 @@ from discreet.cli.output import policy_argument
 
 @click.command(short_help="Ask one question after another, with the cost of each shown before it is charged.")
 @policy_argument
-@click.option("-e", "--epsilon", type=float, help="The cost of each question; in a terminal 0.1 if not given.")
+@click.option("-e", "--epsilon", type=float, help="The cost of each question; in a terminal, a tenth of the budget.")
 @click.option("--analyst", help="Whose share is charged.")
 @click.option("--dummy", is_flag=True, help="Use dummy data: free, and nothing private is read.")
 def shell(policy: Path, epsilon: float | None, analyst: str | None, dummy: bool) -> int:
@@ -24,7 +24,7 @@ def shell(policy: Path, epsilon: float | None, analyst: str | None, dummy: bool)
 
     \b
     discreet shell hospital.toml
-    echo "SELECT COUNT(*) FROM patients;" | discreet shell hospital.toml --epsilon 0.1
+    echo "SELECT COUNT(*) FROM patients;" | discreet shell hospital.toml --epsilon 0.5
     """
     from discreet.cli.shell.session import Bar, Session, Settings
 

@@ -8,18 +8,17 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import FrameType
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from discreet.answers import Answer, Preview
 from discreet.cli.output import progress
 from discreet.curator.curator import Curator
 from discreet.errors import Refused
+from discreet.exit.cost import usual_cost
 from discreet.sql.clause import EXPLAIN
 from discreet.sql.read import statement
 
 Result = TypeVar("Result")
-USUAL: Final = 0.1
-"""The cost where nobody named one, and somebody looks at it before it is charged."""
 
 
 class Bar:
@@ -94,10 +93,9 @@ class Session:
     """The last one."""
 
     def with_usual_cost(self) -> None:
-        """Give questions a cost where none was named, within the policy's limit."""
+        """Give questions a cost where none was named: somebody looks at it before it is charged."""
         if self.settings.epsilon is None and self.settings.error is None:
-            limit = self.curator.policy.max_cost
-            self.settings = self.settings.with_cost(USUAL if limit is None else min(USUAL, float(limit)))
+            self.settings = self.settings.with_cost(usual_cost(self.curator.policy))
 
     def preview(self, sql: str, settings: Settings) -> Preview:
         return self._run(sql, lambda: self.curator.preview(sql, **settings.arguments(sql)))

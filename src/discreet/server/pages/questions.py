@@ -16,6 +16,7 @@ from discreet.answers.autofix import fixed
 from discreet.answers.facts import Facts, column_words, limits_words
 from discreet.answers.layout import answer_parts, preview_parts
 from discreet.errors import Problem, QueryFailed, Refused
+from discreet.exit.cost import usual_cost
 from discreet.noise import SYSTEM
 from discreet.policy import Kind
 from discreet.server import requests
@@ -38,7 +39,7 @@ class Written:
 
     sql: str = ""
     by: str = "epsilon"
-    epsilon: str = "0.1"
+    epsilon: str = ""
     error: str = ""
     key: str = ""
 
@@ -72,7 +73,7 @@ def _number(text: str, what: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise Refused("cost-invalid", f"{what} is no number", "write a number such as 0.1") from None
+        raise Refused("cost-invalid", f"{what} is no number", "write a number such as 0.5") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +164,16 @@ def _quoted(name: str) -> str:
     return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
 
 
+def _usual(page_access: PageAccess) -> str:
+    return f"{usual_cost(page_access.access.dataset.curator.policy):g}"
+
+
 @router.get("")
 async def editor(
-    page_access: Asking, sql: str = "", epsilon: str = "0.1", error: str = "", by: str = "epsilon"
+    page_access: Asking, sql: str = "", epsilon: str | None = None, error: str = "", by: str = "epsilon"
 ) -> Response:
-    written = Written(sql.strip(), by, epsilon.strip(), error.strip())
+    cost = _usual(page_access) if epsilon is None else epsilon.strip()
+    written = Written(sql.strip(), by, cost, error.strip())
     return await _shown(page_access, written)
 
 
@@ -252,7 +258,7 @@ async def job_page(page_access: Asking, job: str) -> Response:
     failure = queued.result.exception()
     if failure is None:
         answer = queued.result.result()
-        return await _arrived(page_access, Written(answer.question), answer)
+        return await _arrived(page_access, Written(answer.question, epsilon=_usual(page_access)), answer)
     stopped = queued.state is State.CANCELLED and isinstance(failure, QueryFailed)
     problem = document_of(Cancelled() if stopped else failure)
     return page_access.show("problem.html", problem["status"], here="", problem=problem)
