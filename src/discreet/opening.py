@@ -38,7 +38,7 @@ def open(  # noqa: A001  (discreet.open is what people write)
     progress: Progress | None = None,
 ) -> Curator:
     """The curator of a policy file. `time_limit`: seconds after which a query or fit is given up; it stays charged."""
-    found = read(Path(policy))
+    parsed = read(Path(policy))
     if state is not None:
-        found = replace(found, state=Path(state))
-    return Curator(found, open_ledger(found), time_limit=time_limit, progress=progress, recalls=RECALLS)
+        parsed = replace(parsed, state=Path(state))
+    return Curator(parsed, open_ledger(parsed), time_limit=time_limit, progress=progress, recalls=RECALLS)

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.accounting.losses import Sensitivity
+from discreet.audit import policies
 from discreet.audit.policies import FIT_PAIRS, audit_policy
 from discreet.learn import moments
 from tests.learn.test_tables import BOTH, POLICY, PURE
@@ -27,12 +28,13 @@ def test_by_default_a_few_fits_meet_two_pairs_each_and_one_that_leaks_is_found(m
     """A thousandth of the sensitivity: every pair of neighbours shows it."""
     nearly_none = Sensitivity(Fraction(1, 1000), Fraction(1, 10**6))
     monkeypatch.setattr(moments, "sensitivity", lambda *_: nearly_none)
-    found = audit_policy(policy_of(POLICY, head=PURE), most=1)
+    monkeypatch.setattr(policies, "questions", lambda *_: [])
+    found = audit_policy(policy_of(POLICY, head=PURE), most=50)
     fits = [result for result in found.results if result.question.kind == "fits"]
-    assert len(fits) == 8
+    assert len(fits) == 5
     assert all(result.pairs <= FIT_PAIRS for result in fits)
     states = {result.question.text.partition(".")[0]: set[str]() for result in fits}
     for result in fits:
         states[result.question.text.partition(".")[0]].add(result.state)
     assert states["KMeans"] == states["LinearRegression"] == {"the same"}
-    assert "difference" in states["StandardScaler"] | states["GaussianNB"]
+    assert "difference" in states["StandardScaler"]

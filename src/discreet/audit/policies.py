@@ -20,6 +20,8 @@ SMALL_EACH: Final = 2
 """Small worlds that each question meets, unless it meets all; the next question meets the next ones."""
 FIT_PAIRS: Final = 2
 """Pairs that each fit meets, unless it meets all: so they take seconds."""
+QUERIES_PER_FIT: Final = 10
+"""There is one fit for so many queries, unless all are wanted."""
 COST: Final = Fraction(1)
 
 Progress = Callable[[str, float], None]
@@ -83,9 +85,11 @@ def audit_policy(
     """Replay at most so many queries, and a few fits, on the pairs of neighbours that concern them.
 
     Each query meets all searched pairs, some where a unit is replaced, and a few of the small ones in turn; with
-    `every_pair` all of those too. Fits take longer: each meets at most `fit_pairs` of them in turn, or all (None).
+    `every_pair` all of those too. Fits take longer: there is one for ten queries, and each meets at most `fit_pairs` of
+    them in turn. With None all fits meet all.
     """
-    tasks, tell = [*questions(policy, most), *fits(policy)], progress or (lambda *_: None)
+    tasks = [*questions(policy, most), *_fits(policy, None if fit_pairs is None else most)]
+    tell = progress or (lambda *_: None)
     tell("audit", 0.0)
     likely, tiny, other = list(searched(policy)), list(small(policy)), list(replacements(policy))
     cost = min(COST, policy.max_cost or COST)
@@ -100,6 +104,12 @@ def audit_policy(
             results.append(_examined(auditor, question, concerned, replaced, cost))
             tell("audit", (index + 1) / len(tasks))
     return Audit(policy.name, policy.unit, policy.budget, cost, tuple(results), len(likely) + len(other) + len(tiny))
+
+
+def _fits(policy: Policy, queries: int | None) -> list[Question]:
+    """As many as go with so many queries; with None, all."""
+    count = None if queries is None else queries // QUERIES_PER_FIT
+    return [] if count == 0 else fits(policy)[:count]
 
 
 def _concerned(pairs: Sequence[Pair], question: Question) -> list[Pair]:
