@@ -54,7 +54,7 @@ def check(policy: Path, suggests: bool, epsilon: float | None, as_json: bool) ->
 
 
 def _suggest(policy: Policy, epsilon: float | None, *, as_json: bool) -> None:
-    from discreet.curator.curator import open as opened
+    from discreet.opening import open as opened
     from discreet.owner.suggest import EXACT, by_quantiles, from_exact_values
 
     if epsilon is None:
