@@ -37,7 +37,7 @@ def real(path: Path) -> Path:
         raise LedgerError(f"{path} leads nowhere: its links go in a circle", "name the file itself") from None
 
 
-def identity(path: Path) -> Identity | None:
+def identity(path: Path | str) -> Identity | None:
     """Which file it is; None if there is none. A ledger's files have one name each."""
     try:
         status = os.lstat(path)

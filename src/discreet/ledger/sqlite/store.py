@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -283,7 +284,13 @@ class Sqlite:
 
 
 def _identities(path: Path) -> list[Identity | None]:
-    return [identity(beside(path, ending)) for ending in ("", "-wal", "-shm")]
+    return [identity(each) for each in _files(path)]
+
+
+@lru_cache(maxsize=64)
+def _files(path: Path) -> tuple[str, ...]:
+    """The journal, its WAL and its index: texts that are made once, for every charge looks at the files."""
+    return tuple(str(beside(path, ending)) for ending in ("", "-wal", "-shm"))
 
 
 @dataclass(frozen=True, slots=True)
