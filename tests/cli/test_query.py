@@ -77,7 +77,7 @@ class Door:
 @pytest.fixture
 def door(monkeypatch: pytest.MonkeyPatch) -> Door:
     found = Door()
-    monkeypatch.setattr("discreet.curator.curator.open", found.open)
+    monkeypatch.setattr("discreet.opening.open", found.open)
     return found
 
 

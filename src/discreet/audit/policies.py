@@ -88,7 +88,8 @@ def audit_policy(
     `every_pair` all of those too. Fits take longer: there is one for ten queries, and each meets at most `fit_pairs` of
     them in turn. With None all fits meet all.
     """
-    tasks = [*questions(policy, most), *_fits(policy, None if fit_pairs is None else most)]
+    queries = questions(policy, most)
+    tasks = [*queries, *_fits(policy, None if fit_pairs is None else len(queries))]
     tell = progress or (lambda *_: None)
     tell("audit", 0.0)
     likely, tiny, other = list(searched(policy)), list(small(policy)), list(replacements(policy))
