@@ -338,6 +338,20 @@ def test_shares_add_up_to_the_cost(delta: str) -> None:
     assert float(sum(amounts)) == pytest.approx(float(whole))
 
 
+def test_clauses_that_name_costs_keep_their_proportions() -> None:
+    losses = []
+
+    def noted(mechanism: Additive, sensitivity: Sensitivity, exact: Sequence[int], bits: Bits) -> Sequence[int]:  # noqa: ARG001
+        losses.append(mechanism.loss)
+        return exact
+
+    one, three = (f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = {cost}) SUM(x) AS s FROM v" for cost in (1, 3))
+    with opened(world(), {"v": crowd([1.0, 3.0], 500)}, add_noise=noted) as curator:
+        answer = curator.query(f"SELECT a.s, b.s FROM ({one}) AS a CROSS JOIN ({three}) AS b")
+    assert answer.loss == Pure(4, unit="person")
+    assert losses == [Pure(cost) for cost in (4 * SHARE, 1 - SHARE, 3 * (1 - SHARE))]
+
+
 def test_previews_read_nothing_and_show_the_split_and_the_range() -> None:
     with opened(world(), {"v": []}, wrap=_untouchable) as curator:
         shown = curator.preview("SELECT SUM(x) AS s, COUNT(*) AS n FROM v", epsilon=1)

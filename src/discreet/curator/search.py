@@ -24,7 +24,7 @@ from discreet.exit import Bill, Exit, Outcome, Reader
 from discreet.exit.cost import Loss, noise_of
 from discreet.ledger import Charge, LedgerDamaged
 from discreet.ledger.entries import CHANGED
-from discreet.sql.cost import Allocation, allocate, lines_of, rank_notes, shares_of
+from discreet.sql.cost import Allocation, allocate, rank_notes
 from discreet.sql.draw import draw
 from discreet.sql.expected_error import errors, words
 from discreet.sql.plan import Plan
@@ -237,8 +237,8 @@ class Imagined:
 def split(query: PreparedQuery, plan: Plan, rest: Fraction) -> Allocation:
     """The mechanisms of a plan for a share of the cost."""
     policy, cost = query.context.policy, query.allocation.cost
-    shares = [share * rest for share in shares_of(cost, lines_of(plan.releases))]
-    return allocate(policy, cost, plan.releases, shares)
+    whole = allocate(policy, cost, plan.releases)
+    return whole if rest == 1 else allocate(policy, cost, plan.releases, [share * rest for share in whole.shares])
 
 
 def prepared_search(context: Context, call: Call, plan: Plan) -> PreparedSearch:
