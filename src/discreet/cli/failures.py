@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -26,6 +27,18 @@ INTERRUPTED: Final = 130
 PIPE: Final = 141
 TRACEBACK: Final = "DISCREET_TRACEBACK"
 """The environment variable that lets unforeseen errors through, for those who look for their cause."""
+
+_ARGUMENT: Final = re.compile(r'\b(epsilon|rho|delta|error|confidence|dialect|analyst)=("?)([\w.-]+)\2')
+_PARAMS: Final = re.compile(r'params=\{"(\w+)": ([^}]*)\}')
+
+
+def typed(fix: str) -> str:
+    """A fix that names arguments of Python, with the options of the command line that they are.
+
+    >>> typed('leave it out, or write dialect="bigquery"'), typed('write params={"name": value} for $name')
+    ('leave it out, or write --dialect bigquery', 'write -p name=value for $name')
+    """
+    return _ARGUMENT.sub(r"--\1 \3", _PARAMS.sub(r"-p \1=\2", fix)).replace("fresh=True", "--fresh")
 
 
 class NobodyReads(Exception):  # noqa: N818  (nothing is wrong with us)
@@ -66,7 +79,7 @@ class Failure:
     def _typed(self) -> str:
         """The fix, as one types it on a command line."""
         if self.code != "cost-missing" or self.edit is None:
-            return self.fix
+            return typed(self.fix)
         return f"add --epsilon {self.edit.arguments['epsilon']:g}, or the error that you want: --error 10"
 
 

@@ -115,7 +115,7 @@ OPTIONS: Final = (
     click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals."),
     click.option("-p", "--param", "params", type=Parameter(), multiple=True, help="A value for $NAME; several may be."),
     click.option("--analyst", help="Whose share is charged."),
-    click.option("--dialect", help="The dialect of the question; else DuckDB's."),
+    click.option("--dialect", help="Of the question: duckdb, bigquery, postgres, snowflake or spark."),
     click.option("--dummy", is_flag=True, help="Use dummy data: free, and nothing private is read."),
 )
 
