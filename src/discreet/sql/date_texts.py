@@ -51,13 +51,13 @@ def formatted(value: Domain, pattern: Domain) -> Domain:
     assert isinstance(given, str)
     unlisted = replace(TEXT, length=9 * len(given))  # the longest name is September
     low, high = (edge.date() if isinstance(edge, datetime) else edge for edge in (value.low, value.high))
-    codes = set(_CODE.findall(given))
-    if not (isinstance(low, date) and isinstance(high, date)) or codes & _OF_TIMES:
+    codes = _CODE.findall(given)
+    if not (isinstance(low, date) and isinstance(high, date)) or _OF_TIMES.intersection(codes):
         return unlisted
     count = (high - low).days + 1
     if count > MAX_KEYS:
         return unlisted
-    spend(count)
+    spend(count * (2 + len(codes)))
     days = (low + timedelta(days=index) for index in range(count))
     return replace(unlisted, values=tuple(dict.fromkeys(_written(given, day) for day in days)))
 
