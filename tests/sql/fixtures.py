@@ -529,6 +529,13 @@ JOINS: Final = (
         sensitivity=((12, 144),),
     ),
     _join("parentheses", "(visits JOIN patients USING (patient)) JOIN wards ON visits.ward = wards.ward", 7, 4, ONE),
+    _join(
+        "parentheses with a name",
+        "(visits JOIN patients USING (patient)) AS t JOIN labs ON t.patient = labs.patient AND t.age > 35",
+        3,
+        8,
+        (8, 64),
+    ),
     _join("SEMI JOIN", "visits SEMI JOIN labs ON visits.patient = labs.patient", 6, 4, ONE),
     _join("ANTI JOIN", "patients ANTI JOIN labs USING (patient)", 2, 1, SINGLE),
     _join(

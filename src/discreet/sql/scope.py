@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -35,6 +35,12 @@ class Scope:
         """Of one relation."""
         label = alias.lower()
         return cls(tuple((label, field) for field in fields), tuple((label, name) for name in owners), special)
+
+    def renamed(self, alias: str) -> Scope:
+        """The same columns, all under one name: (a JOIN b ON …) AS t."""
+        label = alias.lower()
+        owners = dict.fromkeys((label, name) for _, name in self.owners)
+        return replace(self, fields=tuple((label, field) for _, field in self.fields), owners=tuple(owners))
 
     @property
     def aliases(self) -> set[str]:

@@ -87,9 +87,8 @@ class Tables:
 
     def _alone(self, tree: Any, known: Known) -> tuple[Source, Scope]:
         if isinstance(tree, exp.Subquery) and _is_parenthesis(tree):
-            if tree.alias:
-                raise Refused("unknown-table", "a parenthesis has a name", "give names to the tables in it")
-            return self._one(tree.this, known)
+            source, scope = self._one(tree.this, known)
+            return source, scope.renamed(str(tree.alias)) if tree.alias else scope
         source, alias = self._table(tree, known)
         special = self._special(known)
         if isinstance(source, PUBLIC):
