@@ -63,7 +63,7 @@ sex = {{ values = ["f", "m"] }}
 FEW: Final = "amount > 100 AND age < 30"
 OVER: Final = "OVER (PARTITION BY person ORDER BY day)"
 SHAPES: Final[dict[str, tuple[str, float]]] = {
-    "a count": ("SELECT COUNT(*) FROM events", 2.5),
+    "sums": ("SELECT COUNT(*), SUM(amount) FROM events", 2.5),
     "sums of a filter": ("SELECT SUM(amount), COUNT(*) FROM events WHERE age < 30", 2.5),
     "one key": ("SELECT product, COUNT(*), SUM(amount) FROM events GROUP BY product", 2.5),
     "one key, few groups": ("SELECT region, AVG(amount) FROM events GROUP BY region", 2.5),

@@ -118,12 +118,17 @@ class Bounding:
         """A bit that names the group of a row within its unit; None if ranks do it, or there is none."""
         if self.groups is None or self._ranks is not None:
             return None
+        return self._slot if self._masks is None else sql("xor({0}, {0} & ({0} - 1))", self._masks)
+
+    @cached_property
+    def _masks(self) -> Sql | None:
+        """The rows of the unit that have the same keys; None where masks do not tell."""
         fields = [key.field for key in self.keys if not self._is_single(key)]
         masks = [field.mask for field in fields if field is not None and field.mask is not None]
-        if masks and len(masks) == len(fields) and len({field.side for field in fields if field is not None}) == 1:
-            both = reduce(lambda a, b: sql("({} & {})", a, b), masks)
-            return sql("xor({0}, {0} & ({0} - 1))", both)
-        return self._slot
+        sides = {field.side for field in fields if field is not None}
+        if not masks or len(masks) < len(fields) or len(sides) > 1:
+            return None
+        return reduce(lambda a, b: sql("({} & {})", a, b), masks)
 
     def _is_single(self, key: GroupKey) -> bool:
         """Whether all rows of a unit have the same key."""
@@ -155,7 +160,8 @@ class Bounding:
 
     def _by_bits(self, rows: Sql) -> Sql:
         """Rows with whether their group is among the first of its unit's."""
-        once = sql("MATERIALIZED") if self.child.work > (self.child.rows or 0) else sql("NOT MATERIALIZED")
+        slow = self._masks is None or self.child.work > (self.child.rows or 0)
+        once = sql("MATERIALIZED") if slow else sql("NOT MATERIALIZED")
         return sql(
             "WITH b AS {0} ({1}) SELECT *, bit_count(f & ({2} - 1)) < {3} AS {4} FROM b"
             " JOIN (SELECT {5} AS v, bit_or({2}) AS f FROM b GROUP BY {5}) ON {5} = v",
