@@ -286,7 +286,7 @@ COUNTED: Mapping[str, str] = {
     "top k": "APPROX_TOP_K(ward, 2)",
     "histogram": "HISTOGRAM(cost, 3)",
     "geomean": "GEOMEAN(CLAMP(cost, 1, 5))",
-    "geomean per row": "GEOMEAN(age, contribution_bounds_per_row => (1, 5)) FILTER (WHERE cost > 0)",
+    "geomean per row": "GEOMEAN(age + 1, contribution_bounds_per_row => (1, 5)) FILTER (WHERE cost > 0)",
     "variance": "VARIANCE(cost)",
     "var_pop": "VAR_POP(age)",
     "stddev": "STDDEV(cost)",
