@@ -43,7 +43,7 @@ from discreet.engines.memory import Memory
 from discreet.errors import FAILED, RETRY
 from discreet.exit.sampler import Sampler, add_noise
 from discreet.ledger import LedgerError
-from discreet.policy import Kind, Policy, read
+from discreet.policy import Policy, read
 from tests.curator.children import heard, start
 from tests.curator.worlds import hospital
 
@@ -868,9 +868,10 @@ def test_what_planning_looks_up_is_what_the_public_table_holds(policy: Policy) -
     engine = Memory(policy, {"wards": rows})
     public = PublicTables(lambda: engine)
     assert public.schema("wards") == engine.schema("wards") != {}
-    assert set(public.keys("wards", "ward", Kind.TEXT)) == {None, "A"}
-    assert public.keys("wards", "beds", Kind.INTEGER) == (10, 20, 30)
     wards, ward, beds = map(composed.name, ("wards", "ward", "beds"))
+    assert set(public.keys(wards, ward)) == {None, "A"}
+    assert public.keys(wards, beds) == (10, 20, 30)
+    assert public.repeats(wards, []) == 3
     assert public.repeats(wards, [ward, beds]) == 1
     assert public.repeats(wards, [ward]) == 2
     assert public.repeats(wards, [composed.sql("NULLIF({}, 'A')", ward)]) == 0
