@@ -18,9 +18,9 @@ FOLDER: Final = Path(__file__).parents[1] / "docs" / "screenshots"
 MOST_BYTES: Final = 150_000
 HOME: Final = "/data/hospital"
 ASKED: Final = {
-    "SELECT ward, COUNT(*) AS patients\nFROM patients\nGROUP BY ward": 0.1,
-    "SELECT smoker, AVG(blood_pressure) AS pressure\nFROM patients\nGROUP BY smoker": 0.07,
-    "SELECT COUNT(*) AS n FROM patients WHERE age >= 65": 0.05,
+    "SELECT ward, COUNT(*) AS patients\nFROM patients\nGROUP BY ward": 0.5,
+    "SELECT smoker, AVG(blood_pressure) AS pressure\nFROM patients\nGROUP BY smoker": 0.4,
+    "SELECT COUNT(*) AS n FROM patients WHERE age >= 65": 0.2,
 }
 """Questions that were asked before, and their costs."""
 NEXT: Final = "SELECT smoker, COUNT(*) AS patients\nFROM patients\nGROUP BY smoker"
