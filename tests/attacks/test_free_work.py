@@ -68,16 +68,14 @@ def chained(first: str, following: str, last: str, count: int = 24) -> str:
 
 ROWS: Final = "SELECT patient, cost FROM visits"
 BOMBS: Final = {
-    "clamp": f"SELECT SUM({nested('CLAMP({}, 0, 10)', 13)}) FROM visits",
-    "sqrt": f"SELECT SUM({nested('SQRT({})', 20)}) FROM visits",
-    "width_bucket": f"SELECT SUM({nested('WIDTH_BUCKET({}, 0, 10, 5)', 13)}) FROM visits",
+    "nullif": f"SELECT SUM({nested('NULLIF({}, 10)', 20)}) FROM visits",
     "case": f"SELECT SUM({nested('CASE {} WHEN 1 THEN 2 WHEN 2 THEN 3 WHEN 3 THEN 4 ELSE 5 END', 12)}) FROM visits",
-    "after": f"SELECT {nested('SQRT({})', 20, 'COUNT(*)')} FROM visits",
-    "having": f"SELECT COUNT(*) FROM visits HAVING {nested('CLAMP({}, 0, 10)', 13, 'COUNT(*)')} > 1",
-    "order": f"SELECT COUNT(*) AS n FROM visits ORDER BY {nested('CLAMP({}, 0, 10)', 13, 'COUNT(*)')}",
-    "where": f"SELECT COUNT(*) FROM visits WHERE {nested('SQRT({})', 20)} > 1",
-    "per unit": f"SELECT COUNT(*) FROM (SELECT patient, SUM({nested('SQRT({})', 20)}) AS s FROM visits GROUP BY patient)",
-    "window": f"SELECT SUM(s) FROM (SELECT MAX({nested('CLAMP({}, 0, 9)', 13)}) OVER (PARTITION BY patient) AS s FROM visits)",
+    "after": f"SELECT {nested('NULLIF({}, 10)', 20, 'COUNT(*)')} FROM visits",
+    "having": f"SELECT COUNT(*) FROM visits HAVING {nested('NULLIF({}, 10)', 20, 'COUNT(*)')} > 1",
+    "order": f"SELECT COUNT(*) AS n FROM visits ORDER BY {nested('NULLIF({}, 10)', 20, 'COUNT(*)')}",
+    "where": f"SELECT COUNT(*) FROM visits WHERE {nested('NULLIF({}, 10)', 20)} > 1",
+    "per unit": f"SELECT COUNT(*) FROM (SELECT patient, SUM({nested('NULLIF({}, 10)', 20)}) AS s FROM visits GROUP BY patient)",
+    "window": f"SELECT SUM(s) FROM (SELECT MAX({nested('NULLIF({}, 9)', 20)}) OVER (PARTITION BY patient) AS s FROM visits)",
     "values": chained("SELECT COUNT(*) AS n FROM visits", "SELECT n + n AS n FROM {}", "SELECT n FROM {}"),
     "union": chained(ROWS, "SELECT * FROM {0} UNION ALL SELECT * FROM {0}", "SELECT COUNT(*) FROM {}"),
     "join": chained(ROWS, "SELECT a.cost FROM {0} a JOIN {0} b ON a.patient = b.patient", "SELECT COUNT(*) FROM {}"),
@@ -121,7 +119,7 @@ def test_what_grows_without_end_is_refused_for_nothing(curator: Curator, name: s
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("name", ["clamp", "join", "aggregates"])
+@pytest.mark.parametrize("name", ["nullif", "join", "aggregates"])
 def test_every_way_to_ask_has_the_same_limits(curator: Curator, name: str) -> None:
     text = BOMBS[name]
     reasons = {
@@ -130,19 +128,29 @@ def test_every_way_to_ask_has_the_same_limits(curator: Curator, name: str) -> No
         refused(lambda: curator.preview(text, error=5)),
         refused(lambda: curator.preview(text, epsilon=1, params={"x": 1})),
     }
-    assert len(reasons) == 1
+    assert len({reason.split(", near")[0] for reason in reasons}) == 1  # EXPLAIN moves the place
 
 
 def test_made_up_rows_parts_fits_and_python_have_the_same_limits(curator: Curator) -> None:
-    deep = nested("CLAMP({}, 0, 10)", 13)
+    deep = nested("NULLIF({}, 10)", 20)
     with Dummy(tiny.policy(), rows=10) as dummy:
-        refused(lambda: dummy.query(BOMBS["clamp"], epsilon=1))
+        refused(lambda: dummy.query(BOMBS["nullif"], epsilon=1))
     refused(lambda: curator.table("visits").where(f"{deep} > 1").count(epsilon=1))
     refused(lambda: curator.table("visits").sum(deep, epsilon=1))
     refused(lambda: curator.fit(KMeans(), f"SELECT {deep} AS x FROM visits", epsilon=1))
 
 
 # what is large is planned in work that grows with it
+
+
+@pytest.mark.parametrize("around", ["CLAMP({}, 0, 10)", "SQRT({})", "WIDTH_BUCKET({}, 0, 10, 5)", "LN({})"])
+def test_functions_that_use_their_argument_twice_do_not_double_the_query(curator: Curator, around: str) -> None:
+    spent = []
+    for deep in (5, 20):
+        with counted() as calls:
+            curator.preview(f"SELECT COUNT(*) FROM visits WHERE {nested(around, deep)} > 1", epsilon=1)
+        spent.append(calls.count)
+    assert spent[1] < 4 * spent[0] + 20_000
 
 
 def sums(count: int, function: str = "SUM") -> str:

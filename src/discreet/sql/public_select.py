@@ -54,7 +54,10 @@ def _without_stars(clauses: Clauses, scope: Scope) -> Clauses:
     items: list[Any] = []
     for item in clauses.items:
         if isinstance(item, exp.Star) or scope.is_star(item):
-            items += scope.starred(item)
+            items += [
+                instead or exp.column(field.name, table=alias or None, quoted=True)
+                for alias, field, instead in scope.starred(item)
+            ]
         else:
             items.append(item)
     return replace(clauses, items=items)

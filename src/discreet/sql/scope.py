@@ -81,26 +81,27 @@ class Scope:
         """Whether it stands for all columns of a table: t.*"""
         return isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
 
-    def starred(self, node: exp.Expression) -> list[Any]:
-        """The columns that * or t.* stands for, without those of EXCLUDE, and with those of REPLACE in their places."""
+    def starred(self, node: exp.Expression) -> list[tuple[str, Field, Any]]:
+        """The columns that * or t.* stands for, without those of EXCLUDE: each with its table, and with what stands in
+        its place by REPLACE, or None. Two may have one name, as long as nobody uses it."""
         table = node.table.lower() if isinstance(node, exp.Column) else ""
         star: Any = node.this if isinstance(node, exp.Column) else node
         if table and table not in self.aliases:
             raise Refused("unknown-table", "there is no such table here", f"tables: {', '.join(sorted(self.aliases))}")
-        fields = [(alias, field.name) for alias, field in self.fields if table in ("", alias)]
+        fields = [(alias, field) for alias, field in self.fields if table in ("", alias)]
         if not table and self.merged:  # what USING made one stands there once, and first
-            one = [("", field.name) for field in self._made_one.values()]
-            fields = [*one, *((alias, name) for alias, name in fields if name.lower() not in self._made_one)]
+            one = [("", field) for field in self._made_one.values()]
+            fields = [*one, *((alias, field) for alias, field in fields if field.name.lower() not in self._made_one)]
         left_out = {column.name.lower() for column in star.args.get("except_") or ()}
         replaced = {item.alias.lower(): item for item in star.args.get("replace") or ()}
-        names = {name.lower() for _, name in fields}
+        names = {field.name.lower() for _, field in fields}
         units = {name for alias, name in self.owners if table in ("", alias)}
         if not left_out <= names | units or not replaced.keys() <= names - left_out:
             raise Refused("unknown-column", "there is no such column", f"columns: {', '.join(sorted(names))}")
         return [
-            replaced.get(name.lower()) or exp.column(name, table=alias or None, quoted=True)
-            for alias, name in fields
-            if name.lower() not in left_out
+            (alias, field, replaced.get(field.name.lower()))
+            for alias, field in fields
+            if field.name.lower() not in left_out
         ]
 
     def is_owner(self, node: exp.Expression) -> bool:

@@ -135,7 +135,10 @@ def row_items(clauses: Clauses, scope: Scope) -> list[tuple[str, Expr]]:
     items: list[tuple[str, Expr]] = []
     for node, label in zip(clauses.items, labels(clauses.items), strict=True):
         if isinstance(node, exp.Star) or scope.is_star(node):
-            items += [(part.alias_or_name, scope.bind(part)) for part in scope.starred(node)]
+            items += [
+                (field.name, field.expr if instead is None else scope.bind(instead))
+                for _, field, instead in scope.starred(node)
+            ]
         elif not scope.is_owner(node.this if isinstance(node, exp.Alias) else node):
             items.append((label, scope.bind(node)))
     return items
