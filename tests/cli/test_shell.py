@@ -614,7 +614,7 @@ def test_a_conversation(demo: Path) -> None:
     with Conversation(demo) as shell:
         assert re.search(r"hospital ε [\d.]+ left>", shell.greeting)
         assert "…" in shell.say("SELECT COUNT(*) AS people\r", "…")
-        assert f"costs ρ {at_least(rho_of(0.1))} of the ρ" in shell.say("FROM patients;\r", "cost/?]")
+        assert f"costs ρ {at_least(rho_of(0.5))} of the ρ" in shell.say("FROM patients;\r", "cost/?]")
         assert f"costs ρ {at_least(rho_of(0.02))} of the ρ" in shell.say("0.02\r", "cost/?]")
         assert f"cost ε 0.02 (ρ {at_least(rho_of(0.02))}), " in shell.say("\r", "receipt")
         shell.say("\\epsilon 0.01\r", "from now on")

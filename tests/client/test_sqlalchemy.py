@@ -105,7 +105,7 @@ def test_addresses_are_understood(address: str, url: str, more: dict[str, Any]) 
     [
         ("discreet:///h", "names no server → write discreet://"),
         ("discreet://example.org/h?epsilom=1", "unknown option, 'epsilom' → options: epsilon, rho"),
-        ("discreet://example.org/h?epsilon=much", "'much' cannot be the epsilon of an address → write epsilon=0.1"),
+        ("discreet://example.org/h?epsilon=much", "'much' cannot be the epsilon of an address → write epsilon=0.5"),
         ("discreet://example.org/h?epsilon=nan", "cannot be the epsilon"),
         ("discreet://example.org/h?epsilon=1&epsilon=2", "epsilon stands in the address more than once"),
         ("discreet://example.org/h?dummy=perhaps", "write dummy=true"),

@@ -102,7 +102,7 @@ def test_names_are_those_of_the_design() -> None:
     shown = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in bare.parameters.values()]
     assert str(bare.replace(parameters=shown, return_annotation=inspect.Signature.empty)) == wanted
     previewed = list(inspect.signature(Curator.preview).parameters)
-    assert previewed == [name for name in bare.parameters if name != "fresh"]
+    assert previewed == ["self", "sql", "more", *[name for name in bare.parameters if name != "fresh"][2:]]
     assert issubclass(discreet.BudgetExhausted, discreet.Refused)
     refused = discreet.Refused("a", "b", "c")
     assert (refused.code, refused.reason, refused.fix) == ("a", "b", "c")

@@ -45,7 +45,7 @@ def on_grid(number: int) -> int:
     """The least of 1, 2, 5, 10, 20, 50, … that is not below.
 
     >>> [on_grid(number) for number in (0, 1, 3, 6, 11, 99, 101)]
-    [1, 2, 5, 10, 20, 100, 200]
+    [1, 1, 5, 10, 20, 100, 200]
     """
     step = 1
     while True:
