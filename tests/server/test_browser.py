@@ -68,7 +68,7 @@ def test_from_signing_in_to_the_ledger(browser: Browser, running: Running, dark:
         expect(preview).to_contain_text("did you mean ward?")
         preview.get_by_role("button", name="Use this fix").click()
         expect(page.get_by_label("Query, in SQL")).to_have_value(WARDS)
-        expect(preview).to_contain_text("± 80")
+        expect(preview).to_contain_text("± 2")
         page.get_by_label("Cost ε, from").fill("-0.5" if dark else "-0.7")
         expect(page.locator("#epsilon")).to_have_value("0.32" if dark else "0.2")
         expect(preview).to_contain_text("± 27" if dark else "± 42")

@@ -76,7 +76,7 @@ class PreparedSearch:
         loss, cost = self.query.loss, self.query.allocation.cost
         if not self._unknown:
             return loss
-        whole = Pure(cost.amount) if loss.is_pure else Concentrated(cost.amount, loss.delta)
+        whole = Pure(cost.amount) if loss.is_pure else Concentrated(cost.amount, loss.amounts["delta"])
         return whole.per(self._context.policy.unit)
 
     @property
