@@ -79,6 +79,7 @@ class EmptyTables:
         """Make what is not there: everything, if the database was opened again."""
         connection = self._database.alive()
         if self._made is not connection and not self.closed:
+            rows(connection, f"DROP SCHEMA IF EXISTS {self._schema} CASCADE", None)  # one that was stopped half made
             rows(connection, f"CREATE SCHEMA {self._schema}", None)
             rows(connection, f"CREATE MACRO {self._schema}.discreet_secret() AS ''", None)
             self._made, self._held = connection, {}
