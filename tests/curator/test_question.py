@@ -11,7 +11,7 @@ from discreet.accounting import Concentrated, Pure
 from discreet.accounting.distributions import DiscreteLaplace
 from discreet.accounting.part import Part
 from discreet.answers.call import Call
-from discreet.curator.query import PreparedQuery, prepared
+from discreet.curator.prepared import PreparedQuery, prepared
 from discreet.curator.task import Context
 from discreet.errors import Refused
 from discreet.policy import Policy, fingerprint

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,8 @@ from discreet.composed import sql
 from discreet.engines import rehearsal
 from discreet.engines.memory import Memory
 from discreet.engines.rehearsal import MAX_POLICIES, empty_tables
-from discreet.engines.stopping import Stop
+from discreet.engines.session import rows
+from discreet.engines.stopping import Stop, Stopped
 from discreet.errors import QueryFailed
 from discreet.policy import Policy, fingerprint
 from discreet.policy.layout import UNIT, copied_columns
@@ -51,6 +53,26 @@ def test_what_cannot_be_bound_is_known() -> None:
     assert tables.runs(sql("SELECT x FROM late"), {"late": {"x": "INTEGER"}})
     assert not tables.runs(sql("SELECT x FROM late"), {"late": {"y": "INTEGER"}})
     assert not tables.runs(sql("SELECT x FROM late"), {"late": {"y": "NO SUCH TYPE"}})
+
+
+def test_tables_that_were_stopped_while_they_were_made_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever stops a preview at the wrong moment must not end all queries of a policy in that process."""
+    real, stopped = rows, []
+
+    def stopping(connection: Any, text: str, seconds: float | None) -> list[tuple[Any, ...]]:
+        kind = " ".join(text.split()[:2])
+        if kind.startswith("CREATE") and kind not in stopped:  # once before each kind of statement
+            stopped.append(kind)
+            raise Stopped
+        return real(connection, text, seconds)
+
+    monkeypatch.setattr(rehearsal, "rows", stopping)
+    tables = empty_tables(TWINS, "stopped half made")
+    tries = 0
+    while not tables.runs(sql("SELECT COUNT(*) FROM t"), {}):
+        tries += 1
+        assert tries <= len(stopped)
+    assert stopped == ["CREATE SCHEMA", "CREATE MACRO", "CREATE OR"]
 
 
 def test_policies_do_not_see_each_other() -> None:

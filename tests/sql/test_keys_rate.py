@@ -17,7 +17,8 @@ from scipy import stats
 from discreet.accounting import rho_for
 from discreet.answers.call import Call
 from discreet.curator.curator import Curator
-from discreet.curator.query import PreparedQuery, Query
+from discreet.curator.prepared import PreparedQuery
+from discreet.curator.query import Query
 from discreet.engines.memory import Memory
 from discreet.exit.sampler import Sampler, Select, select
 from discreet.mechanisms import KeySelection

@@ -80,7 +80,8 @@ def label_of_rho(rho: Fraction, delta: Fraction) -> float:
 
 
 def usual(epsilon: Fraction, delta: Fraction | None) -> float:
-    """An ε to begin with: a tenth of the budget, or a little less so that it is 1, 2 or 5 in its first digit.
+    """An ε to begin with: a tenth of the budget, or a little less so that it is 1, 2 or 5 in its first digit; never
+    below the least that there is.
 
     >>> usual(Fraction(3), None), usual(Fraction(3), Fraction("1e-6")), usual(Fraction(1), Fraction("1e-6"))
     (0.2, 0.5, 0.2)

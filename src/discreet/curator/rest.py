@@ -20,7 +20,7 @@ from discreet.sql.cost import allocate
 from discreet.sql.expected_error import errors
 
 if TYPE_CHECKING:
-    from discreet.curator.query import PreparedQuery
+    from discreet.curator.prepared import PreparedQuery
 
 LISTED: Final = 5
 """Parts that are named in a refusal."""

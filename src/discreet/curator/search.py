@@ -17,7 +17,7 @@ from discreet.accounting import Concentrated, Pure
 from discreet.answers import Answer, Preview
 from discreet.answers.call import Call
 from discreet.curator.found_bounds import CachedSearch
-from discreet.curator.query import PreparedQuery, prepared
+from discreet.curator.prepared import PreparedQuery, prepared
 from discreet.curator.task import Context
 from discreet.errors import BudgetExhausted, Refused
 from discreet.exit import Bill, Exit, Outcome, Reader

@@ -1,0 +1,229 @@
+"""A query with its plan and its bill, from text and policy alone; run through the exit, shown as an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from discreet.answers import Answer, Preview
+from discreet.answers.call import Call, written
+from discreet.answers.layout import cost_words
+from discreet.curator.parts import part_name, why
+from discreet.curator.rest import what_is_left
+from discreet.curator.task import Context
+from discreet.engines.printed import confirmed
+from discreet.engines.rehearsal import demand_runnable
+from discreet.errors import BudgetExhausted, Edit, Refused
+from discreet.exact import number, probability
+from discreet.exit import Bill, Cost, Exit, Outcome, Reader
+from discreet.exit.cost import Loss
+from discreet.ledger import Charge
+from discreet.policy import Policy
+from discreet.sql.accuracy import Wanted
+from discreet.sql.cache import NoisyMeasures
+from discreet.sql.cost import Allocation, allocate, free, rank_notes
+from discreet.sql.draw import draw
+from discreet.sql.expected_error import averages, errors, explained, rank_errors, words
+from discreet.sql.plan import Plan
+from discreet.sql.released import with_nothing
+from discreet.sql.results import Shown, noisy_items
+
+COSTS: Final = ("epsilon", "rho", "error")
+"""Of these one says what a query costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedQuery:
+    """A query with its plan and its bill: nothing was read for it."""
+
+    context: Context
+    plan: Plan
+    allocation: Allocation
+    confidence: Fraction
+    bill: Bill
+    text: str
+    wanted: Wanted | None = None
+    """The errors that were asked for instead of a cost."""
+    call: Call | None = None
+
+    @property
+    def is_public(self) -> bool:
+        return self.plan.explain or not self.plan.releases
+
+    @property
+    def loss(self) -> Loss:
+        return self.allocation.loss
+
+    # before the charge
+
+    def check(self) -> None:
+        """Ask the engine's parser whether it reads what was planned, and can run it."""
+        plan = self.plan
+        for query in plan.queries:
+            confirmed(query)
+        queries = (with_nothing(plan, query) for query in plan.queries)
+        demand_runnable(plan.policy, plan.digest, queries, plan.schemas)
+
+    def ready(self) -> None:
+        """Raise unless the errors that are wanted can be had for what the budget allows."""
+        if self.wanted is not None:
+            ledger, analyst = self.context.ledger, self.bill.analyst
+            total, left = ledger.balance(analyst).total, ledger.remaining(analyst)
+            self.wanted.demand_reachable(self.context.policy, self.allocation, total, left)
+
+    def exhausted(self, charge: Charge, refused: BudgetExhausted) -> BudgetExhausted:
+        part = None if self.call is None else self.call.part
+        return what_is_left(self.context.policy, self.context.ledger, self, part, charge, refused)
+
+    # the charge
+
+    def run(self, rows: Reader, exit_: Exit) -> bytes:
+        return draw(self.plan, self.allocation, rows, exit_).encode()
+
+    def decode(self, stored: bytes) -> NoisyMeasures | None:
+        return NoisyMeasures.decode(stored)
+
+    def is_met(self, value: NoisyMeasures, cost: Loss) -> bool:
+        """Whether what was drawn for a cost is as good as what is asked for."""
+        if self.wanted is None:
+            return cost.covers(self.loss)
+        return cost == self.loss or self.wanted.met(value.noises)
+
+    # after it
+
+    def show_public(self, preview: Callable[[], Preview]) -> Answer:
+        nothing = self.context.nothing
+        if self.plan.explain:
+            return explained(preview(), nothing)
+        self.check()
+        return self._answer(NoisyMeasures(), nothing, nothing, "", cached=False)
+
+    def show(self, outcome: Outcome[NoisyMeasures]) -> Answer:
+        loss = self.context.nothing if outcome.loss is None else outcome.loss
+        return self._answer(outcome.value, loss, outcome.cost, outcome.receipt, cached=outcome.cached)
+
+    def _answer(self, drawn: NoisyMeasures, loss: Loss, cost: Loss, receipt: str, *, cached: bool) -> Answer:
+        plan, context = self.plan, self.context
+        version = context.version if plan.reads_tables else None
+        shown = Shown(plan, drawn, self.confidence, lambda query: context.compute(query, version))
+        noise = words(plan, drawn.noises)
+        return Answer(
+            question=self.text,
+            columns=plan.columns,
+            rows=shown.rows,
+            intervals=shown.intervals,
+            confidence=float(self.confidence),
+            loss=loss,
+            cost=cost if cost.unit else cost.per(context.policy.unit),  # the plan is of this policy, and so is its unit
+            cached=cached,
+            receipt=receipt,
+            remaining=context.ledger.remaining(self.bill.analyst),
+            noise={label: noise.get(label, "") for label, _ in noisy_items(plan)},
+            notes=self.notes,
+            ranks=rank_errors(plan, self.allocation, self.confidence),
+            guarantee=context.guarantee,
+            kinds={label: expr.domain.kind for label, expr in plan.after.items if expr.domain.kind is not None},
+        )
+
+    def preview(self, *, cached: bool) -> Preview:
+        """What it would cost, and the error to expect. It makes no copy of the data."""
+        plan, context, noises = self.plan, self.context, self.allocation.noises
+        name, notes = None, self.notes
+        opened = context.opened() if self.bill.part is not None else None
+        if opened is not None and self.bill.part is not None:
+            name = self.bill.part()
+            if not cached:
+                cost = cost_words(context.ledger.increase(self.loss, name), context.guarantee)
+                notes = (f"charged now: {cost}, by which the maximum over all parts grows", *notes)
+        return Preview(
+            question=self.text,
+            columns=plan.columns,
+            loss=self.loss,
+            error=errors(plan, noises, self.confidence),
+            confidence=float(self.confidence),
+            groups=plan.groups,
+            noise=words(plan, noises),
+            shares=self.allocation.by_words,
+            averages=averages(plan, noises, self.confidence),
+            notes=notes,
+            cached=cached,
+            remaining=context.ledger.remaining(self.bill.analyst),
+            guarantee=context.guarantee,
+            more=context.ledger.affordable_count(self.loss, self.bill.analyst, name),
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the answer assumes, and what is known of ranks."""
+        assumed = () if self.wanted is None else self.wanted.notes(self.allocation)
+        ranks = rank_notes(self.plan.releases, self.allocation, self.confidence)
+        return (*self.plan.notes, *assumed, *ranks)
+
+
+def prepared(context: Context, call: Call, plan: Plan) -> PreparedQuery:
+    """A query with its bill, or a refusal."""
+    sure = _confidence(call.confidence if plan.options.confidence is None else plan.options.confidence)
+    allocation, wanted = _allocated(context.policy, call, plan, sure)
+    part = call.part
+    bill = Bill(
+        loss=allocation.loss,
+        cost=allocation.cost,
+        why=why(str(call.sql), part),
+        plan=plan.fingerprint,
+        data=context.version,
+        analyst=call.analyst,
+        call=written(call),
+        key=call.key,
+        by_error=wanted is not None,
+        fresh=call.fresh,
+        part=None if part is None else lambda: part_name(part, context.engine()),
+    )
+    return PreparedQuery(context, plan, allocation, sure, bill, str(call.sql), wanted, call)
+
+
+def _allocated(policy: Policy, call: Call, plan: Plan, confidence: Fraction) -> tuple[Allocation, Wanted | None]:
+    """The cost that is named, or that of the errors that are wanted, and how it is shared."""
+    given = {name for name in COSTS if getattr(call, name) is not None}
+    in_text = {name for name in COSTS if getattr(plan.options, name) is not None}
+    if given and in_text and given != in_text:
+        raise _twice("a cost")
+    epsilon, rho, delta, error = (
+        _agreed(name, getattr(call, name), getattr(plan.options, name)) for name in ("epsilon", "rho", "delta", "error")
+    )
+    if not plan.releases:
+        return free(policy), None
+    if error is None:
+        private = any(release.private_keys for release in plan.releases)
+        cost = Cost.read(policy, epsilon=epsilon, rho=rho, delta=delta, private_keys=private)
+        return allocate(policy, cost, plan.releases), None
+    if epsilon is not None or rho is not None:
+        raise Refused("cost-invalid", "a cost and a wanted error are two costs", "give one of them")
+    wanted = Wanted.read(plan, error, confidence)
+    return wanted.allocation(policy, delta), wanted
+
+
+def _confidence(given: object) -> Fraction:
+    try:
+        return probability(given, "confidence")
+    except (TypeError, ValueError) as wrong:
+        raise Refused("cost-invalid", str(wrong), "give a confidence such as 0.95") from None
+
+
+def _agreed(name: str, given: object, written: Fraction | None) -> object:
+    """What the call and the text say of the cost: one of them, or both the same."""
+    if given is None or written is None:
+        return written if given is None else given
+    try:
+        same = number(given, name) == written
+    except (TypeError, ValueError):
+        same = False
+    if not same:
+        raise _twice(name)
+    return given
+
+
+def _twice(what: str) -> Refused:
+    reason = f"the text and the call say different things about {what}"
+    return Refused("cost-twice", reason, "say it once", edit=Edit(arguments=dict.fromkeys(COSTS)))
