@@ -409,7 +409,7 @@ def test_what_fails_after_the_charge_stays_charged(policy: Policy, monkeypatch: 
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("secret 42")
 
-    monkeypatch.setattr("discreet.curator.query.draw", fail)
+    monkeypatch.setattr("discreet.curator.prepared.draw", fail)
     result = run("query", policy.path, BY_SEX, "--epsilon", "0.2", "--json", code=5)
     error = json.loads(result.stdout)["error"]
     assert (error["code"], error["spent"], bool(error["fix"])) == ("failed", None, True)
