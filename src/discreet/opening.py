@@ -26,7 +26,14 @@ def _model(stored: bytes, entry: Entry) -> Any:
     return recalled(stored, entry)
 
 
-RECALLS: Final[Mapping[str, Recall]] = {"fit": _model}
+def _published(stored: bytes, entry: Entry) -> Any:
+    """What was published. Its package is loaded now and not before: queries need it not."""
+    from discreet.release.publish import recalled
+
+    return recalled(stored, entry)
+
+
+RECALLS: Final[Mapping[str, Recall]] = {"fit": _model, "release": _published}
 """By the name that a task writes into its call: how what was kept beside its charge is shown again."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from discreet.accounting.record import Key
 from discreet.answers import Answer, Preview
 from discreet.answers.call import Call
-from discreet.answers.models import Learner
+from discreet.answers.models import Learner, Publisher
 from discreet.errors import Refused
 
 
@@ -69,7 +69,7 @@ class Asks(ABC):
         dialect: str | None = None,
     ) -> Preview:
         """What a query, in SQL or as a task, would cost and how exact its answer would be. Free: no data is read."""
-        if more or isinstance(sql, Learner):
+        if more or isinstance(sql, Learner | Publisher):
             raise Refused(
                 "syntax",
                 "a preview is of one thing: a text, or a task",
@@ -106,3 +106,37 @@ class Asks(ABC):
         cost = {"epsilon": epsilon, "rho": rho, "delta": delta}
         options = {"target": target, "max_rows": max_rows, "analyst": analyst, "fresh": fresh, "key": key}
         return self.perform(estimator.task(sql, **cost, **options))
+
+    def release(
+        self, publication: Any, sql: Any, *, epsilon: Any = None, rho: Any = None, delta: Any = None,
+        max_rows: int | None = None, analyst: str | None = None, fresh: bool = False, key: Key | None = None,
+    ) -> Any:  # fmt: skip
+        """Publish what a publication of `discreet.release` makes of a table or the rows of a SELECT: charged once.
+
+        One row of each unit is read, or `max_rows` = k of them; the cost is that of a unit with all of them. What was
+        published before, at the same cost or more, is shown again, for nothing; `fresh=True` publishes anew.
+        """
+        return self.perform(
+            _publisher(publication).task(
+                sql, epsilon=epsilon, rho=rho, delta=delta, max_rows=max_rows, analyst=analyst, fresh=fresh, key=key
+            )
+        )
+
+    def preview_release(
+        self, publication: Any, sql: Any, *, epsilon: Any = None, rho: Any = None, delta: Any = None,
+        max_rows: int | None = None, analyst: str | None = None,
+    ) -> Preview:  # fmt: skip
+        """What it would cost to publish, and how exact it would be. Free: no private data is read."""
+        return self.preview_of(
+            _publisher(publication).task(sql, epsilon=epsilon, rho=rho, delta=delta, max_rows=max_rows, analyst=analyst)
+        )
+
+
+def _publisher(publication: Any) -> Publisher:
+    if not isinstance(publication, Publisher):
+        raise Refused(
+            "not-private",
+            "only publications of discreet.release publish private rows",
+            "make one of them, such as Workload.histogram()",
+        )
+    return publication

@@ -21,6 +21,14 @@ class Learner:
         raise NotImplementedError
 
 
+class Publisher:
+    """Something that publishes a summary of private rows through an exit: it says itself how."""
+
+    def task(self, sql: Any, **options: Any) -> Any:
+        """The task of publishing it for the rows of a table or of a SELECT."""
+        raise NotImplementedError
+
+
 @runtime_checkable
 class Sendable(Protocol):
     """A task that a server can be asked to perform."""

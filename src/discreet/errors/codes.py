@@ -25,6 +25,7 @@ class Code:
 
 _BUDGETS, _SQL, _SERVER = "07-budgets-and-analysts", "08-what-is-refused", "12-server"
 _OWNER, _MODELS, _PAGES, _PARTS = "02-writing-a-policy", "14-models", "13-pages", "07-budgets-and-analysts"
+_RELEASES = "18-releases"
 _LOSSES, _COSTS = "09-what-is-not-covered", "03-choosing-epsilon"
 
 CODES: Final[dict[str, Code]] = {
@@ -71,6 +72,8 @@ CODES: Final[dict[str, Code]] = {
     "undeclared-categories": Code("the categories of a feature are not declared", _MODELS),
     "undeclared-classes": Code("the classes of the target are not declared", _MODELS),
     "undeclared-values": Code("the values of a key column are not declared", _MODELS),
+    # releases
+    "release-invalid": Code("a publication's arguments, domain or rows are not what a release takes", _RELEASES),
     # owners
     "not-a-raise": Code("a budget can be raised, not lowered or replaced", _OWNER),
     "policy": Code("the policy does not allow it, or cannot be used", _OWNER),

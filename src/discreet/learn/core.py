@@ -57,14 +57,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discreet.accounting.losses import Sensitivity
 from discreet.answers.documents import Model
 from discreet.answers.models import Learner
+from discreet.answers.progress import shown
 from discreet.errors import Refused
 from discreet.exact import Number, flag, whole
 from discreet.exit import SAMPLER as SAMPLER
 from discreet.exit import Exit, Sampler, opened
+from discreet.exit.charges import charge_for
 from discreet.exit.cost import Cost, Loss
 from discreet.learn.labels import Array
-from discreet.learn.ledgers import LostLedger, charge_for
-from discreet.learn.progress import shown
+from discreet.learn.ledgers import LostLedger
 
 Kind = TypeVar("Kind")
 Typical = tuple[Sensitivity, Fraction]

@@ -19,6 +19,7 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import check_array
 
 from discreet import noise
+from discreet.answers.progress import shown
 from discreet.exact import Number, epsilon, flag, probability, whole
 from discreet.learn.additive import AdditiveClassifier, AdditiveRegressor
 from discreet.learn.bayes import CategoricalNB, GaussianNB
@@ -27,7 +28,6 @@ from discreet.learn.kmeans import KMeans
 from discreet.learn.labels import Array, category_labels
 from discreet.learn.linear import LinearRegression
 from discreet.learn.logistic import LogisticRegression
-from discreet.learn.progress import shown
 from discreet.learn.scalers import MinMaxScaler
 from discreet.learn.trees import DecisionTreeClassifier, RandomForestClassifier
 

@@ -18,12 +18,12 @@ from discreet.accounting.record import Entry, Key
 from discreet.answers import Preview
 from discreet.answers.call import Call, written
 from discreet.answers.documents import Model
-from discreet.composed import Sql, joined, sql
+from discreet.composed import Sql
+from discreet.curator.rows import bounded_rows, columns_of
 from discreet.curator.task import Context
 from discreet.engines.printed import confirmed
 from discreet.engines.rehearsal import demand_runnable
 from discreet.errors import BudgetExhausted, Edit, Refused
-from discreet.exact import whole
 from discreet.exit import Bill, Cost, Exit, Outcome, Reader
 from discreet.exit.cost import Loss, usual_cost
 from discreet.learn.box import Floats
@@ -34,8 +34,7 @@ from discreet.learn.sent import adopt
 from discreet.ledger import Charge
 from discreet.policy import Kind, Policy
 from discreet.policy.problems import meant
-from discreet.sql.nodes import Bound, Field, Node
-from discreet.sql.plan import private_rows
+from discreet.sql.nodes import Field
 
 NUMERIC: Final = (Kind.INTEGER, Kind.NUMBER, Kind.BOOLEAN)
 TASK: Final = "fit"
@@ -94,11 +93,11 @@ class Fit:
         if not isinstance(self.fresh, bool):
             raise Refused("cost-invalid", "fresh is True or False", "leave it out to get a cached model for nothing")
         public, policy = context.public(), context.policy
-        node = _bounded(private_rows(policy, self.sql, public=public), self.max_rows)
+        node = bounded_rows(policy, self.sql, self.max_rows, public=public)
         columns = _Columns.of(node.fields, self.target)
         rows = node.rows or 1
         model = _declared(policy, self.estimator, columns, rows, epsilon=self.epsilon, rho=self.rho, delta=self.delta)
-        query = _lowered(node, columns)
+        query = columns_of(node, columns.read)
         cost, loss = _cost(policy, model, columns, rows)
         bill = Bill(
             loss=loss,
@@ -248,17 +247,6 @@ def recalled(stored: bytes, entry: Entry) -> Estimator:
     return model
 
 
-def _bounded(node: Node, max_rows: object) -> Node:
-    """The rows, at most `max_rows` of each unit: one, unless the caller says more."""
-    try:
-        most = 1 if max_rows is None else whole(max_rows, "max_rows")
-    except (TypeError, ValueError) as wrong:
-        raise Refused("cost-invalid", str(wrong), "give a number such as 1") from None
-    if node.owner.column is not None and (node.rows is None or node.rows > most):
-        return Bound(node, most)
-    return node
-
-
 def _cost(policy: Policy, model: Estimator, columns: _Columns, rows: int) -> tuple[Cost, Loss]:
     """What one row costs, and what all rows of one unit cost together."""
     try:
@@ -357,10 +345,6 @@ FACTS: Final[dict[str, Callable[[_Columns], Any]]] = {
 
 
 # rows
-
-
-def _lowered(node: Node, columns: _Columns) -> Sql:
-    return sql("SELECT {} FROM ({})", joined(", ", (field.expr.sql for field in columns.read)), node.sql())
 
 
 def _rows(rows: Sequence[tuple[Any, ...]], columns: _Columns, model: Estimator) -> tuple[Array, Array | None]:

@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 from discreet.accounting.losses import Sensitivity
 from discreet.exact import Number, probability
 from discreet.exit import SAMPLER, opened
+from discreet.exit.charges import charge_for
 from discreet.exit.cost import Cost, Loss
 from discreet.learn.additive import AdditiveClassifier, AdditiveRegressor
 from discreet.learn.bayes import CategoricalNB, GaussianNB
 from discreet.learn.box import Box
 from discreet.learn.labels import Array, Labels
-from discreet.learn.ledgers import charge_for
 from discreet.learn.rates import PoissonCount
 from discreet.learn.trees import DecisionTreeClassifier, RandomForestClassifier
 from discreet.mechanisms.arrays import Integers

@@ -157,7 +157,7 @@ def private_rows(policy: Policy, text: object, *, public: Public) -> Node:
     if isinstance(node, PUBLIC) or planner.releases or select.explain or select.clauses:
         raise Refused(
             "not-rows",
-            "a model learns from private rows, and this is something else",
+            "private rows are what this takes, and the text describes something else",
             "write SELECT columns FROM a private table, without aggregates, EXPLAIN or WITH DIFFERENTIAL_PRIVACY",
         )
     return bounded(node)

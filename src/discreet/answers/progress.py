@@ -1,4 +1,4 @@
-"""Long fits, watched."""
+"""Long tasks, watched."""
 
 from __future__ import annotations
 

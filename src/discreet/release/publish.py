@@ -1,0 +1,226 @@
+"""Publishing from a curator's tables, as a task: rows are bounded for each unit, and the ledger is charged first."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, NoReturn
+
+from discreet.accounting.labels import selection_delta
+from discreet.accounting.record import Entry, Key
+from discreet.answers import Preview
+from discreet.composed import Sql
+from discreet.curator.rows import bounded_rows, columns_of
+from discreet.curator.task import Context
+from discreet.engines.printed import confirmed
+from discreet.engines.rehearsal import demand_runnable
+from discreet.errors import BudgetExhausted, Edit, Refused
+from discreet.exit import Bill, Cost, Exit, Outcome, Reader
+from discreet.exit.cost import Loss, usual_cost
+from discreet.ledger import Charge
+from discreet.policy import Policy
+from discreet.release.codec import CODEC, decode, encode
+from discreet.release.core import Charged, Publication, Published, loss_of
+from discreet.release.rows import Rows
+from discreet.sql.nodes import Field
+
+TASK: Final = "release"
+TASK_VERSION: Final = 1
+"""Of what a fingerprint covers: counts up when the same arguments start to mean something else."""
+MOST_RECORD: Final = 50_000
+"""Characters of a publication that stand in the ledger's record; of longer ones it is their digest."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Publish:
+    """Publishing from a table, or from the rows of a SELECT, as a task: see `Curator.release`."""
+
+    publication: Publication
+    sql: Any
+    epsilon: Any = None
+    rho: Any = None
+    delta: Any = None
+    max_rows: int | None = None
+    analyst: str | None = None
+    fresh: bool = False
+    key: Key | None = None
+
+    def prepared(self, context: Context) -> PreparedRelease:
+        """The publication with its bill, or a refusal.
+
+        Theorem  It costs a unit, with all of its rows, what the caller says.
+        Proof    A unit adds or removes its own rows alone, k of them at most (the theorem of each node of the plan),
+                 and sensitivities of a publication are those of a unit of k rows.
+        """
+        if not isinstance(self.fresh, bool):
+            raise Refused("cost-invalid", "fresh is True or False", "leave it out to get a cached release for nothing")
+        public, policy = context.public(), context.policy
+        text = _text(policy, self.sql)
+        node = bounded_rows(policy, text, self.max_rows, public=public)
+        rows = node.rows or 1
+        publication = _declared(self.publication, node.fields)
+        chosen = _chosen(node.fields, publication.columns)
+        cost = _cost(policy, publication, epsilon=self.epsilon, rho=self.rho, delta=self.delta)
+        try:
+            publication.expected(cost, rows)
+        except (TypeError, ValueError) as wrong:
+            raise Refused("release-invalid", str(wrong), "change the publication's arguments") from None
+        with_unit = publication.wants_units and node.owner.column is not None
+        query = columns_of(node, chosen, with_unit=with_unit)
+        bill = Bill(
+            loss=loss_of(cost, publication.is_selecting).per(policy.unit),
+            cost=cost,
+            why=f"{type(publication).__name__}.release: {text}",
+            plan=_fingerprint(context.digest, publication, query, rows),
+            data=context.version,
+            analyst=self.analyst,
+            call=_record(self.publication, text, rows),
+            key=self.key,
+            fresh=self.fresh,
+        )
+        names = tuple(field.name for field in chosen)
+        return PreparedRelease(context, publication, names, query, with_unit, rows, public.schemas, bill)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedRelease:
+    """A publication with its bill: nothing was read for it."""
+
+    context: Context
+    publication: Publication
+    """With what the policy declares."""
+    names: tuple[str, ...]
+    query: Sql
+    with_unit: bool
+    most: int
+    """Rows of a unit."""
+    schemas: Mapping[str, Mapping[str, str]]
+    bill: Bill
+    is_public: ClassVar[bool] = False
+
+    # before the charge
+
+    def check(self) -> None:
+        """Ask the engine's parser whether it reads what was planned, and can run it."""
+        confirmed(self.query)
+        demand_runnable(self.context.policy, self.context.digest, [self.query], self.schemas)
+
+    def ready(self) -> None:
+        """Nothing else can be in the way."""
+
+    def exhausted(self, charge: Charge, refused: BudgetExhausted) -> BudgetExhausted:  # noqa: ARG002
+        return BudgetExhausted(refused.reason, refused.fix, edit=refused.edit)
+
+    # the charge
+
+    def run(self, rows: Reader, exit_: Exit) -> bytes:
+        exact = Rows.read(rows.rows(self.query), self.names, self.most, with_unit=self.with_unit)
+        return encode(self.publication.published(exact, exit_))
+
+    def decode(self, stored: bytes) -> Published | None:
+        return decode(stored, Published)
+
+    def is_met(self, value: Published, cost: Loss) -> bool:  # noqa: ARG002
+        """Whether a cached value cost enough: plans of publications tell them apart."""
+        return cost.covers(self.bill.loss)
+
+    # after it
+
+    def show(self, outcome: Outcome[Published]) -> Published:
+        return replace(outcome.value, charged=Charged(outcome.cost, outcome.loss, outcome.receipt))
+
+    def show_public(self, preview: Callable[[], Preview]) -> NoReturn:  # noqa: ARG002
+        raise AssertionError("rows of public tables are not released")
+
+    def preview(self, *, cached: bool) -> Preview:
+        """What it would cost, and the error to expect."""
+        context, bill = self.context, self.bill
+        expected = self.publication.expected(bill.cost, self.most)
+        many = f"{self.most} rows" if self.most > 1 else "1 row"
+        return Preview(
+            question=bill.why,
+            columns=[*self.names, *(name for name in expected.error if name not in self.names)],
+            loss=bill.loss,
+            error=dict(expected.error),
+            confidence=0.95,
+            groups=expected.cells,
+            noise=dict(expected.noise),
+            shares=dict(expected.shares) or {bill.why.partition(":")[0]: 1.0},
+            averages={},
+            notes=(f"contribution bound: at most {many} of each {context.policy.unit}", *expected.notes),
+            cached=cached,
+            remaining=context.ledger.remaining(bill.analyst),
+            guarantee=context.guarantee,
+            more=context.ledger.affordable_count(bill.loss, bill.analyst),
+        )
+
+
+def recalled(stored: bytes, entry: Entry) -> Published:
+    """What was published for a charge."""
+    value = decode(stored, Published)
+    if value is None:
+        raise Refused("answer-gone", "another version of discreet published this", "release it again")
+    return replace(value, charged=Charged(entry.cost, None, f"{entry.number}:"))
+
+
+# from text and policy alone
+
+
+def _text(policy: Policy, given: Any) -> Any:
+    """A SELECT; the name of a table stands for all of its columns."""
+    tables = {name.lower(): name for name in policy.tables}
+    if isinstance(given, str) and given.strip().lower() in tables:
+        quoted = tables[given.strip().lower()].replace('"', '""')
+        return f'SELECT * FROM "{quoted}"'
+    return given
+
+
+def _declared(publication: Publication, fields: Sequence[Field]) -> Publication:
+    try:
+        declared = publication.declared(fields)
+        if not declared.columns:
+            raise ValueError("there are no columns to publish")
+    except (TypeError, ValueError) as wrong:
+        raise Refused("release-invalid", str(wrong), "change the publication's arguments") from None
+    return declared
+
+
+def _chosen(fields: Sequence[Field], names: Sequence[str]) -> list[Field]:
+    by_name = {field.name.lower(): field for field in fields}
+    return [by_name[name.lower()] for name in names]
+
+
+def _cost(policy: Policy, publication: Publication, *, epsilon: Any, rho: Any, delta: Any) -> Cost:
+    """What the caller says it may cost, with the δ of partition selection where there is one."""
+    if epsilon is None and rho is None:
+        usual = usual_cost(policy)
+        fix, edit = f"add epsilon, such as epsilon={usual:g}", Edit(arguments={"epsilon": usual})
+        raise Refused("cost-missing", "the release has no cost", fix, edit=edit)
+    selecting, budget = publication.is_selecting, policy.budget
+    if selecting and budget.delta is None:
+        raise Refused(
+            "private-keys-need-delta",
+            "private keys are selected, and the budget has no delta to select them",
+            "declare their values in the policy, give its budget a delta, or leave the column out",
+        )
+    cost = Cost.read(policy, epsilon=epsilon, rho=rho, delta=delta, private_keys=selecting)
+    if not selecting or budget.delta is None:
+        return replace(cost, delta=None)
+    return replace(cost, delta=cost.delta or selection_delta(cost.amount, budget.epsilon, budget.delta))
+
+
+def _fingerprint(digest: str, publication: Publication, query: Sql, rows: int) -> str:
+    """Of what is published, its cost aside. Those of other tasks begin differently."""
+    text = json.dumps([TASK_VERSION, digest, CODEC.written(publication), query.text, rows], sort_keys=True)
+    return f"{TASK}:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _record(publication: Publication, text: Any, rows: int) -> dict[str, Any]:
+    """How it was asked, for the record."""
+    written = CODEC.written(publication)
+    size = json.dumps(written, sort_keys=True)
+    if len(size) > MOST_RECORD:
+        written = {"stored": type(publication).__name__, "digest": hashlib.sha256(size.encode()).hexdigest()}
+    return {"task": TASK, "publication": written, "sql": str(text), "max_rows": rows}

@@ -1,0 +1,106 @@
+"""Every publication, on a small world and on arrays, and how its exact values are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Final
+
+import numpy as np
+
+from discreet.release import Domain, Histogram, Publication
+
+POLICY: Final = """
+[tables.visits]
+source = "visits.csv"
+unit = "person"
+max_rows = 3
+[tables.visits.columns]
+ward = { values = ["A", "B"], nullable = true }
+flag = { type = "boolean" }
+day = { min = 2026-01-01, max = 2026-03-31 }
+note = { type = "text" }
+cost = { min = 0, max = 10 }
+stay = { type = "integer", min = 0, max = 7 }
+[tables.wards]
+source = "wards.csv"
+public = true
+[tables.wards.columns]
+ward = { values = ["A", "B"] }
+"""
+PURE: Final = 'name = "world"\n[budget]\nepsilon = 5\n[unit]\nname = "person"\n'
+BOTH: Final = PURE.replace("epsilon = 5", "epsilon = 5\ndelta = 1e-6")
+HEADS: Final = {"pure": PURE, "both": BOTH}
+DAYS: Final = (date(2026, 1, 1), date(2026, 1, 31), date(2026, 3, 31), date(2027, 1, 1), None)
+WARDS: Final = ("A", "B", "C", None)
+NUMBERS: Final = (0.0, 10.0, 3.5, -1.0, 99.0, float("nan"), None)
+
+
+def visits(people: int, seed: int = 0) -> list[dict[str, Any]]:
+    """Some with more rows than are read; values at the bounds, outside of them, undeclared and missing."""
+    dice = np.random.default_rng(seed)
+    return [
+        {
+            "person": who,
+            "ward": WARDS[dice.integers(len(WARDS))],
+            "flag": bool(dice.integers(2)),
+            "day": DAYS[dice.integers(len(DAYS))],
+            "note": f"note {dice.integers(3)}",
+            "cost": NUMBERS[dice.integers(len(NUMBERS))],
+            "stay": int(dice.integers(-1, 10)),
+        }
+        for who in range(people)
+        for _ in range(int(dice.integers(1, 6)))
+    ]
+
+
+def world(people: int, seed: int = 0) -> dict[str, list[dict[str, Any]]]:
+    return {"visits": visits(people, seed), "wards": [{"ward": "A"}, {"ward": "B"}]}
+
+
+def _no_check(rows: list[tuple[Any, ...]], published: Any) -> None: ...
+
+
+@dataclass(frozen=True)
+class Case:
+    """A publication: for the policy above, and on arrays with all of its facts."""
+
+    name: str
+    make: Callable[[], Publication]
+    """Facts are left to the policy."""
+    sql: str
+    own: Callable[[], tuple[Publication, Mapping[str, Any]]]
+    """With all facts, and data of the caller."""
+    heads: tuple[str, ...] = ("pure", "both")
+    exact: Callable[[list[tuple[Any, ...]], Any], None] = field(default=_no_check)
+    """Checks what is published without noise against the rows of `sql` (one of each person is read: give max_rows)."""
+
+
+DOMAIN: Final = Domain.of({"sex": ["F", "M"], "age": (0, 100)}, bins={"age": [0, 18, 65, 100]})
+DATA: Final = {"sex": ["F", "M", "F", None, "X"], "age": [3, 18, 100, 5, 7]}
+
+
+def _histogram(rows: list[tuple[Any, ...]], published: Any) -> None:
+    inside = [(ward, stay) for ward, stay in rows if stay is not None and 0 <= stay <= 7]
+    counts = {(ward, stay): count for ward, stay, count in published.rows()}
+    assert sum(counts.values()) == len(inside)
+    for cell in {("A", 0), ("B", 7), (None, 3)}:
+        assert counts[cell] == inside.count(cell)
+
+
+CASES: Final = (
+    Case(
+        "histogram",
+        lambda: Histogram(),
+        "SELECT ward, stay FROM visits",
+        lambda: (Histogram(domain=DOMAIN), DATA),
+        exact=_histogram,
+    ),
+    Case(
+        "histogram-of-bins",
+        lambda: Histogram(names=("day", "cost"), bins={"day": "month", "cost": 4}),
+        "visits",
+        lambda: (Histogram(domain=DOMAIN.only(["age"])), DATA),
+    ),
+)
