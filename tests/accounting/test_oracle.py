@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from discreet.accounting import (
     gaussian_spread,
     group,
 )
+from discreet.accounting.batch import Batch, Event, GaussianNoise, LaplaceNoise, Sampled
+from tests.budget import later
 
 pytestmark = pytest.mark.long
 
@@ -207,3 +210,33 @@ def test_a_group_of_k_is_a_laplace_with_k_times_less_noise() -> None:
     for multiplier, size in [(3.0, 2), (10.0, 5), (40.0, 7)]:
         theirs = pld.from_laplace_mechanism(multiplier / size).get_epsilon_for_delta(1e-12)
         assert epsilon_of(group(Pure(1 / Fraction(multiplier)), size), 1e-12) == pytest.approx(theirs, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", later(range(12), 3))
+def test_batches_lie_between_both_estimates(seed: int) -> None:
+    """Never below dp-accounting's lower estimate, and at most a thousandth above its upper one."""
+    random = np.random.default_rng(seed)
+    delta = float(10 ** random.uniform(-9, -3))
+    steps: list[tuple[Event, int]] = []
+    above: list[Any] = []
+    below: list[Any] = []
+    for _ in range(int(random.integers(1, 4))):
+        sigma, rate, times = (
+            float(random.uniform(0.7, 5)),
+            float(random.choice([1.0, 0.3, 0.02])),
+            2 ** int(random.integers(8)),
+        )
+        plain = random.random() < 0.3
+        steps.append((LaplaceNoise(sigma) if plain else Sampled(GaussianNoise(sigma), rate), times))
+        for pessimistic, list_of in ((True, above), (False, below)):
+            losses = (
+                pld.from_laplace_mechanism(sigma, pessimistic_estimate=pessimistic, value_discretization_interval=1e-3)
+                if plain
+                else pld.from_gaussian_mechanism(
+                    sigma, sampling_prob=rate, pessimistic_estimate=pessimistic, value_discretization_interval=1e-3
+                )
+            )
+            list_of.append(losses.self_compose(times))
+    shown = Batch(steps).epsilon(delta)
+    upper, lower = (reduce(lambda a, b: a.compose(b), each).get_epsilon_for_delta(delta) for each in (above, below))
+    assert lower - 1e-9 <= shown <= upper * 1.001 + 1e-3

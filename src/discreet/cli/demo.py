@@ -193,7 +193,7 @@ def tell_policy(policy: Path, teller: Teller) -> None:
 def tell_preview(hospital: Curator, teller: Teller) -> Preview:
     teller.step("First the cost: it follows from the text alone, and no data is read")
     teller.question(COUNTING)
-    preview = hospital.preview(COUNTING, epsilon=COST)
+    preview = hospital.preview(COUNTING, epsilon=COST, analyst=ANALYST)
     teller.show(preview)
     share = _rho(preview.loss) / (hospital.budget().total.rho or 1)
     teller.say(
