@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from fractions import Fraction
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from discreet.release import Domain, Histogram, Publication
+from discreet.release import Domain, Facets, Histogram, Publication, QueryLog, RunningTotals
 
 POLICY: Final = """
 [tables.visits]
@@ -89,7 +91,77 @@ def _histogram(rows: list[tuple[Any, ...]], published: Any) -> None:
         assert counts[cell] == inside.count(cell)
 
 
+MONTHS: Final = (date(2026, 1, 1), date(2026, 3, 31))
+LOG: Final = {"who": [1, 1, 2, None, 3], "query": ["a", "a", "b", "a", "c"]}
+
+
+def _facets(rows: list[tuple[Any, ...]], published: Any) -> None:
+    for index, name in enumerate(published.domain.names):
+        held = [row[index] for row in rows]
+        for label, count in published.histogram(name):
+            if label is not None and not isinstance(label, tuple):
+                assert count == held.count(label)
+
+
+def _totals(rows: list[tuple[Any, ...]], published: Any) -> None:
+    ends = [row[0][1] for row in published.rows()]
+    days = [day for (day,) in rows if day is not None and MONTHS[0] <= day <= MONTHS[1]]
+    assert np.allclose(published.values, [sum(day <= end for day in days) for end in ends])
+
+
+def _log(rows: list[tuple[Any, ...]], published: Any) -> None:
+    """With as many keys of a unit as it has rows, each counted once for each unit."""
+    assert {key for key, *_ in published.rows()} <= {note for (note,) in rows}
+    assert sum(count for _, count in published.rows()) <= len(rows)
+
+
 CASES: Final = (
+    Case(
+        "facets",
+        lambda: Facets(),
+        "SELECT ward, stay, flag, day FROM visits",
+        lambda: (Facets(domain=DOMAIN), DATA),
+        exact=_facets,
+    ),
+    Case(
+        "facets-of-texts",
+        lambda: Facets(names=("note", "stay"), bins={"stay": 2}),
+        "SELECT note, stay FROM visits",
+        lambda: (Facets(domain=Domain.of({"sex": str, "age": (0, 100)})), DATA),
+        heads=("both",),
+        exact=_facets,
+    ),
+    *(
+        Case(
+            f"totals-by-{method}",
+            partial(RunningTotals, method=method),
+            "SELECT day FROM visits",
+            lambda: (RunningTotals.over("day", *MONTHS), {"day": [date(2026, 1, 5), date(2026, 3, 1)]}),
+            exact=_totals,
+        )
+        for method in ("tree", "root")
+    ),
+    Case(
+        "totals-of-units",
+        lambda: RunningTotals(column="day", counted="units", every="week"),
+        "visits",
+        lambda: (RunningTotals.over("day", *MONTHS, every="day", counted="units"), {"day": [date(2026, 1, 5)]}),
+    ),
+    Case(
+        "log",
+        lambda: QueryLog(),
+        "SELECT note FROM visits",
+        lambda: (QueryLog(names=("query",)), LOG),
+        heads=("both",),
+        exact=_log,
+    ),
+    Case(
+        "log-bounded",
+        lambda: QueryLog(names=("note", "ward", "flag"), max_keys=2, max_count=2, selection=Fraction(1, 3)),
+        "visits",
+        lambda: (QueryLog(names=("query",), unit="who", max_keys=2, max_count=2), LOG),
+        heads=("both",),
+    ),
     Case(
         "histogram",
         lambda: Histogram(),

@@ -2,6 +2,23 @@
 
 from discreet.release.core import Publication, Published
 from discreet.release.domain import Domain
+from discreet.release.facets import FacetCounts, Facets
 from discreet.release.histogram import Counts, Histogram
+from discreet.release.query_log import LogCounts, QueryLog
+from discreet.release.search_log import SearchLog
+from discreet.release.totals import RunningTotals, Totals
 
-__all__ = ["Counts", "Domain", "Histogram", "Publication", "Published"]
+__all__ = [
+    "Counts",
+    "Domain",
+    "FacetCounts",
+    "Facets",
+    "Histogram",
+    "LogCounts",
+    "Publication",
+    "Published",
+    "QueryLog",
+    "RunningTotals",
+    "SearchLog",
+    "Totals",
+]

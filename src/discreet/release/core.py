@@ -169,7 +169,7 @@ class Publication(Publisher):
     ) -> Published:
         complete = self.declared(None)
         cost = complete.cost_for(epsilon=epsilon, delta=delta, rho=rho, charged=ledger is not None)
-        complete.expected(cost, 1)
+        complete.expected(cost, complete.rows_of_unit)
         flag(verbose, "verbose")
         if ledger is not None and not hasattr(ledger, "charge"):
             raise TypeError(f"ledger must be a discreet ledger or None, not a {type(ledger).__name__}")
@@ -177,8 +177,19 @@ class Publication(Publisher):
         charge = charge_for(ledger, total, f"{type(self).__name__}.release")
         with opened(charge, cost, limit=total, sampler=sampler) as exit_:
             exit_.watch = shown if verbose else None
-            value = complete.published(Rows.of(data, complete.columns), exit_)
+            value = complete.published(complete.rows_of(data), exit_)
         return replace(value, charged=Charged(total, total, getattr(charge, "receipt", "")))
+
+    @property
+    def rows_of_unit(self) -> int:
+        """On rows of the caller: how many of them one unit has; a publication that is told whose rows are may allow
+        more than one.
+        """
+        return 1
+
+    def rows_of(self, data: Any) -> Rows:
+        """The caller's rows."""
+        return Rows.of(data, self.columns)
 
     def published(self, rows: Rows, exit_: Exit) -> Published:
         """What `run` gives; which row over- or underflowed is private, and so is whether one did."""
@@ -189,6 +200,7 @@ class Publication(Publisher):
         """On rows of the caller: ε, ρ, or of (ε, δ) the less noisy. A δ is halved where keys are selected."""
         if self.is_selecting:
             if epsilon is None or delta is None:
+                Cost.alone(epsilon=epsilon, delta=delta, rho=rho)  # what else is wrong with it is said first
                 fix = "give epsilon with delta"
                 raise Refused("private-keys-need-delta", "private keys are selected, which needs a delta", fix)
             half = probability(delta, "delta") / 2
@@ -199,7 +211,7 @@ class Publication(Publisher):
 
     def _size(self, cost: Cost) -> float:
         try:
-            return self.expected(cost, 1).size
+            return self.expected(cost, self.rows_of_unit).size
         except (Refused, ValueError):  # whichever is chosen is refused for it, in words
             return math.inf
 

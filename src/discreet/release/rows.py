@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -52,6 +52,20 @@ class Rows:
             raise ValueError("columns need the same length")
         return cls(tuple(names), tuple(columns))
 
+    def owned(self, name: str, most: int) -> Self:
+        """The same rows without the column that says whose they are; of a unit, so many count.
+
+        Rows of nobody are dropped: as one unit they would be several people.
+        """
+        index = self.names.index(name)
+        names, columns = list(self.names), list(self.columns)
+        del names[index]
+        owners = [repr(owner) if _is_somebody(owner) else None for owner in columns.pop(index).tolist()]
+        inside = np.array([owner is not None for owner in owners], dtype=np.bool_)
+        units = _numbered([owner for owner in owners if owner is not None])
+        held = tuple(column[inside] for column in columns)
+        return replace(self, names=tuple(names), columns=held, most=most, units=units)
+
     def __len__(self) -> int:
         return len(self.columns[0]) if self.columns else 0
 
@@ -70,6 +84,10 @@ class Rows:
         for value, _ in pairs:
             counts[(value,)] = counts.get((value,), 0) + 1
         return counts
+
+
+def _is_somebody(owner: Any) -> bool:
+    return isinstance(owner, str | int) or (isinstance(owner, float) and owner == owner)
 
 
 def _numbered(units: Sequence[Any]) -> Integers:
