@@ -1,4 +1,4 @@
-"""Facets: the histogram of every column of a table, bought once for one cost and free to read afterwards."""
+"""Facets: the histogram of every column of a table, published once for one cost and free to read afterwards."""
 
 from __future__ import annotations
 

@@ -187,13 +187,13 @@ class QueryLog(Publication):
         held = _Held.of(rows, self.columns).bounded(most, self.max_count)
         units = dict(zip(held.keys, held.units().tolist(), strict=True))
         present = {key: count for key, count in units.items() if count}
-        found = [tuple(key) for key in exit_.select_keys(present, most, self.selection, exit_.cost.delta)]
+        selected = [tuple(key) for key in exit_.select_keys(present, most, self.selection, exit_.cost.delta)]
         counts = dict(zip(held.keys, held.counts().tolist(), strict=True))
-        exact = np.array([counts.get(key, 0) for key in found], dtype=np.int64)
+        exact = np.array([counts.get(key, 0) for key in selected], dtype=np.int64)
         values = exit_.release(exact, moved, 1 - self.selection)
         return LogCounts(
             names=self.columns,
-            keys=tuple(found),
+            keys=tuple(selected),
             values=values,
             error=error_of(exit_.cost, moved, 1 - self.selection),
             max_keys=most,
@@ -217,9 +217,9 @@ class _Held:
         listed = list(zip(*(rows.column(name) for name in names), strict=True))
         inside = [index for index, key in enumerate(listed) if all(type(part) in PLAIN for part in key)]
         keys = sorted({listed[index] for index in inside}, key=public_rank)
-        place = {key: index for index, key in enumerate(keys)}
+        position = {key: index for index, key in enumerate(keys)}
         owners = np.arange(len(listed)) if rows.units is None else rows.units
-        held = owners[inside] * max(len(keys), 1) + np.array([place[listed[at]] for at in inside], dtype=np.int64)
+        held = owners[inside] * max(len(keys), 1) + np.array([position[listed[at]] for at in inside], dtype=np.int64)
         pairs, count = np.unique(held, return_counts=True)
         return cls(keys, pairs // max(len(keys), 1), pairs % max(len(keys), 1), count.astype(np.int64))
 
@@ -238,9 +238,9 @@ class _Held:
         sizes = np.diff(starts, append=len(self.unit))
         own = np.repeat(np.add.reduceat(words, starts), sizes)
         order = np.lexsort((self.key, _mixed(words ^ own), self.unit))
-        place = np.arange(len(order)) - np.repeat(starts, sizes)
-        kept = np.sort(order[place < most])
-        return _Held(self.keys, self.unit[kept], self.key[kept], count[kept])
+        position = np.arange(len(order)) - np.repeat(starts, sizes)
+        stays = np.sort(order[position < most])
+        return _Held(self.keys, self.unit[stays], self.key[stays], count[stays])
 
     def units(self) -> Integers:
         """Of each key: how many units hold it."""

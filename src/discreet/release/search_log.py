@@ -296,19 +296,19 @@ class _Program:
         from scipy.sparse import csr_array
 
         rates = log._rates()
-        dearest = np.zeros(len(log.pairs))
-        np.maximum.at(dearest, log._pair, rates)
-        pairs = np.flatnonzero(log._shared & (dearest <= limits.most + SLACK))
+        highest = np.zeros(len(log.pairs))
+        np.maximum.at(highest, log._pair, rates)
+        pairs = np.flatnonzero(log._shared & (highest <= limits.most + SLACK))
         column = np.full(len(log.pairs), -1)
         column[pairs] = np.arange(len(pairs))
         entry = column[log._pair] >= 0
         user, at, rate = log._user[entry], column[log._pair[entry]], rates[entry]
         worst = np.bincount(user, rate * most[log._pair[entry]], len(log.users))
         rows = np.flatnonzero(worst > limits.most - SLACK)
-        place = np.full(len(log.users), -1)
-        place[rows] = np.arange(len(rows))
-        kept = place[user] >= 0
-        matrix = csr_array((rate[kept], (place[user[kept]], at[kept])), shape=(len(rows), len(pairs)))
+        row_of = np.full(len(log.users), -1)
+        row_of[rows] = np.arange(len(rows))
+        limited = row_of[user] >= 0
+        matrix = csr_array((rate[limited], (row_of[user[limited]], at[limited])), shape=(len(rows), len(pairs)))
         return cls(log, limits, pairs, most[pairs], matrix, rows)
 
     def solved(self, value: Floats, more: tuple[Any, ...], extra: int = 0) -> tuple[Integers, bool]:
@@ -329,10 +329,10 @@ class _Program:
         kinds = np.concatenate([np.full(count, int(self.is_small)), np.zeros(extra)])
         while True:
             users = (LinearConstraint(wide, -np.inf, most),) if len(self.rows) else ()
-            found = milp(value, constraints=(*users, *more), bounds=bounds, integrality=kinds)
-            if found.x is None:
-                raise RuntimeError(f"HiGHS found no counts: {found.message}")
-            part = found.x[:count]
+            solution = milp(value, constraints=(*users, *more), bounds=bounds, integrality=kinds)
+            if solution.x is None:
+                raise RuntimeError(f"HiGHS found no counts: {solution.message}")
+            part = solution.x[:count]
             drawn = np.zeros(len(self.log.pairs), dtype=np.int64)
             drawn[self.pairs] = np.rint(part) if self.is_small else self._filled(np.floor(part + SLACK))
             wrong = np.isin(self.rows, self.log._violated(drawn, self.limits))
@@ -363,9 +363,9 @@ class _Program:
         from scipy.sparse import coo_array
 
         count, extra = len(self.pairs), len(frequent)
-        place = np.arange(extra)
-        row = np.concatenate([place, place, place + extra, place + extra])
-        column = np.concatenate([frequent, count + place, frequent, count + place])
+        each = np.arange(extra)
+        row = np.concatenate([each, each, each + extra, each + extra])
+        column = np.concatenate([frequent, count + each, frequent, count + each])
         entry = np.concatenate([np.full(extra, 1 / size), -np.ones(extra), np.full(extra, -1 / size), -np.ones(extra)])
         sides = coo_array((entry, (row, column)), shape=(2 * extra, count + extra)).tocsc()
         whole_ = LinearConstraint(np.concatenate([np.ones(count), np.zeros(extra)])[None, :], size, size)

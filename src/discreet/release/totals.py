@@ -124,9 +124,9 @@ class RunningTotals(Publication):
         calendar = self.calendar
         if calendar is None:
             name = _dated(fields, self.column)
-            (found,) = Domain.declared(fields or (), columns=[name], bins={name: self.every}).known
-            assert isinstance(found, Cut)
-            calendar = found
+            (dates,) = Domain.declared(fields or (), columns=[name], bins={name: self.every}).known
+            assert isinstance(dates, Cut)
+            calendar = dates
         elif fields is not None:
             _dated(fields, calendar.name)
         if calendar.bins > MOST_STEPS:
