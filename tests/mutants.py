@@ -52,9 +52,13 @@ TESTS: dict[str, list[str]] = {
     "accounting/conversion.py": ["tests/accounting/test_conversion.py", "tests/accounting/test_losses.py"],
     "accounting/curves.py": ["tests/accounting/test_curves.py", "tests/golden/test_accounting.py"],
     "accounting/distributions.py": ["tests/accounting/test_distributions.py", "tests/accounting/test_combination.py"],
+    "accounting/fieller.py": ["tests/accounting/test_fieller.py"],
     "accounting/filters.py": ["tests/accounting/test_filters.py", "tests/attacks/test_mixed_relations.py"],
     "accounting/labels.py": ["tests/accounting/test_labels.py"],
     "accounting/balance.py": ["tests/ledger/test_budgets.py"],
+    "accounting/part.py": ["tests/ledger/test_partitions.py"],
+    "accounting/prefixes.py": ["tests/accounting/test_prefixes.py"],
+    "accounting/record.py": ["tests/ledger/test_answers.py", "tests/contracts/test_stores.py"],
     "accounting/relations.py": ["tests/accounting/test_losses.py", "tests/attacks/test_mixed_relations.py"],
     "accounting/turns.py": ["tests/attacks/test_threads_and_forks.py"],
     "accounting/losses.py": [
@@ -95,6 +99,8 @@ TESTS: dict[str, list[str]] = {
     "mechanisms/calibrated.py": ["tests/mechanisms/test_sums.py", "tests/mechanisms/test_means.py"],
     "ledger/partitions.py": ["tests/ledger/test_partitions.py"],
     "ledger/memory.py": ["tests/contracts/test_stores.py"],
+    "ledger/store.py": ["tests/contracts/test_stores.py"],
+    "ledger/sqlite/schema.py": OPENED,
     "ledger/units.py": ["tests/ledger/test_units.py"],
     "ledger/standing.py": [
         "tests/contracts/test_stores.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from discreet.accounting import Concentrated, Pure
 from discreet.ledger import LedgerDamaged, LedgerError, verify
-from discreet.ledger.codec import Record, encode, parsed
+from discreet.ledger.codec import Record, decode, encode, parsed
 from discreet.ledger.sqlite.reading import SqliteReader
 from tests.ledger.helpers import BOTH, CENT, answers, change, child, forge, hurried, opened, spend, store_of
 
@@ -129,6 +130,19 @@ def test_amounts_are_digits_and_nothing_that_could_be_below_zero(texts: object) 
 
 def test_a_record_is_written_in_one_way_only() -> None:
     assert encode("charge", {"z": "ä", "a": [1]}) == '{"a":[1],"kind":"charge","v":1,"z":"ä"}'
+
+
+@pytest.mark.parametrize(
+    ("kind", "newest"),
+    [("budget", 1), ("epoch", 1), ("data", 2), ("charge", 1), ("answer", 1), ("accepted", 1), ("totals", 2)],
+)
+def test_every_version_so_far_is_read_the_newest_is_written_and_the_next_is_refused(kind: str, newest: int) -> None:
+    assert decode(1, encode(kind, {}))["v"] == newest
+    for version in range(1, newest + 1):
+        assert decode(1, json.dumps({"v": version, "kind": kind})) == {"v": version, "kind": kind}
+    for version in (newest + 1, 0, True):
+        with pytest.raises(LedgerDamaged, match="does not know"):
+            decode(1, json.dumps({"v": version, "kind": kind}))
 
 
 def test_each_entry_alone_is_the_one_of_the_list(path: Path) -> None:

@@ -40,6 +40,7 @@ def test_what_a_share_guarantees_is_its_epsilon() -> None:
     epsilon = grant.share_epsilon(QUARTER)
     assert Fraction(3, 4) < epsilon < 3  # the ε of a quarter of ρ is more than a quarter of ε
     assert rho_of_label(epsilon, DELTA / 2) <= rho_of_label(EPSILON, DELTA / 2) / 4 * (1 + Fraction(1, 10**9))
+    assert rho_of_label(epsilon, DELTA / 2) >= rho_of_label(EPSILON, DELTA / 2) / 4 * (1 - Fraction(1, 10**9))
     assert grant.share_epsilon(Percentage(Fraction(1))) == EPSILON
     assert Grant.of(EPSILON, None).share_epsilon(QUARTER) == Fraction(3, 4)
 

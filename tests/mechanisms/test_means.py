@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.accounting import Concentrated, Pure, Relation
+from discreet.accounting.combination import width_up_to
 from discreet.accounting.distributions import Noise
 from discreet.mechanisms import BoundedMean
 from discreet.mechanisms.calibrated import noise_of
@@ -256,6 +257,23 @@ def test_the_error_falls_with_the_number_of_units() -> None:
     assert errors == sorted(errors, reverse=True)
     assert errors[0] == pytest.approx(10)
     assert errors[-1] < 1e-3
+
+
+@pytest.mark.parametrize("pay", COSTS)
+@pytest.mark.parametrize("bounds", [(0, 10), (-7, -3)])
+@pytest.mark.parametrize("size", [60, 100, 1000, 10**7])
+def test_the_error_is_the_least_for_which_its_proof_holds(
+    pay: dict[str, Any], bounds: tuple[int, int], size: int
+) -> None:
+    mechanism = BoundedMean(bounds=bounds, **pay)
+    found = Fraction(mechanism.error(0.95, size=size)) / mechanism.column.grid.step
+
+    def proven(off: Fraction) -> bool:
+        """Whether ±Y − (t ± mean)·Z ≤ t·n with the confidence, at the largest mean."""
+        return width_up_to(mechanism._terms(mechanism.column.radius + off), Fraction(19, 20)) <= off * size
+
+    assert proven(found * Fraction(1_000_001, 1_000_000))  # what is shown is a float
+    assert not proven(found * Fraction(997, 1000))
 
 
 def test_the_error_needs_a_size_that_is_public() -> None:

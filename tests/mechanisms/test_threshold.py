@@ -304,6 +304,18 @@ def test_real_numbers_on_the_integers_keep_the_promise_too() -> None:
     assert mechanism.error(0.9, questions=1) > 0.3
 
 
+@pytest.mark.parametrize("limit", [1, 3])
+@pytest.mark.parametrize("questions", [1, 100])
+def test_either_noise_may_be_missed_with_half_of_what_the_confidence_leaves(limit: int, questions: int) -> None:
+    """The least widths of P(|Z| > w) = 2·q^(w + 1)/(1 + q), found by counting up, and one step for rounding."""
+    mechanism = AboveThreshold(1, sensitivity=1, threshold=0, limit=limit)
+    widths = [
+        next(w for w in itertools.count() if 2 * math.exp(-(w + 1) / scale) / (1 + math.exp(-1 / scale)) <= missed)
+        for scale, missed in zip(scales_of(mechanism), (0.05, 0.05 / questions), strict=True)
+    ]
+    assert mechanism.error(0.9, questions=questions) == sum(widths) + 1
+
+
 def test_more_questions_have_a_larger_error() -> None:
     mechanism = AboveThreshold(1, sensitivity=1, threshold=0)
     errors = [mechanism.error(questions=questions) for questions in (1, 10, 1000)]

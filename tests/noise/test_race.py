@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
@@ -196,6 +196,32 @@ def test_races_are_decided_as_by_exact_keys(field: Field) -> None:
     by_sum = field.order(lambda waiting: waiting)
     assert gumbel_race(field.exponents(), field.winners, bits=field.bits()).tolist() == by_gumbel[: field.winners]
     assert exponential_race(field.exponents(), bits=field.bits()).tolist() == by_sum[:1]
+
+
+@st.composite
+def near_ties(draw: st.DrawFn) -> tuple[Field, Field]:
+    """Two candidates whose keys differ by less than floats can tell: for the Gumbel race, and for the other."""
+    word = draw(st.integers(TOP // 100, TOP - TOP // 100))
+    ahead, copies = draw(st.integers(-40, 40)), draw(st.integers(1, 50))
+    unit = draw(st.fractions(min_value=0, max_value=Fraction(1, 40), max_denominator=1000))
+    away = draw(st.integers(-3, 3))
+    with mpmath.workdps(40):
+        waiting = -mpmath.log(mpmath.mpf(word) / TOP)
+        lead = ahead * mpmath.mpf(unit.numerator) / unit.denominator + mpmath.log(copies)
+        later = waiting * mpmath.exp(-lead), waiting + lead - mpmath.log(copies)
+        words = [int(mpmath.nint(TOP * mpmath.exp(-wait))) + away for wait in later]
+    gumbel, exponential = (Field([word, min(max(tied, 1), TOP - 1)], [ahead, 0], None, unit) for tied in words)
+    return gumbel._replace(copies=[copies, 1], winners=draw(st.integers(1, 2))), exponential
+
+
+@given(near_ties())
+@settings(deadline=None, max_examples=60)
+def test_races_that_floats_cannot_tell_are_decided_as_by_exact_keys(ties: tuple[Field, Field]) -> None:
+    by_gumbel, by_sum = ties
+    assume(len({*by_gumbel.words}) == len({*by_sum.words}) == 2)
+    winner = by_gumbel.order(lambda waiting: -mpmath.log(waiting))[: by_gumbel.winners]
+    assert gumbel_race(by_gumbel.exponents(), by_gumbel.winners, bits=by_gumbel.bits()).tolist() == winner
+    assert exponential_race(by_sum.exponents(), bits=by_sum.bits()).tolist() == by_sum.order(lambda wait: wait)[:1]
 
 
 @given(fields())

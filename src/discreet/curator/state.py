@@ -63,10 +63,13 @@ def passing_ledger(policy: Policy) -> Ledger:
     return _opened(policy, None)
 
 
-def _opened(policy: Policy, marks: Marks | None) -> Ledger:
+def _opened(
+    policy: Policy, marks: Marks | None, kind: type[Ledger] = Ledger, accept: Acceptance | None = None
+) -> Ledger:
     _make_folder(policy)
-    sweep(policy.state)
-    return Ledger.open(
+    if kind is Ledger:  # whoever looks removes nothing
+        sweep(policy.state)
+    return kind.open(
         ledger_path(policy),
         grant_of(policy),
         shares=policy.analysts,
@@ -74,6 +77,7 @@ def _opened(policy: Policy, marks: Marks | None) -> Ledger:
         name=policy.name,
         unit=policy.unit,
         marks=marks,
+        accept=accept,
     )
 
 
@@ -90,18 +94,7 @@ def recorded_ledger(policy: Policy, accept: Acceptance | None = None) -> Ledger 
         raise LedgerError(f"could not read {path}: {wrong.strerror}", "run this as the owner of the files") from None
     if not begun:
         return None
-    _make_folder(policy)
-    kind = RecordedLedger if accept is None else AcceptedLedger
-    return kind.open(
-        path,
-        grant_of(policy),
-        shares=policy.analysts,
-        protected=protected(policy),
-        name=policy.name,
-        unit=policy.unit,
-        marks=marks,
-        accept=accept,
-    )
+    return _opened(policy, marks, RecordedLedger if accept is None else AcceptedLedger, accept)
 
 
 def recorded_grant(policy: Policy) -> Grant:

@@ -33,7 +33,6 @@ import os
 import re
 import shutil
 import stat
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,6 +44,7 @@ from discreet.engines.claims import owned_rows
 from discreet.engines.connection import connect, count_progress, scratch
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import Report, Sources, demand_apart, first_line
+from discreet.engines.stopping import beside
 from discreet.files import locked
 from discreet.noise import SYSTEM
 from discreet.policy import Column, Policy, Table
@@ -61,6 +61,8 @@ from discreet.policy.layout import (
 )
 from discreet.quoting import literal, name, whole_steps
 
+LOOK: Final = 0.2
+"""Seconds between looks at how far a statement is."""
 LAYOUT: Final = 8
 """Counts up when copies made before can no longer be used."""
 MADE: Final = "_discreet_copy"
@@ -286,23 +288,12 @@ def _row_in_key(column: str, kind: str | None) -> str:
 
 @contextmanager
 def _reported(connection: duckdb.DuckDBPyConnection, table: str, progress: Progress | None) -> Iterator[None]:
-    """Tell how far a running statement is, a few times a second."""
+    """Tell how far a running statement is."""
     if progress is None:
         yield
         return
-    done = threading.Event()
-
-    def watch() -> None:
-        while not done.wait(0.2):
-            progress(table, max(connection.query_progress(), 0.0) / 100)
-
-    watcher = threading.Thread(target=watch, daemon=True)
     count_progress(connection, wanted=True)
     progress(table, 0.0)
-    watcher.start()
-    try:
+    with beside(lambda: progress(table, max(connection.query_progress(), 0.0) / 100), LOOK, LOOK):
         yield
-    finally:
-        done.set()
-        watcher.join()
     progress(table, 1.0)

@@ -13,7 +13,7 @@ import duckdb
 from discreet.composed import Sql
 from discreet.engines.connection import isolated
 from discreet.engines.printed import printed
-from discreet.engines.stopping import AGAIN, CURRENT
+from discreet.engines.stopping import AGAIN, CURRENT, beside
 from discreet.quoting import name
 
 
@@ -117,18 +117,5 @@ def _limited(cursor: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterat
     if seconds is None:
         yield
         return
-    done = threading.Event()
-
-    def insist() -> None:
-        left = seconds
-        while not done.wait(left):
-            cursor.interrupt()
-            left = AGAIN
-
-    watcher = threading.Thread(target=insist, daemon=True, name="discreet-limit")
-    watcher.start()
-    try:
+    with beside(cursor.interrupt, seconds, AGAIN):
         yield
-    finally:
-        done.set()
-        watcher.join()

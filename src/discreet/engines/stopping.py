@@ -62,6 +62,26 @@ class Stop:
         CURRENT.reset(self._token)
 
 
+@contextmanager
+def beside(work: Callable[[], object], first: float, then: float) -> Iterator[None]:
+    """Do something after so many seconds, and again and again, in another thread until the block ends."""
+    done = threading.Event()
+
+    def repeat() -> None:
+        left = first
+        while not done.wait(left):
+            work()
+            left = then
+
+    worker = threading.Thread(target=repeat, daemon=True, name="discreet-beside")
+    worker.start()
+    try:
+        yield
+    finally:
+        done.set()
+        worker.join()
+
+
 CURRENT: Final[ContextVar[Stop | None]] = ContextVar("stop", default=None)
 """What can stop the question that this thread is answering."""
 

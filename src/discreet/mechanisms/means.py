@@ -19,7 +19,7 @@ from discreet.noise import Bits
 
 _HALF = Fraction(1, 2)
 _ENOUGH = Fraction(1001, 1000)
-"""How near an error is found."""
+"""By how much each guess at an error lies above what the last one asked for."""
 
 
 @dataclass(frozen=True, init=False, slots=True)
@@ -89,10 +89,10 @@ class BoundedMean:
         off = Fraction(0)
         while off < widest:
             wanted = width_up_to(self._terms(self.column.radius + off), probability(confidence, "confidence")) / units
-            if wanted <= off * _ENOUGH:
+            if wanted <= off:
                 break
-            off = wanted
-        return float(min(off * _ENOUGH, widest) * self.column.grid.step)
+            off = wanted * _ENOUGH
+        return float(min(off, widest) * self.column.grid.step)
 
     def _noisy(self, values: ArrayLike, bits: Bits | None) -> tuple[int, int]:
         """The noisy sum about the middle, and the noisy count."""

@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from pathlib import Path
 
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import demand_apart, paths
 from discreet.engines.text import INTEGERS
 from discreet.files import NETWORKS, file_system
-from discreet.owner.inspection import Inspection, UnitFigures
+from discreet.owner.column_lints import Judgement, Lint
+from discreet.owner.inspection import Inspection
 from discreet.owner.names import is_identifier
 from discreet.owner.toml import quoted
 from discreet.policy import Finding, Percentage, Severity, Table
 from discreet.policy.problems import choices, key_path, shown, shown_file
 from discreet.printing import counted
 from discreet.sql.fanout import paired
+
+Judge = Callable[[Inspection, Table], Iterator[Judgement]]
+
+
+def of_tables(key: str, *, private: bool = True) -> Callable[[Judge], Lint]:
+    """A lint that judges each private table, or each of all, by what the policy says of it under this key."""
+
+    def judging(judge: Judge) -> Lint:
+        @wraps(judge)
+        def lint(inspection: Inspection) -> Iterator[Finding]:
+            for table in (inspection.policy.private_tables if private else inspection.policy.tables).values():
+                for severity, message, fix in judge(inspection, table):
+                    yield Finding(severity, key_path("tables", table.name, key), message, fix)
+
+        return lint
+
+    return judging
 
 
 def unreadable_sources(inspection: Inspection) -> Iterator[Finding]:
@@ -26,76 +45,57 @@ def unreadable_sources(inspection: Inspection) -> Iterator[Finding]:
         yield Finding(Severity.ERROR, key_path("tables", table, "source"), failure.reason, fix)
 
 
-def missing_unit_columns(inspection: Inspection) -> Iterator[Finding]:
+@of_tables("unit")
+def missing_unit_columns(inspection: Inspection, table: Table) -> Iterator[Judgement]:
     """Columns on the way to the unit that the source lacks."""
-    for table in inspection.policy.private_tables.values():
-        for holder, column in inspection.way(table):
-            held = inspection.held(holder)
-            if held and inspection.spelling(holder, column) is None:
-                yield Finding(
-                    Severity.ERROR,
-                    key_path("tables", table.name, "unit"),
-                    f"the source of {holder.name} has no column {shown(column)}",
-                    choices(column, held),
-                )
+    for holder, column in inspection.way(table):
+        held = inspection.held(holder)
+        if held and inspection.spelling(holder, column) is None:
+            message = f"the source of {holder.name} has no column {shown(column)}"
+            yield Severity.ERROR, message, choices(column, held)
 
 
-def repeated_keys(inspection: Inspection) -> Iterator[Finding]:
+@of_tables("unit")
+def repeated_keys(inspection: Inspection, table: Table) -> Iterator[Judgement]:
     """Foreign keys that lead to rows of several units."""
-    for table, figures in _units(inspection):
-        if figures.shared:
-            yield Finding(
-                Severity.WARNING,
-                key_path("tables", table.name, "unit"),
-                f"{counted(figures.shared, 'claim')} of a key that another unit claims too: such rows count for both",
-                "clean the table that the key leads to, unless rows are meant to belong to several units",
-            )
+    figures = inspection.units(table)
+    if figures and figures.shared:
+        claims = counted(figures.shared, "claim")
+        message = f"{claims} of a key that another unit claims too: such rows count for both"
+        fix = "clean the table that the key leads to, unless rows are meant to belong to several units"
+        yield Severity.WARNING, message, fix
 
 
-def dropped_records(inspection: Inspection) -> Iterator[Finding]:
+@of_tables("source", private=False)
+def dropped_records(inspection: Inspection, table: Table) -> Iterator[Judgement]:
     """Lines of CSV that are no records."""
-    for table in inspection.policy.tables.values():
-        counts = inspection.report(table).counts
-        if counts.dropped:
-            yield Finding(
-                Severity.WARNING if counts.read else Severity.ERROR,
-                key_path("tables", table.name, "source"),
-                f"{counted(counts.dropped, 'record')} of {counts.read + counts.dropped:,}: not as many fields as the "
-                "header, a stray quote, no UTF-8, or too long, so never read",
-                "clean the source",
-            )
+    counts = inspection.report(table).counts
+    if counts.dropped:
+        message = (
+            f"{counted(counts.dropped, 'record')} of {counts.read + counts.dropped:,}: not as many fields as the "
+            "header, a stray quote, no UTF-8, or too long, so never read"
+        )
+        yield Severity.WARNING if counts.read else Severity.ERROR, message, "clean the source"
 
 
-def long_records(inspection: Inspection) -> Iterator[Finding]:
+@of_tables("source", private=False)
+def long_records(inspection: Inspection, table: Table) -> Iterator[Judgement]:
     """Records of several lines, where the policy does not say whether there are any."""
-    for table in inspection.policy.tables.values():
-        counts = inspection.report(table).counts
-        if counts.longer and table.source.multiline is None:
-            yield Finding(
-                Severity.NOTE,
-                key_path("tables", table.name, "source"),
-                f"{counted(counts.longer, 'record')} of several lines",
-                "write multiline = true if values may hold line breaks, multiline = false if they never do",
-            )
+    counts = inspection.report(table).counts
+    if counts.longer and table.source.multiline is None:
+        fix = "write multiline = true if values may hold line breaks, multiline = false if they never do"
+        yield Severity.NOTE, f"{counted(counts.longer, 'record')} of several lines", fix
 
 
-def unreadable_files(inspection: Inspection) -> Iterator[Finding]:
+@of_tables("source", private=False)
+def unreadable_files(inspection: Inspection, table: Table) -> Iterator[Judgement]:
     """Files of a pattern that were left out."""
-    for table in inspection.policy.tables.values():
-        for path, reason in inspection.report(table).unreadable.items():
-            yield Finding(
-                Severity.ERROR,
-                key_path("tables", table.name, "source"),
-                f"{shown_file(Path(path).name)} is never read: {reason}",
-                "repair it, or move it away",
-            )
-        for path in sorted(inspection.report(table).mixed):
-            yield Finding(
-                Severity.WARNING,
-                key_path("tables", table.name, "source"),
-                f"{shown_file(Path(path).name)} has texts that are not UTF-8: they are read as NULL",
-                "write it anew, as UTF-8",
-            )
+    report = inspection.report(table)
+    for path, reason in report.unreadable.items():
+        yield Severity.ERROR, f"{shown_file(Path(path).name)} is never read: {reason}", "repair it, or move it away"
+    for path in sorted(report.mixed):
+        message = f"{shown_file(Path(path).name)} has texts that are not UTF-8: they are read as NULL"
+        yield Severity.WARNING, message, "write it anew, as UTF-8"
 
 
 def shared_files(inspection: Inspection) -> Iterator[Finding]:
@@ -107,55 +107,42 @@ def shared_files(inspection: Inspection) -> Iterator[Finding]:
             yield Finding.error(key_path("tables", failure.table, "source"), failure.reason, "name other files")
 
 
-def _units(inspection: Inspection) -> Iterator[tuple[Table, UnitFigures]]:
-    for table in inspection.policy.private_tables.values():
-        figures = inspection.units(table)
-        if figures is not None:
-            yield table, figures
-
-
-def dangling_keys(inspection: Inspection) -> Iterator[Finding]:
+@of_tables("unit")
+def dangling_keys(inspection: Inspection, table: Table) -> Iterator[Judgement]:
     """Foreign keys that lead to no row."""
-    for table, figures in _units(inspection):
-        if figures.dangling:
-            yield Finding(
-                Severity.WARNING,
-                key_path("tables", table.name, "unit"),
-                f"{figures.dangling:,} of {counted(figures.rows, 'row')}: the key leads to nobody, so never read",
-                "complete the tables that the key leads to",
-            )
+    figures = inspection.units(table)
+    if figures and figures.dangling:
+        message = f"{figures.dangling:,} of {counted(figures.rows, 'row')}: the key leads to nobody, so never read"
+        yield Severity.WARNING, message, "complete the tables that the key leads to"
 
 
-def ownerless_rows(inspection: Inspection) -> Iterator[Finding]:
+@of_tables("unit")
+def ownerless_rows(inspection: Inspection, table: Table) -> Iterator[Judgement]:
     """Rows whose unit is NULL."""
-    for table, figures in _units(inspection):
-        if figures.ownerless:
-            yield Finding(
-                Severity.WARNING,
-                key_path("tables", table.name, "unit"),
-                f"{figures.ownerless:,} of {counted(figures.rows, 'row')}: the unit is NULL, so never read",
-                "clean the source",
-            )
+    figures = inspection.units(table)
+    if figures and figures.ownerless:
+        message = f"{figures.ownerless:,} of {counted(figures.rows, 'row')}: the unit is NULL, so never read"
+        yield Severity.WARNING, message, "clean the source"
 
 
-def empty_tables(inspection: Inspection) -> Iterator[Finding]:
+@of_tables("source")
+def empty_tables(inspection: Inspection, table: Table) -> Iterator[Judgement]:
     """Private tables without rows."""
-    for table, figures in _units(inspection):
-        if not figures.rows:
-            yield Finding(Severity.NOTE, key_path("tables", table.name, "source"), "has no rows", "see that it is so")
+    figures = inspection.units(table)
+    if figures and not figures.rows:
+        yield Severity.NOTE, "has no rows", "see that it is so"
 
 
-def single_rows(inspection: Inspection) -> Iterator[Finding]:
+@of_tables("max_rows")
+def single_rows(inspection: Inspection, table: Table) -> Iterator[Judgement]:
     """A `unit` that names rows, while many rows are allowed."""
-    for table, figures in _units(inspection):
-        if table.max_rows > 1 and figures.units == figures.rows - figures.dangling - figures.ownerless > 0:
-            yield Finding(
-                Severity.NOTE,
-                key_path("tables", table.name, "max_rows"),
-                f"every unit has one row, and {table.max_rows:,} are allowed: either the unit names rows and not whom "
-                "you protect, or the noise is larger than it need be",
-                "name the column of the unit, or remove max_rows if there can never be more",
-            )
+    figures = inspection.units(table)
+    if figures and table.max_rows > 1 and figures.units == figures.rows - figures.dangling - figures.ownerless > 0:
+        message = (
+            f"every unit has one row, and {table.max_rows:,} are allowed: either the unit names rows and not whom "
+            "you protect, or the noise is larger than it need be"
+        )
+        yield Severity.NOTE, message, "name the column of the unit, or remove max_rows if there can never be more"
 
 
 def narrow_joins(inspection: Inspection) -> Iterator[Finding]:
@@ -173,32 +160,29 @@ def narrow_joins(inspection: Inspection) -> Iterator[Finding]:
             )
 
 
-def repeated_identifiers(inspection: Inspection) -> Iterator[Finding]:
+@of_tables("unit")
+def repeated_identifiers(inspection: Inspection, table: Table) -> Iterator[Judgement]:
     """Every row its own unit, while something that looks like an identifier stands in several rows."""
-    for table in inspection.policy.private_tables.values():
-        if table.owner and table.owner.column is None:
-            for column in filter(is_identifier, inspection.held(table)):
-                if inspection.is_repeated(table, column):
-                    yield Finding(
-                        Severity.NOTE,
-                        key_path("tables", table.name, "unit"),
-                        f"every row is its own unit, and the same {shown(column)} stands in several: what it names is "
-                        "protected row by row only",
-                        f"write unit = {quoted(column)} and max_rows if it names whom you protect",
-                    )
+    if table.owner and table.owner.column is None:
+        for column in filter(is_identifier, inspection.held(table)):
+            if inspection.is_repeated(table, column):
+                message = (
+                    f"every row is its own unit, and the same {shown(column)} stands in several: what it names is "
+                    "protected row by row only"
+                )
+                yield Severity.NOTE, message, f"write unit = {quoted(column)} and max_rows if it names whom you protect"
 
 
-def cut_rows(inspection: Inspection) -> Iterator[Finding]:
+@of_tables("max_rows")
+def cut_rows(inspection: Inspection, table: Table) -> Iterator[Judgement]:
     """Many units with more rows than are ever read."""
-    for table, figures in _units(inspection):
-        if figures.usual > table.max_rows:
-            yield Finding(
-                Severity.NOTE,
-                key_path("tables", table.name, "max_rows"),
-                f"more than 1 % of the units have more than {counted(table.max_rows, 'row')} (the 99th percentile has "
-                f"{figures.usual:,}): the others are never read",
-                "raise max_rows if that matters more than noise",
-            )
+    figures = inspection.units(table)
+    if figures and figures.usual > table.max_rows:
+        message = (
+            f"more than 1 % of the units have more than {counted(table.max_rows, 'row')} (the 99th percentile has "
+            f"{figures.usual:,}): the others are never read"
+        )
+        yield Severity.NOTE, message, "raise max_rows if that matters more than noise"
 
 
 def unlike_units(inspection: Inspection) -> Iterator[Finding]:
@@ -217,21 +201,17 @@ def unlike_units(inspection: Inspection) -> Iterator[Finding]:
             )
 
 
-def unlike_keys(inspection: Inspection) -> Iterator[Finding]:
+@of_tables("unit")
+def unlike_keys(inspection: Inspection, table: Table) -> Iterator[Judgement]:
     """Foreign keys whose type is not that of the key they lead to."""
-    for table in inspection.policy.private_tables.values():
-        holder = table
-        for hop in table.owner.path if table.owner else ():
-            here, there = holder, inspection.policy.tables[hop.table]
-            kinds = _type(inspection, here, hop.column), _type(inspection, there, hop.key)
-            if all(kinds) and kinds[0] != kinds[1]:
-                yield Finding(
-                    Severity.WARNING,
-                    key_path("tables", table.name, "unit"),
-                    f"{here.name}.{hop.column} is {kinds[0]}, {there.name}.{hop.key} is {kinds[1]}: 7 may match 007",
-                    "store them in one type",
-                )
-            holder = there
+    here = table
+    for hop in table.owner.path if table.owner else ():
+        there = inspection.policy.tables[hop.table]
+        kinds = _type(inspection, here, hop.column), _type(inspection, there, hop.key)
+        if all(kinds) and kinds[0] != kinds[1]:
+            message = f"{here.name}.{hop.column} is {kinds[0]}, {there.name}.{hop.key} is {kinds[1]}: 7 may match 007"
+            yield Severity.WARNING, message, "store them in one type"
+        here = there
 
 
 def _type(inspection: Inspection, table: Table, column: str) -> str:
@@ -259,18 +239,12 @@ def public_units(inspection: Inspection) -> Iterator[Finding]:
             )
 
 
-def writable_sources(inspection: Inspection) -> Iterator[Finding]:
+@of_tables("source", private=False)
+def writable_sources(inspection: Inspection, table: Table) -> Iterator[Judgement]:
     """Sources that anybody on this machine can change."""
-    for table in inspection.policy.tables.values():
-        if inspection.held(table):
-            writable = [path for path in paths(inspection.policy, table) if _mode(path) & stat.S_IWOTH]
-            if writable:
-                yield Finding(
-                    Severity.NOTE,
-                    key_path("tables", table.name, "source"),
-                    f"anybody on this machine can change {shown_file(writable[0].name)}",
-                    "chmod o-w",
-                )
+    if inspection.held(table):
+        for path in [path for path in paths(inspection.policy, table) if _mode(path) & stat.S_IWOTH][:1]:
+            yield Severity.NOTE, f"anybody on this machine can change {shown_file(path.name)}", "chmod o-w"
 
 
 def share_sums(inspection: Inspection) -> Iterator[Finding]:
