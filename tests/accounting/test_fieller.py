@@ -10,6 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from discreet.accounting import fieller
 from discreet.accounting.combination import Terms, width_of_sum, width_up_to
 from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.accounting.fieller import Noisy, Sums, ratio
@@ -143,6 +144,69 @@ def test_without_rows_anything_is_possible() -> None:
     noisy = Noisy(0, NOISES[0][1])
     assert Sums(noisy, noisy, None, noisy, (3, 3)).covariance(MISS) == (NONE, Fraction(9))
     assert Sums(noisy, noisy, noisy, noisy, (3, 2)).covariance(MISS) == (Fraction(-6), Fraction(6))
+
+
+RANGES = [(-3, 2), (1, 2), (-2, -1), (0, 0), (-1, 3)]
+
+
+def within(ends: tuple[Fraction | int, Fraction | int]) -> list[Fraction]:
+    """Both ends, and what lies between."""
+    low, high = map(Fraction, ends)
+    return [low + (high - low) * Fraction(part, 4) for part in range(5)]
+
+
+def fractions(ends: tuple[int, int]) -> tuple[Fraction, Fraction]:
+    return Fraction(ends[0]), Fraction(ends[1])
+
+
+@pytest.mark.parametrize("first", RANGES)
+def test_a_product_lies_between_those_of_the_ends(first: tuple[int, int]) -> None:
+    for second in RANGES:
+        low, high = fieller._product([fractions(first), fractions(second)], squared=False)
+        products = [a * b for a in within(first) for b in within(second)]
+        assert (low, high) == (min(products), max(products))
+    low, high = fieller._product([fractions(first), fractions(first)], squared=True)
+    squares = [a * a for a in within(first)]
+    assert 0 <= low <= min(squares)
+    assert high == max(squares)
+
+
+@pytest.mark.parametrize("first", RANGES)
+@pytest.mark.parametrize("second", [None, *RANGES])
+def test_the_weights_of_the_proof_are_bounded_by_those_of_the_ends(
+    first: tuple[int, int], second: tuple[int, int] | None
+) -> None:
+    """1, m, k and mk − C for all means and moments that the ends leave, and no more than the farthest of them needs."""
+    count, x, y, product = (Noisy(20, DiscreteLaplace(Fraction(scale))) for scale in (2, 3, 5, 7))
+    scale, shift, means = Fraction(1, 2), Fraction(9, 2), [fractions(first), fractions(second or first)]
+    sums = Sums(count, x, None if second is None else y, product, (3, 3), scale, shift)
+    for ends in ((0, 9), (-4, -1), (2, 2)):
+        bounds = dict(sums._weights(means, fractions(ends)))
+        pairs = [(m, k) for m in within(first) for k in within(second or first) if second is not None or m == k]
+        far = max(abs(m * k + shift - c) for m, k in pairs for c in within(ends))
+        assert bounds[product.noise] == scale
+        assert bounds[count.noise] >= far
+        assert bounds[count.noise] <= far + (0 if second else max(abs(m) for m, _ in pairs) ** 2)
+        if second is None:
+            assert bounds[x.noise] == max(abs(m + k) for m, k in pairs)
+        else:
+            assert bounds[x.noise] == max(abs(k) for _, k in pairs)
+            assert bounds[y.noise] == max(abs(m) for m, _ in pairs)
+
+
+@pytest.mark.parametrize("second", [None, (-1, 2), (1, 2)])
+def test_a_moment_about_zero_less_the_product_of_the_means_is_the_central_one(second: tuple[int, int] | None) -> None:
+    """For every Σxy/n that its own interval leaves, and all means; both ends are reached."""
+    first, scale, shift = (-2, 1), Fraction(1, 2), Fraction(9, 2)
+    count, x, product = Noisy(400, TRIPLES[0][0]), Noisy(20, TRIPLES[0][1]), Noisy(900, TRIPLES[1][1])
+    sums = Sums(count, x, None if second is None else x, product, (3, 3), scale, shift)
+    over = ratio(
+        Fraction(900), Fraction(400), [(product.noise, ONE, NONE), (count.noise, NONE, ONE)], MISS, (-9 * ONE, 9 * ONE)
+    )
+    assert over is not None
+    products = [0, 4] if second is None else [m * k for m in first for k in second]
+    low, high = sums._about_zero([fractions(first), fractions(second or first)], MISS)
+    assert (low, high) == (scale * over[0] + shift - max(products), scale * over[1] + shift - min(products))
 
 
 TRIPLES: list[tuple[Noise, ...]] = [

@@ -79,6 +79,15 @@ def test_a_limit_below_the_cost_holds_whatever_the_shares() -> None:
         exit_.release([0], ONE, Fraction(1, 100))
 
 
+@pytest.mark.parametrize("name", WAYS)
+def test_shares_end_at_the_cost_though_more_was_charged(name: str) -> None:
+    exit_ = Exit(Cost(Pure(1)), SYSTEM, limit=Pure(5))
+    WAYS[name](exit_, THIRD)
+    WAYS[name](exit_, 2 * THIRD)
+    with pytest.raises(RuntimeError, match="more than was charged"):
+        WAYS[name](exit_, Fraction(1, 10**6))
+
+
 def test_concentrated_noise_does_not_leave_for_a_pure_charge() -> None:
     with pytest.raises(RuntimeError, match="more than was charged"):
         Exit(Cost(Concentrated(Fraction(1, 100))), SYSTEM, limit=Pure(100)).release([0], ONE)
@@ -149,6 +158,23 @@ def test_uniform_numbers_and_watched_steps_are_free() -> None:
 def test_a_choice_of_one_is_permuted_and_flipped_where_the_cost_is_pure() -> None:
     assert Cost(Pure(1)).choice(1, HALF) == Choices(PermuteAndFlip(HALF, sensitivity=1, monotone=True))
     assert Cost(Concentrated(1)).choice(1, HALF) == Choices(Exponential(rho=HALF, sensitivity=1, monotone=True))
+
+
+MECHANISMS: dict[str, Any] = {
+    "noise": lambda cost, share: cost.noise(ONE, share),
+    "noise on cells": lambda cost, share: cost.noise(Sensitivity.cells(4, 3), share),
+    "choice": lambda cost, share: cost.choice(2, share),
+    "choices": lambda cost, share: cost.choices(Sensitivity.cells(4, 3), 2, share),
+}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("cost", [Cost(Pure(1)), Cost(Concentrated(Fraction(1, 50)))], ids=str)
+def test_whatever_a_cost_is_enough_for_loses_its_share(name: str, cost: Cost) -> None:
+    for share in (HALF, THIRD, Fraction(1)):
+        loss = MECHANISMS[name](cost, share).loss
+        assert loss.amount == cost.amount * share
+        assert loss.is_pure == cost.pure
 
 
 # bills

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from discreet.accounting import Concentrated, Loss, Pure
 from discreet.accounting.conversion import rho_of_pure
+from discreet.accounting.part import Part
 from discreet.accounting.record import PartName
 from discreet.accounting.rounding import UNITS, charged
 from discreet.errors import BudgetExhausted, Refused
@@ -38,6 +39,14 @@ def about(partition: str, part: str = "A") -> PartName:
 
 def spent_of(book: Ledger) -> Amounts:
     return book._state.spent
+
+
+def test_every_key_of_a_column_names_a_part_of_its_own() -> None:
+    """Text, number and NULL alike: parts of one name would pay for each other."""
+    keys: list[Any] = [None, "NULL", "1", 1, "a", "b"]
+    labels = [Part("visits", "ward", key).label for key in keys]
+    assert labels == ["ward IS NULL", "ward = 'NULL'", "ward = '1'", "ward = 1", "ward = 'a'", "ward = 'b'"]
+    assert Part("visits", "ward", "a").most == 1
 
 
 # the laws of lines

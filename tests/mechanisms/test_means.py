@@ -265,7 +265,7 @@ def test_the_error_falls_with_the_number_of_units() -> None:
 def test_the_error_is_the_least_for_which_its_proof_holds(
     pay: dict[str, Any], bounds: tuple[int, int], size: int
 ) -> None:
-    mechanism = BoundedMean(bounds=bounds, **pay)
+    mechanism = BoundedMean(bounds=bounds, step=1, **pay)
     found = Fraction(mechanism.error(0.95, size=size)) / mechanism.column.grid.step
 
     def proven(off: Fraction) -> bool:

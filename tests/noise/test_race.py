@@ -3,7 +3,6 @@ from __future__ import annotations
 import decimal
 import itertools
 import math
-import time
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -346,13 +345,18 @@ def test_the_float_keys_of_extreme_words_are_finite_or_left_to_exact_arithmetic(
 
 
 @pytest.mark.parametrize("unit", [Fraction(1, 10**6), Fraction(1), Fraction(50)])
-def test_a_million_candidates_race_in_a_second_or_so(unit: Fraction) -> None:
-    count = 10**6
+def test_of_a_million_candidates_exact_arithmetic_looks_at_few(unit: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    count, enclosed, enclose = 10**6, [], Exponents.enclose
+
+    def counted(self: Exponents, index: int, digits: int) -> Any:
+        enclosed.append(index)
+        return enclose(self, index, digits)
+
+    monkeypatch.setattr(Exponents, "enclose", counted)
     field = Exponents(np.arange(count) % 1000 * 1000, unit)
-    start = time.perf_counter()
     first = gumbel_race(field, 100)
     best = exponential_race(field)
-    assert time.perf_counter() - start < 10
+    assert len(enclosed) < 10_000  # none, unless two of the first are nearly alike or several have the largest word
     assert len(set(first.tolist())) == 100
     assert {0 <= winner < count for winner in [*first.tolist(), *best.tolist()]} == {True}
 
