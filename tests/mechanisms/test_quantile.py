@@ -348,6 +348,7 @@ def test_by_halves_neighbours_are_at_most_the_cost_apart_in_everything_that_come
     used = 0.0
     for table in tables:
         assert sum(laws[table].values()) == pytest.approx(1)
+        assert all(list(places) == sorted(places) and 0 < places[0] <= places[-1] < 1 for places in laws[table])
         for gone in range(len(table)):
             other = laws[table[:gone] + table[gone + 1 :]]
             assert laws[table].keys() == other.keys()

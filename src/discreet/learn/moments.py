@@ -68,7 +68,6 @@ class Moments:
     squares: Floats
     deviation: float
     """Of the noise on a sum."""
-    count_deviation: float
 
     @property
     def variances(self) -> Floats:
@@ -95,7 +94,7 @@ def moments(exact: Floats, places: Integers, groups: int, box: Box, exit_: Exit,
     counts = np.maximum(noisy[:, 0] / count, 1)
     first, second = np.split(noisy[:, 1:] / counts[:, None], 2, axis=1)
     squares = np.clip(second + 0.5, 0, 1)
-    return Moments(counts, np.clip(first, -1, 1), squares, deviation, deviation / count)
+    return Moments(counts, np.clip(first, -1, 1), squares, deviation)
 
 
 def _vector(exact: Floats, places: Integers, groups: int, box: Box, fine: int) -> Integers:
