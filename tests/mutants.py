@@ -136,7 +136,7 @@ TESTS: dict[str, list[str]] = {
     "exit/sampler.py": ["tests/curator/test_draw.py", *EXIT],
     "composed.py": ["tests/sql/test_composed.py"],
     "engines/printed.py": ["tests/sql/test_composed.py"],
-    "sql/cost.py": ["tests/sql/test_cost.py", *EXIT, "tests/sql/test_accuracy.py"],
+    "sql/cost.py": ["tests/sql/test_cost.py", "tests/sql/test_clauses.py", *EXIT, "tests/sql/test_accuracy.py"],
     "curator/query.py": ["tests/curator/test_question.py", *EXIT, "tests/sql/test_accuracy.py"],
     "sql/draw.py": ["tests/curator/test_draw.py", *EXIT],
     "sql/cache.py": ["tests/curator/test_kept.py", *EXIT],
