@@ -56,6 +56,7 @@ class Column:
     values: tuple[Any, ...] | None = None
     nullable: bool = False
     rough: bool = False
+    unique: bool = False
 
     def toml(self) -> str:
         said = {"type": self.kind} if self.values is None else {}
@@ -63,6 +64,7 @@ class Column:
         if self.values is not None:
             parts["min"] = parts["max"] = None
         parts["nullable"] = True if self.nullable else None
+        parts["unique"] = True if self.unique else None
         shown = ", ".join(f"{key} = {toml(value)}" for key, value in parts.items() if value is not None)
         return f"{toml(self.name)} = {{ {shown} }}"
 
@@ -240,7 +242,7 @@ class Maker:
         columns = self._columns({unit})
         if isinstance(units[0], int) and self.dice.random() < 0.7:
             columns = (*columns, Column(unit, "integer"))
-        return Table(name, columns, unit, unit, **self._limits())
+        return Table(name, (*columns, *self._keys()), unit, unit, **self._limits())
 
     def _beside(self, name: str, tables: list[Table], units: list[Any]) -> Table:
         """With a unit column of its own, under the same name or another."""
@@ -251,7 +253,7 @@ class Maker:
         parent = self.dice.choice([table for table in tables if table.owner is not None and len(table.path) < 2])
         path = (("ref", parent.name, "id"), *parent.path)
         unit = f"ref -> {parent.name}(id).{parent.unit}"
-        columns = self._columns({parent.owner or ""})
+        columns = (*self._columns({parent.owner or ""}), *self._keys(), Column("ref", "text"))
         return Table(name, columns, unit, parent.owner, path, **self._limits())
 
     def _of_rows(self, name: str, tables: list[Table], units: list[Any]) -> Table:  # noqa: ARG002
@@ -270,7 +272,7 @@ class Maker:
         """Each value once, or some of them several times, or not at all."""
         dice = self.dice
         values: list[Any] = list(table.columns[-1].values or ())
-        some = dice.choice([values, values[1:], [*values, *values[:2]]])
+        some = dice.choice([values, values[1:], [*values, *values[:2]], [*values, None]])
         return [
             {"about": value, "beds": dice.randint(0, 50), "wing": dice.choice(["east", "west"]), "~about": value}
             for value in some
@@ -278,9 +280,15 @@ class Maker:
 
     # columns and rows
 
+    def _keys(self) -> list[Column]:
+        """Keys of which a unit has each once, whatever its rows say, and numbers that may equal them."""
+        whole = Column("link", "integer", Fraction(0), Fraction(4))
+        keys = [whole, replace(whole, name="uniq", unique=True), Column("id", "text", unique=True)]
+        return [key for key in keys if self.dice.random() < 0.6]
+
     def _columns(self, taken: set[str]) -> tuple[Column, ...]:
         dice = self.dice
-        reserved = {name.casefold() for name in taken} | {"ref", "id", "other"}
+        reserved = {name.casefold() for name in taken} | {"ref", "id", "other", "link", "uniq"}
         names = [name for name in dice.sample(NAMES, len(NAMES)) if name.casefold() not in reserved]
         makers = dice.choices(COLUMNS, k=dice.randint(1, 4))
         makers += [dice.choice(COLUMNS[:3]), dice.choice(COLUMNS[3:7])]

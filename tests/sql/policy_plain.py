@@ -65,8 +65,15 @@ class Plain:
             assert copied == wanted, table
             return
         assert copied <= wanted, table
-        held_by, owned_by = (_by_unit(rows) for rows in (copied, wanted))
-        assert held_by == {unit: min(table.rows, count) for unit, count in owned_by.items()}, table
+        held_by, owned_by = _by_unit(copied), _by_unit(wanted)
+        unique = [place for place, column in enumerate(table.columns) if column.unique]
+        for place in unique:
+            once = Counter((row[place], row[-1]) for row in copied.elements() if row[place] is not None)
+            assert set(once.values()) <= {1}, table
+            if len(unique) == 1:
+                owned_by = _by_unit(wanted, place)
+        if len(unique) <= 1:
+            assert held_by == {unit: min(table.rows, count) for unit, count in owned_by.items()}, table
 
     def _fill(self, table: Table, labels: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
         kinds = {column.name: TYPES[column.kind] for column in table.columns} | {"~u": "VARCHAR"}
@@ -81,11 +88,14 @@ class Plain:
         return self.connection.execute(query).fetchall()
 
 
-def _by_unit(rows: Counter[tuple[Any, ...]]) -> Counter[Any]:
-    """How many rows each unit has."""
+def _by_unit(rows: Counter[tuple[Any, ...]], unique: int | None = None) -> Counter[Any]:
+    """How many rows each unit has; where a column is unique, with each of its values once."""
     found: Counter[Any] = Counter()
+    seen = set()
     for row, count in rows.items():
-        found[row[-1]] += count
+        key = None if unique is None or row[unique] is None else (row[unique], row[-1])
+        found[row[-1]] += count if key is None else key not in seen
+        seen.add(key)
     return found
 
 

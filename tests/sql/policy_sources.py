@@ -17,6 +17,7 @@ class Source:
 
     `again`: rows are chosen once more after WHERE, because a public table may multiply them.
     `whole`: all rows that were ranked are there, so that ranks decide.
+    `where`: what stands in WHERE about which rows meet.
     """
 
     text: str
@@ -31,6 +32,8 @@ class Source:
     options: str = ""
     again: bool = False
     whole: bool = False
+    where: str = ""
+    plain_where: str = ""
 
 
 class Sources:
@@ -40,13 +43,16 @@ class Sources:
         self.dice = dice
         self.world = world
 
-    def source(self) -> Source:
-        makers: list[Callable[[Table], Source | None]] = [
+    @property
+    def makers(self) -> list[Callable[[Table], Source | None]]:
+        return [
             self._table, self._table, self._table, self._kept, self._kept, self._named, self._joined, self._joined,
             self._looked_up, self._looked_up, self._per_unit, self._per_key, self._windowed, self._union,
         ]  # fmt: skip
+
+    def source(self) -> Source:
         while True:
-            found = self.dice.choice(makers)(self.dice.choice(self.world.private))
+            found = self.dice.choice(self.makers)(self.dice.choice(self.world.private))
             if found is not None:
                 return found
 
@@ -132,7 +138,7 @@ class Sources:
         ]
         if not about:
             return None
-        values = [row["about"] for row in self.world.rows[public[0].name]]
+        values = [row["about"] for row in self.world.rows[public[0].name] if row["about"] is not None]
         unique = len(set(values)) == len(values)
         if table.owner is None and not unique:
             return None

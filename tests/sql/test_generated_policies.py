@@ -33,7 +33,8 @@ from discreet.errors import Refused
 from discreet.exit.sampler import Sampler
 from tests.sql.policies import Maker, World
 from tests.sql.policy_plain import Plain
-from tests.sql.policy_sources import Source, Sources
+from tests.sql.policy_meetings import Meetings
+from tests.sql.policy_sources import Source
 from tests.sql.policy_terms import Condition, Key, Term, Writer
 from tests.sql.worlds import ledger_of
 
@@ -158,7 +159,7 @@ def narrowed(dice: random.Random, source: Source) -> Source:
 
 
 def question(dice: random.Random, world: World, *, tight: bool) -> Question:
-    source = Sources(dice, world).source()
+    source = Meetings(dice, world).source()
     if tight and dice.random() < 0.2 and source.unit and " GROUP BY " not in source.text:
         source = narrowed(dice, source)
     writer = Writer(dice, source.fields)
@@ -172,7 +173,9 @@ def question(dice: random.Random, world: World, *, tight: bool) -> Question:
     items = [aggregate(dice, writer, source) for _ in range(dice.randint(1, 3))]
     shown = [*(f"{key.text} AS g{place}" for place, key in enumerate(keys))]
     shown += [f"{item.text} AS v{place}" for place, item in enumerate(items)]
-    tail = "" if where is ALWAYS else f" WHERE {where.text}"
+    tests = [*([source.where] if source.where else []), *([] if where is ALWAYS else [f"({where.text})"])]
+    dice.shuffle(tests)
+    tail = f" WHERE {' AND '.join(tests)}" if tests else ""
     if keys:
         tail += dice.choice([" GROUP BY ALL", " GROUP BY " + ", ".join(str(place + 1) for place in range(len(keys)))])
     text = f"{source.before}SELECT {source.options}{', '.join(shown)} FROM {source.text}{tail}"
@@ -201,7 +204,8 @@ def read(plain: Plain, asked: Question) -> list[Row]:
     texts += [item.test.plain for item in asked.aggregates]
     texts += ["NULL" if item.term is None else item.term.plain for item in asked.aggregates]
     texts += [(stored and stored.rank) or "NULL", (stored and stored.nth) or "NULL"]
-    found = plain.rows(f"SELECT {', '.join(texts)} FROM {asked.source.plain} WHERE {asked.where.plain}")
+    where = f"({asked.where.plain}) AND {asked.source.plain_where or 'TRUE'}"
+    found = plain.rows(f"SELECT {', '.join(texts)} FROM {asked.source.plain} WHERE {where}")
     cut = 1 + width
     return [Row(r[0], r[1:cut], r[cut : cut + count], r[cut + count : -2], r[-2], r[-1]) for r in found]
 

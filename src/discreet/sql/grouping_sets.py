@@ -10,6 +10,7 @@ from typing import Any, Final
 from sqlglot import exp
 
 from discreet.errors import Refused
+from discreet.sql.bind import written
 from discreet.sql.select import is_counted
 from discreet.sql.work import spend
 
@@ -33,7 +34,7 @@ def one_by_one(tree: exp.Select) -> Any:
              share its cost (sequential composition); sets of the same rows are not disjoint, so that no cost is saved.
     """
     sets = _sets_of(tree)
-    every = {_text(key) for keys in sets for key in keys}
+    every = {_shape(key) for keys in sets for key in keys}
     united: Any
     united, *others = [_part(tree, keys, every) for keys in sets]
     for part in others:
@@ -83,7 +84,8 @@ def _element(node: Any, tree: exp.Select) -> Iterator[Keys]:
 
 
 def _keys(node: Any, tree: exp.Select) -> Keys:
-    """The keys of one set: (a, b), a, or none; as they are written in SELECT where a number or an alias stands."""
+    """The keys of one set: (a, b), a, or none; as they are written in SELECT where a number stands. An alias stays: it
+    may be the name of a column, too, and then the column is meant."""
     if isinstance(node, exp.Tuple):
         return tuple(key for part in node.expressions for key in _keys(part, tree))
     if isinstance(node, exp.Paren):
@@ -93,23 +95,26 @@ def _keys(node: Any, tree: exp.Select) -> Keys:
         if not 1 <= position <= len(tree.expressions):
             raise Refused("syntax", "there is no item of this number", f"use 1 to {len(tree.expressions)}")
         node = tree.expressions[position - 1]
-    elif isinstance(node, exp.Column) and not node.table:
-        aliased = (item.this for item in tree.expressions if item.alias and item.alias.lower() == node.name.lower())
-        node = next(aliased, node)
     return (node.this if isinstance(node, exp.Alias) else node,)
 
 
-def _text(node: Any) -> str:
-    return str(node.sql(dialect="duckdb")).lower()
+def _shape(node: Any) -> Any:
+    """An expression as it is compared with others: names in any case, quoted or not."""
+    shape = node.copy()
+    for name in shape.find_all(exp.Identifier):
+        name.set("this", name.name.lower())
+        name.set("quoted", False)
+    return shape
 
 
-def _part(tree: exp.Select, keys: Keys, every: set[str]) -> Any:
+def _part(tree: exp.Select, keys: Keys, every: set[Any]) -> Any:
     """The SELECT of one set."""
     part = tree.copy()
     for clause in _AROUND:
         part.set(clause, None)
-    absent = every - {_text(key) for key in keys}
-    absent |= {item.alias.lower() for item in tree.expressions if item.alias and _text(item.this) in absent}
+    absent = every - {_shape(key) for key in keys}
+    named = [(_shape(exp.column(item.alias)), _shape(item.this)) for item in tree.expressions if item.alias]
+    absent |= {shape for pair in named if not absent.isdisjoint(pair) for shape in pair}
     part.set("group", exp.Group(expressions=[key.copy() for key in keys]) if keys else None)
     part.set("expressions", [_item(item, absent) for item in tree.expressions])
     having = part.args.get("having")
@@ -118,19 +123,23 @@ def _part(tree: exp.Select, keys: Keys, every: set[str]) -> Any:
     return part
 
 
-def _item(item: Any, absent: set[str]) -> Any:
+def _is_one(node: Any, shapes: set[Any]) -> bool:
+    return any(type(node) is type(shape) for shape in shapes) and _shape(node) in shapes
+
+
+def _item(item: Any, absent: set[Any]) -> Any:
     """An item of SELECT under the name that it has, with NULL for keys that are not grouped by."""
     shown = _without(item.this if isinstance(item, exp.Alias) else item, absent)
-    label = item.alias or (item.name if isinstance(item, exp.Column) else "")
-    return exp.alias_(shown, label, quoted=True) if label else shown
+    label = item.alias or (item.name if isinstance(item, exp.Column) else written(item))
+    return exp.alias_(shown, label, quoted=True)
 
 
-def _without(node: Any, absent: set[str]) -> Any:
+def _without(node: Any, absent: set[Any]) -> Any:
     """An expression in which keys that are not grouped by are NULL, and GROUPING(key) says which are."""
-    if _text(node) in absent:
+    if _is_one(node, absent):
         return exp.Null()
     if isinstance(node, (exp.Grouping, exp.GroupingId)):
-        bits = "".join(str(int(_text(key) in absent)) for key in node.expressions)
+        bits = "".join(str(int(_is_one(key, absent))) for key in node.expressions)
         return exp.Literal.number(int(bits or "0", 2))
     if is_counted(node):
         return node.copy()
