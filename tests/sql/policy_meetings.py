@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tests.sql.policies import Column, Table, quoted
-from tests.sql.policy_sources import Source, Sources
+from tests.sql.policy_sources import Source, Sources, unit_of
 from tests.sql.policy_terms import Condition, Field, Writer
 
 
@@ -135,8 +135,8 @@ class Meetings(Sources):
         )
         same = "" if side != "INNER" else 'l."~u" = r."~u"'
         return Source(
-            text, plain, f"l.{quoted(table.owner or '')}", units.get(side, 'l."~u"'), tuple(fields), rows, groups,
-            in_group, where=where, plain_where=same,
+            text, plain, unit_of(table, other, side), units.get(side, 'l."~u"'), tuple(fields), rows, groups, in_group,
+            where=where, plain_where=same,
         )  # fmt: skip
 
     # public rows
@@ -152,10 +152,10 @@ class Meetings(Sources):
             name: tuple(dict.fromkeys(row[name] for row in rows if row[name] is not None)) for name in ("about", "wing")
         }
         numbers = lists["about"] if kind == "integer" else ()
-        ends = (Fraction(min(numbers)), Fraction(max(numbers))) if numbers else (None, None)
+        low, high = (Fraction(min(numbers)), Fraction(max(numbers))) if numbers else (None, None)
         missing = any(row["about"] is None for row in rows)  # NULL is a key as well where public rows have it
         shown = [
-            Column("about", kind, *ends, values=lists["about"], nullable=outer or missing),
+            Column("about", kind, low, high, values=lists["about"], nullable=outer or missing),
             Column("wing", "text", values=lists["wing"], nullable=outer),
             replace(public[0].columns[1], nullable=outer),
         ]

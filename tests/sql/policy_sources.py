@@ -126,7 +126,7 @@ class Sources:
             min((limit for limit in pair if limit is not None), default=None)
             for pair in zip(table.stated, other.stated, strict=True)
         )
-        unit = f"l.{quoted(table.owner)}"
+        unit = unit_of(table, other, side)
         return Source(text, plain, unit, units.get(side, 'l."~u"'), tuple(fields), rows, groups, in_group)
 
     def _looked_up(self, table: Table) -> Source | None:
@@ -255,6 +255,12 @@ class Sources:
             groups,
             in_group,
         )
+
+
+def unit_of(table: Table, other: Table, side: str) -> str:
+    """The unit of two tables side by side: of the one that is there."""
+    mine, theirs = f"l.{quoted(table.owner or '')}", f"r.{quoted(other.owner or '')}"
+    return {"RIGHT": theirs, "FULL": f"COALESCE({mine}, {theirs})"}.get(side, mine)
 
 
 def _together(name: str, a: Column, b: Column) -> Column:

@@ -32,8 +32,8 @@ from discreet.engines.memory import Memory
 from discreet.errors import Refused
 from discreet.exit.sampler import Sampler
 from tests.sql.policies import Maker, World
-from tests.sql.policy_plain import Plain
 from tests.sql.policy_meetings import Meetings
+from tests.sql.policy_plain import Plain
 from tests.sql.policy_sources import Source
 from tests.sql.policy_terms import Condition, Key, Term, Writer
 from tests.sql.worlds import ledger_of

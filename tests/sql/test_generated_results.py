@@ -192,5 +192,6 @@ def check_world(dice: random.Random, questions: int, *, tight: bool) -> Counter[
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 12))])
 def test_what_is_made_of_released_rows_equals_duckdbs(seed: int) -> None:
     dice = random.Random(seed)
-    done = check_world(dice, 12, tight=False) + check_world(dice, 12, tight=True)
+    count = 12 if seed else 7
+    done = check_world(dice, count, tight=False) + check_world(dice, count, tight=True)
     assert min(done["sets"], done["around"]) > 2, done

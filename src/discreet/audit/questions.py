@@ -218,6 +218,66 @@ def _lookups(scene: Scene) -> Texts:
                     yield f"SELECT {key}, COUNT(*) FROM {joined.format('LEFT JOIN')} GROUP BY 1", public.name
 
 
+def _relatives(scene: Scene) -> Texts:
+    """Rows of which the same unit has others, or has none."""
+    if scene.unit is None:
+        return
+    for other in (*scene.others, scene.table):
+        there = Scene(scene.policy, other)
+        shown = f"SELECT COUNT(*), SUM(a.{scene.number}) FROM {scene.source} AS a"
+        shown = shown if scene.number.isidentifier() else f"SELECT COUNT(*) FROM {scene.source} AS a"
+        same = f"b.{there.unit} = a.{scene.unit}"
+        tables = f"FROM {there.source} AS b WHERE"
+        for condition in there.conditions[:2]:
+            yield f"{shown} WHERE a.{scene.unit} IN (SELECT b.{there.unit} {tables} {condition})", other.name
+            yield f"{shown} WHERE NOT EXISTS (SELECT 1 {tables} {same} AND {condition})", other.name
+        for kind in ("ANTI", "SEMI"):
+            yield f"{shown} {kind} JOIN {there.source} AS b ON {same}", other.name
+        yield f"{shown} WHERE a.{scene.unit} NOT IN (SELECT b.{there.unit} FROM {there.source} AS b)", other.name
+
+
+def _unique_keys(scene: Scene) -> Texts:
+    """Rows beside the one row of their unit that has their key."""
+    for other in scene.others if scene.unit else ():
+        there = Scene(scene.policy, other)
+        keys = [column for column in there.columns if column.unique]
+        for key, column in itertools.product(keys, scene.columns):
+            if key.kind is not column.kind:
+                continue
+            on = f"a.{scene.unit} = b.{there.unit} AND a.{spelt(column.name)} = b.{spelt(key.name)}"
+            for join in ("JOIN", "FULL JOIN", "LEFT JOIN", "RIGHT JOIN"):
+                yield f"SELECT COUNT(*) FROM {scene.source} AS a {join} {there.source} AS b ON {on}", other.name
+
+
+def _public_keys(scene: Scene) -> Texts:
+    """Keys that a public table supplies, and rows beside all public rows."""
+    for public in (table for table in scene.policy.tables.values() if table.is_public):
+        for column in public.columns.values():
+            yield f"SELECT COUNT(*) FROM {scene.source} AS p CROSS JOIN {spelt(public.name)} AS q", public.name
+            held = scene.table.columns.get(column.name)
+            if held is None or held.kind is not column.kind:
+                continue
+            key = spelt(column.name)
+            keys = f"(SELECT DISTINCT {key} FROM {spelt(public.name)}) AS q ON p.{key} = q.{key}"
+            for join in ("RIGHT JOIN", "FULL JOIN"):
+                yield f"SELECT q.{key}, COUNT(*) FROM {scene.source} AS p {join} {keys} GROUP BY 1", public.name
+            beside = f"{scene.source} AS p, {spelt(public.name)} AS q WHERE p.{key} = q.{key}"
+            yield f"SELECT COUNT(*) FROM {beside}", public.name
+
+
+def _sets(scene: Scene) -> Texts:
+    """Several releases of the same rows, side by side, and what is computed from them."""
+    counted = f"COUNT(*) AS n, SUM({scene.number}) AS total FROM {scene.source}"
+    for key in scene.every_key:
+        yield (f"SELECT {key} AS which, {counted} GROUP BY ROLLUP (1)",)
+    for first, second in itertools.combinations(scene.public, 2):
+        yield (f"SELECT {first} AS a, {second} AS b, {counted} GROUP BY CUBE (1, 2)",)
+    for key, condition in zip(scene.public, scene.conditions, strict=False):
+        one = f"SELECT {key} AS which, COUNT(*) AS n FROM {scene.source}"
+        yield (f"{one} GROUP BY 1 UNION ALL {one} WHERE {condition} GROUP BY 1 ORDER BY n DESC LIMIT 3",)
+        yield (f"SELECT which, n, RANK() OVER (ORDER BY n DESC), SUM(n) OVER () FROM ({one} GROUP BY 1) AS t",)
+
+
 def _released(scene: Scene) -> Texts:
     """What was released is public from then on."""
     for number in scene.numbers:
@@ -266,6 +326,10 @@ MAKERS: Final[dict[str, Callable[[Scene], Texts]]] = {
     "unions": _unions,
     "public tables": _lookups,
     "noisy subqueries": _released,
+    "others of the unit": _relatives,
+    "unique keys": _unique_keys,
+    "public keys": _public_keys,
+    "several sets of keys": _sets,
     "lists": _lists,
     "windows": _windows,
     "limits in the question": _clauses,

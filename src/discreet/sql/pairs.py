@@ -40,6 +40,8 @@ class Pair:
     tell: Callable[[str], object]
     using: tuple[str, ...] = ()
     """Columns that are one after the join."""
+    on_unit: bool = False
+    """Whether one of these is the unit on both sides."""
     clause: str = "ON"
     """Where it stands how they meet."""
 
@@ -58,12 +60,13 @@ class Pair:
         return any(map(self._on_owner, links)) or self._foreign_key(links) is not None
 
     def private(self, tests: list[Any]) -> tuple[Node, Scope]:
-        others = [test for test in tests if not self._on_owner(test)]
+        others = [part for test in tests for part in self._beyond_unit(test)]
         one, other = bounded(self.left), bounded(self.right)
-        leads = None if len(others) < len(tests) else self._foreign_key(tests)
+        on_unit = self.on_unit or any(map(self._on_owner, tests))
+        leads = None if on_unit else self._foreign_key(tests)
         if leads is not None:
             self.tell(f"rows of {leads} meet within one {self.policy.unit}")
-        elif len(others) == len(tests):
+        elif not on_unit:
             raise self._refusal()
         if one.owner.column is None or other.owner.column is None:
             raise self._refusal()
@@ -82,11 +85,19 @@ class Pair:
             return False
         a, b = test.this, test.expression
         return any(
-            self.names.is_owner(x)
-            and self.others.is_owner(y)
-            and not (self.names.is_owner(y) or self.others.is_owner(x))
+            _is_unit(self.names, x) and _is_unit(self.others, y)
+            and not (_is_unit(self.names, y) or _is_unit(self.others, x))
             for x, y in ((a, b), (b, a))
-        )
+        )  # fmt: skip
+
+    def _beyond_unit(self, test: Any) -> list[Any]:
+        """What a condition says beside that the units are equal: that they are there, where they may be missing."""
+        if not self._on_owner(test):
+            return [test]
+        missing = [
+            part for part in (test.this, test.expression) if self.names.is_missing(part) or self.others.is_missing(part)
+        ]
+        return [exp.Not(this=exp.Is(this=part.copy(), expression=exp.Null())) for part in missing]
 
     def _foreign_key(self, tests: list[Any]) -> str | None:
         """Two tables, if the foreign key along which rows of one have their unit must equal the key that it leads to.
@@ -111,12 +122,12 @@ class Pair:
         return None
 
     def _refusal(self) -> Refused:
-        if not self.names.owners or not self.others.owners:
+        mine, other = _unit_name(self.names), _unit_name(self.others)
+        if mine is None or other is None:
             return off_unit("rows that are their own unit meet no other private rows", "name a unit in the policy")
-        (a, x), (b, y) = self.names.owners[0], self.others.owners[0]
         return off_unit(
             "private tables are joined where their rows belong to the same unit",
-            f"add {_dotted(a, x)} = {_dotted(b, y)} to {self.clause}",
+            f"add {mine} = {other} to {self.clause}",
         )
 
     def semi(self, tests: list[Any], *, anti: bool, inner_first: bool) -> Node:
@@ -124,13 +135,17 @@ class Pair:
 
         `inner_first` says what a name means that both have: in a subquery its own column, else nothing.
         """
-        return self.among(tests, self._on_outer if inner_first else self._on_owner, anti=anti, inner_first=inner_first)
+        return self.among(tests, self._on_outer if inner_first else self._on_units, anti=anti, inner_first=inner_first)
+
+    def _on_units(self, test: Any) -> bool:
+        """Whether a condition equates units that are both there."""
+        return self._on_owner(test) and not self._beyond_unit(test)
 
     def among(self, tests: list[Any], on_unit: Callable[[Any], bool], *, anti: bool, inner_first: bool = True) -> Node:
         """Likewise, where `on_unit` knows the test that equates the units."""
         others = [test for test in tests if not on_unit(test)]
         one, other = bounded(self.left), bounded(self.right)
-        if len(others) == len(tests) or one.owner.column is None or other.owner.column is None:
+        if (len(others) == len(tests) and not self.on_unit) or one.owner.column is None or other.owner.column is None:
             raise replace(self, clause="its WHERE")._beyond() if inner_first else self._refusal()
         if others:
             one, other = fitting(one, other, fanout.paired, "a comparison of rows", self.policy, self.tell)
@@ -224,10 +239,20 @@ class Pair:
         return joined, self._scope(public_columns(joined))
 
     def _scope(self, fields: list[Field]) -> Scope:
+        """The names of both; the unit of a side that can be missing is NULL then, and a field at the end says so."""
         aliases = [alias for alias, _ in (*self.names.fields, *self.others.fields)]
-        owners = (*self.names.owners, *self.others.owners)
-        merged = self._merged(fields)
-        return Scope(tuple(zip(aliases, fields, strict=True)), owners, self.names.special, merged)
+        shift, end = len(self.names.fields), len(aliases)
+        missing = [*self.names.missing, *((alias, label, at + shift) for alias, label, at in self.others.missing)]
+        owners: list[tuple[str, str]] = []
+        private = not isinstance(self.left, PUBLIC) and not isinstance(self.right, PUBLIC)
+        for letter, scope in (("l", self.names), ("r", self.others)):
+            if private and self.side.extends(letter):
+                missing += [(alias, label, end) for alias, label in scope.owners]
+                end += 1
+            else:
+                owners += scope.owners
+        given = zip([*aliases, *[""] * (len(fields) - len(aliases))], fields, strict=True)
+        return Scope(tuple(given), tuple(owners), self.names.special, self._merged(fields), tuple(missing))
 
     def _merged(self, fields: list[Field]) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """Columns that USING makes one, here or in one of the sides, by their indices.
@@ -257,6 +282,17 @@ class Pair:
         a, b = fields[mine[0]], fields[other[0]]
         public = a.listed is None and b.listed is not None and a.expr.domain.kind is b.expr.domain.kind
         return other if public else mine
+
+
+def _is_unit(scope: Scope, node: Any) -> bool:
+    return scope.is_owner(node) or scope.is_missing(node)
+
+
+def _unit_name(scope: Scope) -> str | None:
+    """What the unit is called: by the first of its names that is always there, or by all."""
+    names = [_dotted(alias, label) for alias, label in scope.owners[:1]]
+    names = names or [_dotted(alias, label) for alias, label, _ in scope.missing]
+    return f"COALESCE({', '.join(names)})" if len(names) > 1 else next(iter(names), None)
 
 
 def _dotted(alias: str, column: str) -> str:

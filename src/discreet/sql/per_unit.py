@@ -123,6 +123,7 @@ def per_unit(items: list[Any], having: Any, keys: list[Any], child: Node, scope:
     totals: dict[Sql, tuple[int, Expr]] = {}
 
     def special(node: exp.Expression, bind: Binder) -> Expr | None:
+        node = _without_filter(scope.counted(node), scope)
         if type(node) in TOTALS:
             total = TOTALS[type(node)](scope.bind, node, child)
             column, _ = totals.setdefault(total.sql, (len(bound_keys) + len(totals), total))
@@ -152,6 +153,30 @@ def per_unit(items: list[Any], having: Any, keys: list[Any], child: Node, scope:
     if condition is not None:
         node = Filter(node, condition)
     return Project(node, tuple(shown))
+
+
+def _without_filter(node: Any, scope: Scope) -> Any:
+    """COUNT_IF, FILTER and COUNT(unit) by totals of fewer rows: what is left out is NULL."""
+    if isinstance(node, exp.CountIf):
+        return exp.Count(this=_where(node.this, exp.Literal.number(1)))
+    test = None
+    if isinstance(node, exp.Filter) and type(node.this) in _FILTERED:
+        node, test = node.this, node.expression.this
+    if isinstance(node, exp.Count) and (isinstance(node.this, exp.Star) or scope.is_owner(node.this)):
+        return exp.Count(this=exp.Star() if test is None else _where(test, exp.Literal.number(1)))
+    if test is None:
+        return node
+    if isinstance(node.this, exp.Distinct):
+        values = [_where(test, value) for value in node.this.expressions]
+        return type(node)(this=exp.Distinct(expressions=values))
+    return type(node)(this=_where(test, node.this))
+
+
+_FILTERED: Final = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
+
+
+def _where(test: Any, value: Any) -> exp.Case:
+    return exp.Case(ifs=[exp.If(this=test.copy(), true=value.copy())])
 
 
 # windows

@@ -207,6 +207,7 @@ class _Grouping:
         return shown(self.clauses, self.scope, self._resolve, self._special)
 
     def _special(self, node: exp.Expression, bind: Binder) -> Expr | None:
+        node = self.scope.counted(node)
         aggregate = bound(node, self._bind, self.scope.is_owner, self._groups, self._search)
         if aggregate is not None:
             index = self._indices.setdefault(aggregate.key, len(self.aggregates))

@@ -125,13 +125,16 @@ class Tables:
         if kind not in _KINDS or not (tree.args.get("on") or tree.args.get("using")):
             raise off_unit("a join needs a condition", "write JOIN … ON a.id = b.id")
         using = tuple(column.name.lower() for column in tree.args.get("using") or ())
-        tests = _tests(tree, names, others)
+        units = [label for label in using if all(scope.is_owner(exp.column(label)) for scope in (names, others))]
+        tests = [_equal(label, names, others) for label in using if label not in units]
+        tests += conjuncts(tree.args.get("on"))
         if kind in ("SEMI", "ANTI"):
             if side not in ("", "LEFT"):
                 raise off_unit(f"{side} {kind} joins are not supported", "put the table whose rows are kept first")
-            pair = self.pair(left, names, right, others)
+            pair = replace(self.pair(left, names, right, others), on_unit=bool(units))
             return self.semi(pair, tests, anti=kind == "ANTI", inner_first=False), names
-        return self._joined(self.pair(left, names, right, others, Side(side or "INNER"), using), tests)
+        pair = self.pair(left, names, right, others, Side(side or "INNER"), using)
+        return self._joined(replace(pair, on_unit=bool(units)), tests)
 
     def pair(
         self,
@@ -177,13 +180,9 @@ def _is_open(tree: exp.Join) -> bool:
     )
 
 
-def _tests(tree: exp.Join, left: Scope, right: Scope) -> list[Any]:
-    """The parts of ON that are joined by AND; USING (x) is left.x = right.x."""
-    pairs = []
-    for column in tree.args.get("using") or ():
-        sides = [_holder(scope, column.name) for scope in (left, right)]
-        pairs.append(exp.EQ(this=exp.column(column.name, sides[0]), expression=exp.column(column.name, sides[1])))
-    return pairs or conjuncts(tree.args.get("on"))
+def _equal(label: str, left: Scope, right: Scope) -> exp.EQ:
+    """What USING (x) says: left.x = right.x."""
+    return exp.EQ(this=_holder(left, label), expression=_holder(right, label))
 
 
 def conjuncts(tree: Any) -> list[Any]:
@@ -200,10 +199,13 @@ def conjuncts(tree: Any) -> list[Any]:
     return parts
 
 
-def _holder(scope: Scope, column: str) -> str:
-    wanted = column.lower()
-    holders = [alias for alias, field in scope.fields if field.name.lower() == wanted]
-    holders += [alias for alias, name in scope.owners if name == wanted]
-    if len(set(holders)) != 1:
+def _holder(scope: Scope, label: str) -> exp.Expression:
+    """The column of this name under the alias of its table; what USING made one before, as that."""
+    merged = dict(scope.merged).get(label)
+    if merged is not None:
+        first, *others = [exp.column(label, scope.fields[index][0] or None) for index in merged]
+        return exp.Coalesce(this=first, expressions=others) if others else first
+    holders = scope.holders(label)
+    if len(holders) != 1:
         raise Refused("unknown-column", "a column of USING is not on both sides", "write ON instead")
-    return holders[0]
+    return exp.column(label, holders.pop() or None)

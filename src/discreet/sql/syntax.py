@@ -35,6 +35,12 @@ class Clause(exp.Expression):
     arg_types = {"number": True}  # noqa: RUF012
 
 
+class Unit(exp.Expression):
+    """The unit of a row, whatever it is called. Only `scope` makes it."""
+
+    arg_types = {}  # noqa: RUF012
+
+
 class Period(exp.Expression):
     """A part of dates by its own name, and the word for it. Only `dialects` makes it, as the dialect means the word."""
 

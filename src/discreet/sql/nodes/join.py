@@ -7,14 +7,18 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from typing import Final
 
 from discreet.composed import Sql, joined, keyword, name, sql
 from discreet.policy.layout import UNIT
+from discreet.sql.domain import BOOLEAN
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import ONE, Field, Limits, Node, Owner, labelled
 from discreet.sql.work import once
 
 ALONE = "_discreet_alone"
+PRESENT: Final = "\x00present"
+"""The name of a field that says whether a side is there, which no query can write."""
 
 
 class Side(StrEnum):
@@ -71,9 +75,15 @@ class Join:
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
+        """Those of both sides, then whether a side is there, for each that can be missing."""
         return tuple(
             joined_fields(self.left, "l", self.side, once="l" in self.one_partner)
             + joined_fields(self.right, "r", self.side, once="r" in self.one_partner)
+            + [
+                Field(PRESENT, Expr(sql("({} IS NOT NULL)", name(f"{letter}u")), BOOLEAN.but(certain=True)))
+                for letter in "lr"
+                if self.side.extends(letter)
+            ]
         )
 
     @cached_property
