@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from discreet.release import Domain, Facets, Histogram, Publication, QueryLog, RunningTotals
+from discreet.release import Domain, Facets, Histogram, MarginalSynthesizer, Publication, QueryLog, RunningTotals
 
 POLICY: Final = """
 [tables.visits]
@@ -115,6 +115,17 @@ def _log(rows: list[tuple[Any, ...]], published: Any) -> None:
     assert sum(count for _, count in published.rows()) <= len(rows)
 
 
+def _synthetic(rows: list[tuple[Any, ...]], published: Any) -> None:
+    """Without noise every one-way marginal is exact, and so is the number of rows."""
+    inside = [row for row in rows if row[-1] is not None and 0 <= row[-1] <= 7]
+    assert len(published) == len(inside)
+    for name, place in (("ward", 0), ("stay", -1)):
+        (measured,) = [each for each in published.measured if each.names == (name,)]
+        attribute = published.domain.known[published.domain.index(name)]
+        exact = [sum(row[place] == attribute.label(code) for row in inside) for code in range(attribute.size)]
+        assert measured.values.tolist() == exact
+
+
 CASES: Final = (
     Case(
         "facets",
@@ -174,5 +185,19 @@ CASES: Final = (
         lambda: Histogram(names=("day", "cost"), bins={"day": "month", "cost": 4}),
         "visits",
         lambda: (Histogram(domain=DOMAIN.only(["age"])), DATA),
+    ),
+    Case(
+        "marginal-synthesizer",
+        lambda: MarginalSynthesizer(steps=5),
+        "SELECT ward, stay FROM visits",
+        lambda: (MarginalSynthesizer(domain=DOMAIN, steps=5), DATA),
+        exact=_synthetic,
+    ),
+    Case(
+        "marginal-synthesizer-of-private-texts",
+        lambda: MarginalSynthesizer(names=("note", "flag"), steps=5),
+        "visits",
+        lambda: (MarginalSynthesizer(domain=DOMAIN.only(["age"]), steps=5), DATA),
+        heads=("both",),
     ),
 )

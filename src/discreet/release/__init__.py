@@ -6,6 +6,10 @@ from discreet.release.facets import FacetCounts, Facets
 from discreet.release.histogram import Counts, Histogram
 from discreet.release.query_log import LogCounts, QueryLog
 from discreet.release.search_log import SearchLog
+from discreet.release.synthetic.marginals import MarginalSynthesizer
+from discreet.release.synthetic.quality import Quality
+from discreet.release.synthetic.synthesize import synthesize
+from discreet.release.synthetic.table import SyntheticTable
 from discreet.release.totals import RunningTotals, Totals
 
 __all__ = [
@@ -15,10 +19,14 @@ __all__ = [
     "Facets",
     "Histogram",
     "LogCounts",
+    "MarginalSynthesizer",
     "Publication",
     "Published",
+    "Quality",
     "QueryLog",
     "RunningTotals",
     "SearchLog",
+    "SyntheticTable",
     "Totals",
+    "synthesize",
 ]

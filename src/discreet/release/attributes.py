@@ -69,7 +69,10 @@ class Listed:
 
     def drawn(self, codes: Integers, uniform: Integers) -> list[Any]:  # noqa: ARG002
         """A value of each cell."""
-        return [self.label(code) for code in codes.tolist()]
+        labels = np.empty(len(self.values) + 1, dtype=object)
+        labels[:-1] = self.values
+        drawn: list[Any] = labels[codes].tolist()
+        return drawn
 
 
 @stored
@@ -134,21 +137,35 @@ class Cut:
 
     def drawn(self, codes: Integers, uniform: Integers) -> list[Any]:
         """A value of each cell, chosen within it by uniform integers below `FINE`."""
-        return [self._within(code, draw) for code, draw in zip(codes.tolist(), uniform.tolist(), strict=True)]
+        values = np.full(len(codes), None, dtype=object)
+        order = np.argsort(codes, kind="stable")
+        there, begins = np.unique(codes[order], return_index=True)
+        for code, begin, end in zip(there.tolist(), begins, [*begins[1:], len(codes)], strict=False):
+            if code < self.bins:
+                values[order[begin:end]] = self._within(code, uniform[order[begin:end]])
+        drawn: list[Any] = values.tolist()
+        return drawn
 
-    def _within(self, code: int, uniform: int) -> Any:
-        if code >= self.bins:
-            return None
+    def _within(self, code: int, uniform: Integers) -> Any:
+        """Values of one bin."""
         low, high = _scaled(self.edges[code]), _scaled(self.edges[code + 1])
         step = Fraction(1) if self.is_discrete else self.step
+        if step is None and self.kind is Kind.NUMBER:
+            return np.clip(float(low) + float(high - low) * ((uniform + 0.5) / FINE), float(low), float(high))
         if step is None:
-            return _made(low + (high - low) * Fraction(2 * uniform + 1, 2 * FINE), self.kind)
+            return [
+                _made(low + (high - low) * Fraction(2 * each + 1, 2 * FINE), self.kind) for each in uniform.tolist()
+            ]
         first = math.ceil(low / step)
         closed = code == self.bins - 1 and not self.is_discrete
         last = math.floor(high / step) if closed else math.ceil(high / step) - 1
         if last < first:  # no multiple lies within it
-            return _made(low, self.kind)
-        return _made((first + uniform * (last - first + 1) // FINE) * step, self.kind)
+            return [_made(low, self.kind)] * len(uniform)
+        draws = uniform if last - first < FINE // 2 else uniform.astype(object)
+        steps, places = np.unique(draws * (last - first + 1) // FINE, return_inverse=True)
+        made = np.empty(len(steps), dtype=object)
+        made[:] = [_made((first + each) * step, self.kind) for each in steps.tolist()]
+        return made[places]
 
 
 @stored
