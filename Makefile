@@ -48,8 +48,9 @@ check: lint
 chromium:
 	@sh tests/server/chromium.sh
 
-# Side by side: the type checker needs one core, and the suite leaves it time enough.
-test: venv chromium
+# Side by side: one waits for the network while the other unpacks; the type checker needs one core, and the suite leaves it time enough.
+test:
+	@$(MAKE) --no-print-directory -j2 venv chromium
 	@$(MAKE) --no-print-directory -j2 lint suite
 
 suite: venv

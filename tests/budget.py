@@ -13,6 +13,7 @@ import json
 import math
 import os
 import resource
+import time
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,6 +27,8 @@ BUDGETS: Final = ROOT / "tests" / "budget.toml"
 OUTSIDE: Final = "collection"
 """What no test takes: starting, importing and collecting, in every worker."""
 TOP: Final = 10
+BETWEEN: Final = 0.2
+"""Seconds between two looks at the children that live: what they take within it counts for the test that ends it."""
 KEPT: Final = "discreet/cpu"
 """Where the figures of every test of the last run are, in pytest's cache."""
 
@@ -71,10 +74,8 @@ def _text(file: Path) -> str:
 
 
 def directory(test: str) -> str:
-    """Whose budget a test counts against: `sql` for tests/sql/…, `doctests` for the sources, else `tests`."""
+    """Whose budget a test counts against: `sql` for tests/sql/…, `tests` for those beside it."""
     path = test.partition("::")[0].split("/")
-    if path[0] != "tests":
-        return "doctests"
     return path[1] if len(path) > 2 else path[0]
 
 
@@ -113,7 +114,7 @@ class Budget:
     def __init__(self, config: pytest.Config) -> None:
         self.tests: defaultdict[str, float] = defaultdict(float)
         self.seen = 0.0
-        self.living = 0.0
+        self.living = self.looked = 0.0
         self.config = config
         self.runs_tests = not config.getoption("numprocesses", None) or hasattr(config, "workerinput")
 
@@ -122,8 +123,8 @@ class Budget:
         self.seen = self.seen or processor()
         result = yield
         last = nextitem is None or directory(nextitem.nodeid) != directory(item.nodeid)
-        if last or self.living or _has_children():
-            self.living = living()
+        if last or (time.monotonic() > self.looked + BETWEEN and (self.living or _has_children())):
+            self.living, self.looked = living(), time.monotonic()
         now = _ended() + self.living
         self.tests[item.nodeid] += now - self.seen
         self.seen = now

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
@@ -44,6 +46,17 @@ SERVERS: Final = frozenset({"server", "lasting", "running", "browser"})
 """Fixtures that take seconds to start, once in every process that needs them."""
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is imported and collected stays until the end: it is not looked through for garbage again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share servers come first: one worker begins with them, and the other starts none of the same."""
     items.sort(key=lambda item: SERVERS.isdisjoint(getattr(item, "fixturenames", ())))
@@ -51,3 +64,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Budget(config))
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # libraries that look for leaks at the end would find all of it

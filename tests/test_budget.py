@@ -15,16 +15,16 @@ BURN = "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=True)\ni
 def test_every_directory_of_tests_has_a_budget_and_no_other() -> None:
     budgets = tomllib.loads(BUDGETS.read_text(encoding="utf-8"))
     files = {str(path.relative_to(Path(__file__).parents[1])) for path in Path(__file__).parent.rglob("test_*.py")}
-    assert budgets.keys() == {directory(file) for file in files} | {"doctests", OUTSIDE}
+    assert budgets.keys() == {directory(file) for file in files} | {OUTSIDE}
     assert all(seconds > 0 for seconds in budgets.values())
 
 
 def test_tests_count_against_their_directory_and_what_is_over_is_said() -> None:
     spent = per_directory(
-        {"tests/sql/test_a.py::b[c/d]": 2, "tests/test_e.py::f": 1, "src/discreet/g.py::h": 3, OUTSIDE: 4}
+        {"tests/sql/test_a.py::b[c/d]": 2, "tests/test_e.py::f": 1, "tests/exit/test_g.py::h": 3, OUTSIDE: 4}
     )
-    assert spent == {"sql": 2, "tests": 1, "doctests": 3, OUTSIDE: 4}
-    budgets = {"sql": 2.0, "tests": 0.5, "doctests": 9.0}
+    assert spent == {"sql": 2, "tests": 1, "exit": 3, OUTSIDE: 4}
+    budgets = {"sql": 2.0, "tests": 0.5, "exit": 9.0}
     assert [line.split()[1] for line in over(spent, budgets)] == [OUTSIDE, "tests"]
     assert next(iter(table(spent, budgets))).split()[0] == OUTSIDE
     assert list(table(spent, budgets))[-1].split()[1] == "10"

@@ -335,8 +335,9 @@ class Audited:
     def check(self, text: str, data: Data, most: int | None = None) -> Fraction:
         """The same is seen on all pairs; how much of the sensitivity was used."""
         used = Fraction(0)
-        for neighbour in itertools.islice(neighbours(self.policy, data), most):
-            report = self.auditor.compare(text, data, neighbour, epsilon=1, dialect="duckdb")
+        others = list(itertools.islice(neighbours(self.policy, data), most))
+        reports = self.auditor.compare_each(text, data, others, epsilon=1, dialect="duckdb")
+        for report, neighbour in zip(reports, others, strict=True):
             assert report.same, f"{report}\n{data}\n{neighbour}"
             used = max(used, report.l1)
             if report.calls:

@@ -266,7 +266,7 @@ def check_further(name: str, seed: int, most: int) -> None:
     world = WORLDS[name]
     policy = world.policy
     data = world.data(made_rows(Random(seed), most))
-    with Replay(policy) as auditor:
+    with Once(policy) as auditor:
         for neighbour in neighbours(policy, data):
             for text in (*FURTHER, *(PRIVATE_KEYS if world.delta else ())):
                 check(auditor, text, data, neighbour)
@@ -291,7 +291,7 @@ def test_further_aggregates_and_private_keys_of_many_tables(world: str) -> None:
 def check_owned(limits: tuple[str, str], seed: int, most: int, asked: Sequence[str]) -> None:
     policy = read(OWNED.format(visits=limits[0], stays=limits[1]))
     data = made_owned(Random(seed), most)
-    with Replay(policy) as auditor:
+    with Once(policy) as auditor:
         for neighbour in neighbours(policy, data):
             for text in asked:
                 check(auditor, text, data, neighbour)

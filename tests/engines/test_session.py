@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from discreet.engines import session
+from discreet.engines import connection, session
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.memory import Memory
 from discreet.engines.session import Scratch, Session
@@ -60,6 +60,54 @@ def test_a_closed_engine_stays_closed(tmp_path: Path) -> None:
         for _ in range(2):
             with pytest.raises(duckdb.Error):
                 engine.execute("SELECT 1")
+
+
+def connection_of(engine: Session) -> duckdb.DuckDBPyConnection:
+    assert engine._connection is not None
+    return engine._connection
+
+
+def test_a_connection_is_used_again_and_nothing_of_the_rows_before_is_left() -> None:
+    policy = policy_of(TABLE)
+    first = Memory(policy, {"t": [{"x": "a"}, {"x": "b"}]})
+    used = connection_of(first)
+    first.close()
+    first.close()  # once given back, it is not given back again
+    second = Memory(policy, {})
+    third = Memory(policy, {"t": [{"x": "c"}]})
+    assert used in (connection_of(second), connection_of(third))
+    assert connection_of(second) is not connection_of(third)
+    assert (second.execute("SELECT x FROM t"), third.execute("SELECT x FROM t")) == ([], [("c",)])
+    for engine in (second, third):
+        engine.close()
+    empty = Scratch(threads=1)
+    for catalogue in ("duckdb_tables()", "duckdb_views()", "duckdb_functions()", "duckdb_schemas()"):
+        assert empty.execute(f"SELECT * FROM {catalogue} WHERE NOT internal AND database_name = 'memory'") == []
+    empty.close()
+
+
+def test_a_connection_that_died_is_not_used_again() -> None:
+    for make in (lambda: Memory(policy_of(TABLE), {}), lambda: Scratch(threads=1)):
+        engine = make()
+        dead = connection_of(engine)
+        killed(engine)
+        engine.close()
+        assert all(each is not dead for waiting in connection._idle.values() for each in waiting)
+
+
+def test_connections_of_other_means_or_of_a_parent_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Scratch(threads=1)
+    used = connection_of(engine)
+    engine.close()
+    others = [Scratch(threads=2), Scratch(2, threads=1)]
+    with monkeypatch.context() as changed:
+        changed.setenv(connection.MEMORY, "300MB")
+        others.append(Scratch(threads=1))
+    with monkeypatch.context() as changed:
+        changed.setattr("os.getpid", lambda: -1)
+        others.append(Scratch(threads=1))
+    assert all(connection_of(other) is not used for other in others)
+    assert connection_of(Scratch(threads=1)) is used
 
 
 def test_a_limit_is_insisted_on() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.cli import main
+from discreet.engines import connection as machine
 from discreet.engines import session
 from discreet.server import front
 from tests.server.running import MARKS, PATIENCE
@@ -30,4 +31,5 @@ def rows(connection: Any, query: str, seconds: float | None) -> list[tuple[Any, 
 if __name__ == "__main__":
     session.rows = rows
     front.PATIENCE = PATIENCE  # type: ignore[misc]
+    machine._cores = lambda: 1  # what lasts needs no more
     main()

@@ -116,7 +116,7 @@ def test_a_question_that_fails_late_leaves_no_trace_of_itself(tmp_path_factory: 
     """Whoever waits is told; nobody else hears of it, least of all standard error."""
     policy = build(tmp_path_factory.mktemp("late"))
     text = policy.read_text(encoding="utf-8")
-    policy.write_text(f"{text}time_limit = 3\n", encoding="utf-8")
+    policy.write_text(f"{text}time_limit = 1\n", encoding="utf-8")
     with serving(policy, program=RIGGED) as running, running.client() as client:
         body = {"sql": f"SELECT COUNT(*) FROM patients WHERE zip = 'endless-{SECRET}'", "epsilon": 0.01}
         assert client.post(f"{HOME}query", json=body).json()["code"] == "failed"

@@ -25,7 +25,7 @@ from discreet.policy import read
 from discreet.printing import at_least
 from discreet.server.pages import questions
 from discreet.server.pages.home import _inside
-from tests.server.running import HELD, POLICY, Running, build, until
+from tests.server.running import HELD, PLAIN, POLICY, Running, build, until
 from tests.server.visitor import BROWSER, Seen, Site, Visitor, shown, site
 
 HOME = "/data/hospital"
@@ -371,7 +371,7 @@ def test_the_policy_is_linted_and_audited(fresh: Site, monkeypatch: pytest.Monke
 
 
 def test_a_question_that_lasts_is_waited_for_and_cancelled(rigged: Running) -> None:
-    with httpx.Client(base_url=rigged.url, headers=BROWSER, trust_env=False, timeout=60) as client:
+    with httpx.Client(base_url=rigged.url, headers=BROWSER, trust_env=False, verify=PLAIN, timeout=60) as client:
         client.post("/sign-in", data={"token": rigged.tokens[ANALYST]})
         page = Seen.of(client.get(HOME).text)
         fields = {"proof": page.values("proof")[0], "sql": f"{HELD[:-1]} page'", "epsilon": "0.01"}
@@ -382,7 +382,7 @@ def test_a_question_that_lasts_is_waited_for_and_cancelled(rigged: Running) -> N
             places.append(found.headers["location"])
         assert "Running" in client.get(places[0]).text
         assert "Number 1 in the queue" in client.get(places[2]).text
-        with httpx.Client(base_url=rigged.url, headers=BROWSER, trust_env=False) as other:
+        with httpx.Client(base_url=rigged.url, headers=BROWSER, trust_env=False, verify=PLAIN) as other:
             other.post("/sign-in", data={"token": rigged.tokens["finance"]})
             assert other.get(places[2]).status_code == 404
         client.post(f"{places[2]}/cancel", data={"proof": fields["proof"]})
@@ -396,7 +396,7 @@ def test_a_question_that_lasts_is_waited_for_and_cancelled(rigged: Running) -> N
 
 
 def test_python_and_curl_repeat_the_question_free(server: Running, tmp_path: Path) -> None:
-    with httpx.Client(base_url=server.url, headers=BROWSER, trust_env=False, timeout=60) as client:
+    with httpx.Client(base_url=server.url, headers=BROWSER, trust_env=False, verify=PLAIN, timeout=60) as client:
         client.post("/sign-in", data={"token": server.tokens[ANALYST]})
         page = Seen.of(client.get(HOME).text)
         sql = "SELECT ward, COUNT(*) AS \"it's\"\nFROM patients\nWHERE zip <> 'a''b\\'\nGROUP BY ward"

@@ -240,9 +240,9 @@ def replayed(most: int, limits: tuple[str, str], seed: int, asked: list[str]) ->
     data = made_owned(Random(seed), 8)
     answered = 0
     with Replay(policy) as auditor:
-        for neighbour in neighbours(policy, data):
-            for text in asked:
-                report = auditor.compare(text, data, neighbour, epsilon=1)
+        others = list(neighbours(policy, data))
+        for text in asked:
+            for report, neighbour in zip(auditor.compare_each(text, data, others, epsilon=1), others, strict=True):
                 assert report.same, f"{report}\n{data}\n{neighbour}"
                 answered += bool(report.calls)
     return answered

@@ -8,7 +8,7 @@ privacy theorem of the noise covers the question.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
@@ -195,9 +195,16 @@ class Replay:
 
         `units` is 2 where a unit is replaced by another: it is removed, and one is added.
         """
+        (report,) = self.compare_each(question, data, [neighbour], units=units, **cost)
+        return report
+
+    def compare_each(
+        self, question: str | Task[Any], data: Data, others: Iterable[Data], *, units: int = 1, **cost: Any
+    ) -> Iterator[Report]:
+        """The same for many neighbours of one database, which is asked once."""
         first = self.run(question, data, **cost)
-        second = self.run(question, neighbour, first, **cost)
-        return compared(str(question), first, second, units)
+        for other in others:
+            yield compared(str(question), first, self.run(question, other, first, **cost), units)
 
     def close(self) -> None:
         for engine in self._engines.values():

@@ -68,7 +68,7 @@ class Connection:
                 headers=headers,
                 timeout=TIMEOUT,
                 transport=transport,
-                verify=True if ca is None else _trusting(ca),
+                verify=_trusted(url) if ca is None else _trusting(ca),
                 cookies=http.cookiejar.CookieJar(http.cookiejar.DefaultCookiePolicy(allowed_domains=[])),
                 follow_redirects=False,
                 trust_env=not is_loopback(urlsplit(url).hostname or ""),  # no proxy is between us and ourselves
@@ -177,6 +177,11 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _trusted(url: str) -> ssl.SSLContext | bool:
+    """TLS with servers that the usual authorities vouch for. To load them takes long: plain HTTP gets TLS of nobody."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if urlsplit(url).scheme == "http" else True
 
 
 def _trusting(ca: str | os.PathLike[str]) -> ssl.SSLContext:

@@ -20,7 +20,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +36,7 @@ MEMORY: Final = "DISCREET_MEMORY"
 """The environment variable that says how much memory the engines of this process may use together, such as 8GB."""
 SPILL: Final = "spill"
 LEAST_MEMORY: Final = 16 << 20
+MOST_IDLE: Final = 16
 _UNITS: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 _LIMITS: Final = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 _OURS: Final = re.compile(r"[0-9]+-[0-9a-f]{16}")
@@ -147,10 +148,32 @@ def lock_up(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def isolated(*, among: int = 1, threads: int | None = 1) -> duckdb.DuckDBPyConnection:
-    """A connection that holds nothing and reaches nothing."""
+    """A connection that holds nothing and reaches nothing: one that was given back, or a new one."""
+    with suppress(KeyError, IndexError):
+        return _idle[_like(among, threads)].pop()
     connection = connect(among=among) if threads is None else connect(among=among, threads=threads)
     lock_up(connection)
     return connection
+
+
+def give_back(connection: duckdb.DuckDBPyConnection, *, among: int = 1, threads: int | None = 1) -> None:
+    """An isolated connection that holds nothing any more waits for the next who needs one, or is closed.
+
+    To start DuckDB takes longer than what most of those ask who need it for a moment: audits, lessons, tests.
+    """
+    waiting = _idle.setdefault(_like(among, threads), [])
+    with suppress(duckdb.Error):  # it died, or somebody closed it
+        connection.execute("SELECT 1")
+        if len(waiting) < MOST_IDLE:
+            waiting.append(connection)
+        else:
+            connection.close()
+
+
+def _like(among: int, threads: int | None) -> tuple[int, Resources]:
+    """What two connections must have in common for one to stand in for the other. A fork has its own."""
+    own = Resources.share(among, None)
+    return os.getpid(), own if threads is None else replace(own, threads=threads)
 
 
 def sweep(state: Path) -> None:
@@ -194,6 +217,8 @@ def _is_held(folder: Path) -> bool:
     return False
 
 
+_idle: Final[dict[tuple[int, Resources], list[duckdb.DuckDBPyConnection]]] = {}
+"""Connections that hold nothing and wait for somebody."""
 _held: Final[dict[tuple[int, Path], tuple[Path, Iterator[int]]]] = {}
 """For each process and state folder: the folder that is locked for the process, and numbers for its connections."""
 _guard: Final = threading.Lock()

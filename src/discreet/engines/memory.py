@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import duckdb
 
-from discreet.engines.connection import connect, lock_up
+from discreet.engines.connection import give_back, isolated
 from discreet.engines.copy import selection
 from discreet.engines.session import Session
 from discreet.engines.sources import Part, Sources, described
@@ -34,8 +34,12 @@ class Memory(Session):
         super().__init__()
 
     def _opened(self) -> duckdb.DuckDBPyConnection:
+        connection = isolated(among=self._among)
+        self._build(connection)
+        return connection
+
+    def _build(self, connection: duckdb.DuckDBPyConnection) -> None:
         policy, key = self._policy, self._key
-        connection = connect(among=self._among, threads=1)
         connection.execute(f"CREATE SCHEMA {SOURCE}")
         connection.execute(f"CREATE MACRO discreet_secret() AS {literal(key)}")
         for table in policy.tables.values():
@@ -43,8 +47,18 @@ class Memory(Session):
         sources = Held(policy, connection, Path())
         for table in policy.tables.values():
             connection.execute(f"CREATE TABLE {name(table.name)} AS {selection(sources, table, key)}")
-        lock_up(connection)
-        return connection
+
+    def _leave(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """The database is emptied for the next; one that died, or that somebody closed, cannot be."""
+        try:
+            for table in self._policy.tables:
+                connection.execute(f"DROP TABLE {name(table)}")
+            connection.execute(f"DROP SCHEMA {SOURCE} CASCADE")
+            connection.execute("DROP MACRO discreet_secret")
+        except duckdb.Error:
+            connection.close()
+        else:
+            give_back(connection, among=self._among)
 
     def _fill(self, connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, held: Rows) -> None:
         columns = {column.name: TYPES[column.kind] for column in table.columns.values()}

@@ -11,7 +11,7 @@ from typing import Any, Final
 import duckdb
 
 from discreet.composed import Sql
-from discreet.engines.connection import isolated
+from discreet.engines.connection import give_back, isolated
 from discreet.engines.printed import printed
 from discreet.engines.stopping import AGAIN, CURRENT, beside
 from discreet.quoting import name
@@ -71,9 +71,13 @@ class Session(ABC):
 
     def close(self) -> None:
         with self._lock:
-            self._closed = True
-            if self._connection is not None:
-                self._connection.close()
+            connection, self._connection, self._closed = self._connection, None, True
+        if connection is not None:
+            self._leave(connection)
+
+    def _leave(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Nobody asks this database any more."""
+        connection.close()
 
 
 class Scratch(Session):
@@ -86,6 +90,9 @@ class Scratch(Session):
 
     def _opened(self) -> duckdb.DuckDBPyConnection:
         return isolated(among=self._among, threads=self._threads)
+
+    def _leave(self, connection: duckdb.DuckDBPyConnection) -> None:
+        give_back(connection, among=self._among, threads=self._threads)
 
     def alive(self) -> duckdb.DuckDBPyConnection:
         """The database, opened again if it died."""

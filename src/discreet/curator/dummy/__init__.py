@@ -24,6 +24,7 @@ from discreet.curator.dummy.rows import dummy_rows
 from discreet.curator.state import grant_of
 from discreet.curator.task import Recall, Task
 from discreet.engines.claims import owned_rows
+from discreet.engines.connection import connect, lock_up
 from discreet.engines.memory import SOURCE, Rows
 from discreet.engines.memory import Memory as MemoryEngine
 from discreet.engines.problems import SourceError
@@ -52,7 +53,19 @@ class FreeLedger(Ledger):
 
 
 class Stage(MemoryEngine):
-    """Dummy rows in private tables, and in public ones that cannot be read."""
+    """Dummy rows in private tables, and in public ones that cannot be read.
+
+    It reads files while it is built, so that its connection is its own from the first statement to the last.
+    """
+
+    def _opened(self) -> duckdb.DuckDBPyConnection:
+        connection = connect(among=self._among, threads=1)
+        self._build(connection)
+        lock_up(connection)
+        return connection
+
+    def _leave(self, connection: duckdb.DuckDBPyConnection) -> None:
+        connection.close()
 
     def _fill(self, connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, held: Rows) -> None:
         if not (table.is_public and _filled_from_source(connection, policy, table)):
