@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -95,16 +97,24 @@ def test_a_connection_that_died_is_not_used_again() -> None:
         assert all(each is not dead for waiting in connection._idle.values() for each in waiting)
 
 
-def test_connections_of_other_means_or_of_a_parent_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_inherits_no_connection_that_waits_and_ends_well() -> None:
+    """A child that closed what DuckDB started in its parent would crash."""
+    code = (
+        "import os\nfrom discreet.engines import connection\nfrom discreet.engines.session import Scratch\n"
+        "engine = Scratch()\nengine.execute('SELECT 1')\nengine.close()\nassert any(connection._idle.values())\n"
+        "child = os.fork()\nassert not any(connection._idle.values())\nif not child: raise SystemExit(7)\n"
+        "assert os.waitpid(child, 0)[1] == 7 << 8\nengine = Scratch()\nassert engine.execute('SELECT 1') == [(1,)]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_connections_of_other_means_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Scratch(threads=1)
     used = connection_of(engine)
     engine.close()
     others = [Scratch(threads=2), Scratch(2, threads=1)]
     with monkeypatch.context() as changed:
         changed.setenv(connection.MEMORY, "300MB")
-        others.append(Scratch(threads=1))
-    with monkeypatch.context() as changed:
-        changed.setattr("os.getpid", lambda: -1)
         others.append(Scratch(threads=1))
     assert all(connection_of(other) is not used for other in others)
     assert connection_of(Scratch(threads=1)) is used

@@ -170,10 +170,20 @@ def give_back(connection: duckdb.DuckDBPyConnection, *, among: int = 1, threads:
             connection.close()
 
 
-def _like(among: int, threads: int | None) -> tuple[int, Resources]:
-    """What two connections must have in common for one to stand in for the other. A fork has its own."""
+def _like(among: int, threads: int | None) -> Resources:
+    """What two connections must have in common for one to stand in for the other."""
     own = Resources.share(among, None)
-    return os.getpid(), own if threads is None else replace(own, threads=threads)
+    return own if threads is None else replace(own, threads=threads)
+
+
+def _close_idle() -> None:
+    """Before a fork: DuckDB's threads do not live in the child, which would crash when it ends and closes them."""
+    for waiting in _idle.values():
+        while waiting:
+            waiting.pop().close()
+
+
+os.register_at_fork(before=_close_idle)
 
 
 def sweep(state: Path) -> None:
@@ -217,7 +227,7 @@ def _is_held(folder: Path) -> bool:
     return False
 
 
-_idle: Final[dict[tuple[int, Resources], list[duckdb.DuckDBPyConnection]]] = {}
+_idle: Final[dict[Resources, list[duckdb.DuckDBPyConnection]]] = {}
 """Connections that hold nothing and wait for somebody."""
 _held: Final[dict[tuple[int, Path], tuple[Path, Iterator[int]]]] = {}
 """For each process and state folder: the folder that is locked for the process, and numbers for its connections."""
