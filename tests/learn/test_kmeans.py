@@ -10,7 +10,7 @@ import sklearn.cluster
 
 from discreet.audit import estimate
 from discreet.learn import KMeans
-from discreet.learn.simplex import projected
+from discreet.mechanisms.simplex import projected
 from discreet.noise import SYSTEM
 from tests.learn.helpers import learn, recorder, repeating
 

@@ -11,7 +11,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from discreet.release import Domain, Facets, Histogram, MarginalSynthesizer, Publication, QueryLog, RunningTotals
+from discreet.release import (
+    Domain,
+    Facets,
+    Histogram,
+    MarginalSynthesizer,
+    Publication,
+    QueryLog,
+    RunningTotals,
+    Workload,
+)
 
 POLICY: Final = """
 [tables.visits]
@@ -126,6 +135,20 @@ def _synthetic(rows: list[tuple[Any, ...]], published: Any) -> None:
         assert measured.values.tolist() == exact
 
 
+def _ranges(rows: list[tuple[Any, ...]], published: Any) -> None:
+    stays = [stay for (stay,) in rows]
+    exact = [sum(low <= stay <= high for stay in stays) for low in range(8) for high in range(low, 8)]
+    assert np.allclose(published.answers(), exact, atol=1e-3)
+
+
+def _marginals(rows: list[tuple[Any, ...]], published: Any) -> None:
+    inside = [row for row in rows if 0 <= row[2] <= 7]
+    for column, name in enumerate(("ward", "flag")):
+        keys = ("A", "B", None) if name == "ward" else (False, True)
+        exact = [sum(row[column] == key for row in inside) for key in keys]
+        assert np.allclose(published.marginal(name), exact, atol=1e-3)
+
+
 CASES: Final = (
     Case(
         "facets",
@@ -172,6 +195,20 @@ CASES: Final = (
         "visits",
         lambda: (QueryLog(names=("query",), unit="who", max_keys=2, max_count=2), LOG),
         heads=("both",),
+    ),
+    Case(
+        "ranges",
+        lambda: Workload.ranges(),
+        "SELECT stay FROM visits",
+        lambda: (Workload.prefixes(domain=DOMAIN.only(["age"])), DATA),
+        exact=_ranges,
+    ),
+    Case(
+        "marginals",
+        lambda: Workload.marginals(2) + Workload.totals(),
+        "SELECT ward, flag, stay FROM visits",
+        lambda: (Workload.marginals(1, domain=DOMAIN), DATA),
+        exact=_marginals,
     ),
     Case(
         "histogram",

@@ -18,8 +18,8 @@ from discreet.learn.core import Typical, parameters
 from discreet.learn.labels import Array, Labels, category_labels
 from discreet.learn.moments import affordable, moments, moved
 from discreet.learn.predictors import Categorical, ClassFacts, Classifier
-from discreet.learn.simplex import projected
 from discreet.mechanisms.arrays import Integers
+from discreet.mechanisms.simplex import projected
 
 
 @parameters

@@ -24,8 +24,8 @@ from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
 from discreet.learn.counting import affordable, counted
 from discreet.learn.residuals import GRAIN, OneClass, Target
-from discreet.learn.simplex import projected
 from discreet.mechanisms.arrays import Integers
+from discreet.mechanisms.simplex import projected
 
 Bins = NDArray[np.uint8]
 BINS: Final = 32

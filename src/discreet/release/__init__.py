@@ -1,5 +1,6 @@
 """Releases: publish once, use for ever. What is published is charged once, and free to read afterwards."""
 
+from discreet.release.answers import Answers
 from discreet.release.core import Publication, Published
 from discreet.release.domain import Domain
 from discreet.release.facets import FacetCounts, Facets
@@ -11,8 +12,10 @@ from discreet.release.synthetic.quality import Quality
 from discreet.release.synthetic.synthesize import synthesize
 from discreet.release.synthetic.table import SyntheticTable
 from discreet.release.totals import RunningTotals, Totals
+from discreet.release.workload import Optimized, Part, Workload, optimize
 
 __all__ = [
+    "Answers",
     "Counts",
     "Domain",
     "FacetCounts",
@@ -20,6 +23,8 @@ __all__ = [
     "Histogram",
     "LogCounts",
     "MarginalSynthesizer",
+    "Optimized",
+    "Part",
     "Publication",
     "Published",
     "Quality",
@@ -28,5 +33,7 @@ __all__ = [
     "SearchLog",
     "SyntheticTable",
     "Totals",
+    "Workload",
+    "optimize",
     "synthesize",
 ]

@@ -39,6 +39,7 @@ from typing import Any, ClassVar, Final, Self, TypeVar
 import numpy as np
 
 from discreet.accounting import Concentrated, rho_for
+from discreet.accounting.distributions import DiscreteLaplace
 from discreet.accounting.losses import Sensitivity
 from discreet.answers.models import Publisher
 from discreet.answers.progress import shown
@@ -246,6 +247,19 @@ def demand_affordable(cost: Cost, sensitivity: Sensitivity, share: Fraction = WH
     if cost.amount * share < LEAST_EPSILON:
         raise Refused("cost-invalid", "the cost is too low to be shared", "allow the release a higher cost")
     cost.fineness(sensitivity, share)
+
+
+def variance_of(cost: Cost, sensitivity: Sensitivity, share: Fraction = WHOLE) -> float:
+    """The variance of the noise on each number of a vector."""
+    noise = noise_of(cost.noise(sensitivity, share))
+    if isinstance(noise, DiscreteLaplace):
+        return noise.variance
+    spread = float(noise.spread)
+    if spread > 25:  # the variance of the discrete one differs by less than a float can say
+        return spread
+    steps = np.arange(-60, 61, dtype=np.float64)
+    weights = np.exp(-(steps**2) / (2 * spread))
+    return float(steps**2 @ weights / weights.sum())
 
 
 def noise_words(cost: Cost, sensitivity: Sensitivity, share: Fraction = WHOLE) -> str:

@@ -14,8 +14,8 @@ from discreet.exit.cost import Cost
 from discreet.learn.box import Box, Floats
 from discreet.learn.kmeans.geometry import nearest
 from discreet.learn.kmeans.lloyd import SIZING, Found, Setting, about, turn, turn_sensitivity
-from discreet.learn.simplex import projected
 from discreet.mechanisms.arrays import Integers
+from discreet.mechanisms.simplex import projected
 
 MOST_CELLS = 200_000
 ONE = Sensitivity.cells(1, 1)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.learn.box import Floats
+Floats = NDArray[np.float64]
 
 
 def projected(noisy: Floats, totals: Floats) -> Floats:
