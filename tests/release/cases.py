@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from discreet.release import (
+    MWEM,
     Domain,
     Facets,
     Histogram,
@@ -19,6 +20,7 @@ from discreet.release import (
     Publication,
     QueryLog,
     RunningTotals,
+    SmallDatabase,
     Workload,
 )
 
@@ -236,5 +238,17 @@ CASES: Final = (
         "visits",
         lambda: (MarginalSynthesizer(domain=DOMAIN.only(["age"]), steps=5), DATA),
         heads=("both",),
+    ),
+    Case(
+        "mwem",
+        lambda: MWEM(rounds=2, passes=2),
+        "SELECT ward, stay FROM visits",
+        lambda: (MWEM(domain=DOMAIN, rounds=2, passes=2), DATA),
+    ),
+    Case(
+        "small-database",
+        lambda: SmallDatabase(size=3),
+        "SELECT ward, flag FROM visits",
+        lambda: (SmallDatabase(domain=DOMAIN.only(["age"]), size=2), DATA),
     ),
 )

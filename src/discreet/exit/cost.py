@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -196,6 +196,12 @@ class Cost:
         if self.pure:
             return Choices(PermuteAndFlip(self.amount * share, sensitivity=most, monotone=True))
         return Choices(Exponential(rho=self.amount * share, sensitivity=most, monotone=True))
+
+    def choice_among(self, copies: Sequence[int], sensitivity: int, share: Fraction) -> Choices:
+        """For one choice among many candidates that share few scores, by the exponential mechanism."""
+        if self.pure:
+            return Choices(Exponential(self.amount * share, sensitivity=sensitivity, copies=copies))
+        return Choices(Exponential(rho=self.amount * share, sensitivity=sensitivity, copies=copies))
 
     def deviation(self, sensitivity: Sensitivity, share: Fraction = WHOLE) -> float:
         """About the standard deviation of the noise on a vector."""

@@ -110,6 +110,12 @@ class Exit:
         self._spend(share, mechanism.loss)
         return int(self._sampler.choose(mechanism, [scores], self._bits)[0])
 
+    def choose_among(self, scores: Integers, copies: Sequence[int], sensitivity: int, share: Fraction = WHOLE) -> int:
+        """The place of about the largest score, each that of so many candidates; a unit moves it up or down."""
+        mechanism = self.cost.choice_among(copies, sensitivity, share)
+        self._spend(share, mechanism.loss)
+        return int(self._sampler.choose(mechanism, [scores], self._bits)[0])
+
     # parts
 
     def part(self, share: Fraction) -> Exit:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -25,6 +26,8 @@ class Exponential:
              of a mean of e^x(s), which lies between the least and the largest x(s). All x lie within [−ε/2, ε/2];
              monotone, all within [0, ε] or all within [−ε, 0]: either way in an interval of length ε, so that
              |x(r) − c| ≤ ε; and a log-ratio of range ε is ε²/8-zCDP.
+             `copies` says how many candidates share a score, if that is public: the choice among all of them, of which
+             only the score's index is told, which is post-processing.
     Error    P(u(chosen) ≤ best − R) ≤ |candidates|·exp(−εR/(2Δ)).
     Draw     A race of exponential clocks, decided exactly: no float softmax, every candidate keeps its probability.
     Source   McSherry & Talwar 2007; Cesar & Rogers 2021 (zCDP).
@@ -38,6 +41,7 @@ class Exponential:
     sensitivity: Fraction
     monotone: bool
     loss: Pure | Concentrated
+    copies: tuple[int, ...] | None = field(repr=False)
 
     def __init__(
         self,
@@ -46,7 +50,9 @@ class Exponential:
         sensitivity: Number,
         rho: Number | None = None,
         monotone: bool = False,
+        copies: Sequence[int] | None = None,
     ) -> None:
+        object.__setattr__(self, "copies", None if copies is None else _copies(copies))
         object.__setattr__(self, "epsilon", tilt(epsilon, rho))
         object.__setattr__(self, "sensitivity", extent(sensitivity, "sensitivity"))
         object.__setattr__(self, "monotone", flag(monotone, "monotone"))
@@ -60,7 +66,8 @@ class Exponential:
 
     def probabilities(self, scores: ArrayLike) -> NDArray[np.float64]:
         """With which probability each candidate is chosen."""
-        weights = np.exp(log_odds(self._exponents(scores)))
+        exponents = self._exponents(scores)
+        weights = np.exp(log_odds(exponents)) * (1 if exponents.copies is None else exponents.copies)
         return np.asarray(weights / weights.sum(), dtype=np.float64)
 
     def error(self, confidence: Number = 0.95, *, candidates: int) -> float:
@@ -69,7 +76,19 @@ class Exponential:
 
     def _exponents(self, scores: ArrayLike) -> Exponents:
         exact, moved = units(scores, self.sensitivity)
-        return Exponents(exact, self.epsilon / (factor(monotone=self.monotone) * moved))
+        if self.copies is not None and len(self.copies) != exact.size:
+            raise ValueError(f"there are copies of {len(self.copies)} scores, not of {exact.size}")
+        copies = None if self.copies is None else np.array(self.copies, dtype=np.int64)
+        return Exponents(exact, self.epsilon / (factor(monotone=self.monotone) * moved), copies)
+
+
+def _copies(given: object) -> tuple[int, ...]:
+    if not isinstance(given, Sequence) or isinstance(given, str | bytes):
+        raise TypeError(f"copies must be whole numbers, one for each score, not a {type(given).__name__}")
+    copies = tuple(whole(each, "copies") for each in given)
+    if max(copies, default=0) >= 2**63:
+        raise ValueError("copies must be below 2⁶³")
+    return copies
 
 
 @dataclass(frozen=True, init=False, slots=True)

@@ -8,13 +8,16 @@ from discreet.release.histogram import Counts, Histogram
 from discreet.release.query_log import LogCounts, QueryLog
 from discreet.release.search_log import SearchLog
 from discreet.release.synthetic.marginals import MarginalSynthesizer
+from discreet.release.synthetic.mwem import MWEM
 from discreet.release.synthetic.quality import Quality
+from discreet.release.synthetic.small import SmallDatabase, SmallRows
 from discreet.release.synthetic.synthesize import synthesize
 from discreet.release.synthetic.table import SyntheticTable
 from discreet.release.totals import RunningTotals, Totals
 from discreet.release.workload import Optimized, Part, Workload, optimize
 
 __all__ = [
+    "MWEM",
     "Answers",
     "Counts",
     "Domain",
@@ -31,6 +34,8 @@ __all__ = [
     "QueryLog",
     "RunningTotals",
     "SearchLog",
+    "SmallDatabase",
+    "SmallRows",
     "SyntheticTable",
     "Totals",
     "Workload",
