@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace
+from discreet.ledger import LedgerDamaged
 from discreet.sql.cache import NoisyMeasures
 
 LAPLACE, GAUSSIAN = DiscreteLaplace(Fraction(10, 3)), DiscreteGaussian(Fraction(7, 2))
@@ -53,3 +54,27 @@ def test_what_another_version_kept_is_not_read() -> None:
     assert document["version"] == 1
     for other in (0, 2, None, "1"):
         assert NoisyMeasures.decode(zlib.compress(json.dumps({**document, "version": other}).encode())) is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"noises": None},
+        {"noises": [[["laplace"]]]},
+        {"noises": [[["laplace", "1/0"]]]},
+        {"noises": [[["x", "1"]]]},
+        {"values": 3},
+        {"values": [3]},
+        {"selected": 3},
+        {"selected": [[[{}]]]},
+        {"selected": [[[{"day": "2025-02-03"}]]]},
+        {"selected": [[[{"date": "soon"}]]]},
+        {"selected": [[[{"timestamp": 3}]]]},
+    ],
+    ids=str,
+)
+def test_what_nobody_kept_is_damage(wrong: dict[str, Any]) -> None:
+    document = {**json.loads(zlib.decompress(drawn().encode())), **wrong}
+    for bytes_ in (zlib.compress(json.dumps(document).encode()), b"", b"x", zlib.compress(b"x"), zlib.compress(b"[]")):
+        with pytest.raises(LedgerDamaged, match="cannot be read"):
+            NoisyMeasures.decode(bytes_)

@@ -265,6 +265,8 @@ def test_the_private_copy_and_queries_are_written_alike() -> None:
         assert mine.text == owners
     for kind in ("date", "timestamp"):
         assert composed.dated(name("x"), kind).text == quoting.dated('"x"', kind)
+    for kind in quoting.STORED:
+        assert composed.stored(name("x"), kind).text == quoting.stored('"x"', kind)
     for value in (1, 1.5, Fraction(1, 3), "x'", None, True, date(2026, 1, 2), datetime(2026, 1, 2, 3)):
         assert literal(value).text == quoting.literal(value)
     assert double(3).text == quoting.double(3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
@@ -16,7 +16,9 @@ from discreet.ledger.entries import CHANGED
 from discreet.policy import Key
 
 VERSION: Final = 1
-UNREADABLE: Final = (zlib.error, ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
+UNREADABLE: Final = (zlib.error, ArithmeticError, LookupError, TypeError, ValueError)
+DATES: Final = {"timestamp": datetime.fromisoformat, "date": date.fromisoformat}
+NOISES: Final[dict[str, Callable[[Fraction], Noise]]] = {"laplace": DiscreteLaplace, "gaussian": DiscreteGaussian}
 Cell = tuple[Key | None, ...]
 Selected = tuple[Cell, ...] | None
 
@@ -67,8 +69,8 @@ def _key(value: Key | None) -> Any:
 
 def _value(written: Any) -> Key | None:
     if isinstance(written, dict):
-        kind, text = next(iter(written.items()))
-        return datetime.fromisoformat(text) if kind == "timestamp" else date.fromisoformat(text)
+        ((kind, text),) = written.items()
+        return DATES[kind](text)
     return written  # type: ignore[no-any-return]
 
 
@@ -84,4 +86,4 @@ def _read(written: Sequence[Any]) -> Noise | None:
     kind, size = written
     if kind == "chosen":
         return None
-    return DiscreteLaplace(Fraction(size)) if kind == "laplace" else DiscreteGaussian(Fraction(size))
+    return NOISES[kind](Fraction(size))
