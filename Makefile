@@ -71,7 +71,7 @@ covered-draws: venv
 	@$(BIN)/coverage run -m pytest -q -m 'not slow' tests/noise tests/accounting tests/mechanisms tests/golden tests/contracts tests/test_notebook.py tests/test_errors.py tests/test_exact.py tests/sql/test_composed.py
 
 covered-charges: venv
-	@$(BIN)/coverage run -m pytest -q -m 'not slow' tests/ledger tests/exit tests/curator tests/sql/test_cost.py tests/learn/test_tables.py $(ATTACKS)
+	@$(BIN)/coverage run -m pytest -q -m 'not slow' tests/ledger tests/exit tests/curator tests/sql/test_cost.py tests/sql/test_clauses.py tests/learn/test_tables.py $(ATTACKS)
 
 bench: $(VENV)/.bench
 	@$(BIN)/python -m benchmarks

@@ -129,6 +129,7 @@ TESTS: dict[str, list[str]] = {
         "tests/curator/test_state.py",
         "tests/curator/test_fluent.py",
     ],
+    "exit/charges.py": ["tests/exit/test_exit.py"],
     "exit/cost.py": ["tests/exit/test_exit.py", "tests/sql/test_cost.py", *EXIT],
     "exit/bill.py": ["tests/exit/test_exit.py", *EXIT],
     "exit/exit.py": ["tests/exit/test_exit.py", "tests/attacks/test_threads_and_forks.py", *EXIT],

@@ -236,3 +236,8 @@ def test_the_epsilon_of_laplace_noise_is_nearly_the_largest(rho: str, shift: str
     epsilon = epsilon_of_laplace(Fraction(rho), Fraction(shift))
     assert rho_of_laplace(epsilon, Fraction(shift)) <= Fraction(rho)
     assert rho_of_laplace(epsilon * Fraction("1.00001"), Fraction(shift)) > Fraction(rho)
+
+
+def test_a_rho_that_is_too_small_for_laplace_noise_is_refused() -> None:
+    with pytest.raises(ValueError, match="too small for Laplace noise"):
+        epsilon_of_laplace(Fraction(1, 10**40), Fraction(1))

@@ -15,10 +15,13 @@ import pytest
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.losses import Sensitivity
 from discreet.engines.stopping import Stop, Stopped
-from discreet.errors import Refused
+from discreet.errors import BudgetExhausted, Refused
 from discreet.exit import Bill, Cost, Exit, opened
 from discreet.exit import exit as exit_module
+from discreet.exit.charges import charge_for
 from discreet.exit.cost import Choices
+from discreet.ledger import Grant, Ledger
+from discreet.ledger.memory import Memory
 from discreet.mechanisms import Exponential, KeySelection, PermuteAndFlip
 from discreet.noise import SYSTEM
 from tests.learn.helpers import Till
@@ -196,6 +199,19 @@ def test_a_bill_charges_what_its_exit_may_let_out() -> None:
 
 
 # costs on arrays
+
+
+def test_on_own_rows_a_ledger_is_charged_first_and_without_one_the_caller_accounts() -> None:
+    with charge_for(None, Pure(1), "a test") as bits:
+        assert bits is SYSTEM
+    with Ledger(Memory(), Grant.of(Fraction(2), None), shares={}) as ledger:
+        with charge_for(ledger, Pure(0), "nothing") as bits:
+            assert bits is SYSTEM
+        with charge_for(ledger, Pure(1), "a test"):
+            assert ledger.balance().spent.epsilon == 1
+        assert [entry.question for entry in ledger.entries()] == ["a test"]
+        with pytest.raises(BudgetExhausted), charge_for(ledger, Pure(2), "too much"):
+            pass
 
 
 def test_a_cost_on_arrays_is_one_number() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import json
+import math
 import pickle
 from collections import Counter
 from collections.abc import Iterator
@@ -225,6 +226,13 @@ def test_neutral_literals_are_of_the_same_kind(value: Any) -> None:
     query = sql("SELECT {} FROM t WHERE x < {}", literal(value), literal(value))
     confirmed(query)
     assert printed(query) == f"SELECT {quoting.literal(value)} FROM t WHERE x < {quoting.literal(value)}"
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_what_is_too_large_for_floats_is_infinite(sign: int) -> None:
+    query = sql("SELECT {}", double(sign * Fraction(10) ** 400))
+    confirmed(query)
+    assert duckdb.sql(printed(query)).fetchall() == [(sign * math.inf,)]
 
 
 # what was altered is noticed

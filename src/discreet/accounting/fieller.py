@@ -6,7 +6,7 @@ noises, which strays less than all of them at their worst (see `combination`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -60,15 +60,13 @@ def ratio(
         within = -most, most
     if bottom <= 0:
         return within
-    ends = within
-    for _ in range(ROUNDS):
-        low, high = ends
+
+    def tested(low: Fraction, high: Fraction) -> Ends:
         weights = tuple((noise, max(abs(a - low * b), abs(a - high * b))) for noise, a, b in terms)
         half = width_up_to(weights, 1 - miss)
-        ends = tuple(_held((top + side) / bottom, ends) for side in (-half, half))  # type: ignore[assignment]
-        if ends[1] - ends[0] >= ENOUGH * (high - low):
-            break
-    return ends
+        return (top - half) / bottom, (top + half) / bottom
+
+    return _narrowed(within, tested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +112,12 @@ class Sums:
         plain = self.scale * self.product.value / self.count.value + self.shift - middles[0] * middles[1]
         shifts = [(mean[0] - middle, mean[1] - middle) for mean, middle in zip(means, middles, strict=True)]
         crossed = _product(shifts, squared=self.y is None)
-        for _ in range(ROUNDS):
-            before = ends
-            half = width_up_to(self._weights(means, ends), 1 - miss * (1 - 2 * FIRST)) / self.count.value
-            ends = _held(plain + crossed[0] - half, ends), _held(plain + crossed[1] + half, ends)
-            if ends[1] - ends[0] >= ENOUGH * (before[1] - before[0]):
-                break
+
+        def tested(low: Fraction, high: Fraction) -> Ends:
+            half = width_up_to(self._weights(means, (low, high)), 1 - miss * (1 - 2 * FIRST)) / self.count.value
+            return plain + crossed[0] - half, plain + crossed[1] + half
+
+        ends = _narrowed(ends, tested)
         shown = _held(plain, (Fraction(0) if self.y is None else -most, most))
         return min(ends[0], shown), max(ends[1], shown)
 
@@ -145,6 +143,16 @@ class Sums:
         if self.y is None:
             return (*first, (self.x.noise, 2 * m))
         return (*first, (self.x.noise, k), (self.y.noise, m))
+
+
+def _narrowed(ends: Ends, tested: Callable[[Fraction, Fraction], Ends]) -> Ends:
+    """Ends of what lies between these, and between those that a test finds for it, repeated while it is worth it."""
+    for _ in range(ROUNDS):
+        before, (low, high) = ends, tested(*ends)
+        ends = _held(low, before), _held(high, before)
+        if ends[1] - ends[0] >= ENOUGH * (before[1] - before[0]):
+            break
+    return ends
 
 
 def _held(value: Fraction, ends: Ends) -> Fraction:
