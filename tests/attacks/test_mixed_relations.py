@@ -131,6 +131,8 @@ def test_losses_about_different_units_are_not_added_up() -> None:
         for act in (compose, parallel):
             with pytest.raises(Refused, match=r"losses-differ.*about .*group\(loss, k, unit"):
                 act(*losses)
+    with pytest.raises(Refused, match="is about one 'visit', and the others are about a unit without a name"):
+        compose(Pure(1), Pure(1).per("visit"))
     with pytest.raises(Refused, match="about one 'visit' already"):
         visit.per("patient")
     total = compose(group(visit, 20, unit="patient"), patient, Pure(0.1).per("patient"), Pure(0), Concentrated(0))

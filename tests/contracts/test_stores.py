@@ -377,6 +377,17 @@ def test_a_journal_that_forgets_forgets_plans_too() -> None:
     left = {numbers[0] for numbers in journal.plans.values()}
     assert 0 < len(left) < 20
     assert left <= journal.records.keys()
+    sizes = [len(stored.line) + len(stored.answer or b"") for stored in journal.records.values()]
+    assert journal.size == sum(sizes) <= 2_000
+    assert Journal().size == 0
+
+
+def test_a_journal_that_forgets_holds_megabytes_first() -> None:
+    store = Memory.bounded()
+    with ledger(lambda: store) as book:
+        for number in range(3):
+            spend(book, Fraction(1, 10), plan=f"plan {number}", answer=b"x" * 2**20)
+        assert len(store._journal.plans) == 3
 
 
 def test_the_newest_charge_comes_first_and_a_share_leaves_no_more_than_the_budget_does(opening: Opening) -> None:

@@ -228,9 +228,9 @@ class Publication(Publisher):
 
 def loss_of(cost: Cost, selecting: bool) -> Loss:
     """What everything costs that is released for it: δ is added where keys are selected."""
-    if not selecting or cost.delta is None or not isinstance(cost.loss, Concentrated):
+    if not selecting or cost.delta is None or cost.pure:
         return cost.loss
-    return Concentrated(cost.loss.rho, cost.delta)
+    return Concentrated(cost.amount, cost.delta)
 
 
 # what publications are made of
