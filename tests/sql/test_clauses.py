@@ -55,6 +55,13 @@ def test_a_clause_divides_its_part_among_what_it_counts() -> None:
     assert sorted(together) == sorted([*(share / 2 for share in alone), Fraction(1, 2)])
 
 
+def test_clauses_without_a_cost_share_that_of_the_caller_alike() -> None:
+    bare = clause("max_groups_contributed = 1", items="COUNT(*) AS n")
+    policy, found = tiny.policy("pure"), planned(f"{bare} UNION ALL {bare}")
+    cost = Cost.read(policy, epsilon=1, rho=None, delta=None, private_keys=False)
+    assert list(allocate(policy, cost, found.releases).shares) == [Fraction(1, 2), Fraction(1, 2)]
+
+
 def test_of_rho_the_parts_are_those_of_squares() -> None:
     assert shares(TWO, "delta") == [Fraction(1, 10), Fraction(9, 10)]
     assert shares(f"{clause('rho = 0.25')} UNION ALL {clause('rho = 0.75')}", "delta") == [
