@@ -36,6 +36,7 @@ from discreet.printing import at_least
 from discreet.sql import measures
 from discreet.sql.measures import Contribution
 from discreet.sql.release import Release
+from tests.attacks.test_unique_keys import POLICY as UNIQUE
 from tests.audit.worlds import ACCOUNTS_OF, NAMES, OWNED, SPELLINGS, WORLDS, Data
 from tests.budget import later
 from tests.curator.worlds import POLICY, SOURCES, hospital
@@ -189,8 +190,9 @@ def test_questions_are_valid_for_their_policy(name: str) -> None:
 
 def test_a_few_questions_are_of_all_kinds() -> None:
     kinds = [question.kind for question in questions(policy("clinic"), len(MAKERS))]
-    assert len(set(kinds)) >= len(MAKERS) - 2
-    assert {question.kind for question in questions(policy("bank"))} == set(MAKERS) - {"private keys"}
+    assert len(set(kinds)) >= len(MAKERS) - 3
+    assert {question.kind for question in questions(policy("bank"))} == set(MAKERS) - {"private keys", "unique keys"}
+    assert "unique keys" in {question.kind for question in questions(policy_of(UNIQUE))}
     assert questions(policy("clinic"), 5) == questions(policy("clinic"))[:5]
 
 
