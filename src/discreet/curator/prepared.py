@@ -28,7 +28,7 @@ from discreet.sql.draw import draw
 from discreet.sql.expected_error import averages, errors, explained, rank_errors, words
 from discreet.sql.plan import Plan
 from discreet.sql.released import with_nothing
-from discreet.sql.results import Shown, noisy_items
+from discreet.sql.results import Shown, noisy_labels
 
 COSTS: Final = ("epsilon", "rho", "error")
 """Of these one says what a query costs."""
@@ -120,7 +120,7 @@ class PreparedQuery:
             cached=cached,
             receipt=receipt,
             remaining=context.ledger.remaining(self.bill.analyst),
-            noise={label: noise.get(label, "") for label, _ in noisy_items(plan)},
+            noise={label: noise.get(label, "") for label in noisy_labels(plan)},
             notes=self.notes,
             ranks=rank_errors(plan, self.allocation, self.confidence),
             guarantee=context.guarantee,

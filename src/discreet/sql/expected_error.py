@@ -20,6 +20,7 @@ from discreet.sql.expression import Expr
 from discreet.sql.formulas import Both, InCell, Listing, Mean, Recentred, Total
 from discreet.sql.intervals import Intervals, Noises, aggregates_in, made_of
 from discreet.sql.measures import Measure, Product, Sum
+from discreet.sql.origins import views
 from discreet.sql.plan import Plan
 from discreet.sql.relation import Released
 from discreet.sql.release import Release
@@ -32,49 +33,56 @@ SIZES: Final = (100, 1_000, 10_000)
 """Group sizes for which the error of an average is predicted."""
 TYPICAL: Final = 1_000
 """The group size of averages where the question names none."""
+MOST_KINDS: Final = 4
+"""Of noise, that are named for one column."""
 _LINEAR: Final = frozenset({"+", "-", "NEGATE"})
 _EXPECTED: Final = (Total, Recentred, Mean, Both)
 
 
 def errors(plan: Plan, noises: Drawn, confidence: Fraction) -> dict[str, float]:
     """The half-width of each noisy column at most: of a list, of each of its counts; of an average, in groups of the
-    least size that is shown."""
-    widths = {}
-    items = noisy_items(plan)
-    named = _named(plan, noises) if items else {}
-    for label, expr in items:
-        half = half_width(plan, named, confidence, expr)
-        if half is not None:
-            widths[label] = half
-    return widths
+    least size that is shown; of several releases below each other, the largest."""
+    widths: dict[str, list[float | None]] = {}
+    for view in views(plan):
+        items = noisy_items(view)
+        named = _named(view, noises) if items else {}
+        for label, expr in items:
+            widths.setdefault(label, []).append(half_width(view, named, confidence, expr))
+    known = {label: [half for half in halves if half is not None] for label, halves in widths.items()}
+    return {label: max(halves) for label, halves in known.items() if len(halves) == len(widths[label])}
 
 
 def averages(plan: Plan, noises: Drawn, confidence: Fraction) -> dict[str, dict[int, float]]:
     """How the error of an average falls with the size of a group."""
     widths: dict[str, dict[int, float]] = {}
-    items = noisy_items(plan)
-    named = _named(plan, noises) if items else {}
-    for label, expr in items:
-        aggregate = aggregate_of(plan, expr)
-        if aggregate is not None and isinstance(aggregate.formula, Mean):
-            sizes = {size: half_width(plan, named, confidence, expr, size) for size in SIZES}
-            widths[label] = {size: half for size, half in sizes.items() if half is not None}
+    for view in views(plan):
+        items = noisy_items(view)
+        named = _named(view, noises) if items else {}
+        for label, expr in items:
+            aggregate = aggregate_of(view, expr)
+            if aggregate is not None and isinstance(aggregate.formula, Mean):
+                known = widths.setdefault(label, {})
+                for size in SIZES:
+                    half = half_width(view, named, confidence, expr, size)
+                    if half is not None:
+                        known[size] = max(half, known.get(size, half))
     return widths
 
 
 def rank_errors(plan: Plan, allocation: Allocation, confidence: Fraction) -> dict[str, int]:
     """By how many rows the rank of each quantile that is chosen may be off."""
-    known = {}
-    for label, expr in noisy_items(plan):
-        aggregate = aggregate_of(plan, expr)
+    known: dict[str, int] = {}
+    noisy = [(shown, *item) for shown in views(plan) for item in noisy_items(shown)]
+    for view, label, expr in noisy:
+        aggregate = aggregate_of(view, expr)
         if aggregate is None or not isinstance(aggregate.formula, InCell):
             continue
-        assert isinstance(plan.below, Released)
-        mechanisms = allocation.mechanisms[plan.below.number].measures
-        mechanism = dict(zip(shown_release(plan).measures, mechanisms, strict=True))[aggregate.measures[0]]
+        assert isinstance(view.below, Released)
+        mechanisms = allocation.mechanisms[view.below.number].measures
+        mechanism = dict(zip(shown_release(view).measures, mechanisms, strict=True))[aggregate.measures[0]]
         measure = aggregate.measures[0]
         if isinstance(mechanism, Choices) and isinstance(measure, Chosen):
-            known[label] = ranks(mechanism, measure, confidence)
+            known[label] = max(ranks(mechanism, measure, confidence), known.get(label, 0))
     return known
 
 
@@ -185,7 +193,15 @@ def _linear(expr: Expr) -> bool:
 
 
 def words(plan: Plan, noises: Drawn) -> dict[str, str]:
-    """The noise of each noisy column, in words."""
+    """The noise of each noisy column, in words; where several releases are shown, of each that differs."""
+    texts: dict[str, dict[str, None]] = {}
+    for view in views(plan):
+        for label, text in _words(view, noises).items():
+            texts.setdefault(label, {})[text] = None
+    return {label: " or ".join([*kinds][:MOST_KINDS]) for label, kinds in texts.items()}
+
+
+def _words(plan: Plan, noises: Drawn) -> dict[str, str]:
     texts = {}
     items = noisy_items(plan)
     named = _named(plan, noises) if items else {}

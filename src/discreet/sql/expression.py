@@ -14,6 +14,8 @@ from discreet.policy.model import Key, Kind
 from discreet.quoting import TEXT_LENGTH
 from discreet.sql.domain import Domain, loosened
 
+INTERVAL: Final = "DP_INTERVAL"
+"""How the functions begin that give the ends of intervals."""
 SHORT_TEXT: Final = 64
 LONG_TEXT: Final = LARGEST // 512
 """What a function weighs that goes through longer texts: DuckDB looks at interrupts after 2,048 rows, and a row takes
@@ -130,6 +132,11 @@ class Expr:
     @classmethod
     def literal(cls, value: Key | Fraction | None, *, exact: bool = True) -> Expr:
         return cls(literal(value), Domain.of(value), written=Constant(value, exact))
+
+    @property
+    def is_interval_end(self) -> bool:
+        """Whether it is DP_INTERVAL_LOW or DP_INTERVAL_HIGH of something."""
+        return self.function is not None and self.function.name.startswith(INTERVAL)
 
     @property
     def constant(self) -> bool:

@@ -17,8 +17,6 @@ from discreet.sql.expression import Expr
 
 RELEASED = {**TYPES, Kind.INTEGER: "HUGEINT"}
 ROW_NUMBER = name("_discreet_place")
-INTERVAL = "DP_INTERVAL"
-"""How the functions begin that give the ends of intervals."""
 WINDOW = "OVER"
 """The function that a window is."""
 
@@ -104,7 +102,7 @@ class After:
     def open(self) -> bool:
         """Whether it only chooses and computes, row by row: a SELECT around it can do its work as well."""
         closed = (self.condition, self.grouping, self.limit, self.offset)
-        ends = any(expr.function is not None and expr.function.name.startswith(INTERVAL) for _, expr in self.items)
+        ends = any(expr.is_interval_end for _, expr in self.items)
         windows = any(expr.uses(WINDOW) for _, expr in self.items)
         return all(part is None for part in closed) and not (self.orders or self.distinct or ends or windows)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 from discreet.composed import Sql
@@ -14,9 +13,10 @@ from discreet.sql.domain import NUMERIC
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import Listing
 from discreet.sql.intervals import Intervals, Known, aggregates_in
+from discreet.sql.origins import Origin, origins, views
 from discreet.sql.plan import Plan
-from discreet.sql.postprocess import INTERVAL, shown
-from discreet.sql.relation import Released
+from discreet.sql.postprocess import shown
+from discreet.sql.relation import Derived, Released
 from discreet.sql.released import table_of, with_released
 
 Run = Callable[[Sql], list[tuple[Any, ...]]]
@@ -30,10 +30,21 @@ class Shown:
         self._drawn = drawn
         self._confidence = confidence
         self._tables = [table_of(release, drawn, index) for index, release in enumerate(plan.releases)]
-        self.rows, self._indices = self._select(run)
-        ends = [index for index, (_, expr) in enumerate(plan.after.items) if _is_end(expr)]
-        if ends and self._indices is not None:
-            self.rows = [self._with_ends(row, below, ends) for row, below in zip(self.rows, self._indices, strict=True)]
+        self._views = views(plan)
+        self._known: dict[int, Intervals] = {}
+        self.rows, indices = self._select(run)
+        self._origins = self._traced(run) if indices is None else [(0, index) for index in indices]
+        ends = any(expr.is_interval_end for view in self._views for _, expr in view.after.items)
+        if ends and self._origins is not None:
+            self.rows = [self._with_ends(*pair) for pair in zip(self.rows, self._origins, strict=True)]
+
+    def _traced(self, run: Run) -> list[Origin] | None:
+        """Whence each row comes, where several releases are shown; None where rows are something else."""
+        if not self._views:
+            return None
+        sizes = [len(table) for table in self._tables]
+        shown = Derived(self._plan.after, self._plan.below)
+        return origins(shown, sizes, lambda query: run(with_released(self._plan, self._drawn, query)))
 
     def _select(self, run: Run) -> tuple[list[tuple[Any, ...]], list[int] | None]:
         """The rows shown, and for each the row below that it is."""
@@ -68,39 +79,47 @@ class Shown:
             for value, (_, expr) in zip(row, items, strict=True)
         )
 
-    def _with_ends(self, row: tuple[Any, ...], below: int, ends: Sequence[int]) -> tuple[Any, ...]:
+    def _with_ends(self, row: tuple[Any, ...], origin: Origin) -> tuple[Any, ...]:
         """A row in which the ends of intervals are filled in."""
-        filled = list(row)
-        for index in ends:
-            expr = self._plan.after.items[index][1]
-            interval = self._intervals.interval(expr.arguments[0], below)
-            assert expr.function is not None
-            filled[index] = None if interval is None else interval[expr.function.name == "DP_INTERVAL_HIGH"]
-        return tuple(filled)
+        branch, index = origin
+        filled = dict(zip(self._plan.columns, row, strict=True))
+        for label, expr in self._views[branch].after.items:
+            if expr.is_interval_end:
+                interval = self._intervals(branch).interval(expr.arguments[0], index)
+                assert expr.function is not None
+                filled[label] = None if interval is None else interval[expr.function.name == "DP_INTERVAL_HIGH"]
+        return tuple(filled.values())
 
-    @cached_property
-    def _intervals(self) -> Intervals:
-        below = self._plan.below
-        assert isinstance(below, Released)
-        release, number = self._plan.releases[below.number], below.number
-        noises = dict(zip(release.measures, self._drawn.noises[number], strict=True))
-        values = dict(zip(release.measures, self._drawn.values[number], strict=True))
-        return Intervals(release, noises, values, self._confidence)
+    def _intervals(self, branch: int) -> Intervals:
+        if branch not in self._known:
+            view = self._views[branch]
+            assert isinstance(view.below, Released)
+            release, number = view.releases[view.below.number], view.below.number
+            noises = dict(zip(release.measures, self._drawn.noises[number], strict=True))
+            values = dict(zip(release.measures, self._drawn.values[number], strict=True))
+            self._known[branch] = Intervals(release, noises, values, self._confidence)
+        return self._known[branch]
 
     @property
     def intervals(self) -> list[dict[str, Known]]:
         """For each row the interval of each noisy column, where one is proven; of a list, those of its counts."""
-        if self._indices is None:
+        if self._origins is None:
             return [{} for _ in self.rows]
-        noisy = noisy_items(self._plan)
+        noisy = [noisy_items(view) for view in self._views]
         return [
-            {label: known for label, expr in noisy if (known := self._intervals.known(expr, index)) is not None}
-            for index in self._indices
+            {
+                label: known
+                for label, expr in noisy[branch]
+                if (known := self._intervals(branch).known(expr, index)) is not None
+            }
+            for branch, index in self._origins
         ]
 
 
-def _is_end(expr: Expr) -> bool:
-    return expr.function is not None and expr.function.name.startswith(INTERVAL)
+def noisy_labels(plan: Plan) -> list[str]:
+    """The columns that are noisy in any of the releases that are shown."""
+    noisy = {label for view in views(plan) for label, _ in noisy_items(view)}
+    return [label for label in plan.columns if label in noisy]
 
 
 def noisy_items(plan: Plan) -> list[tuple[str, Expr]]:
@@ -112,7 +131,7 @@ def noisy_items(plan: Plan) -> list[tuple[str, Expr]]:
     return [
         (label, expr)
         for label, expr in plan.after.items
-        if (expr.columns() & noisy and expr.domain.kind in NUMERIC and not _is_end(expr)) or is_list(plan, expr)
+        if (expr.columns() & noisy and expr.domain.kind in NUMERIC and not expr.is_interval_end) or is_list(plan, expr)
     ]
 
 
