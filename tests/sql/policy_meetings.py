@@ -45,7 +45,14 @@ class Meetings(Sources):
                 ('"~u"', '"~u"', f" WHERE {test.plain}" if test else ""),
             )
         )
-        return replace(self._table(table), whole=False, where=where, plain_where=plain)
+        return self._or(replace(self._table(table), whole=False, where=where, plain_where=plain))
+
+    def _or(self, source: Source) -> Source:
+        """With an OR beside, or in a NOT."""
+        test = Writer(self.dice, source.fields).test(0)
+        form = self.dice.choice(["{}", "{}", "({} OR {})", "(NOT ({} AND {}))"])
+        where, plain = form.format(source.where, test.text), form.format(source.plain_where, test.plain)
+        return replace(source, where=where, plain_where=plain)
 
     def _exists(self, table: Table) -> Source | None:
         """[NOT] EXISTS (SELECT … WHERE the unit is the same AND …)"""
@@ -61,7 +68,7 @@ class Meetings(Sources):
                 ('"~u"', '"~u"', f" AND {test.plain}" if test else ""),
             )
         )
-        return replace(self._table(table), whole=False, where=where, plain_where=plain)
+        return self._or(replace(self._table(table), whole=False, where=where, plain_where=plain))
 
     def _semi(self, table: Table) -> Source | None:
         other = self._other()

@@ -134,7 +134,7 @@ CODES: Final[dict[str, list[str]]] = {
         "SELECT COUNT(*) FROM people; SELECT COUNT(*) FROM people", "SELECT COUNT(*) FROM people EXCEPT SELECT COUNT(*) FROM visits",
         "SELECT age FROM people INTERSECT SELECT age FROM people", "SELECT COUNT(*) FROM people TABLESAMPLE 10%", "SELECT COUNT(*) FROM people USING SAMPLE 5",
         "SELECT DISTINCT ON (sex) sex, COUNT(*) FROM people GROUP BY sex",
-        "WITH RECURSIVE q AS (SELECT COUNT(*) AS n FROM people) SELECT n FROM q", "SELECT COUNT(*) FROM people QUALIFY COUNT(*) > 1",
+        "WITH RECURSIVE q AS (SELECT COUNT(*) AS n FROM people) SELECT n FROM q",
         "DESCRIBE people", "SHOW TABLES", "EXPLAIN SELECT COUNT(*) FROM people", "VACUUM", "BEGIN",
         "SELECT COUNT(*) FROM people AS p(a, b)",
     ],

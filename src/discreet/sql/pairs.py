@@ -130,7 +130,7 @@ class Pair:
             f"add {mine} = {other} to {self.clause}",
         )
 
-    def semi(self, tests: list[Any], *, anti: bool, inner_first: bool) -> Node:
+    def semi(self, tests: list[Any], *, anti: bool, inner_first: bool) -> Semi:
         """The rows of the left whose unit has a row on the right for which all tests hold, or none such.
 
         `inner_first` says what a name means that both have: in a subquery its own column, else nothing.
@@ -141,7 +141,7 @@ class Pair:
         """Whether a condition equates units that are both there."""
         return self._on_owner(test) and not self._beyond_unit(test)
 
-    def among(self, tests: list[Any], on_unit: Callable[[Any], bool], *, anti: bool, inner_first: bool = True) -> Node:
+    def among(self, tests: list[Any], on_unit: Callable[[Any], bool], *, anti: bool, inner_first: bool = True) -> Semi:
         """Likewise, where `on_unit` knows the test that equates the units."""
         others = [test for test in tests if not on_unit(test)]
         one, other = bounded(self.left), bounded(self.right)

@@ -23,11 +23,13 @@ from discreet.sql.fanout import demand, united
 from discreet.sql.formulas import Listing
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.grouping_sets import has_sets, one_by_one, wrapped
-from discreet.sql.nodes import Bound, Filter, Node, Project, Union
+from discreet.sql.membership import Memberships, conjunction
+from discreet.sql.nodes import Bound, Node, Project, Union
 from discreet.sql.pairs import Source, bounded, fitting
 from discreet.sql.per_unit import per_unit, window
 from discreet.sql.postprocess import ROW_NUMBER, After
 from discreet.sql.public_select import public_select
+from discreet.sql.qualify import unqualified
 from discreet.sql.relation import PUBLIC, Derived, Public, Relation, Released, Stacked
 from discreet.sql.release import Release
 from discreet.sql.scope import Scope
@@ -61,6 +63,7 @@ class Planner:
         self.releases: list[Release] = []
         self.notes: list[str] = []
         self._tables = Tables(policy, public, self.query, self._subqueries, part, self.notes.append)
+        self._where = Memberships(policy, self._tables, self.query)
         self._subquery: dict[int, tuple[Any, Relation]] = {}
         """Subqueries by their identity; nodes are held, so that none gets the place of another."""
         self.reads_tables = False
@@ -116,6 +119,8 @@ class Planner:
             return self._union(tree, known)
         if not isinstance(tree, exp.Select):
             raise Refused("statement-not-allowed", f"{tree.key.upper()} is not supported", "ask with one SELECT")
+        if tree.args.get("qualify"):
+            return self.query(unqualified(tree), known)
         if has_sets(tree):
             return self.query(one_by_one(tree), known)
         clause = tree.args.get("privacy")
@@ -141,60 +146,13 @@ class Planner:
                     f"nothing that is read here belongs to a {self._policy.unit}",
                     "leave WITH DIFFERENTIAL_PRIVACY out: what is public costs nothing",
                 )
-            clauses = replace(clauses, where=_conjunction(tests))
+            clauses = replace(clauses, where=conjunction(tests))
             result = _seen_through(clauses, source, scope) or Derived(public_select(clauses, scope), source)
         else:
             demand(source.work, self._policy.unit_rows)
-            result = self._private(clauses, self._filtered(source, scope, tests, known), scope)
+            result = self._private(clauses, self._where.filtered(source, scope, tests, known), scope)
         result.sql()  # what is used twice by what is used twice is refused here, before it grows beyond all bounds
         return result
-
-    def _filtered(self, source: Node, scope: Scope, tests: list[Any], known: Known) -> Node:
-        """The rows for which all parts of WHERE hold; some are about other rows of the unit."""
-        others = [test for test in tests if not _is_membership(test, scope)]
-        condition = _conjunction(others)
-        if condition is not None:
-            source = Filter(source, scope.condition(condition, "WHERE"))
-        for test in tests:
-            if _is_membership(test, scope):
-                source = self._member(source, scope, test, known)
-                demand(source.work, self._policy.unit_rows)
-        return source
-
-    def _member(self, source: Node, scope: Scope, test: Any, known: Known) -> Node:
-        """The rows whose unit is, or is not, among those of a subquery."""
-        anti = isinstance(test, exp.Not)
-        inner = _bare(test.this) if anti else test
-        if isinstance(inner, exp.Exists):
-            return self._exists(source, scope, inner.this, known, anti=anti)
-        right = self.query(inner.args["query"], known)
-        if isinstance(right, PUBLIC) or right.fields or not right.owner.names:
-            raise Refused(
-                "private-subquery",
-                "the unit is compared with something else",
-                "select the unit alone in the subquery: IN (SELECT unit FROM …)",
-            )
-        pair = self._tables.pair(source, scope, right, Scope.of("", (), right.owner.names, scope.special))
-        return pair.among([inner], lambda _: True, anti=anti)
-
-    def _exists(self, source: Node, scope: Scope, tree: Any, known: Known, *, anti: bool) -> Node:
-        while isinstance(tree, exp.Subquery):
-            tree = tree.this
-        if not isinstance(tree, exp.Select) or tree.args.get("with_"):
-            raise Refused("private-subquery", "EXISTS takes a SELECT", "write EXISTS (SELECT 1 FROM t WHERE …)")
-        clauses = Clauses.of(tree)
-        clauses.refuse_rows()
-        if clauses.aggregated:
-            raise Refused("private-subquery", "EXISTS over what is counted is always true", "use IN (SELECT unit …)")
-        right, others, tests = self._tables.source(clauses, known)
-        own = [
-            test for test in tests if all(map(others.knows, test.find_all(exp.Column))) or _is_membership(test, others)
-        ]
-        if not isinstance(right, PUBLIC):
-            right = self._filtered(right, others, own, known)
-        pair = self._tables.pair(source, scope, right, others)
-        correlated = [test for test in tests if all(test is not part for part in own)]
-        return self._tables.semi(pair, correlated, anti=anti, inner_first=True)
 
     def _private(self, clauses: Clauses, source: Node, scope: Scope) -> Source:
         if clauses.distinct and not clauses.aggregated:
@@ -307,12 +265,10 @@ class Planner:
         """What takes subqueries inside of expressions: public ones, or such that are released first."""
 
         def special(node: exp.Expression, bind: Binder) -> Expr | None:
+            if isinstance(node, exp.Exists):
+                return self._some(node.this, known, bind)
             if isinstance(node, exp.In) and node.args.get("query") is not None:
-                relation = self._of_one_column(node.args["query"], known)
-                column = relation.columns[0].expr
-                value = apply("IN", [bind(node.this), Expr(column.sql, column.domain)]).arguments[0]
-                text = sql("({} IN (SELECT {} FROM {}))", value.sql, column.sql, relation.sql())
-                return Expr(text, BOOLEAN, FUNCTIONS["CAST BOOLEAN"], (value,))
+                return self._among(bind(node.this), self._of_one_column(node.args["query"], known))
             if isinstance(node, (exp.Subquery, exp.Select)):
                 relation = self._of_one_column(node, known)
                 if not relation.single:
@@ -325,6 +281,32 @@ class Planner:
             return None
 
         return special
+
+    def _some(self, tree: Any, known: Known, bind: Binder) -> Expr:
+        """Whether a subquery over public or released rows gives any, at all or with a value of the row outside."""
+        while isinstance(tree, exp.Subquery):
+            tree = tree.this
+        linked = self._where.linked(tree, known)
+        if linked is not None:
+            value, rows = linked
+            among = self._among(bind(value), self._of_one_column(rows, known))
+            return apply("COALESCE", [among, Expr.literal(False)])
+        relation = self.query(tree, known)
+        if not isinstance(relation, PUBLIC):
+            raise Refused(
+                "private-subquery",
+                "EXISTS over private rows stands where only released values can",
+                "use it in WHERE, with the unit of its rows equal to that outside",
+            )
+        self.reads_tables |= relation.reads_tables
+        return Expr(sql("EXISTS (SELECT 1 FROM {})", relation.sql()), BOOLEAN.but(certain=True), single=True)
+
+    @staticmethod
+    def _among(given: Expr, relation: Relation) -> Expr:
+        column = relation.columns[0].expr
+        value = apply("IN", [given, Expr(column.sql, column.domain)]).arguments[0]
+        text = sql("({} IN (SELECT {} FROM {}))", value.sql, column.sql, relation.sql())
+        return Expr(text, BOOLEAN, FUNCTIONS["CAST BOOLEAN"], (value,))
 
     def _of_one_column(self, tree: Any, known: Known) -> Relation:
         """A subquery, planned once however often what is around it is looked at: each planning would be charged."""
@@ -342,24 +324,6 @@ class Planner:
         self.reads_tables |= relation.reads_tables
         self._subquery[id(tree)] = tree, relation
         return relation
-
-
-def _is_membership(test: Any, scope: Scope) -> bool:
-    """Whether a part of WHERE asks for other rows of the unit: unit [NOT] IN (SELECT …), [NOT] EXISTS (SELECT …)."""
-    inner = _bare(test.this) if isinstance(test, exp.Not) else test
-    if isinstance(inner, exp.Exists):
-        return True
-    return isinstance(inner, exp.In) and inner.args.get("query") is not None and scope.is_owner(inner.this)
-
-
-def _bare(node: Any) -> Any:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
-
-
-def _conjunction(tests: list[Any]) -> Any:
-    return reduce(lambda a, b: exp.And(this=a, expression=b), tests) if tests else None
 
 
 def _grouped(clauses: Clauses) -> Clauses:

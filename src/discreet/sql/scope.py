@@ -16,7 +16,7 @@ from discreet.sql.apply import apply
 from discreet.sql.bind import Binder, Special, written
 from discreet.sql.expression import Expr
 from discreet.sql.nodes import Field
-from discreet.sql.nodes.join import PRESENT
+from discreet.sql.nodes.join import HIDDEN
 from discreet.sql.syntax import Unit
 
 _NULL: Final = exp.Null()
@@ -96,7 +96,7 @@ class Scope:
                 "the unit is NULL here where the join found no row, and cannot be used as a value",
                 f"use that of the other table, or ask whether there is one: {written(column)} IS NULL",
             )
-        names = list(dict.fromkeys(field.name for _, field in self.fields if field.name != PRESENT))
+        names = list(dict.fromkeys(field.name for _, field in self.fields if not field.name.startswith(HIDDEN)))
         near = suggest(column.name, names)
         fix = f"did you mean {near}?" if near else f"columns: {', '.join(names)}"
         raise Refused("unknown-column", "there is no such column", fix, edit=Edit(column.name, near or ""))
@@ -112,7 +112,8 @@ class Scope:
         star: Any = node.this if isinstance(node, exp.Column) else node
         if table and table not in self.aliases:
             raise Refused("unknown-table", "there is no such table here", f"tables: {', '.join(sorted(self.aliases))}")
-        fields = [(alias, field) for alias, field in self.fields if table in ("", alias) and field.name != PRESENT]
+        shown = [(alias, field) for alias, field in self.fields if not field.name.startswith(HIDDEN)]
+        fields = [(alias, field) for alias, field in shown if table in ("", alias)]
         if not table and self.merged:  # what USING made one stands there once, and first
             one = [("", field) for field in self._made_one.values()]
             fields = [*one, *((alias, field) for alias, field in fields if field.name.lower() not in self._made_one)]

@@ -12,7 +12,7 @@ from discreet.accounting.part import Part
 from discreet.errors import Edit, Refused
 from discreet.policy import Policy, suggest
 from discreet.sql.bind import Special
-from discreet.sql.nodes import Node, Scan, Side
+from discreet.sql.nodes import Scan, Semi, Side
 from discreet.sql.pairs import Pair, Source, off_unit, public_columns
 from discreet.sql.relation import ONE_ROW, PUBLIC, Public, Stored
 from discreet.sql.scope import Scope
@@ -114,6 +114,12 @@ class Tables:
         part = self._part if self._part is not None and self._part.table == table.name else None
         return Scan(table, part), alias
 
+    def is_public(self, tree: Any, known: Known) -> bool:
+        """Whether a query reads public tables, and what is public by then, and nothing else."""
+        named = {table.name.lower(): table.is_public for table in self._policy.tables.values()}
+        named |= {label: isinstance(source, PUBLIC) for label, source in known.items()}
+        return all(named.get(table.name.lower(), False) for table in tree.find_all(exp.Table))
+
     def _tables(self) -> str:
         return f"tables: {', '.join(self._policy.tables)}"
 
@@ -156,7 +162,7 @@ class Tables:
             return pair.looked_up(tests, self._public)
         return pair.private(tests)
 
-    def semi(self, pair: Pair, tests: list[Any], *, anti: bool, inner_first: bool) -> Node:
+    def semi(self, pair: Pair, tests: list[Any], *, anti: bool, inner_first: bool) -> Semi:
         """The rows of the left whose unit has a row on the right for which all tests hold, or none such."""
         if isinstance(pair.left, PUBLIC) or isinstance(pair.right, PUBLIC):
             raise off_unit("rows are kept for others of the same unit", "write x IN (SELECT x FROM …) for public rows")

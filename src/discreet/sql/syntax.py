@@ -89,7 +89,7 @@ _UNARY: Final[tuple[Kinds, ...]] = (
     exp.Abs, exp.AnyValue, exp.ApproxDistinct, exp.Avg, exp.Boolean, exp.Ceil, exp.Count, exp.CountIf, exp.Day,
     exp.DayOfWeek, exp.DayOfYear, exp.Exists, exp.Exp, exp.First, exp.Floor, exp.From, exp.Having, exp.Hour,
     exp.IgnoreNulls, exp.Last, exp.Length, exp.Ln, exp.Lower, exp.Max, exp.Median, exp.Min, exp.Minute, exp.Mode,
-    exp.Month, exp.Neg, exp.Not, exp.Paren, exp.Quarter, exp.Sign, exp.Sqrt, exp.Stddev, exp.StddevPop,
+    exp.Month, exp.Neg, exp.Not, exp.Qualify, exp.Paren, exp.Quarter, exp.Sign, exp.Sqrt, exp.Stddev, exp.StddevPop,
     exp.StddevSamp, exp.Sum, exp.TableAlias, exp.Trim, exp.Trunc, exp.Upper, exp.Var, exp.Variance, exp.VariancePop,
     exp.Week, exp.WeekStart, exp.Where, exp.Year,
 )  # fmt: skip
@@ -138,7 +138,7 @@ UNDERSTOOD: Final[dict[Kinds, frozenset[str]]] = {
     exp.Round: frozenset({"this", "decimals"}),
     exp.Select: frozenset({
         "with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct",
-        "privacy",
+        "privacy", "qualify",
     }),
     exp.Subquery: frozenset({"this", "alias", "joins"}),
     exp.Substring: frozenset({"this", "start", "length"}),
@@ -198,7 +198,6 @@ _WORDS: Final[dict[Kinds, tuple[str, str, str]]] = {
 """What is said about an argument that is not on the list, by the kind of its node."""
 _ARGUMENTS: Final[dict[tuple[Kinds, str], tuple[str, str, str]]] = {
     (exp.Select, "laterals"): ("statement-not-allowed", "LATERAL is not supported", "ask without it"),
-    (exp.Select, "qualify"): ("statement-not-allowed", "QUALIFY is not supported", "use HAVING"),
     (exp.Select, "into"): ("statement-not-allowed", "nothing can be written", "leave INTO out"),
     (exp.Select, "sample"): ("statement-not-allowed", "rows cannot be sampled", "leave the sample out"),
     (exp.With, "recursive"): ("statement-not-allowed", "recursion is not supported", "write it without RECURSIVE"),

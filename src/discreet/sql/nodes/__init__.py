@@ -7,7 +7,7 @@ from discreet.sql.nodes.node import Field, Limits, Node, Owner
 from discreet.sql.nodes.per_unit import PerUnit
 from discreet.sql.nodes.project import Project
 from discreet.sql.nodes.scan import Scan
-from discreet.sql.nodes.semi import Semi
+from discreet.sql.nodes.semi import Mark, Semi
 from discreet.sql.nodes.union import Union
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Filter",
     "Join",
     "Limits",
+    "Mark",
     "Node",
     "Owner",
     "PerUnit",

@@ -17,8 +17,10 @@ from discreet.sql.nodes.node import ONE, Field, Limits, Node, Owner, labelled
 from discreet.sql.work import once
 
 ALONE = "_discreet_alone"
-PRESENT: Final = "\x00present"
-"""The name of a field that says whether a side is there, which no query can write."""
+HIDDEN: Final = "\x00"
+"""How names of columns begin that no query can write, and that * leaves out."""
+PRESENT: Final = f"{HIDDEN}present"
+"""The name of a field that says whether a side is there."""
 
 
 class Side(StrEnum):

@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import Final
 
 from discreet.composed import Sql, joined, keyword, name, sql
+from discreet.sql.domain import BOOLEAN
 from discreet.sql.expression import Expr
-from discreet.sql.nodes.join import renamed
+from discreet.sql.nodes.join import HIDDEN, renamed
 from discreet.sql.nodes.node import Above, Field, Node
 from discreet.sql.work import once
 
@@ -48,9 +49,48 @@ class Semi(Above):
 
     @once
     def sql(self) -> Sql:
-        unit = self.child.owner.column
-        assert unit is not None, "rows that are their own unit have no others"
-        tests = [sql("{} = {}", unit, name(f"{OTHER}u")), *([self.condition.sql] if self.condition else [])]
         word = keyword("ANTI" if self.anti else "SEMI")
-        sides = self.child.sql(), word, renamed(self.other, OTHER), joined(" AND ", tests)
+        sides = self.child.sql(), word, renamed(self.other, OTHER), _met(self.child, self.condition)
         return sql("SELECT * FROM ({}) {} JOIN ({}) ON {}", *sides)
+
+
+@dataclass(frozen=True)
+class Mark(Above):
+    """All rows, each with whether its unit has a row on the other side for which a condition holds.
+
+    Theorem  Rows per unit are those of the child. Proof: one row in, one row out; what is added is decided by rows of
+             its own unit on both sides, as in `Semi`.
+    """
+
+    child: Node
+    other: Node
+    condition: Expr | None
+    number: int
+    """Of this mark among those of the query."""
+
+    @property
+    def mark(self) -> Expr:
+        return Expr(name(f"_discreet_mark_{self.number}"), BOOLEAN.but(certain=True))
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        return (*self.child.fields, Field(f"{HIDDEN}mark{self.number}", self.mark))
+
+    @cached_property
+    def work(self) -> int:
+        return Semi(self.child, self.other, False, self.condition).work
+
+    @once
+    def sql(self) -> Sql:
+        among = sql(
+            "EXISTS (SELECT 1 FROM ({}) WHERE {})", renamed(self.other, OTHER), _met(self.child, self.condition)
+        )
+        return sql("SELECT *, {} AS {} FROM ({})", among, self.mark.sql, self.child.sql())
+
+
+def _met(child: Node, condition: Expr | None) -> Sql:
+    """Where rows of one unit meet."""
+    unit = child.owner.column
+    assert unit is not None, "rows that are their own unit have no others"
+    tests = [sql("{} = {}", unit, name(f"{OTHER}u")), *([condition.sql] if condition else [])]
+    return joined(" AND ", tests)
