@@ -11,7 +11,7 @@ from typing import Any, Final
 from discreet.accounting.record import Entry
 from discreet.curator.curator import Curator
 from discreet.curator.state import open_ledger
-from discreet.curator.task import Recall
+from discreet.curator.task import Maker, Recall
 from discreet.engines.copy import Progress
 from discreet.errors import Refused
 from discreet.policy import read
@@ -33,7 +33,22 @@ def _published(stored: bytes, entry: Entry) -> Any:
     return recalled(stored, entry)
 
 
-RECALLS: Final[Mapping[str, Recall]] = {"fit": _model, "release": _published}
+def _batch(queries: Any, **options: Any) -> Any:
+    """Several queries as one task: their strategies live in a package above the curator."""
+    from discreet.release.batch import Batch
+
+    return Batch(queries, **options)
+
+
+def _no_batch(stored: bytes, entry: Entry) -> Any:
+    from discreet.release.batch import recalled
+
+    return recalled(stored, entry)
+
+
+MAKERS: Final[Mapping[str, Maker]] = {"batch": _batch}
+"""By name: tasks that a curator offers and does not know."""
+RECALLS: Final[Mapping[str, Recall]] = {"fit": _model, "release": _published, "batch": _no_batch}
 """By the name that a task writes into its call: how what was kept beside its charge is shown again."""
 
 
@@ -48,4 +63,6 @@ def open(  # noqa: A001  (discreet.open is what people write)
     parsed = read(Path(policy))
     if state is not None:
         parsed = replace(parsed, state=Path(state))
-    return Curator(parsed, open_ledger(parsed), time_limit=time_limit, progress=progress, recalls=RECALLS)
+    return Curator(
+        parsed, open_ledger(parsed), time_limit=time_limit, progress=progress, recalls=RECALLS, makers=MAKERS
+    )

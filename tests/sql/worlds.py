@@ -16,7 +16,7 @@ from discreet.exit.sampler import Sampler
 from discreet.ledger import Grant, Ledger
 from discreet.ledger import Memory as Journal
 from discreet.noise import Bits
-from discreet.opening import RECALLS
+from discreet.opening import MAKERS, RECALLS
 from discreet.policy import Policy
 from discreet.policy.read import parse
 
@@ -80,6 +80,7 @@ def opened(
                 engine=wrap(engine),
                 sampler=sampler or Sampler(add_noise=add_noise),
                 recalls=RECALLS,
+                makers=MAKERS,
                 time_limit=time_limit,
             ) as curator,
         ):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from discreet.accounting.balance import Balance
-from discreet.accounting.record import Entry
+from discreet.accounting.record import Entry, Key
 from discreet.answers import Answer, Preview
 from discreet.answers.call import Call
 from discreet.answers.facts import Facts
@@ -19,7 +19,7 @@ from discreet.curator.found_bounds import FOLDER, Index
 from discreet.curator.parts import recorded
 from discreet.curator.public import PublicTables
 from discreet.curator.query import Query
-from discreet.curator.task import Context, EngineReader, Prepared, Recall, Task
+from discreet.curator.task import Context, EngineReader, Maker, Prepared, Recall, Task
 from discreet.curator.versions import OutdatedError, Versions
 from discreet.engines.copy import Progress
 from discreet.engines.engine import Engine
@@ -56,6 +56,7 @@ class Curator(Asks):
         sampler: Sampler = SAMPLER,
         among: int = 1,
         recalls: Mapping[str, Recall] | None = None,
+        makers: Mapping[str, Maker] | None = None,
     ) -> None:
         self.policy = policy
         self._ledger = ledger
@@ -63,6 +64,8 @@ class Curator(Asks):
         self._exit = ReleasePoint(ledger, sampler=sampler, pad=pad, time_limit=time_limit)
         self._recalls = dict(recalls or {})
         """How what other tasks than queries let out is shown again, by their names in the record."""
+        self._makers = dict(makers or {})
+        """Tasks of packages above, by name."""
         self._among = among
         self._lock = threading.Lock()
         self._versions = Versions(policy, ledger, progress, among)
@@ -129,6 +132,25 @@ class Curator(Asks):
         )
 
     # other ways to ask
+
+    def batch(
+        self, queries: Sequence[str], *, epsilon: Any = None, rho: Any = None, delta: Any = None,
+        confidence: Any = 0.95, analyst: str | None = None, fresh: bool = False, key: Key | None = None,
+    ) -> list[Answer]:  # fmt: skip
+        """Answer several queries for one cost, in one charge.
+
+        Counting queries over the same rows (COUNT(*) by listed keys, with conditions on declared columns) are measured
+        together, with less error than one by one; others share the cost side by side.
+        """
+        cost = {"epsilon": epsilon, "rho": rho, "delta": delta, "confidence": confidence}
+        answers: list[Answer] = self.perform(self.batched(queries, **cost, analyst=analyst, fresh=fresh, key=key))
+        return answers
+
+    def batched(self, queries: Sequence[str], **options: Any) -> Task[list[Answer]]:
+        """The task of a batch, for `preview`: `curator.preview(curator.batched([…], epsilon=1))`."""
+        if "batch" not in self._makers:
+            raise Refused("policy", "this curator answers queries one by one", "open the policy with discreet.open")
+        return self._makers["batch"](queries, **options)
 
     def table(self, name: str) -> Rows:
         """The rows of a table, to ask in Python: `curator.table("visits").where("age > 60").count(epsilon=0.5)`."""
@@ -273,7 +295,14 @@ class Curator(Asks):
         """A curator over dummy data: the same policy, costs and refusals. Free: nothing private is read."""
         from discreet.curator.dummy import Dummy
 
-        return Dummy(self.policy, rows=rows, time_limit=self._time_limit, among=self._among, recalls=self._recalls)
+        return Dummy(
+            self.policy,
+            rows=rows,
+            time_limit=self._time_limit,
+            among=self._among,
+            recalls=self._recalls,
+            makers=self._makers,
+        )
 
     def close(self) -> None:
         """Close ledger and engines."""

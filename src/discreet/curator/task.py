@@ -97,5 +97,7 @@ class EngineReader:
         return self.engine.rows(query, self.seconds)
 
 
+Maker = Callable[..., Task[Any]]
+"""How a task of a package above is made of what a caller says."""
 Recall = Callable[[bytes, Entry], Any]
 """How what was kept beside a charge is shown again."""

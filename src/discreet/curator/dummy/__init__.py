@@ -22,7 +22,7 @@ from discreet.answers.call import Call
 from discreet.curator.curator import Curator
 from discreet.curator.dummy.rows import dummy_rows
 from discreet.curator.state import grant_of
-from discreet.curator.task import Recall, Task
+from discreet.curator.task import Maker, Recall, Task
 from discreet.engines.claims import owned_rows
 from discreet.engines.connection import connect, lock_up
 from discreet.engines.memory import SOURCE, Rows
@@ -107,6 +107,7 @@ class Dummy(Curator):
         time_limit: float | None = None,
         among: int = 1,
         recalls: Mapping[str, Recall] | None = None,
+        makers: Mapping[str, Maker] | None = None,
     ) -> None:
         self._stage = Stage(policy, dummy_rows(policy, rows), among=among)
         policy = replace(policy, state=NO_STATE)
@@ -118,7 +119,9 @@ class Dummy(Curator):
             name=policy.name,
             unit=policy.unit,
         )
-        super().__init__(policy, ledger, time_limit=time_limit, engine=self._stage, among=among, recalls=recalls)
+        super().__init__(
+            policy, ledger, time_limit=time_limit, engine=self._stage, among=among, recalls=recalls, makers=makers
+        )
 
     def _plan(self, *given: Any, **named: Any) -> Plan:
         """Everything that is told about a question begins with its plan, and so do the notes."""
