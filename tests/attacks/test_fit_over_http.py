@@ -23,6 +23,7 @@ import pytest
 import discreet
 from discreet.accounting.labels import rho_of_label
 from discreet.accounting.record import Key
+from discreet.answers.models import TASKS
 from discreet.client import Remote, Unreachable
 from discreet.client.http import Connection
 from discreet.errors import Refused
@@ -390,10 +391,10 @@ def test_what_is_kept_beside_a_charge_is_read_as_carefully() -> None:
 
 def test_recalled_models_come_from_a_server_too() -> None:
     with remote(SCALER) as found:
-        model = found._model(SCALER)  # type: ignore[arg-type]
+        model = found._work(TASKS["fit"], SCALER)
         assert isinstance(model, StandardScaler)
         with pytest.raises(Unreachable, match="form that is not"):
-            found._model({**SCALER, "version": 7})  # type: ignore[typeddict-item]
+            found._work(TASKS["fit"], {**SCALER, "version": 7})
 
 
 # what a client sends
@@ -408,7 +409,7 @@ def test_what_has_a_cost_or_a_ledger_of_its_own_is_not_sent() -> None:
             found.fit(StandardScaler(bounds=object()), SQL, epsilon=0.1)
         with pytest.raises(Refused, match="only estimators of discreet"):
             found.fit(object(), SQL, epsilon=0.1)
-        with pytest.raises(Refused, match="queries and fits"):
+        with pytest.raises(Refused, match="queries, fits and releases"):
             found.perform(object())
         with pytest.raises(Refused, match="is a text"):
             found.fit(StandardScaler(), 3, epsilon=0.1)

@@ -112,6 +112,17 @@ class Model(TypedDict):
     model: Fitted
 
 
+class Release(TypedDict):
+    """What a publication let out; what JSON cannot say is a table that names its kind, such as an array."""
+
+    version: int
+    value: Annotated[dict[str, Any], msgspec.Meta(description="What was published: the name of its kind, its fields.")]
+    loss: Annotated[Loss, msgspec.Meta(description="What this request cost; zero if it was cached.")]
+    cost: Annotated[Loss, msgspec.Meta(description="The cost at which it was published.")]
+    unit: NotRequired[Unit]
+    receipt: Annotated[str, msgspec.Meta(description="`<charge number>:<hash>`.")]
+
+
 class Waiting(TypedDict):
     """A query that is not answered yet."""
 
@@ -227,7 +238,7 @@ class Anything(TypedDict):
 
 
 SENT: Final = (
-    Answer, Preview, Model, Waiting, Tables, Balance, Datasets, Entries, Verified, Health, Problem,
+    Answer, Preview, Model, Release, Waiting, Tables, Balance, Datasets, Entries, Verified, Health, Problem,
 )  # fmt: skip
 """All that a server sends."""
 

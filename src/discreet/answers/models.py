@@ -1,15 +1,24 @@
-"""Models on their way between a client and a server: what each must know of estimators without importing any."""
+"""Models and releases on their way between a client and a server: what each knows of them without importing any."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Protocol, runtime_checkable
 
 from discreet.accounting.record import Key
-from discreet.answers.documents import Model
+from discreet.answers.documents import Model, Release
 
 
-class Learner:
+class Documented:
+    """What a task let out that is no answer: it says itself how JSON has it."""
+
+    def document(self) -> Model | Release:
+        """As it is sent."""
+        raise NotImplementedError
+
+
+class Learner(Documented):
     """Something that learns from private rows through an exit: it says itself how."""
 
     def task(self, sql: Any, **options: Any) -> Any:
@@ -34,14 +43,42 @@ class Sendable(Protocol):
     """A task that a server can be asked to perform."""
 
     @property
+    def path(self) -> str:
+        """What a server calls such tasks: a name in `TASKS`."""
+
+    @property
     def key(self) -> Key | None: ...
 
     def request(self) -> dict[str, Any]:
         """As JSON has it."""
 
-    def received(self, document: Model) -> Any:
+    def received(self, document: Any) -> Any:
         """What the server sent, as if it had been performed here; ValueError if it is not what was asked for."""
 
 
 MODEL_READERS: Final[dict[int, Callable[[Model], Any]]] = {}
 """By the version of a document: how it becomes a fitted estimator. `discreet.learn` fills it."""
+RELEASE_READERS: Final[dict[int, Callable[[Release], Any]]] = {}
+"""By the version of a document: how it becomes what was published. `discreet.release` fills it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of task beside queries: what a server and a client call it."""
+
+    document: type[Any]
+    stored: str
+    """Where what was let out is found again, by the number of its charge."""
+    code: str
+    """Of the refusal where its charge is recalled as an answer."""
+    what: str
+    readers: Mapping[int, Callable[[Any], Any]]
+    package: str
+    """What has to be imported to read it."""
+
+
+TASKS: Final[Mapping[str, Kind]] = {
+    "fit": Kind(Model, "models", "charge-of-model", "a fitted model", MODEL_READERS, "discreet.learn"),
+    "release": Kind(Release, "releases", "charge-of-release", "a release", RELEASE_READERS, "discreet.release"),
+}
+"""By the name that a task writes into its call."""

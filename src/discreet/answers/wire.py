@@ -49,8 +49,8 @@ def answer_read(document: documents.Answer) -> Answer:
         rows=[tuple(read(value) for read, value in zip(reads, row, strict=True)) for row in document["rows"]],
         intervals=[{name: _ends(pair) for name, pair in row.items()} for row in document["intervals"]],
         confidence=document["confidence"],
-        loss=_loss(document["loss"], document.get("unit")),
-        cost=_loss(document["cost"], document.get("unit")),
+        loss=loss_read(document["loss"], document.get("unit")),
+        cost=loss_read(document["cost"], document.get("unit")),
         cached=document["cached"],
         receipt=document["receipt"],
         remaining=document["remaining"],
@@ -72,7 +72,7 @@ def preview_read(document: documents.Preview) -> Preview:
     return Preview(
         question=document["question"],
         columns=list(document["columns"]),
-        loss=_loss(document["loss"], document.get("unit")),
+        loss=loss_read(document["loss"], document.get("unit")),
         error=_halves(document["error"]),
         confidence=document["confidence"],
         groups=document["groups"],
@@ -145,7 +145,8 @@ def _ends(pair: Any) -> Any:
     return [None if each is None else tuple(each) for each in pair] if isinstance(pair, list) else pair
 
 
-def _loss(amounts: Mapping[str, Any], unit: str | None) -> Pure | Concentrated:
+def loss_read(amounts: Mapping[str, Any], unit: str | None) -> Pure | Concentrated:
+    """The loss that `loss_dict` wrote."""
     if "epsilon" in amounts:
         return Pure(amounts["epsilon"], unit=unit)
     return Concentrated(amounts["rho"], amounts["delta"], unit=unit)
@@ -226,9 +227,9 @@ def entry_read(document: documents.Entry) -> Entry:
         document["at"],
         document["analyst"],
         document["question"],
-        _loss(amounts, document.get("unit")),
+        loss_read(amounts, document.get("unit")),
         document["data_version"],
         document["answered"],
-        _loss(document["cost"], document.get("unit")),
+        loss_read(document["cost"], document.get("unit")),
         dict(document["call"]),
     )

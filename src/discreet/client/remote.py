@@ -19,7 +19,7 @@ from discreet.answers.call import Call, written
 from discreet.answers.facts import Facts
 from discreet.answers.ibis_tables import is_expression, text_of
 from discreet.answers.interface import Asks
-from discreet.answers.models import MODEL_READERS, Sendable
+from discreet.answers.models import TASKS, Kind, Sendable
 from discreet.answers.wire import answer_read, entry_read, facts_read, preview_read
 from discreet.client.http import DONE, EXAMPLE, WAITS, Connection, Reply, demand_safe
 from discreet.client.problems import alien, read
@@ -70,8 +70,8 @@ class Remote(Asks):
     def perform(self, task: Any) -> Any:
         """What a task lets out, such as a fit; the same as a curator's, and charged once as queries are."""
         sent = self._sendable(task)
-        body = {**self._fit_body(sent), "fresh": getattr(task, "fresh", False)}
-        return self._read(sent.received, self._asked("fit", documents.Model, body, sent.key))
+        body = {**self._task_body(sent), "fresh": getattr(task, "fresh", False)}
+        return self._read(sent.received, self._asked(sent.path, TASKS[sent.path].document, body, sent.key))
 
     def _asked(self, what: str, kind: type[Any], body: dict[str, Any], key: Key | None = None) -> Any:
         """The document of what is asked for, once it is there."""
@@ -111,10 +111,11 @@ class Remote(Asks):
 
     def preview_of(self, task: Any) -> Preview:
         """The preview of a task, or of what a caller says."""
-        is_query = isinstance(task, Call)
-        path, body = (
-            ("preview", self._body(task)) if is_query else ("fit/preview", self._fit_body(self._sendable(task)))
-        )
+        if isinstance(task, Call):
+            path, body = "preview", self._body(task)
+        else:
+            sent = self._sendable(task)
+            path, body = f"{sent.path}/preview", self._task_body(sent)
         status, document = self._connection.send("POST", self._path(path), documents.Preview, json=body)
         if status != DONE:
             raise alien(self._connection.url)
@@ -132,11 +133,12 @@ class Remote(Asks):
 
     @staticmethod
     def _sendable(task: Any) -> Sendable:
-        if not isinstance(task, Sendable):
-            raise Refused("not-private", "a server performs queries and fits", "write SQL, or fit an estimator")
+        if not isinstance(task, Sendable) or task.path not in TASKS:
+            reason = "a server performs queries, fits and releases"
+            raise Refused("not-private", reason, "write SQL, fit an estimator, or release a publication")
         return task
 
-    def _fit_body(self, task: Sendable) -> dict[str, Any]:
+    def _task_body(self, task: Sendable) -> dict[str, Any]:
         body = task.request()
         return {**body, "dummy": True} if self._is_dummy else body
 
@@ -173,20 +175,21 @@ class Remote(Asks):
                 after = entry["number"]
 
     def recall(self, number: int) -> Any:
-        """What the charge of this number let out, as it was then: an answer, or a fitted model. Free."""
+        """What the charge of this number let out, as it was then: an answer, a fitted model, or a release. Free."""
         try:
             return self._answer(self._connection.get(self._path(f"answers/{number}"), documents.Answer))
         except Refused as refused:
-            if refused.code != "charge-of-model":
+            kind = next((kind for kind in TASKS.values() if kind.code == refused.code), None)
+            if kind is None:
                 raise
-        return self._model(self._connection.get(self._path(f"models/{number}"), documents.Model))
+        return self._work(kind, self._connection.get(self._path(f"{kind.stored}/{number}"), kind.document))
 
-    def _model(self, document: documents.Model) -> Any:
-        if not MODEL_READERS:
+    def _work(self, kind: Kind, document: Any) -> Any:
+        if not kind.readers:
             raise Refused(
-                "answer-gone", "this charge is of a fitted model", "import discreet.learn, and recall it again"
+                "answer-gone", f"this charge is of {kind.what}", f"import {kind.package}, and recall it again"
             )
-        return self._read(MODEL_READERS.get(document["version"], _unknown), document)
+        return self._read(kind.readers.get(document["version"], _unknown), document)
 
     def _answer(self, document: Any) -> Answer:
         return self._read(answer_read, document)
@@ -249,8 +252,8 @@ def connect(
         raise
 
 
-def _unknown(_: documents.Model) -> None:
-    raise ValueError("a model of another version")
+def _unknown(_: Any) -> None:
+    raise ValueError("something of another version")
 
 
 def _opened(connection: Connection) -> list[str]:

@@ -81,6 +81,7 @@ class Fit:
     analyst: str | None = None
     fresh: bool = False
     key: Key | None = None
+    path: ClassVar[str] = TASK
 
     def prepared(self, context: Context) -> PreparedFit:
         """The fit with its bill, or a refusal.

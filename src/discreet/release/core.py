@@ -41,7 +41,7 @@ import numpy as np
 from discreet.accounting import Concentrated, rho_for
 from discreet.accounting.distributions import DiscreteLaplace
 from discreet.accounting.losses import Sensitivity
-from discreet.answers.models import Publisher
+from discreet.answers.models import Documented, Publisher
 from discreet.answers.progress import shown
 from discreet.errors import Refused
 from discreet.exact import LEAST_EPSILON, Number, flag, probability
@@ -73,10 +73,16 @@ class Charged:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Published:
+class Published(Documented):
     """What a publication let out: noisy numbers and public facts."""
 
     charged: Charged | None = field(default=None, compare=False, repr=False, metadata={"unstored": True})
+
+    def document(self) -> Any:
+        """As JSON has it."""
+        from discreet.release.sent import document_of
+
+        return document_of(self)
 
     @property
     def cost(self) -> Loss | None:

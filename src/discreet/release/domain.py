@@ -80,6 +80,8 @@ class Domain:
     ) -> Domain:
         """The domain that a publication is about: the caller's, of columns that are there; or what is declared."""
         if given is not None:
+            if not isinstance(given, Domain):
+                raise TypeError("a domain is a Domain: Domain.of({…})")
             if columns is not None or bins:
                 raise Refused("release-invalid", "a domain has its columns and bins", "give the domain alone")
             for attribute in given.attributes if fields is not None else ():

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, NoReturn
 
 from discreet.accounting.labels import selection_delta
 from discreet.accounting.record import Entry, Key
-from discreet.answers import Preview
+from discreet.answers import Preview, documents
+from discreet.answers.call import Call, written
+from discreet.answers.values import UNREADABLE
 from discreet.composed import Sql
 from discreet.curator.rows import bounded_rows, columns_of
 from discreet.curator.task import Context
@@ -21,9 +24,11 @@ from discreet.exit import Bill, Cost, Exit, Outcome, Reader
 from discreet.exit.cost import Loss, usual_cost
 from discreet.ledger import Charge
 from discreet.policy import Policy
+from discreet.policy.problems import meant
 from discreet.release.codec import CODEC, decode, encode
 from discreet.release.core import Charged, Publication, Published, loss_of
 from discreet.release.rows import Rows
+from discreet.release.sent import published_of
 from discreet.sql.nodes import Field
 
 TASK: Final = "release"
@@ -46,6 +51,9 @@ class Publish:
     analyst: str | None = None
     fresh: bool = False
     key: Key | None = None
+    max_cells: int | None = None
+    """How many numbers may be published, for whoever sends them on; None for as many as a publication allows."""
+    path: ClassVar[str] = TASK
 
     def prepared(self, context: Context) -> PreparedRelease:
         """The publication with its bill, or a refusal.
@@ -64,9 +72,12 @@ class Publish:
         chosen = _chosen(node.fields, publication.columns)
         cost = _cost(policy, publication, epsilon=self.epsilon, rho=self.rho, delta=self.delta)
         try:
-            publication.expected(cost, rows)
-        except (TypeError, ValueError) as wrong:
+            cells = publication.expected(cost, rows).cells
+        except UNREADABLE as wrong:  # of arguments of other types, which nobody has looked at yet
             raise Refused("release-invalid", str(wrong), "change the publication's arguments") from None
+        if self.max_cells is not None and (cells or 0) > self.max_cells:
+            reason = f"{cells:,} numbers would be published; {self.max_cells:,} are the most here"
+            raise Refused("too-complex", reason, "use fewer columns, or larger bins")
         with_unit = publication.wants_units and node.owner.column is not None
         query = columns_of(node, chosen, with_unit=with_unit)
         bill = Bill(
@@ -82,6 +93,29 @@ class Publish:
         )
         names = tuple(field.name for field in chosen)
         return PreparedRelease(context, publication, names, query, with_unit, rows, public.schemas, bill)
+
+    # by a server
+
+    def request(self) -> dict[str, Any]:
+        """What a server is asked, or a refusal: only what JSON can say is sent."""
+        if not isinstance(self.sql, str):
+            raise Refused("syntax", "a table or a question is a text", "name a table, or write one SELECT")
+        try:
+            publication = CODEC.written(self.publication)
+        except ValueError as wrong:
+            raise Refused("release-invalid", str(wrong), "give the publication numbers, texts and lists") from None
+        options: dict[str, Any] = {"max_rows": self.max_rows, "analyst": self.analyst}
+        return {
+            "publication": publication["stored"],
+            "fields": publication["fields"],
+            "sql": self.sql,
+            **written(Call(sql=self.sql, epsilon=self.epsilon, rho=self.rho, delta=self.delta)),
+            **{name: value for name, value in options.items() if value is not None},
+        }
+
+    def received(self, document: documents.Release) -> Published:
+        """What a server published, as if it had been published here."""
+        return published_of(document)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,9 +205,13 @@ def recalled(stored: bytes, entry: Entry) -> Published:
 def _text(policy: Policy, given: Any) -> Any:
     """A SELECT; the name of a table stands for all of its columns."""
     tables = {name.lower(): name for name in policy.tables}
-    if isinstance(given, str) and given.strip().lower() in tables:
-        quoted = tables[given.strip().lower()].replace('"', '""')
+    named = given.strip() if isinstance(given, str) else ""
+    if named.lower() in tables:
+        quoted = tables[named.lower()].replace('"', '""')
         return f'SELECT * FROM "{quoted}"'
+    if re.fullmatch(r"\w+", named) and named.upper() != "SELECT":
+        fix = meant(named, list(tables.values())) or f"tables: {', '.join(tables.values())}"
+        raise Refused("unknown-table", "the policy declares no such table", fix)
     return given
 
 
@@ -182,7 +220,7 @@ def _declared(publication: Publication, fields: Sequence[Field]) -> Publication:
         declared = publication.declared(fields)
         if not declared.columns:
             raise ValueError("there are no columns to publish")
-    except (TypeError, ValueError) as wrong:
+    except UNREADABLE as wrong:  # of arguments of other types, which nobody has looked at yet
         raise Refused("release-invalid", str(wrong), "change the publication's arguments") from None
     return declared
 

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from discreet.accounting.record import Entry
 from discreet.accounting.rounding import float_up
 from discreet.answers import Answer, documents
-from discreet.answers.models import Learner
+from discreet.answers.models import TASKS, Documented
 from discreet.answers.saving import csv_of
 from discreet.answers.wire import (
     ENTRY,
@@ -72,6 +72,7 @@ ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
     202: {**schema_of(documents.Waiting), "description": "It waits or runs; Location is where to look."},
 }
 MODELS: Final[dict[int | str, dict[str, Any]]] = {**ANSWERS, **returns(documents.Model)}
+RELEASES: Final[dict[int | str, dict[str, Any]]] = {**ANSWERS, **returns(documents.Release)}
 router: Final = APIRouter(prefix="/api/v1")
 
 
@@ -107,8 +108,18 @@ async def query(
 @router.post("/datasets/{dataset}/fit/preview", responses=returns(documents.Preview), tags=["asking"])
 async def preview_fit(request: Request, access: Asking, fitting: requests.Fitting) -> Response:
     """What a fit would cost. Free: no data is read."""
+    return await _previewed(request, access, fitting)
+
+
+@router.post("/datasets/{dataset}/release/preview", responses=returns(documents.Preview), tags=["asking"])
+async def preview_release(request: Request, access: Asking, releasing: requests.Releasing) -> Response:
+    """What a release would cost, and its expected error. Free: no data is read."""
+    return await _previewed(request, access, releasing)
+
+
+async def _previewed(request: Request, access: Access, sent: requests.Working) -> Response:
     dispatcher = app_state(request).dispatcher
-    submission = await dispatcher.light(Submission.of_fit, access.dataset, access.caller, fitting)
+    submission = await dispatcher.light(Submission.of_task, access.dataset, access.caller, sent)
     return json_response(preview_written(await dispatcher.light(submission.curator.preview_of, submission.task)))
 
 
@@ -121,8 +132,26 @@ async def fit(
     prefer: Prefer = None,
 ) -> Response:
     """A model of private rows: charged before data is touched, or free if it is cached."""
+    return await _worked(request, access, fitting, idempotency_key, prefer)
+
+
+@router.post("/datasets/{dataset}/release", responses=RELEASES, tags=["asking"])
+async def release(
+    request: Request,
+    access: Asking,
+    releasing: requests.Release,
+    idempotency_key: IdempotencyKey = None,
+    prefer: Prefer = None,
+) -> Response:
+    """A summary of private rows, published once: charged before data is touched, or free if it is cached."""
+    return await _worked(request, access, releasing, idempotency_key, prefer)
+
+
+async def _worked(
+    request: Request, access: Access, sent: requests.Working, key: str | None, prefer: str | None
+) -> Response:
     dispatcher = app_state(request).dispatcher
-    submission = await dispatcher.light(Submission.of_fit, access.dataset, access.caller, fitting, idempotency_key)
+    submission = await dispatcher.light(Submission.of_task, access.dataset, access.caller, sent, key)
     return await _performed(request, access, submission, prefer)
 
 
@@ -256,8 +285,9 @@ async def answer(request: Request, access: Anybody, number: Number) -> Response:
 
 
 def recalled(access: Access, number: int) -> Answer:
-    if _is_model(entry_of(access, number)):
-        raise Refused("charge-of-model", "this charge is of a fitted model", f"it is at models/{number}")
+    kind = TASKS.get(task_of(entry_of(access, number)))
+    if kind is not None:
+        raise Refused(kind.code, f"this charge is of {kind.what}", f"it is at {kind.stored}/{number}")
     answer: Answer = access.dataset.curator.recall(number, analyst=access.caller.analyst)
     return answer
 
@@ -265,19 +295,44 @@ def recalled(access: Access, number: int) -> Answer:
 @router.get("/datasets/{dataset}/models/{number}", responses=returns(documents.Model), tags=["looking"])
 async def model(request: Request, access: Anybody, number: Number) -> Response:
     """A model that was fitted before, by the number of its charge. Analysts see their own."""
-    return json_response(await app_state(request).dispatcher.light(_recalled_model, access, number))
+    return json_response(await app_state(request).dispatcher.light(recalled_work, access, number, "fit"))
 
 
-def _recalled_model(access: Access, number: int) -> documents.Model:
-    if not _is_model(entry_of(access, number)):
-        raise Refused("unknown-answer", "this charge is of a query", f"its answer is at answers/{number}")
-    estimators()
-    model: Learner = access.dataset.curator.recall(number)
-    return model.document()
+@router.get("/datasets/{dataset}/releases", responses=returns(documents.Entries), tags=["looking"])
+async def releases(request: Request, access: Anybody) -> Response:
+    """The charges of releases, oldest first. Owners and auditors see all of them, analysts their own."""
+    entries = await app_state(request).dispatcher.light(own_releases, access)
+    return json_response({"entries": [entry_written(entry) for entry in entries]})
 
 
-def _is_model(entry: Entry) -> bool:
-    return "task" in entry.call
+@router.get("/datasets/{dataset}/releases/{number}", responses=returns(documents.Release), tags=["looking"])
+async def release_again(request: Request, access: Anybody, number: Number) -> Response:
+    """What was published before, by the number of its charge. Analysts see their own."""
+    return json_response(await app_state(request).dispatcher.light(recalled_work, access, number, "release"))
+
+
+def recalled_work(access: Access, number: int, task: str) -> Any:
+    """The document of what a task of this kind let out."""
+    other = task_of(entry_of(access, number))
+    if other != task:
+        kind = TASKS.get(other)
+        what, where = ("a query", "answers") if kind is None else (kind.what, kind.stored)
+        raise Refused("unknown-answer", f"this charge is of {what}", f"it is at {where}/{number}")
+    if task == "fit":
+        estimators()
+    let_out: Documented = access.dataset.curator.recall(number)
+    return let_out.document()
+
+
+def own_releases(access: Access) -> list[Entry]:
+    """The charges of releases that a caller may see."""
+    search = replace(own_search(access), text=".release:")
+    return [entry for entry in access.dataset.curator.entries(search) if task_of(entry) == "release"]
+
+
+def task_of(entry: Entry) -> str:
+    """The kind of task that a charge is of; empty for a query."""
+    return str(entry.call.get("task", ""))
 
 
 def entry_of(access: Access, number: int) -> Entry:

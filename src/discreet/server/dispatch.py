@@ -19,14 +19,14 @@ from typing import Any, Final, TypeVar
 
 from discreet.accounting.record import Key
 from discreet.answers.call import read, value_read
-from discreet.answers.models import Learner
+from discreet.answers.models import Documented, Learner, Publisher
 from discreet.curator.curator import Curator
 from discreet.engines.stopping import Stopped
 from discreet.errors import QueryFailed, Refused
 from discreet.server.datasets import Caller, Dataset
 from discreet.server.limits import CALLER
 from discreet.server.queue import Job, Queue, State
-from discreet.server.requests import Fitting, Question
+from discreet.server.requests import Fitting, Question, Releasing, Working
 
 LONGEST_KEY: Final = 200
 MOST_KEYS: Final = 10_000
@@ -36,6 +36,8 @@ who plan get half of it each.
 """
 FREE_SECONDS: Final = 10.0
 """After which free work is stopped: nothing was charged for it that could be lost."""
+MOST_CELLS: Final = 2**20
+"""Numbers that a release may publish: more would not fit into a response."""
 OUTSIDE: Final = {"sql", "analyst", "dummy", "fresh"}
 
 T = TypeVar("T")
@@ -43,7 +45,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A query or a fit that somebody sent to a dataset."""
+    """A query, a fit or a release that somebody sent to a dataset."""
 
     curator: Curator
     task: Any
@@ -67,32 +69,44 @@ class Submission:
         return cls._sent(dataset, caller, question, call)
 
     @classmethod
-    def of_fit(cls, dataset: Dataset, caller: Caller, fitting: Fitting, key: str | None = None) -> Submission:
-        estimator = estimators().estimator_of(fitting.estimator, fitting.params or {})
-        fields = fitting.model_dump(exclude_unset=True)
-        task = estimator.task(
-            fitting.sql,
+    def of_task(cls, dataset: Dataset, caller: Caller, sent: Working, key: str | None = None) -> Submission:
+        kind, worker, more = _worker(sent)
+        fields = sent.model_dump(exclude_unset=True)
+        task = worker.task(
+            sent.sql,
             **{name: value_read(fields.get(name)) for name in ("epsilon", "rho", "delta")},
-            target=fitting.target,
-            max_rows=fitting.max_rows,
-            analyst=caller.charged_as(fitting.analyst),
-            fresh=getattr(fitting, "fresh", False),
-            key=_key(dataset, caller, fitting, key, ["fit", fields]),
+            max_rows=sent.max_rows,
+            analyst=caller.charged_as(sent.analyst),
+            fresh=getattr(sent, "fresh", False),
+            key=_key(dataset, caller, sent, key, [kind, fields]),
+            **more,
         )
-        return cls._sent(dataset, caller, fitting, task)
+        return cls._sent(dataset, caller, sent, task)
 
     @classmethod
-    def _sent(cls, dataset: Dataset, caller: Caller, sent: Question | Fitting, task: Any) -> Submission:
+    def _sent(cls, dataset: Dataset, caller: Caller, sent: Question | Working, task: Any) -> Submission:
         curator = dataset.dummy if sent.dummy else dataset.curator
         return cls(curator, task, f"{dataset.name}/{caller.token}", sent.dummy)
 
     def perform(self) -> Any:
-        """The answer, or the document of the model."""
+        """The answer, or the document of a model or release."""
         return _shown(self.curator.perform(self.task))
 
     def free(self) -> Any:
         """The same, if it costs nothing; else None."""
         return _shown(self.curator.free(self.task))
+
+
+def _worker(sent: Working) -> tuple[str, Learner | Publisher, dict[str, Any]]:
+    """What a request is about, what performs it, and what it is told beside the rows and the cost."""
+    if isinstance(sent, Fitting):
+        estimator = estimators().estimator_of(sent.estimator, sent.params or {})
+        return "fit", estimator, {"target": sent.target}
+    assert isinstance(sent, Releasing)
+    from discreet.release.sent import publication_of
+
+    publication = publication_of(sent.publication, sent.params, sent.fields)
+    return "release", publication, {"max_cells": MOST_CELLS}
 
 
 def estimators() -> ModuleType:
@@ -107,10 +121,10 @@ def estimators() -> ModuleType:
 
 
 def _shown(result: Any) -> Any:
-    return result.document() if isinstance(result, Learner) else result
+    return result.document() if isinstance(result, Documented) else result
 
 
-def _key(dataset: Dataset, caller: Caller, sent: Question | Fitting, key: str | None, content: object) -> Key | None:
+def _key(dataset: Dataset, caller: Caller, sent: Question | Working, key: str | None, content: object) -> Key | None:
     """The name of a request, and what it says. What is about dummy data is free, and needs none."""
     if key is None or sent.dummy:
         return None
@@ -139,7 +153,7 @@ class Dispatcher:
         return value
 
     async def ask(self, submission: Submission) -> Any:
-        """The answer or the model, if it is free; else the job that will have it."""
+        """What is asked for, if it is free; else the job that will have it."""
         key: Key | None = submission.task.key
         running = None if key is None else self._running(key)
         if running is not None:

@@ -66,15 +66,10 @@ class Query(Question):
     fresh: bool = Field(False, description="Draw noise and charge again, even if the answer is cached.")
 
 
-class Fitting(Strict):
-    """A fit and its cost for a unit: `epsilon`, perhaps with `delta`, or `rho`."""
+class Working(Strict):
+    """A task on private rows and its cost for a unit: `epsilon`, perhaps with `delta`, or `rho`."""
 
-    estimator: Name = Field(description="The name of an estimator of discreet.learn.", examples=["KMeans"])
-    params: dict[Name, Any] | None = Field(
-        None, description="Its parameters; what is left out, the policy declares.", examples=[{"n_clusters": 3}]
-    )
     sql: Text = Field(description="The rows: one SELECT.", examples=["SELECT age, weight FROM patients"])
-    target: Name | None = Field(None, description="The column that is predicted.")
     max_rows: int | None = Field(
         None,
         ge=1,
@@ -88,7 +83,33 @@ class Fitting(Strict):
     dummy: Dummy = False
 
 
+class Fitting(Working):
+    """A fit."""
+
+    estimator: Name = Field(description="The name of an estimator of discreet.learn.", examples=["KMeans"])
+    params: dict[Name, Any] | None = Field(
+        None, description="Its parameters; what is left out, the policy declares.", examples=[{"n_clusters": 3}]
+    )
+    target: Name | None = Field(None, description="The column that is predicted.")
+
+
 class Fit(Fitting):
     """A model to be fitted."""
 
     fresh: bool = Field(False, description="Fit and charge again, even if the model is cached.")
+
+
+class Releasing(Working):
+    """A release; `sql` may be the name of a table."""
+
+    publication: Name = Field(description="The name of a publication of discreet.release.", examples=["Facets"])
+    params: dict[Name, Any] | None = Field(
+        None, description="Its arguments as plain values.", examples=[{"names": ["age", "ward"]}]
+    )
+    fields: dict[Name, Any] | None = Field(None, description="Instead of `params`: its fields as a client writes them.")
+
+
+class Release(Releasing):
+    """Something to be published."""
+
+    fresh: bool = Field(False, description="Publish and charge again, even if it is cached.")
