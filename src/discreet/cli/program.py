@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "demo": "discreet.cli.demo:demo",
     "query": "discreet.cli.query:query",
     "preview": "discreet.cli.query:preview",
+    "release": "discreet.cli.release:release",
     "shell": "discreet.cli.shell.command:shell",
     "tables": "discreet.cli.tables:tables",
     "check": "discreet.cli.check:check",

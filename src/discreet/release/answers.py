@@ -108,6 +108,11 @@ class Answers(Published):
         squares = mean_squares(self.workload, self.plan, self.variance)
         return {part.words: math.sqrt(square) for part, square in zip(self.workload.parts, squares, strict=True)}
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Of `rows`."""
+        return (*self.workload.settled.names, "count")
+
     def rows(self, *, nonnegative: bool = False) -> list[tuple[Any, ...]]:
         """For each cell what stands for it, and its estimated count."""
         counts = self.cells(nonnegative=nonnegative).ravel().tolist()

@@ -84,6 +84,13 @@ class Published(Documented):
 
         return document_of(self)
 
+    def listed(self) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """As a table: its headings, and its rows."""
+        rows: Any = getattr(self, "rows", ())
+        listed = list(rows() if callable(rows) else rows)
+        names = [str(name) for name in getattr(self, "columns", ())]
+        return names, listed
+
     @property
     def cost(self) -> Loss | None:
         """What it was charged for."""

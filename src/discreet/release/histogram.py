@@ -33,6 +33,11 @@ class Counts(Published):
         if self.values.shape != self.domain.shape or self.values.dtype != np.int64:
             raise ValueError("counts are whole numbers, one for each cell of their domain")
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Of `rows`."""
+        return (*self.domain.names, "count")
+
     def rows(self) -> list[tuple[Any, ...]]:
         """For each cell what stands for it, and its count."""
         return [

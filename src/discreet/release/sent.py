@@ -23,6 +23,7 @@ from discreet.errors import Refused
 from discreet.printing import printable
 from discreet.release.codec import CODEC, VERSION, document, value_of
 from discreet.release.core import PUBLICATIONS, Charged, Publication, Published
+from discreet.release.workload import Part
 
 DEEPEST: Final = 16
 MOST_VALUES: Final = 20_000
@@ -61,13 +62,24 @@ def publication_of(
         raise Refused("release-invalid", f"{name} has no such argument", f"it has: {', '.join(takes)}")
     demand_modest(given)
     try:
-        made = {each: plainly(value) if params else CODEC.read(value) for each, value in given.items()}
+        made = {each: _plain(each, value) if params else CODEC.read(value) for each, value in given.items()}
         return known[name](**made)
     except Refused:
         raise
     except UNREADABLE as wrong:
         said = printable(str(wrong))[:LONGEST] or "an argument cannot be read"
         raise Refused("release-invalid", f"{name}: {said}", "give it numbers, texts and lists") from None
+
+
+def _plain(name: str, value: Any) -> Any:
+    """The value of an argument, said plainly: families of queries are texts such as "ranges" or "marginals 2"."""
+    if name == "parts" and isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return tuple(_part(*each.split()) for each in value)
+    return plainly(value)
+
+
+def _part(kind: str = "", ways: str = "", *_: str) -> Part:
+    return Part(kind, int(ways) if ways else None)
 
 
 def plainly(value: Any) -> Any:
