@@ -249,7 +249,7 @@ def _tell(published: Published, output: Path | None, *, as_json: bool) -> None:
     if as_json:
         return tell_program(published.document())
     names, rows = published.listed()
-    numbers = frozenset(name for place, name in enumerate(names) if rows and isinstance(rows[0][place], int | float))
+    numbers = frozenset(name for index, name in enumerate(names) if rows and isinstance(rows[0][index], int | float))
     shown = [[_shown(value) for value in row] for row in rows[:MOST_SHOWN]]
     draw(table(names, shown, numbers=numbers))
     more = len(rows) - MOST_SHOWN

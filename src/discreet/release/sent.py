@@ -30,7 +30,7 @@ MOST_VALUES: Final = 20_000
 MOST_TEXT: Final = 400_000
 """Of one request: how deep lists stand in each other, how many values and characters they have."""
 LARGEST: Final = 2**53
-LONGEST: Final = 200
+REASON_LENGTH: Final = 200
 RECEIPT: Final = re.compile(r"[0-9]{1,19}:[0-9a-f]{0,128}")
 
 
@@ -67,7 +67,7 @@ def publication_of(
     except Refused:
         raise
     except UNREADABLE as wrong:
-        said = printable(str(wrong))[:LONGEST] or "an argument cannot be read"
+        said = printable(str(wrong))[:REASON_LENGTH] or "an argument cannot be read"
         raise Refused("release-invalid", f"{name}: {said}", "give it numbers, texts and lists") from None
 
 

@@ -285,9 +285,10 @@ async def answer(request: Request, access: Anybody, number: Number) -> Response:
 
 
 def recalled(access: Access, number: int) -> Answer:
-    kind = TASKS.get(task_of(entry_of(access, number)))
-    if kind is not None:
-        raise Refused(kind.code, f"this charge is of {kind.what}", f"it is at {kind.stored}/{number}")
+    task = task_of(entry_of(access, number))
+    if task in TASKS:
+        where = f"it is at {TASKS[task].stored}/{number}"
+        raise Refused("charge-of-model" if task == "fit" else "charge-of-release", f"this is {TASKS[task].what}", where)
     answer: Answer = access.dataset.curator.recall(number, analyst=access.caller.analyst)
     return answer
 
