@@ -113,6 +113,13 @@ def bayes(_: discreet.Curator) -> Any:
     return learning_curve(model, digits.data, digits.target, delta=1e-5).plot()
 
 
+def synthetic(hospital: discreet.Curator) -> Any:
+    from discreet.release import synthesize
+
+    columns = ["age", "sex", "ward", "blood_pressure", "smoker"]
+    return synthesize(hospital, "patients", epsilon=1, columns=columns).quality().plot()
+
+
 DRAWN: Final[dict[str, Callable[[discreet.Curator], Any]]] = {
     "wards.svg": wards,
     "costs.svg": costs,
@@ -121,6 +128,7 @@ DRAWN: Final[dict[str, Callable[[discreet.Curator], Any]]] = {
     "budget.svg": budget,
     "clusters.svg": clusters,
     "bayes.svg": bayes,
+    "synthetic.svg": synthetic,
 }
 
 

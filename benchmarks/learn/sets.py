@@ -84,14 +84,20 @@ def radius() -> Set:
 
 
 @cache
-def _adult() -> Any | None:
-    """The reported part of Adult as small integers, a column for each of `SIZES`; None if there is none."""
+def everybody() -> Any | None:
+    """Adult as small integers, a column for each of `SIZES`; None if there is none."""
     given = os.environ.get("DISCREET_ADULT")
     found = _read(given) if given else result(PACKAGE, "rows", Path("all"))
     if isinstance(found, Failed):
         Console().print(f"skipped: all about Adult. Name a file with it in DISCREET_ADULT ({found.reason})")
         return None
-    return np.array(found)[:REPORTED]
+    return np.array(found)
+
+
+def _adult() -> Any | None:
+    """The part of Adult that is reported."""
+    rows = everybody()
+    return None if rows is None else rows[:REPORTED]
 
 
 def _read(path: str) -> Any | Failed:

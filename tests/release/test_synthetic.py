@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -25,6 +26,7 @@ from discreet.release.domain import Cut
 from discreet.release.synthetic import rounds
 from discreet.release.synthetic.compress import BINS, Compression, nonnegative
 from discreet.release.synthetic.rounds import selected
+from discreet.release.synthetic.table import NoisyMarginal
 
 
 def still(mechanism: Any, sensitivity: Sensitivity, exact: Any, bits: Any) -> Any:  # noqa: ARG001
@@ -336,6 +338,17 @@ def test_quality_is_against_noisy_counts_alone(table: SyntheticTable, tmp_path: 
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<script" not in page
     assert "<svg" in page
+
+
+def test_what_was_measured_twice_is_compared_once_by_both(table: SyntheticTable) -> None:
+    one = table.measured[0]
+    again = NoisyMarginal(names=one.names, groups=one.groups, values=one.values + 30, deviation=one.deviation)
+    (compared,) = replace(table, measured=(one, again)).quality().compared
+    assert compared.noise == pytest.approx(replace(table, measured=(one,)).quality().compared[0].noise / 2**0.5)
+    mean = one.values + 15
+    assert compared.difference == pytest.approx(
+        float(np.abs(one.counts([table.codes[0]]) - mean).sum()) / 2 / len(table)
+    )
 
 
 def test_of_a_curator_it_is_charged_once_cached_and_recalled(hospital: Any) -> None:

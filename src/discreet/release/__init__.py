@@ -7,6 +7,7 @@ from discreet.release.facets import FacetCounts, Facets
 from discreet.release.histogram import Counts, Histogram
 from discreet.release.query_log import LogCounts, QueryLog
 from discreet.release.search_log import SearchLog
+from discreet.release.synthetic.family import SyntheticFamily, synthesize_family
 from discreet.release.synthetic.marginals import MarginalSynthesizer
 from discreet.release.synthetic.mwem import MWEM
 from discreet.release.synthetic.quality import Quality
@@ -36,9 +37,11 @@ __all__ = [
     "SearchLog",
     "SmallDatabase",
     "SmallRows",
+    "SyntheticFamily",
     "SyntheticTable",
     "Totals",
     "Workload",
     "optimize",
     "synthesize",
+    "synthesize_family",
 ]

@@ -13,7 +13,6 @@ import numpy as np
 
 from discreet.answers.plots.theme import COLOURS, altair, chart_of, dressed, sentence, theme_of
 from discreet.markup import Head, Side, around, note, table, words
-from discreet.mechanisms.arrays import Integers
 from discreet.printing import counted, printable
 from discreet.release.graphical import Floats
 
@@ -41,7 +40,7 @@ class Compared:
     """What noise alone is expected to make of it."""
 
     @classmethod
-    def of(cls, names: tuple[str, ...], noisy: Integers, synthetic: Floats, deviation: float, total: int) -> Compared:
+    def of(cls, names: tuple[str, ...], noisy: Floats, synthetic: Floats, deviation: float, total: int) -> Compared:
         distance = float(np.abs(synthetic - noisy).sum()) / 2 / total
         return cls(names, distance, math.sqrt(2 / math.pi) * deviation * noisy.size / 2 / total)
 

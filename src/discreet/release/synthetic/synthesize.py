@@ -63,7 +63,7 @@ def _of_curator(
         raise Refused(
             "release-invalid",
             "one table at a time: keys between synthetic tables would have to be invented",
-            "synthesize a SELECT that joins them, or each table by itself",
+            "synthesize a SELECT that joins them, each by itself, or a parent with its children: synthesize_family",
         )
     names = tuple(columns) if isinstance(columns, Sequence) else None
     synthesizer = MarginalSynthesizer(names=names, bins=bins, verbose=verbose)

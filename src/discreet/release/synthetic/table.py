@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
@@ -166,50 +166,71 @@ class SyntheticTable(Published):
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write all rows to a file: by pyarrow where it is installed, else by DuckDB."""
-        if find_spec("pyarrow") is not None:
-            from pyarrow import parquet
-
-            parquet.write_table(self.to_arrow(), path)
-            return
-        unnested = ", ".join(
-            f"unnest(${index}::{TYPES[column.kind or Kind.TEXT]}[]) AS {identifier(column.name)}"
-            for index, column in enumerate(self._columns, start=1)
-        )
-        target = str(path).replace("'", "''")
-        with connect() as connection:
-            connection.execute(f"CREATE TABLE written AS SELECT {unnested}", [each.values for each in self._columns])
-            connection.execute(f"COPY written TO '{target}' (FORMAT parquet)")
+        write_parquet(self._columns, path)
 
     def save(self, path: str | PathLike[str], *, table: str | None = None) -> str:
         """Write a Parquet file; returns the lines that make it a public table of a policy, where any SQL is free.
 
         Anybody may know a synthetic table: it was charged when it was released.
         """
-        self.to_parquet(path)
-        target = Path(path)
-        name = target.stem if table is None else table
-        return f"[tables.{key(name)}]\nsource = {quoted(target.name)}\npublic = true\n"
+        return write_parquet(self._columns, path, table)
+
+    def frame_columns(self) -> list[Column]:
+        """Columns with their types, for whoever makes other frames of them."""
+        return self._columns
 
     # how good it is
 
     def quality(self) -> Quality:
         """How near the rows are to what was measured. Free: nothing but noisy counts is looked at."""
-        places = {name: index for index, name in enumerate(self.domain.names)}
         total = max(len(self), 1)
-        return Quality(
-            rows=len(self),
-            compared=tuple(
-                Compared.of(each.names, each.values, each.counts([self.codes[places[name]] for name in each.names]),
-                            each.deviation, total)
-                for each in self.measured
-            ),
-        )  # fmt: skip
+        marginals: dict[tuple[str, ...], list[NoisyMarginal]] = {}
+        for each in self.measured:
+            marginals.setdefault(each.names, []).append(each)
+        compared = []
+        for names, group in marginals.items():
+            codes = [self.codes[self.domain.index(name)] for name in names]
+            noisy, deviation = _together(group)
+            compared.append(Compared.of(names, noisy, group[0].counts(codes), deviation, total))
+        return Quality(rows=len(self), compared=tuple(compared))
 
     def __str__(self) -> str:
         cost = "" if self.cost is None else f", released for {self.cost.words}"
         return f"{counted(len(self), 'synthetic row')} of {', '.join(self.columns)}{cost}"
 
     __repr__ = __str__
+
+
+def write_parquet(columns: Sequence[Column], path: str | PathLike[str], table: str | None = None) -> str:
+    """Write columns to a file; returns the lines that make it a public table of a policy."""
+    target = Path(path)
+    if find_spec("pyarrow") is not None:
+        from pyarrow import parquet
+
+        parquet.write_table(to_arrow(columns), target)
+    else:
+        _write_by_duckdb(columns, target)
+    name = target.stem if table is None else table
+    return f"[tables.{key(name)}]\nsource = {quoted(target.name)}\npublic = true\n"
+
+
+def _write_by_duckdb(columns: Sequence[Column], path: Path) -> None:
+    unnested = ", ".join(
+        f"unnest(${index}::{TYPES[column.kind or Kind.TEXT]}[]) AS {identifier(column.name)}"
+        for index, column in enumerate(columns, start=1)
+    )
+    target = str(path).replace("'", "''")
+    with connect() as connection:
+        connection.execute(f"CREATE TABLE written AS SELECT {unnested}", [each.values for each in columns])
+        connection.execute(f"COPY written TO '{target}' (FORMAT parquet)")
+
+
+def _together(group: Sequence[NoisyMarginal]) -> tuple[Floats, float]:
+    """One marginal of several that were measured of the same columns, by the precision of each."""
+    precisions = [each.deviation**-2 for each in group]
+    whole = sum(precisions)
+    values = sum(each.values * precision for each, precision in zip(group, precisions, strict=True)) / whole
+    return np.asarray(values, dtype=np.float64), whole**-0.5
 
 
 def _demand_codes(column: object, count: int, size: int) -> None:
