@@ -10,6 +10,7 @@ import pytest
 from discreet.accounting import DiscreteGaussian, DiscreteLaplace
 from discreet.accounting.distributions import Noise
 from tests.accounting.truth import gaussian_sum, mp, real, tail
+from tests.budget import later
 
 LAPLACES = [
     Fraction(1, 50),
@@ -78,7 +79,7 @@ def test_gaussian_tails_hold_the_truth_far_out(deviations: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("sigma", [1000, 3000])
+@pytest.mark.parametrize("sigma", later([1000, 3000]))
 def test_gaussian_tails_hold_the_truth_for_large_spreads(sigma: int) -> None:
     for deviations in (0, 1, 5, 8, 9, 30):
         assert_contained(DiscreteGaussian(Fraction(sigma**2)), deviations * sigma + 1, "1e-40")

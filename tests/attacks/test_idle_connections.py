@@ -36,18 +36,18 @@ def test_idle_connections_shut_nobody_out(tmp_path: Path, options: tuple[str, ..
     with (
         serving(policy, *options, program="tests.server.narrow") as running,
         ExitStack() as opened,
-        httpx.Client(base_url=f"{running.url}/api/v1/", verify=_context(verify), trust_env=False, timeout=60) as kept,
+        httpx.Client(base_url=f"{running.url}/api/v1/", verify=_context(verify), trust_env=False, timeout=300) as kept,
     ):
         assert kept.get("health").status_code == 200
         parts = urlsplit(running.url)
         for _ in range(FILES + 100):
-            opened.enter_context(socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=60))
+            opened.enter_context(socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=300))
         headers = {"authorization": f"Bearer {running.tokens['epidemiology']}"}
         question = {"sql": "SELECT COUNT(*) FROM patients", "epsilon": 0.1}
         for _ in range(3):
             with suppress(httpx.RemoteProtocolError):  # it was idle too, and may have been let go
                 assert kept.get("health").status_code == 200
-            with httpx.Client(verify=_context(verify), trust_env=False, timeout=60) as another:
+            with httpx.Client(verify=_context(verify), trust_env=False, timeout=300) as another:
                 found = another.post(f"{running.dataset}/query", json=question, headers=headers)
                 assert found.status_code == 200, found.text
         assert running.process.poll() is None
@@ -80,7 +80,7 @@ class Room:
         self.outside: list[socket.socket] = []
 
     def enter(self, name: str) -> object:
-        self.outside.append(socket.create_connection(self.door.getsockname(), timeout=60))
+        self.outside.append(socket.create_connection(self.door.getsockname(), timeout=300))
         self.inside[name], address = self.door.accept()
         return address
 

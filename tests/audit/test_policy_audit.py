@@ -232,7 +232,8 @@ def test_audits_of_other_policies(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*TEXTS, *SMALL_TEXTS])
 def test_whole_audits(name: str) -> None:
-    found = audit_policy(policy(name), most=None)
+    """All questions of two policies, and many of the others."""
+    found = audit_policy(policy(name), most=None if name in ("hospital", "owned") else 12)
     assert found.passed, [str(result.report) for result in found.of("difference")]
 
 

@@ -153,8 +153,10 @@ def check_everything(world: World, tables: Sequence[Sequence[Row]], asked: Seque
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("world", WORLDS)
 def test_every_small_table_with_every_neighbour(world: str, domain: str) -> None:
+    """A third of the questions for each world and domain: all of them for each world, and for each domain."""
     tables = list(small_tables(DOMAINS[domain]))
-    assert check_everything(WORLDS[world], tables, questions(WORLDS[world])) > 1000
+    first = (NAMES_OF_WORLDS.index(world) + list(DOMAINS).index(domain)) % 3
+    assert check_everything(WORLDS[world], tables, questions(WORLDS[world])[first::3]) > 500
 
 
 @pytest.mark.long

@@ -602,7 +602,7 @@ import time, discreet.engines.duckdb as engines
 rows = engines.DuckDB.rows
 def slow(self, query, seconds=None):
     print("reading", flush=True)
-    time.sleep(20)
+    time.sleep(600)
     return rows(self, query, seconds)
 engines.DuckDB.rows = slow
 """

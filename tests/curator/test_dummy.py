@@ -30,6 +30,7 @@ from discreet.lab import hospital as lab
 from discreet.ledger import LedgerError, Memory
 from discreet.policy import Column, Kind, Policy, PolicyError, Table, parse, read
 from tests.audit.worlds import WORLDS
+from tests.budget import later
 from tests.curator.worlds import POLICY, hospital, write_source
 from tests.policy.examples import BANK, HOSPITAL
 from tests.policy.mutations import structural
@@ -261,16 +262,17 @@ def test_the_engine_finds_every_row_its_owner() -> None:
 
 
 @pytest.mark.long
-def test_all_mutated_policies_can_be_made_up() -> None:
+@pytest.mark.parametrize("seeds", later([range(120), range(120, 600)], 1), ids=str)
+def test_all_mutated_policies_can_be_made_up(seeds: range) -> None:
     accepted = 0
-    for seed in range(300):
+    for seed in seeds:
         try:
             policy = parse(structural(Random(seed)), PATH)
         except PolicyError:
             continue
         accepted += 1
         Stage(policy, dummy_rows(policy, 12)).close()
-    assert accepted > 20
+    assert accepted > 8
 
 
 def test_numbers_are_neither_all_alike_nor_uniform() -> None:
@@ -294,11 +296,10 @@ def test_the_same_policy_makes_the_same_rows_everywhere() -> None:
         "from discreet.policy import parse\nfrom pathlib import Path\n"
         f"print(dummy_rows(parse({BANK!r}.encode(), Path('/b.toml')), 50))"
     )
-    for seed in ("1", "2"):
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}
-        )
-        assert done.stdout.strip() == str(rows)
+    ours = os.environ.get("PYTHONHASHSEED", "random")  # the order of sets in this process is another one
+    environment = {"PYTHONHASHSEED": "1" if ours != "1" else "2"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.strip() == str(rows)
 
 
 @pytest.mark.parametrize("rows", [0, -1, True, 1.5, "many", None, MOST_ROWS + 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import subprocess
@@ -17,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet
+import discreet.learn
 from discreet.accounting import Concentrated, Pure, delta_of, epsilon_of, noise_losses, rho_for
 from discreet.accounting.balance import Amount, Balance
 from discreet.accounting.record import Entry
@@ -25,7 +27,7 @@ from discreet.answers.plots import History, budget_chart, privacy_loss
 from discreet.answers.plots.budget import SHOWN_CHARGES, burnt
 from discreet.answers.plots.losses import BEYOND, DELTA, LEAST, Curve
 from discreet.answers.plots.points import MOST_FACETS, MOST_KEYS, MOST_POINTS
-from discreet.answers.plots.theme import COLOURS, NEUTRAL, THEMES
+from discreet.answers.plots.theme import COLOURS, NEUTRAL, THEMES, altair
 from discreet.curator.curator import Curator
 from discreet.mechanisms import Exponential, Gaussian, Laplace
 from discreet.printing import at_least
@@ -619,3 +621,31 @@ def test_without_altair_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
 def test_altair_is_imported_only_to_draw() -> None:
     code = "import sys, discreet, discreet.curator.curator, discreet.answers.plots; print('altair' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout == "False\n"
+
+
+THREADS = """
+import sys, threading
+from importlib import import_module
+sys.setswitchinterval(1e-6)
+both, failed = threading.Barrier(2), []
+def load(name):
+    both.wait()
+    try:
+        import_module("discreet.preloaded")
+        import_module(name)
+    except BaseException as error:
+        failed.append(error)
+threads = [threading.Thread(target=load, args=(f"narwhals.stable.v{number}",)) for number in (1, 2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(failed)
+"""
+
+
+def test_the_first_chart_and_the_first_model_may_come_at_once() -> None:
+    """altair and scikit-learn import two modules of narwhals that import each other: in two threads, a deadlock."""
+    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, check=True, text=True)
+    assert done.stdout == "[]\n"
+    chart, learn = inspect.getsource(altair), inspect.getsource(discreet.learn)
+    assert chart.index("import discreet.preloaded") < chart.index("import_module")
+    assert learn.index("import discreet.preloaded") < learn.index("from discreet.learn.additive")

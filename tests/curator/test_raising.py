@@ -217,7 +217,7 @@ def test_what_cannot_be_written_is_left_alone(policy: Policy, monkeypatch: pytes
 
 
 def test_killed_before_it_is_recorded_the_next_start_says_what_to_do(policy: Policy) -> None:
-    killed = subprocess.run([sys.executable, "-c", KILLED, policy.path], cwd=ROOT, timeout=60, check=False)
+    killed = subprocess.run([sys.executable, "-c", KILLED, policy.path], cwd=ROOT, timeout=300, check=False)
     assert killed.returncode == 9
     raised = read(policy.path)
     assert raised.budget.epsilon == 5

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -21,7 +22,7 @@ from discreet.engines import copy
 from discreet.engines.copy import private_copy
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.problems import SourceError
-from discreet.policy import read
+from discreet.policy import Policy, read
 from discreet.policy.layout import ROW, UNIT, key_rank
 from tests.engines.worlds import VISITS, Row, policy, write_csv, write_parquet
 
@@ -294,17 +295,25 @@ private_copy(read(Path(sys.argv[1])), 1)
 """
 
 
+def begun(world: Policy, size: int) -> bool:
+    """Whether a copy that is being made has so many bytes."""
+    with suppress(FileNotFoundError):  # it has just been finished
+        return any(path.stat().st_size >= size for path in (world.state / "data").glob("*.tmp"))
+    return False
+
+
 @pytest.mark.long
 def test_a_killed_copy_leaves_nothing_that_matters(tmp_path: Path) -> None:
     write_parquet(
-        tmp_path / "visits.parquet", "SELECT range % 1000 AS person, 'A' AS ward, 1.0 AS cost FROM range(3000000)"
+        tmp_path / "visits.parquet", "SELECT range % 1000 AS person, 'A' AS ward, 1.0 AS cost FROM range(1000000)"
     )
     world = policy(tmp_path, VISITS.replace("visits.csv", "visits.parquet"))
-    for delay in (0.0, 0.05, 0.2, 0.5):
+    for written in (None, 0, 2**16):  # at once; when there is a file; when something is in it
         child = subprocess.Popen([sys.executable, "-c", KILLED, str(world.path)], stdout=subprocess.PIPE)
         assert child.stdout is not None
         child.stdout.readline()
-        time.sleep(delay)
+        while written is not None and child.poll() is None and not begun(world, written):
+            time.sleep(0.001)
         os.kill(child.pid, signal.SIGKILL)
         child.wait()
         child.stdout.close()

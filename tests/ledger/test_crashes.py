@@ -76,7 +76,7 @@ def kill_at_call(path: Path, call: str, count: int) -> bool:
         f"inject={call}:signal=SIGKILL:when={count}",
     ]
     command = [*trace, sys.executable, "-m", "tests.ledger.children", "end_well", str(path), "8"]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1200, check=False)
     receipts = [line for line in run.stdout.splitlines() if line[0].isdecimal()]
     survived(path, receipts, most=len(receipts) + 1)
     return run.returncode != 0

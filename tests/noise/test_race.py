@@ -130,7 +130,7 @@ def flipped(scores: Sequence[int], unit: Fraction, races: int) -> NDArray[np.int
 @pytest.mark.long
 def test_the_exponential_race_and_direct_trials_agree() -> None:
     unit = Fraction(1, 3)
-    direct = flipped(SCORES, unit, 10**6)
+    direct = flipped(SCORES, unit, 10**5)
     assert misfit(direct, law(permute_and_flip(SCORES, unit))) > ALARM
     raced = winners_of(exponential_race, exponents(SCORES, unit), MANY_RACES)
     assert misfit(raced, law(permute_and_flip(SCORES, unit))) > ALARM

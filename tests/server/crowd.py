@@ -7,8 +7,10 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx
+
 import discreet
-from discreet.client import Unreachable
+from discreet.client import Unreachable, http
 
 TRIES = 20
 
@@ -31,6 +33,7 @@ def ask_until_refused(urls: list[str], token: str, epsilon: float) -> dict[str, 
 
 
 def main() -> None:
+    http.TIMEOUT = httpx.Timeout(600)  # type: ignore[misc]  # a busy machine loses no question
     told = json.loads(sys.stdin.readline())
     with ThreadPoolExecutor(len(told["tokens"])) as pool:
         print("ready", flush=True)

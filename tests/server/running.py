@@ -109,7 +109,7 @@ class Running:
         """An HTTP client that holds somebody's token: owner, auditor, or an analyst's name."""
         headers = {"authorization": f"Bearer {self.tokens[who]}"} if who else {}
         url = f"{self.url}/api/v1/"
-        return httpx.Client(base_url=url, headers=headers, timeout=60, trust_env=False, verify=PLAIN)
+        return httpx.Client(base_url=url, headers=headers, timeout=300, trust_env=False, verify=PLAIN)
 
     def begun(self, many: int = 1) -> None:
         """Wait until so many questions that last are being answered (by a rigged server)."""

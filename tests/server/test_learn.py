@@ -233,13 +233,16 @@ def test_all_readers_together_are_limited(get: Get) -> None:
 
 
 def test_lessons_leave_threads_for_others(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
-    lock, at_once = threading.Lock(), [0, 0]
+    lock, at_once, full = threading.Lock(), [0, 0], threading.Event()
 
     def slow(*_: Any) -> None:
         with lock:
             at_once[0] += 1
             at_once[1] = max(at_once)
-        time.sleep(0.05)
+            if at_once[0] == routes.AT_ONCE:
+                full.set()
+        assert full.wait(300)  # as many as may are there
+        time.sleep(0.05)  # and one too many would come
         with lock:
             at_once[0] -= 1
 

@@ -23,7 +23,7 @@ QUERY = "/api/v1/datasets/hospital/query"
 def talk(server: Running, *parts: bytes, pause: float = 0.0) -> bytes:
     """All that the server says on a connection to which these parts are sent, until it closes it."""
     host, port = server.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=60) as connection:
+    with socket.create_connection((host, int(port)), timeout=300) as connection:
         said = b""
         try:
             for part in parts:

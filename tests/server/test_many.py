@@ -54,6 +54,7 @@ class Crowd:
                 [sys.executable, "-m", "tests.server.crowd"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 text=True,
                 env=environment(),
             )
@@ -76,8 +77,10 @@ class Crowd:
 
     def results(self) -> list[dict[str, Any]]:
         """What became of each analyst."""
-        found = [process.communicate(timeout=240)[0] for process in self._processes]
-        return [each for text in found for each in json.loads(text)]
+        found = [process.communicate(timeout=1200) for process in self._processes]
+        failed = [said for process, (_, said) in zip(self._processes, found, strict=True) if process.returncode]
+        assert not failed, "\n".join(failed)
+        return [each for text, _ in found for each in json.loads(text)]
 
     def __enter__(self) -> Crowd:
         return self

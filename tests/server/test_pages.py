@@ -371,7 +371,7 @@ def test_the_policy_is_linted_and_audited(fresh: Site, monkeypatch: pytest.Monke
 
 
 def test_a_question_that_lasts_is_waited_for_and_cancelled(rigged: Running) -> None:
-    with httpx.Client(base_url=rigged.url, headers=BROWSER, trust_env=False, verify=PLAIN, timeout=60) as client:
+    with httpx.Client(base_url=rigged.url, headers=BROWSER, trust_env=False, verify=PLAIN, timeout=300) as client:
         client.post("/sign-in", data={"token": rigged.tokens[ANALYST]})
         page = Seen.of(client.get(HOME).text)
         fields = {"proof": page.values("proof")[0], "sql": f"{HELD[:-1]} page'", "epsilon": "0.01"}
@@ -396,7 +396,7 @@ def test_a_question_that_lasts_is_waited_for_and_cancelled(rigged: Running) -> N
 
 
 def test_python_and_curl_repeat_the_question_free(server: Running, tmp_path: Path) -> None:
-    with httpx.Client(base_url=server.url, headers=BROWSER, trust_env=False, verify=PLAIN, timeout=60) as client:
+    with httpx.Client(base_url=server.url, headers=BROWSER, trust_env=False, verify=PLAIN, timeout=300) as client:
         client.post("/sign-in", data={"token": server.tokens[ANALYST]})
         page = Seen.of(client.get(HOME).text)
         sql = "SELECT ward, COUNT(*) AS \"it's\"\nFROM patients\nWHERE zip <> 'a''b\\'\nGROUP BY ward"

@@ -199,7 +199,7 @@ def raw(server: Running, target: str) -> tuple[int, bytes]:
     """Status and body of a GET for exactly this target, by the owner."""
     host, port = server.url.removeprefix("http://").split(":")
     head = f"GET {target} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {server.tokens['owner']}\r\n"
-    with socket.create_connection((host, int(port)), timeout=60) as connection:
+    with socket.create_connection((host, int(port)), timeout=300) as connection:
         connection.sendall(f"{head}connection: close\r\n\r\n".encode())
         said = b""
         while more := connection.recv(65536):

@@ -119,7 +119,7 @@ class Site:
     def visitor(self, who: str = "", *, url: str = URL) -> Visitor:
         """Signed in as owner, auditor or an analyst; or as nobody."""
         transport = httpx.ASGITransport(self.app)
-        made = Visitor(httpx.AsyncClient(transport=transport, base_url=url, headers=BROWSER, timeout=60), self.loop)
+        made = Visitor(httpx.AsyncClient(transport=transport, base_url=url, headers=BROWSER, timeout=300), self.loop)
         self.visitors.append(made)
         return made.sign_in(self.tokens[who]) if who else made
 

@@ -17,6 +17,7 @@ from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted, Refused
 from discreet.policy import Policy
 from discreet.sql.accuracy import rounded_up, smallest
+from tests.budget import later
 from tests.sql.worlds import ledger_of, policy_of
 
 HEADS: Final = {
@@ -324,7 +325,7 @@ def test_the_text_may_want_an_error_and_a_confidence() -> None:
 
 @pytest.mark.parametrize("budget", BOTH)
 @pytest.mark.parametrize("analyst", [None, "ann"])
-@pytest.mark.parametrize("epsilon", [0.1, 0.03])
+@pytest.mark.parametrize("epsilon", later([0.1, 0.03]))
 def test_previews_say_how_many_more_questions_the_budget_carries(
     budget: str, analyst: str | None, epsilon: float
 ) -> None:

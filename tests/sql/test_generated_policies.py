@@ -451,7 +451,7 @@ def test_answers_about_generated_policies_equal_duckdbs(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1000, 1016))
+@pytest.mark.parametrize("seed", range(1000, 1008))
 def test_thousands_of_answers_about_generated_policies_equal_duckdbs(seed: int) -> None:
     done = check_worlds(seed, worlds=8, questions=60)
     assert sum(done[way] for way in COMPARED) > 440

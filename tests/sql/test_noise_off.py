@@ -214,8 +214,8 @@ def test_more_answers_equal_duckdbs(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1000, 1200))
-def test_a_hundred_thousand_answers_equal_duckdbs(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(1000, 1042))
+def test_twenty_thousand_answers_equal_duckdbs(seed: int) -> None:
     compare_many(seed, worlds=8, questions=60)
 
 

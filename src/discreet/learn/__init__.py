@@ -5,6 +5,8 @@
 Pure(epsilon=0.5)
 """
 
+import discreet.preloaded  # noqa: F401
+
 try:
     from discreet.learn.additive import AdditiveClassifier, AdditiveRegressor
     from discreet.learn.bayes import CategoricalNB, GaussianNB

@@ -43,6 +43,8 @@ def theme_of(name: object) -> Theme:
 
 
 def altair() -> Any:
+    import discreet.preloaded  # noqa: F401
+
     try:
         return import_module("altair")
     except ImportError:
