@@ -147,7 +147,7 @@ SEARCH = 2 * len(NUMBERS)
 
 def test_what_one_process_found_others_take(asked: Asked) -> None:
     assert asked.drawn("SELECT SUM(x) FROM t") == [SEARCH, 1]
-    assert asked.drawn("SELECT AVG(x) FROM t") == [1, 1]
+    assert asked.drawn("SELECT AVG(x) FROM t") == [2]
     (file,) = asked.index.iterdir()
     assert (asked.index.stat().st_mode & 0o777, file.stat().st_mode & 0o777) == (0o700, 0o600)
 
@@ -159,14 +159,14 @@ def test_an_index_that_lies_makes_a_search_and_nothing_else(asked: Asked, text: 
     asked.drawn("SELECT SUM(x) FROM t")
     (file,) = asked.index.iterdir()
     file.write_text(text, encoding="utf-8")
-    assert asked.drawn("SELECT AVG(x) FROM t") == [SEARCH, 1, 1]
+    assert asked.drawn("SELECT AVG(x) FROM t") == [SEARCH, 2]
 
 
 def test_a_lost_index_makes_a_search(asked: Asked) -> None:
     asked.drawn("SELECT SUM(x) FROM t")
     (file,) = asked.index.iterdir()
     file.unlink()
-    assert asked.drawn("SELECT AVG(x) FROM t") == [SEARCH, 1, 1]
+    assert asked.drawn("SELECT AVG(x) FROM t") == [SEARCH, 2]
 
 
 def test_dummies_leave_no_bounds_for_the_real_data(asked: Asked) -> None:
@@ -180,7 +180,7 @@ def test_bounds_of_other_data_are_not_taken(asked: Asked) -> None:
     policy = read(asked.file)
     with open_ledger(policy) as ledger:
         ledger.advance_data("other rows")
-    assert asked.drawn("SELECT AVG(x) FROM t") == [SEARCH, 1, 1]
+    assert asked.drawn("SELECT AVG(x) FROM t") == [SEARCH, 2]
 
 
 def test_a_recalled_answer_of_earlier_data_gives_no_bounds(asked: Asked) -> None:
@@ -188,8 +188,8 @@ def test_a_recalled_answer_of_earlier_data_gives_no_bounds(asked: Asked) -> None
     with discreet.open(asked.file) as curator:
         curator._ledger.advance_data("other rows")
         assert curator.recall(curator.entries()[0].number).rows
-    assert asked.drawn("SELECT AVG(x) FROM t") == [SEARCH, 1, 1]
-    assert asked.drawn("SELECT SUM(x), COUNT(*) FROM t") == [1, 1]
+    assert asked.drawn("SELECT AVG(x) FROM t") == [SEARCH, 2]
+    assert asked.drawn("SELECT SUM(x), COUNT(*) FROM t") == [2]
 
 
 @pytest.mark.parametrize("stored", [b"", b"x", NoisyMeasures().encode()[:-3]])

@@ -259,7 +259,7 @@ def test_the_policy_can_limit_costs(tmp_path: Path) -> None:
         curator.query(COUNT, epsilon=0.5)
 
 
-TWO: Final = "SELECT COUNT(*), SUM(age) FROM patients"
+TWO: Final = "SELECT COUNT(DISTINCT age), SUM(age) FROM patients"
 
 
 @pytest.mark.parametrize("cost", [{"epsilon": 1e-9}, {"epsilon": 1e-5}, {"rho": 1e-9}])
@@ -280,10 +280,11 @@ def test_what_is_previewed_can_be_bought(pure: Curator, sql: str) -> None:
 
 SPLITS: Final = [
     ("SELECT COUNT(*) FROM patients", {"rows": 1}),
-    ("SELECT COUNT(*), SUM(age) FROM patients", {"rows": Fraction(1, 2), "sum of age": Fraction(1, 2)}),
+    ("SELECT COUNT(*), SUM(age) FROM patients", {"sum and count of age": 1}),
+    ("SELECT COUNT(DISTINCT sex), SUM(age) FROM patients", {"distinct values": Fraction(1, 2), "sum of age": Fraction(1, 2)}),
     ("SELECT SUM(age) FROM patients GROUP BY sex", {"sum of age": 1}),
     ("SELECT AVG(age), SUM(age) FROM patients",
-     {"sum of age about the middle": Fraction(1, 2), "rows that are not NULL": Fraction(1, 2)}),
+     {"sum and count of age": 1}),
     ("SELECT COUNT(*), COUNT(*) AS again, COUNT(1) FROM patients", {"rows": 1}),
     # max_rows = 3: a row count moves by 3, a unit count by 1; relative to what one row adds, 3 to 1
     ("SELECT COUNT(*), COUNT(DISTINCT patient_id) FROM visits", {"rows": Fraction(3, 4), "units": Fraction(1, 4)}),

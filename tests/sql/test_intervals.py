@@ -215,11 +215,16 @@ def test_several_measures_cover_together(
     budget: str, items: str, cost: dict[str, Any], exact: tuple[int, int], truths: dict[str, Truth]
 ) -> None:
     sql, confidence = f"SELECT g, {items} FROM t GROUP BY g", 0.9
-    second, first = mechanisms(policy_with(budget), sql, cost)  # counts are drawn before sums, x before y
+    drawn = mechanisms(policy_with(budget), sql, cost)
+    first, second = drawn[-1], drawn[0]  # counts are drawn before sums, x before y
     reaches = [support(first, 1e-3), support(second, 1e-3)]
     pairs = list(itertools.product(range(-reaches[0], reaches[0] + 1), range(-reaches[1], reaches[1] + 1)))
     policy = policy_with(budget, len(pairs))
-    values = [[exact[1] + b for _, b in pairs], [exact[0] + a for a, _ in pairs]]
+    if len(drawn) == 1:  # two numbers of one measure: Σ(10 − x) and Σx
+        total = exact[0] + 5 * exact[1]
+        values = [[z for a, b in pairs for z in (10 * exact[1] - total + b, total + a)]]
+    else:
+        values = [[exact[1] + b for _, b in pairs], [exact[0] + a for a, _ in pairs]]
     answer = shown(policy, sql, cost, values, confidence)
     weights = [pmf(first, a) * pmf(second, b) for a, b in pairs]
     for column, truth in truths.items():

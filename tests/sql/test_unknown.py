@@ -14,6 +14,8 @@ import pytest
 from discreet.accounting import Pure
 from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.accounting.losses import Sensitivity
+from discreet.answers import Answer
+from discreet.answers.wire import preview_read, preview_written
 from discreet.audit import Replay
 from discreet.audit.neighbours import Data
 from discreet.curator.curator import Curator
@@ -356,15 +358,30 @@ def test_previews_read_nothing_and_show_the_split_and_the_range() -> None:
     with opened(world(), {"v": []}, wrap=_untouchable) as curator:
         shown = curator.preview("SELECT SUM(x) AS s, COUNT(*) AS n FROM v", epsilon=1)
         explained = curator.query("EXPLAIN PRIVACY SELECT SUM(x) AS s FROM v", epsilon=1)
-    assert shown.shares == pytest.approx({"bounds of x": 0.2, "sum of x": 0.4, "rows": 0.4})
+    assert shown.shares == pytest.approx({"bounds of x": 0.2, "sum and count of x": 0.8})
     assert "n" in shown.error
     assert "s" not in shown.error
     assert any(note.startswith("20 % of the cost finds bounds of x") for note in shown.notes)
-    (spread,) = [note for note in shown.notes if note.startswith("error of s: from ± ")]
-    assert spread.endswith("times the larger bound at most")
+    least, most = shown.ranges["s"]
+    assert 0 < least < 1e-15 < 1e30 < most
+    assert shown.ranges.keys() == {"s"}
+    assert f"± {least:.3g} to ± {most:.3g}" in str(shown)
+    (spread,) = [note for note in shown.notes if note.startswith("error of s: about ")]
+    assert spread.endswith("times the larger bound that is found, at most")
+    again = preview_read(preview_written(shown))  # type: ignore[arg-type]
+    assert again.ranges == shown.ranges
+    assert (explained.columns[-2:], explained.rows[0][-2:]) == (["error from", "error to"], explained_ends(explained))
     assert not any("clamped" in note for note in shown.notes)
     assert any(note.startswith("20 % of the cost finds bounds of x") for note in explained.notes)
     assert shown.loss == Pure(1, unit="person")
+
+
+def explained_ends(explained: Answer) -> tuple[float, float]:
+    """Of the only column, which has no error that is known."""
+    assert explained.rows[0][1] is None
+    least, most = explained.rows[0][-2:]
+    assert least < most
+    return least, most
 
 
 def _untouchable(engine: Memory) -> Any:
@@ -415,7 +432,7 @@ def test_bounds_are_found_once_for_the_same_rows() -> None:
         preview = curator.preview("SELECT AVG(x) AS m FROM v", epsilon=1)
         assert "m" in preview.error
         answer = curator.query("SELECT AVG(x) AS m FROM v", epsilon=1)
-        assert [len(exact) for exact in recorded.exact] == [1, 1]
+        assert [len(exact) for exact in recorded.exact] == [2]
         assert answer.loss == Pure(1, unit="person")
         assert "bounds of x were left out, and found with noise: [0, 4]" in answer.notes
         assert curator.recall(curator.entries()[0].number).rows == curator.query("SELECT SUM(x) FROM v", epsilon=1).rows
@@ -423,7 +440,7 @@ def test_bounds_are_found_once_for_the_same_rows() -> None:
         recorded.exact.clear()
         curator.query("SELECT SUM(x) FROM v WHERE d > 0", epsilon=1)
         curator.query("SELECT AVG(x) AS m FROM v", epsilon=1, fresh=True)
-        assert [len(exact) for exact in recorded.exact] == [2 * len(NUMBERS), 1, 2 * len(NUMBERS), 1, 1]
+        assert [len(exact) for exact in recorded.exact] == [2 * len(NUMBERS), 1, 2 * len(NUMBERS), 2]
 
 
 def test_what_was_not_found_is_looked_for_again() -> None:
@@ -431,7 +448,7 @@ def test_what_was_not_found_is_looked_for_again() -> None:
         curator.query("SELECT SUM(x) FROM v", epsilon=1)
         recorded.exact.clear()
         curator.query("SELECT AVG(x) FROM v", epsilon=1)
-        assert [len(exact) for exact in recorded.exact] == [2 * len(NUMBERS), 1, 1]
+        assert [len(exact) for exact in recorded.exact] == [2 * len(NUMBERS), 2]
 
 
 def test_other_data_is_searched_again() -> None:
@@ -440,7 +457,7 @@ def test_other_data_is_searched_again() -> None:
         curator._ledger.advance_data("new rows")
         recorded.exact.clear()
         curator.query("SELECT AVG(x) FROM v", epsilon=1)
-        assert [len(exact) for exact in recorded.exact] == [2 * len(NUMBERS), 1, 1]
+        assert [len(exact) for exact in recorded.exact] == [2 * len(NUMBERS), 2]
 
 
 # neighbours
@@ -541,7 +558,7 @@ def test_rows_are_found_first_and_bounds_of_the_rows_that_are_left() -> None:
         answer = curator.query(f"SELECT {BOTH} k, SUM(x), SUM(i) FROM v GROUP BY k", epsilon=5)
         curator.query(f"SELECT {BOTH} k, AVG(x) FROM v GROUP BY k", epsilon=5)
     # max_rows, then bounds of x and i, then max_groups, then both sums; what was found is taken again
-    assert [len(exact) for exact in recorded.exact] == [7, 2 * len(NUMBERS), 128, 3, 8, 8, 8, 8]
+    assert [len(exact) for exact in recorded.exact] == [7, 2 * len(NUMBERS), 128, 3, 8, 8, 16]
     assert answer.loss == Pure(5, unit="person")
 
 

@@ -66,7 +66,7 @@ def ratio(
         half = width_up_to(weights, 1 - miss)
         return (top - half) / bottom, (top + half) / bottom
 
-    return _narrowed(within, tested)
+    return narrowed(within, tested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +108,17 @@ class Sums:
         if self.y is None:
             means, middles = means * 2, middles * 2
         low, high = self._about_zero(means, FIRST * miss)
-        ends = _held(low, ends), _held(high, ends)
+        ends = held(low, ends), held(high, ends)
         plain = self.scale * self.product.value / self.count.value + self.shift - middles[0] * middles[1]
         shifts = [(mean[0] - middle, mean[1] - middle) for mean, middle in zip(means, middles, strict=True)]
-        crossed = _product(shifts, squared=self.y is None)
+        crossed = product(shifts, squared=self.y is None)
 
         def tested(low: Fraction, high: Fraction) -> Ends:
             half = width_up_to(self._weights(means, (low, high)), 1 - miss * (1 - 2 * FIRST)) / self.count.value
             return plain + crossed[0] - half, plain + crossed[1] + half
 
-        ends = _narrowed(ends, tested)
-        shown = _held(plain, (Fraction(0) if self.y is None else -most, most))
+        ends = narrowed(ends, tested)
+        shown = held(plain, (Fraction(0) if self.y is None else -most, most))
         return min(ends[0], shown), max(ends[1], shown)
 
     def _over_n(self, total: Noisy, within: tuple[int, int], miss: Fraction) -> Ends:
@@ -132,12 +132,12 @@ class Sums:
         """C from Σxy/n, less the product of the means."""
         most = self.radii[0] * self.radii[1]
         low, high = self._over_n(self.product, (-most, most), miss)
-        least, largest = _product(means, squared=self.y is None)
+        least, largest = product(means, squared=self.y is None)
         return self.scale * low + self.shift - largest, self.scale * high + self.shift - least
 
     def _weights(self, means: Sequence[Ends], ends: Ends) -> tuple[tuple[Noise, Fraction], ...]:
         m, k = (max(abs(mean[0]), abs(mean[1])) for mean in means)
-        low, high = _product(means, squared=self.y is None)
+        low, high = product(means, squared=self.y is None)
         far = max(abs(low + self.shift - ends[1]), abs(high + self.shift - ends[0]))
         first = ((self.product.noise, self.scale), (self.count.noise, far))
         if self.y is None:
@@ -145,21 +145,22 @@ class Sums:
         return (*first, (self.x.noise, k), (self.y.noise, m))
 
 
-def _narrowed(ends: Ends, tested: Callable[[Fraction, Fraction], Ends]) -> Ends:
+def narrowed(ends: Ends, tested: Callable[[Fraction, Fraction], Ends]) -> Ends:
     """Ends of what lies between these, and between those that a test finds for it, repeated while it is worth it."""
     for _ in range(ROUNDS):
         before, (low, high) = ends, tested(*ends)
-        ends = _held(low, before), _held(high, before)
+        ends = held(low, before), held(high, before)
         if ends[1] - ends[0] >= ENOUGH * (before[1] - before[0]):
             break
     return ends
 
 
-def _held(value: Fraction, ends: Ends) -> Fraction:
+def held(value: Fraction, ends: Ends) -> Fraction:
+    """The nearest value between two ends."""
     return min(max(value, ends[0]), ends[1])
 
 
-def _product(factors: Sequence[Ends], *, squared: bool) -> Ends:
+def product(factors: Sequence[Ends], *, squared: bool) -> Ends:
     """Where a product lies; of two factors that are the same, where the square does."""
     corners = [a * b for a in factors[0] for b in factors[1]]
     low, high = min(corners), max(corners)

@@ -157,6 +157,8 @@ class Preview:
     guarantee: tuple[float, float | None]
     more: int | None
     """How many such queries the remaining budget affords; None if they are free."""
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Where the half-width depends on bounds that are to be found: the least and the largest that it can be."""
 
     def __str__(self) -> str:
         return drawing.plain(showing.preview_parts(self))
@@ -177,6 +179,7 @@ class Preview:
             "loss": loss_dict(self.loss),
             "unit": self.loss.unit,
             "error": dict(self.error),
+            **({"ranges": {name: list(ends) for name, ends in self.ranges.items()}} if self.ranges else {}),
             "confidence": self.confidence,
             "groups": self.groups,
             "noise": dict(self.noise),

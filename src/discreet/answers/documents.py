@@ -81,6 +81,12 @@ class Preview(TypedDict):
     error: Annotated[
         dict[str, Number | None], msgspec.Meta(description="For each noisy column the half-width of its interval.")
     ]
+    ranges: NotRequired[
+        Annotated[
+            dict[str, tuple[Number, Number]],
+            msgspec.Meta(description="The least and largest half-width, where bounds are yet to be found."),
+        ]
+    ]
     confidence: Number
     groups: int | None
     noise: dict[str, str]

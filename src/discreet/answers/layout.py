@@ -100,16 +100,16 @@ def answer_parts(answer: Answer, most: int | None = SHOWN_ROWS) -> Parts:
 
 def preview_parts(preview: Preview) -> Parts:
     """What is shown of a preview: a line for each column, the cost, what remains, the notes."""
-    rows: list[tuple[str, str, str]] = []
+    rows: list[tuple[str, str, str, str]] = []
     for name in preview.columns:
         sizes = preview.averages.get(name)
         if sizes:
-            rows += [(printable(name), half_width(half), f"in groups of {size:,}") for size, half in sizes.items()]
+            rows += [(printable(name), half_width(half), f"in groups of {size:,}", "") for size, half in sizes.items()]
         else:
             half = half_width(preview.error[name]) if name in preview.error else ""
-            rows.append((printable(name), half, ""))
-    names, halves, groups = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
-    padded = [f"± {half}" if half.strip() else "" for half in aligned(halves)]
+            rows.append((printable(name), half, "", error_range(preview, name)))
+    names, halves, groups, ranges = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [], [])
+    padded = [f"± {half}" if half.strip() else between for half, between in zip(aligned(halves), ranges, strict=True)]
     margins = [Cell(half, style="margin") for half in padded]
     columns = [
         Column("column", [Cell(name) for name in _once(names)]),
@@ -124,6 +124,14 @@ def preview_parts(preview: Preview) -> Parts:
     shares = " · ".join(f"{100 * share:.3g} % {printable(words)}" for words, share in preview.shares.items())
     split = [f"of the cost: {shares}"] if len(preview.shares) > 1 else []
     return Parts(columns, lines, split + _fine_print(preview.noise, preview.notes))
+
+
+def error_range(preview: Preview, name: str) -> str:
+    """Between which half-widths the error of a column lies, with the bounds that are found; else nothing."""
+    if name not in preview.ranges:
+        return ""
+    least, most = preview.ranges[name]
+    return f"± {least:.3g} to ± {most:.3g}"
 
 
 def cost_words(loss: Pure | Concentrated, guarantee: tuple[float, float | None]) -> str:

@@ -87,6 +87,7 @@ def preview_read(document: documents.Preview) -> Preview:
         remaining=document["remaining"],
         guarantee=_guarantee(document["guarantee"]),
         more=document["more"],
+        ranges={name: (least, most) for name, (least, most) in document.get("ranges", {}).items()},
     )
 
 

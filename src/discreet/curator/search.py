@@ -7,11 +7,11 @@ what was released, and the whole cost is then for the release.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Self
+from typing import Final, Self
 
 from discreet.accounting import Concentrated, Pure
 from discreet.answers import Answer, Preview
@@ -29,6 +29,9 @@ from discreet.sql.draw import draw
 from discreet.sql.expected_error import errors, words
 from discreet.sql.plan import Plan
 from discreet.sql.unknown import SHARE, Extremes, Found, Range, Unknown
+
+ABOUT: Final = 1.05
+"""Errors that differ by less, for what grids round, are shown as one."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +183,12 @@ class PreparedSearch:
             return shown
         sides = [Imagined.of(self.query, plan, self._rest) for plan in self._imagined]
         narrow, wide = sides
-        fixed = {label for label in shown.columns if narrow.errors.get(label) == wide.errors.get(label)}
+        both = {
+            label: (min(half, wide.errors[label]), max(half, wide.errors[label]))
+            for label, half in narrow.errors.items()
+            if label in wide.errors
+        }
+        ranges = {label: ends for label, ends in both.items() if ends[1] > ends[0] * ABOUT}
         assumed = {each.note for release in self.query.plan.releases for each in release.aggregates}
         ranks = set(rank_notes(self.query.plan.releases, self.query.allocation, self.query.confidence))
         searched = {unknown.words: float(SHARE / len(self._unknown)) for unknown in self._unknown}
@@ -188,33 +196,30 @@ class PreparedSearch:
         return replace(
             shown,
             loss=self.bill.loss,
-            error={label: half for label, half in narrow.errors.items() if label in fixed},
+            error={label: most for label, (_, most) in both.items() if label not in ranges},
             noise={label: text for label, text in narrow.noise.items() if wide.noise.get(label) == text},
+            ranges=ranges,
             averages={},
             shares=searched | narrow.allocation.by_words,
             notes=(
                 *(note for note in shown.notes if note not in assumed | ranks),
                 shares,
-                *self._ranges(narrow, wide, fixed),
+                *self._multiples(ranges),
                 *rank_notes(wide.plan.releases, wide.allocation, self.query.confidence),
             ),
         )
 
-    def _ranges(self, narrow: Imagined, wide: Imagined, fixed: set[str]) -> list[str]:
-        """How the error of each column grows with the bounds that are found."""
+    def _multiples(self, ranges: Mapping[str, tuple[float, float]]) -> list[str]:
+        """How the error of each column grows with the one bound that is found, where it is about a multiple of it."""
         first, *others = self._unknown
-        alone = isinstance(first, Extremes) and not others
-        widths = [max(abs(each.low), abs(each.high)) for each in first.extremes]
+        if not isinstance(first, Extremes) or others:
+            return []
+        widths = [float(max(abs(each.low), abs(each.high))) for each in first.extremes]
         notes = []
-        for label, least in narrow.errors.items():
-            most = wide.errors.get(label)
-            if most is None or label in fixed:
-                continue
-            times = sorted([least / float(widths[0]), most / float(widths[1])])
-            about = (
-                f", about {times[1]:.3g} times the larger bound at most" if alone and times[1] < 3 * times[0] else ""
-            )
-            notes.append(f"error of {label}: from ± {least:.3g} to ± {most:.3g}, with the bounds that are found{about}")
+        for label, ends in ranges.items():
+            few, many = sorted(half / width for half, width in zip(ends, widths, strict=True))
+            if many < 3 * few:
+                notes.append(f"error of {label}: about {many:.3g} times the larger bound that is found, at most")
         return notes
 
 

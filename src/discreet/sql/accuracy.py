@@ -18,9 +18,9 @@ from discreet.exact import number, positive
 from discreet.exit.cost import Choices, Cost, noise_of
 from discreet.policy import Policy
 from discreet.sql.cost import Allocation, Mechanism, allocate, lines_of, mechanism_for, ranks, shares_of
-from discreet.sql.expected_error import TYPICAL, group_size, half_width, predictable, shown_release
+from discreet.sql.expected_error import AVERAGES, TYPICAL, group_size, half_width, predictable, shown_release
 from discreet.sql.expression import Expr
-from discreet.sql.formulas import InCell, Mean
+from discreet.sql.formulas import InCell
 from discreet.sql.intervals import aggregates_in
 from discreet.sql.measures import Measure
 from discreet.sql.plan import Plan
@@ -140,7 +140,7 @@ class Wanted:
             f"{label} is as exact as wanted in groups of {TYPICAL:,} rows or more: {SAY_IT}"
             for label in self.columns
             if any(
-                isinstance(a.formula, Mean) and group_size(self.plan, a, noises, self.confidence) is None
+                isinstance(a.formula, AVERAGES) and group_size(self.plan, a, noises, self.confidence) is None
                 for a in aggregates_in(shown_release(self.plan), self._noisy[label]).values()
             )
         )

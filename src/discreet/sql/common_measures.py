@@ -4,19 +4,33 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
+from discreet.sql.anchoring import Anchoring
 from discreet.sql.arguments import Aggregate
 from discreet.sql.formulas import Both, InCell, Mean, Ordered, Recentred
 from discreet.sql.measures import Presence, Present, Rows
 from discreet.sql.vectors import Chosen, Tree
 
 
-def shared(aggregates: Sequence[Aggregate]) -> list[Aggregate]:
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """What is public about how aggregates may share releases."""
+
+    pure: bool
+    """Whether noise is Laplace's: the budget has no delta."""
+    apart: bool = False
+    """Whether each column is to have an error of its own: then the split among measures does more than anchors do."""
+
+
+def shared(aggregates: Sequence[Aggregate], sharing: Sharing) -> list[Aggregate]:
     """The same aggregates, with each measure that they share released once."""
-    averaged = {aggregate.key[1]: aggregate for aggregate in aggregates if aggregate.key[0] == "AVG"}
-    return _one_count(_few_quantiles([_from_average(aggregate, averaged) for aggregate in aggregates]))
+    anchored = list(aggregates)
+    if not sharing.apart or len(aggregates) == 1:
+        anchored = Anchoring(aggregates, pure=sharing.pure).aggregates
+    averaged = {aggregate.key[1]: aggregate for aggregate in anchored if aggregate.key[0] == "AVG"}
+    return _one_count(_few_quantiles([_from_average(aggregate, averaged) for aggregate in anchored]))
 
 
 NO_ROWS: Final = "where there are no rows, a quantile is any value between them"

@@ -26,7 +26,7 @@ WIDEST: Final = 9 * 10**11
 
 
 Mechanism = Additive | Choices
-_ROOTS = {1: Fraction(1), 2: Fraction(7, 5)}
+_ROOTS = {n: Fraction(root) for n, root in {1: "1", 2: "7/5", 3: "7/4", 4: "2", 6: "5/2", 9: "3"}.items()}
 """Square roots, about: shares need not be perfect."""
 
 

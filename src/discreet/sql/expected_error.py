@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
@@ -14,6 +15,7 @@ from discreet.answers import Answer, Preview
 from discreet.composed import Sql
 from discreet.exit.cost import Choices
 from discreet.policy import Kind
+from discreet.sql.anchored import Anchored, AnchoredMean, Weighted
 from discreet.sql.arguments import Aggregate
 from discreet.sql.cost import Allocation, ranks
 from discreet.sql.expression import Expr
@@ -36,7 +38,8 @@ TYPICAL: Final = 1_000
 MOST_KINDS: Final = 4
 """Of noise, that are named for one column."""
 _LINEAR: Final = frozenset({"+", "-", "NEGATE"})
-_EXPECTED: Final = (Total, Recentred, Mean, Both)
+_EXPECTED: Final = (Total, Recentred, Mean, Both, AnchoredMean, Weighted)
+AVERAGES: Final = (Mean, AnchoredMean)
 
 
 def errors(plan: Plan, noises: Drawn, confidence: Fraction) -> dict[str, float]:
@@ -60,7 +63,7 @@ def averages(plan: Plan, noises: Drawn, confidence: Fraction) -> dict[str, dict[
         named = _named(view, noises) if items else {}
         for label, expr in items:
             aggregate = aggregate_of(view, expr)
-            if aggregate is not None and isinstance(aggregate.formula, Mean):
+            if aggregate is not None and isinstance(aggregate.formula, AVERAGES):
                 known = widths.setdefault(label, {})
                 for size in SIZES:
                     half = half_width(view, named, confidence, expr, size)
@@ -121,14 +124,19 @@ def half_width(plan: Plan, noises: Noises, confidence: Fraction, expr: Expr, siz
     values = {measure: [0] * measure.length for aggregate in used.values() for measure in aggregate.measures}
     miss = made_of(release, expr).miss(confidence)
     for aggregate in used.values():
-        if isinstance(aggregate.formula, Mean):
+        if not isinstance(aggregate.formula, AVERAGES):
+            continue
+        rows = size or group_size(plan, aggregate, noises, confidence) or TYPICAL
+        if isinstance(aggregate.formula, AnchoredMean):
+            (anchored,) = aggregate.measures
+            values[anchored] = aggregate.formula.widest(_noise(noises[anchored]), miss, rows)
+        else:
             total, count = aggregate.measures
-            rows = size or group_size(plan, aggregate, noises, confidence) or TYPICAL
             strays = aggregate.formula.astray(_noise(noises[total]), _noise(noises[count]), 2 * miss)
             # the widest interval is the one whose end just reaches the bound
             values[count] = [rows] * count.length
             values[total] = [max(math.floor(aggregate.formula.radius * rows - strays), 0)]
-    ends = Intervals(release, noises, values, confidence).interval(expr, 0)
+    ends = Intervals(release, noises, values, confidence).ends(expr, 0)
     return None if ends is None else (ends[1] - ends[0]) / 2
 
 
@@ -142,8 +150,9 @@ def group_size(plan: Plan, average: Aggregate, noises: Noises, confidence: Fract
 
     COUNT(*) is as good where the policy says that x is never NULL, but for the noise on how often it is.
     """
-    total, count = average.measures
-    nullable = isinstance(total, Sum) and total.steps.expr.domain.nullable
+    total, count = average.measures[0], average.measures[-1]
+    steps = total.axes[0].steps if isinstance(total, Anchored) else total.steps if isinstance(total, Sum) else None
+    nullable = steps is not None and steps.expr.domain.nullable
     sizes = []
     for column, rows in _least(plan.after.having).items():
         aggregate = shown_release(plan).leaves.get(column)
@@ -153,7 +162,23 @@ def group_size(plan: Plan, average: Aggregate, noises: Noises, confidence: Fract
             sizes.append(rows)
         elif isinstance(aggregate.formula, Both) and aggregate.measures == (count,) and not nullable:
             sizes.append(rows - width(_noise(noises[count]), confidence))
+        elif isinstance(aggregate.formula, Weighted) and isinstance(count, Anchored):
+            sizes.append(
+                _anchored_rows(
+                    aggregate.formula, count, rows, width(_noise(noises[count]), confidence), nullable=nullable
+                )
+            )
     return max((rows for rows in sizes if rows > 0), default=None)
+
+
+def _anchored_rows(formula: Weighted, measure: Anchored, rows: int, missing: int, *, nullable: bool) -> int:
+    """How many rows are averaged at least where a count off the same anchors is at least `rows`, which it may have been
+    rounded up to; 0 where it is no count of them. As many as the noise says may be `missing`."""
+    if formula == measure.count(every=False):
+        return rows - 1
+    if formula != measure.count(every=True) or nullable:
+        return 0
+    return rows - 1 - math.ceil(Fraction(missing, measure.size))
 
 
 def _conjuncts(expr: Expr | None) -> list[Expr]:
@@ -211,13 +236,25 @@ def _words(plan: Plan, noises: Drawn) -> dict[str, str]:
             texts[label] = "computed from noisy values"
         else:
             pure = plan.policy.budget.delta is None
+            if isinstance(aggregate.formula, Weighted):
+                texts[label] = _added(aggregate.formula, named[aggregate.measures[0]])
+                continue
             parts = [_word(named[m], _step(aggregate, m), m.words, pure=pure) for m in aggregate.measures]
             texts[label] = " and ".join(parts) if len(parts) > 1 else parts[0].split(" on ")[0]
     return texts
 
 
+def _added(formula: Weighted, noise: Noise | None) -> str:
+    """The noises that a value adds up."""
+    times = Counter(map(abs, formula.weights.values()))
+    each = [(_word(noise, weight, "", pure=True).removesuffix(" on "), count) for weight, count in times.items()]
+    return " and ".join(word if count == 1 else f"{count} times {word}" for word, count in each)
+
+
 def _step(aggregate: Aggregate, measure: Measure) -> Fraction:
     """What one step of a measure means, in units of the values."""
+    if isinstance(measure, Anchored):
+        return math.prod((axis.steps.step ** (axis.points - 1) for axis in measure.axes), start=Fraction(1))
     if isinstance(measure, Sum):
         return measure.steps.step
     if isinstance(measure, Product):
@@ -236,10 +273,17 @@ def _word(noise: Noise | None, step: Fraction, measure: str, *, pure: bool) -> s
 
 def explained(preview: Preview, nothing: Pure | Concentrated) -> Answer:
     """A preview as a table: what EXPLAIN PRIVACY gives."""
+    ranged = {"error from": 0, "error to": 1} if preview.ranges else {}
+    rows = []
+    for label in preview.columns:
+        ends = preview.ranges.get(label, (None, None))
+        rows.append(
+            (label, preview.error.get(label), preview.noise.get(label), *(ends[end] for end in ranged.values()))
+        )
     return Answer(
         question=preview.question,
-        columns=["column", "error", "noise"],
-        rows=[(label, preview.error.get(label), preview.noise.get(label)) for label in preview.columns],
+        columns=["column", "error", "noise", *ranged],
+        rows=rows,
         intervals=[{} for _ in preview.columns],
         confidence=preview.confidence,
         loss=nothing,
@@ -250,5 +294,5 @@ def explained(preview: Preview, nothing: Pure | Concentrated) -> Answer:
         noise={},
         notes=(*preview.notes, "nothing was asked: this is what the answer would be like"),
         guarantee=preview.guarantee,
-        kinds={"column": Kind.TEXT, "error": Kind.NUMBER, "noise": Kind.TEXT},
+        kinds={"column": Kind.TEXT, "error": Kind.NUMBER, "noise": Kind.TEXT} | dict.fromkeys(ranged, Kind.NUMBER),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, Protocol
@@ -62,6 +62,11 @@ class Added:
     def weights(self) -> Mapping[tuple[int, int], Fraction]:
         """Of which measure, and of which of its numbers."""
         raise NotImplementedError
+
+    @property
+    def rounding(self) -> Fraction:
+        """How far what is shown may be from the sum."""
+        return Fraction(0)
 
     def interval(self, parts: Sequence[Part]) -> None:  # noqa: ARG002
         return None
@@ -171,7 +176,7 @@ class GeometricMean:
               than the platform's exp may be off.
     """
 
-    logarithms: Mean
+    logarithms: Formula
     low: Fraction
     high: Fraction
 
@@ -200,15 +205,15 @@ class Spread:
     sample: bool
     root: bool
 
-    def value(self, noisy: Sequence[Sequence[int]]) -> float | None:
-        if noisy[0][0] < self._fewest:
+    def value(self, noisy: Sequence[Sequence[float]]) -> float | None:
+        if noisy[0][0] < self.fewest - HALF_A_ROW:
             return None
         count, total, square = (float(part[0]) for part in noisy)
         variance = (square / count + self.radius**2) / 2 - (total / count) ** 2
         return self._shown(variance, count)
 
     @property
-    def _fewest(self) -> int:
+    def fewest(self) -> int:
         return 2 if self.sample else 1
 
     def _shown(self, variance: float, count: float) -> float:
@@ -220,7 +225,7 @@ class Spread:
 
     def interval(self, parts: Sequence[Part]) -> Interval | None:
         count, total, square = parts
-        if count.values[0] < self._fewest:
+        if count.values[0] < self.fewest:
             return None
         sums = Sums(
             count.noisy,
@@ -231,8 +236,11 @@ class Spread:
             Fraction(1, 2),
             Fraction(self.radius**2, 2),
         )
-        low, high = sums.covariance(_spared(parts))
-        fewest, most = _rows(parts)
+        return self.between(sums.covariance(spared(parts)), _rows(parts))
+
+    def between(self, variance: Interval, rows: Interval) -> Interval:
+        """Where it lies, if the variance of the population and the number of rows lie where these say."""
+        (low, high), (fewest, most) = variance, rows
         if fewest < 2:
             return Fraction(0), self._edge(high, 2)
         return self._edge(low, most), self._edge(high, fewest)
@@ -256,8 +264,8 @@ class Related:
     y: Steps
     kind: str
 
-    def value(self, noisy: Sequence[Sequence[int]]) -> float | None:
-        if noisy[0][0] < self._fewest:
+    def value(self, noisy: Sequence[Sequence[float]]) -> float | None:
+        if noisy[0][0] < self.fewest - HALF_A_ROW:
             return None
         n, sx, sy, sxy, *squares = (float(part[0]) for part in noisy)
         mx, my = sx / n, sy / n
@@ -269,7 +277,7 @@ class Related:
         return self._shown(n, mx, my, covariance, variances)
 
     @property
-    def _fewest(self) -> int:
+    def fewest(self) -> int:
         return 2 if self.kind == "COVAR_SAMP" else 1
 
     def _shown(self, n: float, mx: float, my: float, covariance: float, variances: list[float]) -> float | None:
@@ -289,17 +297,22 @@ class Related:
         return (my + self.y.middle) * b - slope * (mx + self.x.middle) * a
 
     def interval(self, parts: Sequence[Part]) -> Interval | None:
-        if parts[0].values[0] < self._fewest:
+        if parts[0].values[0] < self.fewest:
             return None
+        count, x, y, product = (part.noisy for part in parts[:4])
+        sums = Sums(count, x, y, product, (self.x.radius, self.y.radius))
+        return self.between(sums.covariance, spared(parts), _rows(parts))
+
+    def between(self, covariance: Callable[[Fraction], Interval], miss: Fraction, rows: Interval) -> Interval | None:
+        """Where it lies, if the covariance lies where a function says, and the number of rows within these."""
         if self.kind == "CORR":
             return Fraction(-1), Fraction(1)
         if self.kind not in ("COVAR_POP", "COVAR_SAMP"):
             return None
-        count, x, y, product = (part.noisy for part in parts[:4])
-        low, high = Sums(count, x, y, product, (self.x.radius, self.y.radius)).covariance(_spared(parts))
+        low, high = covariance(miss)
         scale = self.x.step * self.y.step
         if self.kind == "COVAR_SAMP":
-            fewest, _ = _rows(parts)
+            fewest, _ = rows
             grow = fewest / (fewest - 1) if fewest >= 2 else Fraction(2)
             low, high = low * (grow if low < 0 else 1), high * (grow if high > 0 else 1)
         return low * scale, high * scale
@@ -309,7 +322,7 @@ ROWS: Final = Fraction(1, 20)
 """Of what the interval of a moment may miss: the part of the number of rows, by which samples are corrected."""
 
 
-def _spared(parts: Sequence[Part]) -> Fraction:
+def spared(parts: Sequence[Part]) -> Fraction:
     """What the moment itself may miss: the same for all of one formula, so that they share one event."""
     return (1 - ROWS) * sum((part.miss for part in parts), Fraction(0))
 

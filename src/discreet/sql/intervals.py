@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,7 +14,7 @@ from discreet.sql.arguments import Aggregate
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import Added, Interval, Listing, Part
-from discreet.sql.linear import Form, Forms, Index
+from discreet.sql.linear import Form, Forms, Index, Linear
 from discreet.sql.measures import Measure
 from discreet.sql.release import Release
 from discreet.sql.released import numbers
@@ -74,6 +75,15 @@ class Intervals:
         return [(_plain(low), _plain(high)) for low, high in aggregate.formula.intervals(part)]
 
     def interval(self, expr: Expr, index: int) -> Ends | None:
+        """Where a number lies; whole numbers, of whole numbers."""
+        ends = self.ends(expr, index)
+        form = self._within(expr).forms.get(expr.sql)
+        if ends is None or not isinstance(form, Linear) or not form.rounding or expr.domain.kind is not Kind.INTEGER:
+            return ends
+        return math.ceil(ends[0]), math.floor(ends[1])  # there is one between: see `Linear.interval`
+
+    def ends(self, expr: Expr, index: int) -> Ends | None:
+        """The same before it is rounded: as wide wherever a value with this noise lies."""
         made = self._within(expr)
         miss = made.miss(self._confidence)
         facts = {}

@@ -29,27 +29,31 @@ class Linear:
 
     weights: Mapping[Index, Fraction]
     constant: Fraction = Fraction(0)
+    rounding: Fraction = Fraction(0)
+    """How far what is shown may be from it."""
 
     def times(self, factor: Fraction) -> Linear:
-        return Linear({index: factor * weight for index, weight in self.weights.items()}, factor * self.constant)
+        weights = {index: factor * weight for index, weight in self.weights.items()}
+        return Linear(weights, factor * self.constant, abs(factor) * self.rounding)
 
     def plus(self, other: Linear) -> Linear:
         indices = {**self.weights, **other.weights}
         none = Fraction(0)
         weights = {index: self.weights.get(index, none) + other.weights.get(index, none) for index in indices}
-        return Linear(weights, self.constant + other.constant)
+        return Linear(weights, self.constant + other.constant, self.rounding + other.rounding)
 
     def value(self, drawn: Drawn) -> Fraction:
         return sum((weight * drawn[index][0] for index, weight in self.weights.items()), self.constant)
 
     def interval(self, drawn: Drawn, miss: Fraction) -> Ends:
-        """The value, and as far on both sides as the noises together stray; they move it in whole steps."""
+        """The value, and as far on both sides as the noises together stray, which they do in whole steps; but no less
+        than what is shown was rounded."""
         terms = tuple((drawn[index][1], abs(weight)) for index, weight in self.weights.items() if weight)
         value = self.value(drawn)
         if not terms:
             return value, value
         step = _common(weight for _, weight in terms)
-        half = math.floor(width_of_sum(terms, 1 - miss) / step) * step
+        half = max(math.floor(width_of_sum(terms, 1 - miss) / step) * step, self.rounding)
         return value - half, value + half
 
     @property
@@ -136,7 +140,8 @@ def _of_aggregate(aggregate: Aggregate) -> Linear | None:
     if not isinstance(aggregate.formula, Added):
         return None
     weights = aggregate.formula.weights.items()
-    return Linear({(aggregate.measures[measure], index): weight for (measure, index), weight in weights})
+    indexed = {(aggregate.measures[measure], index): weight for (measure, index), weight in weights}
+    return Linear(indexed, rounding=aggregate.formula.rounding)
 
 
 def _add(a: Form, b: Form) -> Form | None:

@@ -108,14 +108,16 @@ def plan(
     part: Part | None = None,
     bounds: Found | None = None,
     now: datetime | None = None,
+    apart: bool = False,
 ) -> Plan:
     """The plan of a question, or a refusal; where a part is given, of a question about that part alone.
 
-    `bounds` are those that the text leaves out, `now` is the moment that CURRENT_DATE means.
+    `bounds` are those that the text leaves out, `now` is the moment that CURRENT_DATE means. `apart`: each column is to
+    have an error of its own, so that they do not share one release.
     """
     with reading(*language_of(text, dialect)):
         query = statement(text, dialect, params, now)
-        return planned(policy, query, public=public, digest=digest, part=part, bounds=bounds)
+        return planned(policy, query, public=public, digest=digest, part=part, bounds=bounds, apart=apart)
 
 
 def planned(
@@ -126,10 +128,11 @@ def planned(
     digest: str = "",
     part: Part | None = None,
     bounds: Found | None = None,
+    apart: bool = False,
 ) -> Plan:
     """The plan of a statement."""
     with planning():
-        planner = Planner(policy, public, query.clauses, part, bounds)
+        planner = Planner(policy, public, query.clauses, part, bounds, apart=apart)
         shown = planner.shown(query.tree)
         remarked = remarks()
     plan = Plan(

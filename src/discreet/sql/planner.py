@@ -17,6 +17,7 @@ from discreet.policy.model import Kind
 from discreet.sql.apply import apply
 from discreet.sql.bind import Binder, Special
 from discreet.sql.clause import AUTO, NOTHING, PUBLIC_GROUPS, Options
+from discreet.sql.common_measures import Sharing
 from discreet.sql.domain import BOOLEAN, Domain
 from discreet.sql.expression import Expr
 from discreet.sql.fanout import demand, united
@@ -51,8 +52,11 @@ class Planner:
         clauses: Sequence[Options],
         part: Part | None,
         bounds: Found | None = None,
+        *,
+        apart: bool = False,
     ) -> None:
         self._policy = policy
+        self._sharing = Sharing(pure=policy.budget.delta is None, apart=apart)
         self._search = Search(bounds or {}, allowed=policy.implicit_bounds)
         self._public = public
         self._clauses = clauses
@@ -177,7 +181,14 @@ class Planner:
         most = options.max_groups_contributed
         limits = source.limits.within(None if most == AUTO else most, options.max_rows_per_group)
         release, columns, after = release_select(
-            clauses, source, scope, self._public, limits, other=options.other, search=self._search
+            clauses,
+            source,
+            scope,
+            self._public,
+            limits,
+            other=options.other,
+            search=self._search,
+            sharing=self._sharing,
         )
         if most == AUTO:
             keys = [key.sql for key in release.keys]

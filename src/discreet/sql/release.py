@@ -12,6 +12,7 @@ from typing import Final
 from discreet.accounting.losses import Sensitivity
 from discreet.composed import NOTHING, Sql, joined, lines, literal, name, sql
 from discreet.policy.model import Key, Kind
+from discreet.sql.anchored import Anchored
 from discreet.sql.arguments import Aggregate
 from discreet.sql.bounding import CHOSEN, Bounding
 from discreet.sql.clause import Options
@@ -22,7 +23,7 @@ from discreet.sql.nodes.scan import row_number
 
 Cell = tuple[Key | None, ...]
 OTHER: Final = "OTHER"
-LIGHT: Final = (Rows, Present, Presence, Sum, Product)
+LIGHT: Final = (Rows, Present, Presence, Sum, Product, Anchored)
 """What takes less time of all rows than it takes to leave some out first."""
 
 

@@ -16,7 +16,7 @@ from discreet.policy.model import Kind
 from discreet.sql.aggregates import bound, is_named
 from discreet.sql.arguments import Aggregate
 from discreet.sql.bind import Binder, Special, written
-from discreet.sql.common_measures import shared
+from discreet.sql.common_measures import Sharing, shared
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr, Function, Result
 from discreet.sql.keys import PublicKey, group_key, with_public_bounds
@@ -145,12 +145,20 @@ def row_items(clauses: Clauses, scope: Scope) -> list[tuple[str, Expr]]:
 
 
 def release_select(
-    clauses: Clauses, source: Node, scope: Scope, public: Public, limits: Limits, *, other: bool, search: Search
+    clauses: Clauses,
+    source: Node,
+    scope: Scope,
+    public: Public,
+    limits: Limits,
+    *,
+    other: bool,
+    search: Search,
+    sharing: Sharing,
 ) -> tuple[Release, tuple[Column, ...], After]:
     """What is counted, and what is shown of it."""
     grouping = _Grouping(clauses, source, scope, public, search)
     after = grouping.after()
-    aggregates = tuple(shared(grouping.aggregates))
+    aggregates = tuple(shared(grouping.aggregates, sharing))
     release = Release(source, tuple(grouping.keys), aggregates, limits, other)
     if not aggregates and not release.private_keys:
         reason = "nothing is counted, and public keys all appear" if release.keys else "nothing is counted"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.answers.figures import half_width
-from discreet.answers.layout import cost_words, percent
+from discreet.answers.layout import cost_words, error_range, percent
 from discreet.answers.plots.panels import drawable
 from discreet.answers.plots.theme import (
     COLOURS,
@@ -34,8 +34,16 @@ def preview_chart(preview: Preview, theme: str = "light") -> ChartType:
     panels = [_panel(name, records, look) for name, records in by_column.items() if records]
     title = "expected error"
     if not panels:
-        return sentence(look, title, "no error is known before the question is asked")
-    unknown = [printable(name) for name in preview.noise if not by_column.get(name)]
+        ranges = [f"{printable(name)} {error_range(preview, name)}" for name in preview.ranges]
+        said = (
+            f"depends on what is found: {', '.join(ranges)}"
+            if ranges
+            else "no error is known before the question is asked"
+        )
+        return sentence(look, title, said)
+    unknown = [
+        f"{printable(name)} {error_range(preview, name)}".strip() for name in preview.noise if not by_column.get(name)
+    ]
     cost = cost_words(preview.loss, preview.guarantee).replace(" ", " = ", 1)
     subtitle = [f"{'cached: free' if preview.cached else cost}, bars {percent(preview.confidence)}"]
     if unknown:

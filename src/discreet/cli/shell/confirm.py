@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from discreet.answers.figures import half_width
+from discreet.answers.layout import error_range
 from discreet.cli.output import at_least, at_most, draw, printable
 from discreet.cli.shell.session import Session, Settings, is_free, names_cost
 
@@ -97,4 +98,6 @@ def _errors(preview: Preview) -> list[str]:
             errors.append(f"{printable(name)} ± {half_width(sizes[size])} in groups of {size:,}")
         elif name in preview.error:
             errors.append(f"{printable(name)} ± {half_width(preview.error[name])}")
+        elif name in preview.ranges:
+            errors.append(f"{printable(name)} {error_range(preview, name)}")
     return errors
