@@ -162,10 +162,10 @@ def fractions(ends: tuple[int, int]) -> tuple[Fraction, Fraction]:
 @pytest.mark.parametrize("first", RANGES)
 def test_a_product_lies_between_those_of_the_ends(first: tuple[int, int]) -> None:
     for second in RANGES:
-        low, high = fieller._product([fractions(first), fractions(second)], squared=False)
+        low, high = fieller.product([fractions(first), fractions(second)], squared=False)
         products = [a * b for a in within(first) for b in within(second)]
         assert (low, high) == (min(products), max(products))
-    low, high = fieller._product([fractions(first), fractions(first)], squared=True)
+    low, high = fieller.product([fractions(first), fractions(first)], squared=True)
     squares = [a * a for a in within(first)]
     assert 0 <= low <= min(squares)
     assert high == max(squares)

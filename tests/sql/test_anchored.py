@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
-from collections.abc import Iterator
+import statistics
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from fractions import Fraction
 from functools import cache
 from typing import Any, Final
 
 import duckdb
-import numpy as np
 import pytest
 from scipy import stats
 
 from discreet.audit import estimate, question
 from discreet.composed import name
 from discreet.curator.curator import Curator
+from discreet.curator.public import PublicTables
 from discreet.engines.memory import Memory
 from discreet.policy import Policy
 from discreet.sql.anchored import Anchored, Axis, Nulls
@@ -59,9 +61,7 @@ def one_row(measure: Anchored, *values: int) -> list[int]:
     """The weights of a row, from the sums of powers that an engine would give."""
     offsets = [value - axis.origin for axis, value in zip(measure.axes, values, strict=True)]
     powers = itertools.product(*(range(axis.points) for axis in measure.axes))
-    return list(
-        measure.vector([*(int(np.prod([o**p for o, p in zip(offsets, each, strict=True)])) for each in powers), 1])
-    )
+    return list(measure.vector([*(math.prod(o**p for o, p in zip(offsets, each, strict=True)) for each in powers), 1]))
 
 
 def missing_row(measure: Anchored) -> list[int]:
@@ -119,7 +119,7 @@ def test_a_row_of_which_one_value_is_null_adds_nothing() -> None:
     measure = Anchored((Axis(steps(0, 5), 2), Axis(steps(0, 3), 2)), Nulls.LEFT_OUT, "x and y")
     for a, b, wanted in (("NULL", "3", [0, 0, 0, 0]), ("5", "NULL", [0, 0, 0, 0]), ("5", "3", [0, 0, 0, 15])):
         rows = f"SELECT struct_pack(a := {a}::BIGINT, b := {b}::BIGINT) AS x"
-        ((found,),) = duckdb.sql(f"SELECT {measure.sql(name('x'), None).text} FROM ({rows})").fetchall()
+        ((found,),) = duckdb.connect().execute(f"SELECT {measure.sql(name('x'), None).text} FROM ({rows})").fetchall()
         assert measure.vector(found) == wanted
 
 
@@ -152,7 +152,7 @@ def test_aggregates_share_anchors_where_that_is_better(budget: str, items: str, 
     split = re.findall(r"\w+\((?:[^()]|\([^()]*\))*\)", items)
     with closing(Memory(policy_with(budget), {})) as engine:
         found = [
-            plan(policy_with(budget), f"SELECT {', '.join(order)} FROM t", public=engine)
+            plan(policy_with(budget), f"SELECT {', '.join(order)} FROM t", public=PublicTables(lambda: engine))
             for order in (split, split[::-1])
         ]
     assert {type(measure).__name__ for measure in found[0].releases[0].measures} == kinds
@@ -201,13 +201,16 @@ def test_without_noise_they_are_what_sql_says(items: tuple[str, ...]) -> None:
         assert mine == pytest.approx(wanted, rel=1e-3, abs=1e-3)
 
 
-COVERED: Final = {
-    "COUNT(*)": lambda x, y, rows: rows,  # noqa: ARG005
-    "SUM(x)": lambda x, y, rows: sum(x),  # noqa: ARG005
-    "AVG(x)": lambda x, y, rows: np.mean(x),  # noqa: ARG005
-    "VAR_SAMP(x)": lambda x, y, rows: np.var(x, ddof=1),  # noqa: ARG005
-    "COVAR_SAMP(x, y)": lambda x, y, rows: np.cov(*zip(*y, strict=True))[0, 1],  # noqa: ARG005
-}
+def truth(item: str, x: Sequence[int], pairs: Sequence[tuple[int, float]], rows: int) -> float:
+    """What an aggregate of a group is, from the values of x, the pairs without NULL and the number of rows."""
+    table: dict[str, Callable[[], Any]] = {
+        "COUNT(*)": lambda: rows,
+        "SUM(x)": lambda: sum(x),
+        "AVG(x)": lambda: statistics.mean(x),
+        "VAR_SAMP(x)": lambda: statistics.variance(x),
+        "COVAR_SAMP(x, y)": lambda: statistics.covariance([a for a, _ in pairs], [b for _, b in pairs]),
+    }
+    return float(table[item]())
 
 
 @pytest.mark.parametrize("size", [30, pytest.param(400, marks=pytest.mark.slow)])
@@ -227,11 +230,12 @@ def test_their_intervals_cover(items: tuple[str, ...], size: int) -> None:
         for _ in range(5):
             text = f"SELECT g, {', '.join(items)} FROM t GROUP BY g"
             answer = curator.query(text, epsilon=2, fresh=True, confidence=0.8)
-            for row, known in zip(answer.rows, answer.intervals, strict=True):
-                for item, value in zip(items, row[1:], strict=True):
-                    (low, high) = known.get(item, (-np.inf, np.inf))
+            for shown, known in zip(answer.rows, answer.intervals, strict=True):
+                for item, value in zip(items, shown[1:], strict=True):
+                    ends: Any = known.get(item, (-math.inf, math.inf))
+                    low, high = ends
                     assert value is None or low <= value <= high
-                    missed[item] += not low - 1e-9 <= COVERED[item](*held[row[0]]) <= high + 1e-9
+                    missed[item] += not low - 1e-9 <= truth(item, *held[shown[0]]) <= high + 1e-9
     assert max(missed.values()) <= int(stats.binom.isf(1e-8, 200, 0.2)), missed
 
 

@@ -18,7 +18,7 @@ Ends = tuple[Fraction, Fraction]
 ROUNDS: Final = 4
 ENOUGH: Final = Fraction(19, 20)
 """Of a width: what a round leaves where another is not worth it."""
-FIRST: Final = Fraction(1, 5)
+FIRST: Final = Fraction(1, 20)
 """Of what an interval of a central moment may miss: the part of the means, and again that of the moment about 0."""
 
 
