@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from discreet.accounting import combination
-from discreet.accounting.combination import Terms, width_of_sum
+from discreet.accounting.combination import Terms, width_of_sum, width_up_to
 from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace, Noise
 
 CONFIDENCES = (Fraction(1, 2), Fraction(4, 5), Fraction(19, 20), Fraction(99, 100), Fraction(9999, 10000))
@@ -243,6 +243,17 @@ def test_very_different_scales(noises: list[Noise]) -> None:
         each = 1 - (1 - confidence) / 2
         largest = max(noise.width(confidence) for noise in noises)
         assert largest * Fraction(99, 100) <= width_of_sum(terms, confidence) <= sum(n.width(each) for n in noises)
+
+
+def test_noise_so_narrow_that_the_bounds_of_floats_are_far_off_is_counted_apart() -> None:
+    """Below σ = 2 the discrete Gaussian is no longer the continuous one, and below 10⁻⁷ floats cannot tell a miss."""
+    wide, narrow = DiscreteGaussian(Fraction(9)), DiscreteGaussian(Fraction(399, 100))
+    assert combination._known(DiscreteGaussian(Fraction(4)), Fraction(1))
+    assert not combination._known(narrow, Fraction(1))
+    for confidence, pair in ((Fraction(19, 20), (wide, narrow)), (1 - Fraction(1, 10**8), (wide, wide))):
+        apart = sum(noise.width((1 + confidence) / 2) for noise in pair)
+        assert width_up_to(tuple((noise, Fraction(1)) for noise in pair), confidence) == apart
+    assert width_up_to(((wide, Fraction(1)),) * 2, 1 - Fraction(1, 10**6)) < 2 * wide.width(1 - Fraction(1, 2 * 10**6))
 
 
 def test_nearly_certain_widths_are_added_up() -> None:

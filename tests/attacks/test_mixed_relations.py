@@ -180,9 +180,9 @@ def test_the_ledger_of_a_policy_is_about_its_unit(tmp_path: Path) -> None:
     """Rows that somebody collected into an array are not patients, and a fit on them is not paid as if they were."""
     policy = hospital(tmp_path)
     with open_ledger(policy) as ledger:
-        for loss in (Pure(0.1), Pure(0.1, unit="visit")):
-            with pytest.raises(Refused, match=r"losses-differ.*the ledger is about one 'patient'"):
-                ledger.charge(loss, why="q")
+        for unit, words in ((None, "says nothing about whom"), ("visit", "is about one 'visit'")):
+            with pytest.raises(Refused, match=f"losses-differ.*{words}.*the ledger is about one 'patient'"):
+                ledger.charge(Pure(0.1, unit=unit), why="q")
         scaler = StandardScaler(bounds=(0, 1), rho=0.001, ledger=ledger)
         with pytest.raises(Refused, match="the ledger is about one 'patient'"):
             scaler.fit([[0.5], [0.25]])

@@ -354,3 +354,12 @@ def test_sigma_is_in_the_units_of_the_number_on_any_grid() -> None:
     """σ = Δ/√(2ρ), and hardly more for rounding."""
     for step in (Fraction(1, 8), Fraction(1, 1000)):
         assert Gaussian(rho=Fraction(1, 2), sensitivity=1, step=step).sigma == pytest.approx(1, rel=0.2)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), PROMISES)
+def test_sigma_is_that_of_a_single_number_whatever_the_promise(epsilon: float, delta: float) -> None:
+    """A vector of two needs more noise for the same promise."""
+    for exact, options in ((7, {"sensitivity": 3}), (0.5, {"sensitivity": 1, "step": Fraction(1, 8)})):
+        mechanism = Gaussian(epsilon=epsilon, delta=delta, **options)  # type: ignore[arg-type]
+        (draw,) = recorded(mechanism, exact)
+        assert mechanism.sigma == pytest.approx(math.sqrt(draw.spread) * float(options.get("step", 1)), rel=1e-12)
