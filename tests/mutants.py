@@ -120,7 +120,12 @@ TESTS: dict[str, list[str]] = {
     "ledger/sqlite/files.py": ["tests/ledger/test_backups.py", *OPENED],
     "ledger/ledger.py": [*OPENED, "tests/ledger/test_partitions.py"],
     "ledger/problems.py": OPENED,
-    "ledger/sqlite/store.py": [*OPENED, "tests/ledger/test_backups.py", "tests/ledger/test_torn.py"],
+    "ledger/sqlite/store.py": [
+        *OPENED,
+        "tests/attacks/test_rollback.py",
+        "tests/ledger/test_backups.py",
+        "tests/ledger/test_torn.py",
+    ],
     "ledger/sqlite/verify.py": ["tests/ledger/test_backups.py", *LEDGER, "tests/ledger/test_opening.py"],
     "curator/curator.py": [
         *EXIT,

@@ -286,6 +286,9 @@ def test_a_mark_never_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         with suppress(Exception), book.charge(Pure(100), why="too much"):
             pass
         assert kept.of(name) == Mark(charge.number, charge.digest), "nothing was appended"
+        charge = book.charge(Pure(Fraction(1, 10)), why="q")
+        with charge:
+            assert kept.of(name) == Mark(charge.number, charge.digest), "the next charge moves it again"
         assert flushed == [], "no flush of its own"
     with Ledger.open(path, Grant.of(Fraction(9), None), shares={}, marks=kept):
         assert kept.of(name) == Mark(charge.number, charge.digest), "looking moves nothing"
