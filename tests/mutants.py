@@ -83,6 +83,7 @@ TESTS: dict[str, list[str]] = {
     "mechanisms/quantile.py": ["tests/mechanisms/test_quantile.py"],
     "mechanisms/response.py": ["tests/mechanisms/test_response.py"],
     "mechanisms/selection.py": ["tests/mechanisms/test_selection.py"],
+    "mechanisms/simplex.py": ["tests/mechanisms/test_simplex.py"],
     "mechanisms/sums.py": ["tests/mechanisms/test_sums.py"],
     "mechanisms/threshold.py": ["tests/mechanisms/test_threshold.py"],
     "mechanisms/variance.py": ["tests/mechanisms/test_variance.py"],

@@ -40,6 +40,7 @@ WAYS: dict[str, Any] = {
     "list": lambda way, share: way.release([1, 2**70], ONE, share),
     "choice": lambda way, share: way.choose(np.array([1, 10**6]), 1, share),
     "choices": lambda way, share: way.choose_each([[1, 2], [3, 4]], ONE, 1, share),
+    "choice among copies": lambda way, share: way.choose_among(np.array([1, 10**6]), (2, 3), 1, share),
     "part": lambda way, share: way.part(share),
 }
 
@@ -167,6 +168,7 @@ MECHANISMS: dict[str, Any] = {
     "noise": lambda cost, share: cost.noise(ONE, share),
     "noise on cells": lambda cost, share: cost.noise(Sensitivity.cells(4, 3), share),
     "choice": lambda cost, share: cost.choice(2, share),
+    "choice among copies": lambda cost, share: cost.choice_among((2, 3), 2, share),
     "choices": lambda cost, share: cost.choices(Sensitivity.cells(4, 3), 2, share),
 }
 

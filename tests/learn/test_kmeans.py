@@ -10,7 +10,6 @@ import sklearn.cluster
 
 from discreet.audit import estimate
 from discreet.learn import KMeans
-from discreet.mechanisms.simplex import projected
 from discreet.noise import SYSTEM
 from tests.learn.helpers import learn, recorder, repeating
 
@@ -93,18 +92,6 @@ def test_one_cluster_and_one_feature() -> None:
     model = KMeans(1, bounds=(0, 10), epsilon=5).fit(np.full((2000, 1), 7.0))
     assert model.cluster_centers_[0, 0] == pytest.approx(7, abs=1)
     assert model.get_feature_names_out().tolist() == ["kmeans0"]
-
-
-def test_the_projection_adds_up_and_is_the_nearest() -> None:
-    dice = np.random.default_rng(0)
-    for _ in range(50):
-        noisy, total = dice.normal(0, 5, (1, 6)), np.array([float(dice.uniform(0.5, 30))])
-        found = projected(noisy, total)
-        assert found.min() >= 0
-        assert found.sum() == pytest.approx(total[0])
-        for _ in range(30):
-            other = dice.dirichlet(np.ones(6)) * total[0]
-            assert ((found - noisy) ** 2).sum() <= ((other - noisy) ** 2).sum() + 1e-9
 
 
 @pytest.mark.slow

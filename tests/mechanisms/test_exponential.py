@@ -5,6 +5,7 @@ import math
 import random
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -103,6 +104,26 @@ def test_candidates_of_all_kinds_are_chosen_with_their_probabilities(
 ) -> None:
     chosen = [mechanism.choose(scores) for _ in range(MANY_DRAWS)]
     assert misfit(chosen, law(list(mechanism.probabilities(scores)))) > ALARM
+
+
+def test_copies_count_as_so_many_candidates_of_their_score() -> None:
+    scores, copies = [0, 3, 1], (5, 1, 20)
+    among = Exponential(1, sensitivity=1, copies=copies).probabilities(scores)
+    apart = Exponential(1, sensitivity=1).probabilities(
+        [s for s, m in zip(scores, copies, strict=True) for _ in range(m)]
+    )
+    np.testing.assert_allclose(among, [apart[:5].sum(), apart[5], apart[6:].sum()])
+    with pytest.raises(ValueError, match="copies of 3 scores, not of 2"):
+        Exponential(1, sensitivity=1, copies=copies).probabilities([0, 1])
+
+
+@pytest.mark.parametrize(
+    ("copies", "error"),
+    [(3, TypeError), ("12", TypeError), ((1, 2.5), TypeError), ((0, 1), ValueError), ((2**63,), ValueError)],
+)
+def test_copies_are_whole_numbers(copies: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="copies"):
+        Exponential(1, sensitivity=1, copies=copies)
 
 
 def test_scores_of_any_integer_type_give_a_python_int() -> None:
