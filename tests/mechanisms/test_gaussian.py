@@ -357,9 +357,11 @@ def test_sigma_is_in_the_units_of_the_number_on_any_grid() -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), PROMISES)
-def test_sigma_is_that_of_a_single_number_whatever_the_promise(epsilon: float, delta: float) -> None:
+@pytest.mark.parametrize(("exact", "sensitivity", "step"), [(7, 3, None), (0.5, 1, Fraction(1, 8))])
+def test_sigma_is_that_of_a_single_number_whatever_the_promise(
+    epsilon: float, delta: float, exact: float, sensitivity: int, step: Fraction | None
+) -> None:
     """A vector of two needs more noise for the same promise."""
-    for exact, options in ((7, {"sensitivity": 3}), (0.5, {"sensitivity": 1, "step": Fraction(1, 8)})):
-        mechanism = Gaussian(epsilon=epsilon, delta=delta, **options)  # type: ignore[arg-type]
-        (draw,) = recorded(mechanism, exact)
-        assert mechanism.sigma == pytest.approx(math.sqrt(draw.spread) * float(options.get("step", 1)), rel=1e-12)
+    mechanism = Gaussian(epsilon=epsilon, delta=delta, sensitivity=sensitivity, step=step)
+    (draw,) = recorded(mechanism, exact)
+    assert mechanism.sigma == pytest.approx(math.sqrt(draw.spread) * float(step or 1), rel=1e-12)

@@ -55,9 +55,10 @@ def test_a_clause_divides_its_part_among_what_it_counts() -> None:
     assert sorted(together) == sorted([*(share / 2 for share in alone), Fraction(1, 2)])
 
 
-def test_clauses_without_a_cost_share_that_of_the_caller_alike() -> None:
-    bare = clause("max_groups_contributed = 1", items="COUNT(*) AS n")
-    policy, found = tiny.policy("pure"), planned(f"{bare} UNION ALL {bare}")
+@pytest.mark.parametrize(("options", "budget"), [("max_groups_contributed = 1", "pure"), ("delta = 1e-9", "delta")])
+def test_clauses_without_a_cost_share_that_of_the_caller_alike(options: str, budget: str) -> None:
+    bare = clause(options, items="COUNT(*) AS n")
+    policy, found = tiny.policy(budget), planned(f"{bare} UNION ALL {bare}", budget)
     cost = Cost.read(policy, epsilon=1, rho=None, delta=None, private_keys=False)
     assert list(allocate(policy, cost, found.releases).shares) == [Fraction(1, 2), Fraction(1, 2)]
 
