@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.accounting import Concentrated, Pure
+from discreet.accounting.combination import width_up_to
 from discreet.mechanisms import Estimate, Variance
 from discreet.mechanisms.calibrated import noise_of
 from tests.mechanisms.helpers import (
@@ -198,6 +199,19 @@ def test_intervals_hold_the_truth_as_often_as_they_say(pay: dict[str, Any], tria
     assert not too_many(sum(not low <= truth <= high for _, (low, high) in estimates), trials, 0.1)
     assert not too_many(sum(abs(value - truth) > width for value, _ in estimates), trials, 0.1)
     assert all(low <= value <= high for value, (low, high) in estimates)
+
+
+@pytest.mark.parametrize("pay", [{"epsilon": 0.5}, {"rho": 0.1}])
+@pytest.mark.parametrize("size", [400, 10**5])
+def test_the_error_is_what_its_proof_adds_up(pay: dict[str, Any], size: int) -> None:
+    """Three events that are missed with 3, 1 and 1 hundredths: L, how far the mean is off, and the count."""
+    mechanism, hundredth = Variance(bounds=(0, 10), step=1, **pay), Fraction(1, 100)
+    count, total, square = map(noise_of, mechanism._parts)
+    r = Fraction(mechanism.column.radius)
+    least = size - count.width(1 - hundredth)
+    off = width_up_to(((square, Fraction(1, 2)), (total, 2 * r), (count, 3 * r**2 / 2)), 1 - 3 * hundredth)
+    mean = width_up_to(((total, Fraction(1)), (count, r)), 1 - hundredth)
+    assert mechanism.error(0.95, size=size) == pytest.approx(float(off / least + (mean / least) ** 2), rel=1e-12)
 
 
 def test_the_error_falls_with_the_number_of_units() -> None:
