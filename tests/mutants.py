@@ -110,7 +110,11 @@ TESTS: dict[str, list[str]] = {
     ],
     "ledger/sqlite/marks.py": ["tests/attacks/test_rollback.py"],
     "ledger/sqlite/reading.py": ["tests/contracts/test_stores.py", *OPENED],
-    "ledger/sqlite/watch.py": ["tests/attacks/test_ledger_links.py", "tests/ledger/test_opening.py"],
+    "ledger/sqlite/watch.py": [
+        "tests/attacks/test_ledger_links.py",
+        "tests/attacks/test_rollback.py",
+        "tests/ledger/test_opening.py",
+    ],
     "ledger/keys.py": ["tests/ledger/test_keys.py"],
     "ledger/state.py": [*LEDGER, "tests/ledger/test_partitions.py"],
     "ledger/grant.py": [*reversed(LEDGER), "tests/ledger/test_partitions.py"],
