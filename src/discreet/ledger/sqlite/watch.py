@@ -28,7 +28,7 @@ class Acceptance:
     """What the owner says about a ledger that this host does not know, or knew otherwise."""
 
     reason: str
-    forget: bool = False
+    forget: bool
 
 
 @dataclass(slots=True)
