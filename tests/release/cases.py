@@ -15,6 +15,7 @@ from discreet.release import (
     MWEM,
     Domain,
     Facets,
+    Hierarchy,
     Histogram,
     MarginalSynthesizer,
     Publication,
@@ -151,7 +152,25 @@ def _marginals(rows: list[tuple[Any, ...]], published: Any) -> None:
         assert np.allclose(published.marginal(name), exact, atol=1e-3)
 
 
+PATHS: Final = (("x", "A"), ("x", "B"), ("y", "C"))
+
+
+def _hierarchy(rows: list[tuple[Any, ...]], published: Any) -> None:
+    for ward, place in (("A", "x"), ("B", "x")):
+        assert published.count(place, ward) == sum(row[0] == ward for row in rows)
+        total = sum(round(min(max(row[1] or 0, 0), 7)) for row in rows if row[0] == ward)
+        assert np.isclose(published.totals[2][published.places.numbers[2][place, ward]], total)
+    assert published.count() == published.count("x") == sum(row[0] in ("A", "B") for row in rows)
+
+
 CASES: Final = (
+    Case(
+        "hierarchy",
+        lambda: Hierarchy.of(("region", "ward"), PATHS, value="stay", step=1),
+        "SELECT ward, stay FROM visits",
+        lambda: (Hierarchy.of(("region", "sex"), [("x", "F"), ("x", "M")], value="age", bounds=(0, 100)), DATA),
+        exact=_hierarchy,
+    ),
     Case(
         "facets",
         lambda: Facets(),

@@ -4,6 +4,7 @@ from discreet.release.answers import Answers
 from discreet.release.core import Publication, Published
 from discreet.release.domain import Domain
 from discreet.release.facets import FacetCounts, Facets
+from discreet.release.hierarchy import Hierarchy, HierarchyCounts
 from discreet.release.histogram import Counts, Histogram
 from discreet.release.query_log import LogCounts, QueryLog
 from discreet.release.search_log import SearchLog
@@ -24,6 +25,8 @@ __all__ = [
     "Domain",
     "FacetCounts",
     "Facets",
+    "Hierarchy",
+    "HierarchyCounts",
     "Histogram",
     "LogCounts",
     "MarginalSynthesizer",
