@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Final
 
@@ -89,7 +90,8 @@ def best_matrix(queries_gram: Floats, scale: int) -> Matrix:
     best, least = np.eye(cells), math.inf
     for _ in range(MOST_STEPS):
         side = np.sqrt(multipliers)
-        values, vectors = np.linalg.eigh(side[:, None] * gram * side[None, :])
+        with one_thread():
+            values, vectors = np.linalg.eigh(side[:, None] * gram * side[None, :])
         roots = np.sqrt(np.maximum(values, values[-1] * 1e-15))
         diagonal = (vectors**2) @ roots / multipliers
         error = float(diagonal.max() * roots.sum())
@@ -101,9 +103,24 @@ def best_matrix(queries_gram: Floats, scale: int) -> Matrix:
     return Matrix(_of_full_rank(np.rint(best * scale).astype(np.int64)), "optimal matrix")
 
 
+def one_thread() -> AbstractContextManager[object]:
+    """Linear algebra in this thread alone, where that can be said: on a busy machine threads only wait for each other.
+
+    The package for it comes with discreet[learn]; without it nothing is missing but time.
+    """
+    try:
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    except ModuleNotFoundError:
+        return nullcontext()
+    limits: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
+    return limits
+
+
 def _of_full_rank(entries: Integers) -> Integers:
     """With every cell measured a little where fewer queries than cells would leave some unmeasured."""
     real = entries.astype(np.float64)
-    if np.linalg.eigvalsh(real.T @ real)[0] >= 1:
+    with one_thread():
+        least = np.linalg.eigvalsh(real.T @ real)[0]
+    if least >= 1:
         return entries
     return np.concatenate([entries, np.eye(entries.shape[1], dtype=np.int64)])
