@@ -16,13 +16,16 @@ import duckdb
 import pytest
 from scipy import stats
 
+from discreet.accounting import Pure
 from discreet.audit import estimate, question
 from discreet.composed import name
 from discreet.curator.curator import Curator
 from discreet.curator.public import PublicTables
 from discreet.engines.memory import Memory
+from discreet.exit import Cost
 from discreet.policy import Policy
 from discreet.sql.anchored import Anchored, Axis, Nulls
+from discreet.sql.cost import allocate
 from discreet.sql.expression import Expr
 from discreet.sql.measures import Contribution, Steps
 from discreet.sql.plan import plan
@@ -45,6 +48,7 @@ x = { type = "integer", min = 0, max = 10 }
 y = { min = -1, max = 3, step = 0.25 }
 f = { type = "integer", min = 0, max = 1 }
 z = { type = "integer", min = 4, max = 9 }
+fine = { min = 0, max = 5000 }
 """
 
 
@@ -126,6 +130,15 @@ def test_a_row_of_which_one_value_is_null_adds_nothing() -> None:
 # which aggregates are read off them
 
 
+@pytest.mark.parametrize("item", ["CORR(fine, y)", "REGR_SLOPE(fine, y)", "VAR_POP(fine)", "COVAR_SAMP(fine, fine)"])
+def test_small_costs_are_enough_for_columns_without_a_grid(item: str) -> None:
+    """Weights that are products of fine grids are so large that their noise could not be drawn."""
+    policy = policy_with("pure")
+    with closing(Memory(policy, {})) as engine:
+        planned = plan(policy, f"SELECT {item} FROM t", public=PublicTables(lambda: engine))
+    assert allocate(policy, Cost.read(policy, epsilon=0.001), planned.releases).loss == Pure(0.001)
+
+
 READ: Final = [
     ("pure", "AVG(x)", {"Anchored"}),
     ("pure", "SUM(x)", {"Sum"}),
@@ -136,6 +149,8 @@ READ: Final = [
     ("pure", "COUNT(*), COUNT(x), SUM(x), AVG(x)", {"Anchored"}),
     ("pure", "VAR_SAMP(x), AVG(x), STDDEV_POP(x), SUM(x), COUNT(*)", {"Anchored"}),
     ("pure", "CORR(x, y), COVAR_POP(x, y), REGR_SLOPE(y, x)", {"Anchored"}),
+    ("pure", "CORR(fine, y)", {"Present", "Sum", "Product"}),
+    ("pure", "COVAR_POP(fine, y)", {"Anchored"}),
     ("pure", "AVG(COALESCE(x, 0)), AVG(COALESCE(y, 0)), AVG(COALESCE(z, 5))", {"Rows", "Sum"}),
     ("both", "AVG(x)", {"Present", "Sum"}),
     ("both", "AVG(x), COUNT(*)", {"Anchored"}),

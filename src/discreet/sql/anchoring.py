@@ -17,6 +17,10 @@ SUMMED: Final = "SUM"
 CROWD: Final = 2
 """So many columns of which no row is NULL have anchors of their own; of more, one count for all is better."""
 
+DRAWABLE: Final = 2**29
+"""Weights of a row add up to no more than this where they are products: else noise that small costs ask for could not
+be drawn, and moments are released apart."""
+
 
 @dataclass(frozen=True)
 class Anchoring:
@@ -104,7 +108,7 @@ class Anchoring:
                 points = map(max, before, _POINTS[formula.kind])
                 words = f"moments of {' and '.join(_texts(aggregate))}"
                 chosen[pair] = Anchored(tuple(map(Axis, pair, points)), Nulls.LEFT_OUT, words)
-        return chosen
+        return {pair: anchored for pair, anchored in chosen.items() if anchored.most <= DRAWABLE}
 
     def _supplied(self, aggregate: Aggregate) -> Iterator[tuple[Anchored, Formula]]:
         """The anchors from which a count can be had."""
