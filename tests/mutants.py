@@ -101,7 +101,7 @@ TESTS: dict[str, list[str]] = {
     "ledger/partitions.py": ["tests/ledger/test_partitions.py", "tests/attacks/test_parts_most.py"],
     "ledger/memory.py": ["tests/contracts/test_stores.py"],
     "ledger/store.py": ["tests/contracts/test_stores.py"],
-    "ledger/sqlite/schema.py": OPENED,
+    "ledger/sqlite/schema.py": ["tests/curator/test_old_state.py", *OPENED],
     "ledger/units.py": ["tests/ledger/test_units.py"],
     "ledger/standing.py": [
         "tests/contracts/test_stores.py",
