@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from discreet.audit import policies
-from discreet.audit.questions import fits
+from discreet.audit.questions import fits, releases
 from discreet.cli import audit as command
 from discreet.curator.state import balances, entries
 from discreet.policy import Policy
@@ -82,8 +82,10 @@ def test_options_may_stand_before_the_policy(policy: Policy) -> None:
 def test_fits_are_audited_on_demand(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first of them: all of them are audited in the slow suite."""
     monkeypatch.setattr(policies, "fits", lambda given: fits(given)[:1])
+    monkeypatch.setattr(policies, "releases", lambda given: releases(given)[:1])
     shown = run("audit", policy.path, "--questions", "1", "--no-report", "--fits").stdout
     assert re.search(r"^fits +1 +0 +0 ", shown, re.MULTILINE)
+    assert re.search(r"^releases +1 +0 +0 ", shown, re.MULTILINE)
     assert "2 questions" in shown
 
 

@@ -41,6 +41,7 @@ ALLOWED = {
     f"{HOME}/ledger?text=ward&answered=yes&page=1": EVERYBODY,
     f"{HOME}/ledger.csv": EVERYBODY,
     f"{HOME}/ledger.json": EVERYBODY,
+    f"{HOME}/releases": EVERYBODY,
     f"{HOME}/owner": (OWNER,),
     "/learn": EVERYBODY,
     "/sign-in": EVERYBODY,
@@ -52,6 +53,8 @@ FORMS = {
     f"{HOME}/try": (OWNER, ANALYST),
     f"{HOME}/ask": (OWNER, ANALYST),
     f"{HOME}/jobs/0/cancel": (OWNER, ANALYST),
+    f"{HOME}/releases": (OWNER, ANALYST),
+    f"{HOME}/releases/preview": (OWNER, ANALYST),
     f"{HOME}/ledger/verify": (OWNER, AUDITOR),
     f"{HOME}/owner/tokens": (OWNER,),
     f"{HOME}/owner/tokens/0/revoke": (OWNER,),
@@ -165,6 +168,35 @@ def test_asking_gives_an_answer_for_good(analyst: Visitor) -> None:
     assert "attachment" in chart.headers["content-disposition"]
     assert analyst.ask(WARDS, "0.2") == place  # again, free
     assert WARDS in shown(analyst.get("/").text)
+
+
+def test_releases_are_previewed_published_listed_and_drawn_small(hospital: Site, analyst: Visitor) -> None:
+    begun = Seen.of(analyst.get(f"{HOME}/releases").text)
+    fields = {"proof": begun.values("proof")[0], "key": "r1", "publication": "Facets", "table": "patients"}
+    preview = analyst.post(f"{HOME}/releases/preview", {**fields, "epsilon": "0.5"})
+    assert "Expected error" in preview.text
+    for wrong, code in (({"epsilon": "much"}, "cost-invalid"), ({"epsilon": "500"}, "budget-exhausted"),
+                        ({"epsilon": "1", "table": "wards"}, "body-invalid"),
+                        ({"epsilon": "1", "publication": "os.system"}, "body-invalid")):  # fmt: skip
+        refused = analyst.post(f"{HOME}/releases", {**fields, **wrong})
+        assert code in refused.text
+        assert refused.status_code >= 400
+    sent = analyst.post(f"{HOME}/releases", {**fields, "epsilon": "0.5"})
+    again = analyst.post(f"{HOME}/releases", {**fields, "epsilon": "0.5"})
+    page = sent.headers["location"]
+    if "/jobs/" in page:
+        page = until(lambda: analyst.get(page).headers.get("location", ""))
+    assert page.startswith(f"{HOME}/releases/")
+    assert again.headers["location"] in (page, sent.headers["location"])
+    shown_ = analyst.get(page).text
+    assert "95 % of the values are within" in shown_
+    assert 'aria-label="ward: 3 bars, the highest' in shown_
+    assert page in analyst.get(f"{HOME}/releases").text
+    assert page in analyst.get(f"{HOME}/ledger").text
+    assert analyst.get(f"{page}.csv").text.startswith("column,value,count\nage,")
+    assert analyst.get(f"{page}.json").json()["value"]["stored"] == "FacetCounts"
+    other = hospital.visitor(OWNER)
+    assert 'aria-label="ward: 3 bars' in other.get(HOME).text, "who may look at the dataset sees its facets"
 
 
 def test_a_form_that_is_sent_twice_is_charged_once(hospital: Site, analyst: Visitor) -> None:

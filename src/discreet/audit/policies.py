@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
-from discreet.audit.questions import Question, fits, questions
+from discreet.audit.questions import Question, fits, questions, releases
 from discreet.audit.replay import Replay, Report, every_key
 from discreet.audit.worlds import Pair, replacements, searched, small
 from discreet.policy import Budget, Policy
@@ -82,14 +82,14 @@ def audit_policy(
     fit_pairs: int | None = FIT_PAIRS,
     progress: Progress | None = None,
 ) -> Audit:
-    """Replay at most so many queries, and a few fits, on the pairs of neighbours that concern them.
+    """Replay at most so many queries, and a few fits and releases, on the pairs of neighbours that concern them.
 
     Each query meets all searched pairs, some where a unit is replaced, and a few of the small ones in turn; with
-    `every_pair` all of those too. Fits take longer: there is one for ten queries, and each meets at most `fit_pairs` of
-    them in turn. With None all fits meet all.
+    `every_pair` all of those too. Fits and releases take longer: there is one of each for ten queries, and each meets
+    at most `fit_pairs` of them in turn. With None all of them meet all.
     """
     queries = questions(policy, most)
-    tasks = [*queries, *_fits(policy, None if fit_pairs is None else len(queries))]
+    tasks = [*queries, *_tasks(policy, None if fit_pairs is None else len(queries))]
     tell = progress or (lambda *_: None)
     tell("audit", 0.0)
     likely, tiny, other = list(searched(policy)), list(small(policy)), list(replacements(policy))
@@ -107,10 +107,10 @@ def audit_policy(
     return Audit(policy.name, policy.unit, policy.budget, cost, tuple(results), len(likely) + len(other) + len(tiny))
 
 
-def _fits(policy: Policy, queries: int | None) -> list[Question]:
-    """As many as go with so many queries; with None, all."""
+def _tasks(policy: Policy, queries: int | None) -> list[Question]:
+    """As many fits, and as many releases, as go with so many queries; with None, all."""
     count = None if queries is None else queries // QUERIES_PER_FIT
-    return [] if count == 0 else fits(policy)[:count]
+    return [] if count == 0 else [*fits(policy)[:count], *releases(policy)[:count]]
 
 
 def _concerned(pairs: Sequence[Pair], question: Question) -> list[Pair]:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from discreet.audit.vocabulary import NUMBERS, Scene, spelt
-from discreet.policy import Kind, Policy, Table
+from discreet.policy import Column, Kind, Policy, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,37 @@ def fits(policy: Policy) -> list[Question]:
             task = partial(_fit, learner, sql, target)
             tasks.append(Question(f"{type(learner).__name__}.fit: {sql}", "fits", frozenset({table.name}), task))
     return tasks
+
+
+def releases(policy: Policy) -> list[Question]:
+    """Publications of every private table, of two rows of each unit where there are so many."""
+    from discreet.release import Facets, Histogram, MarginalSynthesizer, QueryLog, RunningTotals, Workload
+
+    tasks = []
+    for table in policy.private_tables.values():
+        texts = _named(table, lambda column: column.kind is Kind.TEXT and column.values is None)
+        known = _named(table, lambda column: column.values is not None or column.bounds is not None)
+        columns = (*known, *texts) if policy.budget.delta is not None else known
+        publications = [
+            *([Facets(names=columns), MarginalSynthesizer(names=columns[:3], steps=5)] if columns else []),
+            RunningTotals(every="year", counted="units" if table.max_rows % 2 else "rows"),
+            *([QueryLog(names=texts, max_keys=1, max_count=2)] if texts else []),
+            *([Workload.marginals(1, *known[:3]), Histogram(names=known[:2])] if known else []),
+        ]
+        sql = f"SELECT * FROM {spelt(table.name)}"
+        for publication in publications:
+            task = partial(_release, publication, sql, min(2, table.max_rows))
+            title = f"{type(publication).__name__}.release: {sql}"
+            tasks.append(Question(title, "releases", frozenset({table.name}), task))
+    return tasks
+
+
+def _named(table: Table, suits: Callable[[Column], bool]) -> tuple[str, ...]:
+    return tuple(column.name for column in table.columns.values() if suits(column))
+
+
+def _release(publication: Any, sql: str, rows: int, epsilon: Fraction) -> Any:
+    return publication.task(sql, max_rows=rows, epsilon=epsilon, fresh=True)
 
 
 def _fit(learner: Any, sql: str, target: str | None, epsilon: Fraction) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -210,12 +208,7 @@ def _parquet(published: Published, path: Path) -> None:
 
 
 def _csv(published: Published, path: Path) -> None:
-    names, rows = published.listed()
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(names)
-    writer.writerows([[_cell(value) for value in row] for row in rows])
-    _new(path, text.getvalue())
+    _new(path, published.csv())
 
 
 def _json(published: Published, path: Path) -> None:
@@ -225,11 +218,6 @@ def _json(published: Published, path: Path) -> None:
 
 
 WRITERS: Final[dict[str, Callable[[Any, Path], None]]] = {".parquet": _parquet, ".csv": _csv, ".json": _json}
-
-
-def _cell(value: Any) -> Any:
-    """Ends of a bin with a dash between them."""
-    return " – ".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def _new(path: Path, text: str) -> None:
@@ -266,5 +254,7 @@ def _tell(published: Published, output: Path | None, *, as_json: bool) -> None:
 
 
 def _shown(value: Any) -> str:
-    value = _cell(value)
+    from discreet.release.core import spoken
+
+    value = spoken(value)
     return f"{value:,.1f}" if isinstance(value, float) else "–" if value is None else str(value)

@@ -30,6 +30,8 @@ caller a row is a unit; where a person has k rows, `group(loss, k)` is the loss.
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -49,6 +51,7 @@ from discreet.exit import SAMPLER, Cost, Exit, Sampler, opened
 from discreet.exit.charges import charge_for
 from discreet.exit.cost import WHOLE, Loss, noise_of
 from discreet.mechanisms import Laplace
+from discreet.printing import inert
 from discreet.release.codec import demand_type as demand_type
 from discreet.release.codec import stored as stored
 from discreet.release.rows import Rows
@@ -90,6 +93,14 @@ class Published(Documented):
         listed = list(rows() if callable(rows) else rows)
         names = [str(name) for name in getattr(self, "columns", ())]
         return names, listed
+
+    def csv(self) -> str:
+        """The same for spreadsheets: bins by their ends, and no text that a spreadsheet would take for a formula."""
+        names, rows = self.listed()
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerows([[inert(spoken(value)) for value in row] for row in (names, *rows)])
+        return text.getvalue()
 
     @property
     def cost(self) -> Loss | None:
@@ -244,6 +255,11 @@ def loss_of(cost: Cost, selecting: bool) -> Loss:
     if not selecting or cost.delta is None or cost.pure:
         return cost.loss
     return Concentrated(cost.amount, cost.delta)
+
+
+def spoken(value: Any) -> Any:
+    """What stands for a cell; the ends of a bin with a dash between them."""
+    return " – ".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 # what publications are made of

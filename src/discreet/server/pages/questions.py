@@ -24,6 +24,7 @@ from discreet.server.api import entry_of
 from discreet.server.dispatch import Submission
 from discreet.server.pages.home import Gauge
 from discreet.server.pages.page_auth import Asking, PageAccess
+from discreet.server.pages.releases import arrived_at, charts_of
 from discreet.server.problems import Cancelled, document_of
 from discreet.server.queue import Job, State
 
@@ -258,6 +259,8 @@ async def job_page(page_access: Asking, job: str) -> Response:
     failure = queued.result.exception()
     if failure is None:
         answer = queued.result.result()
+        if not isinstance(answer, Answer):
+            return RedirectResponse(arrived_at(page_access, answer), 303)
         return await _arrived(page_access, Written(answer.question, epsilon=_usual(page_access)), answer)
     stopped = queued.state is State.CANCELLED and isinstance(failure, QueryFailed)
     problem = document_of(Cancelled() if stopped else failure)
@@ -307,5 +310,6 @@ async def _shown(
         is_dummy=tried is not None and tried.dummy,
         tables=[Listed.of(facts) for facts in tables.values()],
         examples=examples(tables),
+        facets=await dispatcher.light(charts_of, dataset.curator),
         gauge=await dispatcher.light(Gauge.of, dataset.curator, page_access.access.caller),
     )
