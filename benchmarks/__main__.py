@@ -13,11 +13,24 @@ from importlib.util import find_spec
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import auditor, audits, learn, ledger, noise, private_copy, quantiles, query, server, start, synthetic
+from benchmarks import (
+    auditor,
+    audits,
+    learn,
+    ledger,
+    noise,
+    private_copy,
+    quantiles,
+    query,
+    release,
+    server,
+    start,
+    synthetic,
+)
 
 MODULES = {"noise": noise, "start": start, "ledger": ledger, "private_copy": private_copy, "query": query,
            "quantiles": quantiles, "auditor": auditor, "server": server,
-           "learn": learn, "synthetic": synthetic}  # fmt: skip
+           "learn": learn, "release": release, "synthetic": synthetic}  # fmt: skip
 PEERS = ("opendp",)
 
 
