@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -34,7 +34,7 @@ from discreet.accounting.combination import width_of_sum, width_up_to
 from discreet.accounting.distributions import Noise
 from discreet.accounting.losses import Sensitivity
 from discreet.accounting.points import Points
-from discreet.composed import Sql, sql
+from discreet.composed import Sql, form, sql
 from discreet.sql.formulas import ROWS, Added, Interval, Part, Related, Spread, spared
 from discreet.sql.measures import Contribution, Steps, grown
 
@@ -130,14 +130,12 @@ class Anchored:
 
     def sql(self, column: Sql, unit: Sql | None) -> Sql:  # noqa: ARG002
         """Sums of powers, lowest first; COUNT(*) last, where rows without a value count."""
-        if len(self.axes) == 1:
-            squares = "[COUNT({0}), SUM({0}), SUM({0} * {0}), COUNT(*)]"
-            return sql("[COUNT({0}), SUM({0}), COUNT(*)]" if self.axes[0].points == 2 else squares, column)
+        points = tuple(axis.points for axis in self.axes)
+        if len(points) == 1:
+            return _SUMS[points]([column])
         a, b = sql("struct_extract({}, 'a')", column), sql("struct_extract({}, 'b')", column)
         # a row in which either is NULL must add nothing to any of the sums: the theorem is about whole rows
-        a, b = sql("({} + 0 * {})", a, b), sql("({} + 0 * {})", b, a)
-        first, second = self.axes
-        return sql(_SUMS[first.points, second.points], a, b)
+        return _SUMS[points]([sql("({} + 0 * {})", a, b), sql("({} + 0 * {})", b, a)])
 
     def vector(self, value: Any) -> Sequence[int]:
         powers = list(itertools.product(*(range(axis.points) for axis in self.axes)))
@@ -196,15 +194,17 @@ class Anchored:
         ]
 
 
-_SUMS: Final = {
-    (2, 2): "[COUNT({0}), SUM({1}), SUM({0}), SUM({0} * {1}), COUNT(*)]",
-    (3, 2): "[COUNT({0}), SUM({1}), SUM({0}), SUM({0} * {1}), SUM({0} * {0}), SUM({0} * {0} * {1}), COUNT(*)]",
-    (3, 3): (
+_SUMS: Final[dict[tuple[int, ...], Callable[[Sequence[Sql]], Sql]]] = {
+    (2,): form("[COUNT({0}), SUM({0}), COUNT(*)]"),
+    (3,): form("[COUNT({0}), SUM({0}), SUM({0} * {0}), COUNT(*)]"),
+    (2, 2): form("[COUNT({0}), SUM({1}), SUM({0}), SUM({0} * {1}), COUNT(*)]"),
+    (3, 2): form("[COUNT({0}), SUM({1}), SUM({0}), SUM({0} * {1}), SUM({0} * {0}), SUM({0} * {0} * {1}), COUNT(*)]"),
+    (3, 3): form(
         "[COUNT({0}), SUM({1}), SUM({1} * {1}), SUM({0}), SUM({0} * {1}), SUM({0} * {1} * {1}), "
         "SUM({0} * {0}), SUM({0} * {0} * {1}), SUM({0} * {0} * {1} * {1}), COUNT(*)]"
     ),
 }
-"""Of two columns, Σ aⁱbʲ for all i and j that their anchors need."""
+"""Of one column Σ aⁱ, of two Σ aⁱbʲ, for all i and j that their anchors need."""
 
 
 # what is made of it
