@@ -596,7 +596,7 @@ class Forgetting(Swaying):
 TWO = WORLDS["two rows"]
 DATA = TWO.data([row(1), row(1, ward="B"), row(2)])
 WITHOUT_1, WITHOUT_2 = neighbours(TWO.policy, DATA)
-COUNTED = "SELECT ward, COUNT(*), SUM(cost) FROM visits GROUP BY ward"
+COUNTED = "SELECT ward, COUNT(age), SUM(cost) FROM visits GROUP BY ward"
 
 
 @pytest.mark.parametrize(
