@@ -85,7 +85,7 @@ def figures() -> Iterator[Figure]:
 
 def _ours(path: Path, table: Table) -> tuple[Any, dict[str, float]]:
     command = [sys.executable, "-m", "benchmarks.synthetic_ours", str(table.save(path))]
-    shown = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[1])
+    shown = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1])
     measured: dict[str, float] = json.loads(shown.stdout.splitlines()[-1])
     return np.load(path.with_suffix(".npy")), measured
 

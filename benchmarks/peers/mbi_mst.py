@@ -1,6 +1,7 @@
 """MST (McKenna, Miklau & Sheldon 2021) on mbi's graphical models, whose package has estimators and no mechanism.
 
-Its noise is NumPy's: this is about accuracy and time. The number of rows is taken from the noisy counts.
+Its noise is NumPy's: this is about accuracy and time. Rare values are not held together, as MST does it: with mbi's own
+`compress` and `decompress` rows came out worse (0.080 on Adult, where independent columns have 0.074).
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def _made(rows: Any, sizes: list[int], rho: float) -> Any:
     for index, size in enumerate(sizes):
         counts = np.bincount(rows[:, index], minlength=size) + dice.normal(0, ones, size)
         measured.append(LinearMeasurement(counts, (names[index],), ones))
-    data, measured, mapping = _compressed(rows, sizes, names, measured, ones)
+    data = Dataset(dict(zip(names, rows.T, strict=True)), domain)
     model = estimation.MirrorDescent().estimate(data.domain, measured, iters=STEPS)
     total = float(model.total)
     scores = {
@@ -53,24 +54,8 @@ def _made(rows: Any, sizes: list[int], rho: float) -> Any:
         counts = np.asarray(data.project(clique).datavector())
         measured.append(LinearMeasurement(counts + dice.normal(0, twos, counts.shape), clique, twos))
     model = estimation.MirrorDescent().estimate(data.domain, measured, iters=STEPS)
-    columns = model.synthetic_data().decompress(mapping).to_dict()
-    assert domain.attributes
+    columns = model.synthetic_data().to_dict()
     return np.stack([np.asarray(columns[name]) for name in names], axis=1)
-
-
-def _compressed(
-    rows: Any, sizes: list[int], names: list[str], measured: list[Any], deviation: float
-) -> tuple[Any, Any, Any]:
-    """Values whose noisy count is below three deviations share one place, as MST has it."""
-    mapping = {}
-    for name, each in zip(names, measured, strict=True):
-        rare = np.asarray(each.noisy_measurement) < 3 * deviation
-        places = np.cumsum(~rare) - 1
-        places[rare] = int((~rare).sum()) if rare.any() else 0
-        mapping[name] = places.astype(np.int64)
-    domain = Domain(names, sizes)
-    data = Dataset(dict(zip(names, rows.T, strict=True)), domain).compress(mapping)
-    return data, [each.compress(mapping, domain) for each in measured], mapping
 
 
 def _distance(data: Any, model: Any, clique: list[str], total: float) -> float:

@@ -156,6 +156,10 @@ def test_mwem_learns_what_it_measures() -> None:
 def test_mwem_refuses_domains_that_do_not_fit_memory() -> None:
     with pytest.raises(Refused, match="MarginalSynthesizer"):
         MWEM(domain=Domain.of({f"c{each}": (0, 99) for each in range(4)})).release({}, epsilon=1)
+    with pytest.raises(Refused, match="columns"):
+        MWEM(domain=Domain.of({f"c{each}": ["one"] for each in range(70)})).release({}, epsilon=1)
+    with pytest.raises(ValueError, match="degree"):
+        MWEM(domain=DOMAIN, degree=4).release(DATA, epsilon=1)
     with pytest.raises(ValueError, match="rounds"):
         MWEM(domain=DOMAIN, rounds=10**9).release(DATA, epsilon=1)
 

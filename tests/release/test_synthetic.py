@@ -286,6 +286,38 @@ def test_models_stay_within_their_cells(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(found.pairs) >= 6
 
 
+def test_values_that_are_many_in_two_columns_are_never_multiplied_out() -> None:
+    """Pairs that no model could hold are not even counted; at this cost nothing is rare."""
+    count = 40_000
+    columns = [np.arange(count) % 20_000, np.arange(count) // 2, np.arange(count) % 2]
+    exit_ = Exit(Cost(Pure(10**6)), SYSTEM)
+    selection = selected(columns, (20_000, 20_000, 2), (False,) * 3, 1, exit_, 50_000, steps=1)
+    assert {each.attributes for each in selection.pairs} <= {(0, 2), (1, 2)}
+    alone = selected(columns[:2], (20_000, 20_000), (False,) * 2, 1, Exit(Cost(Pure(10**6)), SYSTEM), 50_000, steps=1)
+    assert not alone.pairs
+    dice = np.random.default_rng(0)
+    split = alone.compressions[0].split(np.arange(20_000), lambda many: dice.random(many))
+    assert (split == np.arange(20_000)).all()
+
+
+def test_noise_that_makes_numbers_of_rows_enormous_fills_no_memory() -> None:
+    def enormous(mechanism: Any, sensitivity: Sensitivity, exact: Any, bits: Any) -> Any:  # noqa: ARG001
+        return np.full(np.shape(exact), 10**15)
+
+    small = MarginalSynthesizer(domain=Domain.of({"a": bool, "b": bool}), steps=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("discreet.release.synthetic.marginals.MOST_VALUES", 1000)
+        sampler = Sampler(add_noise=enormous, choose=best)
+        made = small._released({"a": [], "b": []}, sampler, epsilon=1, delta=None, rho=None, ledger=None, verbose=False)
+    assert isinstance(made, SyntheticTable)
+    assert len(made) == 500
+
+
+def test_tables_that_are_too_wide_are_refused() -> None:
+    with pytest.raises(Refused, match="columns"):
+        synthesize({}, columns={f"c{each}": bool for each in range(201)}, epsilon=1)
+
+
 # compression
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -67,8 +67,8 @@ class Model:
         index = self.tree.home(attributes)
         return project(self.marginals[index], self.tree.cliques[index], attributes)
 
-    def pairs(self) -> dict[Clique, Floats]:
-        """The marginals of all pairs of attributes.
+    def pairs(self, wanted: Collection[Clique] | None = None) -> dict[Clique, Floats]:
+        """The marginals of all pairs of attributes, or of those that are wanted.
 
         Proof   Given a separator, what lies on its two sides is independent: P(i, D) = Σ P(i, S)·P(D | S), clique by
                 clique away from one that has i.
@@ -76,13 +76,14 @@ class Model:
         around = self.tree.around()
         tables = _Tables(self)
         joints: dict[Clique, Floats] = {}
+        named = set(pairs_of(len(self.tree.sizes)) if wanted is None else wanted)
         for attribute in range(len(self.tree.sizes)):
             start = self.tree.home((attribute,))
             walk = [(start, -1, self.tree.cliques[start], self.marginals[start])]
             while walk:
                 index, before, names, joint = walk.pop()
                 for other in self.tree.cliques[index]:
-                    if other > attribute and (attribute, other) not in joints:
+                    if (attribute, other) in named and (attribute, other) not in joints:
                         joints[attribute, other] = tables.reached(index, names, joint, attribute, other)
                 walk += [
                     (next_, index, *tables.carried(index, next_, names, joint, attribute))

@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.mechanisms.arrays import Integers
 from discreet.release.graphical import Floats
-from discreet.release.graphical.sampling import Uniform, drawn
+from discreet.release.graphical.sampling import Uniform
 
 RARE: Final = 3.0
 """Deviations of its noise below which a count is too small to be told from none."""
@@ -49,10 +49,26 @@ class Compression:
         return np.bincount(self.groups, minlength=self.size)
 
     def split(self, places: Integers, uniform: Uniform) -> Integers:
-        """A value of each row's group: of each the expected number, rounded."""
-        table = np.zeros((self.size, len(self.groups)))
-        table[self.groups, np.arange(len(self.groups))] = self.weights
-        return drawn(table, [places], len(places), uniform)
+        """A value of each row's group: of each the expected number, rounded.
+
+        Proof   Weights, added up group by group, fill an interval of length 1 for each group. Of a group's n rows, in
+                random order, row k takes the value in whose part of the interval (k + u)/n lies, with one uniform u:
+                a part of length w has nw such points on average, and never more than 1 beside that.
+        """
+        by_group = np.argsort(self.groups, kind="stable")
+        ends = np.cumsum(self.weights[by_group])
+        first = np.searchsorted(self.groups[by_group], np.arange(self.size + 1))
+        order = np.argsort(uniform(len(places)))
+        order = order[np.argsort(places[order], kind="stable")]
+        counts = np.bincount(places, minlength=self.size)
+        begins = np.cumsum(counts) - counts
+        groups = places[order]
+        ranks = np.arange(len(places)) - begins[groups]
+        points = np.concatenate([[0.0], ends])[first[groups]] + (ranks + uniform(self.size)[groups]) / counts[groups]
+        chosen = np.clip(np.searchsorted(ends, points, side="right"), first[groups], first[groups + 1] - 1)
+        values = np.empty(len(places), dtype=np.int64)
+        values[order] = by_group[chosen]
+        return values
 
 
 def _rare(noisy: Floats, deviation: float) -> Integers:

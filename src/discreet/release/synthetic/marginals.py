@@ -34,8 +34,9 @@ KEYS: Final = Fraction(1, 10)
 """The share of finding the values of private texts, where there are any."""
 MAX_CELLS: Final = 200_000
 LARGEST: Final = 2_000_000
-MOST_ROWS: Final = 2**26
-"""No synthetic table has more."""
+MOST_VALUES: Final = 50_000_000
+"""Rows times columns of a synthetic table: what noise makes of a count may be any number."""
+MOST_COLUMNS: Final = 200
 UNKNOWN: Final = "which pairs of columns are measured depends on noisy counts: quality() says how near the rows are"
 
 
@@ -65,6 +66,8 @@ class MarginalSynthesizer(Publication):
 
     def declared(self, fields: Sequence[Field] | None) -> Self:
         domain = Domain.settled(self.domain, fields, columns=self.names, bins=self.bins)
+        if len(domain.names) > MOST_COLUMNS:
+            raise Refused("release-invalid", f"there are more than {MOST_COLUMNS} columns", "name fewer of them")
         if not 1 <= whole(self.max_cells, "max_cells") <= LARGEST:
             raise Refused("release-invalid", "max_cells is too large", f"use {LARGEST:,} cells or fewer")
         if self.steps is not None:
@@ -134,10 +137,11 @@ class MarginalSynthesizer(Publication):
 def _table(domain: Domain, measurements: Selected, exit_: Exit) -> SyntheticTable:
     """Rows of the model, and beside them what was measured. Post-processing."""
 
-    def uniform(count: int) -> Floats:
-        return exit_.below(2**53, count) / 2**53
+    def uniform(many: int) -> Floats:
+        return exit_.below(2**53, many) / 2**53
 
-    places = sample(measurements.fitted.model, min(round(measurements.total), MOST_ROWS), uniform)
+    count = min(round(measurements.total), MOST_VALUES // len(domain.names))
+    places = sample(measurements.fitted.model, count, uniform)
     codes = [each.split(index, uniform) for each, index in zip(measurements.compressions, places, strict=True)]
     sizes = domain.shape
     whole: list[Integers] = [np.arange(size) for size in sizes]

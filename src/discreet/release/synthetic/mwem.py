@@ -11,6 +11,7 @@ from typing import Final, Self
 import numpy as np
 
 from discreet.accounting.losses import Sensitivity
+from discreet.errors import Refused
 from discreet.exact import whole
 from discreet.exit import Cost, Exit
 from discreet.mechanisms.arrays import Integers
@@ -27,7 +28,10 @@ TOTAL: Final = Fraction(1, 20)
 LARGEST: Final = 2**20
 """Cells of a domain: all of them are held in memory."""
 MOST_ROUNDS: Final = 1000
-MOST_ROWS: Final = 2**26
+MOST_DEGREE: Final = 3
+MOST_COLUMNS: Final = 20
+MOST_VALUES: Final = 50_000_000
+"""Rows times columns of a synthetic table: what noise makes of a count may be any number."""
 ONE: Final = Sensitivity.cells(1, 1)
 LARGER: Final = "use fewer columns or larger bins, or MarginalSynthesizer, which holds no cell for each combination"
 
@@ -59,9 +63,11 @@ class MWEM(Publication):
     def declared(self, fields: Sequence[Field] | None) -> Self:
         domain = Domain.settled(self.domain, fields, columns=self.names, bins=self.bins)
         domain.demand_small(LARGEST, LARGER)
-        for name in ("rounds", "degree", "passes"):
-            if whole(getattr(self, name), name) > MOST_ROUNDS:
-                raise ValueError(f"{name} is at most {MOST_ROUNDS}")
+        if len(domain.names) > MOST_COLUMNS:
+            raise Refused("release-invalid", f"there are more than {MOST_COLUMNS} columns", LARGER)
+        for name, most in (("rounds", MOST_ROUNDS), ("degree", MOST_DEGREE), ("passes", MOST_ROUNDS)):
+            if whole(getattr(self, name), name) > most:
+                raise ValueError(f"{name} is at most {most}")
         return replace(self, domain=domain, names=None, bins=None)
 
     @property
@@ -108,7 +114,7 @@ class MWEM(Publication):
                 for each, values in measured:
                     weights = _reweighed(weights, each, values.astype(np.float64))
         deviation = exit_.cost.deviation(moved, self._share)
-        return _table(domain, weights, min(total, MOST_ROWS), measured, deviation, exit_)
+        return _table(domain, weights, min(total, MOST_VALUES // len(domain.names)), measured, deviation, exit_)
 
     def _marginals(self) -> list[Clique]:
         attributes = range(len(self._domain.shape))

@@ -13,7 +13,7 @@ import numpy as np
 from discreet.accounting.losses import Sensitivity
 from discreet.exit import Exit
 from discreet.mechanisms.arrays import Integers
-from discreet.release.graphical import Clique, Fitted, Floats, Measured, fit, pairs_of
+from discreet.release.graphical import Clique, Fitted, Floats, Measured, cells_of, fit, pairs_of
 from discreet.release.graphical.estimate import STEPS
 from discreet.release.synthetic.compress import Compression, nonnegative
 
@@ -141,10 +141,11 @@ class _Rounds:
         self.total = total
         self._sizes, self._most, self._exit, self._max_cells = sizes, most, exit_, max_cells
         self._measured = list(begun)
-        self._exact = {pair: _pair(exact, sizes, pair) for pair in pairs_of(len(sizes))}
+        small = [pair for pair in pairs_of(len(sizes)) if cells_of(sizes, pair) <= max_cells]
+        self._exact = {pair: _pair(exact, sizes, pair) for pair in small}
         alone = {each.attributes: _log(each.values, total) for each in begun}
         self.fitted = fit(sizes, self._measured, total, steps=range(REFIT), start=alone)
-        self._before = self.fitted.model.pairs()
+        self._before: dict[Clique, Floats] = {}
 
     def measured(self, left: Fraction) -> list[Marginal]:
         """Rounds, until nothing is left of the cost."""
@@ -153,7 +154,10 @@ class _Rounds:
         each = left / planned
         for _ in self._exit.watched(range(planned), planned, "measuring pairs"):
             share = left if left < 2 * each else each
-            marginals.append(self._round(share, done=1 - left))
+            pairs = self._affordable(1 - left + share)
+            if not pairs:
+                break
+            marginals.append(self._round(pairs, share))
             left -= share
             if not left:
                 break
@@ -166,12 +170,11 @@ class _Rounds:
         watched = self._exit.watched(range(steps), steps, "fitting the model")
         self.fitted = fit(self._sizes, self._measured, self.total, steps=watched, start=self.fitted.potentials)
 
-    def _round(self, share: Fraction, done: Fraction) -> Marginal:
+    def _round(self, pairs: list[Clique], share: Fraction) -> Marginal:
         """Choose a pair, measure it, and fit the model to it."""
         moved, measuring = moved_pair(self._most), share * (1 - CHOICE)
         deviation = self._exit.cost.deviation(moved, measuring)
-        pairs = self._affordable(done + share)
-        self._before = self.fitted.model.pairs()
+        self._before = self.fitted.model.pairs(pairs)
         scores = [self._score(pair, self._before[pair], deviation) for pair in pairs]
         pair = pairs[self._exit.choose_each([scores], ONE, self._most, share * CHOICE)[0]]
         noisy = self._exit.release(self._exact[pair], moved, measuring)
@@ -192,10 +195,14 @@ class _Rounds:
         return bool(moved <= _noise(last.values.size, last.deviation))
 
     def _affordable(self, spent: Fraction) -> list[Clique]:
-        """The pairs with which the model is small enough: at first smaller than in the end."""
+        """The pairs with which the model is small enough: at first smaller than in the end, if there are such."""
         tree = self.fitted.model.tree
-        most = max(self._max_cells * float(spent), tree.cells)
-        return [pair for pair, cells in tree.cells_with_pairs().items() if cells <= most]
+        cells = tree.cells_with_pairs()
+        for most in (self._max_cells * float(spent), self._max_cells):
+            pairs = [pair for pair in self._exact if cells[pair] <= max(most, tree.cells)]
+            if pairs:
+                return pairs
+        return []
 
 
 def _noise(cells: int, deviation: float) -> int:

@@ -28,6 +28,7 @@ MOST_MULTISETS: Final = 200_000
 MOST_ROWS: Final = 20
 """Of a small database: 20! is the largest factorial within 64 bits."""
 MOST_CELLS: Final = 1000
+MOST_COLUMNS: Final = 10
 MOST_QUERIES: Final = 10_000
 BLOCK: Final = 2**22
 CONFIDENCE: Final = Fraction(95, 100)
@@ -47,7 +48,7 @@ class SmallRows(Published):
 
     def __post_init__(self) -> None:
         demand_type(domain=(self.domain, Domain), counts=(self.counts, np.ndarray), total=(self.total, int))
-        if self.counts.shape != self.domain.shape or self.counts.dtype != np.int64 or not self.counts.size:
+        if self.domain.unlisted or self.counts.shape != self.domain.shape or self.counts.dtype != np.int64:
             raise ValueError("a small database has a number of rows for each cell")
         if int(self.counts.min()) < 0 or not 0 < int(self.counts.sum()) <= MOST_ROWS:
             raise ValueError("a small database has a few rows")
@@ -103,6 +104,8 @@ class SmallDatabase(Publication):
         if not 0 < alpha < 1:
             raise ValueError("alpha lies between 0 and 1")
         domain.demand_small(MOST_CELLS, LARGER)
+        if len(domain.names) > MOST_COLUMNS:
+            raise Refused("release-invalid", f"there are more than {MOST_COLUMNS} columns", LARGER)
         complete = replace(
             self, domain=domain, names=None, bins=None, alpha=alpha, queries=_queries(domain, self.queries)
         )

@@ -109,6 +109,8 @@ class SyntheticTable(Published):
             seed=(self.seed, int),
             measured=(self.measured, tuple),
         )
+        if self.domain.unlisted:
+            raise ValueError("a synthetic table has values in all columns")
         sizes = dict(zip(self.domain.names, self.domain.shape, strict=True))
         if len(self.codes) != len(sizes) or isinstance(self.seed, bool) or not 0 <= self.seed < 2**64:
             raise ValueError("a synthetic table has a column of codes for each attribute")
