@@ -79,14 +79,27 @@ def test_private_keys_are_selected_among_whole_ones_and_come_in_order(policy: An
         seen.append(dict(exact))
         return list(exact)
 
-    engine = Answers([("b", 5), (None, 7), ("a", 3)], [("b", 50, 2), ("dropped", 9, 9), (None, 1, 4), ("a", 30, 1)])
+    engine = Answers([("b", 50, 2, 5), (None, 1, 4, 7), ("a", 30, 1, 3)])
     drawn = drawn_from(found, allocation, engine, Sampler(add_noise=quiet, select=everything), 2.5)
     assert {key: units for key, units in {("b",): 5, (None,): 7, ("a",): 3}.items() if key in kept} == seen[0]
     order = [("a",), ("b",), (None,)][: len(kept)]
     assert drawn.selected == (tuple(order),)
     assert [list(column) for column in drawn.values[0]] == [[30, 50, 1][: len(kept)], [1, 2, 4][: len(kept)]]
-    assert engine.seconds == [2.5, 2.5]
+    assert engine.seconds == [2.5]
     assert drawn.noises == allocation.noises
+
+
+def test_units_of_private_keys_are_counted_apart_where_public_ones_divide_their_rows() -> None:
+    found = planned(BOTH, "SELECT z, g, COUNT(*) AS n FROM t GROUP BY z, g")
+    allocation = allocate(BOTH, Cost.read(BOTH, epsilon=1), found.releases)
+    engine = Answers([("q", "a", 50), ("q", "b", 7), ("p", "a", 2), ("dropped", "a", 9)], [("q", 5), ("p", 1)])
+    everything = Sampler(add_noise=quiet, select=lambda _mechanism, exact, _bits: list(exact))
+    drawn = drawn_from(found, allocation, engine, everything, None)
+    assert drawn.selected == ((("p",), ("q",)),)
+    (release,) = found.releases
+    assert dict(zip(release.listed(drawn.selected[0]), drawn.values[0][0], strict=True))["q", "b"] == 7
+    assert sum(drawn.values[0][0]) == 59
+    assert engine.queries == [release.sql().text, release.selection_sql().text]
 
 
 def test_units_are_counted_for_each_combination_of_private_keys() -> None:
@@ -98,7 +111,7 @@ def test_units_are_counted_for_each_combination_of_private_keys() -> None:
         seen.append(dict(exact))
         return []
 
-    engine = Answers([("b", "x", 5), ("a", None, 7), (None, "x", 4)], [("b", "x", 50)])
+    engine = Answers([("b", "x", 50, 5), ("a", None, 70, 7), (None, "x", 40, 4)])
     drawn = drawn_from(found, allocation, engine, Sampler(add_noise=quiet, select=nothing), None)
     assert seen == [{("b", "x"): 5}]
     assert drawn.selected == ((),)
@@ -111,11 +124,11 @@ def test_what_was_not_selected_is_counted_apart_under_its_own_name(kept: list[An
     text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-6, other = true) z, COUNT(*) AS n"
     found = planned(BOTH, f"{text} FROM t GROUP BY z")
     allocation = allocate(BOTH, Cost.read(BOTH, epsilon=1, delta=1e-6), found.releases)
-    engine = Answers([("a", 3)], [("a", 30), ("OTHER", 8)], [("OTHER", 4)])
+    engine = Answers([("a", 30, 3), ("OTHER", 8, 2)], [("OTHER", 4)])
     drawn = drawn_from(found, allocation, engine, Sampler(add_noise=quiet, select=lambda *_: kept), None)
     assert [list(column) for column in drawn.values[0]] == [[30, 4] if kept else [4]]
     (release,) = found.releases
-    asked = release.selection_sql(), release.sql(), release.other_sql(tuple(kept))
+    asked = release.sql(), release.other_sql(tuple(kept))
     assert engine.queries == [query.text for query in asked]
 
 

@@ -19,6 +19,7 @@ from discreet.errors import Refused
 from discreet.exit.sampler import Sampler
 from discreet.policy import Policy
 from discreet.policy.layout import key_mask, key_rank, mask_type, ranked_keys
+from discreet.sql import bounding
 from discreet.sql.bounding import Bounding
 from discreet.sql.keys import PublicKey
 from discreet.sql.nodes import Field
@@ -126,19 +127,31 @@ def brute(tables: dict[str, list[Row]], text: str, keys: tuple[str, ...], test: 
 Query = tuple[str, tuple[str, ...], Test]
 
 
-def answers(policy: Policy, tables: dict[str, list[Row]], asked: list[Query]) -> Iterator[dict[tuple[Any, ...], int]]:
-    everything = Sampler(add_noise=quiet, select=lambda _mechanism, exact, _bits: list(exact))
-    with opened(policy, tables, sampler=everything) as curator:
+Counts = dict[tuple[Any, ...], int]
+
+
+def answers(
+    policy: Policy, tables: dict[str, list[Row]], asked: list[Query], what: str = "COUNT(*)"
+) -> Iterator[tuple[Counts, Counts]]:
+    """Of each query what it counts, and of how many units keys would be selected."""
+    units: Counts = {}
+
+    def everything(_mechanism: Any, exact: Any, _bits: Any) -> list[Any]:
+        units.update(exact)
+        return list(exact)
+
+    with opened(policy, tables, sampler=Sampler(add_noise=quiet, select=everything)) as curator:
         for text, keys, _ in asked:
-            rows = curator.query(text.format("COUNT(*)"), epsilon=50, fresh=True).rows
-            yield {row[: len(keys)]: row[-1] for row in rows if row[-1]}
+            units.clear()
+            rows = curator.query(text.format(what), epsilon=50, fresh=True).rows
+            yield {row[: len(keys)]: row[-1] for row in rows if row[-1]}, dict(units)
 
 
 def check(rows: int, groups: int, asked: list[Query], units: int = 2) -> None:
     """Each unit alone has as many groups as it may, whole; together they have what they have alone."""
     policy, tables = world(rows, groups), made(random.Random(rows), units, rows)
-    alone = [list(answers(policy, of_unit(tables, unit), asked)) for unit in range(units)]
-    everybody = list(answers(policy, tables, asked))
+    alone = [[rows for rows, _ in answers(policy, of_unit(tables, unit), asked)] for unit in range(units)]
+    everybody = [rows for rows, _ in answers(policy, tables, asked)]
     for index, (text, keys, test) in enumerate(asked):
         total: Counter[tuple[Any, ...]] = Counter()
         for unit in range(units):
@@ -155,6 +168,27 @@ def test_of_each_unit_as_many_groups_count_as_may_and_others_change_nothing(rows
     check(rows, groups, QUERIES)
 
 
+def test_groups_without_a_bit_come_after_those_that_have_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above 64 rows a unit, ranks that are low have bits; here only two or four have."""
+    monkeypatch.setattr(bounding, "BITS", 4)
+    monkeypatch.setattr(bounding, "ENOUGH", 1)
+    check(70, 3, [QUERIES[index] for index in (1, 3, 4, 11, 14)])
+
+
+@pytest.mark.parametrize(("rows", "groups", "each"), [(6, 2, 6), (6, 6, 6), (6, 2, 1), (70, 3, 2)])
+def test_units_are_counted_once_in_each_group_that_counts(rows: int, groups: int, each: int) -> None:
+    policy, tables = world(rows, groups, each), made(random.Random(rows), 3, rows)
+    asked = [QUERIES[index] for index in (0, 1, 3, 6, 9, 11)]
+    units: list[Counter[tuple[Any, ...]]] = [Counter() for _ in asked]
+    for unit in range(3):
+        for index, (rows_of, _) in enumerate(answers(policy, of_unit(tables, unit), asked)):
+            units[index].update(dict.fromkeys(rows_of, 1))
+    found = answers(policy, tables, asked, "COUNT(DISTINCT who)")
+    for (text, _, _), expected, (counted, selected) in zip(asked, units, found, strict=True):
+        assert counted == expected, text
+        assert selected in ({}, expected), text
+
+
 FEW = [QUERIES[1], QUERIES[3], QUERIES[6]]
 """One stored key of rows that pass, two stored keys, and computed ones."""
 
@@ -168,7 +202,12 @@ MUTANTS: list[tuple[str, Any, str, Callable[[Any], Any]]] = [
         lambda mask: lambda *given: mask(*given).replace('"_discreet_row"', "1"),
     ),
     ("slots that groups share", PublicKey, "number", lambda _: lambda _self: literal(0)),
-    ("one group too many", Bounding, "_by_bits", lambda by: lambda self, rows: by(replace(self, groups=3), rows)),
+    (
+        "one group too many",
+        Bounding,
+        "_by_bits",
+        lambda by: lambda self, *given, **more: by(replace(self, groups=3), *given, **more),
+    ),
 ]
 
 

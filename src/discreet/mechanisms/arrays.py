@@ -77,10 +77,11 @@ def _all_integers(array: Array) -> bool:
 
 
 def _holds_boolean(values: Sequence[object]) -> bool:
-    return any(
-        isinstance(value, (bool, np.bool_)) or (isinstance(value, (list, tuple)) and _holds_boolean(value))
-        for value in values
-    )
+    kinds = set(map(type, values))  # a look at each of many thousand values would take longer than noise for them
+    if any(issubclass(kind, (bool, np.bool_)) for kind in kinds):
+        return True
+    nested = any(issubclass(kind, (list, tuple)) for kind in kinds)
+    return nested and any(isinstance(value, (list, tuple)) and _holds_boolean(value) for value in values)
 
 
 def _described(values: object, array: Array) -> str:

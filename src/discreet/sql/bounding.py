@@ -4,31 +4,42 @@ Theorem  Of each unit exactly min(groups, those it has) groups stay, and in each
          has) rows. Which ones depends on that unit's own rows that are here, and on nothing else.
 Proof    By ranks, where nothing was left out since they were stored: the keys with the ranks 1 to `groups` stay.
          By bits: `bit` is one bit of a word, in one unit the same for rows with the same keys and another one for
-         others (`policy.layout.mask_type`; `_slot` for listed keys). So the OR of the bits of a unit's rows has one bit
-         for each group that the unit has here, and a row stays iff fewer than `groups` of them are lower than its own:
-         these are the lowest ones. By windows: the dense rank in an order that is a function of unit and keys.
+         others (`policy.layout.mask_type`; `_SLOT` for listed keys; `_place` for ranks). So the OR of the bits of a
+         unit's rows has one bit for each group that the unit has here, and a row stays iff fewer than `groups` of them
+         are lower than its own: these are the lowest ones. Where some groups have no bit (`_place`), they come after
+         all that have one, by windows. By windows: the dense rank in an order that is a function of unit and keys.
          The window for rows in a group counts in the total order of the unit's rows, after groups were chosen.
          All are computed within a partition by unit, or a join on the unit; no row of another unit takes part.
+
+Theorem  Of the rows of a unit and group that stay, `FIRST` is true in exactly one.
+Proof    Where all of a unit's rows are here, the rows of a group are those that the AND of its masks names: one of them
+         has none of these before it. In a window whose peers are the rows of a group, or whose partition is, one row
+         has the number of the first.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Final
 
-from discreet.composed import Sql, joined, literal, name, sql
+from discreet.composed import Sql, joined, listed, literal, name, sql
 from discreet.sql.keys import GroupKey, PublicKey
 from discreet.sql.nodes import Node
 from discreet.sql.nodes.node import ONE, labelled
 from discreet.sql.nodes.scan import SECRET, hashed, row_number, where
 
-SLOTS: Final = 61
-"""Listed groups that have bits of their own: a prime, so that a·slot + b, modulo it, puts them in another order."""
+BITS: Final = 64
+"""Of a word: so many groups of a unit are told apart by one."""
+ENOUGH: Final = 8
+"""Ranks of a key that have bits, where not all have: with fewer, most groups would be without."""
 UNIT: Final = name("u")
 CHOSEN: Final = name("chosen")
+FIRST: Final = name("first")
 _BIT: Final = name("bit")
+_NUMBER: Final = name("number")
 
 
 @dataclass(frozen=True)
@@ -50,51 +61,80 @@ class Bounding:
         """The columns that order a unit's rows."""
         return [name(f"o{index}") for index in range(len(self.child.order))]
 
-    def rows(self, columns: Iterable[Sql], *, ordered: bool = False) -> Sql:
+    def rows(self, columns: Iterable[Sql], *, ordered: bool = False, first: bool = False) -> Sql:
         """The rows that count: keys, these columns, and the unit; `ordered`, with what orders a unit's rows."""
-        rows = self.marked(columns, ordered=ordered)
-        return sql("SELECT * FROM ({}) WHERE {}", rows, CHOSEN) if self.marks else rows
+        rows = self.marked(columns, ordered=ordered, first=first)
+        return self._chosen(rows) if self.marks else rows
 
     @property
     def marks(self) -> bool:
         """Whether rows that do not count are only marked."""
         return self._bit is not None and self.rows_per_group is None
 
-    def marked(self, columns: Iterable[Sql], *, ordered: bool = False) -> Sql:
+    def marked(self, columns: Iterable[Sql], *, ordered: bool = False, first: bool = False) -> Sql:
         """As `rows`; where it `marks`, all rows, and whether each counts: to drop them later may take less time.
 
-        All rows of a unit and group count, or none of them.
+        All rows of a unit and group count, or none of them; `grouped` tells groups apart. `first`: with `FIRST`.
         """
-        ranks = self._ranks
-        if ranks is not None:
-            return self._passing(columns, ranks, order=ordered)
-        order = ordered or self.rows_per_group is not None
+        assert self.tells_first or not first, "somebody has to look at which units there are"
+        last = self._ranks is not None or self.rows_per_group is None
+        order = ordered or not last
+        if first and last and self._first is not None:
+            columns = [*columns, sql("{} AS {}", self._first, FIRST)]
+        if self._ranks is not None:
+            return self._passing(columns, self._ranks, order=order)
         if self._bit is not None:
-            bit = sql("{} AS {}", self._bit, _BIT)
-            rows = self._by_bits(self._passing([*columns, bit], [], order=order))
-            if self.rows_per_group is None:
-                return rows
-            return self._first_rows(sql("SELECT * FROM ({}) WHERE {}", rows, CHOSEN))
-        if self.groups is not None:
-            codes = self._codes
-            listed = [] if codes is None else labelled(codes, "code")
-            rows = self._few_groups(self._passing([*columns, *listed], [], order=order), len(listed))
+            rows = self._by_bits(columns, self._bit, order=order)
+        elif self.groups is not None:
+            rows = self._few_groups(columns, order=order, first=first and last)
         else:
             rows = self._passing(columns, [], order=order)
-        return rows if self.rows_per_group is None else self._first_rows(rows)
+        if last:
+            return rows
+        return self._first_rows(rows if self._bit is None else self._chosen(rows), first=first)
+
+    @property
+    def grouped(self) -> list[Sql]:
+        """The columns of marked rows that tell groups apart."""
+        return self.names if self._number is None else [_NUMBER]
+
+    @property
+    def shown(self) -> list[Sql]:
+        """The keys of a group, from those columns."""
+        return self.names if self._number is None else self._keys_of_number
+
+    @property
+    def tells_first(self) -> bool:
+        """Whether rows can say which of them is the first of its unit in its group."""
+        if self._ranks is not None or self._bit is not None:
+            return self._first is not None or (self._ranks is None and self.rows_per_group is not None)
+        return self.groups is not None or self.rows_per_group is not None
+
+    @cached_property
+    def _first(self) -> Sql | None:
+        """Whether a row is the first of its unit in its group, by stored masks; None where they do not tell."""
+        fields = [key.field for key in self.keys]
+        below = [field.below for field in fields if field is not None and field.below is not None]
+        if self._masks is None or len(below) < len(fields):
+            return None
+        return sql("({} & {}) = 0", self._masks, below[0])
+
+    def _chosen(self, rows: Sql) -> Sql:
+        keys = [] if self._number is None else labelled(self._keys_of_number, "k")
+        return sql("SELECT {} FROM ({}) WHERE {}", joined(", ", [sql("*"), *keys]), rows, CHOSEN)
 
     def _passing(self, columns: Iterable[Sql], tests: Sequence[Sql], *, order: bool) -> Sql:
         """Rows whose keys are listed, or private; under the names of this query."""
-        items = [sql("{} AS {}", key.sql, label) for key, label in zip(self.keys, self.names, strict=True)]
-        items += columns
-        if self.child.owner.column is not None:
-            items.append(sql("{} AS {}", self.child.owner.column, UNIT))
-        if order:
-            items += labelled(self.child.order, "o")
-        rows = where(sql("SELECT {} FROM ({})", joined(", ", items or [ONE]), self.child.sql()), tests)
+        keys = [sql("{} AS {}", key.sql, label) for key, label in zip(self.keys, self.names, strict=True)]
+        rows = where(self._read([*keys, *columns], order=order), tests)
         named = zip(self.keys, self.names, strict=True)
         present = [sql("{} IS NOT NULL", label) for key, label in named if not key.domain.nullable]
         return where(sql("SELECT * FROM ({})", rows), present) if present else rows
+
+    def _read(self, columns: Sequence[Sql], *, order: bool) -> Sql:
+        unit = [] if self.child.owner.column is None else [sql("{} AS {}", self.child.owner.column, UNIT)]
+        items = [*columns, *unit, *(labelled(self.child.order, "o") if order else [])]
+        return sql("SELECT {} FROM ({})", joined(", ", items or [ONE]), self.child.sql())
 
     # ranks
 
@@ -118,7 +158,9 @@ class Bounding:
         """A bit that names the group of a row within its unit; None if ranks do it, or there is none."""
         if self.groups is None or self._ranks is not None:
             return None
-        return self._slot if self._masks is None else sql("xor({0}, {0} & ({0} - 1))", self._masks)
+        if self._masks is not None:
+            return sql("xor({0}, {0} & ({0} - 1))", self._masks)
+        return self._place if self._number is None else _SLOT
 
     @cached_property
     def _masks(self) -> Sql | None:
@@ -136,61 +178,143 @@ class Bounding:
         return bool(key.expr.columns()) and key.expr.columns() <= single
 
     @cached_property
-    def _slot(self) -> Sql | None:
-        """The bit of a listed group, in an order that keyed hash makes for each unit.
+    def _number(self) -> Sql | None:
+        """Which of up to 64 listed groups a row is in, NULL if in none; None where groups are told apart otherwise.
 
-        Theorem  Rows of a unit have the same bit if and only if they have the same keys.
-        Proof    Keys are numbered one by one, and their numbers combined in mixed radix: number < SLOTS. With a from 1
-                 to SLOTS − 1 and any b, a·number + b modulo a prime is another one for each number.
+        Theorem  Rows have the same number if and only if they have the same keys.
+        Proof    Keys are numbered one by one, and their numbers combined in mixed radix.
         """
-        listed = [key for key in self.keys if isinstance(key, PublicKey)]
-        if len(listed) < len(self.keys):
+        listed_keys = [key for key in self.keys if isinstance(key, PublicKey)]
+        if self.groups is None or self._ranks is not None or self._masks is not None:
             return None
-        number, count = literal(0), 1
-        for key in listed:
-            count *= key.count
-            if count > SLOTS:
-                return None
+        if len(listed_keys) < len(self.keys) or math.prod(key.count for key in listed_keys) > BITS:
+            return None
+        number = literal(0)
+        for key in listed_keys:
             number = sql("({} * {} + {})", number, literal(key.count), key.number())
-        assert self.child.owner.column is not None, "rows that are their own unit have one group each"
-        salt = sql("hash({}, {})", SECRET, self.child.owner.column)
-        start, step = sql("CAST({} % 61 AS INTEGER)", salt), sql("CAST({} // 61 % 60 + 1 AS INTEGER)", salt)
-        moved = sql("({} * CAST({} AS INTEGER) + {}) % 61", step, number, start)
-        return sql("(1::UBIGINT << CAST({} AS UBIGINT))", moved)
+        return sql("TRY_CAST({} AS UTINYINT)", number)
 
-    def _by_bits(self, rows: Sql) -> Sql:
+    @cached_property
+    def _keys_of_number(self) -> list[Sql]:
+        """The keys of a group, of its number: computed for each group, and not for each row."""
+        keys, below = [], 1
+        for key in reversed(self.keys):
+            assert isinstance(key, PublicKey), "only listed keys are numbered"
+            place = sql("CAST({} // {} % {} AS INTEGER) + 1", _NUMBER, literal(below), literal(key.count))
+            keys.append(sql("list_extract([{}], {})", listed(key.values()), place))
+            below *= key.count
+        return keys[::-1]
+
+    @cached_property
+    def _place(self) -> Sql | None:
+        """The bit of a group by the stored ranks of its keys, where they are low; NULL where they are not.
+
+        Theorem  Rows of a unit that have a bit have the same one if and only if they have the same keys.
+        Proof    Rows of a unit have the same rank if and only if their keys are equal. Ranks up to `most` of each key
+                 are combined in mixed radix, and the product of all `most` is at most 64.
+        """
+        place, low = literal(0), []
+        if not self._key_ranks or any(most < ENOUGH for most, all_ in self._most_of_ranks if most < all_):
+            return None
+        for rank, (most, _) in zip(self._key_ranks, self._most_of_ranks, strict=True):
+            place = sql("({} * {} + {} - 1)", place, literal(most), rank)
+            low.append(sql("{} <= {}", rank, literal(most)))
+        return sql("CASE WHEN {} THEN 1::UBIGINT << CAST({} AS UBIGINT) END", joined(" AND ", low), place)
+
+    @cached_property
+    def _most_of_ranks(self) -> list[tuple[int, int]]:
+        """How many ranks of each key have bits, of how many: of those with few keys all, of others as many as fit."""
+        counts = [key.count if isinstance(key, PublicKey) else self.child.rows or 0 for key in self.keys]
+        most, room = [0] * len(counts), BITS
+        for done, index in enumerate(sorted(range(len(counts)), key=counts.__getitem__)):
+            most[index] = min(counts[index], math.floor(room ** (1 / (len(counts) - done)) + 1e-9))
+            room //= most[index]
+        return list(zip(most, counts, strict=True))
+
+    def _by_bits(self, columns: Iterable[Sql], bit: Sql, *, order: bool) -> Sql:
         """Rows with whether their group is among the first of its unit's."""
-        slow = self._masks is None or self.child.work > (self.child.rows or 0)
-        once = sql("MATERIALIZED") if slow else sql("NOT MATERIALIZED")
-        return sql(
-            "WITH b AS {0} ({1}) SELECT *, bit_count(f & ({2} - 1)) < {3} AS {4} FROM b"
-            " JOIN (SELECT {5} AS v, bit_or({2}) AS f FROM b GROUP BY {5}) ON {5} = v",
-            once, rows, _BIT, literal(self.groups), CHOSEN, UNIT,
+        codes: list[Sql] = []
+        slow = self.child.work > (self.child.rows or 0)
+        if self._number is not None:
+            salt = sql("hash({}, {}) AS {}", SECRET, self._unit, _SALT)
+            rows = self._read([sql("{} AS {}", self._number, _NUMBER), salt, *columns], order=order)
+            rows, slow = sql("SELECT * EXCLUDE ({}), {} AS {} FROM ({})", _SALT, bit, _BIT, rows), True
+        else:
+            codes = self._codes if self._masks is None else []
+            rows = self._passing([*columns, sql("{} AS {}", bit, _BIT), *labelled(codes, "code")], [], order=order)
+        groups = sql("SELECT {0} AS v, bit_or({1}) AS f FROM b GROUP BY {0}", UNIT, _BIT)
+        held = sql(
+            "b AS {} ({}), j AS NOT MATERIALIZED (SELECT * FROM b JOIN ({}) ON {} = v)",
+            sql("MATERIALIZED" if slow else "NOT MATERIALIZED"), rows, groups, UNIT,
         )  # fmt: skip
+        test = sql("bit_count(f & ({} - 1)) < {} AS {}", _BIT, literal(self.groups), CHOSEN)
+        if not codes:
+            return sql("WITH {} SELECT *, {} FROM j", held, test)
+        left = sql("{} - COALESCE(bit_count(f), 0)", literal(self.groups))
+        rank = _dense_rank(_numbered("code", codes))
+        return sql(
+            "WITH {0} SELECT *, {1} FROM j WHERE {2} IS NOT NULL"
+            " UNION ALL SELECT *, {3} <= {4} AS {5} FROM j WHERE {2} IS NULL AND {4} > 0",
+            held, test, _BIT, rank, left, CHOSEN,
+        )  # fmt: skip
+
+    @property
+    def _unit(self) -> Sql:
+        assert self.child.owner.column is not None, "rows that are their own unit have one group each"
+        return self.child.owner.column
 
     # windows
 
     @cached_property
-    def _codes(self) -> list[Sql] | None:
-        """Integers that tell keys apart within a unit, two in one; None where some key has none."""
+    def _key_ranks(self) -> list[Sql]:
+        """The stored ranks of all keys, if they have some."""
         ranks = [key.field.rank for key in self.keys if key.field is not None and key.field.rank is not None]
-        if len(ranks) < len(self.keys):
-            return None
+        return ranks if len(ranks) == len(self.keys) else []
+
+    @property
+    def _codes(self) -> list[Sql]:
+        """Integers that tell keys apart within a unit, of their ranks, two in one; none where some key has no rank."""
+        ranks = self._key_ranks
         return [
             sql("(CAST({} AS BIGINT) << 31) | {}", *pair) if len(pair) == 2 else pair[0]
             for pair in (ranks[start : start + 2] for start in range(0, len(ranks), 2))
         ]
 
-    def _few_groups(self, rows: Sql, codes: int) -> Sql:
-        order = [name(f"code{index}") for index in range(codes)] if codes else hashed([UNIT], self.names)
-        rank = sql("dense_rank() OVER (PARTITION BY {} ORDER BY {})", UNIT, joined(", ", order))
-        return _first(rows, rank, literal(self.groups))
+    def _few_groups(self, columns: Iterable[Sql], *, order: bool, first: bool) -> Sql:
+        codes = self._codes
+        rows = self._passing([*columns, *labelled(codes, "code")], [], order=order)
+        by = _numbered("code", codes) or hashed([UNIT], self.names)
+        items = [sql("*"), sql("{} AS r", _dense_rank(by))]
+        if first:
+            over = sql("OVER (PARTITION BY {} ORDER BY {})", UNIT, joined(", ", by))
+            items.append(sql("row_number() {0} = rank() {0} AS {1}", over, FIRST))
+        return _up_to(sql("SELECT {} FROM ({})", joined(", ", items), rows), self.groups)
 
-    def _first_rows(self, rows: Sql) -> Sql:
-        return _first(rows, row_number([UNIT, *self.names], self.row_order), literal(self.rows_per_group))
+    def _first_rows(self, rows: Sql, *, first: bool) -> Sql:
+        rank = row_number([UNIT, *self.names], self.row_order)
+        rows = sql("SELECT *, {} AS r FROM ({})", rank, rows)
+        return _up_to(sql("SELECT *, r = 1 AS {} FROM ({})", FIRST, rows) if first else rows, self.rows_per_group)
 
 
-def _first(rows: Sql, rank: Sql, most: Sql) -> Sql:
-    """The rows whose rank goes so far."""
-    ranked = sql("SELECT *, {} AS {} FROM ({})", rank, name("r"), rows)
-    return sql("SELECT * EXCLUDE ({0}) FROM ({1}) WHERE {0} <= {2}", name("r"), ranked, most)
+_SALT: Final = name("salt")
+_SLOT: Final = sql("1::UBIGINT << (((({0} & 62) + 1) * {1} + ({0} >> 58)) & 63)", _SALT, _NUMBER)
+"""The bit of a numbered group, in an order that keyed hash makes for each unit.
+
+Theorem  Rows of a unit have the same bit if and only if they have the same number.
+Proof    The salt is the same for all of them. Numbers are less than 64, and a·number + b, modulo 64, is another one for
+         each where a is odd.
+"""
+
+
+def _numbered(letters: str, columns: Sequence[Sql]) -> list[Sql]:
+    """The names that columns have when they are `labelled`."""
+    return [name(f"{letters}{index}") for index in range(len(columns))]
+
+
+def _dense_rank(order: Sequence[Sql]) -> Sql:
+    return sql("dense_rank() OVER (PARTITION BY {} ORDER BY {})", UNIT, joined(", ", order))
+
+
+def _up_to(ranked: Sql, most: int | None) -> Sql:
+    """The rows whose rank r goes so far."""
+    return sql("SELECT * EXCLUDE (r) FROM ({}) WHERE r <= {}", ranked, literal(most))

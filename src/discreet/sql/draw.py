@@ -22,12 +22,15 @@ def draw(plan: Plan, allocation: Allocation, rows: Reader, exit_: Exit) -> Noisy
     drawn, shares = NoisyMeasures(), iter(allocation.shares)
     for release, mechanisms in zip(plan.releases, allocation.mechanisms, strict=True):
         selected = None
+        counted_rows = rows.rows(with_released(plan, drawn, release.sql()))
         if mechanisms.selection is not None:
-            units = rows.rows(with_released(plan, drawn, release.selection_sql()))
+            if release.counts_units:
+                units = [(*row[: len(release.keys)], row[-1]) for row in counted_rows]
+            else:
+                units = rows.rows(with_released(plan, drawn, release.selection_sql()))
             held = {row[:-1]: row[-1] for row in units if _whole(release, row)}
             groups, delta = release.contribution.cells, mechanisms.selection.delta
             selected = tuple(sorted(exit_.select_keys(held, groups, next(shares), delta), key=public_rank))
-        counted_rows = rows.rows(with_released(plan, drawn, release.sql()))
         exact = counted(release, counted_rows, release.listed(selected))
         if release.other:
             # apart from the rest: a key may really be called OTHER

@@ -66,16 +66,26 @@ class PublicKey:
         return sql("CASE WHEN {0} BETWEEN {1} AND {2} THEN {0} END", key, literal(keys[0]), literal(keys[-1]))
 
     def number(self) -> Sql:
-        """Which of the keys it is, from 0 on, NULL as the last."""
+        """Which of the keys it is, from 0 on; NULL as the last where it is a key, else NULL."""
         keys = list(self.domain.keys())
-        first = keys[0]
+        first, period = keys[0], self._period
         if isinstance(first, bool):
             number = sql("CAST({} AS BIGINT)", self.sql)
         elif isinstance(first, int) and keys == list(range(first, first + len(keys))):
             number = sql("({} - ({}))", self.sql, literal(first))
+        elif period is not None:
+            since = sql("date_diff({}, {}, {})", literal(period), literal(first), self.expr.arguments[0].sql)
+            number = sql("CASE WHEN {0} BETWEEN 0 AND {1} THEN {0} END", since, literal(len(keys) - 1))
         else:
             number = sql("(list_position([{}], {}) - 1)", listed(keys), self.sql)
-        return sql("COALESCE({}, {})", number, literal(len(keys)))
+        return sql("COALESCE({}, {})", number, literal(len(keys))) if self.domain.nullable else number
+
+    @property
+    def _period(self) -> str | None:
+        """The period to which dates are cut, if counting its beginnings numbers the keys; weeks begin on two days."""
+        words = "" if self.expr.function is None else self.expr.function.name
+        period = words.removeprefix("DATE_TRUNC ").removesuffix(" DATE").removesuffix(" TIMESTAMP")
+        return period if words.startswith("DATE_TRUNC ") and period in _COUNTED else None
 
     @property
     def _in_a_row(self) -> bool:
@@ -116,6 +126,7 @@ def _cast(expr: Expr) -> Sql:
     return sql("TRY_CAST({} AS BIGINT)", expr.sql) if expr.domain.kind is Kind.INTEGER else expr.sql
 
 
+_COUNTED: Final = frozenset({"year", "quarter", "month", "day", "hour", "minute"})
 GroupKey = PublicKey | PrivateKey
 _SELECTED = frozenset({Kind.TEXT, Kind.INTEGER, Kind.DATE, Kind.TIMESTAMP})
 

@@ -90,7 +90,7 @@ class Plan:
         texts = [self.after.sql(self.below.sql()), *(unknown.sql() for unknown in self.unknown)]
         for release in self.releases:
             texts.append(release.sql())
-            if release.private_keys:
+            if release.private_keys and not release.counts_units:
                 texts.append(release.selection_sql())
             if release.other:
                 texts.append(release.other_sql(()))

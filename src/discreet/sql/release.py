@@ -14,17 +14,24 @@ from discreet.composed import NOTHING, Sql, joined, lines, literal, name, sql
 from discreet.policy.model import Key, Kind
 from discreet.sql.anchored import Anchored
 from discreet.sql.arguments import Aggregate
-from discreet.sql.bounding import CHOSEN, Bounding
+from discreet.sql.bounding import CHOSEN, FIRST, UNIT, Bounding
 from discreet.sql.clause import Options
 from discreet.sql.keys import MAX_GROUPS, GroupKey, PrivateKey, PublicKey, too_many
-from discreet.sql.measures import COUNTED, Contribution, Measure, Presence, Present, Product, Rows, Sum
+from discreet.sql.measures import COUNTED, Contribution, Measure, Presence, Present, Product, Rows, Sum, Units
 from discreet.sql.nodes import Limits, Node
+from discreet.sql.nodes.node import labelled
 from discreet.sql.nodes.scan import row_number
+from discreet.sql.vectors import IN_CELL, PACKED, Chosen, Histogram, Tree
 
 Cell = tuple[Key | None, ...]
 OTHER: Final = "OTHER"
-LIGHT: Final = (Rows, Present, Presence, Sum, Product, Anchored)
+LIGHT: Final = (Rows, Present, Presence, Sum, Product, Anchored, Units)
 """What takes less time of all rows than it takes to leave some out first."""
+ADDED: Final = (Rows, Present, Sum, Product, Units)
+"""What is the sum of what it is of parts of a group's rows."""
+CELLS: Final = (Tree, Chosen, Histogram)
+FIRST_ROWS: Final = sql("COUNT(*) FILTER (WHERE {})", FIRST)
+DISTINCT_UNITS: Final = sql("COUNT(DISTINCT {})", UNIT)
 
 
 @dataclass(frozen=True)
@@ -145,13 +152,21 @@ class Release:
                  the same loss, and those that fewer than k units have never are.
         """
         private = [name(f"k{index}") for index, key in enumerate(self.keys) if isinstance(key, PrivateKey)]
-        units = COUNTED if self.child.owner.column is None else sql("COUNT(DISTINCT {})", name("u"))
         rows = self._bounding.rows([])
-        counted = sql("SELECT {0}, {1} AS n FROM ({2}) GROUP BY {0}", joined(", ", private), units, rows)
+        listed = joined(", ", private), self._units(first=False), rows
+        return self._enough(private, sql("SELECT {0}, {1} AS n FROM ({2}) GROUP BY {0}", *listed))
+
+    def _enough(self, columns: Sequence[Sql], counted: Sql) -> Sql:
+        """Groups with n, how many units each has beyond those that it has to have at least."""
         if self.least_units == 1:
             return counted
-        least = literal(self.least_units)
-        return sql("SELECT {0}, n - {1} + 1 FROM ({2}) WHERE n >= {1}", joined(", ", private), least, counted)
+        listed = joined(", ", columns), literal(self.least_units), counted
+        return sql("SELECT {0}, n - {1} + 1 AS n FROM ({2}) WHERE n >= {1}", *listed)
+
+    @property
+    def counts_units(self) -> bool:
+        """Whether `sql` says last what `selection_sql` says: all keys are private, so that it has the same groups."""
+        return bool(self.keys) and len(self.private_keys) == len(self.keys)
 
     def other_sql(self, selected: Sequence[Cell]) -> Sql:
         """What is counted of all private keys that were not selected, as one key.
@@ -171,31 +186,71 @@ class Release:
         return self._counting(None)
 
     def _counting(self, others: Sequence[Cell] | None) -> Sql:
-        arguments = list(dict.fromkeys(m.argument for m in self.measures if m.argument is not None))
+        bounding = self._bounding
+        selecting = others is None and self.counts_units
+        counted = selecting or Units() in self.measures
+        units = self._units(first=others is None and bounding.tells_first) if counted else COUNTED
+        arguments = dict.fromkeys(m.argument for m in self.measures if m.argument is not None)
         columns = {argument: name(f"x{index}") for index, argument in enumerate(arguments)}
-        unit = name("u") if self.child.owner.column is not None else None
-        keys = [name(f"k{index}") for index in range(len(self.keys))]
         items = [sql("{} AS {}", argument, column) for argument, column in columns.items()]
-        marked = others is None and self._bounding.marks and all(isinstance(m, LIGHT) for m in self.measures)
+        adds_up = units is not DISTINCT_UNITS
+        marked = others is None and bounding.marks and adds_up and all(isinstance(m, LIGHT) for m in self.measures)
         if others is not None:
-            rows = self._unselected(self._bounding.rows(items, ordered=True), others)
+            rows = self._unselected(bounding.rows(items, ordered=True), others)
         else:
-            rows = self._bounding.marked(items) if marked else self._bounding.rows(items)
-        partition = None if unit is None else joined(", ", [unit, *keys])
-        totals, windows = [], []
+            rows = (bounding.marked if marked else bounding.rows)(items, first=units is FIRST_ROWS)
+        totals, windows = self._totals(columns, units)
+        if selecting:
+            totals[name("n")] = units
+        if windows:
+            rows = sql("SELECT *, {} FROM ({})", joined(", ", windows), rows)
+        if self._cell is not None and adds_up:
+            query = self._by_cells(columns[self._cell], rows, totals)
+        elif marked:
+            query = _grouped(labelled(bounding.shown, "k"), totals, rows, [*bounding.grouped, CHOSEN])
+            query = sql("{} HAVING bool_and({})", query, CHOSEN)
+        else:
+            query = _grouped(bounding.names, totals, rows, bounding.names)
+        return self._enough([*bounding.names, *list(totals)[:-1]], query) if selecting else query
+
+    @cached_property
+    def _cell(self) -> Sql | None:
+        """What is counted by its values, if that is one thing, and nothing beside it but what can be added up."""
+        cells = {measure.argument for measure in self.measures if isinstance(measure, CELLS)}
+        added = all(isinstance(measure, (*CELLS, *ADDED)) for measure in self.measures)
+        return cells.pop() if len(cells) == 1 and added else None
+
+    def _by_cells(self, cell: Sql, rows: Sql, totals: Mapping[Sql, Sql]) -> Sql:
+        """Rows of each group and cell first, then the cells of each group: histogram() takes three times as long."""
+        keys, packed = (
+            self._bounding.names,
+            {name(f"m{i}") for i, m in enumerate(self.measures) if isinstance(m, CELLS)},
+        )
+        added = {label: total for label, total in totals.items() if label not in packed}
+        cells = _grouped([*keys, sql("{} AS cell", cell)], {IN_CELL: COUNTED, **added}, rows, [*keys, cell])
+        whole = {label: PACKED if label in packed else sql("SUM({})", label) for label in totals}
+        return _grouped(keys, whole, cells, keys)
+
+    def _units(self, *, first: bool) -> Sql:
+        """How many units a group has: its rows, where each has one; else those that are the first of their unit's."""
+        if self.child.owner.column is None or self._rows == 1:
+            return COUNTED
+        return FIRST_ROWS if first else DISTINCT_UNITS
+
+    def _totals(self, columns: Mapping[Sql, Sql], units: Sql) -> tuple[dict[Sql, Sql], list[Sql]]:
+        """What is counted of each group, and what has to be computed of all rows of a unit and group before."""
+        unit = UNIT if self.child.owner.column is not None else None
+        partition = None if unit is None else joined(", ", [unit, *self._bounding.names])
+        totals: dict[Sql, Sql] = {}
+        windows = []
         for index, measure in enumerate(self.measures):
             column = NOTHING if measure.argument is None else columns[measure.argument]
             window = measure.windowed(column, partition)
             if window is not None:
                 column = name(f"w{index}")
                 windows.append(sql("{} AS {}", window, column))
-            totals.append(sql("{} AS {}", measure.sql(column, unit), name(f"m{index}")))
-        if windows:
-            rows = sql("SELECT *, {} FROM ({})", joined(", ", windows), rows)
-        query = sql("SELECT {} FROM ({})", joined(", ", [*keys, *totals]), rows)
-        if marked:
-            return sql("{0} GROUP BY {1}, {2} HAVING bool_and({2})", query, joined(", ", keys), CHOSEN)
-        return sql("{} GROUP BY {}", query, joined(", ", keys)) if keys else query
+            totals[name(f"m{index}")] = units if isinstance(measure, Units) else measure.sql(column, unit)
+        return totals, windows
 
     def _unselected(self, rows: Sql, selected: Sequence[Cell]) -> Sql:
         """Rows whose private keys were not selected, under the key OTHER, bounded once more."""
@@ -223,3 +278,10 @@ class Release:
         return Bounding(
             self.child, self.keys, groups, self._rows_per_group if self._rows_per_group < self._rows else None
         )
+
+
+def _grouped(keys: Sequence[Sql], totals: Mapping[Sql, Sql], rows: Sql, by: Sequence[Sql]) -> Sql:
+    """Keys and totals of groups of rows; of all of them, where there is nothing to group by."""
+    items = [*keys, *(sql("{} AS {}", total, label) for label, total in totals.items())]
+    query = sql("SELECT {} FROM ({})", joined(", ", items), rows)
+    return sql("{} GROUP BY {}", query, joined(", ", by)) if by else query

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.losses import Sensitivity
-from discreet.composed import Sql, double, literal, matched, sql
+from discreet.composed import Sql, double, literal, matched, name, sql
 from discreet.policy.model import Key
 from discreet.sql.expression import Expr
 from discreet.sql.measures import Contribution
@@ -21,6 +21,29 @@ Floats = NDArray[np.float64]
 MAX_LEAVES: Final = 2**16
 MAX_NUMBERS: Final = 500_000
 """Noisy counts that one question draws for its trees, about."""
+
+
+_ROOM: Final = 40
+"""Bits for a count beside its cell: more rows than any table has."""
+IN_CELL: Final = name("rows")
+PACKED: Final = sql("list((CAST(cell AS BIGINT) << 40) | {}) FILTER (WHERE cell IS NOT NULL)", IN_CELL)
+"""Counts of the rows in cells, each with its cell in one integer."""
+Counts = Mapping[int | None, int] | Sequence[int] | None
+"""Of cells, as an engine gives them: by cell, or `PACKED`; None where there are no rows."""
+
+
+def counts_of(counts: Counts, length: int) -> list[int]:
+    """The counts of so many cells, also of those without rows.
+
+    >>> counts_of({2: 5, None: 1}, 4), counts_of([(2 << 40) | 5], 4), counts_of(None, 2)
+    ([0, 0, 5, 0], [0, 0, 5, 0], [0, 0])
+    """
+    if isinstance(counts, Mapping):
+        counts = [(cell << _ROOM) | count for cell, count in counts.items() if cell is not None]
+    packed = np.array(counts or (), dtype=np.int64)
+    cells = np.zeros(length, dtype=np.int64)
+    cells[packed >> _ROOM] = packed & ((1 << _ROOM) - 1)
+    return cells.tolist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +82,9 @@ class Layout:
     def length(self) -> int:
         return sum(self.branch**level for level in range(1, self.levels + 1))
 
-    def filled(self, counts: Mapping[int | None, int] | None) -> list[int]:
+    def filled(self, counts: Counts) -> list[int]:
         """The engine's counts of cells, with those that have none."""
-        leaves = [0] * self.leaves
-        for cell, count in (counts or {}).items():
-            if cell is not None:
-                leaves[cell] += count
-        return leaves
+        return counts_of(counts, self.leaves)
 
     def counts(self, leaves: Sequence[int]) -> list[int]:
         """The counts of all levels, coarsest first."""
@@ -259,11 +278,7 @@ class Histogram:
         return sql("histogram({})", column)
 
     def vector(self, value: Any) -> Sequence[int]:
-        counts = [0] * len(self.values)
-        for index, count in (value or {}).items():
-            if index is not None:
-                counts[index] += count
-        return counts
+        return counts_of(value, len(self.values))
 
     def sensitivity(self, contribution: Contribution) -> Sensitivity:
         return contribution.sensitivity

@@ -157,7 +157,8 @@ def joined_fields(node: Node, letter: str, side: Side, *, once: bool = False) ->
         if side.extends(letter):
             field, domain = field.extended(), domain.but(nullable=True, certain=False)
         else:
-            field = replace(field, nth=None, whole=field.whole and preserved, single=field.single or node.rows == 1)
+            whole, single = field.whole and preserved, field.single or node.rows == 1
+            field = replace(field, nth=None, below=None, whole=whole, single=single)
         made = field.under(label, Expr(name(label), domain))
         fields.append(replace(made, unique=once and field.unique, side=letter + field.side))
     return fields

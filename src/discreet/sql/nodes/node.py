@@ -14,7 +14,7 @@ from discreet.sql.postprocess import KeySource
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column of a relation, and what the copy stores about its keys."""
+    """A column of a relation, and what the copy stores about it."""
 
     name: str
     expr: Expr
@@ -30,6 +30,8 @@ class Field:
     """The private table and column that it is."""
     mask: Sql | None = None
     """Which rows of the unit have the same key (`policy.layout.mask_type`)."""
+    below: Sql | None = None
+    """The bits of the unit's rows before this one, in the order of the mask; None unless all of them are here, once."""
     side: str = ""
     """Which rows the mask names: those of a table, or of a side of a join. Masks of the same rows go together."""
     whole: bool = False
@@ -40,24 +42,32 @@ class Field:
     """Whether rows hold declared values or NULL, and nothing else."""
 
     def stored(self, label: str) -> list[Sql]:
-        """What the copy stores about its keys, under names that begin with a label."""
+        """What the copy stores about it, under names that begin with a label."""
         return [sql("{} AS {}", part, name(f"{label}_{kind}")) for kind, part in self._parts() if part is not None]
 
     def under(self, label: str, expr: Expr) -> Field:
         """The same where this expression, and beside it what `stored` gives, have names with this label."""
-        rank, nth, mask = (None if part is None else name(f"{label}_{kind}") for kind, part in self._parts())
-        return replace(self, expr=expr, rank=rank, nth=nth, mask=mask)
+        rank, nth, mask, below, steps = (
+            None if part is None else name(f"{label}_{kind}") for kind, part in self._parts()
+        )
+        return replace(self, expr=replace(expr, stored=steps), rank=rank, nth=nth, mask=mask, below=below)
 
     def thinned(self) -> Field:
         """Where rows are left out by their values: ranks tell keys apart, and count keys that are not here as well."""
-        return replace(self, nth=None, whole=False)
+        return replace(self, nth=None, below=None, whole=False)
 
     def extended(self) -> Field:
         """Where rows may lack it: NULL is then more than one thing."""
-        return replace(self, rank=None, nth=None, mask=None, whole=False, single=False)
+        return replace(self, rank=None, nth=None, mask=None, below=None, whole=False, single=False)
 
     def _parts(self) -> tuple[tuple[str, Sql | None], ...]:
-        return (("rank", self.rank), ("nth", self.nth), ("mask", self.mask))
+        return (
+            ("rank", self.rank),
+            ("nth", self.nth),
+            ("mask", self.mask),
+            ("below", self.below),
+            ("steps", self.expr.stored),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from discreet.accounting.part import Part
-from discreet.composed import Sql, joined, literal, name, sql
+from discreet.composed import Sql, joined, keyword, literal, name, sql
 from discreet.policy.layout import (
     ROW,
     UNIT,
@@ -61,11 +61,13 @@ class Scan:
             return facts
         whole = self.part is None and self.rows == self.table.max_rows
         nth = whole and self.table.max_rows_per_group < self.table.max_rows
+        kind = mask_type(self.table)
         return replace(
             facts,
             rank=name(key_rank(column.name)),
             nth=name(row_in_key(column.name)) if nth else None,
-            mask=name(key_mask(column.name)) if mask_type(self.table) else None,
+            mask=name(key_mask(column.name)) if kind else None,
+            below=sql("((1::{0} << CAST({1} - 1 AS {0})) - 1)", keyword(kind), name(ROW)) if kind and whole else None,
             whole=whole,
         )
 
