@@ -33,7 +33,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -47,7 +47,7 @@ from discreet.engines.sources import Report, Sources, demand_apart, first_line
 from discreet.engines.stopping import beside
 from discreet.files import locked
 from discreet.noise import SYSTEM
-from discreet.policy import Column, Policy, Table
+from discreet.policy import Column, Kind, Policy, Table
 from discreet.policy.layout import (
     ROW,
     UNIT,
@@ -63,7 +63,7 @@ from discreet.quoting import literal, name, whole_steps
 
 LOOK: Final = 0.2
 """Seconds between looks at how far a statement is."""
-LAYOUT: Final = 8
+LAYOUT: Final = 9
 """Counts up when copies made before can no longer be used."""
 MADE: Final = "_discreet_copy"
 """The table with the name of the copy, which no other copy has."""
@@ -217,21 +217,37 @@ def selection(sources: Sources, table: Table, key: str) -> str:
     if table.owner is None or table.owner.column is None:
         return owned_rows(sources, table)
     keys = [table.columns[column] for column in ranked_keys(table)]
+    coded = _listed_texts(table)
     kind = mask_type(table)
     ranks = [_key_rank(column, key) for column in keys]
     masks = [] if kind is None else [_key_mask(column, key, kind) for column in keys]
     within = [_row_in_key(column.name, kind) for column in keys if table.max_rows_per_group < table.max_rows]
     steps = [_in_steps(column) for column in table.columns.values() if stored_steps(column)]
-    columns = ", ".join([name(UNIT), name(ROW), *ranks, *masks, *declared, *steps])
+    texts = [f"CAST({column} AS VARCHAR) AS {column}" if column in coded else column for column in declared]
+    columns = ", ".join([name(UNIT), name(ROW), *ranks, *masks, *texts, *steps])
     order = ", ".join([f"hash({', '.join([literal(key), name(UNIT), *declared])})", *declared])
     return f"""
-        WITH typed AS ({_once_each(table, owned_rows(sources, table), order)}),
+        WITH typed AS ({_once_each(table, _coded(owned_rows(sources, table), coded), order)}),
         ranked AS (
             SELECT *, (row_number() OVER (PARTITION BY {name(UNIT)} ORDER BY {order}))::INTEGER AS {name(ROW)}
             FROM typed QUALIFY {name(ROW)} <= {table.max_rows}
         )
         SELECT {", ".join(["*", *within])} FROM (SELECT {columns} FROM ranked) ORDER BY {name(UNIT)}
     """
+
+
+def _listed_texts(table: Table) -> dict[str, list[str]]:
+    """The columns whose texts are declared, with these texts."""
+    listed = {column.name: column.values for column in table.columns.values() if column.kind is Kind.TEXT}
+    return {name(column): list(map(str, values)) for column, values in listed.items() if values}
+
+
+def _coded(rows: str, texts: Mapping[str, Sequence[str]]) -> str:
+    """Rows with declared texts as small integers (ENUM), while they are sorted: rows hold no others, but NULL."""
+    codes = [
+        f"TRY_CAST({column} AS ENUM({', '.join(map(literal, values))})) AS {column}" for column, values in texts.items()
+    ]
+    return f"SELECT * REPLACE ({', '.join(codes)}) FROM ({rows})" if codes else rows
 
 
 def _unique(table: Table) -> list[str]:

@@ -241,6 +241,7 @@ class Bounding:
             rows, slow = sql("SELECT * EXCLUDE ({}), {} AS {} FROM ({})", _SALT, bit, _BIT, rows), True
         else:
             codes = self._codes if self._masks is None else []
+            slow = slow or (bool(codes) and not all(key.field is not None and key.field.whole for key in self.keys))
             rows = self._passing([*columns, sql("{} AS {}", bit, _BIT), *labelled(codes, "code")], [], order=order)
         groups = sql("SELECT {0} AS v, bit_or({1}) AS f FROM b GROUP BY {0}", UNIT, _BIT)
         held = sql(
