@@ -215,10 +215,10 @@ MUTANTS: list[tuple[str, Any, str, Callable[[Any], Any]]] = [
 def test_what_is_chosen_wrongly_is_caught(
     monkeypatch: pytest.MonkeyPatch, module: Any, label: str, change: Callable[[Any], Any]
 ) -> None:
-    check(6, 2, FEW)
+    check(6, 2, FEW, units=6)
     monkeypatch.setattr(module, label, change(getattr(module, label)))
     with pytest.raises(AssertionError):
-        check(6, 2, FEW)
+        check(6, 2, FEW, units=6)
 
 
 # masks

@@ -39,6 +39,7 @@ UNIT: Final = name("u")
 CHOSEN: Final = name("chosen")
 FIRST: Final = name("first")
 _BIT: Final = name("bit")
+_RANK: Final = name("r")
 _NUMBER: Final = name("number")
 
 
@@ -285,7 +286,7 @@ class Bounding:
         codes = self._codes
         rows = self._passing([*columns, *labelled(codes, "code")], [], order=order)
         by = _numbered("code", codes) or hashed([UNIT], self.names)
-        items = [sql("*"), sql("{} AS r", _dense_rank(by))]
+        items = [sql("*"), sql("{} AS {}", _dense_rank(by), _RANK)]
         if first:
             over = sql("OVER (PARTITION BY {} ORDER BY {})", UNIT, joined(", ", by))
             items.append(sql("row_number() {0} = rank() {0} AS {1}", over, FIRST))
@@ -293,8 +294,10 @@ class Bounding:
 
     def _first_rows(self, rows: Sql, *, first: bool) -> Sql:
         rank = row_number([UNIT, *self.names], self.row_order)
-        rows = sql("SELECT *, {} AS r FROM ({})", rank, rows)
-        return _up_to(sql("SELECT *, r = 1 AS {} FROM ({})", FIRST, rows) if first else rows, self.rows_per_group)
+        rows = sql("SELECT *, {} AS {} FROM ({})", rank, _RANK, rows)
+        return _up_to(
+            sql("SELECT *, {} = 1 AS {} FROM ({})", _RANK, FIRST, rows) if first else rows, self.rows_per_group
+        )
 
 
 _SALT: Final = name("salt")
@@ -318,4 +321,4 @@ def _dense_rank(order: Sequence[Sql]) -> Sql:
 
 def _up_to(ranked: Sql, most: int | None) -> Sql:
     """The rows whose rank r goes so far."""
-    return sql("SELECT * EXCLUDE (r) FROM ({}) WHERE r <= {}", ranked, literal(most))
+    return sql("SELECT * EXCLUDE ({0}) FROM ({1}) WHERE {0} <= {2}", _RANK, ranked, literal(most))
