@@ -201,8 +201,8 @@ class Bounding:
         keys, below = [], 1
         for key in reversed(self.keys):
             assert isinstance(key, PublicKey), "only listed keys are numbered"
-            place = sql("CAST({} // {} % {} AS INTEGER) + 1", _NUMBER, literal(below), literal(key.count))
-            keys.append(sql("list_extract([{}], {})", listed(key.values()), place))
+            position = sql("CAST({} // {} % {} AS INTEGER) + 1", _NUMBER, literal(below), literal(key.count))
+            keys.append(sql("list_extract([{}], {})", listed(key.values()), position))
             below *= key.count
         return keys[::-1]
 
@@ -214,13 +214,13 @@ class Bounding:
         Proof    Rows of a unit have the same rank if and only if their keys are equal. Ranks up to `most` of each key
                  are combined in mixed radix, and the product of all `most` is at most 64.
         """
-        place, low = literal(0), []
+        index, low = literal(0), []
         if not self._key_ranks or any(most < ENOUGH for most, all_ in self._most_of_ranks if most < all_):
             return None
         for rank, (most, _) in zip(self._key_ranks, self._most_of_ranks, strict=True):
-            place = sql("({} * {} + {} - 1)", place, literal(most), rank)
+            index = sql("({} * {} + {} - 1)", index, literal(most), rank)
             low.append(sql("{} <= {}", rank, literal(most)))
-        return sql("CASE WHEN {} THEN 1::UBIGINT << CAST({} AS UBIGINT) END", joined(" AND ", low), place)
+        return sql("CASE WHEN {} THEN 1::UBIGINT << CAST({} AS UBIGINT) END", joined(" AND ", low), index)
 
     @cached_property
     def _most_of_ranks(self) -> list[tuple[int, int]]:
