@@ -335,7 +335,8 @@ class Chosen:
     def _order(self, row: dict[str, Any], mine: list[dict[str, Any]], listed: Sequence[Any], *, whole: bool) -> int:
         """By stored rank; by the unit's first row that has the key, where some rows do not pass; by keyed slot."""
         if row["stored"] is None:
-            return int((row["hash"] // 61 % 60 + 1) * list(listed).index(row["key"]) + row["hash"] % 61) % 61
+            step, start = (row["hash"] & 62) + 1, row["hash"] >> 58
+            return int(step * list(listed).index(row["key"]) + start) % 64
         return int(row["stored"]) if whole else min(int(r["rank"]) for r in mine if r["key"] == row["key"])
 
 
