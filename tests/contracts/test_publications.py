@@ -48,8 +48,7 @@ def test_what_leaves_costs_what_is_charged_and_moves_within_its_sensitivity(case
     with Replay(policy, selects=every_key) as auditor:
         for people, seed in ((0, 0), (1, 1), (4, 2)):
             data = world(people, seed)
-            for neighbour in [*neighbours(policy, data), data]:
-                report = auditor.compare(task, data, neighbour)
+            for report in auditor.compare_each(task, data, [*neighbours(policy, data), data]):
                 assert report.same, report
             run = auditor.run(task, data)
             (charged,) = run.charges
