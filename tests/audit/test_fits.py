@@ -16,8 +16,9 @@ from tests.sql.worlds import policy_of
 
 @pytest.mark.slow
 @pytest.mark.parametrize("head", [PURE, BOTH])
-def test_no_fit_tells_neighbours_apart(head: str) -> None:
+def test_no_fit_tells_neighbours_apart(head: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty pairs for each of them, in turn."""
+    monkeypatch.setattr(policies, "QUERIES_PER_FIT", Fraction(1, 8))
     found = audit_policy(policy_of(POLICY, head=head), most=1, fit_pairs=20)
     results = [result for result in found.results if result.question.kind == "fits"]
     assert len(results) == 8

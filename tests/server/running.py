@@ -139,7 +139,7 @@ def until(condition: Callable[[], T], seconds: float = 300) -> T:
 
 @contextmanager
 def serving(
-    policy: Path, *options: str, tokens: dict[str, str] | None = None, program: str = "discreet.cli"
+    policy: Path, *options: str, tokens: dict[str, str] | None = None, program: str = "tests.server.patient"
 ) -> Iterator[Running]:
     """`discreet serve POLICY --port 0 …` until the block ends; `program` may be one that is rigged."""
     if tokens is None:
