@@ -23,6 +23,7 @@ from benchmarks import (
     quantiles,
     query,
     release,
+    release_logs,
     server,
     start,
     synthetic,
@@ -30,7 +31,7 @@ from benchmarks import (
 
 MODULES = {"noise": noise, "start": start, "ledger": ledger, "private_copy": private_copy, "query": query,
            "quantiles": quantiles, "auditor": auditor, "server": server,
-           "learn": learn, "release": release, "synthetic": synthetic}  # fmt: skip
+           "learn": learn, "release": release, "release_logs": release_logs, "synthetic": synthetic}  # fmt: skip
 PEERS = ("opendp",)
 
 
