@@ -16,8 +16,8 @@ from discreet.release.sent import arguments_of, offered
 from tests.cli.runs import run, told
 from tests.server.running import build
 
-HIDDEN = {"MWEM", "SmallDatabase", "Hierarchy"}
-"""Publications that are asked for in Python: on small universes, or with levels that a line does not say."""
+HIDDEN = {"MWEM", "SmallDatabase"}
+"""Publications that are asked for in Python: their queries and universes are too much for a line."""
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +36,7 @@ ASKED = {
     "histogram": ["-c", "ward", "-c", "age", "--bins", "age=3"],
     "workload": ["-c", "age", "--bins", "age=8", "--queries", "ranges", "--queries", "marginals 1"],
     "facets": ["-c", "ward", "-c", "zip"],
+    "hierarchy": ["--places", "places.csv"],
     "totals": ["--every", "year", "--method", "tree"],
     "log": ["-c", "zip", "--max-keys", "1"],
     "synth": ["-c", "ward", "-c", "age", "--bins", "age=3"],
@@ -43,7 +44,11 @@ ASKED = {
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_it_is_previewed_published_and_shown_again_for_nothing(name: str, policy: Path) -> None:
+def test_it_is_previewed_published_and_shown_again_for_nothing(
+    name: str, policy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(policy.parent)
+    Path("places.csv").write_text("ward\nA\nB\nC\n", encoding="utf-8")
     preview = told("release", name, policy, "patients", "-e", "0.5", "--preview", *ASKED[name])
     document = told("release", name, policy, "patients", "-e", "0.5", *ASKED[name])
     assert document["cost"]["rho"] == pytest.approx(preview["loss"]["rho"])
@@ -109,3 +114,13 @@ def test_dummy_data_are_free(policy: Path) -> None:
     assert told("release", "facets", policy, "patients", "-e", "1", "--dummy")["value"]["stored"] == "FacetCounts"
     with discreet.open(policy) as curator:
         assert len(curator.entries()) == before
+
+
+def test_places_are_listed_level_by_level(policy: Path, tmp_path: Path) -> None:
+    (tmp_path / "places.csv").write_text("ward\nA\nB\nC\n", encoding="utf-8")
+    asked: list[str | Path] = ["release", "hierarchy", policy, "patients", "--places", tmp_path / "places.csv"]
+    run(*asked, "-e", "2", "-o", tmp_path / "out.csv")
+    rows = list(csv.reader((tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()))
+    assert rows[0] == ["level", "place", "count"]
+    assert [row[1] for row in rows[1:]] == ["", "A", "B", "C"]
+    assert int(rows[1][2]) == sum(int(row[2]) for row in rows[2:])

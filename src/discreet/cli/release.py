@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -74,6 +75,18 @@ KINDS: Final = {
             "max_keys": _option("--max-keys", type=click.IntRange(min=1), help="Keys of each unit that count."),
             "max_count": _option("--max-count", type=click.IntRange(min=1), help="How often each of them counts."),
         },
+    ),
+    "hierarchy": Kind(
+        "Hierarchy",
+        "counts of places on several levels, which agree with each other",
+        {
+            "paths": _option(
+                "--places", type=click.Path(path_type=Path, exists=True, dir_okay=False), required=True,
+                help="A public CSV file of all places; its heading names the columns, from the top.",
+            ),
+            "value": _option("--value", help="A column whose sums are published too."),
+        },
+        columns="levels",
     ),
     "synth": Kind("MarginalSynthesizer", "a synthetic table with the columns of the source", _BINS, rows=True),
 }  # fmt: skip
@@ -177,12 +190,17 @@ def _arguments(kind: Kind, given: dict[str, Any]) -> dict[str, Any]:
     arguments = {name: _given(name, given.pop(option.name or name)) for name, option in kind.options.items()}
     if kind.columns == "column" and len(names) > 1:
         raise click.UsageError("running totals are over one column of dates: give --column once")
+    if "paths" in arguments:  # the heading says what they are
+        names, arguments["paths"] = names or arguments["paths"][0], arguments["paths"][1:]
     if names:
         arguments[kind.columns] = names[0] if kind.columns == "column" else names
     return {name: value for name, value in arguments.items() if value not in (None, [], {})}
 
 
 def _given(name: str, value: Any) -> Any:
+    if name == "paths":
+        with Path(value).open(encoding="utf-8", newline="") as file:
+            return list(csv.reader(file))
     if name == "bins":
         return named(value)
     return list(value) if isinstance(value, tuple) else value

@@ -103,6 +103,19 @@ class HierarchyCounts(Published):
         smoothed = self.places.smoothed([values.astype(np.float64) for values in self.sums], spreads)
         return [values * float(self.step) for values in smoothed]
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Of `rows`."""
+        return ("level", "place", "count")
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """For each place, level by level from the top, its level, its name with those above it, and its count."""
+        return [
+            (level, ", ".join(map(str, path)), count)
+            for level, nodes, counts in zip(self.levels, self.places.nodes, self.counts, strict=True)
+            for path, count in zip(nodes, counts.tolist(), strict=True)
+        ]
+
     def count(self, *path: Any) -> int:
         """The count of a place: `count("WY", "Park", "82414")`; of everything without arguments."""
         return int(self.counts[len(path)][self._number(path)])
