@@ -1,6 +1,8 @@
 """How wide the language is: sixty questions as analysts ask them, over a hospital and a shop, each at ε = 1.
 
 python -m benchmarks.width          a table: answered, with its expected error, or refused, with the reason
+python -m benchmarks.width suites   likewise after TPC-H, TPC-DS and BigQuery's documentation, errors also in per cent
+                                    of what is true in invented rows
 
 Questions are written as people write them who know SQL and not discreet; nothing in them was bent to be answered.
 """
@@ -9,13 +11,22 @@ Questions are written as people write them who know SQL and not discreet; nothin
 
 from __future__ import annotations
 
+import statistics
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import duckdb
+
+from benchmarks import width_suites as suites
+from discreet.curator.curator import Curator
 from discreet.curator.dummy import Dummy
+from discreet.engines.memory import Memory
 from discreet.errors import Refused
+from discreet.ledger import Grant, Ledger
+from discreet.ledger import Memory as Journal
 from discreet.policy import Policy
 from discreet.policy.read import parse
 
@@ -178,6 +189,10 @@ class Outcome:
     question: Question
     errors: dict[str, float | None]
     refused: str | None = None
+    sizes: Mapping[str, float] = field(default_factory=dict)
+    """The median of each column in invented rows, where they are known."""
+    averages: frozenset[str] = frozenset()
+    """Columns whose errors are those of averages, in groups of 10,000 rows."""
 
 
 def outcomes(questions: tuple[Question, ...] = QUESTIONS) -> list[Outcome]:
@@ -204,19 +219,92 @@ def _policy(text: str) -> Policy:
     return parse(text.encode(), Path("width.toml").absolute())
 
 
-def main() -> None:
-    found = outcomes()
+SUITES: Final = {
+    "TPC-H": tuple(Question("trade", text, "duckdb") for text in suites.AFTER_TPC_H),
+    "TPC-DS": tuple(Question("retail", text, "duckdb") for text in suites.AFTER_TPC_DS),
+    "BigQuery": tuple(Question("loans", text, "bigquery") for text in suites.AFTER_BIGQUERY),
+}
+
+
+class World:
+    """Invented rows in plain DuckDB, and a curator that knows the public ones."""
+
+    def __init__(self, name: str, *, sizes: bool) -> None:
+        policy = _policy(suites.WORLDS[name])
+        self.sizes = sizes
+        self.plain = duckdb.connect(":memory:")
+        private = tuple(f"CREATE TABLE {table}" for table in policy.private_tables)
+        for statement in suites.ROWS[name].strip().splitlines():
+            if sizes or not statement.startswith(private):
+                self.plain.execute(statement)
+        rows: dict[str, list[dict[str, Any]]] = {}
+        for table in policy.tables.values():
+            columns = ", ".join(table.columns)
+            found = self.plain.execute(f"SELECT {columns} FROM {table.name}").fetchall() if table.is_public else []
+            rows[table.name] = [dict(zip(table.columns, row, strict=True)) for row in found]
+        grant = Grant.of(policy.budget.epsilon, policy.budget.delta)
+        self.curator = Curator(policy, Ledger(Journal(), grant, shares={}), engine=Memory(policy, rows))
+
+    def outcome(self, question: Question) -> Outcome:
+        cost = None if "epsilon =" in question.text else 1
+        try:
+            preview = self.curator.preview(question.text, epsilon=cost, dialect=question.dialect)
+        except Refused as refused:
+            return Outcome(question, {}, str(refused))
+        large = {f"{name}": sizes[max(sizes)] for name, sizes in preview.averages.items() if sizes}
+        return Outcome(question, {**preview.error, **large}, sizes=self._sizes(question), averages=frozenset(large))
+
+    def _sizes(self, question: Question) -> dict[str, float]:
+        if question.dialect != "duckdb" or not self.sizes:
+            return {}
+        found = self.plain.execute(question.text)
+        names, rows = [column[0] for column in found.description or ()], found.fetchall()
+        columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
+        numbers = {
+            name: [abs(float(v)) for v in values if isinstance(v, (int, float))] for name, values in columns.items()
+        }
+        return {name: statistics.median(values) for name, values in numbers.items() if values}
+
+
+def suite(name: str, *, sizes: bool = True) -> list[Outcome]:
+    """What becomes of the questions of one suite; with the true sizes of what they ask for."""
+    questions = SUITES[name]
+    world = World(questions[0].world, sizes=sizes)
+    try:
+        return [world.outcome(question) for question in questions]
+    finally:
+        world.curator.close()
+        world.plain.close()
+
+
+def _told(outcome: Outcome) -> str:
+    if outcome.refused is not None:
+        return outcome.refused
+    parts = []
+    for name, error in outcome.errors.items():
+        size = outcome.sizes.get(name)
+        share = f" ({100 * error / size:,.2g} %)" if size and error is not None else ""
+        share += " in groups of 10,000" if name in outcome.averages else ""
+        parts.append(f"{name} ± {error:,.4g}{share}" if error is not None else f"{name} by rank or group")
+    return ", ".join(parts) or "answered; no error is known in advance"
+
+
+def _show(found: list[Outcome]) -> None:
     for outcome in found:
-        told = outcome.refused or ", ".join(
-            f"{name} ± {error:,.4g}" if error is not None else f"{name} by rank or group"
-            for name, error in outcome.errors.items()
-        )
-        sys.stdout.write(
-            f"{outcome.question.world:9} {outcome.question.dialect:10} {outcome.question.text}\n    → {told}\n"
-        )
+        question = outcome.question
+        sys.stdout.write(f"{question.world:9} {question.dialect:10} {question.text}\n    → {_told(outcome)}\n")
     answered = sum(outcome.refused is None for outcome in found)
     sys.stdout.write(f"{answered} of {len(found)} are answered\n")
 
 
+def main(words: list[str]) -> None:
+    if words != ["suites"]:
+        return _show(outcomes())
+    for name in SUITES:
+        sys.stdout.write(f"after {name}\n")
+        _show(suite(name))
+    return None
+
+
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -76,6 +76,7 @@ class Pair:
         }
         once = _once(others, self._scope([*sides["l"], *sides["r"]]), sides)
         divided = fanout.united if once else fanout.paired_and_alone if self.side is Side.FULL else fanout.paired
+        once |= {letter for letter, partner in (("l", other), ("r", one)) if partner.rows == 1}
         join = Join(*fitting(one, other, divided, "a join", self.policy, self.tell), self.side, None, once)
         scope = self._scope(list(join.fields))
         return replace(join, condition=_all(others, scope.bind)), scope
@@ -145,7 +146,14 @@ class Pair:
         """Likewise, where `on_unit` knows the test that equates the units."""
         others = [test for test in tests if not on_unit(test)]
         one, other = bounded(self.left), bounded(self.right)
-        if (len(others) == len(tests) and not self.on_unit) or one.owner.column is None or other.owner.column is None:
+        leads = None if self.on_unit or len(others) < len(tests) else self._foreign_key(tests)
+        if leads is not None:
+            self.tell(f"rows of {leads} meet within one {self.policy.unit}")
+        if (
+            (len(others) == len(tests) and not self.on_unit and leads is None)
+            or one.owner.column is None
+            or other.owner.column is None
+        ):
             raise replace(self, clause="its WHERE")._beyond() if inner_first else self._refusal()
         if others:
             one, other = fitting(one, other, fanout.paired, "a comparison of rows", self.policy, self.tell)

@@ -25,7 +25,7 @@ from discreet.sql.formulas import Listing
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.grouping_sets import has_sets, one_by_one, wrapped
 from discreet.sql.membership import Memberships, conjunction
-from discreet.sql.nodes import Bound, Node, Project, Union
+from discreet.sql.nodes import Bound, Node, PerUnit, Project, Semi, Union
 from discreet.sql.pairs import Source, bounded, fitting
 from discreet.sql.per_unit import per_unit, window
 from discreet.sql.postprocess import ROW_NUMBER, After
@@ -121,6 +121,8 @@ class Planner:
             tree = tree.this
         if isinstance(tree, exp.Union):
             return self._union(tree, known)
+        if isinstance(tree, (exp.Intersect, exp.Except)):
+            return self._shared(tree, known)
         if not isinstance(tree, exp.Select):
             raise Refused("statement-not-allowed", f"{tree.key.upper()} is not supported", "ask with one SELECT")
         if tree.args.get("qualify"):
@@ -271,6 +273,19 @@ class Planner:
         demand(union.work, self._policy.unit_rows)
         union.sql()
         return union
+
+    def _shared(self, tree: exp.Intersect | exp.Except, known: Known) -> Node:
+        """The units that two subqueries share, or that one has and the other does not."""
+        left, right = self.query(tree.this, known), self.query(tree.expression, known)
+        alone = [s for s in (left, right) if not isinstance(s, PUBLIC) and s.owner.column is not None and not s.fields]
+        if len(alone) < 2 or not tree.args.get("distinct"):
+            raise Refused(
+                "statement-not-allowed",
+                f"{tree.key.upper()} takes the unit alone, on both sides",
+                f"write SELECT unit FROM … {tree.key.upper()} SELECT unit FROM …, or ask with one SELECT",
+            )
+        one, other = map(bounded, alone)
+        return Semi(PerUnit(one, (), ()), other, isinstance(tree, exp.Except), None)
 
     def _subqueries(self, known: Known) -> Special:
         """What takes subqueries inside of expressions: public ones, or such that are released first."""

@@ -144,6 +144,7 @@ UNDERSTOOD: Final[dict[Kinds, frozenset[str]]] = {
     exp.Substring: frozenset({"this", "start", "length"}),
     exp.Table: frozenset({"this", "db", "catalog", "alias", "joins"}),
     exp.Union: frozenset({"this", "expression", "with_", "order", "limit", "offset", "distinct"}),
+    **dict.fromkeys((exp.Except, exp.Intersect), frozenset({"this", "expression", "distinct"})),
     exp.WidthBucket: frozenset({"this", "min_value", "max_value", "num_buckets"}),
     exp.Window: frozenset({"this", "partition_by", "order", "spec", "over"}),
     exp.WindowSpec: frozenset({"kind", "start", "start_side", "end", "end_side"}),
@@ -203,9 +204,6 @@ _ARGUMENTS: Final[dict[tuple[Kinds, str], tuple[str, str, str]]] = {
     (exp.With, "recursive"): ("statement-not-allowed", "recursion is not supported", "write it without RECURSIVE"),
 }
 _NODES: Final[dict[Kinds, tuple[str, str, str]]] = {
-    **dict.fromkeys(
-        (exp.Except, exp.Intersect), ("statement-not-allowed", "{} is not supported", "ask with one SELECT")
-    ),
     exp.Fetch: ("syntax", "FETCH is not supported", "write LIMIT 10"),
 }
 """What is said about kinds of nodes that are not on the list."""

@@ -52,9 +52,9 @@ class Join:
              on a side whose rows have one partner stays so.
     Proof    There are at most as many pairs as rows on such a side, each in one. Rows of the other side without a
              partner are added once each: there are at most n − 1 of them where there is a pair, else no pairs.
-             A row that has one partner appears once. One partner it has where a column that is unique within the
-             partner's unit equals something of its own, compared in the column's own type: the units are equal as well,
-             so all candidates are rows of one unit, and only one of them has that value.
+             A row that has one partner appears once. One partner it has where its unit has one row there; and where a
+             column that is unique within the partner's unit equals something of its own, compared in the column's own
+             type: the units are equal as well, so all candidates are rows of one unit, and only one has that value.
     """
 
     left: Node
