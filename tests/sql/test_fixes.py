@@ -112,3 +112,20 @@ def test_a_message_that_holds_sql_is_obeyed_word_by_word(refusal: Refusal, curat
 def test_every_rule_is_used(curators: Curators) -> None:
     fixes = [refused(curators[refusal.policy], refusal).fix for refusal in REFUSED]
     assert [pattern for pattern in RULES if not any(re.search(pattern, fix) for fix in fixes)] == []
+
+
+def test_every_edit_makes_its_refusal_go_away(curators: Curators) -> None:
+    """What page, shell and notebook offer as one key or click: another refusal may follow, never the same."""
+    applied = 0
+    for refusal in REFUSED:
+        curator = curators[refusal.policy]
+        found = refused(curator, refusal)
+        text = None if found.edit is None else found.edit.applied(refusal.text)
+        if text is None:
+            continue
+        applied += 1
+        try:
+            curator.preview(text, **{**refusal.cost, **(found.edit.arguments if found.edit else {})})
+        except Refused as again:
+            assert (again.code, again.reason) != (found.code, found.reason), (refusal.text, text)
+    assert applied >= 8

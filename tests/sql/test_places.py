@@ -41,6 +41,10 @@ def refusal(curator: Curator, text: str, dialect: str | None = None) -> Refused:
         ("SELECT COUNT(*), age FROM patients", "age", 1, 18),
         ("EXPLAIN PRIVACY SELECT SUMM(cost) FROM visits", "SUMM", 1, 24),
         ("SELECT COUNT(*) FROM visits WHERE note = DATE 'x'", "'x'", 1, 47),
+        ("SELECT COUNT(*)\nFROM visit", "visit", 2, 6),
+        ("SELECT COUNT(*) FROM visits\n  JOIN nowhere USING (patient)", "nowhere", 2, 8),
+        ("SELECT COUNT(*) FROM visits\nJOIN patients ON ward = sex", "patients", 2, 6),
+        ("SELECT ward, COUNT(*) FROM visits GROUP BY ward LIMIT cost", "cost", 1, 55),
     ],
 )
 def test_token_line_and_column(curator: Curator, text: str, word: str, line: int, column: int) -> None:

@@ -44,8 +44,10 @@ def geometric(bind: Binder, node: exp.Anonymous, call: Call) -> Aggregate:
     low, high = call.per_row or bounds_of(value, "GEOMEAN", written(inner))
     if call.per_group is not None:
         raise Refused("function-not-allowed", "GEOMEAN takes bounds per row", f"write {PER_ROW} => (low, high)")
+    shown = brief(written(inner))
+    if low == high:
+        raise Refused("undeclared-bounds", f"{shown} is always {float(low):g}, and so is its mean", "leave it out")
     if low <= 0:
-        shown = brief(written(inner))
         raise Refused(
             "undeclared-bounds",
             f"{shown} may be 0 or less, and has no logarithm there",

@@ -21,6 +21,7 @@ from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr, Function, Result
 from discreet.sql.keys import PublicKey, group_key, with_public_bounds
 from discreet.sql.nodes import Limits, Node
+from discreet.sql.places import about
 from discreet.sql.postprocess import WINDOW, After, Column, Order, direction
 from discreet.sql.relation import Public
 from discreet.sql.release import Release
@@ -97,7 +98,7 @@ def _count(clause: Any, word: str) -> int | None:
         return None
     literal = clause.expression if isinstance(clause, (exp.Limit, exp.Offset)) else None
     if not isinstance(literal, exp.Literal) or literal.is_string or not str(literal.this).isdecimal():
-        raise Refused("syntax", f"{word} takes a whole number", f"write {word} 10")
+        raise about(Refused("syntax", f"{word} takes a whole number", f"write {word} 10"), clause)
     return min(int(str(literal.this)[:13]), MAX_ROWS)
 
 

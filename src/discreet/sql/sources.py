@@ -14,6 +14,7 @@ from discreet.policy import Policy, suggest
 from discreet.sql.bind import Special
 from discreet.sql.nodes import Scan, Semi, Side
 from discreet.sql.pairs import Pair, Source, off_unit, public_columns
+from discreet.sql.places import about
 from discreet.sql.relation import ONE_ROW, PUBLIC, Public, Stored
 from discreet.sql.scope import Scope
 from discreet.sql.select import Clauses
@@ -63,7 +64,10 @@ class Tables:
             source, scope = self._met(source, scope, waiting, tests)
             if len(tests) < said and str(join.args.get("side")).upper() in ("RIGHT", "FULL"):
                 raise off_unit("WHERE joins what comes before a RIGHT or FULL join", "write JOIN … ON for all of them")
-            source, scope = self._join(source, scope, join, known)
+            try:
+                source, scope = self._join(source, scope, join, known)
+            except Refused as refused:
+                raise about(refused, join) from None
         return self._met(source, scope, waiting, tests)
 
     def _met(
@@ -99,7 +103,7 @@ class Tables:
         if isinstance(tree, exp.Subquery):
             return self._query(tree.this, known), str(tree.alias)
         if not isinstance(tree, exp.Table) or not isinstance(tree.this, exp.Identifier):
-            raise Refused("function-not-allowed", "only declared tables can be read", self._tables())
+            raise about(Refused("function-not-allowed", "only declared tables can be read", self._tables()), tree)
         wanted = tree.name
         if not tree.db and wanted.lower() in known:
             return known[wanted.lower()], str(tree.alias) or wanted
@@ -107,7 +111,7 @@ class Tables:
         if table is None or tree.db:
             near = suggest(wanted, self._policy.tables)
             fix = f"did you mean {near}?" if near else self._tables()
-            raise Refused("unknown-table", "there is no such table", fix, edit=Edit(wanted, near or ""))
+            raise about(Refused("unknown-table", "there is no such table", fix, edit=Edit(wanted, near or "")), tree)
         alias = str(tree.alias) or table.name
         if table.is_public:
             return Stored.of(table, self._public), alias
