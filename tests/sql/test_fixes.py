@@ -124,8 +124,10 @@ def test_every_edit_makes_its_refusal_go_away(curators: Curators) -> None:
         if text is None:
             continue
         applied += 1
+        reasons = []
         try:
             curator.preview(text, **{**refusal.cost, **(found.edit.arguments if found.edit else {})})
         except Refused as again:
-            assert (again.code, again.reason) != (found.code, found.reason), (refusal.text, text)
+            reasons.append((again.code, again.reason))
+        assert (found.code, found.reason) not in reasons, (refusal.text, text)
     assert applied >= 8
