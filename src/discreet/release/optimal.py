@@ -55,10 +55,10 @@ def _weights(needed: Floats, spectrum: Spectrum, *, pure: bool) -> Iterator[Floa
     needed = np.maximum(needed, needed.sum() * 1e-12)  # every level keeps some weight: estimates need full rank
     yield np.ones(levels)
     weights = np.full(levels, 1 / levels)
+    linear = np.stack([spectrum(unit) for unit in np.eye(levels)])  # a spectrum is linear in squares of weights
     for _ in range(300):
-        squares = weights**2 if pure else weights
-        values = np.maximum(spectrum(squares), 1e-300)
-        gains = np.array([(needed / values**2) @ spectrum(unit) for unit in np.eye(levels)])
+        values = np.maximum((weights**2 if pure else weights) @ linear, 1e-300)
+        gains = linear @ (needed / values**2)
         gains = gains * 2 * weights if pure else gains
         weights = weights * (gains / (gains @ weights)) ** (1 / 3 if pure else 1 / 2)
         weights /= weights.sum()
