@@ -64,7 +64,7 @@ class Table:
         )
 
     def measured_alone(self) -> float:
-        """The mean distance of pairs of rows whose columns are independent, with all of the cost spent on their counts."""
+        """The mean distance of pairs, of rows with independent columns that all of the cost was spent on."""
         dice, count = np.random.default_rng(), len(self.rows)
         scale = np.sqrt(len(self.sizes) / (2 * RHO)) / count
         columns = []
