@@ -53,7 +53,10 @@ def _ended() -> float:
 
 def living(process: Path = Path("/proc/self")) -> float:
     """Of the children that live (servers, browsers), where the system tells. It takes a millisecond or many."""
-    numbers = [number for thread in process.glob("task/*/children") for number in _text(thread).split()]
+    try:
+        numbers = [number for thread in process.glob("task/*/children") for number in _text(thread).split()]
+    except OSError:  # it has ended meanwhile
+        return 0.0
     found = 0.0
     for child in (Path("/proc", number) for number in numbers):
         ticks = _text(child / "stat").rpartition(")")[2].split()[11:15]

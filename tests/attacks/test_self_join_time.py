@@ -63,8 +63,8 @@ def doubled(times: int, again: str) -> str:
 
 QUESTIONS = {
     **{f"{kind} {times}": per_person(joined(times, kind)) for kind in ("JOIN", "LEFT JOIN") for times in (2, 4, 6, 8)},
-    "RIGHT JOIN": per_person(joined(4, "RIGHT JOIN")),
-    "FULL JOIN": per_person(joined(4, "FULL JOIN")),
+    "RIGHT JOIN": per_person(joined(4, "RIGHT JOIN"), "t3.person"),
+    "FULL JOIN": per_person(joined(4, "FULL JOIN"), "COALESCE(t0.person, t1.person, t2.person, t3.person)"),
     "a further condition": per_person(joined(5, "LEFT JOIN", " AND t0.cost + 1 > 0")),
     "rows, not people": f"SELECT COUNT(*) FROM {joined(5)}",
     "doubled by joins": doubled(4, "SELECT a.person, a.cost FROM {below} a JOIN {below} b ON a.person = b.person"),

@@ -147,12 +147,14 @@ NODES: Mapping[str, str] = {
     " LEFT JOIN stays b ON s.person = b.who AND b.length > s.age",
     "right": "SELECT b.who, b.ward AS ward, s.cost AS cost, b.length AS age, s.note AS note FROM {s}"
     " RIGHT JOIN stays b ON b.who = s.person AND s.ward = b.ward",
-    "full": "SELECT b.who, COALESCE(s.ward, b.ward) AS ward, s.cost AS cost, COALESCE(s.age, b.length) AS age,"
-    " s.note AS note FROM {s} FULL JOIN stays b ON s.person = b.who AND s.ward = b.ward",
-    "full one by one": "SELECT s.person, s.ward AS ward, s.cost AS cost, COALESCE(s.age, b.age) AS age, s.note AS note"
-    " FROM (SELECT person, MIN(ward) AS ward, MAX(cost) AS cost, MAX(age) AS age, MIN(note) AS note FROM {s} GROUP BY"
-    " person) AS s FULL JOIN (SELECT who, MAX(length) AS age FROM stays GROUP BY who) AS b ON s.person = b.who AND"
-    " s.age = b.age",
+    "full": "SELECT COALESCE(s.person, b.who) AS who, COALESCE(s.ward, b.ward) AS ward, s.cost AS cost,"
+    " COALESCE(s.age, b.length) AS age, s.note AS note FROM {s} FULL JOIN stays b"
+    " ON s.person = b.who AND s.ward = b.ward",
+    "full one by one": "SELECT COALESCE(s.person, b.who) AS person, s.ward AS ward, s.cost AS cost,"
+    " COALESCE(s.age, b.age) AS age, s.note AS note FROM (SELECT person, MIN(ward) AS ward, MAX(cost) AS cost,"
+    " MAX(age) AS age, MIN(note) AS note FROM {s} GROUP BY person) AS s"
+    " FULL JOIN (SELECT who, MAX(length) AS age FROM stays GROUP BY who) AS b"
+    " ON s.person = b.who AND s.age = b.age",
     "using": "SELECT s.person, s.ward AS ward, s.cost AS cost, b.born AS age, s.note AS note FROM {s}"
     " JOIN people b USING (person)",
     "self": "SELECT s.person, b.ward AS ward, s.cost AS cost, b.age AS age, s.note AS note FROM {s}"
@@ -163,8 +165,8 @@ NODES: Mapping[str, str] = {
     " JOIN bills b ON s.person = b.who AND s.age = b.number",
     "key left": "SELECT b.who, b.ward AS ward, s.cost AS cost, b.number AS age, s.note AS note FROM bills b"
     " LEFT JOIN {s} ON s.person = b.who AND b.number = s.age",
-    "key full": "SELECT s.person, b.ward AS ward, s.cost AS cost, s.age AS age, s.note AS note FROM {s}"
-    " FULL JOIN bills b ON s.person = b.who AND s.age = b.number",
+    "key full": "SELECT COALESCE(s.person, b.who) AS person, b.ward AS ward, s.cost AS cost, s.age AS age,"
+    " s.note AS note FROM {s} FULL JOIN bills b ON s.person = b.who AND s.age = b.number",
     "keys of both": "SELECT s.person, s.ward AS ward, s.cost AS cost, s.age AS age, s.note AS note FROM"
     " (SELECT person, age, MIN(ward) AS ward, SUM(cost) AS cost, MIN(note) AS note FROM {s} GROUP BY person, age) AS s"
     " JOIN bills b ON s.person = b.who AND s.age = b.number AND b.ward = 'A'",

@@ -94,7 +94,7 @@ class Scope:
             raise Refused(
                 "not-an-aggregate",
                 "the unit is NULL here where the join found no row, and cannot be used as a value",
-                f"use that of the other table, or ask whether there is one: {written(column)} IS NULL",
+                f"use COALESCE of the units of both tables, or ask whether there is one: {written(column)} IS NULL",
             )
         names = list(dict.fromkeys(field.name for _, field in self.fields if not field.name.startswith(HIDDEN)))
         near = suggest(column.name, names)
