@@ -177,7 +177,7 @@ SOURCES: Mapping[str, str] = {
     " AND b.length > 4) AS s",
     "right": f"(SELECT b.who AS person, {S.replace('s.ward', 'b.ward')} FROM visits s RIGHT JOIN stays b ON"
     " s.person = b.who AND s.ward = b.ward) AS s",
-    "full": f"(SELECT {{both}}, {S.replace('s.age', 'COALESCE(b.length, s.age)')} FROM"
+    "full": f"(SELECT COALESCE(s.person, b.who) AS person, {S.replace('s.age', 'COALESCE(b.length, s.age)')} FROM"
     " visits s FULL JOIN stays b ON s.person = b.who AND s.ward = b.ward) AS s",
     "self": f"(SELECT s.person, {S.replace('s.cost', 'b.cost')} FROM visits s JOIN visits b ON s.person = b.person AND"
     " s.age < b.age) AS s",
@@ -280,8 +280,8 @@ def compare(curator: Curator, plain: Plain, source: str, names: Sequence[str], k
     read = SOURCES[source]
     tail = f"{where}{f' GROUP BY {key}' if key else ''}"
     text = f"SELECT {', '.join([*keys, *(f'{item.text} AS v{place}' for place, item in enumerate(items))])}"
-    text += f" FROM {read.replace('{both}', 's.person')}{tail}"
-    same_rows = f"FROM {read.replace('{both}', 'COALESCE(s.person, b.who) AS person')}{tail}"
+    text += f" FROM {read}{tail}"
+    same_rows = f"FROM {read}{tail}"
     wanted = {
         row[:width]: row[width:]
         for row in plain.rows(f"SELECT {', '.join([*keys, 'COUNT(*)', *(item.plain for item in items)])} {same_rows}")

@@ -9,9 +9,11 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
+from discreet.accounting import DiscreteLaplace
 from discreet.accounting.losses import Sensitivity
 from discreet.errors import Refused
 from discreet.exit import Cost, Exit
+from discreet.exit.cost import noise_of
 from discreet.mechanisms.arrays import Integers
 from discreet.policy import Kind
 from discreet.release.attributes import PARTS, Cut, Edge, cut
@@ -199,7 +201,11 @@ class _Chosen:
             moved = factor.moved(most, once=once)
         else:
             demand_affordable(cost, moved)
-        deviations = cost.deviation(moved) * np.sqrt(factor.variances())
+        noise = noise_of(
+            cost.noise(moved)
+        )  # of Laplace noise the exact variance: at ε = 1 it is 8 % less than 2·scale²
+        variance = noise.variance if isinstance(noise, DiscreteLaplace) else float(noise.spread)
+        deviations = np.sqrt(variance * factor.variances())
         return cls(name, factor, moved, deviations)
 
     @property

@@ -327,7 +327,7 @@ def optimize(
     """The strategy with the least error for a workload over a given domain, and its expected error: from public facts.
 
     >>> print(optimize(Workload.prefixes(domain=Domain.of({"age": (0, 63)})), rho=0.5))
-    optimal matrix: prefixes ± 2.1 (root mean square); 7.36 times less variance than noise on each cell
+    optimal matrix: prefixes ± 2.1... (root mean square); 7.3... times less variance than noise on each cell
     """
     complete = workload.declared(None)
     cost = complete.cost_for(epsilon=epsilon, delta=delta, rho=rho)

@@ -102,6 +102,6 @@ def nonnegative(noisy: Floats, total: float) -> Floats:
         return np.zeros(len(noisy))
     falling = np.sort(noisy)[::-1]
     surplus = (np.cumsum(falling) - total) / np.arange(1, len(noisy) + 1)
-    last = int(np.flatnonzero(falling > surplus)[-1])
+    last = int(np.flatnonzero(falling >= surplus)[-1])  # the first is: `total` may be too small to be seen beside it
     nearest: Floats = np.maximum(noisy - surplus[last], 0.0)
     return nearest
