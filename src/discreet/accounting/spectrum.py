@@ -1,7 +1,8 @@
 """Privacy loss as a random variable, for pictures and for teaching; and what an attacker can conclude from an answer.
 
 The privacy loss of an outcome o is ln(P(o | D)/P(o | D′)); its distribution under D shows how often a release gives
-away how much. Nothing here decides a cost: these are float64 figures.
+away how much. These are float64 figures, good to about 13 digits: no filter counts by them, and whoever decides a cost
+by them leaves room for that (`loss_grid.ROOM`).
 """
 
 from __future__ import annotations

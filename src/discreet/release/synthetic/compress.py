@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from discreet.mechanisms.arrays import Integers
+from discreet.mechanisms.simplex import projected
 from discreet.release.graphical import Floats
 from discreet.release.graphical.sampling import Uniform
 
@@ -97,11 +98,5 @@ def _runs(counts: Floats, deviation: float) -> Integers:
 
 
 def nonnegative(noisy: Floats, total: float) -> Floats:
-    """The nearest numbers that are not below 0 and add up to the total (Euclidean projection on the simplex)."""
-    if total <= 0:
-        return np.zeros(len(noisy))
-    falling = np.sort(noisy)[::-1]
-    surplus = (np.cumsum(falling) - total) / np.arange(1, len(noisy) + 1)
-    last = int(np.flatnonzero(falling >= surplus)[-1])  # the first is: `total` may be too small to be seen beside it
-    nearest: Floats = np.maximum(noisy - surplus[last], 0.0)
-    return nearest
+    """The nearest numbers that are not below 0 and add up to the total, if that is above 0."""
+    return projected(noisy[None], np.array([total]))[0]
