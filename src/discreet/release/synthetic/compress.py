@@ -99,4 +99,5 @@ def _runs(counts: Floats, deviation: float) -> Integers:
 
 def nonnegative(noisy: Floats, total: float) -> Floats:
     """The nearest numbers that are not below 0 and add up to the total, if that is above 0."""
-    return projected(noisy[None], np.array([total]))[0]
+    nearest: Floats = projected(noisy[None], np.array([total]))[0]
+    return nearest
