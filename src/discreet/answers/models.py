@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, runtime_checkable
 
 from discreet.accounting.record import Key
 from discreet.answers.documents import Model, Release
+from discreet.errors import Refused
+
+MOST_VALUES: Final = 20_000
+MOST_TEXT: Final = 400_000
+"""Of one request: how many values and characters it has."""
+RECEIPT: Final = re.compile(r"[0-9]{1,19}:[0-9a-f]{0,128}")
 
 
 class Documented:
@@ -54,6 +61,24 @@ class Sendable(Protocol):
 
     def received(self, document: Any) -> Any:
         """What the server sent, as if it had been performed here; ValueError if it is not what was asked for."""
+
+
+def values_sent(given: Mapping[str, Any], what: str, deepest: int) -> Iterator[Any]:
+    """Every value of a request, those inside of others too; a refusal where they are too many or too deep."""
+    values = text = 0
+    todo: list[tuple[Any, int]] = [(value, 1) for value in given.values()]
+    while todo:
+        value, depth = todo.pop()
+        values += 1
+        text += len(value) if isinstance(value, str) else 0
+        if depth > deepest or values > MOST_VALUES or text > MOST_TEXT:
+            raise Refused("too-complex", f"the {what} are too long or too deep", "describe it in less")
+        if isinstance(value, dict):
+            text += sum(map(len, value))
+            todo += [(each, depth + 1) for each in value.values()]
+        elif isinstance(value, list):
+            todo += [(each, depth + 1) for each in value]
+        yield value
 
 
 MODEL_READERS: Final[dict[int, Callable[[Model], Any]]] = {}

@@ -9,8 +9,7 @@ from discreet.answers.call import Call, value_read
 from discreet.answers.ibis_tables import is_expression, text_of
 from discreet.curator.prepared import PreparedQuery, prepared
 from discreet.curator.search import PreparedSearch, prepared_search
-from discreet.curator.task import Context
-from discreet.errors import Refused
+from discreet.curator.task import Context, demand_choice
 from discreet.sql.now import present
 
 
@@ -29,8 +28,7 @@ class Query:
         call = self.call
         if is_expression(call.sql):
             call = replace(call, sql=text_of(call.sql), dialect="duckdb")
-        if not isinstance(call.fresh, bool):
-            raise Refused("cost-invalid", "fresh is True or False", "leave it out to get a cached answer for nothing")
+        demand_choice(call.fresh, "a cached answer")
         call = replace(call, now=_now(context, call))
         plan = context.plan(context.version, call)
         return prepared_search(context, call, plan) if plan.unknown else prepared(context, call, plan)

@@ -1,15 +1,23 @@
-"""Private rows for tasks that take them as they are: bounded for each unit, and read column by column."""
+"""Tasks that read private rows as they are: bounded for each unit, column by column."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NoReturn
 
+from discreet.answers import Preview
 from discreet.composed import Sql, joined, sql
 from discreet.curator.public import PublicTables
-from discreet.errors import Refused
+from discreet.curator.task import Context
+from discreet.engines.printed import confirmed
+from discreet.engines.rehearsal import demand_runnable
+from discreet.errors import BudgetExhausted, Refused
 from discreet.exact import whole
+from discreet.exit import Bill
+from discreet.ledger import Charge
 from discreet.policy import Policy
+from discreet.printing import counted
 from discreet.sql.nodes import Bound, Field, Node
 from discreet.sql.plan import private_rows
 
@@ -32,3 +40,60 @@ def columns_of(node: Node, fields: Sequence[Field], *, with_unit: bool = False) 
     if with_unit and node.owner.column is not None:
         columns.insert(0, node.owner.column)
     return sql("SELECT {} FROM ({})", joined(", ", columns), node.sql())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedTask:
+    """A task over private rows with its bill: what is alike whatever is made of the rows."""
+
+    context: Context
+    bill: Bill
+    is_public: ClassVar[bool] = False
+
+    def _demand_runnable(self, query: Sql, schemas: Mapping[str, Mapping[str, str]]) -> None:
+        """Ask the engine's parser whether it reads what was planned, and can run it."""
+        confirmed(query)
+        demand_runnable(self.context.policy, self.context.digest, [query], schemas)
+
+    def ready(self) -> None:
+        """Nothing else can be in the way."""
+
+    def exhausted(self, charge: Charge, refused: BudgetExhausted) -> BudgetExhausted:  # noqa: ARG002
+        return BudgetExhausted(refused.reason, refused.fix, edit=refused.edit)
+
+    def show_public(self, preview: Callable[[], Preview]) -> NoReturn:  # noqa: ARG002
+        raise AssertionError("a task of private rows is never free")
+
+    def _previewed(
+        self,
+        *,
+        columns: list[str],
+        cached: bool,
+        error: Mapping[str, float],
+        noise: Mapping[str, str],
+        notes: tuple[str, ...],
+        confidence: float = 0.95,
+        groups: int | None = None,
+        shares: Mapping[str, float] | None = None,
+    ) -> Preview:
+        """With what is known from the bill; without shares it is one measurement."""
+        context, bill = self.context, self.bill
+        return Preview(
+            question=bill.why,
+            columns=columns,
+            loss=bill.loss,
+            error=dict(error),
+            confidence=confidence,
+            groups=groups,
+            noise=dict(noise),
+            shares=dict(shares or {bill.why.partition(":")[0]: 1.0}),
+            averages={},
+            notes=notes,
+            cached=cached,
+            remaining=context.ledger.remaining(bill.analyst),
+            guarantee=context.guarantee,
+            more=context.ledger.affordable_count(bill.loss, bill.analyst),
+        )
+
+    def _rows_note(self, rows: int) -> str:
+        return f"contribution bound: at most {counted(rows, 'row')} of each {self.context.policy.unit}"

@@ -14,6 +14,7 @@ from discreet.composed import Sql
 from discreet.curator.found_bounds import Index
 from discreet.curator.public import PublicTables
 from discreet.engines.engine import Engine
+from discreet.errors import Refused
 from discreet.exit import Outcome
 from discreet.exit import Prepared as Releasing
 from discreet.exit.cost import Loss
@@ -57,6 +58,12 @@ class Context:
     def guarantee(self) -> tuple[float, float | None]:
         budget = self.policy.budget
         return float_up(budget.epsilon), None if budget.delta is None else float_up(budget.delta)
+
+
+def demand_choice(fresh: object, what: str) -> None:
+    """Raise unless a caller said plainly whether what is cached is wanted."""
+    if not isinstance(fresh, bool):
+        raise Refused("cost-invalid", "fresh is True or False", f"leave it out to get {what} for nothing")
 
 
 class Prepared(Releasing[Value], Protocol[Value, Shown]):

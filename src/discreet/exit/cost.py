@@ -83,13 +83,7 @@ class Cost:
         What the names mean is the theorem of `accounting.labels`.
         """
         if epsilon is None and rho is None:
-            example = usual_cost(policy)
-            raise Refused(
-                "cost-missing",
-                "the question has no cost",
-                f"add epsilon, such as epsilon={example:g}, or the error that you want, such as error=10",
-                edit=Edit(arguments={"epsilon": example}),
-            )
+            raise cost_missing(policy, "question", ", or the error that you want, such as error=10")
         if epsilon is not None and rho is not None:
             raise Refused("cost-invalid", "epsilon and rho are two costs", "give one of them")
         if rho is not None and (policy.budget.delta is None or delta is not None):
@@ -226,6 +220,13 @@ def usual_cost(policy: Policy) -> float:
     """An ε for whoever has no other: a tenth of the budget, within the policy's max_cost."""
     usual = labels.usual(policy.budget.epsilon, policy.budget.delta)
     return usual if policy.max_cost is None else min(usual, float_down(policy.max_cost))
+
+
+def cost_missing(policy: Policy, what: str, otherwise: str = "") -> Refused:
+    """The refusal of what has no cost."""
+    usual = usual_cost(policy)
+    fix, edit = f"add epsilon, such as epsilon={usual:g}{otherwise}", Edit(arguments={"epsilon": usual})
+    return Refused("cost-missing", f"the {what} has no cost", fix, edit=edit)
 
 
 def _of_budget(

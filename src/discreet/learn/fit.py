@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,19 +19,16 @@ from discreet.answers import Preview
 from discreet.answers.call import Call, written
 from discreet.answers.documents import Model
 from discreet.composed import Sql
-from discreet.curator.rows import bounded_rows, columns_of
-from discreet.curator.task import Context
-from discreet.engines.printed import confirmed
-from discreet.engines.rehearsal import demand_runnable
-from discreet.errors import BudgetExhausted, Edit, Refused
+from discreet.curator.rows import PreparedTask, bounded_rows, columns_of
+from discreet.curator.task import Context, demand_choice
+from discreet.errors import Refused
 from discreet.exit import Bill, Cost, Exit, Outcome, Reader
-from discreet.exit.cost import Loss, usual_cost
+from discreet.exit.cost import Loss, cost_missing
 from discreet.learn.box import Floats
 from discreet.learn.codec import decode, encode, parameters_of
 from discreet.learn.core import COST_PARAMETERS, Estimator, learned, name_of
 from discreet.learn.labels import Array
 from discreet.learn.sent import adopt
-from discreet.ledger import Charge
 from discreet.policy import Kind, Policy
 from discreet.policy.problems import meant
 from discreet.sql.nodes import Field
@@ -91,8 +88,7 @@ class Fit:
                  and the estimator's loss is for one row: group(loss, k) is kε, or k²ρ. So the estimator gets ε/k, or
                  ρ/k². What is dropped (NULL) is dropped row by row.
         """
-        if not isinstance(self.fresh, bool):
-            raise Refused("cost-invalid", "fresh is True or False", "leave it out to get a cached model for nothing")
+        demand_choice(self.fresh, "a cached model")
         public, policy = context.public(), context.policy
         node = bounded_rows(policy, self.sql, self.max_rows, public=public)
         columns = _Columns.of(node.fields, self.target)
@@ -113,7 +109,7 @@ class Fit:
             key=self.key,
             fresh=self.fresh,
         )
-        return PreparedFit(context, self.estimator, model, columns, query, public.schemas, bill)
+        return PreparedFit(context, bill, self.estimator, model, columns, query, public.schemas)
 
     # by a server
 
@@ -144,10 +140,9 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PreparedFit:
+class PreparedFit(PreparedTask):
     """A fit with its bill: nothing was read for it."""
 
-    context: Context
     estimator: Estimator
     """The caller's."""
     model: Estimator
@@ -155,21 +150,9 @@ class PreparedFit:
     columns: _Columns
     query: Sql
     schemas: Mapping[str, Mapping[str, str]]
-    bill: Bill
-    is_public: ClassVar[bool] = False
-
-    # before the charge
 
     def check(self) -> None:
-        """Ask the engine's parser whether it reads what was planned, and can run it."""
-        confirmed(self.query)
-        demand_runnable(self.context.policy, self.context.digest, [self.query], self.schemas)
-
-    def ready(self) -> None:
-        """Nothing else can be in the way."""
-
-    def exhausted(self, charge: Charge, refused: BudgetExhausted) -> BudgetExhausted:  # noqa: ARG002
-        return BudgetExhausted(refused.reason, refused.fix, edit=refused.edit)
+        self._demand_runnable(self.query, self.schemas)
 
     # the charge
 
@@ -196,28 +179,14 @@ class PreparedFit:
             setattr(self.estimator, name, value)
         return self.estimator
 
-    def show_public(self, preview: Callable[[], Preview]) -> NoReturn:  # noqa: ARG002
-        raise AssertionError("rows of public tables are not fitted on")
-
     def preview(self, *, cached: bool) -> Preview:
         """What it would cost. How good a model is depends on the data, and is not known in advance."""
-        context, bill = self.context, self.bill
-        many = f"{bill.rows} rows" if bill.rows > 1 else "1 row"
-        return Preview(
-            question=bill.why,
+        return self._previewed(
             columns=[field.name for field in self.columns.read],
-            loss=bill.loss,
-            error={},
-            confidence=0.95,
-            groups=None,
-            noise={},
-            shares={bill.why.partition(":")[0]: 1.0},
-            averages={},
-            notes=(f"contribution bound: at most {many} of each {context.policy.unit}", UNKNOWN_ERROR),
             cached=cached,
-            remaining=context.ledger.remaining(bill.analyst),
-            guarantee=context.guarantee,
-            more=context.ledger.affordable_count(bill.loss, bill.analyst),
+            error={},
+            noise={},
+            notes=(self._rows_note(self.bill.rows), UNKNOWN_ERROR),
         )
 
 
@@ -270,9 +239,7 @@ def _declared(
     wanted: dict[str, Fraction] = {}
     if "epsilon" in held:
         if epsilon is None and rho is None:
-            usual = usual_cost(policy)
-            fix, edit = f"add epsilon, such as epsilon={usual:g}", Edit(arguments={"epsilon": usual})
-            raise Refused("cost-missing", "the fit has no cost", fix, edit=edit)
+            raise cost_missing(policy, "fit")
         cost = Cost.read(policy, epsilon=epsilon, rho=rho, delta=delta)
         wanted = cost.part(Fraction(1, rows if cost.pure else rows**2)).named
     missing = {name: known(columns) for name, known in FACTS.items() if name in held and held[name] is None}

@@ -8,7 +8,6 @@ small request do much work is limited by name.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from copy import copy
 from typing import Any, Final
@@ -16,16 +15,14 @@ from typing import Any, Final
 import numpy as np
 
 from discreet.answers.documents import Model
-from discreet.answers.models import MODEL_READERS
+from discreet.answers.models import MODEL_READERS, RECEIPT, values_sent
 from discreet.errors import Refused
 from discreet.learn.codec import UNREADABLE, VERSION, read, read_estimator
 from discreet.learn.core import COST_PARAMETERS, ESTIMATORS, Estimator, learned
 from discreet.learn.search import PrivateSearchCV
 
 DEEPEST: Final = 8
-MOST_VALUES: Final = 20_000
-MOST_TEXT: Final = 400_000
-"""Of the parameters of one request: how deep lists stand in each other, how many values and characters they have."""
+"""How deep lists stand in each other."""
 MAX_SIZES: Final = {
     "candidates": 1000,
     "expected_n": 2**53,
@@ -37,9 +34,10 @@ MAX_SIZES: Final = {
     "n_init": 100,
 }
 """Parameters that say how much work a fit is, and the most that a request may say."""
+NO_PARAMETERS: Final = ("", "estimator", "objects", "float", "pure", "concentrated")
+"""Kinds of tables that no parameter has."""
 MOST_CATEGORIES: Final = 10_000
 MOST_FEATURES: Final = 10_000
-RECEIPT: Final = re.compile(r"[0-9]{1,19}:[0-9a-f]{0,128}")
 BESIDE: Final = (*COST_PARAMETERS, "verbose")
 """Parameters that a request says elsewhere, or not at all."""
 
@@ -79,19 +77,7 @@ def estimator_of(name: str, parameters: Mapping[str, Any]) -> Estimator:
 
 def _demand_modest(parameters: Mapping[str, Any]) -> None:
     """Refuse what is deep, long, or much work."""
-    values = text = 0
-    todo: list[tuple[Any, int]] = [(value, 1) for value in parameters.values()]
-    while todo:
-        value, depth = todo.pop()
-        values += 1
-        text += len(value) if isinstance(value, str) else 0
-        if depth > DEEPEST or values > MOST_VALUES or text > MOST_TEXT:
-            raise Refused("too-complex", "the parameters are too long or too deep", "describe the estimator in less")
-        if isinstance(value, dict):
-            text += sum(map(len, value))
-            todo += [(each, depth + 1) for each in value.values()]
-        elif isinstance(value, list):
-            todo += [(each, depth + 1) for each in value]
+    for value in values_sent(parameters, "parameters", DEEPEST):
         _demand_plain(value)
     for name, most in MAX_SIZES.items():
         value = parameters.get(name)
@@ -105,8 +91,7 @@ def _demand_plain(value: Any) -> None:
     wrong = (
         (isinstance(value, float) and not math.isfinite(value))
         or (isinstance(value, int) and abs(value) >= 2**63)
-        or (isinstance(value, dict) and next(iter(value), "") in ("", "estimator", "objects", "float", "pure"))
-        or (isinstance(value, dict) and next(iter(value), "") == "concentrated")
+        or (isinstance(value, dict) and next(iter(value), "") in NO_PARAMETERS)
     )
     if wrong:
         raise _unreadable()

@@ -6,10 +6,10 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -20,14 +20,12 @@ from discreet.accounting.record import Entry, Key
 from discreet.answers import Answer, Preview
 from discreet.answers.call import Call
 from discreet.curator.prepared import PreparedQuery
-from discreet.curator.task import Context
-from discreet.engines.printed import confirmed
-from discreet.engines.rehearsal import demand_runnable
-from discreet.errors import BudgetExhausted, Refused
+from discreet.curator.rows import PreparedTask
+from discreet.curator.task import Context, demand_choice
+from discreet.errors import Refused
 from discreet.exact import probability
 from discreet.exit import Bill, Cost, Exit, Outcome, Reader
 from discreet.exit.cost import Loss
-from discreet.ledger import Charge
 from discreet.policy import Policy
 from discreet.release.codec import decode, demand_type, encode, stored
 from discreet.release.core import Published, demand_affordable, variance_of
@@ -130,7 +128,7 @@ class Batch:
             for plan, text in zip(plans, texts, strict=True)
         )
         ordered = tuple((rest[order], allocation) for order, allocation in allocations.items())
-        return PreparedBatch(context, queries, measured, ordered, bill)
+        return PreparedBatch(context, bill, queries, measured, ordered)
 
     def _texts(self) -> list[str]:
         if isinstance(self.queries, str) or not isinstance(self.queries, Sequence):
@@ -138,8 +136,7 @@ class Batch:
         texts = list(self.queries)
         if not 0 < len(texts) <= MOST_QUERIES or not all(isinstance(text, str) for text in texts):
             raise Refused("syntax", f"a batch has 1 to {MOST_QUERIES} texts", "write batch([sql, sql], epsilon=…)")
-        if not isinstance(self.fresh, bool):
-            raise Refused("cost-invalid", "fresh is True or False", "leave it out to get cached answers for nothing")
+        demand_choice(self.fresh, "cached answers")
         return texts
 
 
@@ -259,30 +256,19 @@ def _noise_of(variance: float, confidence: Fraction, *, pure: bool) -> Noise:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PreparedBatch:
+class PreparedBatch(PreparedTask):
     """A batch with its bill: nothing was read for it."""
 
-    context: Context
     queries: tuple[PreparedQuery, ...]
     measured: tuple[_Measured, ...]
     others: tuple[tuple[int, Allocation], ...]
     """Queries that are answered side by side, by their places."""
-    bill: Bill
-    is_public: ClassVar[bool] = False
 
     def check(self) -> None:
         for query in self.queries:
             query.check()
         for each in self.measured:
-            confirmed(each.family.query)
-            schemas = self.queries[each.family.members[0]].plan.schemas
-            demand_runnable(self.context.policy, self.context.digest, [each.family.query], schemas)
-
-    def ready(self) -> None:
-        """Nothing else can be in the way."""
-
-    def exhausted(self, charge: Charge, refused: BudgetExhausted) -> BudgetExhausted:  # noqa: ARG002
-        return BudgetExhausted(refused.reason, refused.fix, edit=refused.edit)
+            self._demand_runnable(each.family.query, self.queries[each.family.members[0]].plan.schemas)
 
     def run(self, rows: Reader, exit_: Exit) -> bytes:
         values = tuple(
@@ -322,9 +308,6 @@ class PreparedBatch:
         ]
         return [replace(answer, notes=(*self._notes(), *answer.notes)) for answer in answers]
 
-    def show_public(self, preview: Callable[[], Preview]) -> NoReturn:  # noqa: ARG002
-        raise AssertionError("batches read private rows")
-
     def _notes(self) -> tuple[str, ...]:
         count = len(self.queries)
         together = sum(len(each.family.members) for each in self.measured)
@@ -337,12 +320,12 @@ class PreparedBatch:
 
     def preview(self, *, cached: bool) -> Preview:
         """What all of it would cost, and the error of each query."""
-        context, bill, confidence = self.context, self.bill, self.queries[0].confidence
+        pure, confidence = self.bill.cost.pure, self.queries[0].confidence
         noises: dict[int, tuple[tuple[Noise | None, ...], ...]] = {
             index: allocation.noises for index, allocation in self.others
         }
         for each in self.measured:
-            known = each.noises(pure=bill.cost.pure, confidence=confidence)
+            known = each.noises(pure=pure, confidence=confidence)
             noises |= {index: ((noise,),) for index, noise in known.items()}
         error: dict[str, float] = {}
         noise_words: dict[str, str] = {}
@@ -351,21 +334,14 @@ class PreparedBatch:
                 error[f"{index + 1}: {label}"] = width
             for label, text in words(query.plan, noises[index]).items():
                 noise_words[f"{index + 1}: {label}"] = text
-        return Preview(
-            question=bill.why,
+        return self._previewed(
             columns=list(error),
-            loss=bill.loss,
-            error=error,
-            confidence=float(confidence),
-            groups=None,
-            noise=noise_words,
-            shares={f"{index + 1}": 1 / len(self.queries) for index in range(len(self.queries))},
-            averages={},
-            notes=self._notes(),
             cached=cached,
-            remaining=context.ledger.remaining(bill.analyst),
-            guarantee=context.guarantee,
-            more=context.ledger.affordable_count(bill.loss, bill.analyst),
+            error=error,
+            noise=noise_words,
+            notes=self._notes(),
+            confidence=float(confidence),
+            shares={f"{index + 1}": 1 / len(self.queries) for index in range(len(self.queries))},
         )
 
 

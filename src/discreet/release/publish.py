@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, ClassVar, Final
 
 from discreet.accounting.labels import selection_delta
 from discreet.accounting.record import Entry, Key
@@ -15,14 +15,11 @@ from discreet.answers import Preview, documents
 from discreet.answers.call import Call, written
 from discreet.answers.values import UNREADABLE
 from discreet.composed import Sql
-from discreet.curator.rows import bounded_rows, columns_of
-from discreet.curator.task import Context
-from discreet.engines.printed import confirmed
-from discreet.engines.rehearsal import demand_runnable
-from discreet.errors import BudgetExhausted, Edit, Refused
+from discreet.curator.rows import PreparedTask, bounded_rows, columns_of
+from discreet.curator.task import Context, demand_choice
+from discreet.errors import Refused
 from discreet.exit import Bill, Cost, Exit, Outcome, Reader
-from discreet.exit.cost import Loss, usual_cost
-from discreet.ledger import Charge
+from discreet.exit.cost import Loss, cost_missing
 from discreet.policy import Policy
 from discreet.policy.problems import meant
 from discreet.release.codec import CODEC, decode, encode
@@ -62,8 +59,7 @@ class Publish:
         Proof    A unit adds or removes its own rows alone, k of them at most (the theorem of each node of the plan),
                  and sensitivities of a publication are those of a unit of k rows.
         """
-        if not isinstance(self.fresh, bool):
-            raise Refused("cost-invalid", "fresh is True or False", "leave it out to get a cached release for nothing")
+        demand_choice(self.fresh, "a cached release")
         public, policy = context.public(), context.policy
         text = _text(policy, self.sql)
         node = bounded_rows(policy, text, self.max_rows, public=public)
@@ -92,7 +88,7 @@ class Publish:
             fresh=self.fresh,
         )
         names = tuple(field.name for field in chosen)
-        return PreparedRelease(context, publication, names, query, with_unit, rows, public.schemas, bill)
+        return PreparedRelease(context, bill, publication, names, query, with_unit, rows, public.schemas)
 
     # by a server
 
@@ -119,10 +115,9 @@ class Publish:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PreparedRelease:
+class PreparedRelease(PreparedTask):
     """A publication with its bill: nothing was read for it."""
 
-    context: Context
     publication: Publication
     """With what the policy declares."""
     names: tuple[str, ...]
@@ -131,21 +126,9 @@ class PreparedRelease:
     most: int
     """Rows of a unit."""
     schemas: Mapping[str, Mapping[str, str]]
-    bill: Bill
-    is_public: ClassVar[bool] = False
-
-    # before the charge
 
     def check(self) -> None:
-        """Ask the engine's parser whether it reads what was planned, and can run it."""
-        confirmed(self.query)
-        demand_runnable(self.context.policy, self.context.digest, [self.query], self.schemas)
-
-    def ready(self) -> None:
-        """Nothing else can be in the way."""
-
-    def exhausted(self, charge: Charge, refused: BudgetExhausted) -> BudgetExhausted:  # noqa: ARG002
-        return BudgetExhausted(refused.reason, refused.fix, edit=refused.edit)
+        self._demand_runnable(self.query, self.schemas)
 
     # the charge
 
@@ -165,29 +148,17 @@ class PreparedRelease:
     def show(self, outcome: Outcome[Published]) -> Published:
         return replace(outcome.value, charged=Charged(outcome.cost, outcome.loss, outcome.receipt))
 
-    def show_public(self, preview: Callable[[], Preview]) -> NoReturn:  # noqa: ARG002
-        raise AssertionError("rows of public tables are not released")
-
     def preview(self, *, cached: bool) -> Preview:
         """What it would cost, and the error to expect."""
-        context, bill = self.context, self.bill
-        expected = self.publication.expected(bill.cost, self.most)
-        many = f"{self.most} rows" if self.most > 1 else "1 row"
-        return Preview(
-            question=bill.why,
+        expected = self.publication.expected(self.bill.cost, self.most)
+        return self._previewed(
             columns=[*self.names, *(name for name in expected.error if name not in self.names)],
-            loss=bill.loss,
-            error=dict(expected.error),
-            confidence=0.95,
-            groups=expected.cells,
-            noise=dict(expected.noise),
-            shares=dict(expected.shares) or {bill.why.partition(":")[0]: 1.0},
-            averages={},
-            notes=(f"contribution bound: at most {many} of each {context.policy.unit}", *expected.notes),
             cached=cached,
-            remaining=context.ledger.remaining(bill.analyst),
-            guarantee=context.guarantee,
-            more=context.ledger.affordable_count(bill.loss, bill.analyst),
+            error=expected.error,
+            noise=expected.noise,
+            notes=(self._rows_note(self.most), *expected.notes),
+            groups=expected.cells,
+            shares=expected.shares,
         )
 
 
@@ -233,9 +204,7 @@ def _chosen(fields: Sequence[Field], names: Sequence[str]) -> list[Field]:
 def _cost(policy: Policy, publication: Publication, *, epsilon: Any, rho: Any, delta: Any) -> Cost:
     """What the caller says it may cost, with the δ of partition selection where there is one."""
     if epsilon is None and rho is None:
-        usual = usual_cost(policy)
-        fix, edit = f"add epsilon, such as epsilon={usual:g}", Edit(arguments={"epsilon": usual})
-        raise Refused("cost-missing", "the release has no cost", fix, edit=edit)
+        raise cost_missing(policy, "release")
     selecting, budget = publication.is_selecting, policy.budget
     if selecting and budget.delta is None:
         raise Refused(

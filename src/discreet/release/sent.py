@@ -7,7 +7,6 @@ small request do much work is limited.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from fractions import Fraction
@@ -16,7 +15,7 @@ from typing import Any, Final
 from discreet.accounting import Concentrated, Pure
 from discreet.answers.answer import loss_dict
 from discreet.answers.documents import Release
-from discreet.answers.models import RELEASE_READERS
+from discreet.answers.models import RECEIPT, RELEASE_READERS, values_sent
 from discreet.answers.values import UNREADABLE
 from discreet.answers.wire import loss_read
 from discreet.errors import Refused
@@ -26,12 +25,9 @@ from discreet.release.core import PUBLICATIONS, Charged, Publication, Published
 from discreet.release.workload import Part
 
 DEEPEST: Final = 16
-MOST_VALUES: Final = 20_000
-MOST_TEXT: Final = 400_000
-"""Of one request: how deep lists stand in each other, how many values and characters they have."""
+"""How deep lists stand in each other."""
 LARGEST: Final = 2**53
 REASON_LENGTH: Final = 200
-RECEIPT: Final = re.compile(r"[0-9]{1,19}:[0-9a-f]{0,128}")
 
 
 def offered() -> dict[str, type[Publication]]:
@@ -60,7 +56,7 @@ def publication_of(
     takes = arguments_of(known[name])
     if set(given) - set(takes):
         raise Refused("release-invalid", f"{name} has no such argument", f"it has: {', '.join(takes)}")
-    demand_modest(given)
+    _demand_modest(given)
     try:
         made = {each: _plain(each, value) if params else CODEC.read(value) for each, value in given.items()}
         return known[name](**made)
@@ -89,22 +85,10 @@ def plainly(value: Any) -> Any:
     return {name: plainly(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
-def demand_modest(given: Mapping[str, Any]) -> None:
+def _demand_modest(given: Mapping[str, Any]) -> None:
     """Refuse what is deep or long, and numbers that are none."""
-    values = text = 0
-    todo: list[tuple[Any, int]] = [(value, 1) for value in given.values()]
-    while todo:
-        value, depth = todo.pop()
-        values += 1
-        text += len(value) if isinstance(value, str) else 0
-        if depth > DEEPEST or values > MOST_VALUES or text > MOST_TEXT:
-            raise Refused("too-complex", "the arguments are too long or too deep", "describe the publication in less")
-        if isinstance(value, dict):
-            text += sum(map(len, value))
-            todo += [(each, depth + 1) for each in value.values()]
-        elif isinstance(value, list):
-            todo += [(each, depth + 1) for each in value]
-        elif isinstance(value, int | float) and not abs(value) <= LARGEST:  # NaN is not, either
+    for value in values_sent(given, "arguments", DEEPEST):
+        if isinstance(value, int | float) and not abs(value) <= LARGEST:  # NaN is not, either
             raise Refused("release-invalid", "a number is too large", "use smaller numbers")
 
 
