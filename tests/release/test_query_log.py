@@ -133,6 +133,13 @@ def test_rows_of_nobody_and_keys_of_nothing_are_left_out() -> None:
     assert (found.keys, found.units().tolist()) == ([("x",)], [1])
 
 
+def test_one_row_does_not_decide_how_a_key_of_others_is_written() -> None:
+    for extra in ([], [True]):
+        data = {"key": [*extra, *[1] * 400]}
+        found = QueryLog(names=("key",)).release(data, epsilon=5, delta=1e-6)
+        assert [repr(key) for key in found.keys] == ["(1,)"]
+
+
 @pytest.mark.parametrize(
     ("publication", "head", "code"),
     [

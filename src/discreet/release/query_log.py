@@ -154,9 +154,12 @@ class QueryLog(Publication):
         return 1 if self.unit is None else (self.max_keys or 1) * self.max_count
 
     def rows_of(self, data: Any) -> Rows:
+        """A truth value is the number that it equals: Python has one key for both, and would show the first it met."""
         if self.unit is None:
-            return Rows.of(data, self.columns)
-        return Rows.of(data, (self.unit, *self.columns)).owned(self.unit, self.rows_of_unit)
+            rows = Rows.of(data, self.columns)
+        else:
+            rows = Rows.of(data, (self.unit, *self.columns)).owned(self.unit, self.rows_of_unit)
+        return rows.mapped(lambda value: int(value) if isinstance(value, bool) else value)
 
     def _bounds(self, most: int) -> tuple[int, Sensitivity]:
         """Keys of a unit, and how far it moves their counts."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -65,6 +65,10 @@ class Rows:
         units = _numbered([owner for owner in owners if owner is not None])
         held = tuple(column[inside] for column in columns)
         return replace(self, names=tuple(names), columns=held, most=most, units=units)
+
+    def mapped(self, change: Callable[[Any], Any]) -> Self:
+        """The same rows with every value changed, by itself."""
+        return replace(self, columns=tuple(_objects([change(value) for value in column]) for column in self.columns))
 
     def __len__(self) -> int:
         return len(self.columns[0]) if self.columns else 0
