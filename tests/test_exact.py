@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.exact import epsilon, extent, interval, not_below, number, positive, probability, whole
+from discreet.exact import epsilon, extent, interval, largest, not_below, number, positive, probability, whole
 
 NOT_NUMBERS = [None, "0.1", b"1", True, False, np.True_, 1j, [1], (1,), {}, object()]
 NOT_FINITE = [
@@ -184,3 +184,11 @@ def test_not_below_covers_numpy_s_floats_too() -> None:
 def test_not_below_takes_exact_numbers_as_they_are() -> None:
     for value in (3, Fraction(1, 3), Decimal("0.1")):
         assert not_below(value, "scale") == Fraction(value)
+
+
+@pytest.mark.parametrize("most", [1, 2, 7, 8, 9, 1000])
+def test_the_largest_count_is_the_last_that_fits(most: int) -> None:
+    for last in range(min(most, 20)):
+        assert largest(lambda count, last=last: count <= last, most) == last  # type: ignore[misc]
+    assert largest(lambda count: count < most, most) == most - 1
+    assert largest(lambda count: count <= most, most) is None

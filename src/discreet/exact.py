@@ -6,7 +6,7 @@ A float stands for its shortest decimal: whoever writes 0.1 means one tenth, not
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
@@ -96,6 +96,19 @@ def interval(value: object, name: str = "bounds") -> tuple[Fraction, Fraction]:
     if float(lower) >= float(upper):
         raise ValueError(f"{name} must have low < high, not ({low}, {high})")
     return lower, upper
+
+
+def largest(fits: Callable[[int], bool], most: int) -> int | None:
+    """The largest count that fits, where all below one that fits do; None if `most` does."""
+    low, high = 0, 1
+    while fits(high):
+        if high == most:
+            return None
+        low, high = high, min(2 * high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 def not_below(value: object, name: str) -> Fraction:

@@ -8,7 +8,7 @@ exactly. So a batch is one release: it enters a ledger as one entry, (ε, δ), a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -20,7 +20,7 @@ from discreet.accounting.losses import Approximate
 from discreet.accounting.pairs import Atoms, GaussianPair, LaplacePair, Pair, SampledPair, Swapped
 from discreet.accounting.renyi import gaussian_divergence, laplace_divergence, sampled_divergence
 from discreet.accounting.spectrum import noise_losses, response_losses
-from discreet.exact import Number, extent, not_below, number, positive, probability, whole
+from discreet.exact import Number, extent, largest, not_below, number, positive, probability, whole
 from discreet.exact import epsilon as accepted
 
 FINENESS: Final = 0.02
@@ -262,25 +262,14 @@ def sigma_for_training(epsilon: Number, rate: Number, steps: int, delta: Number)
 
 
 def steps_for_training(epsilon: Number, sigma: Number, rate: Number, delta: Number) -> int:
-    """The most steps for which a training is (ε, δ)-DP; 0 if one is too many."""
+    """The most steps for which a training is (ε, δ)-DP, up to 10⁹; 0 if one is too many."""
     wanted = float(accepted(epsilon))
 
     def fits(steps: int) -> bool:
         return epsilon_for_training(sigma, rate, steps, delta) <= wanted
 
-    return _most(fits)
-
-
-def _most(fits: Callable[[int], bool]) -> int:
-    low, high = 0, 1
-    while fits(high):
-        low, high = high, 2 * high
-        if high > MOST_STEPS:
-            return low
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    most = largest(fits, MOST_STEPS)
+    return MOST_STEPS if most is None else most
 
 
 def _training(sigma: Number, rate: Number, steps: int) -> Batch:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import floor
-from typing import Final
 
 from discreet.accounting.balance import Amount, Balance
 from discreet.accounting.conversion import epsilon_of_rho, rho_of_epsilon, rho_of_pure
@@ -16,8 +15,6 @@ from discreet.accounting.labels import label_of_rho
 from discreet.accounting.rounding import UNITS, charged, float_down, float_up, granted
 from discreet.ledger.codec import Amounts
 from discreet.policy import Percentage, Share
-
-MANY: Final = 10**36
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +128,3 @@ def _share_limits(total: Fraction, delta: Fraction | None, epsilon: Fraction) ->
     if delta is None:
         return (granted(epsilon),)
     return granted(rho_of_epsilon(epsilon, delta / 2)), granted(delta / 2 * epsilon / total)
-
-
-def largest(fits: Callable[[int], bool]) -> int | None:
-    """The largest count that fits; None if there is no end to it."""
-    low, high = 0, 1
-    while fits(high):
-        low, high = high, 2 * high
-        if high > MANY:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low

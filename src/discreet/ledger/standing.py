@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from discreet.accounting.balance import Amount, Balance
 from discreet.accounting.filters import Filter
 from discreet.accounting.record import PartName
 from discreet.errors import Refused
+from discreet.exact import largest
 from discreet.ledger.codec import Amounts
-from discreet.ledger.grant import Grant, largest
+from discreet.ledger.grant import Grant
 from discreet.ledger.state import State
 from discreet.ledger.units import by_unit
 from discreet.policy import Share
+
+MANY: Final = 10**36
+"""Charges that nobody makes: as many of what is free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,7 @@ class Standing:
             increase = self.increase(part, tuple(count * each for each in cost))
             return all(amount <= most for amount, most in zip(increase, left, strict=True))
 
-        return largest(fits)
+        return largest(fits, MANY)
 
     def affordable(self, part: PartName) -> Amount:
         """The largest cost that a query about a part may have: what is free, and what remains of the budget."""

@@ -54,6 +54,7 @@ from discreet.mechanisms import Laplace
 from discreet.printing import inert
 from discreet.release.codec import demand_type as demand_type
 from discreet.release.codec import stored as stored
+from discreet.release.domain import Bins, Domain
 from discreet.release.rows import Rows
 from discreet.sql.nodes import Field
 
@@ -147,7 +148,7 @@ class Publication(Publisher):
     def __init_subclass__(cls, **options: Any) -> None:
         """Known by name, so that contracts and recalls find it."""
         super().__init_subclass__(**options)
-        if not cls.__name__.startswith("_"):
+        if cls.run is not Publication.run and not cls.__name__.startswith("_"):
             PUBLICATIONS[cls.__name__] = cls
 
     # to be written
@@ -248,6 +249,30 @@ class Publication(Publisher):
         from discreet.release.publish import Publish
 
         return Publish(self, sql, **options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverDomain(Publication):
+    """A publication of the cells of a domain."""
+
+    names: tuple[str, ...] | None = None
+    """Which columns; None for all whose values are known."""
+    bins: Bins | None = None
+    domain: Domain | None = None
+    """None: as the policy declares it."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self._domain.names
+
+    @property
+    def is_selecting(self) -> bool:
+        return self.domain is not None and bool(self.domain.unlisted)
+
+    @property
+    def _domain(self) -> Domain:
+        assert self.domain is not None
+        return self.domain
 
 
 def loss_of(cost: Cost, selecting: bool) -> Loss:

@@ -17,8 +17,8 @@ from discreet.exit import Cost, Exit
 from discreet.policy import Kind
 from discreet.release.attributes import Attribute, Cut, Known, cut
 from discreet.release.codec import demand_type
-from discreet.release.core import Expected, Publication, Published, error_of, noise_words, stored
-from discreet.release.domain import Bins, Domain
+from discreet.release.core import Expected, OverDomain, Published, error_of, noise_words, stored
+from discreet.release.domain import Domain
 from discreet.release.rows import Rows
 from discreet.sql.nodes import Field
 
@@ -62,7 +62,7 @@ class FacetCounts(Published):
 
 @stored
 @dataclass(frozen=True, kw_only=True)
-class Facets(Publication):
+class Facets(OverDomain):
     """All one-way histograms of a table.
 
     Theorem  It costs what the exit is given.
@@ -72,11 +72,6 @@ class Facets(Publication):
     Error    That of one column times √k (with ε alone: times k), whatever the number of cells.
     """
 
-    names: tuple[str, ...] | None = None
-    """Which columns; None for all whose values are known or can be found."""
-    bins: Bins | None = None
-    domain: Domain | None = None
-    """None: as the policy declares it."""
     wants_units: ClassVar[bool] = True
 
     # public facts
@@ -94,19 +89,6 @@ class Facets(Publication):
                      domain.attributes]  # fmt: skip
             domain = Domain(tuple(usual))
         return replace(self, domain=domain, names=None, bins=None)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self._domain.names
-
-    @property
-    def is_selecting(self) -> bool:
-        return self.domain is not None and bool(self.domain.unlisted)
-
-    @property
-    def _domain(self) -> Domain:
-        assert self.domain is not None
-        return self.domain
 
     @property
     def _share(self) -> Fraction:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -44,18 +44,27 @@ CSV: Final = "text/csv; charset=utf-8"
 Number = Annotated[int, Path(ge=1, lt=2**63, description="Of the charge; the receipt begins with it.")]
 Wait = Annotated[float, Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for the end.")]
 JobName = Annotated[str, Path(max_length=64)]
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        min_length=1,
-        max_length=LONGEST_KEY,
-        description="A name for this request: sent twice, it is charged once. Remembered with the charge.",
-    ),
-]
-Prefer = Annotated[
-    str | None,
-    Header(max_length=100, description="`respond-async, wait=5`: after 5 seconds, a job instead of an answer."),
-]
+
+
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """What a caller says about the request itself."""
+
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            min_length=1,
+            max_length=LONGEST_KEY,
+            description="A name for this request: sent twice, it is charged once. Remembered with the charge.",
+        ),
+    ] = None
+    prefer: Annotated[
+        str | None,
+        Header(max_length=100, description="`respond-async, wait=5`: after 5 seconds, a job instead of an answer."),
+    ] = None
+
+
+Sent = Annotated[Headers, Depends()]
 
 
 def schema_of(kind: type[Any]) -> dict[str, Any]:
@@ -86,23 +95,13 @@ def json_response(document: object, status: int = 200, **headers: str) -> Respon
 @router.post("/datasets/{dataset}/preview", responses=returns(documents.Preview), tags=["asking"])
 async def preview(request: Request, access: Asking, question: requests.Question) -> Response:
     """What a question would cost and how exact its answer would be. Free: no data is read."""
-    dispatcher = app_state(request).dispatcher
-    submission = await dispatcher.light(Submission.of, access.dataset, access.caller, question)
-    return json_response(preview_written(await dispatcher.light(submission.curator.preview_of, submission.task)))
+    return await _previewed(request, access, question)
 
 
 @router.post("/datasets/{dataset}/query", responses=ANSWERS, tags=["asking"])
-async def query(
-    request: Request,
-    access: Asking,
-    question: requests.Query,
-    idempotency_key: IdempotencyKey = None,
-    prefer: Prefer = None,
-) -> Response:
+async def query(request: Request, access: Asking, question: requests.Query, headers: Sent) -> Response:
     """The answer to a question: charged before data is touched, or free if it is cached."""
-    dispatcher = app_state(request).dispatcher
-    submission = await dispatcher.light(Submission.of, access.dataset, access.caller, question, idempotency_key)
-    return await _performed(request, access, submission, prefer)
+    return await _performed(request, access, question, headers)
 
 
 @router.post("/datasets/{dataset}/fit/preview", responses=returns(documents.Preview), tags=["asking"])
@@ -117,51 +116,34 @@ async def preview_release(request: Request, access: Asking, releasing: requests.
     return await _previewed(request, access, releasing)
 
 
-async def _previewed(request: Request, access: Access, sent: requests.Working) -> Response:
+async def _previewed(request: Request, access: Access, sent: requests.Question | requests.Working) -> Response:
     dispatcher = app_state(request).dispatcher
-    submission = await dispatcher.light(Submission.of_task, access.dataset, access.caller, sent)
+    submission = await dispatcher.light(Submission.of, access.dataset, access.caller, sent)
     return json_response(preview_written(await dispatcher.light(submission.curator.preview_of, submission.task)))
 
 
 @router.post("/datasets/{dataset}/fit", responses=MODELS, tags=["asking"])
-async def fit(
-    request: Request,
-    access: Asking,
-    fitting: requests.Fit,
-    idempotency_key: IdempotencyKey = None,
-    prefer: Prefer = None,
-) -> Response:
+async def fit(request: Request, access: Asking, fitting: requests.Fit, headers: Sent) -> Response:
     """A model of private rows: charged before data is touched, or free if it is cached."""
-    return await _worked(request, access, fitting, idempotency_key, prefer)
+    return await _performed(request, access, fitting, headers)
 
 
 @router.post("/datasets/{dataset}/release", responses=RELEASES, tags=["asking"])
-async def release(
-    request: Request,
-    access: Asking,
-    releasing: requests.Release,
-    idempotency_key: IdempotencyKey = None,
-    prefer: Prefer = None,
-) -> Response:
+async def release(request: Request, access: Asking, releasing: requests.Release, headers: Sent) -> Response:
     """A summary of private rows, published once: charged before data is touched, or free if it is cached."""
-    return await _worked(request, access, releasing, idempotency_key, prefer)
+    return await _performed(request, access, releasing, headers)
 
 
-async def _worked(
-    request: Request, access: Access, sent: requests.Working, key: str | None, prefer: str | None
+async def _performed(
+    request: Request, access: Access, sent: requests.Question | requests.Working, headers: Headers
 ) -> Response:
-    dispatcher = app_state(request).dispatcher
-    submission = await dispatcher.light(Submission.of_task, access.dataset, access.caller, sent, key)
-    return await _performed(request, access, submission, prefer)
-
-
-async def _performed(request: Request, access: Access, submission: Submission, prefer: str | None) -> Response:
     """What was asked for, or how far it is if the caller does not want to wait."""
-    dispatcher = app_state(request).dispatcher
+    dispatcher, key = app_state(request).dispatcher, headers.idempotency_key
+    submission = await dispatcher.light(Submission.of, access.dataset, access.caller, sent, key)
     outcome = await dispatcher.ask(submission)
     if not isinstance(outcome, Job):
         return json_response(_document(outcome))
-    wanted = PREFERENCE.match(prefer or "")
+    wanted = PREFERENCE.match(headers.prefer or "")
     if wanted:
         await dispatcher.wait(outcome, min(float(wanted[1] or 0), LONGEST_WAIT))
         return _standing(request, access, outcome)

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any, Final, TypeVar
 
 from discreet.accounting.record import Key
-from discreet.answers.call import read, value_read
+from discreet.answers.call import Call, read, value_read
 from discreet.answers.models import Documented, Learner, Publisher
 from discreet.curator.curator import Curator
 from discreet.engines.stopping import Stopped
@@ -56,35 +56,13 @@ class Submission:
     """It is about dummy data, and free."""
 
     @classmethod
-    def of(cls, dataset: Dataset, caller: Caller, question: Question, key: str | None = None) -> Submission:
-        fields = question.model_dump(exclude_unset=True)
-        said = {name: value for name, value in fields.items() if name not in OUTSIDE and value is not None}
-        call = read(
-            question.sql,
-            said,
-            analyst=caller.charged_as(question.analyst),
-            fresh=getattr(question, "fresh", False),
-            key=_key(dataset, caller, question, key, fields),
-        )
-        return cls._sent(dataset, caller, question, call)
-
-    @classmethod
-    def of_task(cls, dataset: Dataset, caller: Caller, sent: Working, key: str | None = None) -> Submission:
-        kind, worker, more = _worker(sent)
-        fields = sent.model_dump(exclude_unset=True)
-        task = worker.task(
-            sent.sql,
-            **{name: value_read(fields.get(name)) for name in ("epsilon", "rho", "delta")},
-            max_rows=sent.max_rows,
+    def of(cls, dataset: Dataset, caller: Caller, sent: Question | Working, key: str | None = None) -> Submission:
+        made, about = _call(sent) if isinstance(sent, Question) else _work(sent)
+        task = made(
             analyst=caller.charged_as(sent.analyst),
             fresh=getattr(sent, "fresh", False),
-            key=_key(dataset, caller, sent, key, [kind, fields]),
-            **more,
+            key=_key(dataset, caller, sent, key, about),
         )
-        return cls._sent(dataset, caller, sent, task)
-
-    @classmethod
-    def _sent(cls, dataset: Dataset, caller: Caller, sent: Question | Working, task: Any) -> Submission:
         curator = dataset.dummy if sent.dummy else dataset.curator
         return cls(curator, task, f"{dataset.name}/{caller.token}", sent.dummy)
 
@@ -95,6 +73,21 @@ class Submission:
     def free(self) -> Any:
         """The same, if it costs nothing; else None."""
         return _shown(self.curator.free(self.task))
+
+
+def _call(question: Question) -> tuple[Callable[..., Call], Any]:
+    """How a call is made of who asks, and what a request for it is known by."""
+    fields = question.model_dump(exclude_unset=True)
+    said = {name: value for name, value in fields.items() if name not in OUTSIDE and value is not None}
+    return partial(read, question.sql, said), fields
+
+
+def _work(sent: Working) -> tuple[Callable[..., Any], Any]:
+    """How a task is made of who asks, and what a request for it is known by."""
+    kind, worker, more = _worker(sent)
+    fields = sent.model_dump(exclude_unset=True)
+    cost = {name: value_read(fields.get(name)) for name in ("epsilon", "rho", "delta")}
+    return partial(worker.task, sent.sql, **cost, max_rows=sent.max_rows, **more), [kind, fields]
 
 
 def _worker(sent: Working) -> tuple[str, Learner | Publisher, dict[str, Any]]:

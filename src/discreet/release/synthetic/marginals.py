@@ -17,13 +17,13 @@ from discreet.mechanisms.arrays import Integers
 from discreet.release.attributes import OUTSIDE
 from discreet.release.core import (
     Expected,
-    Publication,
+    OverDomain,
     demand_affordable,
     error_of,
     noise_words,
     stored,
 )
-from discreet.release.domain import Bins, Cut, Domain
+from discreet.release.domain import Cut, Domain
 from discreet.release.graphical import Floats, sample
 from discreet.release.rows import Rows
 from discreet.release.synthetic.rounds import CHOICE, FIRST, ROUNDS, Selected, moved_ones, moved_pair, selected
@@ -42,7 +42,7 @@ UNKNOWN: Final = "which pairs of columns are measured depends on noisy counts: q
 
 @stored
 @dataclass(frozen=True, kw_only=True)
-class MarginalSynthesizer(Publication):
+class MarginalSynthesizer(OverDomain):
     """Rows that look like those of the source: all one-way marginals, and the pairs that say most, with noise.
 
     Theorem  It costs what the exit is given. Proof: values of private texts are found for a tenth of the cost, where
@@ -52,11 +52,6 @@ class MarginalSynthesizer(Publication):
     Source   as `selected`, and McKenna, Sheldon & Miklau 2019 (the graphical model).
     """
 
-    names: tuple[str, ...] | None = None
-    """Which columns; None for all."""
-    bins: Bins | None = None
-    domain: Domain | None = None
-    """None: as the policy declares it."""
     max_cells: int = MAX_CELLS
     """Of the model, at most about so many: more say more and take longer, which is worth it where the cost is high."""
     steps: int | None = None
@@ -74,19 +69,6 @@ class MarginalSynthesizer(Publication):
             whole(self.steps, "steps")
         flag(self.verbose, "verbose")
         return replace(self, domain=domain, names=None, bins=None)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self._domain.names
-
-    @property
-    def _domain(self) -> Domain:
-        assert self.domain is not None
-        return self.domain
-
-    @property
-    def is_selecting(self) -> bool:
-        return self.domain is not None and bool(self.domain.unlisted)
 
     @property
     def wants_units(self) -> bool:  # type: ignore[override]

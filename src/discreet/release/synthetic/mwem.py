@@ -15,8 +15,8 @@ from discreet.errors import Refused
 from discreet.exact import whole
 from discreet.exit import Cost, Exit
 from discreet.mechanisms.arrays import Integers
-from discreet.release.core import Expected, Publication, demand_affordable, error_of, noise_words, stored
-from discreet.release.domain import Bins, Domain
+from discreet.release.core import Expected, OverDomain, demand_affordable, error_of, noise_words, stored
+from discreet.release.domain import Domain
 from discreet.release.graphical import Clique, Floats, JunctionTree, Model, sample
 from discreet.release.graphical.model import project, spread
 from discreet.release.rows import Rows
@@ -38,7 +38,7 @@ LARGER: Final = "use fewer columns or larger bins, or MarginalSynthesizer, which
 
 @stored
 @dataclass(frozen=True, kw_only=True)
-class MWEM(Publication):
+class MWEM(OverDomain):
     """T rounds: choose the count that the weights answer worst, measure the marginal that it is of, and reweigh.
 
     Theorem  It costs what the exit is given, for units of at most r rows.
@@ -51,9 +51,6 @@ class MWEM(Publication):
     Source   Hardt, Ligett & McSherry 2012; whole marginals, as there in the experiments.
     """
 
-    names: tuple[str, ...] | None = None
-    bins: Bins | None = None
-    domain: Domain | None = None
     rounds: int = 10
     degree: int = 2
     """Queries are the counts of marginals of up to so many attributes."""
@@ -69,15 +66,6 @@ class MWEM(Publication):
             if whole(getattr(self, name), name) > most:
                 raise ValueError(f"{name} is at most {most}")
         return replace(self, domain=domain, names=None, bins=None)
-
-    @property
-    def _domain(self) -> Domain:
-        assert self.domain is not None
-        return self.domain
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self._domain.names
 
     @property
     def _share(self) -> Fraction:

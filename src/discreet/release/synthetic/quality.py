@@ -78,11 +78,6 @@ class Quality:
         """The mean difference by one column; 0 where nothing was measured."""
         return _mean([each.difference for each in self.columns])
 
-    @property
-    def pair_error(self) -> float:
-        """The mean difference of the pairs that were measured."""
-        return _mean([each.difference for each in self.pairs])
-
     def to_dict(self) -> dict[str, Any]:
         return {
             "rows": self.rows,

@@ -17,8 +17,8 @@ from discreet.exact import Number, number, whole
 from discreet.exit import Cost, Exit
 from discreet.mechanisms.arrays import Integers
 from discreet.mechanisms.selection import shortfall
-from discreet.release.core import Expected, Publication, Published, demand_affordable, demand_type, error_of, stored
-from discreet.release.domain import Bins, Domain
+from discreet.release.core import Expected, OverDomain, Published, demand_affordable, demand_type, error_of, stored
+from discreet.release.domain import Domain
 from discreet.release.rows import Rows
 from discreet.sql.nodes import Field
 
@@ -72,7 +72,7 @@ class SmallRows(Published):
 
 @stored
 @dataclass(frozen=True, kw_only=True)
-class SmallDatabase(Publication):
+class SmallDatabase(OverDomain):
     """Of all databases y with m rows one that answers K counting queries well, by the exponential mechanism.
 
     The score of y is −max |f(D) − (N/m)·f(y)| over all queries f, in counts.
@@ -88,9 +88,6 @@ class SmallDatabase(Publication):
     Source   Blum, Ligett & Roth 2008, as the lecture has it, where N is public and the sensitivity 1/N.
     """
 
-    names: tuple[str, ...] | None = None
-    bins: Bins | None = None
-    domain: Domain | None = None
     alpha: Number = Fraction(1, 2)
     """How far fractions may be off, before noise."""
     size: int | None = None
@@ -113,15 +110,6 @@ class SmallDatabase(Publication):
             reason = f"databases of {complete.rows} rows over {domain.size} cells are too many to be scored one by one"
             raise Refused("release-invalid", reason, LARGER)
         return complete
-
-    @property
-    def _domain(self) -> Domain:
-        assert self.domain is not None
-        return self.domain
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self._domain.names
 
     @property
     def rows(self) -> int:

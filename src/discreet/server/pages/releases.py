@@ -167,7 +167,7 @@ def arrived_at(page_access: PageAccess, document: Mapping[str, Any]) -> str:
 
 def _submission(page_access: PageAccess, wanted: Wanted, key: str | None = None) -> Submission:
     access = page_access.access
-    return Submission.of_task(access.dataset, access.caller, wanted.request(access.dataset.curator), key)
+    return Submission.of(access.dataset, access.caller, wanted.request(access.dataset.curator), key)
 
 
 async def _shown(
