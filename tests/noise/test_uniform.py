@@ -119,3 +119,76 @@ def test_masks_have_no_holes() -> None:
         top = np.array([2**width, 2**width + (width > 0)], dtype=np.uint64)
         assert uniform._masks(top).tolist() == [2 ** (width + 1) - 1] * 2
     assert uniform._masks(np.zeros(1, dtype=np.uint64)).tolist() == [0]
+
+
+# coins
+
+
+@pytest.mark.parametrize("chance", [0, 1, 2**45, 3 * 2**51, 2**53 - 1, 2**53, 0x123456789ABCDE, 77 * 2**45 + 1])
+def test_a_coin_compares_53_bits_with_its_chance(chance: int) -> None:
+    """The first byte decides; where it is the chance's own, 45 bits more do."""
+    first, rest = divmod(chance, 2**45)
+    for byte in range(256):
+        for low in {0, max(rest - 1, 0), rest, 2**45 - 1} - {2**45}:
+            bits = Rigged([bytes([byte]), low << 19 | 2**19 - 1])
+            assert noise.coins(chance, 1, bits=bits).tolist() == [byte * 2**45 + low < chance]
+            assert bits.taken == (9 if byte == first else 1)
+
+
+def test_each_coin_may_have_its_own_chance() -> None:
+    chances = np.array([[0, 2**53], [2**52, 5 * 2**45 + 9]])
+    # ties: the first byte of chance 0 with byte 0, and 5 with 5; a tie of the third would be at 128
+    below = Rigged([bytes([0, 255, 127, 5]), 0, 8 << 19])
+    assert noise.coins(chances, (2, 2), bits=below).tolist() == [[False, True], [True, True]]
+    above = Rigged([bytes([0, 255, 128, 5]), 0, 0, 9 << 19])
+    assert noise.coins(chances, (2, 2), bits=above).tolist() == [[False, True], [False, False]]
+
+
+@pytest.mark.parametrize("chance", [2**53 // 3, 3 * 2**51, 2**53 // 400])
+def test_coins_fall_as_often_as_they_should(chance: int) -> None:
+    heads = chance / 2**53
+    assert misfit(noise.coins(chance, DRAWS), law([1 - heads, heads])) > ALARM
+
+
+def test_one_coin_is_a_truth_value() -> None:
+    assert noise.coins(2**53) is True
+    assert noise.coins(0) is False
+    assert noise.coins(2**52, (0, 3)).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("chance", "size", "error"),
+    [
+        (-1, 1, ValueError),
+        (2**53 + 1, 1, ValueError),
+        (0.5, 1, TypeError),
+        ([1, 2], 3, ValueError),
+        ([1], None, ValueError),
+    ],
+)
+def test_what_is_no_chance_is_refused(chance: object, size: int | None, error: type[Exception]) -> None:
+    with pytest.raises(error, match="chance"):
+        noise.coins(chance, size)  # type: ignore[call-overload]
+
+
+# subsets
+
+
+@pytest.mark.parametrize(
+    ("size", "chosen"), [(5, 2), (5, 3), (4, 1), (4, 3), (40, 1), (40, 39), (3, 0), (3, 3), (1, 1), (300, 2)]
+)
+def test_subsets_are_uniform(size: int, chosen: int) -> None:
+    """Each subset as likely as any other: by coins and repairs, and from none or all where few are missing."""
+    drawn = noise.subsets(size, chosen, 100_000 if size < 300 else 3_000)
+    assert (drawn.sum(axis=1) == chosen).all()
+    every = {members: i for i, members in enumerate(itertools.combinations(range(size), chosen))}
+    if 1 < len(every) <= 40:
+        numbers = [every[tuple(np.flatnonzero(row).tolist())] for row in drawn]
+        assert misfit(numbers, law([1 / len(every)] * len(every))) > ALARM
+
+
+def test_subsets_that_are_too_large_are_refused() -> None:
+    for size, chosen, count in ((3, 4, 1), (0, 0, 1), (3, -1, 1), (3, 1, -1), (3.0, 1, 1)):
+        with pytest.raises((TypeError, ValueError)):
+            noise.subsets(size, chosen, count)  # type: ignore[arg-type]
+    assert noise.subsets(4, 2, 0).shape == (0, 4)

@@ -26,9 +26,10 @@ from discreet.noise import samplers, uniform
 from discreet.noise.bits import SYSTEM, Bits, SystemBits, resolve
 from discreet.noise.interval import Booleans
 from discreet.noise.race import Exponents, exponential_race, gumbel_race
-from discreet.noise.uniform import Integers
+from discreet.noise.uniform import COIN_BITS, Integers
 
 __all__ = [
+    "COIN_BITS",
     "LEAST_SCALE",
     "MOST_SCALE",
     "SYSTEM",
@@ -37,6 +38,7 @@ __all__ = [
     "SystemBits",
     "below",
     "bernoulli_exp",
+    "coins",
     "exponential_race",
     "gaussian",
     "geometric",
@@ -44,6 +46,7 @@ __all__ = [
     "laplace",
     "resolve",
     "shuffle",
+    "subsets",
     "untruths",
 ]
 
@@ -123,6 +126,33 @@ def below(limit: int | NDArray[np.int64], size: Shape | None = None, *, bits: Bi
 def shuffle(count: int, *, bits: Bits | None = None) -> Integers:
     """A uniform permutation of 0 … count − 1: `values[shuffle(len(values))]` is shuffled."""
     return uniform.permutation(resolve(bits), whole(count, "count", least=0))
+
+
+@overload
+def coins(chance: int, size: None = None, *, bits: Bits | None = None) -> bool: ...
+@overload
+def coins(chance: int | NDArray[np.int64], size: Shape, *, bits: Bits | None = None) -> Booleans: ...
+def coins(chance: int | NDArray[np.int64], size: Shape | None = None, *, bits: Bits | None = None) -> bool | Booleans:
+    """True with probability chance/2⁵³, exactly; an array of chances has the shape of `size`."""
+    chances = np.asarray(chance)
+    if chances.dtype.kind not in "iu":
+        raise TypeError(f"chance must be an integer or an array of integers, not {chances.dtype}")
+    if chances.size and not 0 <= chances.min() <= chances.max() <= 2**COIN_BITS:
+        raise ValueError("chance must lie between 0 and 2**53")
+    if chances.ndim and chances.shape != (() if size is None else _shape(size)):
+        raise ValueError("chance must be one integer, or have the shape of size")
+    flat = chances.astype(np.int64).ravel() if chances.ndim else chances.astype(np.int64)
+    count = 1 if size is None else math.prod(_shape(size))
+    drawn = uniform.coins(resolve(bits), count, flat)
+    return bool(drawn[0]) if size is None else drawn.reshape(_shape(size))
+
+
+def subsets(size: int, chosen: int, count: int, *, bits: Bits | None = None) -> Booleans:
+    """`count` uniform subsets of 0 … size − 1 with `chosen` members each: rows of booleans."""
+    elements, members = whole(size, "size"), whole(chosen, "chosen", least=0)
+    if members > elements:
+        raise ValueError(f"chosen must be at most size = {elements}, not {members}")
+    return uniform.subsets(resolve(bits), whole(count, "count", least=0), elements, members)
 
 
 def untruths(epsilon: Fraction, others: int, size: int, *, bits: Bits | None = None) -> Booleans:
