@@ -18,7 +18,7 @@ import signal
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from enum import Enum
@@ -26,11 +26,13 @@ from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from queue import SimpleQueue
+from typing import NoReturn, TypeVar
 
 import pytest
 
 from tests.faults import Mutant, mutants
 
+T = TypeVar("T")
 ROOT = Path(__file__).resolve().parent.parent
 BASE = "src/discreet/"
 LEDGER = ["tests/ledger/test_tampering.py", "tests/ledger/test_spending.py", "tests/ledger/test_budgets.py"]
@@ -48,6 +50,12 @@ TESTS: dict[str, list[str]] = {
     "noise/race.py": ["tests/noise/test_race.py"],
     "noise/samplers.py": ["tests/noise/test_samplers.py", "tests/noise/test_public.py"],
     "noise/uniform.py": ["tests/noise/test_uniform.py"],
+    "accounting/batch.py": ["tests/accounting/test_batch.py"],
+    "accounting/loss_grid.py": ["tests/accounting/test_batch.py"],
+    "accounting/pairs.py": ["tests/accounting/test_batch.py"],
+    "accounting/points.py": ["tests/accounting/test_batch.py"],
+    "accounting/renyi.py": ["tests/accounting/test_batch.py", "tests/mechanisms/test_exponential.py"],
+    "accounting/shuffling.py": ["tests/accounting/test_shuffling.py"],
     "accounting/combination.py": ["tests/accounting/test_combination.py"],
     "accounting/conversion.py": ["tests/accounting/test_conversion.py", "tests/accounting/test_losses.py"],
     "accounting/curves.py": ["tests/accounting/test_curves.py", "tests/golden/test_accounting.py"],
@@ -170,6 +178,32 @@ TESTS: dict[str, list[str]] = {
     "sql/part.py": ["tests/curator/test_partition.py"],
 }
 """The tests that belong to a file, the quickest first."""
+WIDER: dict[str, list[str]] = {
+    "accounting/": ["tests/golden/test_accounting.py", "tests/contracts/test_mechanisms.py"],
+    "exit/": ["tests/exit/test_perform.py"],
+    "ledger/": ["tests/contracts/test_stores.py"],
+    "mechanisms/": ["tests/contracts/test_mechanisms.py"],
+    "noise/": ["tests/noise/test_public.py", "tests/contracts/test_mechanisms.py"],
+}
+"""After those, the tests of all files of a folder: contracts that every one of them serves."""
+BASES = ("noise/", "accounting/", "mechanisms/", "ledger/", "exit/")
+BASE_FILES = ("sql/cost.py", "sql/draw.py", "sql/cache.py", "composed.py", "engines/printed.py")
+"""The trusted base."""
+
+
+def tests_of(path: str) -> list[str] | None:
+    """The tests that may notice a fault in a file; None if nobody said which."""
+    name = path.removeprefix(BASE)
+    own = TESTS.get(name)
+    wider = [test for folder, tests in WIDER.items() if name.startswith(folder) for test in tests]
+    return None if own is None else list(dict.fromkeys([*own, *wider]))
+
+
+def trusted() -> list[str]:
+    """All files of the trusted base in which something can be changed."""
+    folders = (path for folder in BASES for path in (ROOT / BASE / folder).rglob("*.py"))
+    paths = sorted([*folders, *(ROOT / BASE / name for name in BASE_FILES)])
+    return [str(path.relative_to(ROOT)) for path in paths if mutants(path.read_text(encoding="utf-8"))]
 
 
 @contextmanager
@@ -242,7 +276,7 @@ def _used() -> float:
 
 
 def ends(
-    path: str, chosen: Sequence[Mutant], tests: Sequence[str], seconds: int | None, jobs: int
+    path: str, chosen: Sequence[Mutant], tests: Sequence[str], seconds: int | None, copies: Sequence[Path]
 ) -> Iterator[tuple[Mutant, End]]:
     trees: SimpleQueue[Path] = SimpleQueue()
 
@@ -255,18 +289,16 @@ def ends(
             (tree / path).write_text(mutant.source, encoding="utf-8")
             trees.put(tree)
 
-    with ExitStack() as stack:
-        copies = [stack.enter_context(copied()) for _ in range(jobs)]
-        needed = max(unchanged(path, tree, tests) for tree in copies)
-        limit = seconds or max(LEAST, math.ceil(3 * needed))
-        print(f"{path}: {needed:.1f} s without any mutant", flush=True)
-        for tree in copies:
-            trees.put(tree)
-        with ThreadPoolExecutor(jobs) as pool:
-            yield from zip(chosen, pool.map(end, chosen), strict=True)
+    needed = max(unchanged(path, tree, tests) for tree in copies)
+    limit = seconds or max(LEAST, math.ceil(3 * needed))
+    print(f"{path}: {needed:.1f} s without any mutant", flush=True)
+    for tree in copies:
+        trees.put(tree)
+    with ThreadPoolExecutor(len(copies)) as pool:
+        yield from zip(chosen, pool.map(end, chosen), strict=True)
 
 
-def drawn(every: Sequence[Mutant], seed: int, count: int) -> list[Mutant]:
+def drawn(every: Sequence[T], seed: int, count: int) -> list[T]:
     return random.Random(seed).sample(every, min(count, len(every)))
 
 
@@ -274,7 +306,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tests.mutants", description="Do the tests of a file notice faults?"
     )
-    parser.add_argument("files", nargs="*", default=[BASE + name for name in TESTS])
+    parser.add_argument("files", nargs="*", help="those of the trusted base if none is named")
     parser.add_argument("--tests", nargs="+", help="instead of those that belong to the file")
     parser.add_argument("--sample", type=int, default=40, help="how many mutants of each file")
     parser.add_argument("--seed", type=int, default=1)
@@ -286,6 +318,10 @@ def main() -> None:
         metavar=("SEED", "COUNT"),
         help="leave out what this seed draws in a sample of this size: tests may have been written for it",
     )
+    parser.add_argument("--draw", type=int, help="so many of all mutants of all files together, each as likely")
+    parser.add_argument(
+        "--piece", type=int, nargs=2, default=(0, 1), metavar=("I", "K"), help="every K-th file, from I, counted from 0"
+    )
     parser.add_argument("--only", type=int, nargs="+", help="the mutants with these numbers")
     parser.add_argument(
         "--seconds",
@@ -296,23 +332,51 @@ def main() -> None:
     given = parser.parse_args()
     for name in WARM:
         import_module(name)
-    for path in given.files:
-        tests = given.tests or TESTS.get(path.removeprefix(BASE))
-        if tests is None:
-            parser.error(f"no tests belong to {path}: name them with --tests, or add a line to TESTS")
-        every = mutants((ROOT / path).read_text(encoding="utf-8"))
+    start, step = given.piece
+    paths = given.files or trusted()
+    known = {path: mutants((ROOT / path).read_text(encoding="utf-8")) for path in paths}
+    chosen = _chosen(known, given, parser.error)
+    total = Counter[End]()
+    with ExitStack() as stack:
+        copies = [stack.enter_context(copied()) for _ in range(given.jobs)]
+        for path in [path for path in paths if chosen[path]][start::step]:
+            tests = given.tests or tests_of(path)
+            if tests is None:
+                parser.error(f"no tests belong to {path}: name them with --tests, or add a line to TESTS")
+            counts = Counter[End]()
+            for mutant, found in ends(path, chosen[path], tests, given.seconds, copies):
+                counts[found] += 1
+                if found is not End.KILLED:
+                    print(f"  {mutant.number} {found.value}\n{mutant.diff}", flush=True)
+            print(f"{path}: {len(chosen[path])} of {len(known[path])} tried: {_told(counts)}", flush=True)
+            total += counts
+    print(f"{total.total()} tried: {_told(total)}", flush=True)
+
+
+def _told(counts: Counter[End]) -> str:
+    return ", ".join(f"{counts[end]} {end.value}" for end in End)
+
+
+def _chosen(
+    known: Mapping[str, Sequence[Mutant]], given: argparse.Namespace, wrong: Callable[[str], NoReturn]
+) -> dict[str, list[Mutant]]:
+    """Of each file the mutants that are tried: those that are named, some of each, or some of all."""
+    for path, every in known.items():
         if any(not 0 <= number < len(every) for number in given.only or ()):
-            parser.error(f"{path} has the mutants 0 to {len(every) - 1}: numbers change with the file")
-        known = {mutant.number for mutant in drawn(every, *given.besides)}
-        sample = drawn([mutant for mutant in every if mutant.number not in known], given.seed, given.sample)
-        chosen = [every[number] for number in given.only] if given.only else sample
-        counts = Counter[End]()
-        for mutant, found in ends(path, chosen, tests, given.seconds, given.jobs):
-            counts[found] += 1
-            if found is not End.KILLED:
-                print(f"  {mutant.number} {found.value}\n{mutant.diff}", flush=True)
-        told = ", ".join(f"{counts[end]} {end.value}" for end in End)
-        print(f"{path}: {len(chosen)} of {len(every)} tried: {told}", flush=True)
+            wrong(f"{path} has the mutants 0 to {len(every) - 1}: numbers change with the file")
+    if given.only:
+        return {path: [every[number] for number in given.only] for path, every in known.items()}
+    fresh = {path: _without(every, drawn(every, *given.besides)) for path, every in known.items()}
+    if given.draw is None:
+        return {path: drawn(every, given.seed, given.sample) for path, every in fresh.items()}
+    together = [(path, mutant) for path, every in fresh.items() for mutant in every]
+    taken = drawn(together, given.seed, given.draw)
+    return {path: [mutant for where, mutant in taken if where == path] for path in known}
+
+
+def _without(every: Sequence[Mutant], some: Sequence[Mutant]) -> list[Mutant]:
+    numbers = {mutant.number for mutant in some}
+    return [mutant for mutant in every if mutant.number not in numbers]
 
 
 if __name__ == "__main__":

@@ -85,6 +85,15 @@ def link(previous: str, line: str) -> str:
     return hashlib.sha256(f"{previous}\n{line}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def plus(a: Amounts, b: Amounts) -> Amounts:
+    return tuple(x + y for x, y in zip(a, b, strict=True))
+
+
+def less(a: Amounts, b: Amounts) -> Amounts:
+    """What is left of the one without the other, in each currency: never below nothing."""
+    return tuple(max(x - y, 0) for x, y in zip(a, b, strict=True))
+
+
 def written(amounts: Amounts) -> list[str]:
     return [str(amount) for amount in amounts]
 

@@ -13,7 +13,7 @@ from discreet.accounting.conversion import epsilon_of_rho, rho_of_epsilon, rho_o
 from discreet.accounting.filters import ConcentratedFilter, Filter, PureFilter
 from discreet.accounting.labels import label_of_rho
 from discreet.accounting.rounding import UNITS, charged, float_down, float_up, granted
-from discreet.ledger.codec import Amounts
+from discreet.ledger.codec import Amounts, less
 from discreet.policy import Percentage, Share
 
 
@@ -57,7 +57,7 @@ class Grant:
         The owner may make a share smaller than what the analyst spent already: then nothing is left of it.
         """
         limits = self.share_limits(share)
-        return self._filter(limits, tuple(min(used, limit) for used, limit in zip(spent, limits, strict=True)))
+        return self._filter(limits, tuple(map(min, spent, limits)))
 
     def share_limits(self, share: Share) -> Amounts:
         if isinstance(share, Percentage):
@@ -95,7 +95,7 @@ class Grant:
         self, limits: Amounts, spent: Amounts, epsilon: Fraction, units: Mapping[str, Amounts] | None = None
     ) -> Balance:
         """`units` is what was spent about each unit, where there are several."""
-        remaining = self.remaining(limits, spent)
+        remaining = self.remaining(less(limits, spent))
         apart = {unit: self._used(amounts) for unit, amounts in (units or {}).items()}
         if self.delta is None:
             total = Amount(float_up(Fraction(limits[0], UNITS)))
@@ -111,9 +111,8 @@ class Grant:
         epsilon = epsilon_of_rho(used, self.delta / 2)
         return Amount(float_up(epsilon), float_up(used), float_up(Fraction(spent[1], UNITS)))
 
-    def remaining(self, limits: Amounts, spent: Amounts) -> Amount:
+    def remaining(self, left: Amounts) -> Amount:
         """What is left, rounded down; its ε is the largest that the next release may have."""
-        left = tuple(max(limit - used, 0) for limit, used in zip(limits, spent, strict=True))
         if self.delta is None:
             return Amount(float_down(Fraction(left[0], UNITS)))
         return Amount(

@@ -18,14 +18,14 @@ from discreet.accounting.record import Key, PartName
 from discreet.accounting.relations import label
 from discreet.errors import Refused
 from discreet.ledger.charge import Charge, cost_of, demand_spendable
-from discreet.ledger.codec import GENESIS, Record, decode, encode, link, written
+from discreet.ledger.codec import GENESIS, Record, decode, encode, less, link, plus, written
 from discreet.ledger.entries import Reads, loss_of
 from discreet.ledger.grant import Grant
 from discreet.ledger.keys import charge_of
 from discreet.ledger.problems import LedgerDamaged, LedgerError
 from discreet.ledger.sqlite import Acceptance, Marks, Sqlite
 from discreet.ledger.standing import Standing
-from discreet.ledger.state import State, granted_fields, plus
+from discreet.ledger.state import State, granted_fields
 from discreet.ledger.store import Reader, Row, Store
 from discreet.noise import SYSTEM
 from discreet.policy import Share
@@ -229,7 +229,7 @@ class Ledger(Reads):
             raise LedgerError(
                 "what was spent in a budget with delta cannot be counted in one without", "keep the delta"
             )
-        if any(used > limit for used, limit in zip(spent, grant.limits, strict=True)):
+        if any(less(spent, grant.limits)):
             balance = grant.balance(grant.limits, spent, grant.epsilon)
             raise LedgerError(
                 f"{_shown(grant)} is less than what is spent already (epsilon {balance.spent.epsilon:g})",

@@ -29,7 +29,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
-from discreet.ledger.codec import Amounts, Record, parsed, written
+from discreet.ledger.codec import Amounts, Record, less, parsed, plus, written
 
 CHUNKS: Final = 64
 """Costs are held in so many dictionaries: a charge copies one of them, and the state before it stays what it was."""
@@ -81,13 +81,12 @@ class Partition:
 
     def increase(self, part: str, cost: Amounts) -> Amounts:
         """By how much the sum of the `max_parts` largest costs grows with one more query about a part."""
-        free = self.free(part, len(cost))
-        return tuple(max(0, amount - unpaid) for amount, unpaid in zip(cost, free, strict=True))
+        return less(cost, self.free(part, len(cost)))
 
     def after(self, part: str, cost: Amounts) -> Self:
         """The partition after one more query about a part."""
         assert self.max_parts is not None
-        total = tuple(a + b for a, b in zip(self.cost(part, len(cost)), cost, strict=True))
+        total = plus(self.cost(part, len(cost)), cost)
         index = _chunk(part)
         chunk = {**self.chunks[index], part: total}
         before = self.largest or ((),) * len(total)

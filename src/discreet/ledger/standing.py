@@ -10,7 +10,7 @@ from discreet.accounting.filters import Filter
 from discreet.accounting.record import PartName
 from discreet.errors import Refused
 from discreet.exact import largest
-from discreet.ledger.codec import Amounts
+from discreet.ledger.codec import Amounts, less, plus
 from discreet.ledger.grant import Grant
 from discreet.ledger.state import State
 from discreet.ledger.units import by_unit
@@ -58,27 +58,24 @@ class Standing:
         return self.grant.balance(self.limits, self.spent, epsilon, units)
 
     def remaining(self) -> Amount:
-        left = self.grant.remaining(self.limits, self.spent)
-        return left if self.share is None else min(left, self.everybody.remaining(), key=lambda each: each.epsilon)
+        return self.grant.remaining(self._left)
 
     def affordable_count(self, cost: Amounts, part: PartName | None) -> int | None:
         """How many more charges of this cost fit; None if all of them do."""
         left = self._left
 
         def fits(count: int) -> bool:
-            increase = self.increase(part, tuple(count * each for each in cost))
-            return all(amount <= most for amount, most in zip(increase, left, strict=True))
+            return not any(less(self.increase(part, tuple(count * each for each in cost)), left))
 
         return largest(fits, MANY)
 
     def affordable(self, part: PartName) -> Amount:
         """The largest cost that a query about a part may have: what is free, and what remains of the budget."""
-        amounts = tuple(left + free for left, free in zip(self._left, self._free(part), strict=True))
-        return self.grant.remaining(amounts, self.grant.nothing)
+        return self.grant.remaining(plus(self._left, self._free(part)))
 
     def free(self, part: PartName) -> Amount:
         """What may be asked of a part, by anybody, before the maximum grows."""
-        return self.grant.remaining(self._free(part), self.grant.nothing)
+        return self.grant.remaining(self._free(part))
 
     def increase(self, part: PartName | None, cost: Amounts) -> Amounts:
         """What a query of this cost adds to what is spent; refused about parts that cannot be."""
@@ -90,10 +87,8 @@ class Standing:
     @property
     def _left(self) -> Amounts:
         """What neither the budget nor the share forbids."""
-        own = (limit - used for limit, used in zip(self.limits, self.spent, strict=True))
-        if self.share is None:
-            return tuple(max(left, 0) for left in own)
-        return tuple(max(min(left, whole), 0) for left, whole in zip(own, self.everybody._left, strict=True))
+        own = less(self.limits, self.spent)
+        return own if self.share is None else tuple(map(min, own, self.everybody._left))
 
     def _free(self, part: PartName) -> Amounts:
         return self.state.partition(part).free(part.part, len(self.grant.limits))

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Final
 
 from discreet.accounting.record import PartName
-from discreet.ledger.codec import GENESIS, Amounts, Record, decode, link, parsed, written
+from discreet.ledger.codec import GENESIS, Amounts, Record, decode, less, link, parsed, plus, written
 from discreet.ledger.grant import Grant
 from discreet.ledger.partitions import UNASKED, Partition, partitions_read, partitions_written
 from discreet.ledger.problems import LedgerDamaged
@@ -143,7 +143,7 @@ def _charge(state: State, record: Record) -> State:
     analyst, loss, spent = record["analyst"], parsed(record["loss"]), parsed(record["spent"])
     if plus(state.spent, loss) != spent:
         raise ValueError("a charge adds its loss")
-    if any(used > limit for used, limit in zip(spent, state.grant.limits, strict=True)):
+    if any(less(spent, state.grant.limits)):
         raise ValueError("a charge fits the budget")
     shares = {**state.shares, analyst: plus(state.share(analyst), loss)}
     units = spent_about(state.units, str(state.protected), record, loss)
@@ -201,10 +201,6 @@ def _repeated(record: Record) -> State:
         id=None if record.get("id") is None else str(record["id"]),
         hosts=frozenset(map(str, record.get("hosts", ()))),
     )
-
-
-def plus(a: Amounts, b: Amounts) -> Amounts:
-    return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
 RULES: Final[dict[str, Callable[[State, Record], State]]] = {

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from discreet.ledger.codec import Amounts, Record, parsed, written
+from discreet.ledger.codec import Amounts, Record, less, parsed, plus, written
 
 if TYPE_CHECKING:
     from discreet.ledger.grant import Grant
@@ -34,7 +34,7 @@ def spent_about(units: Units, protected: str, record: Record, loss: Amounts) -> 
         raise ValueError("a unit has a name")
     lines = units.get(protected, {})
     before = lines.get(unit, (0,) * len(loss))
-    return {**units, protected: {**lines, unit: tuple(a + b for a, b in zip(before, loss, strict=True))}}
+    return {**units, protected: {**lines, unit: plus(before, loss)}}
 
 
 def converted(units: Units, grant: Grant) -> Units:
@@ -63,7 +63,7 @@ def by_unit(state: State) -> dict[str, Amounts]:
     for key, lines in state.units.items():
         for unit, amounts in lines.items():
             labelled[_label(unit, labelled, now=key == str(state.protected))] = amounts
-            left = tuple(max(a - b, 0) for a, b in zip(left, amounts, strict=True))
+            left = less(left, amounts)
     if any(left):
         labelled[UNRECORDED] = left
     return labelled if len(labelled) > 1 else {}
