@@ -235,7 +235,7 @@ def test_the_interval_holds_the_truth_over_all_noises(
         low, high = mechanism._interval(total + y, len(table) + z, 0.8)
         assert bounds[0] <= low <= high <= bounds[1]
         covered += p * q * (low - 1e-12 <= truth <= high + 1e-12)
-        mean = mechanism._mean(Fraction(total + y, max(len(table) + z, 1)))
+        mean = mechanism._mean(total + y, len(table) + z)
         near += p * q * (abs(mean - truth) <= error)
     assert covered >= 0.8
     assert near >= 0.8

@@ -68,13 +68,12 @@ class BoundedMean:
 
     def release(self, values: ArrayLike, bits: Bits | None = None) -> float:
         """The noisy mean of one number for each unit."""
-        total, count = self._noisy(values, bits)
-        return self._mean(Fraction(total, max(count, 1)))
+        return self._mean(*self._noisy(values, bits))
 
     def estimate(self, values: ArrayLike, confidence: Number = 0.95, bits: Bits | None = None) -> Estimate[float]:
         """The noisy mean with the interval that the noisy sum and count allow."""
         total, count = self._noisy(values, bits)
-        return Estimate(self._mean(Fraction(total, max(count, 1))), self._interval(total, count, confidence))
+        return Estimate(self._mean(total, count), self._interval(total, count, confidence))
 
     def error(self, confidence: Number = 0.95, *, size: int | None = None) -> float:
         """How far the mean of so many units is off at most; without `size`, of the number that was declared.
@@ -115,9 +114,12 @@ class BoundedMean:
         within = Fraction(self.column.low - self.column.middle), Fraction(self.column.high - self.column.middle)
         miss = 1 - probability(confidence, "confidence")
         low, high = ratio(Fraction(total), Fraction(count), terms, miss, within) or within
-        return self._mean(low), self._mean(high)
+        return self._shown(low), self._shown(high)
 
-    def _mean(self, about_middle: Fraction) -> float:
-        """The mean in its own units, clamped."""
+    def _mean(self, total: int, count: int) -> float:
+        return self._shown(Fraction(total, max(count, 1)))
+
+    def _shown(self, about_middle: Fraction) -> float:
+        """A mean in its own units, clamped."""
         middle = self.column.grid.value(self.column.middle)
         return self.column.clamp(middle + float(about_middle * self.column.grid.step))

@@ -60,8 +60,7 @@ class Variance:
 
     def release(self, values: ArrayLike, bits: Bits | None = None) -> float:
         """The noisy variance of one number for each unit: never negative, never NaN."""
-        count, total, square = self._noisy(values, bits)
-        return self._variance(max(count, 1), total, square)
+        return self._variance(*self._noisy(values, bits))
 
     def estimate(self, values: ArrayLike, confidence: Number = 0.95, bits: Bits | None = None) -> Estimate[float]:
         """The noisy variance with the interval that the three noisy moments allow."""
@@ -71,7 +70,7 @@ class Variance:
         n, x, product = noisy
         sums = Sums(n, x, None, product, (r, r), Fraction(1, 2), Fraction(r**2, 2))
         low, high = sums.covariance(1 - probability(confidence, "confidence"))
-        value = self._variance(max(count, 1), total, square)
+        value = self._variance(count, total, square)
         return Estimate(value, (min(self._clamped(low), value), max(self._clamped(high), value)))
 
     @property
@@ -102,8 +101,9 @@ class Variance:
         total = self.total.release(exact_sum(steps), bits)
         return count, total, self.square.release(exact_sum(2 * steps * steps - self.column.radius**2), bits)
 
-    def _variance(self, count: int, total: float, square: float) -> float:
-        return self._clamped((square / count + self.column.radius**2) / 2 - (total / count) ** 2)
+    def _variance(self, count: int, total: int, square: int) -> float:
+        units = max(count, 1)
+        return self._clamped((square / units + self.column.radius**2) / 2 - (total / units) ** 2)
 
     def _clamped(self, steps: float | Fraction) -> float:
         """Between 0 and r² (Popoviciu 1935), in the column's own units."""
