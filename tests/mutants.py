@@ -38,6 +38,7 @@ BASE = "src/discreet/"
 LEDGER = ["tests/ledger/test_tampering.py", "tests/ledger/test_spending.py", "tests/ledger/test_budgets.py"]
 OPENED = ["tests/ledger/test_opening.py", "tests/ledger/test_answers.py", *reversed(LEDGER)]
 EXIT = ["tests/curator/test_curator.py"]
+FIGURES = "tests/golden/test_figures.py"
 PATIENCE = 8
 """Seconds on the clock, for one of the processor, until a mutant is taken to hang."""
 LEAST = 5
@@ -179,11 +180,11 @@ TESTS: dict[str, list[str]] = {
 }
 """The tests that belong to a file, the quickest first."""
 WIDER: dict[str, list[str]] = {
-    "accounting/": ["tests/golden/test_accounting.py", "tests/contracts/test_mechanisms.py"],
+    "accounting/": [FIGURES, "tests/golden/test_accounting.py", "tests/contracts/test_mechanisms.py"],
     "exit/": ["tests/exit/test_perform.py"],
     "ledger/": ["tests/contracts/test_stores.py"],
-    "mechanisms/": ["tests/contracts/test_mechanisms.py"],
-    "noise/": ["tests/noise/test_public.py", "tests/contracts/test_mechanisms.py"],
+    "mechanisms/": [FIGURES, "tests/contracts/test_mechanisms.py"],
+    "noise/": [FIGURES, "tests/noise/test_public.py", "tests/contracts/test_mechanisms.py"],
 }
 """After those, the tests of all files of a folder: contracts that every one of them serves."""
 BASES = ("noise/", "accounting/", "mechanisms/", "ledger/", "exit/")
@@ -191,7 +192,7 @@ BASE_FILES = ("sql/cost.py", "sql/draw.py", "sql/cache.py", "composed.py", "engi
 """The trusted base."""
 
 
-def tests_of(path: str) -> list[str] | None:
+def noticing(path: str) -> list[str] | None:
     """The tests that may notice a fault in a file; None if nobody said which."""
     name = path.removeprefix(BASE)
     own = TESTS.get(name)
@@ -340,7 +341,7 @@ def main() -> None:
     with ExitStack() as stack:
         copies = [stack.enter_context(copied()) for _ in range(given.jobs)]
         for path in [path for path in paths if chosen[path]][start::step]:
-            tests = given.tests or tests_of(path)
+            tests = given.tests or noticing(path)
             if tests is None:
                 parser.error(f"no tests belong to {path}: name them with --tests, or add a line to TESTS")
             counts = Counter[End]()

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from tests.faults import mutants
-from tests.mutants import BASE, ROOT, TESTS
+from tests.mutants import BASE, ROOT, TESTS, WIDER, noticing, trusted
 
 KINDS = {
     "a < b": {"(a <= b)"},
@@ -53,3 +53,8 @@ def test_every_file_of_the_table_has_mutants_that_are_python_and_tests_that_exis
     assert made
     made = random.sample(made, min(some, len(made)))
     assert len({ast.dump(ast.parse(text)) for text in [source, *(mutant.text for mutant in made)]}) == len(made) + 1
+
+
+def test_tests_belong_to_every_file_of_the_trusted_base() -> None:
+    assert [path for path in trusted() if noticing(path) is None] == []
+    assert all((ROOT / path).is_file() for tests in WIDER.values() for path in tests)
