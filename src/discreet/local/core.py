@@ -40,6 +40,7 @@ from discreet.noise import Bits, resolve
 
 MAX_SIZE: Final = 2**20
 """Of a domain."""
+MAX_COUNT: Final = 2**28
 CELLS: Final = 2**21
 """Cells of a table that are looked at together."""
 
@@ -54,6 +55,10 @@ class Tally:
     """Of well-formed reports."""
     bad: Mapping[str, int] = field(default_factory=dict)
     """How many were not, by reason: length, version, mechanism, parameters, payload, repeated."""
+
+    def __post_init__(self) -> None:
+        if self.count > MAX_COUNT:
+            raise ValueError(f"a tally holds at most {MAX_COUNT:,} reports: sums of squares would not fit 64 bits")
 
     def __add__(self, other: Tally) -> Tally:
         if self.header != other.header:

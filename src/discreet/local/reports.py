@@ -100,7 +100,7 @@ def _rows(reports: Any, length: int, chosen: Booleans | None, bad: Counter[str])
         return np.empty((0, length), dtype=np.uint8)
     if isinstance(reports, (bytes, bytearray, memoryview, str)):
         raise TypeError("reports must be a list of bytes objects, or the array that encode gives")
-    listed = list(reports)
+    listed = [row.tobytes() if isinstance(row, np.ndarray) and row.dtype == np.uint8 else row for row in reports]
     if chosen is not None:
         listed = [report for report, is_first in zip(listed, _as_many(chosen, len(listed)), strict=True) if is_first]
     fitting = [report for report in listed if isinstance(report, (bytes, bytearray)) and len(report) == length]
