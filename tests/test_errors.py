@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from discreet.accounting.relations import CODE
+from discreet.answers.models import TASKS
 from discreet.client.pep249 import REFUSALS
 from discreet.client.problems import SPENT, Unreachable
 from discreet.engines.problems import SourceError
@@ -75,8 +76,8 @@ def test_all_that_goes_wrong_has_one_form(problem: Problem, code: str, spent: in
 
 SOURCES = sorted((Path(__file__).parents[1] / "src").rglob("*.py"))
 HYPHENS = re.compile(r"[a-z]+(-[a-z]+)+")
-PASSED_ON = {"client/problems.py", "audit/sql_mechanism.py"}
-"""Files that hand on the code of a refusal that was made elsewhere."""
+PASSED_ON = {"client/problems.py", "audit/sql_mechanism.py", "server/api.py"}
+"""Files that hand on the code of a refusal that was made elsewhere, or of `TASKS`."""
 
 
 def _codes(tree: ast.AST) -> Iterator[ast.expr]:
@@ -122,7 +123,7 @@ def test_every_code_in_the_source_is_registered() -> None:
 def test_every_registered_code_is_used() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES if path.name != "codes.py")
     assert [code for code in CODES if f'"{code}"' not in text] == []
-    assert {CODE, *REFUSALS, *SPENT} <= CODES.keys()
+    assert {CODE, *REFUSALS, *SPENT, *(kind.code for kind in TASKS.values())} <= CODES.keys()
 
 
 @pytest.mark.parametrize("code", CODES)

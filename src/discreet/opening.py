@@ -40,16 +40,11 @@ def _batch(queries: Any, **options: Any) -> Any:
     return Batch(queries, **options)
 
 
-def _no_batch(stored: bytes, entry: Entry) -> Any:
-    from discreet.release.batch import recalled
-
-    return recalled(stored, entry)
-
-
 MAKERS: Final[Mapping[str, Maker]] = {"batch": _batch}
 """By name: tasks that a curator offers and does not know."""
-RECALLS: Final[Mapping[str, Recall]] = {"fit": _model, "release": _published, "batch": _no_batch}
-"""By the name that a task writes into its call: how what was kept beside its charge is shown again."""
+RECALLS: Final[Mapping[str, Recall]] = {"fit": _model, "release": _published}
+"""By the name that a task writes into its call: how what was kept beside its charge is shown again. Tasks of `MAKERS`
+are made again, from their record."""
 
 
 def open(  # noqa: A001  (discreet.open is what people write)

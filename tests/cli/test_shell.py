@@ -556,6 +556,9 @@ class Slow:
     def schema(self, table: str) -> dict[str, str]:
         raise NotImplementedError(table)
 
+    def columns(self, query: Sql, seconds: float | None = None) -> list[Any]:
+        raise NotImplementedError(query, seconds)
+
     def rows(self, query: Sql, seconds: float | None = None) -> list[tuple[Any, ...]]:
         try:
             os.kill(os.getpid(), signal.SIGINT)

@@ -35,6 +35,9 @@ class Rows:
         self.reads += 1
         return [(5,)]
 
+    def columns(self, query: Sql) -> list[Any]:
+        raise NotImplementedError(query)
+
 
 @dataclass
 class Counted:

@@ -71,8 +71,10 @@ def test_it_is_one_charge_cached_and_previewed(head: str) -> None:
         assert all(answer.cached for answer in again)
         assert [answer.rows for answer in again] == [answer.rows for answer in first]
         assert curator.preview(task).cached
-        with pytest.raises(Refused, match="ask the same batch again"):
-            curator.recall(entry.number)
+        recalled = curator.recall(entry.number)
+        assert [answer.rows for answer in recalled] == [answer.rows for answer in first]
+        assert [answer.intervals for answer in recalled] == [answer.intervals for answer in first]
+        assert all(answer.cached and answer.cost == first[0].cost for answer in recalled)
 
 
 @pytest.mark.parametrize("head", HEADS)

@@ -16,13 +16,14 @@ from discreet.policy import Kind
 from discreet.release import Domain
 from discreet.release.attributes import FINE, Cut, Listed, cut
 from discreet.release.codec import CODEC
+from discreet.release.columns import Column, objects
 from discreet.release.rows import Rows
 
 JANUARY, MARCH = date(2026, 1, 15), date(2026, 3, 2)
 
 
 def codes(attribute: Any, values: list[Any]) -> list[int]:
-    listed: list[int] = attribute.codes(values).tolist()
+    listed: list[int] = attribute.codes(Column(objects(values))).tolist()
     return listed
 
 
@@ -169,7 +170,7 @@ def test_private_texts_have_no_cells_until_they_are_found() -> None:
         domain.shape  # noqa: B018
     assert [attribute.name for attribute in domain.unlisted] == ["note"]
     assert domain.unlisted[0].listed(["b", "a"]).size == 3
-    assert domain.unlisted[0].listed([]).codes(["x"]).tolist() == [0]
+    assert domain.unlisted[0].listed([]).codes(Column(objects(["x"]))).tolist() == [0]
 
 
 def test_a_cut_is_complete_when_it_is_built() -> None:

@@ -164,6 +164,9 @@ class Untouchable:
     def rows(self, query: Sql, seconds: float | None = None) -> list[tuple[Any, ...]]:  # noqa: ARG002
         raise AssertionError(query)
 
+    def columns(self, query: Sql, seconds: float | None = None) -> list[Any]:  # noqa: ARG002
+        raise AssertionError(query)
+
     def close(self) -> None:
         pass
 

@@ -129,6 +129,13 @@ class Release(TypedDict):
     receipt: Annotated[str, msgspec.Meta(description="`<charge number>:<hash>`.")]
 
 
+class Batch(TypedDict):
+    """The answers to several queries, in their order; each says what all of them cost together."""
+
+    version: int
+    answers: list[Answer]
+
+
 class Waiting(TypedDict):
     """A query that is not answered yet."""
 
@@ -244,7 +251,7 @@ class Anything(TypedDict):
 
 
 SENT: Final = (
-    Answer, Preview, Model, Release, Waiting, Tables, Balance, Datasets, Entries, Verified, Health, Problem,
+    Answer, Preview, Model, Release, Batch, Waiting, Tables, Balance, Datasets, Entries, Verified, Health, Problem,
 )  # fmt: skip
 """All that a server sends."""
 

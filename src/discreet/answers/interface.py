@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discreet.accounting.record import Key
 from discreet.answers import Answer, Preview
 from discreet.answers.call import Call
-from discreet.answers.models import Learner, Publisher
+from discreet.answers.models import Learner, Publisher, Sendable
 from discreet.errors import Refused
 
 
@@ -75,7 +75,7 @@ class Asks(ABC):
                 "a preview is of one thing: a text, or a task",
                 "write preview(sql, epsilon=…), or for a fit preview(estimator.task(sql, epsilon=…))",
             )
-        if hasattr(sql, "prepared"):
+        if hasattr(sql, "prepared") or isinstance(sql, Sendable):
             return self.preview_of(sql)
         return self.preview_of(
             Call(
@@ -83,6 +83,23 @@ class Asks(ABC):
                 params=params, analyst=analyst, dialect=dialect,
             )
         )  # fmt: skip
+
+    @abstractmethod
+    def batched(self, queries: Sequence[str], **options: Any) -> Any:
+        """The task of a batch, for `perform` and `preview`; options are those of `batch`."""
+
+    def batch(
+        self, queries: Sequence[str], *, epsilon: Any = None, rho: Any = None, delta: Any = None,
+        confidence: Any = 0.95, analyst: str | None = None, fresh: bool = False, key: Key | None = None,
+    ) -> list[Answer]:  # fmt: skip
+        """Answer several queries for one cost, in one charge.
+
+        Counting queries over the same rows (COUNT(*) by listed keys, with conditions on declared columns) are measured
+        together, with less error than one by one; others share the cost side by side.
+        """
+        cost = {"epsilon": epsilon, "rho": rho, "delta": delta, "confidence": confidence}
+        answers: list[Answer] = self.perform(self.batched(queries, **cost, analyst=analyst, fresh=fresh, key=key))
+        return answers
 
     def fit(
         self, estimator: Any, sql: Any, *, epsilon: Any = None, rho: Any = None, delta: Any = None,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, runtime_checkable
 
 from discreet.accounting.record import Key
-from discreet.answers.documents import Model, Release
+from discreet.answers.batches import READERS
+from discreet.answers.documents import Batch, Model, Release
 from discreet.errors import Refused
 
 MOST_VALUES: Final = 20_000
@@ -105,5 +106,6 @@ class Kind:
 TASKS: Final[Mapping[str, Kind]] = {
     "fit": Kind(Model, "models", "charge-of-model", "a fitted model", MODEL_READERS, "discreet.learn"),
     "release": Kind(Release, "releases", "charge-of-release", "a release", RELEASE_READERS, "discreet.release"),
+    "batch": Kind(Batch, "batches", "charge-of-batch", "a batch of queries", READERS, "discreet"),
 }
 """By the name that a task writes into its call."""

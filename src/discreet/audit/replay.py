@@ -127,6 +127,10 @@ class Watched:
         self.queries.append(query.text)
         return self.engine.rows(query, seconds)
 
+    def columns(self, query: Sql, seconds: float | None = None) -> Any:
+        self.queries.append(query.text)
+        return self.engine.columns(query, seconds)
+
     def close(self) -> None:
         self.engine.close()
 

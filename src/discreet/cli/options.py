@@ -139,8 +139,9 @@ def opened(policy: Path, *, dummy: bool, time_limit: float | None = None, **sett
     """The curator to ask: the policy's own, or one over dummy data that leaves sources and ledger alone."""
     if dummy:
         from discreet.curator.dummy import open as open_dummy
+        from discreet.opening import MAKERS
 
-        return open_dummy(policy, time_limit=time_limit)
+        return open_dummy(policy, time_limit=time_limit, makers=MAKERS)
     from discreet.opening import open as open_curator
 
     return open_curator(policy, time_limit=time_limit, **settings)

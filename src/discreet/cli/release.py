@@ -89,6 +89,25 @@ KINDS: Final = {
         columns="levels",
     ),
     "synth": Kind("MarginalSynthesizer", "a synthetic table with the columns of the source", _BINS, rows=True),
+    "mwem": Kind(
+        "MWEM",
+        "a synthetic table of a small domain, by multiplicative weights over all of its cells",
+        {
+            "rounds": _option("--rounds", type=click.IntRange(min=1), help="Marginals that are chosen and measured."),
+            "degree": _option("--degree", type=click.IntRange(min=1), help="Columns of a marginal, at most."),
+            **_BINS,
+        },
+        rows=True,
+    ),
+    "small": Kind(
+        "SmallDatabase",
+        "a database of a few rows that answers all marginals about as the table does",
+        {
+            "size": _option("--size", type=click.IntRange(min=1), help="Rows of it; as many as --alpha needs."),
+            "alpha": _option("--alpha", type=float, help="How far fractions may be off, before noise."),
+            **_BINS,
+        },
+    ),
 }  # fmt: skip
 """By subcommand."""
 SHARED: Final[dict[str, tuple[str, dict[str, Any]]]] = {
@@ -120,9 +139,13 @@ class Releases(click.Group):
     """A subcommand for each publication, made when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(KINDS)
+        return [*KINDS, "batch"]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name == "batch":
+            from discreet.cli.batch import batch
+
+            return batch
         return _command(cmd_name, KINDS[cmd_name]) if cmd_name in KINDS else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +15,7 @@ from urllib.parse import quote, urlsplit
 from discreet.accounting.balance import Balance
 from discreet.accounting.record import Entry, Key
 from discreet.answers import Answer, Preview, documents
+from discreet.answers.batches import Queries
 from discreet.answers.call import Call, written
 from discreet.answers.facts import Facts
 from discreet.answers.ibis_tables import is_expression, text_of
@@ -66,6 +67,10 @@ class Remote(Asks):
         Ctrl-C cancels it: what waits is not charged, what runs stays charged.
         """
         return self._answer(self._asked("query", documents.Answer, {**self._body(call), "fresh": call.fresh}))
+
+    def batched(self, queries: Sequence[str], **options: Any) -> Queries:
+        """The task of a batch: `remote.preview(remote.batched([…], epsilon=1))`."""
+        return Queries(queries, **options)
 
     def perform(self, task: Any) -> Any:
         """What a task lets out, such as a fit; the same as a curator's, and charged once as queries are."""
@@ -134,7 +139,7 @@ class Remote(Asks):
     @staticmethod
     def _sendable(task: Any) -> Sendable:
         if not isinstance(task, Sendable) or task.path not in TASKS:
-            reason = "a server performs queries, fits and releases"
+            reason = "a server performs queries, batches, fits and releases"
             raise Refused("not-private", reason, "write SQL, fit an estimator, or release a publication")
         return task
 

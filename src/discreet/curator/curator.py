@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from discreet.accounting.balance import Balance
-from discreet.accounting.record import Entry, Key
+from discreet.accounting.record import Entry
 from discreet.answers import Answer, Preview
-from discreet.answers.call import Call
+from discreet.answers.call import Call, value_read
 from discreet.answers.facts import Facts
 from discreet.answers.interface import Asks
 from discreet.composed import Sql
@@ -133,21 +133,8 @@ class Curator(Asks):
 
     # other ways to ask
 
-    def batch(
-        self, queries: Sequence[str], *, epsilon: Any = None, rho: Any = None, delta: Any = None,
-        confidence: Any = 0.95, analyst: str | None = None, fresh: bool = False, key: Key | None = None,
-    ) -> list[Answer]:  # fmt: skip
-        """Answer several queries for one cost, in one charge.
-
-        Counting queries over the same rows (COUNT(*) by listed keys, with conditions on declared columns) are measured
-        together, with less error than one by one; others share the cost side by side.
-        """
-        cost = {"epsilon": epsilon, "rho": rho, "delta": delta, "confidence": confidence}
-        answers: list[Answer] = self.perform(self.batched(queries, **cost, analyst=analyst, fresh=fresh, key=key))
-        return answers
-
     def batched(self, queries: Sequence[str], **options: Any) -> Task[list[Answer]]:
-        """The task of a batch, for `preview`: `curator.preview(curator.batched([…], epsilon=1))`."""
+        """The task of a batch: `curator.preview(curator.batched([…], epsilon=1))`."""
         if "batch" not in self._makers:
             raise Refused("policy", "this curator answers queries one by one", "open the policy with discreet.open")
         return self._makers["batch"](queries, **options)
@@ -167,19 +154,29 @@ class Curator(Asks):
     # looking
 
     def recall(self, number: int, *, analyst: str | None = None, confidence: Any = None) -> Any:
-        """What the charge of this number let out, as it was then: an answer, or a fitted model. Free."""
+        """What the charge of this number let out, as it was then: an answer, the answers of a batch, a fitted model, or
+        what was published. Free.
+        """
         entry = self.entry(number)
         if entry is None or not entry.answered:
             what = "no charge has this number" if entry is None else "this charge was not answered"
             raise Refused("unknown-answer", what, "see the ledger for the charges that were")
-        if "task" in entry.call:
-            return self._recalled(entry)
         more = {} if confidence is None else {"confidence": confidence}
-        with suppress(Refused, QueryFailed):
-            query = self._prepared(Query(recorded(self.policy, entry, analyst, **more)))
+        task = entry.call.get("task")
+        if task is not None and task not in self._makers:
+            return self._recalled(entry)
+        with suppress(Refused, QueryFailed, ValueError):
+            query = self._prepared(self._repeated(entry, analyst, more))
             if query.bill.plan == entry.plan:
                 return query.show(self._exit.recalled(query, number))
         raise Refused("answer-gone", "this answer was computed under an earlier policy", "ask again")
+
+    def _repeated(self, entry: Entry, analyst: str | None, more: Mapping[str, Any]) -> Task[Any]:
+        """The queries that a charge is the record of, as they were asked."""
+        if "task" not in entry.call:
+            return Query(recorded(self.policy, entry, analyst, **more))
+        record = {name: value_read(value) for name, value in entry.call.items()}
+        return self._makers[str(record.pop("task"))](**record, analyst=analyst, **more)
 
     def _recalled(self, entry: Entry) -> Any:
         """What a task that is no query let out."""

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from numpy.typing import NDArray
+
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.record import Entry
 from discreet.accounting.rounding import float_up
@@ -102,6 +104,9 @@ class EngineReader:
 
     def rows(self, query: Sql) -> list[tuple[Any, ...]]:
         return self.engine.rows(query, self.seconds)
+
+    def columns(self, query: Sql) -> list[NDArray[Any]]:
+        return self.engine.columns(query, self.seconds)
 
 
 Maker = Callable[..., Task[Any]]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from numpy.typing import NDArray
+
 from discreet.composed import Sql
 
 
@@ -27,6 +29,12 @@ class Engine(Protocol):
 
     def rows(self, query: Sql, seconds: float | None = None) -> list[tuple[Any, ...]]:
         """The answer as Python values: integers of any size stay exact. It is interrupted after so many seconds."""
+        ...
+
+    def columns(self, query: Sql, seconds: float | None = None) -> list[NDArray[Any]]:
+        """The same answer column by column, as NumPy has it, NULL masked: dates are moments, and numbers that have no
+        type there are Python's.
+        """
         ...
 
     def schema(self, table: str) -> dict[str, str]:

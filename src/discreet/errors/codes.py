@@ -73,6 +73,7 @@ CODES: Final[dict[str, Code]] = {
     "undeclared-classes": Code("the classes of the target are not declared", _MODELS),
     "undeclared-values": Code("the values of a key column are not declared", _MODELS),
     # releases
+    "charge-of-batch": Code("a charge is recalled as an answer, and is of a batch of queries", _RELEASES, 409),
     "charge-of-release": Code("a charge is recalled as an answer, and is of a release", _RELEASES, 409),
     "release-invalid": Code("a publication's arguments, domain or rows are not what a release takes", _RELEASES),
     # owners

@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from numpy.typing import NDArray
+
 from discreet.composed import Sql
 from discreet.errors import BudgetExhausted, QueryFailed
 from discreet.exit.bill import Bill
@@ -28,6 +30,8 @@ class Reader(Protocol):
     """Private rows, for a task that was charged: exact values, which leave it through its exit alone."""
 
     def rows(self, query: Sql) -> list[tuple[Any, ...]]: ...
+
+    def columns(self, query: Sql) -> list[NDArray[Any]]: ...
 
 
 class Prepared(Protocol[Value]):

@@ -9,7 +9,7 @@ units and Python types.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -19,12 +19,12 @@ from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import Refused
 from discreet.mechanisms.arrays import Integers
 from discreet.policy import Kind
 from discreet.release.codec import stored
+from discreet.release.columns import DAY, Column
 
 Edge = Fraction | date | datetime
 MOST_VALUES: Final = 2**20
@@ -54,10 +54,9 @@ class Listed:
     def size(self) -> int:
         return len(self.values) + self.nullable
 
-    def codes(self, values: Iterable[Any]) -> Integers:
+    def codes(self, values: Column) -> Integers:
         """The cell of each value."""
-        null = len(self.values) if self.nullable else OUTSIDE
-        return np.array([_looked_up(self._codes, value, null) for value in values], dtype=np.int64)
+        return values.looked_up(self._codes, len(self.values) if self.nullable else OUTSIDE)
 
     @cached_property
     def _codes(self) -> dict[Any, int]:
@@ -107,9 +106,9 @@ class Cut:
     def size(self) -> int:
         return self.bins + self.nullable
 
-    def codes(self, values: Iterable[Any]) -> Integers:
+    def codes(self, values: Column) -> Integers:
         """The cell of each value."""
-        scaled = _numbers(list(values), self.kind)
+        scaled = values.numbers(self.kind)
         edges = np.array([float(_scaled(edge)) for edge in self.edges])
         codes = np.searchsorted(edges, scaled, side="right").astype(np.int64) - 1
         inside = (scaled >= edges[0]) & (scaled < edges[-1])
@@ -268,7 +267,6 @@ def _later(day: date, months: int) -> date:
 
 # units: numbers as they are, dates as days, timestamps as microseconds
 
-DAY: Final = 86_400_000_000
 _BEGIN: Final = datetime(1970, 1, 1)
 
 
@@ -306,44 +304,6 @@ def _made(scaled: Fraction, kind: Kind) -> Any:
     if kind is Kind.TIMESTAMP:
         return _BEGIN + timedelta(microseconds=math.floor(scaled))
     return math.floor(scaled) if kind is Kind.INTEGER else float(scaled)
-
-
-def _numbers(values: list[Any], kind: Kind) -> NDArray[np.float64]:
-    """On the scale of the edges; NaN for NULL, and for what is none of the column's type."""
-    if kind in (Kind.DATE, Kind.TIMESTAMP):
-        return np.array([_moment(value, kind) for value in values], dtype=np.float64)
-    if set(map(type, values)) <= {int, float, type(None)}:  # what a value becomes must not depend on other rows
-        try:
-            return np.array(values, dtype=np.float64)
-        except OverflowError:
-            pass
-    return np.array([_number(value) for value in values], dtype=np.float64)
-
-
-def _number(value: Any) -> float:
-    if not isinstance(value, int | float | Decimal | Fraction | np.number):
-        return math.nan
-    try:
-        return float(value)
-    except (OverflowError, ValueError, TypeError):
-        return math.nan
-
-
-def _moment(value: Any, kind: Kind) -> float:
-    if not isinstance(value, date) or value != value:
-        return math.nan
-    if kind is Kind.DATE and isinstance(value, datetime):
-        value = value.date()
-    elif kind is Kind.TIMESTAMP and not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day)
-    return float(_scaled(value))
-
-
-def _looked_up(codes: dict[Any, int], value: Any, null: int) -> int:
-    try:
-        return codes.get(value, null) if isinstance(value, Hashable) else null
-    except TypeError:  # a tuple that holds a list
-        return null
 
 
 def _checked(name: object, kind: object, nullable: object) -> Kind:

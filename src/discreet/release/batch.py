@@ -8,17 +8,19 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from fractions import Fraction
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import numpy as np
 
 from discreet.accounting import compose
 from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.accounting.losses import Sensitivity
-from discreet.accounting.record import Entry, Key
 from discreet.answers import Answer, Preview
-from discreet.answers.call import Call
+from discreet.answers.batches import TASK
+from discreet.answers.batches import Queries as Asked
+from discreet.answers.call import Call, written
 from discreet.curator.prepared import PreparedQuery
 from discreet.curator.rows import PreparedTask
 from discreet.curator.task import Context, demand_choice
@@ -40,8 +42,6 @@ from discreet.sql.expected_error import errors, words
 from discreet.sql.now import present
 from discreet.sql.plan import Plan
 
-TASK: Final = "batch"
-MOST_QUERIES: Final = 1_000
 MOST_SCALE: Final = 2**12
 MOST_CLASSES: Final = 512
 """Of cells that queries tell apart: with more of them a batch would take long to plan."""
@@ -57,11 +57,17 @@ class BatchValues(Published):
     """Of each family the measurements."""
     others: tuple[str, ...]
     """Of each other query its noisy measures, in base64."""
+    variances: tuple[float, ...] = ()
+    """Of each family that of the noise on its measurements; older records do not say it."""
 
     def __post_init__(self) -> None:
         demand_type(plans=(self.plans, tuple), values=(self.values, tuple), others=(self.others, tuple))
         for plan in self.plans:
             demand_type(plan=(plan, Product))
+        for variance in self.variances:
+            demand_type(variance=(variance, float))
+        if len(self.variances) not in (0, len(self.plans)):
+            raise ValueError("each family has a variance")
         for text in self.others:
             demand_type(text=(text, str))
         for plan, values in zip(self.plans, self.values, strict=True):
@@ -71,17 +77,11 @@ class BatchValues(Published):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
-    """Several queries as one task: see `Curator.batch`."""
+class Batch(Asked):
+    """Several queries as one task: see `Asks.batch`."""
 
-    queries: Sequence[str]
-    epsilon: Any = None
-    rho: Any = None
-    delta: Any = None
-    confidence: Any = 0.95
-    analyst: str | None = None
-    fresh: bool = False
-    key: Key | None = None
+    now: datetime | None = None
+    """What CURRENT_DATE and the like mean, where a record says it."""
 
     def prepared(self, context: Context) -> PreparedBatch:
         """All of them with one bill, or a refusal.
@@ -91,8 +91,10 @@ class Batch:
                  norms of a column of its strategy (`Family.counted`); other queries for theirs, as queries are. Shares
                  add up to 1, and losses add up. Everything else is post-processing.
         """
-        texts = self._texts()
-        calls = [Call(sql=text, now=present(text)) for text in texts]
+        texts = self.texts
+        demand_choice(self.fresh, "cached answers")
+        now = self.now or next(filter(None, map(present, texts)), None)
+        calls = [Call(sql=text, now=now if present(text) else None) for text in texts]
         plans = [context.plan(context.version, call) for call in calls]
         for plan in plans:
             _demand_plain(plan)
@@ -119,7 +121,7 @@ class Batch:
             plan=f"{TASK}:{digest}",
             data=context.version,
             analyst=self.analyst,
-            call={"task": TASK, "queries": list(texts)},
+            call={"task": TASK, "queries": texts, **self.said, **written(Call(sql="", now=now))},
             key=self.key,
             fresh=self.fresh,
         )
@@ -129,15 +131,6 @@ class Batch:
         )
         ordered = tuple((rest[order], allocation) for order, allocation in allocations.items())
         return PreparedBatch(context, bill, queries, measured, ordered)
-
-    def _texts(self) -> list[str]:
-        if isinstance(self.queries, str) or not isinstance(self.queries, Sequence):
-            raise Refused("syntax", "a batch is a list of queries", "write batch([sql, sql], epsilon=…)")
-        texts = list(self.queries)
-        if not 0 < len(texts) <= MOST_QUERIES or not all(isinstance(text, str) for text in texts):
-            raise Refused("syntax", f"a batch has 1 to {MOST_QUERIES} texts", "write batch([sql, sql], epsilon=…)")
-        demand_choice(self.fresh, "cached answers")
-        return texts
 
 
 def _demand_plain(plan: Plan) -> None:
@@ -279,7 +272,8 @@ class PreparedBatch(PreparedTask):
             base64.b64encode(draw(self.queries[index].plan, allocation, rows, exit_).encode()).decode("ascii")
             for index, allocation in self.others
         )
-        return encode(BatchValues(plans=tuple(each.plan for each in self.measured), values=values, others=others))
+        plans, variances = tuple(each.plan for each in self.measured), tuple(each.variance for each in self.measured)
+        return encode(BatchValues(plans=plans, values=values, others=others, variances=variances))
 
     def decode(self, stored: bytes) -> BatchValues | None:
         return decode(stored, BatchValues)
@@ -294,10 +288,12 @@ class PreparedBatch(PreparedTask):
         nothing = self.context.nothing
         confidence = self.queries[0].confidence
         drawn: dict[int, NoisyMeasures] = {}
-        for each, plan, values in zip(self.measured, outcome.value.plans, outcome.value.values, strict=True):
-            known = replace(each, plan=plan)
+        stored = outcome.value
+        variances = stored.variances or tuple(each.variance for each in self.measured)
+        for each, plan, values, variance in zip(self.measured, stored.plans, stored.values, variances, strict=True):
+            known = replace(each, plan=plan, variance=variance)
             drawn |= known.noisy(values, pure=self.bill.cost.pure, confidence=confidence)
-        for (index, _), text in zip(self.others, outcome.value.others, strict=True):
+        for (index, _), text in zip(self.others, stored.others, strict=True):
             measures = NoisyMeasures.decode(base64.b64decode(text))
             assert measures is not None
             drawn[index] = measures
@@ -343,8 +339,3 @@ class PreparedBatch(PreparedTask):
             confidence=float(confidence),
             shares={f"{index + 1}": 1 / len(self.queries) for index in range(len(self.queries))},
         )
-
-
-def recalled(stored: bytes, entry: Entry) -> NoReturn:  # noqa: ARG001
-    """Its answers need the plans of its queries: asked again, they are cached."""
-    raise Refused("answer-gone", "this charge is of a batch of queries", "ask the same batch again: it is cached")

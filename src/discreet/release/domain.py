@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.accounting.losses import Sensitivity
 from discreet.errors import Refused
@@ -138,8 +139,14 @@ class Domain:
 
     def codes(self, rows: Rows) -> Integers:
         """For each row the code of each attribute; −1 where it has none. Each by its own value alone."""
-        codes = [attribute.codes(rows.column(attribute.name)) for attribute in self.known]
+        codes = [attribute.codes(rows.array(attribute.name)) for attribute in self.known]
         return np.stack(codes, axis=1)
+
+    def inside(self, rows: Rows) -> list[NDArray[np.int32]]:
+        """The codes of each attribute, column by column, without the rows that have none: in half of the memory."""
+        columns = [attribute.codes(rows.array(attribute.name)).astype(np.int32) for attribute in self.known]
+        inside = np.logical_and.reduce([column != OUTSIDE for column in columns])
+        return columns if inside.all() else [column[inside] for column in columns]
 
     def cells(self, codes: Integers) -> Integers:
         """The number of each row's cell, the last attribute running fastest; rows outside are left out."""

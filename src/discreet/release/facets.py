@@ -131,7 +131,7 @@ def _delta(cost: Cost) -> Fraction:
 
 
 def _histogram(attribute: Known, rows: Rows) -> NDArray[np.int64]:
-    codes = attribute.codes(rows.column(attribute.name))
+    codes = attribute.codes(rows.array(attribute.name))
     return np.bincount(codes[codes >= 0], minlength=attribute.size).astype(np.int64)
 
 

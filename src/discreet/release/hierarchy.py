@@ -16,7 +16,8 @@ from discreet.errors import Refused
 from discreet.exact import interval, positive
 from discreet.exit import Cost, Exit
 from discreet.mechanisms.arrays import Integers
-from discreet.release.attributes import _number as as_float
+from discreet.policy import Kind
+from discreet.release.columns import Column, objects
 from discreet.release.core import Expected, Publication, Published, demand_affordable, demand_type, stored, variance_of
 from discreet.release.queries import Floats
 from discreet.release.rows import Rows
@@ -305,9 +306,10 @@ class Hierarchy(Publication):
 
     def _leaves(self, rows: Rows) -> Integers:
         """The place of each row, by its own values; −1 where there is none."""
-        known: dict[Any, int] = {path[-len(self._keys) :]: index for index, path in enumerate(self.paths)}
-        listed = zip(*(rows.column(name) for name in self._keys), strict=True)
-        return np.array([_looked_up(known, key) for key in listed], dtype=np.int64)
+        if len(self._keys) == 1:
+            return rows.array(self._keys[0]).looked_up({path[-1]: at for at, path in enumerate(self.paths)}, -1)
+        listed = list(zip(*(rows.column(name) for name in self._keys), strict=True))
+        return Column(objects(listed)).looked_up({path: index for index, path in enumerate(self.paths)}, -1)
 
     def _steps(self, rows: Rows) -> Integers:
         """The value of each row in whole steps, clamped to its bounds; 0 for NULL."""
@@ -315,17 +317,10 @@ class Hierarchy(Publication):
         assert self.bounds is not None
         assert self.step is not None
         low, high, step = float(self.bounds[0]), float(self.bounds[1]), float(self.step)
-        values = np.array([as_float(value) for value in rows.column(self.value)], dtype=np.float64)
+        values = rows.array(self.value).numbers(Kind.NUMBER)
         steps = np.rint(np.clip(np.nan_to_num(values, nan=0.0, posinf=high, neginf=low), low, high) / step)
         steps = np.where(np.isnan(values), 0.0, steps)
         return np.clip(steps, -self._largest, self._largest).astype(np.int64)
-
-
-def _looked_up(known: Mapping[Any, int], key: Any) -> int:
-    try:
-        return known.get(key, -1)
-    except TypeError:  # a value that has no hash
-        return -1
 
 
 def _known_of(places: Places, invariants: Sequence[tuple[Path, int]]) -> list[dict[int, int]]:

@@ -7,32 +7,37 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
+
+from numpy.typing import NDArray
 
 from discreet.accounting.labels import selection_delta
 from discreet.accounting.record import Entry, Key
 from discreet.answers import Preview, documents
 from discreet.answers.call import Call, written
 from discreet.answers.values import UNREADABLE
-from discreet.composed import Sql
+from discreet.composed import Sql, joined, literal, name, sql
 from discreet.curator.rows import PreparedTask, bounded_rows, columns_of
 from discreet.curator.task import Context, demand_choice
 from discreet.errors import Refused
 from discreet.exit import Bill, Cost, Exit, Outcome, Reader
 from discreet.exit.cost import Loss, cost_missing
-from discreet.policy import Policy
+from discreet.policy import Kind, Policy
 from discreet.policy.problems import meant
 from discreet.release.codec import CODEC, decode, encode
+from discreet.release.columns import Column
 from discreet.release.core import Charged, Publication, Published, loss_of
 from discreet.release.rows import Rows
 from discreet.release.sent import published_of
-from discreet.sql.nodes import Field
+from discreet.sql.nodes import Field, Node
 
 TASK: Final = "release"
 TASK_VERSION: Final = 1
 """Of what a fingerprint covers: counts up when the same arguments start to mean something else."""
 MOST_RECORD: Final = 50_000
 """Characters of a publication that stand in the ledger's record; of longer ones it is their digest."""
+MOST_TEXTS: Final = 256
+"""Declared texts of a column, up to which an engine reads numbers in their place."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,8 +92,7 @@ class Publish:
             key=self.key,
             fresh=self.fresh,
         )
-        names = tuple(field.name for field in chosen)
-        return PreparedRelease(context, bill, publication, names, query, with_unit, rows, public.schemas)
+        return PreparedRelease(context, bill, publication, Reading.of(node, chosen, with_unit), rows, public.schemas)
 
     # by a server
 
@@ -120,20 +124,18 @@ class PreparedRelease(PreparedTask):
 
     publication: Publication
     """With what the policy declares."""
-    names: tuple[str, ...]
-    query: Sql
-    with_unit: bool
+    reading: Reading
     most: int
     """Rows of a unit."""
     schemas: Mapping[str, Mapping[str, str]]
 
     def check(self) -> None:
-        self._demand_runnable(self.query, self.schemas)
+        self._demand_runnable(self.reading.query, self.schemas)
 
     # the charge
 
     def run(self, rows: Reader, exit_: Exit) -> bytes:
-        exact = Rows.read(rows.rows(self.query), self.names, self.most, with_unit=self.with_unit)
+        exact = self.reading.rows(rows.columns(self.reading.query), self.most)
         return encode(self.publication.published(exact, exit_))
 
     def decode(self, stored: bytes) -> Published | None:
@@ -150,9 +152,9 @@ class PreparedRelease(PreparedTask):
 
     def preview(self, *, cached: bool) -> Preview:
         """What it would cost, and the error to expect."""
-        expected = self.publication.expected(self.bill.cost, self.most)
+        expected, names = self.publication.expected(self.bill.cost, self.most), self.reading.names
         return self._previewed(
-            columns=[*self.names, *(name for name in expected.error if name not in self.names)],
+            columns=[*names, *(name for name in expected.error if name not in names)],
             cached=cached,
             error=expected.error,
             noise=expected.noise,
@@ -160,6 +162,51 @@ class PreparedRelease(PreparedTask):
             groups=expected.cells,
             shares=expected.shares,
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """How exact rows are read: column by column, declared texts by their numbers, so that few bytes hold many rows."""
+
+    query: Sql
+    names: tuple[str, ...]
+    kinds: tuple[Kind | None, ...]
+    texts: tuple[tuple[str, ...] | None, ...]
+    """Of each column what its numbers stand for, if it is read so."""
+    with_unit: bool
+
+    @classmethod
+    def of(cls, node: Node, fields: Sequence[Field], with_unit: bool) -> Self:
+        texts = tuple(_texts(field) for field in fields)
+        columns = [_read_as(field, held) for field, held in zip(fields, texts, strict=True)]
+        if with_unit and node.owner.column is not None:
+            columns.insert(0, node.owner.column)
+        named = [sql("{} AS {}", column, name(f"c{index}")) for index, column in enumerate(columns)]
+        query = sql("SELECT {} FROM ({})", joined(", ", named), node.sql())
+        names, kinds = zip(*((field.name, field.expr.domain.kind) for field in fields), strict=True)
+        return cls(query, names, kinds, texts, with_unit)
+
+    def rows(self, exact: Sequence[NDArray[Any]], most: int) -> Rows:
+        """The rows that an engine read."""
+        units = [Column.read(array) for array in exact[: self.with_unit]]
+        facts = zip(exact[self.with_unit :], self.texts, self.kinds, strict=True)
+        columns = [Column.read(array, texts=texts, kind=kind) for array, texts, kind in facts]
+        return Rows.read([*units, *columns], self.names, most, with_unit=self.with_unit)
+
+
+def _texts(field: Field) -> tuple[str, ...] | None:
+    domain = field.expr.domain
+    listed = domain.kind is Kind.TEXT and domain.values is not None and 0 < len(domain.values) <= MOST_TEXTS
+    return tuple(map(str, domain.values or ())) if listed else None
+
+
+def _read_as(field: Field, texts: tuple[str, ...] | None) -> Sql:
+    """A column as it is read. Dates are moments, and none where they are farther away than those go."""
+    column = field.expr.sql
+    if texts is not None:
+        each = [sql("WHEN {} THEN {}", literal(text), literal(number)) for number, text in enumerate(texts)]
+        return sql("CASE {} {} END", column, joined(" ", each))
+    return sql("TRY_CAST({} AS TIMESTAMP)", column) if field.expr.domain.kind is Kind.DATE else column
 
 
 def recalled(stored: bytes, entry: Entry) -> Published:

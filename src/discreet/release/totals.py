@@ -171,7 +171,7 @@ class RunningTotals(Publication):
 
     def _series(self, rows: Rows) -> Integers:
         """How many there are in each step; rows outside of the calendar are left out."""
-        steps = self._calendar.codes(rows.column(self._calendar.name))
+        steps = self._calendar.codes(rows.array(self._calendar.name))
         inside = (steps >= 0) & (steps < self._calendar.bins)
         if self.counted == "units" and rows.units is not None:
             pairs = np.unique(np.stack([rows.units[inside], steps[inside]]), axis=1)

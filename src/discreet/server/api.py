@@ -14,7 +14,7 @@ from starlette.responses import Response
 from discreet.accounting.record import Entry
 from discreet.accounting.rounding import float_up
 from discreet.answers import Answer, documents
-from discreet.answers.models import TASKS, Documented
+from discreet.answers.models import TASKS
 from discreet.answers.saving import csv_of
 from discreet.answers.wire import (
     ENTRY,
@@ -30,7 +30,7 @@ from discreet.ledger import ALL, OWNER, Search
 from discreet.printing import csv_text
 from discreet.server import requests
 from discreet.server.access import MAX_LENGTH, Access, Anybody, Asking, Callers, Watching, app_state, watcher
-from discreet.server.dispatch import LONGEST_KEY, Submission, estimators
+from discreet.server.dispatch import LONGEST_KEY, Submission, document_of, estimators
 from discreet.server.metrics import MEDIA
 from discreet.server.problems import Cancelled, response_of
 from discreet.server.queue import Job, State
@@ -81,6 +81,7 @@ ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
     202: {**schema_of(documents.Waiting), "description": "It waits or runs; Location is where to look."},
 }
 MODELS: Final[dict[int | str, dict[str, Any]]] = {**ANSWERS, **returns(documents.Model)}
+BATCHES: Final[dict[int | str, dict[str, Any]]] = {**ANSWERS, **returns(documents.Batch)}
 RELEASES: Final[dict[int | str, dict[str, Any]]] = {**ANSWERS, **returns(documents.Release)}
 router: Final = APIRouter(prefix="/api/v1")
 
@@ -104,6 +105,18 @@ async def query(request: Request, access: Asking, question: requests.Query, head
     return await _performed(request, access, question, headers)
 
 
+@router.post("/datasets/{dataset}/batch/preview", responses=returns(documents.Preview), tags=["asking"])
+async def preview_batch(request: Request, access: Asking, batching: requests.Batching) -> Response:
+    """What several queries would cost together, and their expected error. Free: no data is read."""
+    return await _previewed(request, access, batching)
+
+
+@router.post("/datasets/{dataset}/batch", responses=BATCHES, tags=["asking"])
+async def batch(request: Request, access: Asking, batching: requests.Batch, headers: Sent) -> Response:
+    """The answers to several queries, in one charge: counting queries over the same rows are measured together."""
+    return await _performed(request, access, batching, headers)
+
+
 @router.post("/datasets/{dataset}/fit/preview", responses=returns(documents.Preview), tags=["asking"])
 async def preview_fit(request: Request, access: Asking, fitting: requests.Fitting) -> Response:
     """What a fit would cost. Free: no data is read."""
@@ -116,7 +129,7 @@ async def preview_release(request: Request, access: Asking, releasing: requests.
     return await _previewed(request, access, releasing)
 
 
-async def _previewed(request: Request, access: Access, sent: requests.Question | requests.Working) -> Response:
+async def _previewed(request: Request, access: Access, sent: requests.Body) -> Response:
     dispatcher = app_state(request).dispatcher
     submission = await dispatcher.light(Submission.of, access.dataset, access.caller, sent)
     return json_response(preview_written(await dispatcher.light(submission.curator.preview_of, submission.task)))
@@ -134,9 +147,7 @@ async def release(request: Request, access: Asking, releasing: requests.Release,
     return await _performed(request, access, releasing, headers)
 
 
-async def _performed(
-    request: Request, access: Access, sent: requests.Question | requests.Working, headers: Headers
-) -> Response:
+async def _performed(request: Request, access: Access, sent: requests.Body, headers: Headers) -> Response:
     """What was asked for, or how far it is if the caller does not want to wait."""
     dispatcher, key = app_state(request).dispatcher, headers.idempotency_key
     submission = await dispatcher.light(Submission.of, access.dataset, access.caller, sent, key)
@@ -270,7 +281,7 @@ def recalled(access: Access, number: int) -> Answer:
     task = task_of(entry_of(access, number))
     if task in TASKS:
         where = f"it is at {TASKS[task].stored}/{number}"
-        raise Refused("charge-of-model" if task == "fit" else "charge-of-release", f"this is {TASKS[task].what}", where)
+        raise Refused(TASKS[task].code, f"this is {TASKS[task].what}", where)
     answer: Answer = access.dataset.curator.recall(number, analyst=access.caller.analyst)
     return answer
 
@@ -294,6 +305,12 @@ async def release_again(request: Request, access: Anybody, number: Number) -> Re
     return json_response(await app_state(request).dispatcher.light(recalled_work, access, number, "release"))
 
 
+@router.get("/datasets/{dataset}/batches/{number}", responses=returns(documents.Batch), tags=["looking"])
+async def batch_again(request: Request, access: Anybody, number: Number) -> Response:
+    """The answers of a batch that were given before, by the number of its charge. Analysts see their own."""
+    return json_response(await app_state(request).dispatcher.light(recalled_work, access, number, "batch"))
+
+
 def recalled_work(access: Access, number: int, task: str) -> Any:
     """The document of what a task of this kind let out."""
     other = task_of(entry_of(access, number))
@@ -303,8 +320,8 @@ def recalled_work(access: Access, number: int, task: str) -> Any:
         raise Refused("unknown-answer", f"this charge is of {what}", f"it is at {where}/{number}")
     if task == "fit":
         estimators()
-    let_out: Documented = access.dataset.curator.recall(number)
-    return let_out.document()
+    more = {"analyst": access.caller.analyst} if task == "batch" else {}
+    return document_of(access.dataset.curator.recall(number, **more))
 
 
 def own_releases(access: Access) -> list[Entry]:

@@ -15,7 +15,7 @@ from discreet.curator.state import open_ledger
 from discreet.engines.copy import Progress
 from discreet.errors import Refused
 from discreet.ledger import LedgerError
-from discreet.opening import RECALLS
+from discreet.opening import MAKERS, RECALLS
 from discreet.policy import Policy, PolicyError, read
 from discreet.printing import printable
 from discreet.server.tokens import Role, Token, Tokens
@@ -164,7 +164,9 @@ def name_of(policy: Policy) -> str:
 def _curator(policy: Policy, progress: Progress | None, among: int) -> Curator:
     limit, pad = policy.serving.time_limit, policy.serving.pad_ms / 1000
     ledger = open_ledger(policy)
-    return Curator(policy, ledger, time_limit=limit, pad=pad, progress=progress, among=among, recalls=RECALLS)
+    return Curator(
+        policy, ledger, time_limit=limit, pad=pad, progress=progress, among=among, recalls=RECALLS, makers=MAKERS
+    )
 
 
 def _written(path: Path) -> tuple[int, int] | None:

@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, Final, TypeVar
 
 from discreet.accounting.record import Key
+from discreet.answers.batches import answers_written
 from discreet.answers.call import Call, read, value_read
 from discreet.answers.models import Documented, Learner, Publisher
 from discreet.curator.curator import Curator
@@ -26,7 +27,7 @@ from discreet.errors import QueryFailed, Refused
 from discreet.server.datasets import Caller, Dataset
 from discreet.server.limits import CALLER
 from discreet.server.queue import Job, Queue, State
-from discreet.server.requests import Fitting, Question, Releasing, Working
+from discreet.server.requests import Batching, Body, Fitting, Question, Releasing, Working
 
 LONGEST_KEY: Final = 200
 MOST_KEYS: Final = 10_000
@@ -56,8 +57,8 @@ class Submission:
     """It is about dummy data, and free."""
 
     @classmethod
-    def of(cls, dataset: Dataset, caller: Caller, sent: Question | Working, key: str | None = None) -> Submission:
-        made, about = _call(sent) if isinstance(sent, Question) else _work(sent)
+    def of(cls, dataset: Dataset, caller: Caller, sent: Body, key: str | None = None) -> Submission:
+        made, about = _made(dataset.curator, sent)
         task = made(
             analyst=caller.charged_as(sent.analyst),
             fresh=getattr(sent, "fresh", False),
@@ -68,11 +69,24 @@ class Submission:
 
     def perform(self) -> Any:
         """The answer, or the document of a model or release."""
-        return _shown(self.curator.perform(self.task))
+        return document_of(self.curator.perform(self.task))
 
     def free(self) -> Any:
         """The same, if it costs nothing; else None."""
-        return _shown(self.curator.free(self.task))
+        return document_of(self.curator.free(self.task))
+
+
+def _made(curator: Curator, sent: Body) -> tuple[Callable[..., Any], Any]:
+    if isinstance(sent, Batching):
+        return _batch(curator, sent)
+    return _call(sent) if isinstance(sent, Question) else _work(sent)
+
+
+def _batch(curator: Curator, sent: Batching) -> tuple[Callable[..., Any], Any]:
+    """How a batch is made of who asks, and what a request for it is known by."""
+    fields = sent.model_dump(exclude_unset=True)
+    said = {name: value_read(value) for name, value in fields.items() if name not in OUTSIDE and value is not None}
+    return partial(curator.batched, **said), ["batch", fields]
 
 
 def _call(question: Question) -> tuple[Callable[..., Call], Any]:
@@ -113,11 +127,14 @@ def estimators() -> ModuleType:
     return sent
 
 
-def _shown(result: Any) -> Any:
+def document_of(result: Any) -> Any:
+    """What was let out as it is sent; answers are themselves."""
+    if isinstance(result, list):
+        return answers_written(result)
     return result.document() if isinstance(result, Documented) else result
 
 
-def _key(dataset: Dataset, caller: Caller, sent: Question | Working, key: str | None, content: object) -> Key | None:
+def _key(dataset: Dataset, caller: Caller, sent: Body, key: str | None, content: object) -> Key | None:
     """The name of a request, and what it says. What is about dummy data is free, and needs none."""
     if key is None or sent.dummy:
         return None

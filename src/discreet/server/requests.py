@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -39,6 +39,8 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 Text = Annotated[str, StringConstraints(max_length=MAX_QUERY_LENGTH)]
+MOST_QUERIES: Final = 200
+"""Of a batch that is sent; what is planned is free, and Python's curator takes more."""
 Analyst = Annotated[Name | None, Field(description="Whose share is charged; only the owner may choose.")]
 Dummy = Annotated[bool, Field(description="Use dummy data: free, and nothing private is read.")]
 
@@ -83,6 +85,27 @@ class Working(Strict):
     dummy: Dummy = False
 
 
+class Batching(Strict):
+    """Several queries and what they cost together: `epsilon`, perhaps with `delta`, or `rho`."""
+
+    queries: list[Text] = Field(
+        min_length=1, max_length=MOST_QUERIES, description="One SELECT each.",
+        examples=[["SELECT COUNT(*) FROM patients WHERE age < 40", "SELECT COUNT(*) FROM patients WHERE age < 65"]],
+    )  # fmt: skip
+    epsilon: Number | None = Field(None, description="The cost; in a budget with δ, what ε would cost there.")
+    rho: Number | None = Field(None, description="The cost as ρ, in a budget with δ.")
+    delta: Number | None = Field(None, description="A δ of its own for `epsilon`, at most the budget's.")
+    confidence: Number | None = Field(None, description="Of the intervals; 0.95 if left out.")
+    analyst: Analyst = None
+    dummy: Dummy = False
+
+
+class Batch(Batching):
+    """Several queries to be answered."""
+
+    fresh: bool = Field(False, description="Draw noise and charge again, even if the answers are cached.")
+
+
 class Fitting(Working):
     """A fit."""
 
@@ -113,3 +136,7 @@ class Release(Releasing):
     """Something to be published."""
 
     fresh: bool = Field(False, description="Publish and charge again, even if it is cached.")
+
+
+Body = Question | Working | Batching
+"""What is asked for, whatever it is."""

@@ -142,11 +142,17 @@ class Dummy(Curator):
 
 
 def open(  # noqa: A001  (like the curator's)
-    policy: str | PathLike[str], *, rows: int = 1000, time_limit: float | None = None
+    policy: str | PathLike[str],
+    *,
+    rows: int = 1000,
+    time_limit: float | None = None,
+    makers: Mapping[str, Maker] | None = None,
 ) -> Dummy:
     """The dummy of a policy file, without opening the real one."""
-    return Dummy(read(Path(policy)), rows=rows, time_limit=time_limit)
+    return Dummy(read(Path(policy)), rows=rows, time_limit=time_limit, makers=makers)
 
 
 def _of_dummy_data(shown: Any) -> Any:
+    if isinstance(shown, list):
+        return [_of_dummy_data(each) for each in shown]
     return replace(shown, receipt="", dummy=True) if isinstance(shown, Answer) else shown

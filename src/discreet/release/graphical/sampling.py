@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from discreet.mechanisms.arrays import Integers
 from discreet.release.graphical.model import Floats, Model, project
 
+Codes = NDArray[np.int32]
 Uniform = Callable[[int], Floats]
 """So many numbers, uniform between 0 and 1."""
 BLOCK = 2**22
 """Cells of conditionals that are computed at once."""
 
 
-def sample(model: Model, count: int, uniform: Uniform) -> list[Integers]:
+def sample(model: Model, count: int, uniform: Uniform) -> list[Codes]:
     """So many rows: for each attribute its column.
 
     Theorem  Each row is drawn from the model, and of the rows that share the values which an attribute depends on, each
@@ -27,7 +28,7 @@ def sample(model: Model, count: int, uniform: Uniform) -> list[Integers]:
              uniform u: that is C(v) − C(v − 1) on average, and never farther from it than 1 (systematic sampling).
     """
     tree = model.tree
-    columns: dict[int, Integers] = {}
+    columns: dict[int, Codes] = {}
     for clique, separator, marginal in zip(tree.cliques, tree.separators, model.marginals, strict=True):
         given = separator
         for attribute in clique:
@@ -40,15 +41,14 @@ def sample(model: Model, count: int, uniform: Uniform) -> list[Integers]:
     return [columns[attribute] for attribute in range(len(tree.sizes))]
 
 
-def drawn(table: Floats, given: list[Integers], count: int, uniform: Uniform) -> Integers:
+def drawn(table: Floats, given: list[Codes], count: int, uniform: Uniform) -> Codes:
     """A column, given others: the last axis of the table is its own."""
     shape = table.shape[:-1]
     group = np.ravel_multi_index(given, shape) if given else np.zeros(count, dtype=np.int64)
     flat = table.reshape(-1, table.shape[-1])
-    order = np.argsort(uniform(count))
-    order = order[np.argsort(group[order], kind="stable")]
+    order = np.argsort(group + uniform(count))  # by group, and within it at random
     there, sizes = np.unique(group, return_counts=True)
-    column = np.empty(count, dtype=np.int64)
+    column = np.empty(count, dtype=np.int32)
     step, begin = max(1, BLOCK // flat.shape[1]), 0
     for start in range(0, len(there), step):
         part, size = there[start : start + step], sizes[start : start + step]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.mechanisms.arrays import Integers
 from discreet.mechanisms.simplex import projected
@@ -49,7 +50,7 @@ class Compression:
         """How many values each group has."""
         return np.bincount(self.groups, minlength=self.size)
 
-    def split(self, places: Integers, uniform: Uniform) -> Integers:
+    def split(self, places: NDArray[Any], uniform: Uniform) -> Integers:
         """A value of each row's group: of each the expected number, rounded.
 
         Proof   Weights, added up group by group, fill an interval of length 1 for each group. Of a group's n rows, in
@@ -59,8 +60,7 @@ class Compression:
         by_group = np.argsort(self.groups, kind="stable")
         ends = np.cumsum(self.weights[by_group])
         first = np.searchsorted(self.groups[by_group], np.arange(self.size + 1))
-        order = np.argsort(uniform(len(places)))
-        order = order[np.argsort(places[order], kind="stable")]
+        order = np.argsort(places + uniform(len(places)))  # by group, and within it at random
         counts = np.bincount(places, minlength=self.size)
         begins = np.cumsum(counts) - counts
         groups = places[order]

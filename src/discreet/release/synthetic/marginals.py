@@ -14,7 +14,6 @@ from discreet.errors import Refused
 from discreet.exact import flag, whole
 from discreet.exit import Cost, Exit
 from discreet.mechanisms.arrays import Integers
-from discreet.release.attributes import OUTSIDE
 from discreet.release.core import (
     Expected,
     OverDomain,
@@ -108,11 +107,8 @@ class MarginalSynthesizer(OverDomain):
             domain = domain.selected(rows, exit_, KEYS, exit_.cost.delta or Fraction(0))
             part = exit_.part(1 - KEYS)
             part.watch = exit_.watch
-        exact = domain.codes(rows)
-        exact = exact[(exact != OUTSIDE).all(axis=1)]
         ordered = [isinstance(attribute, Cut) for attribute in domain.known]
-        columns = [np.ascontiguousarray(column) for column in exact.T]
-        measurements = selected(columns, domain.shape, ordered, rows.most, part, self.max_cells, self.steps)
+        measurements = selected(domain.inside(rows), domain.shape, ordered, rows.most, part, self.max_cells, self.steps)
         return _table(domain, measurements, part)
 
 
@@ -123,9 +119,12 @@ def _table(domain: Domain, measurements: Selected, exit_: Exit) -> SyntheticTabl
         return exit_.below(2**53, many) / 2**53
 
     count = min(round(measurements.total), MOST_VALUES // len(domain.names))
-    places = sample(measurements.fitted.model, count, uniform)
-    codes = [each.split(index, uniform) for each, index in zip(measurements.compressions, places, strict=True)]
     sizes = domain.shape
+    places = sample(measurements.fitted.model, count, uniform)
+    codes = [
+        narrow(each.split(index, uniform), size)
+        for each, index, size in zip(measurements.compressions, places, sizes, strict=True)
+    ]
     whole: list[Integers] = [np.arange(size) for size in sizes]
     groups = [each.groups for each in measurements.compressions]
     measured = [
@@ -140,7 +139,7 @@ def _table(domain: Domain, measurements: Selected, exit_: Exit) -> SyntheticTabl
     ]
     return SyntheticTable(
         domain=domain,
-        codes=tuple(narrow(column, size) for column, size in zip(codes, sizes, strict=True)),
+        codes=tuple(codes),
         seed=exit_.seed(),
         measured=tuple(measured),
     )

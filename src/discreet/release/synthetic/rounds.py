@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.accounting.losses import Sensitivity
 from discreet.exit import Exit
@@ -30,6 +31,9 @@ REFIT: Final = 30
 LEAST: Final = 0.1
 """Rows that a group has at least in the model that a fit starts from."""
 ONE: Final = Sensitivity.cells(1, 1)
+
+
+Codes = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +73,7 @@ def moved_pair(most: int) -> Sensitivity:
 
 
 def selected(
-    columns: Sequence[Integers],
+    columns: Sequence[Codes],
     sizes: Sequence[int],
     ordered: Sequence[bool],
     most: int,
@@ -95,7 +99,8 @@ def selected(
         for one, is_ordered in zip(ones, ordered, strict=True)
     )
     begun = [_grouped(index, one, deviation, compressions[index]) for index, one in enumerate(ones)]
-    exact = [compression.groups[column] for compression, column in zip(compressions, columns, strict=True)]
+    grouped = zip(compressions, columns, strict=True)
+    exact = [compression.groups.astype(np.int32)[column] for compression, column in grouped]
     rounds = _Rounds(exact, [each.size for each in compressions], most, exit_, max_cells, begun, _total(ones))
     pairs = rounds.measured(Fraction(1) - share) if len(sizes) > 1 else []
     rounds.finish(STEPS if steps is None else steps)
@@ -104,7 +109,7 @@ def selected(
 
 
 def _ones(
-    columns: Sequence[Integers], sizes: Sequence[int], most: int, exit_: Exit, share: Fraction
+    columns: Sequence[Codes], sizes: Sequence[int], most: int, exit_: Exit, share: Fraction
 ) -> tuple[list[Integers], float]:
     """All one-way marginals with noise, and its deviation."""
     exact = [np.bincount(column, minlength=size) for column, size in zip(columns, sizes, strict=True)]
@@ -130,7 +135,7 @@ class _Rounds:
 
     def __init__(
         self,
-        exact: Sequence[Integers],
+        exact: Sequence[Codes],
         sizes: Sequence[int],
         most: int,
         exit_: Exit,
@@ -215,7 +220,7 @@ def _log(noisy: Floats, total: float) -> Floats:
     return np.log(np.maximum(nonnegative(noisy, total), LEAST))
 
 
-def _pair(exact: Sequence[Integers], sizes: Sequence[int], pair: Clique) -> Integers:
+def _pair(exact: Sequence[Codes], sizes: Sequence[int], pair: Clique) -> Integers:
     """The exact marginal of two attributes."""
     one, other = pair
     cells = exact[one] * sizes[other] + exact[other]

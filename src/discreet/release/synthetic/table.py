@@ -42,7 +42,7 @@ TYPES: Final = {
 """Of columns in a file that DuckDB writes."""
 
 
-def narrow(codes: Integers, size: int) -> NDArray[Any]:
+def narrow(codes: NDArray[Any], size: int) -> NDArray[Any]:
     """Codes below a size in as few bytes as they need."""
     return codes.astype(np.min_scalar_type(max(size - 1, 0)))
 
