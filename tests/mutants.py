@@ -38,7 +38,8 @@ BASE = "src/discreet/"
 LEDGER = ["tests/ledger/test_tampering.py", "tests/ledger/test_spending.py", "tests/ledger/test_budgets.py"]
 OPENED = ["tests/ledger/test_opening.py", "tests/ledger/test_answers.py", *reversed(LEDGER)]
 EXIT = ["tests/curator/test_curator.py"]
-FIGURES = "tests/golden/test_figures.py"
+PINS = "tests/golden/test_figures.py"
+"""Figures as they were: what only these notice may be as good as before, and is counted apart."""
 PATIENCE = 8
 """Seconds on the clock, for one of the processor, until a mutant is taken to hang."""
 LEAST = 5
@@ -180,11 +181,11 @@ TESTS: dict[str, list[str]] = {
 }
 """The tests that belong to a file, the quickest first."""
 WIDER: dict[str, list[str]] = {
-    "accounting/": [FIGURES, "tests/golden/test_accounting.py", "tests/contracts/test_mechanisms.py"],
+    "accounting/": ["tests/golden/test_accounting.py", "tests/contracts/test_mechanisms.py"],
     "exit/": ["tests/exit/test_perform.py"],
     "ledger/": ["tests/contracts/test_stores.py"],
-    "mechanisms/": [FIGURES, "tests/contracts/test_mechanisms.py"],
-    "noise/": [FIGURES, "tests/noise/test_public.py", "tests/contracts/test_mechanisms.py"],
+    "mechanisms/": ["tests/contracts/test_mechanisms.py"],
+    "noise/": ["tests/noise/test_public.py", "tests/contracts/test_mechanisms.py"],
 }
 """After those, the tests of all files of a folder: contracts that every one of them serves."""
 BASES = ("noise/", "accounting/", "mechanisms/", "ledger/", "exit/")
@@ -201,10 +202,10 @@ def noticing(path: str) -> list[str] | None:
 
 
 def trusted() -> list[str]:
-    """All files of the trusted base in which something can be changed."""
+    """All files of the trusted base."""
     folders = (path for folder in BASES for path in (ROOT / BASE / folder).rglob("*.py"))
     paths = sorted([*folders, *(ROOT / BASE / name for name in BASE_FILES)])
-    return [str(path.relative_to(ROOT)) for path in paths if mutants(path.read_text(encoding="utf-8"))]
+    return [str(path.relative_to(ROOT)) for path in paths]
 
 
 @contextmanager
@@ -221,6 +222,7 @@ def copied() -> Iterator[Path]:
 class End(Enum):
     SURVIVED = "survived"
     KILLED = "killed"
+    PINNED = "killed by pinned figures alone"
     LATE = "killed by the time limit"
 
 
@@ -261,13 +263,11 @@ def end_of(tree: Path, tests: Sequence[str], seconds: int, *, keep: bool = False
     return End.KILLED if run.exitcode else End.SURVIVED
 
 
-def unchanged(path: str, tree: Path, tests: Sequence[str]) -> float:
-    """What the tests need of the processor without any mutant; leaves all bytecode in the tree but that of the file."""
+def unchanged(tree: Path, test: str) -> float:
+    """What a file of tests needs of the processor without any mutant; leaves bytecode in the tree."""
     before = _used()
-    if end_of(tree, tests, 600, keep=True) is not End.SURVIVED:
-        raise SystemExit(f"the tests of {path} fail without any mutant: mend them first")
-    for stale in (tree / path).parent.glob(f"__pycache__/{Path(path).stem}.*"):
-        stale.unlink()
+    if end_of(tree, [test], 600, keep=True) is not End.SURVIVED:
+        raise SystemExit(f"{test} fails without any mutant: mend it first")
     return _used() - before
 
 
@@ -277,22 +277,35 @@ def _used() -> float:
 
 
 def ends(
-    path: str, chosen: Sequence[Mutant], tests: Sequence[str], seconds: int | None, copies: Sequence[Path]
+    path: str,
+    chosen: Sequence[Mutant],
+    tests: Sequence[str],
+    seconds: int | None,
+    copies: Sequence[Path],
+    needed: dict[str, float],
 ) -> Iterator[tuple[Mutant, End]]:
+    """What became of each mutant; `needed` are seconds that tests take without one, measured when first needed."""
     trees: SimpleQueue[Path] = SimpleQueue()
 
     def end(mutant: Mutant) -> End:
         tree = trees.get()
         try:
             (tree / path).write_text(mutant.text, encoding="utf-8")
-            return end_of(tree, tests, limit)
+            found = end_of(tree, tests, limit)
+            if found is End.SURVIVED and end_of(tree, [PINS], limit) is not End.SURVIVED:
+                return End.PINNED
+            return found
         finally:
             (tree / path).write_text(mutant.source, encoding="utf-8")
             trees.put(tree)
 
-    needed = max(unchanged(path, tree, tests) for tree in copies)
-    limit = seconds or max(LEAST, math.ceil(3 * needed))
-    print(f"{path}: {needed:.1f} s without any mutant", flush=True)
+    for test in (*tests, PINS):
+        if test not in needed:
+            needed[test] = max(unchanged(tree, test) for tree in copies)
+    for tree in copies:
+        for stale in (tree / path).parent.glob(f"__pycache__/{Path(path).stem}.*"):
+            stale.unlink()
+    limit = seconds or max(LEAST, math.ceil(3 * sum(needed[test] for test in (*tests, PINS))))
     for tree in copies:
         trees.put(tree)
     with ThreadPoolExecutor(len(copies)) as pool:
@@ -321,7 +334,12 @@ def main() -> None:
     )
     parser.add_argument("--draw", type=int, help="so many of all mutants of all files together, each as likely")
     parser.add_argument(
-        "--piece", type=int, nargs=2, default=(0, 1), metavar=("I", "K"), help="every K-th file, from I, counted from 0"
+        "--piece",
+        type=int,
+        nargs=2,
+        default=(0, 1),
+        metavar=("I", "K"),
+        help="the I-th, counted from 0, of K parts of the files",
     )
     parser.add_argument("--only", type=int, nargs="+", help="the mutants with these numbers")
     parser.add_argument(
@@ -337,15 +355,16 @@ def main() -> None:
     paths = given.files or trusted()
     known = {path: mutants((ROOT / path).read_text(encoding="utf-8")) for path in paths}
     chosen = _chosen(known, given, parser.error)
-    total = Counter[End]()
+    tried = [path for path in paths if chosen[path]]
+    total, needed = Counter[End](), dict[str, float]()
     with ExitStack() as stack:
         copies = [stack.enter_context(copied()) for _ in range(given.jobs)]
-        for path in [path for path in paths if chosen[path]][start::step]:
+        for path in tried[len(tried) * start // step : len(tried) * (start + 1) // step]:
             tests = given.tests or noticing(path)
             if tests is None:
                 parser.error(f"no tests belong to {path}: name them with --tests, or add a line to TESTS")
             counts = Counter[End]()
-            for mutant, found in ends(path, chosen[path], tests, given.seconds, copies):
+            for mutant, found in ends(path, chosen[path], tests, given.seconds, copies, needed):
                 counts[found] += 1
                 if found is not End.KILLED:
                     print(f"  {mutant.number} {found.value}\n{mutant.diff}", flush=True)

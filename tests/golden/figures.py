@@ -76,6 +76,7 @@ from discreet.mechanisms import (
 from discreet.mechanisms.calibrated import root
 from discreet.mechanisms.simplex import projected
 from discreet.noise.race import Exponents, exponential_race, gumbel_race
+from tests.golden.defaults import defaults
 from tests.rigged import Rigged
 
 FILE = Path(__file__).with_suffix(".json")
@@ -408,6 +409,7 @@ def _digest(values: Any) -> str:
 
 
 GROUPS: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
+    "defaults": defaults,
     "noises": _noises,
     "sums": _sums,
     "conversions": _conversions,
@@ -431,6 +433,8 @@ def plain(value: Any) -> Any:
         return plain(value.tolist())
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
     return value
 
 
