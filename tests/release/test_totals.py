@@ -15,8 +15,8 @@ import pytest
 from discreet.accounting.losses import Sensitivity
 from discreet.errors import Refused
 from discreet.exit import Cost
+from discreet.mechanisms.prefixes import FACTORS, FINE, Factor, SquareRoot
 from discreet.release import RunningTotals
-from discreet.release.prefixes import FACTORS, FINE, Factor, SquareRoot
 from tests.release.cases import BOTH, POLICY, PURE, world
 from tests.sql.worlds import opened, policy_of
 

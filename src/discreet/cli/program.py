@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "serve": "discreet.cli.serve:serve",
     "token": "discreet.cli.token:token",
     "audit": "discreet.cli.audit:audit",
+    "federated": "discreet.cli.federated:federated",
 }
 """Where each subcommand lives."""
 

@@ -26,6 +26,7 @@ class Code:
 _BUDGETS, _SQL, _SERVER = "07-budgets-and-analysts", "08-what-is-refused", "12-server"
 _OWNER, _MODELS, _PAGES, _PARTS = "02-writing-a-policy", "14-models", "13-pages", "07-budgets-and-analysts"
 _RELEASES = "18-releases"
+_FEDERATED = "23-federated"
 _LOSSES, _COSTS = "09-what-is-not-covered", "03-choosing-epsilon"
 
 CODES: Final[dict[str, Code]] = {
@@ -76,6 +77,13 @@ CODES: Final[dict[str, Code]] = {
     "charge-of-batch": Code("a charge is recalled as an answer, and is of a batch of queries", _RELEASES, 409),
     "charge-of-release": Code("a charge is recalled as an answer, and is of a release", _RELEASES, 409),
     "release-invalid": Code("a publication's arguments, domain or rows are not what a release takes", _RELEASES),
+    # federated training
+    "double-unmasking": Code("a client is asked for what would unmask another one's update", _FEDERATED, 409),
+    "too-few-clients": Code("too few clients take part in a round, or stay until its end", _FEDERATED, 409),
+    "training-invalid": Code("a plan, a model or a journal is not what a federated training takes", _FEDERATED),
+    "training-over": Code("the training is over, or has all of its clients", _FEDERATED, 409),
+    "unknown-key": Code("a client's key is not the one that another client trusts", _FEDERATED, 409),
+    "wrong-round": Code("a message belongs to another round or step, or came already", _FEDERATED, 409),
     # owners
     "not-a-raise": Code("a budget can be raised, not lowered or replaced", _OWNER),
     "policy": Code("the policy does not allow it, or cannot be used", _OWNER),

@@ -15,12 +15,12 @@ from discreet.errors import Refused
 from discreet.exit import Cost, Exit
 from discreet.exit.cost import noise_of
 from discreet.mechanisms.arrays import Integers
+from discreet.mechanisms.prefixes import FACTORS, FINE, Factor, Floats, SquareRoot
 from discreet.policy import Kind
 from discreet.release.attributes import PARTS, Cut, Edge, cut
 from discreet.release.codec import demand_type
 from discreet.release.core import Expected, Publication, Published, demand_affordable, noise_words, stored
 from discreet.release.domain import Domain
-from discreet.release.prefixes import FACTORS, FINE, Factor, Floats, SquareRoot
 from discreet.release.rows import Rows
 from discreet.sql.nodes import Field
 
