@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
+import importlib.util
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 import pytest
 from hypothesis import settings
 
-from tests.budget import Budget
+from tests.budget import BUDGETS, Budget
 
 settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
@@ -51,10 +55,21 @@ def pytest_collection() -> Iterator[None]:
     """What is imported and collected stays until the end: it is not looked through for garbage again and again."""
     gc.disable()
     try:
-        return (yield)
+        with in_turn():
+            return (yield)
     finally:
         gc.freeze()
         gc.enable()
+
+
+@contextmanager
+def in_turn() -> Iterator[None]:
+    """Where nothing is compiled yet, one worker collects and the other waits: else both would compile all of it."""
+    package = importlib.util.find_spec("discreet")
+    compiled = package is not None and package.cached is not None and Path(package.cached).exists()
+    with BUDGETS.open(encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_SH if compiled else fcntl.LOCK_EX)
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -66,5 +81,5 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Budget(config))
 
 
-def pytest_unconfigure() -> None:
-    gc.unfreeze()  # libraries that look for leaks at the end would find all of it
+atexit.register(gc.unfreeze)
+"""Libraries that look for leaks at the end would find all of it; pytest's own last search need not go through it."""

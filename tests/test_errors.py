@@ -110,7 +110,10 @@ def _listed(tree: ast.AST) -> Iterator[str]:
 
 def test_every_code_in_the_source_is_registered() -> None:
     for path in SOURCES:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if not re.search(r"Refused|demand|\bcode\b", text):
+            continue
+        tree = ast.parse(text)
         given = list(_codes(tree))
         assert {each.value for each in given if isinstance(each, ast.Constant)} <= CODES.keys(), path
         others = [each for each in given if not isinstance(each, ast.Constant) and getattr(each, "id", "") != "CODE"]

@@ -8,13 +8,13 @@ import io
 from pathlib import Path
 from random import Random
 
-import duckdb
 import pytest
 
 from discreet.engines.problems import SourceError
 from discreet.engines.records import BLOCK, MAX_RECORD, AmbiguousError, Cleaner, Counts
 from discreet.engines.text import reading_records
 from tests.attacks.worlds import HEAD, Row, held, secret_of
+from tests.plain import plain
 
 POLICY = (
     HEAD
@@ -132,7 +132,7 @@ def test_records_of_writers_that_quote_are_read_as_they_were_written(tmp_path: P
     for name, clean in (("lines", lines), ("longer", longer)):
         (tmp_path / name).write_bytes(clean)
         reading = reading_records([str(tmp_path / name)], 3, ",", longer=name == "longer", called="file")
-        with duckdb.connect() as connection:
+        with plain() as connection:
             found += [[value or "" for value in row[:3]] for row in connection.execute(f"FROM {reading}").fetchall()]
     assert sorted(found) == sorted(values)
 
@@ -141,7 +141,7 @@ def test_whatever_is_kept_the_engine_reads(tmp_path: Path) -> None:
     """As many rows as were counted, for any bytes, in every mode."""
     dice = Random(9)
     alphabet = [b'"', b'""', b",", b"a", b"\r", b"\n", b"\xff", b"\x00", b"\xc3\xa9", b'"a",b,c\n', b"x,y,z\n"]
-    with duckdb.connect() as connection:
+    with plain() as connection:
         for number in range(150):
             text = b"".join(dice.choices(alphabet, k=60))
             for mode in (True, False, None):

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import duckdb
 import pytest
 
 from discreet.audit import Replay
@@ -16,6 +15,7 @@ from discreet.audit.replay import every_key
 from discreet.errors import Refused
 from tests.attacks.worlds import HEAD
 from tests.audit.worlds import Data, read
+from tests.plain import plain
 from tests.sql.worlds import opened
 
 POLICY = (
@@ -133,13 +133,13 @@ MISSING = [
 @pytest.mark.parametrize("text", MISSING)
 def test_a_unit_that_an_outer_join_lacks_is_null(text: str) -> None:
     rows = data(([7, 8], [7] * 3))
-    with opened(read(POLICY), rows) as curator, duckdb.connect() as plain:
-        plain.execute("CREATE TABLE orders (person VARCHAR, key BIGINT, state VARCHAR, size DOUBLE)")
-        plain.execute('CREATE TABLE items (person VARCHAR, "order" BIGINT, cost DOUBLE)')
+    with opened(read(POLICY), rows) as curator, plain() as theirs:
+        theirs.execute("CREATE TEMP TABLE orders (person VARCHAR, key BIGINT, state VARCHAR, size DOUBLE)")
+        theirs.execute('CREATE TEMP TABLE items (person VARCHAR, "order" BIGINT, cost DOUBLE)')
         for table in ("orders", "items"):
             for row in rows[table]:
-                plain.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", [*row.values()])
-        assert curator.query(text, epsilon=1).rows == plain.execute(text).fetchall()
+                theirs.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", [*row.values()])
+        assert curator.query(text, epsilon=1).rows == theirs.execute(text).fetchall()
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import duckdb
 import pytest
 
 from tests.attacks.worlds import HEAD, Row, held, secret_of
+from tests.plain import plain
 
 POLICY = (
     HEAD
@@ -56,13 +56,13 @@ FILES = {
 
 def parquet(path: Path, query: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with duckdb.connect() as connection:
+    with plain() as connection:
         connection.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
 
 
 def csv(path: Path, query: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with duckdb.connect() as connection:
+    with plain() as connection:
         connection.execute(f"COPY ({query}) TO '{path}' (FORMAT csv, HEADER)")
 
 

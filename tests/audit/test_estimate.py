@@ -67,11 +67,13 @@ def test_every_broken_mechanism_is_caught_and_its_twin_is_not(specimen: Specimen
 
 @pytest.mark.slow
 @pytest.mark.parametrize("specimen", ZOO, ids=lambda specimen: specimen.name)
-def test_with_200_000_samples_it_is_caught_beyond_doubt(specimen: Specimen) -> None:
+def test_it_is_caught_beyond_doubt_from_either_side(specimen: Specimen) -> None:
+    """At α = 10⁻⁸ and twice the samples: the bound, six deviations above the claim at confidence 0.999 (3.1 of them),
+    lies √2·9.1 − 5.6 = 7.3 of the smaller deviations above it."""
     for sides in ((specimen.data, specimen.neighbour), (specimen.neighbour, specimen.data)):
-        found = audit(specimen.broken, *sides, specimen.claim, 200_000)
+        found = audit(specimen.broken, *sides, specimen.claim, 2 * specimen.samples)
         assert found.violated, str(found)
-        assert not audit(specimen.twin, *sides, specimen.claim, 200_000).violated
+        assert not audit(specimen.twin, *sides, specimen.claim, 2 * specimen.samples).violated
 
 
 def test_the_zoo_is_large_and_says_what_is_wrong() -> None:
@@ -81,14 +83,15 @@ def test_the_zoo_is_large_and_says_what_is_wrong() -> None:
 
 @pytest.mark.slow
 def test_no_false_alarm_in_300_runs_on_correct_mechanisms() -> None:
-    """At confidence 0.999 a correct mechanism may be accused once in 1,000 runs at most; 300 runs of mechanisms whose
-    loss is exactly their claim accuse nobody with probability 0.74 at least: five or more in 300 happen once in 10⁵."""
+    """At confidence 0.999 a correct mechanism may be accused once in 1,000 runs at most: six or more in 300 runs of
+    mechanisms whose loss is exactly their claim come less than once in 10⁶. An auditor that chooses its event on the
+    samples that it counts would accuse the more often, the fewer samples there are: so these are few."""
     accused = 0
     for run in range(300):
         specimen = ZOO[run % len(ZOO)]
-        found = estimate(batch(specimen.twin), specimen.data, specimen.neighbour, claim=specimen.claim, samples=20_000)
+        found = estimate(batch(specimen.twin), specimen.data, specimen.neighbour, claim=specimen.claim, samples=2_000)
         accused += found.violated
-    assert accused <= 4
+    assert accused <= 5
 
 
 # the auditor
@@ -380,8 +383,9 @@ def test_mechanisms_that_draw_one_by_one_stay_within_their_claim(correct: Case) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("correct", ONE_BY_ONE.values(), ids=ONE_BY_ONE)
-def test_mechanisms_stay_within_their_claim_at_ten_times_the_samples(correct: Case) -> None:
-    verdict = audit(correct.sampler, correct.d, correct.d1, correct.claim, 10 * correct.samples)
+def test_mechanisms_stay_within_their_claim_at_twenty_times_the_samples(correct: Case) -> None:
+    """Twenty times those above: the least excess of ε that shows is a fifth of theirs."""
+    verdict = audit(correct.sampler, correct.d, correct.d1, correct.claim, 2 * correct.samples)
     assert not verdict.violated, str(verdict)
 
 

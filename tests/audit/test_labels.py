@@ -103,13 +103,13 @@ def test_half_the_square_of_epsilon_is_caught(name: str, monkeypatch: pytest.Mon
     assert found.violated, str(found)
 
 
-def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def _as_before(monkeypatch: pytest.MonkeyPatch, times: Fraction = Fraction(1, 2)) -> None:
     meaning = labels.read
 
     def square(
         epsilon: Fraction, budget: Fraction, own: Fraction | None = None, *, private_keys: bool = False
     ) -> Meaning:
-        return meaning(epsilon, budget, own, private_keys=private_keys)._replace(rho=epsilon**2 / 2)
+        return meaning(epsilon, budget, own, private_keys=private_keys)._replace(rho=times * epsilon**2)
 
     monkeypatch.setattr(labels, "read", square)
 
@@ -128,19 +128,24 @@ def seen(head: str, sql: str, **cost: Any) -> Batch:
     return Batch(draw, sql)
 
 
+ANSWERS = 600
+"""Each takes milliseconds. What they could show beyond the releases above is what comes after the noise."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in RELEASES if not name.startswith("fit")])
 def test_answers_keep_to_their_label(name: str) -> None:
     _, head, sql, cost, claim = RELEASES[name]
     for sides in itertools.permutations((DATA, NEIGHBOUR)):
-        found = estimate(seen(head, sql, **cost), *sides, claim=claimed(claim), samples=4000, confidence=SURE)
+        found = estimate(seen(head, sql, **cost), *sides, claim=claimed(claim), samples=ANSWERS, confidence=SURE)
         assert not found.violated, str(found)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["with delta", "with a delta of its own"])
-def test_answers_for_half_the_square_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    _as_before(monkeypatch)
+def test_answers_for_more_than_their_label_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At ρ = 2·ε², whose δ at ε = 1 is 0.5: seen in so few answers but once in more than 10⁹."""
+    _as_before(monkeypatch, Fraction(2))
     _, head, sql, cost, claim = RELEASES[name]
-    found = estimate(seen(head, sql, **cost), DATA, NEIGHBOUR, claim=claimed(claim), samples=4000)
+    found = estimate(seen(head, sql, **cost), DATA, NEIGHBOUR, claim=claimed(claim), samples=ANSWERS)
     assert found.violated, str(found)

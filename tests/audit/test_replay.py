@@ -153,10 +153,10 @@ def check_everything(world: World, tables: Sequence[Sequence[Row]], asked: Seque
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("world", WORLDS)
 def test_every_small_table_with_every_neighbour(world: str, domain: str) -> None:
-    """A third of the questions for each world and domain: all of them for each world, and for each domain."""
+    """A part of the questions for each world and domain: all of them for each world, and for each domain."""
     tables = list(small_tables(DOMAINS[domain]))
-    first = (NAMES_OF_WORLDS.index(world) + list(DOMAINS).index(domain)) % 3
-    assert check_everything(WORLDS[world], tables, questions(WORLDS[world])[first::3]) > 500
+    first = (NAMES_OF_WORLDS.index(world) + list(DOMAINS).index(domain)) % len(DOMAINS)
+    assert check_everything(WORLDS[world], tables, questions(WORLDS[world])[first :: len(DOMAINS)]) > 250
 
 
 @pytest.mark.long
@@ -258,7 +258,7 @@ def test_made_up_worlds() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(20))
+@pytest.mark.parametrize("part", range(4))
 def test_many_made_up_worlds(part: int) -> None:
     answered = sum(check_made(1000 * (part + 1) + seed, 4, 12)[0] for seed in range(6))
     assert answered > 200
@@ -283,7 +283,7 @@ def test_further_aggregates_and_private_keys(world: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("world", [name for name in WORLDS if name != "rows are units"])
 def test_further_aggregates_and_private_keys_of_many_tables(world: str) -> None:
-    for seed in range(12):
+    for seed in range(0, 12, 3):
         check_further(world, seed, 3 + seed)
 
 
@@ -309,8 +309,7 @@ def test_joins_unions_and_subqueries(place: int) -> None:
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("limits", OWNED_LIMITS)
 def test_joins_unions_and_subqueries_of_many_tables(limits: tuple[str, str], seed: int) -> None:
-    for more in range(3):
-        check_owned(limits, 1000 + 10 * seed + more, 2 + seed, OWNED_QUESTIONS)
+    check_owned(limits, 1000 + 10 * seed, 2 + seed, OWNED_QUESTIONS)
 
 
 def test_a_union_of_a_table_with_itself_where_rows_are_units() -> None:

@@ -58,7 +58,7 @@ def test_a_unit_loses_no_more_than_was_charged(world: str) -> None:
     ("seed", "world"),
     [
         pytest.param(seed, world, marks=LATER[2 if seed or world != "foreign key" else 1])
-        for seed in range(8)
+        for seed in range(4)
         for world in WORLDS
     ],
 )
@@ -267,7 +267,7 @@ def tricked(rows: Rows, random: Random) -> Step | None:
     return None
 
 
-@pytest.mark.parametrize("seed", [pytest.param(seed, marks=LATER[2 if seed else 1]) for seed in range(8)])
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=LATER[2 if seed else 1]) for seed in range(4)])
 def test_no_text_slips_through(seed: int) -> None:
     """Whatever is answered about a part fulfils the theorem; whatever is refused charges nothing."""
     world = WORLDS["four rows"]

@@ -6,9 +6,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import duckdb
-
 from discreet.policy import Policy, read
+from tests.plain import plain
 
 SOURCES = {
     "patients.parquet": """
@@ -73,7 +72,7 @@ FORMATS = {".parquet": "(FORMAT parquet)", ".csv": "(FORMAT csv, HEADER)"}
 
 @cache
 def _written(ending: str, query: str) -> bytes:
-    with TemporaryDirectory() as folder, duckdb.connect() as connection:
+    with TemporaryDirectory() as folder, plain() as connection:
         path = Path(folder) / f"source{ending}"
         connection.execute(f"COPY ({query}) TO '{path}' {FORMATS[ending]}")
         return path.read_bytes()

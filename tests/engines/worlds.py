@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from discreet.policy import Policy, read
+from tests.plain import plain
 
 HEAD = 'name = "world"\n[budget]\nepsilon = 3\n[unit]\nname = "person"\n'
 VISITS = """
@@ -32,7 +31,7 @@ def write_csv(path: Path, header: Sequence[str], rows: Sequence[Row]) -> None:
 
 
 def write_parquet(path: Path, query: str) -> None:
-    with duckdb.connect() as connection:
+    with plain() as connection:
         connection.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
 
 

@@ -23,6 +23,7 @@ from discreet import composed, quoting
 from discreet.composed import LARGEST, Sql, double, joined, keyword, lines, listed, literal, name, sql
 from discreet.engines.printed import ALTERED, confirmed, printed
 from discreet.errors import QueryFailed, Refused
+from tests.plain import plain
 from tests.sql.worlds import opened, policy_of
 
 ROOT: Final = Path(__file__).parents[2] / "src" / "discreet"
@@ -344,7 +345,7 @@ def test_a_long_part_is_named_where_it_would_stand_twice() -> None:
     assert composed.repeated("{0} * {0}", short).text == '"x" * "x"'
     named = composed.repeated("{0} * {0}", long)
     assert named.text.count('"x"') == 600
-    with duckdb.connect() as connection:
+    with plain() as connection:
         assert connection.execute(f"SELECT {named.text} FROM (SELECT 2 AS x)").fetchall() == [(1200**2,)]
 
 

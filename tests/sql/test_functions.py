@@ -17,7 +17,6 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any, Final
 
-import duckdb
 import pytest
 
 from discreet import composed
@@ -29,6 +28,7 @@ from discreet.sql.apply import apply
 from discreet.sql.domain import DATED, NUMERIC, Domain
 from discreet.sql.expression import Expr, Function, Result
 from discreet.sql.functions import FUNCTIONS
+from tests.plain import plain
 from tests.sql.worlds import policy_of
 
 BIG_TEXT = "long " * 20_000
@@ -421,7 +421,7 @@ def slack(edge: Fraction, label: str) -> Fraction:
 @pytest.mark.parametrize("label", COMPUTED)
 def test_computed_values_stay_in_the_domain_up_to_one_rounding(label: str) -> None:
     dice = random.Random(label)
-    with duckdb.connect(":memory:") as connection:
+    with plain() as connection:
         for _ in range(30):
             expr, domains = numeric_call(dice, label)
             points = [[random_point(dice, inside) for inside in domains] for _ in range(12)]
@@ -455,7 +455,7 @@ def test_a_row_at_the_declared_bound_has_a_listed_key(label: str, low: str, cons
     inside = Domain(Kind.NUMBER, Fraction(low), Fraction(1))
     given = [Expr.literal(int(text) if text.isdecimal() else Fraction(text)) for text in constants]
     expr = apply(label, [Expr(composed.name("x"), inside), *given])
-    with duckdb.connect(":memory:") as connection:
+    with plain() as connection:
         (key,) = connection.execute(f"SELECT {expr.sql.text} FROM (SELECT {low}::DOUBLE AS x)").fetchall()[0]
     assert key in list(expr.loosened().keys())
 
@@ -527,7 +527,7 @@ def test_dates_stay_in_their_domain(label: str) -> None:
     function, dice = FUNCTIONS[label], random.Random(label)
     fixed = label.rpartition(" ")[2].lower()
     count = len(function.takes)
-    with duckdb.connect(":memory:") as connection:
+    with plain() as connection:
         for _ in range(15 if "minute" in label or "hour" in label else 100):
             kind = Kind(fixed) if label.startswith("DATE_TRUNC") else dice.choice([Kind.DATE, Kind.TIMESTAMP])
             pairs = [span(dice, kind, short=label.startswith("DATE_TRUNC")) for _ in range(count)]
@@ -565,7 +565,7 @@ def test_whole_steps_are_null_or_integers_between_the_bounds(engine: Memory, *, 
 
 def test_whole_steps_round_half_up_to_the_nearest() -> None:
     dice = random.Random(1)
-    with duckdb.connect(":memory:") as connection:
+    with plain() as connection:
         for _ in range(300):
             step = dice.choice([Fraction(1, 4), Fraction(1, 1024), Fraction(2)])
             value = Fraction(dice.randint(-(10**6), 10**6), 2**12)

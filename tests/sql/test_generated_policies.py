@@ -442,7 +442,7 @@ def check_worlds(seed: int, worlds: int, questions: int) -> Counter[str]:
 COMPARED = ("whole", "ranks", "choice", "sensitivity")
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 3))])
 def test_answers_about_generated_policies_equal_duckdbs(seed: int) -> None:
     done = check_worlds(seed, worlds=4 if seed else 2, questions=50 if seed else 40)
     assert sum(done[way] for way in COMPARED) == (200 if seed else 80) - done["refused"]
@@ -451,7 +451,7 @@ def test_answers_about_generated_policies_equal_duckdbs(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1000, 1008))
+@pytest.mark.parametrize("seed", range(1000, 1003))
 def test_thousands_of_answers_about_generated_policies_equal_duckdbs(seed: int) -> None:
     done = check_worlds(seed, worlds=8, questions=60)
     assert sum(done[way] for way in COMPARED) > 440

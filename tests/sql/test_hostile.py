@@ -485,8 +485,8 @@ def test_marks_in_texts_stay_texts(seed: int, worlds: list[World]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 130))
-def test_thirty_thousand_texts(seed: int, worlds: list[World]) -> None:
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_ten_thousand_texts(seed: int, worlds: list[World]) -> None:
     dice = random.Random(f"many {seed}")
     for number in range(1_000):
         makers = {**MAKERS, **BOMBS}

@@ -331,7 +331,7 @@ def test_answers_equal_duckdbs(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 112))
+@pytest.mark.parametrize("seed", range(100, 105))
 def test_thousands_of_answers_equal_duckdbs(seed: int) -> None:
     assert check_made(seed, 4, 56) > 700
 
@@ -370,7 +370,7 @@ def test_quantiles_lie_between_the_rows_around_them(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10, 30))
+@pytest.mark.parametrize("seed", range(10, 20))
 def test_many_quantiles_lie_between_the_rows_around_them(seed: int) -> None:
     check_quantiles(seed)
 

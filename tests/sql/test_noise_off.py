@@ -29,6 +29,7 @@ from discreet.engines.memory import Memory
 from discreet.exit.sampler import Sampler
 from discreet.policy import read
 from tests.budget import later
+from tests.plain import plain
 from tests.sql.questions import LISTED, TYPES, Term, Writer, random_row, table
 from tests.sql.worlds import Recorded, Rows, ledger_of, opened, policy_of, quiet
 
@@ -50,9 +51,9 @@ class Plain:
     """The same rows in a plain DuckDB table: typed, what is not declared is NULL, rows of nobody left out."""
 
     def __init__(self, rows: Rows) -> None:
-        self.connection = duckdb.connect(":memory:")
+        self.connection = plain()
         typed = ", ".join(f'"{column}" {kind}' for column, kind in TYPES.items())
-        self.connection.execute(f"CREATE TABLE t ({typed})")
+        self.connection.execute(f"CREATE TEMP TABLE t ({typed})")
         for row in rows:
             if row["who"] is None:
                 continue
@@ -208,15 +209,9 @@ def test_answers_equal_duckdbs(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 112))
-def test_more_answers_equal_duckdbs(seed: int) -> None:
-    compare_many(seed, worlds=4, questions=30)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1000, 1042))
-def test_twenty_thousand_answers_equal_duckdbs(seed: int) -> None:
-    compare_many(seed, worlds=8, questions=60)
+@pytest.mark.parametrize("seed", range(1000, 1010))
+def test_four_thousand_answers_equal_duckdbs(seed: int) -> None:
+    compare_many(seed, worlds=10, questions=40)
 
 
 # after the noise

@@ -9,7 +9,6 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 
@@ -20,6 +19,7 @@ from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.measures import Clamped, Contribution, Presence
 from discreet.sql.vectors import MAX_LEAVES, MAX_NUMBERS, Chosen, Histogram, Layout, Tree
+from tests.plain import plain
 
 X = Expr(name("x"), Domain(Kind.NUMBER))
 
@@ -30,8 +30,8 @@ def layout(low: object, high: object, *, integral: bool = True, groups: int = 1)
 
 def engine(query: Sql, values: Sequence[Any], kind: str = "DOUBLE") -> list[Any]:
     """An expression of "x", for each value."""
-    with duckdb.connect() as connection:
-        connection.execute(f'CREATE TABLE t (place INTEGER, "x" {kind})')
+    with plain() as connection:
+        connection.execute(f'CREATE TEMP TABLE t (place INTEGER, "x" {kind})')
         rows = [[place, value] for place, value in enumerate(values)]
         connection.executemany(f"INSERT INTO t VALUES (?, CAST(? AS {kind}))", rows)
         return [row[0] for row in connection.execute(f"SELECT {query.text} FROM t ORDER BY place").fetchall()]
@@ -295,7 +295,7 @@ def clamped(
     measure: Clamped, rows: Sequence[tuple[int, str, int | None]], partition: Sql | None = UNIT_AND_KEY
 ) -> dict[str, int]:
     """What the engine adds up for each group."""
-    with duckdb.connect() as connection:
+    with plain() as connection:
         lines = ", ".join(f"({u}, '{k}', {'NULL' if x is None else x}::BIGINT)" for u, k, x in rows)
         window, total = measure.windowed(name("x"), partition), measure.sql(name("w"), name("u"))
         inner = f"SELECT *, {window.text} AS w FROM (VALUES {lines}) AS t(u, k, x)"
