@@ -23,10 +23,10 @@ from discreet.accounting import Concentrated, Pure, delta_of, epsilon_of, noise_
 from discreet.accounting.balance import Amount, Balance
 from discreet.accounting.record import Entry
 from discreet.answers import Answer
-from discreet.answers.plots import History, budget_chart, privacy_loss
-from discreet.answers.plots.budget import SHOWN_CHARGES, burnt
+from discreet.answers.plots import History, budget, budget_chart, points, privacy_loss
+from discreet.answers.plots.budget import burnt
 from discreet.answers.plots.losses import BEYOND, DELTA, LEAST, Curve
-from discreet.answers.plots.points import MOST_FACETS, MOST_KEYS, MOST_POINTS
+from discreet.answers.plots.points import MOST_FACETS, MOST_KEYS
 from discreet.answers.plots.theme import COLOURS, NEUTRAL, THEMES, altair
 from discreet.curator.curator import Curator
 from discreet.mechanisms import Exponential, Gaussian, Laplace
@@ -310,13 +310,14 @@ def test_the_cost_in_a_concentrated_budget_is_that_of_the_release_by_itself_and_
 
 
 @pytest.mark.long
-def test_long_answers_are_cut_and_say_so() -> None:
+def test_long_answers_are_cut_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(points, "MOST_POINTS", 500)
     chart = spec(table(["zip", "n"], [(f"{number:05}", number) for number in range(1234)], "n"))
     assert len(records(chart)) == MOST_KEYS
     assert "the first 100 of 1,234 values of zip are shown" in subtitle(chart)
-    chart = spec(table(["age", "sex", "n"], [(age, sex, 1) for age in range(3000) for sex in "FM"], "n"))
-    assert len(records(chart)) == MOST_POINTS
-    assert "the first 5,000 of 6,000 rows are shown" in subtitle(chart)
+    chart = spec(table(["age", "sex", "n"], [(age, sex, 1) for age in range(300) for sex in "FM"], "n"))
+    assert len(records(chart)) == 500
+    assert "the first 500 of 600 rows are shown" in subtitle(chart)
     chart = spec(table(["day", "zip", "n"], [(day, f"{zip_}", 1) for day in MONTHS for zip_ in range(50)], "n"))
     assert len(records(chart)) == MOST_FACETS * len(MONTHS)
 
@@ -462,16 +463,17 @@ def test_an_unspent_budget_is_a_level_line() -> None:
     assert [(point["charge"], point["remaining"]) for point in line] == [(0, 3.0), (1, 3.0)]
 
 
-def test_long_ledgers_show_their_newest_charges() -> None:
-    entries = [entry(number, f"analyst {number % 12}") for number in range(1, 1501)]
+def test_long_ledgers_show_their_newest_charges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "SHOWN_CHARGES", 100)
+    entries = [entry(number, f"analyst {number % 12}") for number in range(1, 151)]
     balance = Balance(Amount(3.0), Amount(1.5), Amount(1.5))
-    history = History(entries[-SHOWN_CHARGES:], len(entries), entries[0].at)
+    history = History(entries[-100:], len(entries), entries[0].at)
     found = burnt(history, balance)
-    assert (len(found), found[0]["charge"], found[-1]["charge"]) == (SHOWN_CHARGES, 501, 1500)
-    assert (found[-1]["remaining"], found[0]["before"]) == (1.5, 2.5)
+    assert (len(found), found[0]["charge"], found[-1]["charge"]) == (100, 51, 150)
+    assert (found[-1]["remaining"], found[0]["before"]) == (1.5, 1.6)
     shares = {"analyst 3": Balance(Amount(1.0), Amount(0.125), Amount(0.875)), "none": Balance(*[Amount(0.0)] * 3)}
     chart = spec(budget_chart(history, balance, shares))
-    assert "the newest 1,000 charges are shown" in subtitle(chart)
+    assert "the newest 100 charges are shown" in subtitle(chart)
     domain = encoding(panels(chart)[0], "point")["color"]["scale"]
     assert domain["domain"][-1] == "others"
     assert domain["range"] == [*COLOURS, NEUTRAL]

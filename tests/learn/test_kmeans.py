@@ -43,7 +43,7 @@ def test_many_features_are_projected() -> None:
     """About 1.3, unless two of six blobs fall together in twelve directions (once in 300 fits: never in four)."""
     found = blobs(30_000, 30, 6, 2)
     model = KMeans(6, bounds=(-1, 1), epsilon=2)
-    assert min(ratio(model, found) for _ in range(4)) < 5
+    assert any(ratio(model, found) < 5 for _ in range(4))
     assert model.method_ == "projection"
 
 
