@@ -12,6 +12,7 @@ from discreet.accounting.record import Entry
 from discreet.curator.curator import Curator
 from discreet.curator.state import open_ledger
 from discreet.curator.task import Maker, Recall
+from discreet.curator.training import recalled as permit_of
 from discreet.engines.copy import Progress
 from discreet.errors import Refused
 from discreet.policy import read
@@ -42,7 +43,7 @@ def _batch(queries: Any, **options: Any) -> Any:
 
 MAKERS: Final[Mapping[str, Maker]] = {"batch": _batch}
 """By name: tasks that a curator offers and does not know."""
-RECALLS: Final[Mapping[str, Recall]] = {"fit": _model, "release": _published}
+RECALLS: Final[Mapping[str, Recall]] = {"fit": _model, "release": _published, "training": permit_of}
 """By the name that a task writes into its call: how what was kept beside its charge is shown again. Tasks of `MAKERS`
 are made again, from their record."""
 

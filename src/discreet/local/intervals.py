@@ -61,7 +61,7 @@ def _fraction(x: Floats, a: Floats, b: Floats) -> Floats:
             d = 1 / (1 + term * d)
             c = 1 + term / c
             total = total * c * d
-        if np.all(np.abs(total - last) <= 1e-14 * np.abs(total)):
+        if np.all(np.abs(total - last) <= 1e-11 * np.abs(total)):
             break
     return total
 
