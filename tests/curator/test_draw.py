@@ -78,9 +78,9 @@ def test_private_keys_are_selected_among_whole_ones_and_come_in_order(policy: An
     allocation = allocate(policy, Cost.read(policy, epsilon=1), found.releases)
     seen: list[dict[Any, int]] = []
 
-    def everything(mechanism: KeySelection, exact: Any, bits: Bits) -> list[Any]:  # noqa: ARG001
+    def everything(mechanism: KeySelection, exact: Any, bits: Bits) -> dict[Any, int]:  # noqa: ARG001
         seen.append(dict(exact))
-        return list(exact)
+        return dict(exact)
 
     engine = Answers([("b", 50, 2, 5), (None, 1, 4, 7), ("a", 30, 1, 3)])
     drawn = drawn_from(found, allocation, engine, Sampler(add_noise=quiet, select=everything), 2.5)
@@ -96,7 +96,7 @@ def test_units_of_private_keys_are_counted_apart_where_public_ones_divide_their_
     found = planned(BOTH, "SELECT z, g, COUNT(*) AS n FROM t GROUP BY z, g")
     allocation = allocate(BOTH, Cost.read(BOTH, epsilon=1), found.releases)
     engine = Answers([("q", "a", 50), ("q", "b", 7), ("p", "a", 2), ("dropped", "a", 9)], [("q", 5), ("p", 1)])
-    everything = Sampler(add_noise=quiet, select=lambda _mechanism, exact, _bits: list(exact))
+    everything = Sampler(add_noise=quiet, select=lambda _mechanism, exact, _bits: dict(exact))
     drawn = drawn_from(found, allocation, engine, everything, None)
     assert drawn.selected == ((("p",), ("q",)),)
     (release,) = found.releases
@@ -110,9 +110,9 @@ def test_units_are_counted_for_each_combination_of_private_keys() -> None:
     allocation = allocate(BOTH, Cost.read(BOTH, epsilon=1), found.releases)
     seen: list[Any] = []
 
-    def nothing(mechanism: KeySelection, exact: Any, bits: Bits) -> list[Any]:  # noqa: ARG001
+    def nothing(mechanism: KeySelection, exact: Any, bits: Bits) -> dict[Any, int]:  # noqa: ARG001
         seen.append(dict(exact))
-        return []
+        return {}
 
     engine = Answers([("b", "x", 50, 5), ("a", None, 70, 7), (None, "x", 40, 4)])
     drawn = drawn_from(found, allocation, engine, Sampler(add_noise=quiet, select=nothing), None)
@@ -128,7 +128,9 @@ def test_what_was_not_selected_is_counted_apart_under_its_own_name(kept: list[An
     found = planned(BOTH, f"{text} FROM t GROUP BY z")
     allocation = allocate(BOTH, Cost.read(BOTH, epsilon=1, delta=1e-6), found.releases)
     engine = Answers([("a", 30, 3), ("OTHER", 8, 2)], [("OTHER", 4)])
-    drawn = drawn_from(found, allocation, engine, Sampler(add_noise=quiet, select=lambda *_: kept), None)
+    drawn = drawn_from(
+        found, allocation, engine, Sampler(add_noise=quiet, select=lambda *_: dict.fromkeys(kept, 9)), None
+    )
     assert [list(column) for column in drawn.values[0]] == [[30, 4] if kept else [4]]
     (release,) = found.releases
     asked = release.sql(), release.other_sql(tuple(kept))
@@ -168,7 +170,7 @@ def test_the_real_exit_draws_from_the_bits_of_the_charge() -> None:
     assert bits.taken == 8 * 3
     assert exit_.release([], Sensitivity.cells(1, 1), Fraction(1, 2)) == []
     assert bits.taken == 8 * 3
-    assert select(keys, {("a",): 10**6, ("b",): 10**6}, SYSTEM) == [("a",), ("b",)]
+    assert list(select(keys, {("a",): 10**6, ("b",): 10**6}, SYSTEM)) == [("a",), ("b",)]
     assert choose(
         Choices(Exponential(1, sensitivity=1), Sensitivity.cells(2, 1)), [[0, 10**6], [10**6, 0]], SYSTEM
     ) == [1, 0]

@@ -70,7 +70,7 @@ def test_delta_is_charged_too() -> None:
     for limit, enough in ((Concentrated(1, 1e-6), True), (Concentrated(1), False), (Concentrated(1, 9e-7), False)):
         exit_ = Exit(cost, SYSTEM, limit=limit)
         if enough:
-            assert exit_.select_keys({("a",): 10**6}, 1, HALF, Fraction(1, 10**6)) == [("a",)]
+            assert exit_.select_keys({("a",): 10**6}, 1, HALF, Fraction(1, 10**6)).keys() == {("a",)}
         with pytest.raises(RuntimeError, match="more than was charged"):
             exit_.select_keys({("a",): 10**6}, 1, HALF, Fraction(1, 10**6))
 

@@ -221,6 +221,21 @@ AGGREGATES: Final = (
         "SELECT WITH DIFFERENTIAL_PRIVACY APPROX_QUANTILES(nights, 4)[OFFSET(1)] AS q FROM visits",
         [(1,)],
     ),
+    Fixture(
+        "aggregates",
+        "APPROX_QUANTILES as a list",
+        "SELECT ward, APPROX_QUANTILES(nights, 2) AS q FROM visits GROUP BY ward HAVING ward = 'B'",
+        [("B", [3, 4, 10])],
+        sensitivity=((4, 16),) * 3,
+        groups=(3,),
+    ),
+    Fixture(
+        "aggregates",
+        "APPROX_QUANTILES, many of them",
+        "SELECT APPROX_QUANTILES(nights, 20) AS q FROM visits",
+        [([0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 4, 4, 10, 10, 10],)],
+    ),
+    Fixture("aggregates", "bounds that are one value", "SELECT GEOMEAN(CLAMP(cost, 7, 7)) FROM visits", [(7,)]),
     Fixture("aggregates", "MEDIAN of dates", "SELECT MEDIAN(day) FROM visits", [(date(2024, 1, 31),)]),
     Fixture("aggregates", "MIN of dates", "SELECT MIN(day) FROM visits", [(date(2024, 1, 5),)]),
     Fixture(
@@ -1077,6 +1092,14 @@ CLAUSE: Final = (
     ),
     Fixture(
         "clause",
+        "contribution_bounds_per_group of an average: over units",
+        _clause("epsilon = 1", "AVG(cost, contribution_bounds_per_group => (0, 50)) AS a"),
+        [(((10 + 20 + 30.5) / 3 + (40 + 15) / 2 + 50) / 3,)],
+        sensitivity=((1, 1), (524_250, 524_250**2)),
+        cost={},
+    ),
+    Fixture(
+        "clause",
         "contribution_bounds_per_row",
         _clause("epsilon = 1", "AVG(cost, contribution_bounds_per_row => (0, 40)) AS a"),
         [((10 + 20 + 30.5 + 40 + 40 + 5 + 15) / 7,)],
@@ -1479,7 +1502,7 @@ ANSWERED: Final = (*AGGREGATES, *KEYS, *JOINS, *SUBQUERIES, *CLAUSE, *STATEMENT,
 
 _DEEP: Final = "(" * 40 + "1" + ")" * 40
 _LONG: Final = " + ".join(["nights"] * 400)
-_TWICE: Final = "NULLIF(" * 20 + "cost" + ", 1)" * 20
+_TWICE: Final = "1 / (" * 20 + "cost" + ")" * 20
 _DOUBLED: Final = (
     "WITH c0 AS (SELECT COUNT(*) AS n FROM visits), "
     + ", ".join(f"c{place} AS (SELECT n + n AS n FROM c{place - 1})" for place in range(1, 25))
@@ -1587,7 +1610,7 @@ REFUSED: Final = (
     _no("cost-invalid", "two costs", _COUNT, "give one of them", None, cost={"epsilon": 1, "rho": 1}, fixed_cost={"epsilon": 1}),
     _no("cost-invalid", "ρ in a pure budget", _COUNT, "give epsilon", None, cost={"rho": 1}, fixed_cost={"epsilon": 1}),
     _no("cost-twice", "two opinions about the cost", _clause("epsilon = 1"), "say it once", None, cost={"epsilon": 2}, fixed_cost={}),
-    _no("cost-invalid", "an option that is no number", _clause("epsilon = much"), "write epsilon = 0.1", _clause("epsilon = 0.1"), cost={}),
+    _no("cost-invalid", "an option that is no number", _clause("epsilon = much"), "write epsilon = 1", _clause("epsilon = 1"), cost={}),
     _no("cost-invalid", "a confidence that is none", _COUNT, "0.95", None, cost={"epsilon": 1, "confidence": 2}, fixed_cost={"epsilon": 1, "confidence": 0.95}),
     _no("cost-too-high", "a cost above the policy's limit", _COUNT, "use epsilon 0.5 or less", None, policy="limited", fixed_cost={"epsilon": 0.5}),
     _no("budget-exhausted", "a cost above what is left", _COUNT, "", None, policy="poor", fixed_cost={"epsilon": 0.25}),

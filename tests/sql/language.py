@@ -180,6 +180,8 @@ def _value(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, float):
         return f"{value:.4g}"
+    if isinstance(value, list) and not isinstance(value[0], dict):
+        return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, list):
         return ", ".join(f"{_value(item['value'])}: {item['count']}" for item in value)
     return str(value)

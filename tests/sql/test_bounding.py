@@ -136,9 +136,9 @@ def answers(
     """Of each query what it counts, and of how many units keys would be selected."""
     units: Counts = {}
 
-    def everything(_mechanism: Any, exact: Any, _bits: Any) -> list[Any]:
+    def everything(_mechanism: Any, exact: Any, _bits: Any) -> dict[Any, int]:
         units.update(exact)
-        return list(exact)
+        return dict(exact)
 
     with opened(policy, tables, sampler=Sampler(add_noise=quiet, select=everything)) as curator:
         for text, keys, _ in asked:

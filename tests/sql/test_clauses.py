@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 
 import pytest
@@ -126,9 +126,9 @@ def offered(least: int) -> Mapping[Cell, int]:
     """What keys are selected from."""
     seen: list[Mapping[Cell, int]] = []
 
-    def select(_: KeySelection, exact: Mapping[Cell, int], __: Bits) -> Sequence[Cell]:
+    def select(_: KeySelection, exact: Mapping[Cell, int], __: Bits) -> Mapping[Cell, int]:
         seen.append(dict(exact))
-        return list(exact)
+        return dict(exact)
 
     engine = Memory(tiny.policy("delta"), tiny.DATA)
     text = clause(f"epsilon = 1, min_privacy_units_per_group = {least}", "patients GROUP BY city", "city, COUNT(*)")

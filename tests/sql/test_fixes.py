@@ -88,7 +88,7 @@ RULES: dict[str, Callable[[str, re.Match[str]], str]] = {
     r"GROUP BY (WIDTH_BUCKET\((\w+), [-\d., ]+, 10\))": _everywhere,
     r"write (UNION ALL)": lambda text, found: text.replace("UNION", found[1]),
     r"^did you mean (\w+)\?$": lambda text, found: re.sub(rf"\b(private\.)?{found[1][:4]}\w*", found[1], text),
-    r"write epsilon = (0\.1)": lambda text, found: re.sub(r"epsilon = \w+", f"epsilon = {found[1]}", text),
+    r"write epsilon = (1)": lambda text, found: re.sub(r"epsilon = \w+", f"epsilon = {found[1]}", text),
     r"use 1 to (\d)": lambda text, _: re.sub(r"GROUP BY \d", "GROUP BY 1", text),
 }
 

@@ -65,9 +65,9 @@ class Watch:
         self.vectors.append((sensitivity, tuple(exact)))
         return exact
 
-    def _select(self, mechanism: Any, exact: Mapping[Cell, int], bits: Any) -> Sequence[Cell]:  # noqa: ARG002
+    def _select(self, mechanism: Any, exact: Mapping[Cell, int], bits: Any) -> Mapping[Cell, int]:  # noqa: ARG002
         self.selected = self.selected or list(exact)
-        return self.selected
+        return {cell: exact.get(cell, 0) for cell in self.selected}
 
 
 @dataclass

@@ -36,10 +36,10 @@ class Watched(Watch):
     script: Sequence[Sequence[Cell]] = ()
     selections: list[Sequence[Cell]] = field(default_factory=list)
 
-    def _select(self, mechanism: Any, exact: Mapping[Cell, int], bits: Any) -> Sequence[Cell]:  # noqa: ARG002
+    def _select(self, mechanism: Any, exact: Mapping[Cell, int], bits: Any) -> Mapping[Cell, int]:  # noqa: ARG002
         turn = len(self.selections)
         self.selections.append(self.script[turn] if turn < len(self.script) else list(exact))
-        return self.selections[-1]
+        return {cell: exact.get(cell, 0) for cell in self.selections[-1]}
 
 
 @dataclass

@@ -89,7 +89,7 @@ class Counted:
     def __init__(self) -> None:
         self.calls: list[tuple[KeySelection, Mapping[Cell, int]]] = []
 
-    def __call__(self, mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) -> Sequence[Cell]:
+    def __call__(self, mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) -> Mapping[Cell, int]:
         self.calls.append((mechanism, dict(exact)))
         return select(mechanism, exact, bits)
 

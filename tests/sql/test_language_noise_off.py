@@ -150,7 +150,7 @@ def opened(rows: Rows) -> Iterator[tuple[Curator, Plain]]:
                 engine=engine,
                 sampler=Sampler(
                     add_noise=lambda mechanism, sensitivity, exact, bits: exact,  # noqa: ARG005
-                    select=lambda mechanism, exact, bits: list(exact),  # noqa: ARG005
+                    select=lambda mechanism, exact, bits: dict(exact),  # noqa: ARG005
                     choose=lambda mechanism, scores, bits: [  # noqa: ARG005
                         max(range(len(group)), key=group.__getitem__) for group in scores
                     ],
@@ -440,7 +440,9 @@ def test_other_holds_what_was_not_selected(shown: list[str | None], key: str) ->
         held = f"(note IS NULL OR COALESCE({held}, FALSE))"
     with opened(rows) as (curator, plain):
         point = curator._exit
-        point._sampler = replace(point._sampler, select=lambda _, exact, __: [c for c in exact if c[0] in shown])
+        point._sampler = replace(
+            point._sampler, select=lambda _, exact, __: {c: n for c, n in exact.items() if c[0] in shown}
+        )
         text = (
             f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(other = true) {key}, COUNT(*) AS n, SUM(age) AS a,"
             f" COUNT(DISTINCT person) AS u FROM visits GROUP BY {key}"

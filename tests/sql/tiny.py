@@ -179,9 +179,9 @@ def policy(variant: str = "pure") -> Policy:
     return policy_of(TABLES, head=HEADS[variant])
 
 
-def every(_: KeySelection, exact: Mapping[Cell, int], __: Bits) -> Sequence[Cell]:
+def every(_: KeySelection, exact: Mapping[Cell, int], __: Bits) -> Mapping[Cell, int]:
     """All private keys that there are."""
-    return list(exact)
+    return dict(exact)
 
 
 def best(_: Choices, scores: Sequence[Sequence[int]], __: Bits) -> Sequence[int]:

@@ -96,7 +96,7 @@ def twins() -> Iterator[Twins]:
             plain.execute(f"ALTER TABLE {name} DROP person")
     exact = Sampler(
         add_noise=lambda mechanism, sensitivity, exact, bits: exact,  # noqa: ARG005
-        select=lambda mechanism, exact, bits: list(exact),  # noqa: ARG005
+        select=lambda mechanism, exact, bits: dict(exact),  # noqa: ARG005
         choose=lambda mechanism, scores, bits: [max(range(len(g)), key=g.__getitem__) for g in scores],  # noqa: ARG005
     )
     try:

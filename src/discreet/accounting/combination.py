@@ -27,6 +27,9 @@ CELLS: Final = 400
 """Grid cells to a standard deviation of the sum."""
 _LEAST_MISS: Final = 1e-7
 _LEAST_SIGMA: Final = 2.0
+"""From here on the normaliser of a discrete Gaussian is that of the continuous one, within 10⁻³⁰."""
+_SUMMED: Final = 128.0
+"""Up to this σ its tails are added up; beyond, they are compared with those of the continuous one."""
 _MOST: Final = 10**60
 """Weights and scales up to here, and down to one part in it, have floats whose squares are floats too."""
 _NARROW: Final = Fraction(1, 50)
@@ -103,8 +106,11 @@ def _dominated(terms: Terms, miss: float) -> Fraction | None:
 
     Proof   Discrete noise is at most continuous noise of the same scale plus 1, in distribution: for m ≥ 1,
             P(Z ≥ m) ≤ P(X ≥ m − 1), as the sum of a falling density lies below its integral, and for m ≤ 0 the
-            complement says the same, as the sum lies above the next integral. So Σ wZ is at most Σ wX + Σ w.
+            complement says the same, as the sum lies above the next integral. So Σ wZ is at most Σ wX + Σ w. That
+            takes normalisers that are the same: none for narrow Gaussians.
     """
+    if any(not isinstance(noise, DiscreteLaplace) and noise.spread < _LEAST_SIGMA**2 for noise, _ in terms):
+        return None
     sizes = [float(weight) * _scale(noise) for noise, weight in terms]
     slack = sum((weight for _, weight in terms), Fraction(0))
     if all(isinstance(noise, DiscreteLaplace) for noise, _ in terms):
@@ -167,10 +173,8 @@ def _where(beyond: Callable[[float], float], miss: float, start: float) -> float
 
 def _known(noise: Noise, weight: Fraction) -> bool:
     """Whether the float bounds below are close; else each noise is counted apart."""
-    size, least = (
-        (noise.scale, Fraction(1, _MOST)) if isinstance(noise, DiscreteLaplace) else (noise.spread, _LEAST_SIGMA**2)
-    )
-    return least <= size <= _MOST and Fraction(1, _MOST) <= weight <= _MOST
+    size = noise.scale if isinstance(noise, DiscreteLaplace) else noise.spread
+    return all(Fraction(1, _MOST) <= number <= _MOST for number in (size, weight))
 
 
 def deviation(noise: Noise) -> float:
@@ -212,10 +216,23 @@ def above(noise: Noise, points: Floats) -> Floats:
         left = 1 - np.exp(rate * np.maximum(1 - least, 0)) / (1 + q)
         return np.asarray(np.where(least >= 1, right, np.maximum(left, right)) * _ROOM)
     sigma = math.sqrt(noise.spread)
+    if sigma <= _SUMMED:
+        tails = _summed(sigma)
+        right = tails[np.clip(least, 1, len(tails) - 1).astype(np.int64)] * _ROOM
+        left = 1 - tails[np.clip(1 - least, 1, len(tails) - 1).astype(np.int64)] / _ROOM
+        return np.asarray(np.where(least >= 1, right, left) * _ROOM)
     # Σ exp(−z²/2σ²) from m on lies between the integrals from m and from m − 1; its normaliser is σ√(2π) within 10⁻³⁰
     right = _normal(np.maximum(least - 1, 0) / sigma)
     left = 1 - _normal(np.maximum(1 - least, 0) / sigma) + _CHORD
     return np.asarray(np.where(least >= 1, right, np.maximum(left, 0.5)) * _ROOM)
+
+
+@lru_cache(maxsize=64)
+def _summed(sigma: float) -> Floats:
+    """P(Z ≥ m) of a discrete Gaussian for each m ≥ 0, as far as floats go, and within 10⁻¹¹ of it."""
+    weights = np.exp(-(np.arange(math.ceil(38 * sigma) + 2) ** 2) / (2 * sigma * sigma))
+    from_each = np.cumsum(weights[::-1])[::-1]
+    return np.asarray(from_each / (weights[0] + 2 * from_each[1]))
 
 
 def _normal(x: Floats) -> Floats:

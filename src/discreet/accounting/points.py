@@ -32,9 +32,9 @@ class Points:
         """The noisy sum of all weights."""
         return sum(self.values)
 
-    def mean(self, axis: int, miss: Fraction, within: Ends) -> Ends:
+    def mean(self, axis: int, miss: Fraction, within: Ends, *, cells: bool = True) -> Ends:
         """Where the mean of x, or of y, lies. The theorem is that of `fieller.ratio`."""
-        return self._ratio([point[axis] for point in self.points], miss, within)
+        return self._ratio([point[axis] for point in self.points], miss, within, cells=cells)
 
     def covariance(self, miss: Fraction, radii: tuple[int, int]) -> Ends:
         """Where the covariance C of x and y lies, or the variance, for |x| and |y| up to the radii.
@@ -75,9 +75,9 @@ class Points:
         shown = held(plain, bounds)
         return min(ends[0], shown), max(ends[1], shown)
 
-    def _ratio(self, tops: Sequence[int], miss: Fraction, within: Ends) -> Ends:
+    def _ratio(self, tops: Sequence[int], miss: Fraction, within: Ends, *, cells: bool = True) -> Ends:
         terms = [(self.noise, Fraction(top), Fraction(1)) for top in tops]
-        return ratio(Fraction(self._sum(tops)), Fraction(self.rows), terms, miss, within) or within
+        return ratio(Fraction(self._sum(tops)), Fraction(self.rows), terms, miss, within, cells=cells) or within
 
     def _sum(self, factors: Sequence[int]) -> int:
         return sum(factor * value for factor, value in zip(factors, self.values, strict=True))

@@ -159,6 +159,8 @@ class Preview:
     """How many such queries the remaining budget affords; None if they are free."""
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Where the half-width depends on bounds that are to be found: the least and the largest that it can be."""
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    """For each quantile, by how many rows its rank may be off."""
 
     def __str__(self) -> str:
         return drawing.plain(showing.preview_parts(self))
@@ -180,6 +182,7 @@ class Preview:
             "unit": self.loss.unit,
             "error": dict(self.error),
             **({"ranges": {name: list(ends) for name, ends in self.ranges.items()}} if self.ranges else {}),
+            **({"ranks": dict(self.ranks)} if self.ranks else {}),
             "confidence": self.confidence,
             "groups": self.groups,
             "noise": dict(self.noise),

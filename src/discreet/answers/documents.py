@@ -87,6 +87,9 @@ class Preview(TypedDict):
             msgspec.Meta(description="The least and largest half-width, where bounds are yet to be found."),
         ]
     ]
+    ranks: NotRequired[
+        Annotated[dict[str, int], msgspec.Meta(description="By how many rows the rank of each quantile may be off.")]
+    ]
     confidence: Number
     groups: int | None
     noise: dict[str, str]

@@ -107,7 +107,7 @@ def preview_parts(preview: Preview) -> Parts:
             rows += [(printable(name), half_width(half), f"in groups of {size:,}", "") for size, half in sizes.items()]
         else:
             half = half_width(preview.error[name]) if name in preview.error else ""
-            rows.append((printable(name), half, "", error_range(preview, name)))
+            rows.append((printable(name), half, "", error_range(preview, name) or rank_error(preview, name)))
     names, halves, groups, ranges = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [], [])
     padded = [f"± {half}" if half.strip() else between for half, between in zip(aligned(halves), ranges, strict=True)]
     margins = [Cell(half, style="margin") for half in padded]
@@ -124,6 +124,11 @@ def preview_parts(preview: Preview) -> Parts:
     shares = " · ".join(f"{100 * share:.3g} % {printable(words)}" for words, share in preview.shares.items())
     split = [f"of the cost: {shares}"] if len(preview.shares) > 1 else []
     return Parts(columns, lines, split + _fine_print(preview.noise, preview.notes))
+
+
+def rank_error(preview: Preview, name: str) -> str:
+    """By how many rows the rank of a quantile may be off; else nothing."""
+    return f"± {preview.ranks[name]:,} ranks" if name in preview.ranks else ""
 
 
 def error_range(preview: Preview, name: str) -> str:

@@ -88,6 +88,7 @@ def preview_read(document: documents.Preview) -> Preview:
         guarantee=_guarantee(document["guarantee"]),
         more=document["more"],
         ranges={name: (least, most) for name, (least, most) in document.get("ranges", {}).items()},
+        ranks=dict(document.get("ranks", {})),
     )
 
 

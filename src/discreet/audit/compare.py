@@ -44,11 +44,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Private keys that left: how many units each had, and which were selected."""
+    """Private keys that left: how many units each had, and which were selected, with their noisy numbers."""
 
     mechanism: KeySelection
     exact: Mapping[Cell, int]
-    keys: tuple[Cell, ...]
+    keys: Mapping[Cell, int]
 
 
 @dataclass(frozen=True, slots=True)

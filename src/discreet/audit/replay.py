@@ -41,9 +41,11 @@ Mechanism = Callable[[str, Data, Sampler], object]
 """What is asked, of which rows; noise is drawn by the sampler; what is returned is what is seen."""
 
 
-def every_key(mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) -> Sequence[Cell]:  # noqa: ARG001
+def every_key(mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) -> Mapping[Cell, int]:
     """All keys that are there, up to a limit: each may pass the threshold, and what follows is to be looked at too."""
-    return sorted(exact, key=repr)[:MOST_KEYS]
+    keys = sorted(exact, key=repr)[:MOST_KEYS]
+    noisy = mechanism.mechanism.release([exact[key] for key in keys], bits) if keys else []
+    return {key: max(int(n), mechanism.threshold) for key, n in zip(keys, noisy, strict=True)}
 
 
 @dataclass(slots=True)
@@ -68,9 +70,9 @@ class Recorder:
         self.calls.append(Call(mechanism, sensitivity, tuple(_listed(exact)), values))
         return values
 
-    def select(self, mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) -> Sequence[Cell]:
+    def select(self, mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) -> Mapping[Cell, int]:
         other = self._other
-        keys = other.keys if isinstance(other, Selection) else tuple(self.selects(mechanism, exact, bits))
+        keys = other.keys if isinstance(other, Selection) else self.selects(mechanism, exact, bits)
         self.calls.append(Selection(mechanism, dict(exact), keys))
         return keys
 

@@ -241,9 +241,9 @@ class Curator(Asks):
         if call.dialect is not None and not isinstance(call.dialect, str):
             raise Refused("syntax", "a dialect is a name", 'leave it out, or write dialect="bigquery"')
         known = call.params is None and isinstance(call.sql, str)
-        apart = isinstance(call.error, Mapping)
+        apart, promised = isinstance(call.error, Mapping), call.error is not None
         known_bounds = tuple((bounds or {}).items())
-        key = (call.sql, call.dialect, call.part, version, call.now, known_bounds, apart) if known else None
+        key = (call.sql, call.dialect, call.part, version, call.now, known_bounds, apart, promised) if known else None
         planned = self._plans.get(key) if key is not None else None
         if planned is None:
             public = PublicTables(lambda: self._engine(version))
@@ -258,6 +258,7 @@ class Curator(Asks):
                 bounds=bounds,
                 now=call.now,
                 apart=apart,
+                promised=promised,
             )
             if public.schemas:
                 planned = replace(planned, schemas=public.schemas)

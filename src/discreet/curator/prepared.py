@@ -152,6 +152,7 @@ class PreparedQuery:
             remaining=context.ledger.remaining(self.bill.analyst),
             guarantee=context.guarantee,
             more=context.ledger.affordable_count(self.loss, self.bill.analyst, name),
+            ranks=rank_errors(plan, self.allocation, self.confidence),
         )
 
     @property

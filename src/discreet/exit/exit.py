@@ -89,8 +89,11 @@ class Exit:
         values = self._sampler.add_noise(mechanism, sensitivity, exact.ravel(), self._bits)
         return np.asarray(values, dtype=np.int64).reshape(exact.shape)
 
-    def select_keys(self, counts: Mapping[Cell, int], groups: int, share: Fraction, delta: Fraction) -> Sequence[Cell]:
-        """The private keys whose noisy number of units passes the threshold; a unit holds at most `groups` of them."""
+    def select_keys(
+        self, counts: Mapping[Cell, int], groups: int, share: Fraction, delta: Fraction
+    ) -> Mapping[Cell, int]:
+        """The private keys whose noisy number of units passes the threshold, with that number; a unit holds at most
+        `groups` of them."""
         mechanism = self.cost.selection(groups, share, delta)
         self._spend(share, mechanism.loss)
         return self._sampler.select(mechanism, counts, self._bits)

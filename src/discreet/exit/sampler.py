@@ -17,8 +17,8 @@ Cell = tuple[Any, ...]
 """A combination of keys."""
 AddNoise = Callable[[Additive, Sensitivity, Any, Bits], Any]
 """Mechanism, declared sensitivity, exact integers (a list or an array), bits of the charge; as many noisy integers."""
-Select = Callable[[KeySelection, Mapping[Cell, int], Bits], Sequence[Cell]]
-"""Mechanism, exact numbers of units, bits of the charge; the keys that are selected."""
+Select = Callable[[KeySelection, Mapping[Cell, int], Bits], Mapping[Cell, int]]
+"""Mechanism, exact numbers of units, bits of the charge; the keys that are selected, with their noisy numbers."""
 Choose = Callable[[Choices, Sequence[Any], Bits], Sequence[int]]
 """Mechanism, exact scores of each group, bits of the charge; the place of what is chosen in each."""
 
@@ -36,10 +36,10 @@ def below(limit: int, size: int | tuple[int, ...], bits: Bits) -> Integers:
     return noise.below(limit, size, bits=bits)
 
 
-def select(mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) -> Sequence[Cell]:
+def select(mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) -> Mapping[Cell, int]:
     """The keys whose noisy number of units passes the threshold, in their public order, as the engine wrote them."""
     written = {cell: cell for cell in exact}
-    return [written[cell] for cell in mechanism.select(exact, bits)]
+    return {written[cell]: noisy for cell, noisy in mechanism.select(exact, bits).items()}
 
 
 def choose(mechanism: Choices, scores: Sequence[Any], bits: Bits) -> Sequence[int]:

@@ -15,9 +15,9 @@ from discreet.accounting.distributions import Noise
 from discreet.accounting.labels import labelled
 from discreet.errors import Refused
 from discreet.exact import number, positive
-from discreet.exit.cost import Choices, Cost, noise_of
+from discreet.exit.cost import Choices, Cost
 from discreet.policy import Policy
-from discreet.sql.cost import Allocation, Mechanism, allocate, lines_of, mechanism_for, ranks, shares_of
+from discreet.sql.cost import Allocation, Mechanism, allocate, lines_of, mechanism_for, noise_drawn, ranks, shares_of
 from discreet.sql.expected_error import AVERAGES, TYPICAL, group_size, half_width, predictable, shown_release
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import InCell
@@ -192,15 +192,15 @@ class Wanted:
         aggregate = aggregate_of(self.plan, expr)
         if aggregate is None or not isinstance(aggregate.formula, InCell):
             noises = {m: None if isinstance(part, Choices) else part for m, part in drawn.items()}
-            return half_width(self.plan, noises, self.confidence, expr)
+            return half_width(self.plan, noises, self.confidence, expr, widest=True)
         measure = aggregate.measures[0]
         part = drawn[measure]
         assert isinstance(measure, Chosen)
         return ranks(part, measure, self.confidence) if isinstance(part, Choices) else None
 
 
-def _part(mechanism: Mechanism) -> Noise | Choices:
-    return mechanism if isinstance(mechanism, Choices) else noise_of(mechanism)
+def _part(mechanism: Mechanism) -> Noise | Choices | None:
+    return mechanism if isinstance(mechanism, Choices) else noise_drawn(mechanism)
 
 
 def _noisy(plan: Plan) -> dict[str, Expr]:

@@ -11,16 +11,26 @@ from typing import Any, Final
 from sqlglot import exp
 
 from discreet.errors import Refused
-from discreet.policy.layout import MOST_STEPS
 from discreet.policy.model import Kind
 from discreet.sql.apply import apply
-from discreet.sql.arguments import COUNTS, Aggregate, Bounds, Call, assumed, bounded_steps, drawable, numeric, only
+from discreet.sql.arguments import (
+    COUNTS,
+    Aggregate,
+    Bounds,
+    Call,
+    assumed,
+    bounded_steps,
+    drawable,
+    numeric,
+    only,
+    unit_steps,
+)
 from discreet.sql.bind import Binder, written
 from discreet.sql.clause import PER_GROUP, PER_ROW
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import Total
-from discreet.sql.measures import Clamped, Distinct, Measure, Present, Rows, Steps, Sum, Units
+from discreet.sql.measures import Clamped, Distinct, Measure, Present, Rows, Sum, Units
 from discreet.sql.moments import RELATED, SPREADS, average, geometric, related, spread
 from discreet.sql.ranks import bins, extreme_value, mode, nth, quantile, quantiles, top
 from discreet.sql.syntax import Bounded
@@ -94,11 +104,10 @@ def _sum(bind: Binder, node: exp.Sum, call: Call) -> Aggregate:
 
 
 def _clamped_sum(bind: Binder, node: exp.Sum, call: Call, bounds: Bounds) -> Aggregate:
-    """Rows are held far out only, so that they can be added as integers; what a unit adds to a group is clamped."""
+    """What a unit adds to a group is clamped."""
     value = numeric(bind(node.this), node)
     low, high = bounds
-    near = Steps.of(value, low, high)
-    far = replace(near, low=-MOST_STEPS, high=MOST_STEPS, stored=None)
+    near, far = unit_steps(value, bounds)
     measure = Clamped(
         replace(far, expr=call.of(value)).sql(), near.low, near.high, False, f"sum of {written(node.this)}, clamped"
     )

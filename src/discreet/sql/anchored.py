@@ -267,7 +267,7 @@ class AnchoredMean:
         points = self.measure.about_middles(part.values, part.noise)
         if points.rows < self.measure.size * HALF:
             return None
-        low, high = points.mean(0, part.miss, self._bounds)
+        low, high = points.mean(0, part.miss, self._bounds, cells=not part.widest)
         return (self._steps.middle + low) * self.step, (self._steps.middle + high) * self.step
 
     def widest(self, noise: Noise, miss: Fraction, rows: int) -> list[int]:

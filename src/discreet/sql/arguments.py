@@ -11,6 +11,7 @@ from typing import Any, Final
 from sqlglot import exp
 
 from discreet.errors import Edit, Refused
+from discreet.policy.layout import MOST_STEPS
 from discreet.policy.model import Kind
 from discreet.sql.apply import apply
 from discreet.sql.bind import Binder, written
@@ -135,6 +136,13 @@ def steps_of(bind: Binder, node: Any, call: Call | None = None, *, coarse: bool 
     if call is not None and call.is_unknown(value) and not coarse:
         return Steps.drawable(value, low, high)
     return Steps.coarse(value, low, high) if coarse else Steps.of(value, low, high)
+
+
+def unit_steps(value: Expr, bounds: Bounds) -> tuple[Steps, Steps]:
+    """The steps between bounds of what a unit adds to a group; and of its rows, which are held far out only, so that
+    they can be added up as integers."""
+    near = Steps.of(value, *bounds)
+    return near, replace(near, low=-MOST_STEPS, high=MOST_STEPS, stored=None)
 
 
 def assumed(node: Any, steps: Steps) -> str:

@@ -149,16 +149,22 @@ def _options(tokens: Sequence[Token], index: int) -> tuple[Options, int]:
 
 def _expect(tokens: Sequence[Token], index: int, kind: TokenType | None = None) -> None:
     if index >= len(tokens) or (kind is not None and tokens[index].token_type is not kind):
-        raise Refused("syntax", "the privacy clause is malformed", "write OPTIONS(epsilon = 0.1, delta = 1e-7)")
+        raise Refused("syntax", "the privacy clause is malformed", "write OPTIONS(epsilon = 1, delta = 1e-6)")
+
+
+_EXAMPLES: Final = {"delta": "1e-6", "confidence": "0.95", "error": "10"}
+"""Of numbers of options; others are 1."""
 
 
 def _number(text: str, label: str) -> Fraction:
     if not re.fullmatch(r"[-+]?[0-9._]{1,30}([eE][-+]?[0-9]{1,3})?", text):
-        raise Refused("cost-invalid", f"{label} is not a number", f"write {label} = 0.1")
+        raise Refused("cost-invalid", f"{label} is not a number", f"write {label} = {_EXAMPLES.get(label, 1)}")
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise Refused("cost-invalid", f"{label} is not a number", f"write {label} = 0.1") from None
+        raise Refused(
+            "cost-invalid", f"{label} is not a number", f"write {label} = {_EXAMPLES.get(label, 1)}"
+        ) from None
 
 
 def _whole(text: str, label: str) -> int:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from discreet.sql.anchoring import Anchoring
 from discreet.sql.arguments import Aggregate
-from discreet.sql.formulas import Both, InCell, Mean, Ordered, Recentred
+from discreet.sql.formulas import Both, Mean, Recentred
 from discreet.sql.measures import Presence, Present, Rows
-from discreet.sql.vectors import Chosen, Tree
+from discreet.sql.ranks import FEW, chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +21,8 @@ class Sharing:
     """Whether noise is Laplace's: the budget has no delta."""
     apart: bool = False
     """Whether each column is to have an error of its own: then the split among measures does more than anchors do."""
+    promised: bool = False
+    """Whether an error is wanted: then counts of units, too, are as exact near the threshold as elsewhere."""
 
 
 def shared(aggregates: Sequence[Aggregate], sharing: Sharing) -> list[Aggregate]:
@@ -33,28 +34,13 @@ def shared(aggregates: Sequence[Aggregate], sharing: Sharing) -> list[Aggregate]
     return _one_count(_few_quantiles([_from_average(aggregate, averaged) for aggregate in anchored]))
 
 
-NO_ROWS: Final = "where there are no rows, a quantile is any value between them"
-FEW: Final = 15
-"""Up to so many quantiles of one expression are chosen one by one; more of them share a tree of counts."""
-
-
 def _few_quantiles(aggregates: list[Aggregate]) -> list[Aggregate]:
-    """A quantile that is chosen on its own is some twenty times as exact as one that is read off a tree."""
+    """Few quantiles of one expression are chosen, each on its own."""
     calls = Counter(aggregate.key[1] for aggregate in aggregates if aggregate.key[0] == "QUANTILE")
     return [
-        _chosen(aggregate) if aggregate.key[0] == "QUANTILE" and calls[aggregate.key[1]] <= FEW else aggregate
+        chosen(aggregate) if aggregate.key[0] == "QUANTILE" and calls[aggregate.key[1]] <= FEW else aggregate
         for aggregate in aggregates
     ]
-
-
-def _chosen(aggregate: Aggregate) -> Aggregate:
-    tree, formula = aggregate.measures[0], aggregate.formula
-    assert isinstance(tree, Tree)
-    assert isinstance(formula, Ordered)
-    words = f"quantile {float(formula.share):g} of {tree.words.removeprefix('ranks of ')}"
-    measure = Chosen(tree.expr, tree.layout, formula.share, words)
-    cell = InCell(tree.layout, formula.low, formula.high)
-    return replace(aggregate, measures=(measure,), formula=cell, note=f"{aggregate.note}; {NO_ROWS}")
 
 
 def _from_average(aggregate: Aggregate, averaged: Mapping[object, Aggregate]) -> Aggregate:

@@ -54,7 +54,7 @@ _CHECKS: Final[dict[str, Callable[[list[Any]], bool]]] = {
     "ROUND TO": lambda values: _is_count(values[0], 15),
     "SUBSTR": lambda values: _is_count(values[0], 10**6),
     "SUBSTR TO": lambda values: all(_is_count(value, 10**6) for value in values),
-    "CLAMP": lambda values: _ordered(*values),
+    "CLAMP": lambda values: _ordered(*values) or values[0] == values[1],
     "WIDTH_BUCKET": lambda values: _ordered(*values[:2]) and _is_count(values[2], 10**6) and values[2] > 0,
     **dict.fromkeys(("LIKE", "ILIKE"), lambda values: _is_pattern(values[0])),
     **dict.fromkeys(("LIKE ESCAPE", "ILIKE ESCAPE"), lambda values: _is_escaped(*values)),
@@ -66,7 +66,7 @@ _FIXES: Final = {
     "ROUND TO": "round to -15 to 15 decimals",
     "SUBSTR": "use places up to a million",
     "SUBSTR TO": "use places up to a million",
-    "CLAMP": "write CLAMP(x, low, high) with low < high",
+    "CLAMP": "write CLAMP(x, low, high) with low ≤ high",
     "WIDTH_BUCKET": "write WIDTH_BUCKET(x, low, high, count) with low < high and a count of at least 1",
     **dict.fromkeys(("LIKE", "ILIKE"), f"write a text; a pattern with _ has at most {MAX_PATTERN_LENGTH} characters"),
     **dict.fromkeys(

@@ -18,6 +18,7 @@ from discreet.mechanisms import KeySelection
 from discreet.policy import Policy
 from discreet.sql.measures import Measure
 from discreet.sql.release import Release
+from discreet.sql.selected import SelectedUnits
 from discreet.sql.vectors import Chosen
 from discreet.sql.work import brief
 
@@ -25,7 +26,8 @@ WIDEST: Final = 9 * 10**11
 """Noise that is drawn at most, in steps."""
 
 
-Mechanism = Additive | Choices
+Mechanism = Additive | Choices | KeySelection
+"""The last where a measure is read off the selection of private keys."""
 _ROOTS = {n: Fraction(root) for n, root in {1: "1", 2: "7/5", 3: "7/4", 4: "2", 6: "5/2", 9: "3"}.items()}
 """Square roots, about: shares need not be perfect."""
 
@@ -90,11 +92,20 @@ class Mechanisms:
     @property
     def noises(self) -> tuple[Noise | None, ...]:
         """The noise of each measure; None where something is chosen and nothing is added."""
-        return tuple(None if isinstance(part, Choices) else noise_of(part) for part in self.measures)
+        return tuple(map(noise_drawn, self.measures))
 
     @property
     def losses(self) -> Iterator[Loss]:
-        return (part.loss for part in (*self.measures, self.selection) if part is not None)
+        """That of the selection counts once, whatever is read off it."""
+        apart = (part for part in self.measures if not isinstance(part, KeySelection))
+        return (part.loss for part in (*apart, self.selection) if part is not None)
+
+
+def noise_drawn(mechanism: Mechanism) -> Noise | None:
+    """The noise that a mechanism adds; None where something is chosen and nothing is added."""
+    if isinstance(mechanism, Choices):
+        return None
+    return noise_of(mechanism.mechanism if isinstance(mechanism, KeySelection) else mechanism)
 
 
 def lines_of(releases: Sequence[Release]) -> list[Line]:
@@ -102,8 +113,11 @@ def lines_of(releases: Sequence[Release]) -> list[Line]:
     lines: list[Line] = []
     for index, release in enumerate(releases):
         if release.private_keys:
-            lines.append(Line("which keys appear", Sensitivity.cells(release.contribution.cells, 1), 1, 1, index, None))
-        lines += [Line(m.words, release.sensitivity(m), m.size, m.adds, index, m) for m in release.measures]
+            shown = ", and their units" if SelectedUnits() in release.measures else ""
+            moved = Sensitivity.cells(release.contribution.cells, 1)
+            lines.append(Line(f"which keys appear{shown}", moved, 1, 1, index, None))
+        charged = (m for m in release.measures if not isinstance(m, SelectedUnits))
+        lines += [Line(m.words, release.sensitivity(m), m.size, m.adds, index, m) for m in charged]
     return lines
 
 
@@ -187,10 +201,14 @@ def _mechanisms(
         selection = None
         if release.private_keys:
             selection = cost.selection(release.contribution.cells, next(left), deltas)
-        shared = [(measure, next(left)) for measure in release.measures]
-        allocated.append(
-            Mechanisms(tuple(mechanism_for(cost, release, measure, share) for measure, share in shared), selection)
-        )
+        mechanisms: list[Mechanism] = []
+        for measure in release.measures:
+            if isinstance(measure, SelectedUnits):
+                assert selection is not None, "units are read off a selection"
+                mechanisms.append(selection)
+            else:
+                mechanisms.append(mechanism_for(cost, release, measure, next(left)))
+        allocated.append(Mechanisms(tuple(mechanisms), selection))
     return tuple(allocated)
 
 

@@ -14,6 +14,7 @@ from discreet.sql.measures import Measure
 from discreet.sql.plan import Plan
 from discreet.sql.release import Release
 from discreet.sql.released import with_released
+from discreet.sql.selected import SelectedUnits
 from discreet.sql.vectors import Chosen
 
 
@@ -21,7 +22,7 @@ def draw(plan: Plan, allocation: Allocation, rows: Reader, exit_: Exit) -> Noisy
     """Count, then release every measure of every release, for the shares that were planned."""
     drawn, shares = NoisyMeasures(), iter(allocation.shares)
     for release, mechanisms in zip(plan.releases, allocation.mechanisms, strict=True):
-        selected = None
+        selected, passed = None, []
         counted_rows = rows.rows(with_released(plan, drawn, release.sql()))
         if mechanisms.selection is not None:
             if release.counts_units:
@@ -30,15 +31,18 @@ def draw(plan: Plan, allocation: Allocation, rows: Reader, exit_: Exit) -> Noisy
                 units = rows.rows(with_released(plan, drawn, release.selection_sql()))
             held = {row[:-1]: row[-1] for row in units if _whole(release, row)}
             groups, delta = release.contribution.cells, mechanisms.selection.delta
-            selected = tuple(sorted(exit_.select_keys(held, groups, next(shares), delta), key=public_rank))
+            keys = exit_.select_keys(held, groups, next(shares), delta)
+            selected = tuple(sorted(keys, key=public_rank))
+            more = release.least_units - 1
+            passed = [n + more for key in selected for n in (keys[key], mechanisms.selection.threshold)]
         exact = counted(release, counted_rows, release.listed(selected))
         if release.other:
             # apart from the rest: a key may really be called OTHER
             unselected = rows.rows(with_released(plan, drawn, release.other_sql(selected or ())))
-            more = counted(release, unselected, release.others())
-            exact = [[*known, *further] for known, further in zip(exact, more, strict=True)]
+            rest = counted(release, unselected, release.others())
+            exact = [[*known, *further] for known, further in zip(exact, rest, strict=True)]
         values = tuple(
-            noisy(exit_, release, measure, column, next(shares))
+            passed if isinstance(measure, SelectedUnits) else noisy(exit_, release, measure, column, next(shares))
             for _, measure, column in zip(mechanisms.measures, release.measures, exact, strict=True)
         )
         drawn = drawn.then(mechanisms.noises, values, selected)

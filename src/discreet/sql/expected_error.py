@@ -27,6 +27,7 @@ from discreet.sql.plan import Plan
 from discreet.sql.relation import Released
 from discreet.sql.release import Release
 from discreet.sql.results import aggregate_of, is_list, noisy_items
+from discreet.sql.selected import FAR, Passing
 from discreet.sql.vectors import Chosen
 
 Drawn = Sequence[Sequence[Noise | None]]
@@ -38,7 +39,7 @@ TYPICAL: Final = 1_000
 MOST_KINDS: Final = 4
 """Of noise, that are named for one column."""
 _LINEAR: Final = frozenset({"+", "-", "NEGATE"})
-_EXPECTED: Final = (Total, Recentred, Mean, Both, AnchoredMean, Weighted)
+_EXPECTED: Final = (Total, Recentred, Mean, Both, AnchoredMean, Weighted, Passing)
 AVERAGES: Final = (Mean, AnchoredMean)
 
 
@@ -108,11 +109,15 @@ def predictable(plan: Plan, expr: Expr) -> bool:
     return _linear(expr) and all(isinstance(aggregate.formula, _EXPECTED) for aggregate in used.values())
 
 
-def half_width(plan: Plan, noises: Noises, confidence: Fraction, expr: Expr, size: int | None = None) -> float | None:
+def half_width(
+    plan: Plan, noises: Noises, confidence: Fraction, expr: Expr, size: int | None = None, *, widest: bool = False
+) -> float | None:
     """Half of the widest interval that an expression can have; None where it is not known in advance.
 
     Linear expressions of counts and sums have one width, and so have the counts of a list. That of an average depends
-    on its group: it is the widest for groups of this size, or of the least size that HAVING lets through.
+    on its group: it is the widest for groups of this size, or of the least size that HAVING lets through. That of a
+    selected key's units is the one far above the threshold. `widest`: where noise has large steps, an average of the
+    same size elsewhere may be a little wider, unless this is set.
     """
     if not predictable(plan, expr):
         return None
@@ -124,6 +129,8 @@ def half_width(plan: Plan, noises: Noises, confidence: Fraction, expr: Expr, siz
     values = {measure: [0] * measure.length for aggregate in used.values() for measure in aggregate.measures}
     miss = made_of(release, expr).miss(confidence)
     for aggregate in used.values():
+        if isinstance(aggregate.formula, Passing):
+            values[aggregate.measures[0]] = [FAR, 0]
         if not isinstance(aggregate.formula, AVERAGES):
             continue
         rows = size or group_size(plan, aggregate, noises, confidence) or TYPICAL
@@ -136,7 +143,7 @@ def half_width(plan: Plan, noises: Noises, confidence: Fraction, expr: Expr, siz
             # the widest interval is the one whose end just reaches the bound
             values[count] = [rows] * count.length
             values[total] = [max(math.floor(aggregate.formula.radius * rows - strays), 0)]
-    ends = Intervals(release, noises, values, confidence).ends(expr, 0)
+    ends = Intervals(release, noises, values, confidence, widest=widest).ends(expr, 0)
     return None if ends is None else (ends[1] - ends[0]) / 2
 
 
@@ -274,15 +281,15 @@ def _word(noise: Noise | None, step: Fraction, measure: str, *, pure: bool) -> s
 def explained(preview: Preview, nothing: Pure | Concentrated) -> Answer:
     """A preview as a table: what EXPLAIN PRIVACY gives."""
     ranged = {"error from": 0, "error to": 1} if preview.ranges else {}
+    ranked = ["rank error"] if preview.ranks else []
     rows = []
     for label in preview.columns:
         ends = preview.ranges.get(label, (None, None))
-        rows.append(
-            (label, preview.error.get(label), preview.noise.get(label), *(ends[end] for end in ranged.values()))
-        )
+        known = (ends[end] for end in ranged.values()), (preview.ranks.get(label) for _ in ranked)
+        rows.append((label, preview.error.get(label), preview.noise.get(label), *known[0], *known[1]))
     return Answer(
         question=preview.question,
-        columns=["column", "error", "noise", *ranged],
+        columns=["column", "error", "noise", *ranged, *ranked],
         rows=rows,
         intervals=[{} for _ in preview.columns],
         confidence=preview.confidence,
@@ -294,5 +301,7 @@ def explained(preview: Preview, nothing: Pure | Concentrated) -> Answer:
         noise={},
         notes=(*preview.notes, "nothing was asked: this is what the answer would be like"),
         guarantee=preview.guarantee,
-        kinds={"column": Kind.TEXT, "error": Kind.NUMBER, "noise": Kind.TEXT} | dict.fromkeys(ranged, Kind.NUMBER),
+        kinds={"column": Kind.TEXT, "error": Kind.NUMBER, "noise": Kind.TEXT}
+        | dict.fromkeys(ranged, Kind.NUMBER)
+        | dict.fromkeys(ranked, Kind.INTEGER),
     )

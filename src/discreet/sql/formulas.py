@@ -31,6 +31,8 @@ class Part:
     values: Sequence[int]
     noise: Noise | None
     miss: Fraction
+    widest: bool = False
+    """Whether the interval has to be as wide as that of any group of the same size."""
 
     @property
     def interval(self) -> Interval:

@@ -116,6 +116,7 @@ def _dated(cast: Form, kind: Kind) -> Form:
 QUOTIENT: Final = form("CASE WHEN {1} <> 0 THEN {0} / {1} END")
 TRUNCATED: Final = form("TRUNC(CASE WHEN {1} <> 0 THEN {0} / {1} END)")
 REMAINDER: Final = form("CASE WHEN {1} <> 0 THEN {0} % {1} END")
+NULL_IF: Final = repeating("CASE WHEN {0} = {1} THEN NULL ELSE {0} END")
 LOGARITHM: Final = form("CASE WHEN {0} > 0 AND {1} > 0 AND {0} <> 1 THEN LN({1}) / LN({0}) END")
 
 
@@ -209,7 +210,7 @@ _ROWS: Final = (
     # choice
     Function("CASE", "(bs)*s", _case_text, rules.chosen, CHOICE, own_nulls=True),
     Function("COALESCE", "s*", _called("COALESCE"), rules.coalesced, CHOICE, own_nulls=True),
-    Function("NULLIF", "ss", form("CASE WHEN {0} = {1} THEN NULL ELSE {0} END"), rules.or_null, CHOICE, own_nulls=True),
+    Function("NULLIF", "ss", NULL_IF, rules.or_null, CHOICE, own_nulls=True),
     # casts
     Function("CAST INTEGER", "a", form("TRY_CAST({0} AS BIGINT)"), rules.whole, EXACT, strict=False),
     Function("CAST NUMBER", "a", form("TRY_CAST({0} AS DOUBLE)"), rules.real, UNSURE, strict=False),

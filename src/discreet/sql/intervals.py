@@ -59,11 +59,14 @@ class Intervals:
              of interval arithmetic do the rest.
     """
 
-    def __init__(self, release: Release, noises: Noises, values: Values, confidence: Fraction) -> None:
+    def __init__(
+        self, release: Release, noises: Noises, values: Values, confidence: Fraction, *, widest: bool = False
+    ) -> None:
         self._release = release
         self._noises = noises
         self._values = values
         self._confidence = confidence
+        self._widest = widest
         self._made: dict[Sql, Made] = {}
 
     def known(self, expr: Expr, index: int) -> Known | None:
@@ -111,7 +114,8 @@ class Intervals:
     def _parts(self, aggregate: Aggregate, index: int, miss: Fraction) -> list[Part]:
         noisy = numbers(aggregate, self._values, index)
         return [
-            Part(values, self._noises[measure], miss) for measure, values in zip(aggregate.measures, noisy, strict=True)
+            Part(values, self._noises[measure], miss, self._widest)
+            for measure, values in zip(aggregate.measures, noisy, strict=True)
         ]
 
     def _drawn(self, form: Form, index: int) -> dict[Index, tuple[int, Noise]]:

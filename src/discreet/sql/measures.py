@@ -353,6 +353,48 @@ class Clamped(Scalar):
         return Sensitivity.cells(contribution.cells, self.size)
 
 
+@dataclass(frozen=True, slots=True)
+class Averaged(Scalar):
+    """Of each unit and group the average of its steps, in parts of a step, rounded and clamped to two integers, less
+    the middle: added up.
+
+    Theorem  One unit moves at most `cells` groups by at most `size` = max(high − middle, middle − low) each.
+    Proof    What a unit adds to a group is one integer that was clamped after it was averaged; elsewhere, and where it
+             has no value, it adds 0.
+    """
+
+    argument: Sql
+    low: int
+    high: int
+    parts: int
+    """Of a step."""
+    words: str = field(compare=False)
+
+    @property
+    def middle(self) -> int:
+        return (self.low + self.high) // 2
+
+    @property
+    def size(self) -> int:
+        return max(self.high - self.middle, self.middle - self.low, 1)
+
+    def windowed(self, column: Sql, partition: Sql | None) -> Sql:
+        bounds, parts = (literal(self.low), literal(self.high), literal(self.middle)), literal(self.parts)
+        if partition is None:
+            return sql("CASE WHEN {0} IS NOT NULL THEN LEAST(GREATEST({0} * {4}, {1}), {2}) - {3} END",
+                       column, *bounds, parts)  # fmt: skip
+        over = sql("OVER (PARTITION BY {})", partition)
+        mean = sql("CAST(ROUND({2} * SUM({0}) {1} / COUNT({0}) {1}) AS HUGEINT)", column, over, parts)
+        held = sql("LEAST(GREATEST({}, {}), {}) - {}", mean, *bounds)
+        return sql("CASE WHEN row_number() {0} = 1 AND COUNT({1}) {0} > 0 THEN {2} END", over, column, held)
+
+    def sql(self, column: Sql, unit: Sql | None) -> Sql:  # noqa: ARG002
+        return sql("SUM({})", column)
+
+    def sensitivity(self, contribution: Contribution) -> Sensitivity:
+        return Sensitivity.cells(contribution.cells, self.size)
+
+
 def grown(contribution: Contribution, size: int) -> Sensitivity:
     """The sensitivity of rows that count for so much each."""
     return _sensitivity(contribution.cells, size * contribution.rows, size * contribution.total)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -10,25 +12,53 @@ from sqlglot import exp
 from discreet.errors import Edit, Refused
 from discreet.policy.model import Kind
 from discreet.sql.apply import apply
-from discreet.sql.arguments import Aggregate, Call, assumed, bounded_steps, bounds_of, counted, numeric, only
+from discreet.sql.arguments import (
+    Aggregate,
+    Bounds,
+    Call,
+    assumed,
+    bounded_steps,
+    bounds_of,
+    counted,
+    numeric,
+    only,
+    unit_steps,
+)
 from discreet.sql.bind import Binder, written
 from discreet.sql.clause import PER_ROW
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import GeometricMean, Mean, Related, Spread
-from discreet.sql.measures import Measure, Present, Product, Steps, Sum
+from discreet.sql.measures import FINE, Averaged, Clamped, Measure, Present, Product, Steps, Sum
 from discreet.sql.places import spelled
 from discreet.sql.work import brief
 
 
 def average(bind: Binder, node: exp.Avg, call: Call) -> Aggregate:
     if call.per_group is not None:
-        raise Refused("function-not-allowed", "AVG takes bounds per row", f"write {PER_ROW} => (low, high)")
+        return _per_unit(bind, node, call, call.per_group)
     steps = bounded_steps(bind, node, call)
     total = Sum(steps, steps.middle, f"sum of {written(node.this)} about the middle")
     formula = Mean(steps.step, steps.middle, steps.low, steps.high)
     domain = Domain(Kind.NUMBER, *steps.bounds)
     return Aggregate(("AVG", steps), (total, counted(steps.expr)), formula, domain, assumed(node, steps))
+
+
+def _per_unit(bind: Binder, node: exp.Avg, call: Call, bounds: Bounds) -> Aggregate:
+    """The average over units, each with the average of its rows in the group, clamped: as BigQuery bounds groups."""
+    value = numeric(bind(node.this), node)
+    near, far = unit_steps(value, bounds)
+    shown = written(node.this)
+    held = replace(far, expr=call.of(value)).sql()
+    parts = max(FINE // max(abs(near.low), abs(near.high), 1), 1)
+    fine = near.step / parts
+    least, most = math.ceil(bounds[0] / fine), math.floor(bounds[1] / fine)
+    total = Averaged(held, least, most, parts, f"sum of each unit's average of {shown}")
+    units = Clamped(held, 0, 1, True, f"units with {shown}")
+    low, high = least * fine, most * fine
+    note = f"AVG({shown}) is over units: the average of each in a group is clamped to [{float(low):g}, {float(high):g}]"
+    formula = Mean(fine, total.middle, least, most)
+    return Aggregate(("AVG OF UNITS", total), (total, units), formula, Domain(Kind.NUMBER, low, high), note)
 
 
 def geometric(bind: Binder, node: exp.Anonymous, call: Call) -> Aggregate:
@@ -45,8 +75,6 @@ def geometric(bind: Binder, node: exp.Anonymous, call: Call) -> Aggregate:
     if call.per_group is not None:
         raise Refused("function-not-allowed", "GEOMEAN takes bounds per row", f"write {PER_ROW} => (low, high)")
     shown = brief(written(inner))
-    if low == high:
-        raise Refused("undeclared-bounds", f"{shown} is always {float(low):g}, and so is its mean", "leave it out")
     if low <= 0:
         raise Refused(
             "undeclared-bounds",
@@ -55,11 +83,17 @@ def geometric(bind: Binder, node: exp.Anonymous, call: Call) -> Aggregate:
             edit=Edit(f"GEOMEAN({shown})", f"GEOMEAN(CLAMP({shown}, 1, 100))"),
         )
     logarithm = apply("LN", [apply("CLAMP", [call.of(value), Expr.literal(low), Expr.literal(high)])])
-    steps = Steps.of(logarithm, *bounds_of(logarithm, "GEOMEAN", written(inner)))
+    ends = bounds_of(logarithm, "GEOMEAN", written(inner)) if low < high else (_near_log(low),) * 2
+    steps = Steps.of(logarithm, *ends)
     total = Sum(steps, steps.middle, f"sum of logarithms of {written(inner)} about the middle")
     formula = GeometricMean(Mean(steps.step, steps.middle, steps.low, steps.high), low, high)
     note = f"{written(inner)} is clamped to [{float(low):g}, {float(high):g}]"
     return Aggregate(("GEOMEAN", steps), (total, counted(logarithm)), formula, Domain(Kind.NUMBER, low, high), note)
+
+
+def _near_log(value: Fraction) -> Fraction:
+    """A logarithm, about: of a value that is the only one, what it is does not show."""
+    return Fraction(round((math.log(value.numerator) - math.log(value.denominator)) * FINE), FINE)
 
 
 def spread(bind: Binder, node: Any, call: Call) -> Aggregate:

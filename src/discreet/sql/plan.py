@@ -109,15 +109,18 @@ def plan(
     bounds: Found | None = None,
     now: datetime | None = None,
     apart: bool = False,
+    promised: bool = False,
 ) -> Plan:
     """The plan of a question, or a refusal; where a part is given, of a question about that part alone.
 
     `bounds` are those that the text leaves out, `now` is the moment that CURRENT_DATE means. `apart`: each column is to
-    have an error of its own, so that they do not share one release.
+    have an error of its own, so that they do not share one release; `promised`: an error is wanted, and not a cost.
     """
     with reading(*language_of(text, dialect)):
         query = statement(text, dialect, params, now)
-        return planned(policy, query, public=public, digest=digest, part=part, bounds=bounds, apart=apart)
+        return planned(
+            policy, query, public=public, digest=digest, part=part, bounds=bounds, apart=apart, promised=promised
+        )
 
 
 def planned(
@@ -129,10 +132,11 @@ def planned(
     part: Part | None = None,
     bounds: Found | None = None,
     apart: bool = False,
+    promised: bool = False,
 ) -> Plan:
     """The plan of a statement."""
     with planning():
-        planner = Planner(policy, public, query.clauses, part, bounds, apart=apart)
+        planner = Planner(policy, public, query.clauses, part, bounds, apart=apart, promised=promised)
         shown = planner.shown(query.tree)
         remarked = remarks()
     plan = Plan(

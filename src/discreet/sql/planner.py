@@ -31,6 +31,7 @@ from discreet.sql.per_unit import per_unit, window
 from discreet.sql.postprocess import ROW_NUMBER, After
 from discreet.sql.public_select import public_select
 from discreet.sql.qualify import unqualified
+from discreet.sql.ranks import Rising
 from discreet.sql.relation import PUBLIC, Derived, Public, Relation, Released, Stacked
 from discreet.sql.release import Release
 from discreet.sql.scope import Scope
@@ -54,9 +55,12 @@ class Planner:
         bounds: Found | None = None,
         *,
         apart: bool = False,
+        promised: bool = False,
     ) -> None:
         self._policy = policy
-        self._sharing = Sharing(pure=policy.budget.delta is None, apart=apart)
+        self._sharing = Sharing(
+            policy.budget.delta is None, apart, promised or any(c.error is not None for c in clauses)
+        )
         self._search = Search(bounds or {}, allowed=policy.implicit_bounds)
         self._public = public
         self._clauses = clauses
@@ -113,7 +117,7 @@ class Planner:
             return self._lists(relation.upper) or self._lists(relation.lower)
         if not isinstance(relation, Released):
             return False
-        return any(isinstance(a.formula, Listing) for a in self.releases[relation.number].aggregates)
+        return any(isinstance(a.formula, (Listing, Rising)) for a in self.releases[relation.number].aggregates)
 
     def query(self, tree: Any, known: Known) -> Source:
         """A query: private rows stay private rows until something is counted."""

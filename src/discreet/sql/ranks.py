@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from sqlglot import exp
 
@@ -19,9 +20,9 @@ from discreet.sql.bind import Binder, written
 from discreet.sql.clause import PER_ROW
 from discreet.sql.domain import DATED, Domain
 from discreet.sql.expression import Expr
-from discreet.sql.formulas import Favourite, Listing, Ordered
+from discreet.sql.formulas import Favourite, Formula, InCell, Listing, Ordered, Part
 from discreet.sql.places import spelled
-from discreet.sql.vectors import Histogram, Layout, Tree
+from discreet.sql.vectors import Chosen, Histogram, Layout, Tree
 from discreet.sql.work import brief, spend
 
 
@@ -41,14 +42,59 @@ def quantile(bind: Binder, node: Any, call: Call) -> Aggregate:
     return _ordered(bind, node, node.this, ends.get(wanted, wanted), call, extreme=wanted in ends)
 
 
-def quantiles(bind: Binder, node: exp.ApproxQuantiles, call: Call) -> Aggregate:  # noqa: ARG001
-    """All of them at once would be a list, and lists are not computed with."""
-    count = brief(written(node.expression))
-    raise Refused(
-        "function-not-allowed",
-        "APPROX_QUANTILES gives a list",
-        f"take one of it: APPROX_QUANTILES({brief(written(node.this))}, {count})[OFFSET(1)]",
-    )
+def quantiles(bind: Binder, node: exp.ApproxQuantiles, call: Call) -> Aggregate:
+    """APPROX_QUANTILES(x, n): the least, n − 1 quantiles and the largest, as a list that rises."""
+    count = bind(node.expression).value if node.expression is not None else None
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_QUANTILES:
+        example = f"write APPROX_QUANTILES({brief(written(node.this))}, 4)"
+        raise Refused("function-not-allowed", f"it takes how many parts there are, up to {MOST_QUANTILES}", example)
+    ends = {0: Fraction(1, 1000), count: Fraction(999, 1000)}
+    each = [
+        _ordered(bind, node, node.this, ends.get(k, Fraction(k, count)), call, extreme=k in ends)
+        for k in range(count + 1)
+    ]
+    if each[0].first is not None:
+        fix = f"take one of it: APPROX_QUANTILES({brief(written(node.this))}, {count})[OFFSET(1)]"
+        raise Refused("function-not-allowed", "a list holds numbers, and these are dates", fix)
+    if len(each) <= FEW:
+        each = [chosen(aggregate) for aggregate in each]
+    measures = tuple(dict.fromkeys(measure for aggregate in each for measure in aggregate.measures))
+    formula = Rising(tuple((measures.index(a.measures[0]), a.formula) for a in each))
+    key = ("QUANTILES", call.of(bind(node.this)).sql, count, call.per_row)
+    note = "; ".join(dict.fromkeys(part for a in each for part in str(a.note).split("; ")))
+    return Aggregate(key, measures, formula, Domain(None), note)
+
+
+NO_ROWS: Final = "where there are no rows, a quantile is any value between them"
+FEW: Final = 15
+"""Up to so many quantiles of one expression are chosen one by one; more of them share a tree of counts."""
+MOST_QUANTILES: Final = 100
+
+
+def chosen(aggregate: Aggregate) -> Aggregate:
+    """A quantile that is chosen on its own: some twenty times as exact as one that is read off a tree."""
+    tree, formula = aggregate.measures[0], aggregate.formula
+    assert isinstance(tree, Tree)
+    assert isinstance(formula, Ordered)
+    words = f"quantile {float(formula.share):g} of {tree.words.removeprefix('ranks of ')}"
+    measure = Chosen(tree.expr, tree.layout, formula.share, words)
+    cell = InCell(tree.layout, formula.low, formula.high)
+    return replace(aggregate, measures=(measure,), formula=cell, note=f"{aggregate.note}; {NO_ROWS}")
+
+
+@dataclass(frozen=True, slots=True)
+class Rising:
+    """Several quantiles as a list, in order: which of several is the larger is known, whatever the noise says."""
+
+    parts: tuple[tuple[int, Formula], ...]
+    """Each quantile, with the index of its measure."""
+
+    def value(self, noisy: Sequence[Sequence[int]]) -> list[float] | None:
+        values = [formula.value([noisy[index]]) for index, formula in self.parts]
+        return None if None in values else sorted(values)
+
+    def interval(self, parts: Sequence[Part]) -> None:  # noqa: ARG002  (many numbers, not one)
+        return None
 
 
 def nth(indexed: exp.Bracket, node: Any) -> Any:

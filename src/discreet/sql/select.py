@@ -27,6 +27,7 @@ from discreet.sql.relation import Public
 from discreet.sql.release import Release
 from discreet.sql.released_windows import released_window
 from discreet.sql.scope import Scope, labels, truth
+from discreet.sql.selected import from_selection
 from discreet.sql.unknown import Search
 from discreet.sql.wording import not_allowed
 from discreet.sql.work import brief, few_measures
@@ -161,6 +162,9 @@ def release_select(
     after = grouping.after()
     aggregates = tuple(shared(grouping.aggregates, sharing))
     release = Release(source, tuple(grouping.keys), aggregates, limits, other)
+    if release.counts_units and not other and not sharing.promised:
+        units = from_selection(aggregates, one_row=release.contribution.rows == 1)
+        release = replace(release, aggregates=units)
     if not aggregates and not release.private_keys:
         reason = "nothing is counted, and public keys all appear" if release.keys else "nothing is counted"
         distinct = clauses.group is not None and clauses.group.args.get("distinct")

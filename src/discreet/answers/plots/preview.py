@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.answers.figures import half_width
-from discreet.answers.layout import cost_words, error_range, percent
+from discreet.answers.layout import cost_words, error_range, percent, rank_error
 from discreet.answers.plots.panels import drawable
 from discreet.answers.plots.theme import (
     COLOURS,
@@ -42,10 +42,15 @@ def preview_chart(preview: Preview, theme: str = "light") -> ChartType:
         )
         return sentence(look, title, said)
     unknown = [
-        f"{printable(name)} {error_range(preview, name)}".strip() for name in preview.noise if not by_column.get(name)
+        f"{printable(name)} {error_range(preview, name)}".strip()
+        for name in preview.noise
+        if not by_column.get(name) and name not in preview.ranks
     ]
+    ranked = [f"{printable(name)} {rank_error(preview, name)}" for name in preview.ranks]
     cost = cost_words(preview.loss, preview.guarantee).replace(" ", " = ", 1)
     subtitle = [f"{'cached: free' if preview.cached else cost}, bars {percent(preview.confidence)}"]
+    if ranked:
+        subtitle.append(shortened(f"quantiles: {', '.join(ranked)}"))
     if unknown:
         subtitle.append(shortened(f"not known before it is asked: {', '.join(unknown)}"))
     return dressed(altair().concat(*panels, columns=1), look, title, subtitle)
