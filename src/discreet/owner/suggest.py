@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from discreet.curator.curator import Curator
-from discreet.errors import Refused
-from discreet.exact import epsilon as positive
 from discreet.owner.inspection import inspected
 from discreet.policy import Policy, Table
 from discreet.printing import counted
@@ -75,18 +73,16 @@ def from_exact_values(policy: Policy) -> tuple[Suggestion, ...]:
 
 
 def by_quantiles(curator: Curator, epsilon: float) -> tuple[Suggestion, ...]:
-    """What private quantiles suggest, all together for this cost: each is a query, charged and cached like any other.
+    """What private quantiles suggest, all for one charge of this cost: a batch of queries, cached like any other.
 
     Of a unit no more rows than `max_rows` are ever read, so nothing above that can be proposed.
     """
-    try:
-        cost = positive(epsilon)
-    except ValueError as wrong:
-        raise Refused("cost-invalid", str(wrong), "give a number such as 0.1") from None
     queries = list(_queries(curator.policy))
+    if not queries:
+        return ()
+    answers = curator.batch([text for *_, text in queries], epsilon=epsilon)
     suggestions = []
-    for table, key, now, text in queries:
-        answer = curator.query(text, epsilon=cost / len(queries))
+    for (table, key, now, _), answer in zip(queries, answers, strict=True):
         about = min(max(round(float(answer.rows[0][0])), 1), table.max_rows)
         proposed = min(on_grid(about), now)
         limit = "; more are not read" if key == "max_rows" and proposed == now else ""

@@ -15,7 +15,7 @@ from typing import Any, Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from discreet.errors import Refused
+from discreet.errors import Edit, Refused
 from discreet.sql.syntax import Bounded, Clause
 
 PER_GROUP: Final = "contribution_bounds_per_group"
@@ -134,7 +134,9 @@ def _options(tokens: Sequence[Token], index: int) -> tuple[Options, int]:
         label = tokens[index].text.lower()
         if label not in _READERS:
             known = ", ".join(_READERS)
-            raise Refused("syntax", "the privacy clause has an option that is not known", f"options: {known}")
+            unknown = Refused("syntax", "the privacy clause has an option that is not known", f"options: {known}")
+            unknown.span = tokens[index].start, tokens[index].end
+            raise unknown
         if label in given:
             raise Refused("syntax", f"{label} is given twice", "give it once")
         _expect(tokens, index + 1, TokenType.EQ)
@@ -157,14 +159,16 @@ _EXAMPLES: Final = {"delta": "1e-6", "confidence": "0.95", "error": "10"}
 
 
 def _number(text: str, label: str) -> Fraction:
+    example = f"{label} = {_EXAMPLES.get(label, 1)}"
+    wrong = Refused(
+        "cost-invalid", f"{label} is not a number", f"write {example}", edit=Edit(f"{label} = {text}", example)
+    )
     if not re.fullmatch(r"[-+]?[0-9._]{1,30}([eE][-+]?[0-9]{1,3})?", text):
-        raise Refused("cost-invalid", f"{label} is not a number", f"write {label} = {_EXAMPLES.get(label, 1)}")
+        raise wrong
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise Refused(
-            "cost-invalid", f"{label} is not a number", f"write {label} = {_EXAMPLES.get(label, 1)}"
-        ) from None
+        raise wrong from None
 
 
 def _whole(text: str, label: str) -> int:

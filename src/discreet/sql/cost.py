@@ -20,7 +20,6 @@ from discreet.sql.measures import Measure
 from discreet.sql.release import Release
 from discreet.sql.selected import SelectedUnits
 from discreet.sql.vectors import Chosen
-from discreet.sql.work import brief
 
 WIDEST: Final = 9 * 10**11
 """Noise that is drawn at most, in steps."""
@@ -218,7 +217,7 @@ def _deltas(policy: Policy, cost: Cost, releases: Sequence[Release]) -> Fraction
     if not count:
         return Fraction(0)
     if policy.budget.delta is None:
-        keys = " and ".join(brief(key.expr.sql.text) for release in releases for key in release.private_keys)
+        keys = " and ".join(key.shown for release in releases for key in release.private_keys)
         raise Refused(
             "private-keys-need-delta",
             f"the keys of {keys} are private, and the budget has no delta to select them",

@@ -6,12 +6,13 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from datetime import date
 from fractions import Fraction
 from typing import Final
 
 from discreet.composed import Sql, joined, keyword, lines, listed, literal, sql
-from discreet.errors import Refused
+from discreet.errors import Edit, Refused
 from discreet.policy.layout import TYPES
 from discreet.policy.model import Key, Kind
 from discreet.sql.domain import DATED, NUMERIC, Domain
@@ -111,6 +112,8 @@ class PrivateKey:
 
     expr: Expr
     field: Field | None
+    shown: str = dataclass_field(default="", compare=False)
+    """As the query writes it."""
 
     @property
     def domain(self) -> Domain:
@@ -146,12 +149,13 @@ def group_key(expr: Expr, fields: Mapping[Sql, Field], shown: str, public: Publi
     count = expr.domain.count()
     if count is None:
         if expr.domain.kind in _SELECTED:
-            return _evaluated(expr, fields, public) or PrivateKey(expr, field)
+            return _evaluated(expr, fields, public) or PrivateKey(expr, field, shown)
         low, high = expr.domain.numbers
         known = low is not None and high is not None
         edges = f"{_written(low)}, {_written(high)}" if known else "0, 100"
         fix = f"cut it: GROUP BY WIDTH_BUCKET({shown}, {edges}, 10)" + ("" if known else " with bounds you know")
-        raise Refused("undeclared-bounds", f"the keys of {shown} cannot be listed", fix)
+        edit = Edit(shown, f"WIDTH_BUCKET({shown}, {edges}, 10)") if known and shown.isidentifier() else None
+        raise Refused("undeclared-bounds", f"the keys of {shown} cannot be listed", fix, edit=edit)
     key = PublicKey(expr, field)
     if key.count > MAX_GROUPS:
         raise too_many(key.count)

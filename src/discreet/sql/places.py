@@ -6,6 +6,7 @@ Proof    What is quoted is a slice of the text that is being read, between two p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
 
 from discreet.errors import Refused
 
@@ -36,7 +39,7 @@ def reading(text: str, dialect: str) -> Iterator[None]:
     try:
         yield
     except Refused as refused:
-        _say_where(refused, text)
+        _say_where(placed(refused, None), text)
         raise
     finally:
         _CURRENT.reset(before)
@@ -53,6 +56,49 @@ def about(refused: Refused, node: Any) -> Refused:
     if refused.span is None:
         refused.span = _span(node)
     return refused
+
+
+def placed(refused: Refused, node: Any) -> Refused:
+    """The refusal with a place if it has none: that of the word it begins with, if the text has that once; else that of
+    the first thing in a part of the query."""
+    if refused.span is None and refused.code not in _ANYWHERE:
+        refused.span = _only_span(refused.reason)
+        if refused.span is None and node is not None:
+            refused.span = _span(node)
+    return refused
+
+
+def stands_once(word: str) -> bool:
+    """Whether a word stands in the text that is being read, and only once."""
+    current = _CURRENT.get()
+    return current is not None and len(_tokens(current, [word])) == 1
+
+
+_ANYWHERE: Final = frozenset({"too-complex", "cost-missing", "cost-too-high", "cost-twice", "budget-exhausted"})
+"""Refusals that are about no part of a text."""
+_WORD_OF_SQL: Final = re.compile(
+    r"[A-Z][A-Z_]+(?: [A-Z][A-Z_]+)*|[a-z]+(?:_[a-z]+)+|epsilon|delta|rho|confidence|error"
+)
+
+
+def _only_span(reason: str) -> tuple[int, int] | None:
+    current, begins = _CURRENT.get(), _WORD_OF_SQL.match(reason)
+    if current is None or begins is None:
+        return None
+    found = _tokens(current, begins[0].split(" "))
+    return found[0] if len(found) == 1 else None
+
+
+def _tokens(current: _Reading, words: list[str]) -> list[tuple[int, int]]:
+    """Where these words follow each other in the text, outside of quotes and comments."""
+    try:
+        tokens = Dialect.get_or_raise(current.dialect).tokenize(current.text)
+    except SqlglotError:
+        return []
+    pieces = [(word, token) for token in tokens for word in token.text.upper().split()]
+    wanted, span = [word.upper() for word in words], len(words)
+    starts = (n for n in range(len(pieces) - span + 1) if [word for word, _ in pieces[n : n + span]] == wanted)
+    return [(pieces[n][1].start, pieces[n + span - 1][1].end) for n in starts]
 
 
 def spelled(node: Any) -> str:

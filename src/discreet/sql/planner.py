@@ -28,6 +28,7 @@ from discreet.sql.membership import Memberships, conjunction
 from discreet.sql.nodes import Bound, Node, PerUnit, Project, Semi, Union
 from discreet.sql.pairs import Source, bounded, fitting
 from discreet.sql.per_unit import per_unit, window
+from discreet.sql.places import placed
 from discreet.sql.postprocess import ROW_NUMBER, After
 from discreet.sql.public_select import public_select
 from discreet.sql.qualify import unqualified
@@ -87,18 +88,7 @@ class Planner:
             raise nothing_to_read()
         planned = self.query(tree, {})
         if not isinstance(planned, Derived):
-            if tree.args.get("group"):
-                raise Refused(
-                    "not-an-aggregate",
-                    f"GROUP BY the unit makes a row for each {self._policy.unit}, and those are never shown",
-                    "leave the unit out of GROUP BY, or ask about such rows: "
-                    "SELECT AVG(n) FROM (SELECT COUNT(*) AS n FROM … GROUP BY …)",
-                )
-            raise Refused(
-                "not-an-aggregate",
-                "rows of private tables are never shown",
-                "ask for a statistic, such as COUNT(*), SUM(x) or AVG(x), with GROUP BY",
-            )
+            raise placed(self._rows_shown(tree), tree)
         if not planned.after.keeps_rows and self._lists(planned):
             raise Refused(
                 "function-not-allowed", "lists of counts cannot be compared", "leave DISTINCT and GROUP BY out"
@@ -108,6 +98,18 @@ class Planner:
             release.sql()
         self.reads_tables |= planned.below.reads_tables
         return planned
+
+    def _rows_shown(self, tree: Any) -> Refused:
+        """What is said where nothing is counted."""
+        if tree.args.get("group"):
+            return Refused(
+                "not-an-aggregate",
+                f"GROUP BY the unit makes a row for each {self._policy.unit}, and those are never shown",
+                "leave the unit out of GROUP BY, or ask about such rows: "
+                "SELECT AVG(n) FROM (SELECT COUNT(*) AS n FROM … GROUP BY …)",
+            )
+        fix = "ask for a statistic, such as COUNT(*), SUM(x) or AVG(x), with GROUP BY"
+        return Refused("not-an-aggregate", "rows of private tables are never shown", fix)
 
     def _lists(self, relation: Relation) -> bool:
         """Whether lists of counts are shown."""
@@ -133,6 +135,13 @@ class Planner:
             return self.query(unqualified(tree), known)
         if has_sets(tree):
             return self.query(one_by_one(tree), known)
+        try:
+            return self._clausal(tree, known)
+        except Refused as refused:
+            raise placed(refused, tree) from None
+
+    def _clausal(self, tree: exp.Select, known: Known) -> Source:
+        """A SELECT under the clause that stands in it, if one does."""
         clause = tree.args.get("privacy")
         if clause is None:
             return self._select(tree, known)
@@ -216,7 +225,9 @@ class Planner:
         rows_are_units = source.owner.column is None and unit is not None and unit.lower() == "row"
         if unit is not None and unit.lower() not in source.owner.names and not rows_are_units:
             known = ", ".join(sorted(source.owner.names)) or "row"
-            raise Refused("wrong-unit", "the policy protects another unit", f"write privacy_unit_column = {known}")
+            right = f"privacy_unit_column = {known}"
+            edit = Edit(f"privacy_unit_column = {unit}", right) if len(source.owner.names) < 2 else None
+            raise Refused("wrong-unit", "the policy protects another unit", f"write {right}", edit=edit)
         most = self._options.max_rows_contributed
         if most == AUTO:
             assert source.rows is not None, "rows are bounded before they are searched"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Self
 
 from sqlglot import exp
 
-from discreet.composed import form, name
+from discreet.composed import Sql, form, name
 from discreet.errors import Edit, Refused
 from discreet.policy.model import Kind
 from discreet.sql.aggregates import bound, is_named
@@ -19,9 +19,9 @@ from discreet.sql.bind import Binder, Special, written
 from discreet.sql.common_measures import Sharing, shared
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr, Function, Result
-from discreet.sql.keys import PublicKey, group_key, with_public_bounds
-from discreet.sql.nodes import Limits, Node
-from discreet.sql.places import about
+from discreet.sql.keys import GroupKey, PublicKey, group_key, with_public_bounds
+from discreet.sql.nodes import Field, Limits, Node
+from discreet.sql.places import about, stands_once
 from discreet.sql.postprocess import WINDOW, After, Column, Order, direction
 from discreet.sql.relation import Public
 from discreet.sql.release import Release
@@ -169,7 +169,8 @@ def release_select(
         reason = "nothing is counted, and public keys all appear" if release.keys else "nothing is counted"
         distinct = clauses.group is not None and clauses.group.args.get("distinct")
         fix = "write GROUP BY x instead of DISTINCT, with COUNT(*)" if distinct else "add COUNT(*) to the SELECT"
-        raise Refused("not-an-aggregate", reason, fix)
+        edit = Edit("FROM", ", COUNT(*) FROM") if stands_once("FROM") and not distinct else None
+        raise Refused("not-an-aggregate", reason, fix, edit=edit)
     _ = release.groups  # refuses if there are too many
     if other and not release.private_keys:
         raise Refused("syntax", "OTHER stands for private keys, and there are none", "leave other = true out")
@@ -212,7 +213,7 @@ class _Grouping:
         fields = {field.expr.sql: field for field in source.fields}
         bound_keys = [(node, scope.bind(node)) for node in grouped_by(clauses, scope)]
         unique = {expr.sql: (node, expr) for node, expr in bound_keys}
-        self.keys = [group_key(expr, fields, brief(written(node)), public) for node, expr in unique.values()]
+        self.keys = [_key_of(node, expr, fields, public) for node, expr in unique.values()]
         self._groups = math.prod(key.count for key in self.keys if isinstance(key, PublicKey))
         self._texts = {key.expr.sql: index for index, key in enumerate(self.keys)}
 
@@ -269,6 +270,13 @@ class _Grouping:
             f"add {column.name} to GROUP BY, or count it: COUNT({column.name})",
             edit=None if self.keys else Edit(new=f"GROUP BY {column.name}"),
         )
+
+
+def _key_of(node: exp.Expression, expr: Expr, fields: Mapping[Sql, Field], public: Public) -> GroupKey:
+    try:
+        return group_key(expr, fields, brief(written(node)), public)
+    except Refused as refused:
+        raise about(refused, node) from None
 
 
 def grouped_by(clauses: Clauses, scope: Scope) -> list[exp.Expression]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -11,7 +12,7 @@ from sqlglot import exp
 from discreet.accounting.part import Part
 from discreet.errors import Edit, Refused
 from discreet.policy import Policy, suggest
-from discreet.sql.bind import Special
+from discreet.sql.bind import Special, written
 from discreet.sql.nodes import Scan, Semi, Side
 from discreet.sql.pairs import Pair, Source, off_unit, public_columns
 from discreet.sql.places import about
@@ -67,6 +68,7 @@ class Tables:
             try:
                 source, scope = self._join(source, scope, join, known)
             except Refused as refused:
+                refused.edit = refused.edit or _on_unit(refused, join)
                 raise about(refused, join) from None
         return self._met(source, scope, waiting, tests)
 
@@ -171,6 +173,21 @@ class Tables:
         if isinstance(pair.left, PUBLIC) or isinstance(pair.right, PUBLIC):
             raise off_unit("rows are kept for others of the same unit", "write x IN (SELECT x FROM …) for public rows")
         return pair.semi(tests, anti=anti, inner_first=inner_first)
+
+
+def _on_unit(refused: Refused, join: exp.Join) -> Edit | None:
+    """The condition that a join lacks, put where the fix says."""
+    said = _LACKING.fullmatch(refused.fix)
+    on = join.args.get("on")
+    if said is None or refused.code != "join-off-unit":
+        return None
+    if on is not None:
+        return Edit(f"ON {written(on)}", f"ON ({written(on)}) AND {said[1]}")
+    table = written(join.this)
+    return Edit(f"CROSS JOIN {table}", f"JOIN {table} ON {said[1]}") if join.args.get("kind") == "CROSS" else None
+
+
+_LACKING: Final = re.compile(r"add (\S+ = \S+) to (?:ON|WHERE)")
 
 
 def _is_parenthesis(tree: exp.Subquery) -> bool:
