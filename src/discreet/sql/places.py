@@ -85,8 +85,8 @@ def _only_span(reason: str) -> tuple[int, int] | None:
     current, begins = _CURRENT.get(), _WORD_OF_SQL.match(reason)
     if current is None or begins is None:
         return None
-    found = _tokens(current, begins[0].split(" "))
-    return found[0] if len(found) == 1 else None
+    spans = _tokens(current, begins[0].split(" "))
+    return spans[0] if len(spans) == 1 else None
 
 
 def _tokens(current: _Reading, words: list[str]) -> list[tuple[int, int]]:
