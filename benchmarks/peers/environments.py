@@ -26,6 +26,8 @@ class Peer:
     requirements: tuple[str, ...]
     environment: str = ""
     """The folder that it shares with another module; its own if empty."""
+    alone: tuple[str, ...] = ()
+    """What is installed without what it asks for: where that is not needed, and cannot be had."""
 
 
 PEERS = (
@@ -42,10 +44,10 @@ class Failed:
     reason: str
 
 
-def result(peer: Peer, task: str, path: Path) -> Any | Failed:
+def result(peer: Peer, task: str, path: Path, limit: float = LIMIT) -> Any | Failed:
     """What a peer's task returned for these rows, or why it did not."""
     try:
-        shown = _run(_python(peer), "-m", f"benchmarks.peers.{peer.module}", task, path, limit=LIMIT)
+        shown = _run(_python(peer), "-m", f"benchmarks.peers.{peer.module}", task, path, limit=limit)
     except subprocess.TimeoutExpired as late:
         return Failed(f"more than {late.timeout:g} s")
     except subprocess.CalledProcessError as error:
@@ -57,10 +59,12 @@ def _python(peer: Peer) -> Path:
     folder = FOLDER / (peer.environment or peer.module)
     python = folder / "bin" / "python"
     ready = folder / "requirements.txt"
-    wanted = "\n".join(peer.requirements)
+    wanted = "\n".join((*peer.requirements, *peer.alone))
     if not ready.exists() or ready.read_text(encoding="utf-8") != wanted:
         venv.create(folder, clear=True, with_pip=True)
         _run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *peer.requirements, limit=1200)
+        if peer.alone:
+            _run(python, "-m", "pip", "install", "--quiet", "--no-deps", *peer.alone, limit=1200)
         ready.write_text(wanted, encoding="utf-8")
     return python
 

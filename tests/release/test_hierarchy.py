@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from discreet.accounting.losses import Sensitivity
 from discreet.errors import Refused
 from discreet.exit import Cost
 from discreet.release import Hierarchy
@@ -137,3 +138,27 @@ def test_a_value_needs_bounds() -> None:
     for paths in ([], [("a",), ("a",)], [("a",), ("a", "b")]):
         with pytest.raises(ValueError, match="path"):
             Hierarchy.of(("x",), paths)
+
+
+def test_the_noise_of_a_mean_does_not_grow_with_the_distance_from_zero() -> None:
+    near, far = (
+        Hierarchy.of(("zip",), [("a",), ("b",)], value="x", bounds=bounds, step=1)
+        for bounds in ((-50, 50), (10_000, 10_100))
+    )
+    assert near._moved(3) == far._moved(3) == (Sensitivity.cells(1, 3), Sensitivity.cells(1, 150))
+    rows = {"zip": ["a", "a", "a", "b"], "x": [10_010, 99_999, None, 10_020]}
+    table = far.release(rows, rho=10**9)
+    assert table.mean("a") == pytest.approx((10_010 + 10_100 + 10_000) / 3)  # what is missing is clamped 0
+    assert table.totals[2 - 1][1] == pytest.approx(10_020)
+    assert sum(table.totals[1]) == pytest.approx(table.totals[0][0])
+
+
+def test_errors_of_sums_and_means_are_as_said() -> None:
+    """400 draws of two places: the square of a sum's error is as predicted, within six deviations of its mean."""
+    places = Hierarchy.of(("zip",), [("a",), ("b",)], value="x", bounds=(0, 100), step=1, shares=(1 / Fraction(2),) * 2)
+    cost = Cost.alone(rho=Fraction(1, 2))
+    predicted = (places.declared(None).expected(cost, 1).error["sum of x by zip"] / 1.96) ** 2
+    rows = {"zip": ["a", "b"] * 5, "x": [0, 100] * 5}
+    draws = [places.release(rows, rho=Fraction(1, 2)).totals[1] for _ in range(400)]
+    squares = (np.array(draws) - [0, 500]) ** 2 / predicted
+    assert abs(squares.mean() - 1) < 6 * squares.std() / math.sqrt(squares.size / 2)

@@ -139,12 +139,21 @@ class Batch(TypedDict):
     answers: list[Answer]
 
 
+class Progress(TypedDict):
+    """How far a task is that runs: where ends are padded, by the clock and what was planned alone."""
+
+    words: str
+    share: Annotated[Number | None, msgspec.Meta(description="Of its steps; else of the time until it may end next.")]
+    seconds: Annotated[Number, msgspec.Meta(description="Since it began.")]
+
+
 class Waiting(TypedDict):
     """A query that is not answered yet."""
 
     job: str
     state: NotRequired[Literal["queued", "running"]]
     position: Annotated[int | None, msgspec.Meta(description="1 is next; null if it is running.")]
+    progress: NotRequired[Progress]
 
 
 class Column(TypedDict):

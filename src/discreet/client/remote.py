@@ -44,6 +44,18 @@ class Waiting:
     """How far a question is: its place in the queue (1 is next), or None while it is being answered."""
 
     position: int | None
+    words: str = ""
+    """While it is being answered: what is done, or when it may end."""
+    share: float | None = None
+    """Of that, between 0 and 1."""
+
+    @classmethod
+    def of(cls, document: documents.Waiting) -> Self:
+        progress = document.get("progress")
+        if progress is None:
+            return cls(document["position"])
+        share = progress["share"]
+        return cls(document["position"], printable(progress["words"])[:200], None if share is None else float(share))
 
 
 Progress = Callable[[Waiting | None], object]
@@ -88,7 +100,7 @@ class Remote(Asks):
         try:
             while status == WAITS:
                 waited = True
-                self._progress(Waiting(document["position"]))
+                self._progress(Waiting.of(document))
                 status, document = self._look(document["job"], kind, ask)
         except KeyboardInterrupt:
             with suppress(Exception):
@@ -293,6 +305,9 @@ def _on_terminal(waiting: Waiting | None) -> None:
         return
     text = ""
     if waiting is not None:
-        text = "being answered …" if waiting.position is None else f"waiting: number {waiting.position} in the queue …"
+        said = waiting.words and f": {waiting.words}"
+        share = "" if waiting.share is None else f" ({waiting.share:.0%})"
+        running = f"being answered{said}{share} …"
+        text = running if waiting.position is None else f"waiting: number {waiting.position} in the queue …"
     sys.stderr.write(f"\r\033[K{text}")
     sys.stderr.flush()

@@ -86,6 +86,12 @@ CURRENT: Final[ContextVar[Stop | None]] = ContextVar("stop", default=None)
 """What can stop the question that this thread is answering."""
 
 
+def demand_running() -> None:
+    """Raise if the question that this thread is answering was stopped: in loops of public work that may last."""
+    if is_stopped():
+        raise Stopped
+
+
 def is_stopped() -> bool:
     """Whether the question that this thread is answering was stopped."""
     stop = CURRENT.get()

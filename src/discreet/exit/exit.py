@@ -125,12 +125,16 @@ class Exit:
         """Sequential composition: a share of the cost, for a task within this one."""
         cost = self.cost.part(max(share, Fraction(0)))
         self._spend(share, cost.loss)
-        return Exit(cost, self._bits, sampler=self._sampler, life=self._life)
+        return self._beside(Exit(cost, self._bits, sampler=self._sampler, life=self._life))
 
     def parallel(self) -> Exit:
         """Parallel composition: as much again, for rows that this exit never sees: the larger of the losses counts."""
         self._spend(Fraction(0), self.cost.part(Fraction(0)).loss)
-        return Exit(self.cost, self._bits, limit=self._limit, sampler=self._sampler, life=self._life)
+        return self._beside(Exit(self.cost, self._bits, limit=self._limit, sampler=self._sampler, life=self._life))
+
+    def _beside(self, other: Exit) -> Exit:
+        other.watch = self.watch
+        return other
 
     def _spend(self, share: Fraction, loss: AnyLoss) -> None:
         if share < 0:

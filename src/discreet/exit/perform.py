@@ -18,6 +18,7 @@ from discreet.errors import BudgetExhausted, QueryFailed
 from discreet.exit.bill import Bill
 from discreet.exit.cost import Loss
 from discreet.exit.exit import Exit, opened
+from discreet.exit.progress import TOLD
 from discreet.exit.sampler import SAMPLER, Sampler
 from discreet.exit.timing import padded
 from discreet.ledger import Charge, Ledger, Repeated
@@ -161,6 +162,7 @@ class ReleasePoint:
         try:
             seconds = self._time_limit
             with opened(charge, bill.cost, limit=bill.allowed, sampler=self._sampler, seconds=seconds) as exit_:
+                self._tell(task, exit_)
                 with suppress(Exception), padded(self._pad):
                     result = task.run(rows, exit_)
                     exit_.demand_open()  # what came too late, from Python or from an engine, comes not at all
@@ -169,3 +171,10 @@ class ReleasePoint:
         except BudgetExhausted as refused:
             exhausted = task.exhausted(charge, refused)
         raise exhausted
+
+    def _tell(self, task: Prepared[Value], exit_: Exit) -> None:
+        """Whoever watches is told what was planned; steps are watched only where the end is not padded (`Progress`)."""
+        progress = TOLD.get()
+        if progress is not None:
+            progress.begin(self._pad, getattr(task, "stages", ()))
+            exit_.watch = None if self._pad else progress.steps

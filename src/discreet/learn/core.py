@@ -161,7 +161,7 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
 
     def _learned(self, exact: Array, labels: Array | None, exit_: Exit) -> Self:
         self.n_features_in_ = exact.shape[1]  # scikit-learn sets it for arrays and frames, not for all that becomes one
-        exit_.watch = shown if flag(self.verbose, "verbose") else None
+        exit_.watch = shown if flag(self.verbose, "verbose") else exit_.watch
         with np.errstate(all="ignore"):  # which row over- or underflowed is private, and so is whether one did
             self._learn(exact, labels, self._facts(self.n_features_in_, exit_.cost), exit_)
         self.loss_ = exit_.cost.loss

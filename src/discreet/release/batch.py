@@ -34,6 +34,7 @@ from discreet.release.core import Published, demand_affordable, variance_of
 from discreet.release.plans import Product, factors_for
 from discreet.release.queries import Queries
 from discreet.release.recognised import Family, families
+from discreet.release.remembered import Remembered
 from discreet.release.strategies import Matrix, Strategy
 from discreet.sql.cache import NoisyMeasures
 from discreet.sql.cost import Allocation, allocate, lines_of, shares_of
@@ -215,20 +216,19 @@ def _size(factor: Strategy, queries: Queries, *, pure: bool) -> float:
     return (2 * float(moved.l1) ** 2 if pure else float(moved.l2_squared)) * factor.trace(queries)
 
 
-_SEARCHED: dict[tuple[Any, ...], Strategy] = {}
+_SEARCHED: Remembered[Strategy] = Remembered()
 
 
 def _best(queries: Queries, scale: int, *, pure: bool) -> Strategy:
     """The strategy with the least error, among them the queries themselves; remembered, since some take seconds."""
-    key = (queries.key, scale, pure)
-    if key not in _SEARCHED:
-        if len(_SEARCHED) > 64:
-            _SEARCHED.clear()
+
+    def search() -> Strategy:
         tried = factors_for(queries, scale, pure=pure)
         themselves = _themselves(queries, scale)
         tried += [] if themselves is None else [themselves]
-        _SEARCHED[key] = min(tried, key=lambda each: _size(each, queries, pure=pure))
-    return _SEARCHED[key]
+        return min(tried, key=lambda each: _size(each, queries, pure=pure))
+
+    return _SEARCHED.get((queries.key, scale, pure), search)
 
 
 def _themselves(queries: Queries, scale: int) -> Matrix | None:

@@ -174,6 +174,11 @@ class Publication(Publisher):
         """Whether this one finds private keys; to be overridden where that depends on arguments."""
         return self.selects
 
+    @property
+    def stages(self) -> tuple[tuple[str, int], ...]:
+        """What takes long, and in how many steps at most, by public facts: as `exit_.watched` is told."""
+        return ()
+
     def release(
         self,
         data: Any,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, Self
 
 import numpy as np
@@ -45,12 +45,15 @@ class HierarchyCounts(Published):
     variances: tuple[float, ...]
     """Of the noise at each level."""
     sums: tuple[Any, ...] = ()
-    """Of the value in steps, by level; empty if none was asked for."""
+    """Of the value in steps from the centre, by level; empty if none was asked for."""
     sum_variances: tuple[float, ...] = ()
     step: Fraction | None = None
     invariants: tuple[tuple[Path, int], ...] = ()
+    centre: int = 0
+    """Of the value, in steps."""
 
     def __post_init__(self) -> None:
+        demand_type(centre=(self.centre, int))
         for name in ("levels", "paths", "noisy", "variances", "sums", "sum_variances", "invariants"):
             demand_type(**{name: (getattr(self, name), tuple)})
         places = self.places
@@ -95,14 +98,18 @@ class HierarchyCounts(Published):
 
     @cached_property
     def totals(self) -> list[Floats]:
-        """By level the least-squares estimate of each sum, in units of the value."""
+        """By level the estimate of each sum, in units of the value: what was measured from the centre, and the centre
+        for each that is counted.
+        """
         if self.step is None:
             raise Refused("release-invalid", "no value was published", "name one: Hierarchy(…, value=…, bounds=…)")
         spreads = [
             np.full(len(values), variance) for values, variance in zip(self.sums, self.sum_variances, strict=True)
         ]
         smoothed = self.places.smoothed([values.astype(np.float64) for values in self.sums], spreads)
-        return [values * float(self.step) for values in smoothed]
+        step = float(self.step)
+        both = zip(smoothed, self.estimates, strict=True)
+        return [(values + self.centre * counts) * step for values, counts in both]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -147,7 +154,9 @@ class Hierarchy(Publication):
 
     Theorem  It costs what the exit is given.
     Proof    A row is in one place of each level: a unit of r rows moves the counts of a level by r in L1, and at most r
-             in L2. Its value, clamped and in steps, is at most m = max(|low|, |high|)/step: sums move by r·m. Levels
+             in L2. Its value, clamped, is at most m whole steps from the centre c of its bounds, so Σ(x − c) moves by
+             r·m; the sum is that and c for each that is counted, and the noise of a mean grows with the width of the
+             bounds, wherever they lie. A value that is missing counts as the one nearest to 0 within bounds. Levels
              share the cost, and losses add up (`Exit`). Places and invariants are public arguments.
     Invariants   Counts that the owner declares public are taken as they are given, and nothing is read for them. They
              void the guarantee for what they determine: who knows all but one of the people in such a place knows
@@ -234,13 +243,19 @@ class Hierarchy(Publication):
         """How far a unit moves the counts of a level, and its sums."""
         if self.bounds is None or self.step is None:
             return Sensitivity.cells(1, most), Sensitivity.cells(1, most)
-        return Sensitivity.cells(1, most), Sensitivity.cells(1, most * self._largest)
+        low, high = self._ends
+        return Sensitivity.cells(1, most), Sensitivity.cells(1, most * max(high - self._centre, self._centre - low))
 
     @property
-    def _largest(self) -> int:
+    def _ends(self) -> tuple[int, int]:
+        """The bounds in whole steps."""
         assert self.bounds is not None
         assert self.step is not None
-        return math.ceil(max(abs(self.bounds[0]), abs(self.bounds[1])) / self.step)
+        return math.floor(self.bounds[0] / self.step), math.ceil(self.bounds[1] / self.step)
+
+    @property
+    def _centre(self) -> int:
+        return sum(self._ends) // 2
 
     @property
     def _parts(self) -> int:
@@ -267,8 +282,9 @@ class Hierarchy(Publication):
         if self.value is not None and self.step is not None:
             spread = [variance_of(cost, sums, each / 2) * float(self.step) ** 2 for each in shares]
             wide = _errors(self.places, spread, [{} for _ in shares])
-            named = zip(self._names, wide, strict=True)
-            error |= {f"sum of {self.value} by {name}": Z * math.sqrt(square) for name, square in named}
+            centre = (self._centre * float(self.step)) ** 2
+            named = zip(self._names, wide, ours, strict=True)
+            error |= {f"sum of {self.value} by {name}": Z * math.sqrt(a + centre * b) for name, a, b in named}
         against = ", ".join(
             f"{name} {math.sqrt(a / b):.2f}" for name, a, b in zip(self._names, ours, plain, strict=True) if b > 0
         )
@@ -302,6 +318,7 @@ class Hierarchy(Publication):
         return HierarchyCounts(
             levels=self._names, paths=self.paths, noisy=noisy, variances=variances, sums=sums, sum_variances=spreads,
             step=self.step if self.value is not None else None, invariants=self.invariants,
+            centre=self._centre if self.value is not None else 0,
         )  # fmt: skip
 
     def _leaves(self, rows: Rows) -> Integers:
@@ -312,15 +329,14 @@ class Hierarchy(Publication):
         return Column(objects(listed)).looked_up({path: index for index, path in enumerate(self.paths)}, -1)
 
     def _steps(self, rows: Rows) -> Integers:
-        """The value of each row in whole steps, clamped to its bounds; 0 for NULL."""
+        """How many whole steps the value of each row is from the centre, clamped to its bounds; NULL is clamped 0."""
         assert self.value is not None
         assert self.bounds is not None
         assert self.step is not None
         low, high, step = float(self.bounds[0]), float(self.bounds[1]), float(self.step)
         values = rows.array(self.value).numbers(Kind.NUMBER)
         steps = np.rint(np.clip(np.nan_to_num(values, nan=0.0, posinf=high, neginf=low), low, high) / step)
-        steps = np.where(np.isnan(values), 0.0, steps)
-        return np.clip(steps, -self._largest, self._largest).astype(np.int64)
+        return np.clip(steps, *self._ends).astype(np.int64) - self._centre
 
 
 def _known_of(places: Places, invariants: Sequence[tuple[Path, int]]) -> list[dict[int, int]]:
@@ -353,6 +369,7 @@ def _errors(places: Places, variances: Sequence[float], known: Sequence[Mapping[
     return [float(level.mean()) for level in places.spreads(spreads)]
 
 
+@lru_cache(maxsize=16)
 def _best_shares(places: Places, *, pure: bool) -> tuple[Fraction, ...]:
     """Shares with about the least squared error, on average over the places of a level and over levels."""
     levels = places.levels

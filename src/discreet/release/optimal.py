@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from discreet.engines.stopping import demand_running
 from discreet.mechanisms.arrays import Integers
 from discreet.release.queries import Floats, Queries
 from discreet.release.strategies import Haar, Matrix, Strategy, Tree, energies, haar_eigenvalues, tree_eigenvalues
@@ -28,6 +29,7 @@ def listed(queries: Queries, scale: int, *, pure: bool) -> Iterator[Strategy]:
     """Every structured strategy that is tried, with weights as whole numbers up to a scale."""
     yield Tree(queries.cells, max(queries.cells, 2), (0, 1))
     for width in WIDTHS:
+        demand_running()
         if width < queries.cells:
             depth = _depth(queries.cells, width)
             needed = energies(queries, width, depth)
@@ -89,6 +91,7 @@ def best_matrix(queries_gram: Floats, scale: int) -> Matrix:
     multipliers = np.sqrt(np.diag(gram)).copy()
     best, least = np.eye(cells), math.inf
     for _ in range(MOST_STEPS):
+        demand_running()
         side = np.sqrt(multipliers)
         with one_thread():
             values, vectors = np.linalg.eigh(side[:, None] * gram * side[None, :])

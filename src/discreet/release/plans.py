@@ -16,6 +16,7 @@ from discreet.release.codec import demand_type, stored
 from discreet.release.marginals import Marginals, Subset, needs, residual_weights
 from discreet.release.optimal import MOST_OPTIMAL, best_matrix, listed
 from discreet.release.queries import DENSE, Floats, Queries, combined
+from discreet.release.remembered import Remembered
 from discreet.release.strategies import Haar, Matrix, Strategy, Tree
 
 MOST_TERMS: Final = 20_000
@@ -152,18 +153,16 @@ def _wanted(terms: Sequence[Term]) -> dict[Subset, float]:
 
 # the search
 
-_SEARCHED: dict[tuple[Any, ...], Plan] = {}
+_SEARCHED: Remembered[Plan] = Remembered()
 
 
 def best_plan(terms: Sequence[Term], *, pure: bool, scale: int) -> Plan:
     """Of all strategies that are tried the one with the least error; remembered, since some take seconds."""
-    key = (tuple(term.key for term in terms), pure, scale)
-    if key not in _SEARCHED:
-        if len(_SEARCHED) > 64:
-            _SEARCHED.clear()
-        plans = candidates(terms, pure=pure, scale=scale)
-        _SEARCHED[key] = min(plans, key=lambda plan: size_of(plan, terms, pure=pure))
-    return _SEARCHED[key]
+
+    def search() -> Plan:
+        return min(candidates(terms, pure=pure, scale=scale), key=lambda plan: size_of(plan, terms, pure=pure))
+
+    return _SEARCHED.get((tuple(term.key for term in terms), pure, scale), search)
 
 
 def candidates(terms: Sequence[Term], *, pure: bool, scale: int) -> Iterator[Plan]:

@@ -129,6 +129,11 @@ class PreparedRelease(PreparedTask):
     """Rows of a unit."""
     schemas: Mapping[str, Mapping[str, str]]
 
+    @property
+    def stages(self) -> tuple[tuple[str, int], ...]:
+        """What is planned, for whoever watches."""
+        return self.publication.stages
+
     def check(self) -> None:
         self._demand_runnable(self.reading.query, self.schemas)
 

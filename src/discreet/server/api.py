@@ -30,7 +30,7 @@ from discreet.ledger import ALL, OWNER, Search
 from discreet.printing import csv_text
 from discreet.server import requests
 from discreet.server.access import MAX_LENGTH, Access, Anybody, Asking, Callers, Watching, app_state, watcher
-from discreet.server.dispatch import LONGEST_KEY, Submission, document_of, estimators
+from discreet.server.dispatch import LONGEST_KEY, Submission, document_of, estimators, loaded
 from discreet.server.metrics import MEDIA
 from discreet.server.problems import Cancelled, response_of
 from discreet.server.queue import Job, State
@@ -131,6 +131,8 @@ async def preview_release(request: Request, access: Asking, releasing: requests.
 
 async def _previewed(request: Request, access: Access, sent: requests.Body) -> Response:
     dispatcher = app_state(request).dispatcher
+    if isinstance(sent, requests.Fitting):
+        await loaded()
     submission = await dispatcher.light(Submission.of, access.dataset, access.caller, sent)
     return json_response(preview_written(await dispatcher.light(submission.curator.preview_of, submission.task)))
 
@@ -150,6 +152,8 @@ async def release(request: Request, access: Asking, releasing: requests.Release,
 async def _performed(request: Request, access: Access, sent: requests.Body, headers: Headers) -> Response:
     """What was asked for, or how far it is if the caller does not want to wait."""
     dispatcher, key = app_state(request).dispatcher, headers.idempotency_key
+    if isinstance(sent, requests.Fitting):
+        await loaded()
     submission = await dispatcher.light(Submission.of, access.dataset, access.caller, sent, key)
     outcome = await dispatcher.ask(submission)
     if not isinstance(outcome, Job):
@@ -193,7 +197,17 @@ def _standing(request: Request, access: Access, job: Job) -> Response:
     position = app_state(request).dispatcher.queue.position(job)
     state = State.RUNNING if position is None else State.QUEUED
     location = f"/api/v1/datasets/{access.dataset.name}/jobs/{job.id}"
-    return json_response({"job": job.id, "state": str(state), "position": position}, 202, location=location)
+    waiting = {"job": job.id, "state": str(state), "position": position, **progress_of(job)}
+    return json_response(waiting, 202, location=location)
+
+
+def progress_of(job: Job) -> dict[str, Any]:
+    """How far a job is, as much as may be seen of it."""
+    seen = job.progress.seen()
+    if seen is None:
+        return {}
+    share = None if seen.share is None else round(seen.share, 3)
+    return {"progress": {"words": seen.words, "share": share, "seconds": round(seen.seconds, 1)}}
 
 
 def _ended(job: Job) -> Response:
@@ -289,6 +303,7 @@ def recalled(access: Access, number: int) -> Answer:
 @router.get("/datasets/{dataset}/models/{number}", responses=returns(documents.Model), tags=["looking"])
 async def model(request: Request, access: Anybody, number: Number) -> Response:
     """A model that was fitted before, by the number of its charge. Analysts see their own."""
+    await loaded()
     return json_response(await app_state(request).dispatcher.light(recalled_work, access, number, "fit"))
 
 

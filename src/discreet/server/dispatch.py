@@ -127,6 +127,16 @@ def estimators() -> ModuleType:
     return sent
 
 
+async def loaded() -> None:
+    """scikit-learn, beside the clock of free work: it takes seconds to import, once, whoever asks first."""
+
+    def load() -> None:
+        with suppress(Refused):
+            estimators()
+
+    await asyncio.to_thread(load)
+
+
 def document_of(result: Any) -> Any:
     """What was let out as it is sent; answers are themselves."""
     if isinstance(result, list):

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from discreet.engines.stopping import Stop
 from discreet.errors import Refused
+from discreet.exit.progress import Progress
 from discreet.noise import SYSTEM
 
 MOST_WAITING: Final = 2000
@@ -48,6 +49,7 @@ class Job:
     id: str = field(default_factory=lambda: SYSTEM.bytes(16).hex())
     state: State = State.QUEUED
     stop: Stop = field(default_factory=Stop)
+    progress: Progress = field(default_factory=Progress)
     result: Future[Any] = field(default_factory=Future)
     began: float = math.inf
     ended: float = math.inf
@@ -63,7 +65,7 @@ class Job:
         value, failure = None, None
         self.began = time.monotonic()
         try:
-            with self.stop:
+            with self.stop, self.progress:
                 value = self.work()
         except BaseException as error:  # whoever waits is told; a worker lives on
             failure = error

@@ -24,6 +24,7 @@ from discreet.release.core import (
 )
 from discreet.release.domain import Cut, Domain
 from discreet.release.graphical import Floats, sample
+from discreet.release.graphical.estimate import STEPS
 from discreet.release.rows import Rows
 from discreet.release.synthetic.rounds import CHOICE, FIRST, ROUNDS, Selected, moved_ones, moved_pair, selected
 from discreet.release.synthetic.table import NoisyMarginal, SyntheticTable, narrow
@@ -99,6 +100,12 @@ class MarginalSynthesizer(OverDomain):
         keys = {"values of private texts": KEYS} if self.is_selecting else {}
         return {name: float(share) for name, share in {**keys, **rest}.items()}
 
+    @property
+    def stages(self) -> tuple[tuple[str, int], ...]:
+        steps = STEPS if self.steps is None else self.steps
+        rounds = (("measuring pairs", ROUNDS * len(self.columns)),) if len(self.columns) > 1 else ()
+        return (*rounds, ("fitting the model", steps))
+
     def run(self, rows: Rows, exit_: Exit) -> SyntheticTable:
         if self.verbose:
             exit_.watch = shown
@@ -106,7 +113,6 @@ class MarginalSynthesizer(OverDomain):
         if self.is_selecting:
             domain = domain.selected(rows, exit_, KEYS, exit_.cost.delta or Fraction(0))
             part = exit_.part(1 - KEYS)
-            part.watch = exit_.watch
         ordered = [isinstance(attribute, Cut) for attribute in domain.known]
         measurements = selected(domain.inside(rows), domain.shape, ordered, rows.most, part, self.max_cells, self.steps)
         return _table(domain, measurements, part)

@@ -87,6 +87,10 @@ class MWEM(OverDomain):
             cells=self._domain.size,
         )
 
+    @property
+    def stages(self) -> tuple[tuple[str, int], ...]:
+        return (("rounds", self.rounds),)
+
     def run(self, rows: Rows, exit_: Exit) -> SyntheticTable:
         domain, moved = self._domain, Domain.moved(rows.most)
         exact = domain.histogram(domain.codes(rows))

@@ -20,7 +20,7 @@ from discreet.exit.cost import usual_cost
 from discreet.noise import SYSTEM
 from discreet.policy import Kind
 from discreet.server import requests
-from discreet.server.api import entry_of
+from discreet.server.api import entry_of, progress_of
 from discreet.server.dispatch import Submission
 from discreet.server.pages.home import Gauge
 from discreet.server.pages.page_auth import Asking, PageAccess
@@ -255,7 +255,9 @@ async def job_page(page_access: Asking, job: str) -> Response:
     queued = _job(page_access, job)
     if not queued.result.done():
         position = page_access.dispatcher.queue.position(queued)
-        return page_access.show("waiting.html", here="", job=queued.id, position=position)
+        return page_access.show(
+            "waiting.html", here="", job=queued.id, position=position, progress=progress_of(queued).get("progress")
+        )
     failure = queued.result.exception()
     if failure is None:
         answer = queued.result.result()
