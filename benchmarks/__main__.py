@@ -18,6 +18,7 @@ from benchmarks import (
     audits,
     learn,
     ledger,
+    local,
     noise,
     private_copy,
     quantiles,
@@ -31,7 +32,8 @@ from benchmarks import (
 
 MODULES = {"noise": noise, "start": start, "ledger": ledger, "private_copy": private_copy, "query": query,
            "quantiles": quantiles, "auditor": auditor, "server": server,
-           "learn": learn, "release": release, "release_logs": release_logs, "synthetic": synthetic}  # fmt: skip
+           "learn": learn, "release": release, "release_logs": release_logs, "synthetic": synthetic,
+           "local": local}  # fmt: skip
 PEERS = ("opendp",)
 
 
