@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from discreet.server.connections import RESERVED, Listener, most_connections
-from discreet.server.run import _told
+from discreet.server.listening import _told
 from tests.server.narrow import FILES
 from tests.server.running import build, serving
 

@@ -14,7 +14,7 @@ from starlette.types import Message
 from discreet.server import front, limits
 from discreet.server.front import MOST_BYTES, Front
 from discreet.server.limits import BURST, Rates, TooMany
-from discreet.server.run import Listening
+from discreet.server.listening import Listening
 from tests.server.running import PATIENCE, Running, build, serving
 
 QUERY = "/api/v1/datasets/hospital/query"

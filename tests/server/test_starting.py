@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from discreet.server.run import Listening
+from discreet.server.listening import Listening
 from tests.cli.runs import program, run
 from tests.server.running import build, environment
 

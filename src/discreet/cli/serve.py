@@ -33,7 +33,8 @@ def serve(policies: tuple[Path, ...], demo: bool, names: tuple[str, ...], **wher
     discreet serve hospital.toml
     """
     try:
-        from discreet.server.run import Listening, demand_tokens
+        from discreet.server.listening import Listening
+        from discreet.server.run import demand_tokens
         from discreet.server.run import serve as run
     except ImportError as missing:
         raise click.UsageError(f"{missing.name} is not installed: pip install 'discreet[server]'") from None

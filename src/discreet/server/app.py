@@ -32,7 +32,6 @@ from discreet.server.problems import MEDIA, respond, response_of
 from discreet.server.queue import Queue
 from discreet.version import __version__
 
-LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]", "::1")
 TOLD: Final = "Ask questions of private data; get answers that provably say almost nothing about any one person."
 PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
     "default": {"description": "Why not, and the smallest change that works.", **schema_of(documents.Problem)}

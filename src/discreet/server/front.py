@@ -50,8 +50,9 @@ access: Final = logging.getLogger("discreet.access")
 class Front:
     """The outermost part of the application."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app, self._metrics = app, metrics
+    def __init__(self, app: ASGIApp, metrics: Metrics | None, most_bytes: int = MOST_BYTES) -> None:
+        """Without metrics nothing is counted, and nothing is logged."""
+        self._app, self._metrics, self._most_bytes = app, metrics, most_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -60,7 +61,7 @@ class Front:
         CALLER.set("")  # on a connection that is kept, what the last request left may still be there
         seen = Seen(scope, send)
         try:
-            body = await _body(scope, receive)
+            body = await _body(scope, receive, self._most_bytes)
             if isinstance(body, Refused):
                 await response_of(body)(scope, receive, seen.send)
             else:
@@ -72,24 +73,8 @@ class Front:
                 raise
             await response_of(error)(scope, receive, seen.send)
         finally:
-            self._record(scope, seen)
-
-    def _record(self, scope: Scope, seen: Seen) -> None:
-        route = getattr(scope.get("route"), "path", NOWHERE)
-        facts = scope.get("state", {}).get("told", {})
-        method = scope["method"] if scope["method"] in METHODS else "other"
-        self._metrics.count(method, route, seen.status, seen.code)
-        line = {
-            "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "request": seen.request,
-            "method": method,
-            "route": route,
-            "status": seen.status,
-            "code": seen.code,
-            "ms": round((time.monotonic() - seen.began) * 1000),
-            **facts,
-        }
-        access.info(json.dumps(line))
+            if self._metrics is not None:
+                _record(self._metrics, scope, seen)
 
 
 class Seen:
@@ -115,6 +100,24 @@ class Seen:
         await self._send(message)
 
 
+def _record(metrics: Metrics, scope: Scope, seen: Seen) -> None:
+    route = getattr(scope.get("route"), "path", NOWHERE)
+    facts = scope.get("state", {}).get("told", {})
+    method = scope["method"] if scope["method"] in METHODS else "other"
+    metrics.count(method, route, seen.status, seen.code)
+    line = {
+        "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "request": seen.request,
+        "method": method,
+        "route": route,
+        "status": seen.status,
+        "code": seen.code,
+        "ms": round((time.monotonic() - seen.began) * 1000),
+        **facts,
+    }
+    access.info(json.dumps(line))
+
+
 def _only_encrypted(scope: Scope) -> dict[str, str]:
     """Where TLS ends here, browsers are to use nothing else from now on; not for this machine's own name, which other
     programs use too.
@@ -123,11 +126,11 @@ def _only_encrypted(scope: Scope) -> dict[str, str]:
     return HSTS if scope.get("scheme") == "https" and host != "localhost" else {}
 
 
-async def _body(scope: Scope, receive: Receive) -> bytes | Refused:
+async def _body(scope: Scope, receive: Receive, most: int) -> bytes | Refused:
     """The whole body, if it is small enough and comes soon enough."""
     for name, value in scope["headers"]:
-        if name == b"content-length" and (not value.isdigit() or len(value) > 12 or int(value) > MOST_BYTES):
-            return _too_large()
+        if name == b"content-length" and (not value.isdigit() or len(value) > 12 or int(value) > most):
+            return _too_large(most)
     parts, size = [], 0
     try:
         async with asyncio.timeout(PATIENCE):
@@ -137,16 +140,16 @@ async def _body(scope: Scope, receive: Receive) -> bytes | Refused:
                     raise ClientDisconnect
                 parts.append(message.get("body", b""))
                 size += len(parts[-1])
-                if size > MOST_BYTES:
-                    return _too_large()
+                if size > most:
+                    return _too_large(most)
                 if not message.get("more_body"):
                     return b"".join(parts)
     except TimeoutError:
         return Refused("too-slow", f"the request took longer than {PATIENCE:g} seconds to arrive", "send it again")
 
 
-def _too_large() -> Refused:
-    return Refused("too-large", f"a request has at most {MOST_BYTES} bytes", "ask a shorter question")
+def _too_large(most: int) -> Refused:
+    return Refused("too-large", f"a request has at most {most} bytes", "send less")
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

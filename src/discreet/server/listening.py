@@ -1,0 +1,155 @@
+"""Where a server listens, and how: sockets, TLS, limits of connections, logs."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import logging
+import math
+import socket
+import ssl
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from discreet.errors import Refused
+from discreet.server.connections import Listener, Prompt, burst, most_connections, most_files
+
+LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]", "::1")
+EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+AGAIN: Final = 60.0
+"""Seconds before the same is written again: asyncio tries again and again."""
+log: Final = logging.getLogger("discreet.server")
+_TOLD: Final[weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, float]] = weakref.WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where a server listens, and how."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    workers: int = 2
+    names: tuple[str, ...] = ()
+    """Other names that lead here."""
+    certificate: Path | None = None
+    key: Path | None = None
+    log: Path | None = None
+
+    @property
+    def is_loopback(self) -> bool:
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """The names that requests may give; a server that others can reach answers to all unless told which."""
+        return [*LOOPBACK, self.host, *self.names] if self.is_loopback or self.names else ["*"]
+
+    def url(self, port: int) -> str:
+        scheme = "https" if self.certificate else "http"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{scheme}://{host}:{port}"
+
+
+class Server(uvicorn.Server):
+    """Says where it listens once it does."""
+
+    def __init__(self, config: uvicorn.Config, tell: Any) -> None:
+        super().__init__(config)
+        self._tell = tell
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(_told)
+        await super().startup(sockets)
+        if self.started:
+            self._tell()
+
+
+def _told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What goes wrong between requests, in a line: whoever opens and cuts connections must not fill the log."""
+    wrong = context.get("exception")
+    if isinstance(wrong, OSError) and wrong.errno in EXHAUSTED:
+        if loop.time() - _TOLD.get(loop, -math.inf) >= AGAIN:
+            _TOLD[loop] = loop.time()
+            log.error("no more connections can be taken in now: %s", wrong.strerror)
+    elif not isinstance(wrong, ConnectionError | TimeoutError | ssl.SSLError):
+        log.error("unforeseen: %s", context.get("message"), exc_info=wrong)
+
+
+def listen(application: Callable[[], ASGIApp], where: Listening, tell: Any) -> None:
+    """Serve until it is told to stop. `tell` is called with the address once it listens."""
+    _demand_certificate(where)
+    _log_to(where.log)
+    listening = Prompt.listener = _socket(where)
+    port = listening.getsockname()[1]
+    config = uvicorn.Config(
+        application(),
+        http=Prompt,
+        loop="asyncio",
+        backlog=burst(most_files()),
+        ws="none",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=10,
+        h11_max_incomplete_event_size=2**16,
+        ssl_certfile=where.certificate,
+        ssl_keyfile=where.key,
+    )
+    Server(config, lambda: tell(where.url(port))).run([listening])
+
+
+def _demand_certificate(where: Listening) -> None:
+    """Raise unless certificate and key can be used, where there are any."""
+    if where.certificate is None:
+        return
+    try:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(where.certificate, where.key, password="")  # a locked key would ask at the terminal
+    except OSError:
+        raise Refused(
+            "certificate",
+            f"{where.certificate} and {where.key} cannot be used",
+            "give a certificate and its private key without a password, both in PEM",
+        ) from None
+
+
+def _socket(where: Listening) -> Listener:
+    try:
+        family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
+        made = socket.create_server((where.host, where.port), family=family, backlog=2048)
+    except (OSError, OverflowError) as wrong:
+        reason = getattr(wrong, "strerror", None) or str(wrong)
+        raise Refused(
+            "cannot-listen", f"{where.host}:{where.port}: {reason}", "choose another --host or --port"
+        ) from None
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a body waits 40 ms for its header's receipt
+    return Listener(fileno=made.detach()).keep(most_connections(most_files()))
+
+
+def _log_to(path: Path | None) -> None:
+    """The access log goes to standard error or to a file, as lines of JSON; what goes wrong goes beside it."""
+    try:
+        stream: TextIO = sys.stderr if path is None else path.open("a", encoding="utf-8", buffering=1)
+    except OSError as wrong:
+        raise Refused("cannot-log", f"{path}: {wrong.strerror}", "choose another --log") from None
+    for name, level in (("discreet.access", logging.INFO), ("discreet.server", logging.WARNING)):
+        handler = logging.StreamHandler(stream)
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        logger = logging.getLogger(name)
+        logger.handlers[:], logger.propagate = [handler], False
+        logger.setLevel(level)
