@@ -10,7 +10,7 @@ from xml.dom import minidom
 import pytest
 
 from discreet.server.pages import sessions as module
-from discreet.server.pages.rendering import STATIC, inked, picture, static_path
+from discreet.server.pages.rendering import STATIC, inked, picture
 from tests.server.running import POLICY, build
 from tests.server.test_pages import ALLOWED, ANALYST, FORMS, HOME, OWNER, WARDS
 from tests.server.visitor import URL, Seen, Site, Visitor, site
@@ -199,11 +199,11 @@ def test_the_check_above_sees_what_is_wrong() -> None:
 
 def test_static_files_are_kept_for_ever_and_change_their_address(hospital: Site) -> None:
     visitor = hospital.visitor()
-    for name, media in STATIC.items():
-        found = visitor.get(static_path(name))
-        assert (found.status_code, found.headers["content-type"]) == (200, media)
+    for name, asset in STATIC.items():
+        found = visitor.get(STATIC.address(name))
+        assert (found.status_code, found.headers["content-type"]) == (200, asset.media)
         assert "immutable" in found.headers["cache-control"]
-    assert visitor.get(static_path("style.css").replace("style.css", "../home.py")).status_code == 404
+    assert visitor.get(STATIC.address("style.css").replace("style.css", "../home.py")).status_code == 404
 
 
 # words that would like to be markup

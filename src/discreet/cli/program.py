@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "ledger": "discreet.cli.ledger:ledger",
     "serve": "discreet.cli.serve:serve",
     "token": "discreet.cli.token:token",
+    "collect": "discreet.cli.collect:collect",
     "audit": "discreet.cli.audit:audit",
     "federated": "discreet.cli.federated:federated",
 }

@@ -51,13 +51,13 @@ class Connection:
     def __init__(
         self,
         url: str,
-        token: str,
+        token: str | None,
         *,
         ca: str | os.PathLike[str] | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         headers = {
-            "authorization": f"Bearer {token}",
+            **({} if token is None else {"authorization": f"Bearer {token}"}),
             "user-agent": f"discreet/{__version__}",
             "accept": "application/json",
             "accept-encoding": "identity",

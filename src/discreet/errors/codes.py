@@ -26,7 +26,7 @@ class Code:
 _BUDGETS, _SQL, _SERVER = "07-budgets-and-analysts", "08-what-is-refused", "12-server"
 _OWNER, _MODELS, _PAGES, _PARTS = "02-writing-a-policy", "14-models", "13-pages", "07-budgets-and-analysts"
 _RELEASES = "18-releases"
-_FEDERATED = "23-federated"
+_FEDERATED, _SURVEYS = "23-federated", "24-surveys"
 _LOSSES, _COSTS = "09-what-is-not-covered", "03-choosing-epsilon"
 
 CODES: Final[dict[str, Code]] = {
@@ -112,6 +112,14 @@ CODES: Final[dict[str, Code]] = {
     "unknown-host": Code("the request was meant for another host (DNS rebinding)", _SERVER, 400),
     "unknown-job": Code("the caller has no such job", _SERVER, 404),
     "unknown-route": Code("nothing is at this address", _SERVER, 404),
+    # surveys
+    "answer-invalid": Code("an answer is not one that the survey's question has", _SURVEYS),
+    "invitation": Code("the survey needs an invitation, and this one is missing, unknown or used", _SURVEYS, 403),
+    "report-invalid": Code("a report is missing, or none that its mechanism makes", _SURVEYS),
+    "survey-changed": Code("the report is for another version of the survey, or for another one", _SURVEYS, 409),
+    "survey-closed": Code("the survey's last day is over", _SURVEYS, 410),
+    "survey-database": Code("the database of reports is in use, cannot be opened, or is another survey's", _SURVEYS),
+    "survey-invalid": Code("a collector's survey is not believed, or wants more ε than is allowed", _SURVEYS),
     # failures: what was charged stays spent
     "failed": Code("the query was charged and could not be answered", _SERVER, 500),
     "internal": Code("something unforeseen happened", _SERVER, 500),

@@ -21,24 +21,25 @@ def label(path: Path) -> str:
     return shown_file(path.name or str(path))
 
 
-def content(path: Path) -> bytes:
+def content(path: Path, what: str = "policy") -> bytes:
     """The bytes of a regular file; devices and pipes could keep us waiting for ever."""
+    named = f"name a {what} file"
     if "\0" in str(path):
-        finding = Finding.error("", "cannot be read: no file name has a NUL", "name a policy file")
+        finding = Finding.error("", "cannot be read: no file name has a NUL", named)
         raise PolicyError(label(path), [finding])
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
             sort = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
-            raise PolicyError(label(path), [Finding.error("", f"cannot be read: it is {sort}", "name a policy file")])
+            raise PolicyError(label(path), [Finding.error("", f"cannot be read: it is {sort}", named)])
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as wrong:
         reason = wrong.strerror or type(wrong).__name__
-        fix = f"name a policy file; this was {shown_file(str(path))}"
+        fix = f"{named}; this was {shown_file(str(path))}"
         raise PolicyError(label(path), [Finding.error("", f"cannot be read: {reason}", fix)]) from None
     if len(data) > MOST_BYTES:
-        raise PolicyError(label(path), [Finding.error("", f"is larger than {MOST_BYTES} bytes", "name a policy file")])
+        raise PolicyError(label(path), [Finding.error("", f"is larger than {MOST_BYTES} bytes", named)])
     return data
 
 

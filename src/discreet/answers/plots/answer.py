@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.answers.layout import cost_words, percent
@@ -51,6 +51,12 @@ def answer_chart(answer: Answer, theme: str = "light") -> ChartType:
     chart = charts[0] if alone else altair().concat(*charts, columns=2 if across else 1)
     subtitle = cost_and_bars(_cost(answer), panels, percent(answer.confidence))
     return dressed(chart, look, _title(panels), [subtitle, *picture.remarks])
+
+
+def panel_chart(panel: Panel, title: str, subtitle: Sequence[str], confidence: str, theme: str = "light") -> ChartType:
+    """One panel as a chart of its own."""
+    look = theme_of(theme)
+    return dressed(_panel_chart(panel, look, WIDE, confidence, alone=True), look, title, subtitle)
 
 
 def _title(panels: list[Panel]) -> str:

@@ -176,7 +176,9 @@ def _panel(answer: Answer, index: int, rows: Sequence[int], axis: Axis, by: Axis
     name = answer.columns[index]
     records = []
     for at, row in enumerate(rows):
-        record = _record(answer.rows[row][index], number_ends(answer.intervals[row].get(name)), answer.ranks.get(name))
+        record = record_of(
+            answer.rows[row][index], number_ends(answer.intervals[row].get(name)), answer.ranks.get(name)
+        )
         records.append({"key": axis.places[at], "name": axis.labels[at], **_part(by, at), **record})
     return Panel(shortened(printable(name)), axis, by, records)
 
@@ -185,7 +187,8 @@ def _part(by: Axis | None, row: int) -> Record:
     return {} if by is None else {"by": by.labels[row]}
 
 
-def _record(value: Any, interval: tuple[float, float] | None, rank: int | None = None) -> Record:
+def record_of(value: Any, interval: tuple[float, float] | None, rank: int | None = None) -> Record:
+    """A value and its interval, as charts hold them."""
     low, high = (None, None) if interval is None else map(drawable, interval)
     digits = figure(value, interval, rank)
     shown = f"{digits.value} {digits.sign} {digits.margin}" if digits.sign else digits.value
@@ -223,7 +226,7 @@ def _listed(answer: Answer, index: int, rows: Sequence[int], keys: Sequence[int]
             **({} if width is None else {"end": value + width}),
             "name": label,
             **_part(groups, row),
-            **_record(count, end),
+            **record_of(count, end),
         }
         for label, (row, value, count, end) in zip(labels, listed, strict=True)
     ]

@@ -15,8 +15,9 @@ from discreet.errors import Refused
 from discreet.server.access import MAX_LENGTH, Access, app_state
 from discreet.server.api import own_search
 from discreet.server.datasets import Caller
-from discreet.server.pages.page_auth import Visitor, Visitors, form_of, sessions
-from discreet.server.pages.rendering import STATIC, page, static_file, static_path
+from discreet.server.pages.forms import demand_same_origin, form_of
+from discreet.server.pages.page_auth import Visitor, Visitors, sessions
+from discreet.server.pages.rendering import STATIC, page
 from discreet.server.problems import document_of
 
 LATEST: Final = 8
@@ -98,7 +99,7 @@ async def sign_in_page(request: Request, back: str = "/") -> Response:
 async def sign_in(request: Request) -> Response:
     form = await form_of(request)
     back, token = _inside(form.get("back", "/")), form.get("token", "").strip()
-    _demand_same_origin(request)
+    demand_same_origin(request)
     if not app_state(request).datasets.callers(token[:MAX_LENGTH]):
         app_state(request).rates.guessed(request.client.host if request.client else None)
         refusal = Refused("unauthorized", "the token is unknown, expired or revoked", "ask the owner for another")
@@ -119,10 +120,7 @@ async def sign_out(here: Visitors) -> Response:
 
 @router.get("/static/{digest}/{name}")
 async def static(digest: str, name: str) -> Response:
-    if name not in STATIC or static_path(name) != f"/static/{digest}/{name}":
-        raise Refused("unknown-route", "there is nothing here", "load the page again")
-    headers = {"cache-control": "public, max-age=31536000, immutable"}
-    return Response(static_file(name), media_type=STATIC[name], headers=headers)
+    return STATIC.response(digest, name)
 
 
 def _sign_in(back: str, problem: object = None, status: int = 200, *, known: bool = False) -> Response:
@@ -134,10 +132,3 @@ def _inside(back: str) -> str:
     """A place on this server: no other host, whatever the address says."""
     plain = back.startswith("/") and not back.startswith(("//", "/\\")) and back.isprintable() and "\\" not in back
     return back if plain else "/"
-
-
-def _demand_same_origin(request: Request) -> None:
-    """Others must not sign people in with a token of theirs."""
-    origin = request.headers.get("origin")  # its scheme is not ours where a proxy encrypts
-    if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
-        raise Refused("forged-form", "this form does not come from our own page", "open the page again and repeat it")

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
-from urllib.parse import parse_qsl, quote
+from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import Depends, Path, Request
 from starlette.responses import HTMLResponse
 
-from discreet.errors import Refused
 from discreet.server.access import MAX_LENGTH, Access, AppState, admitted, app_state, granted
 from discreet.server.datasets import Caller
 from discreet.server.dispatch import Dispatcher
+from discreet.server.pages.forms import form_of
 from discreet.server.pages.rendering import page
 from discreet.server.pages.sessions import Session, Sessions
 from discreet.server.tokens import Role
-
-MOST_FIELDS: Final = 50
 
 
 class SignIn(Exception):  # noqa: N818  (a way to go on)
@@ -58,15 +56,6 @@ class Visitor:
         given = await form_of(self.request)
         self.sessions.demand_proof(self.session, given.get("proof"))
         return given
-
-
-async def form_of(request: Request) -> dict[str, str]:
-    """The fields of a form, as browsers send them."""
-    try:
-        text = (await request.body()).decode("utf-8")
-        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS, encoding="utf-8"))
-    except ValueError:
-        raise Refused("body-invalid", "this is no form of ours", "open the page again and repeat it") from None
 
 
 @dataclass(frozen=True, slots=True)

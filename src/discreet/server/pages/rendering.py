@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from html import escape
 from importlib import resources
 from typing import Any, Final
 
 import jinja2
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
 
 from discreet.answers.plots.theme import THEMES
+from discreet.errors import Refused
 from discreet.printing import at_least, at_most, printable
 
 POLICY: Final = (
@@ -22,12 +24,6 @@ POLICY: Final = (
 )
 HEADERS: Final = {"content-security-policy": POLICY, "referrer-policy": "same-origin"}
 """Our own forms say where they come from: with `no-referrer` browsers would send `null` as their origin."""
-STATIC: Final = {
-    "style.css": "text/css; charset=utf-8",
-    "script.js": "text/javascript; charset=utf-8",
-    "icon.svg": "image/svg+xml",
-}
-"""The files that pages load, and nothing else is served."""
 _LIGHT: Final = THEMES["light"]
 _INKS: Final = {
     _LIGHT.text: ("currentColor", "1"),
@@ -46,15 +42,47 @@ def page(template: str, context: Mapping[str, Any], status: int = 200) -> HTMLRe
     return HTMLResponse(text, status, HEADERS)
 
 
-@cache
-def static_file(name: str) -> bytes:
-    return resources.files("discreet.server.pages").joinpath("static", name).read_bytes()
+@dataclass(frozen=True)
+class Asset:
+    """A file that pages load: where it is, and what."""
+
+    package: str
+    path: str
+    media: str
+
+    @cached_property
+    def content(self) -> bytes:
+        return resources.files(self.package).joinpath(self.path).read_bytes()
+
+    @cached_property
+    def digest(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
 
 
-@cache
-def static_path(name: str) -> str:
-    """The address of a file; it changes with the file, so that browsers may keep it for ever."""
-    return f"/static/{hashlib.sha256(static_file(name)).hexdigest()[:12]}/{name}"
+class Assets(dict[str, Asset]):
+    """The files that pages load, by name; nothing else is served."""
+
+    def address(self, name: str) -> str:
+        """It changes with the file, so that browsers may keep it for ever."""
+        return f"/static/{self[name].digest[:12]}/{name}"
+
+    def response(self, digest: str, name: str) -> Response:
+        if name not in self or self.address(name) != f"/static/{digest}/{name}":
+            raise Refused("unknown-route", "there is nothing here", "load the page again")
+        headers = {"cache-control": "public, max-age=31536000, immutable"}
+        return Response(self[name].content, media_type=self[name].media, headers=headers)
+
+
+STATIC: Final = Assets(
+    {
+        name: Asset("discreet.server.pages", f"static/{name}", media)
+        for name, media in {
+            "style.css": "text/css; charset=utf-8",
+            "script.js": "text/javascript; charset=utf-8",
+            "icon.svg": "image/svg+xml",
+        }.items()
+    }
+)
 
 
 @cache
@@ -66,7 +94,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"static": static_path, "at_least": at_least, "at_most": at_most, "printable": printable}
+    made.globals |= {"static": STATIC.address, "at_least": at_least, "at_most": at_most, "printable": printable}
     return made
 
 
