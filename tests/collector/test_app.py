@@ -133,7 +133,7 @@ def test_texts_of_the_owner_are_texts(here: Site) -> None:
     assert "<script>alert" not in page.text
     assert "<b>smoke" not in page.text
     seen = Seen.of(page.text)
-    assert [given.get("src", "").rpartition("/")[2] for tag, given in seen.tags if tag == "script"] == [
+    assert [(given.get("src") or "").rpartition("/")[2] for tag, given in seen.tags if tag == "script"] == [
         "randomise.js",
         "survey.js",
     ]

@@ -152,7 +152,7 @@ def test_bytes_follow_the_channel_and_nothing_else_depends_on_the_answer(browser
                 is_report = first.startswith("POST")
                 fixed = {**json.loads(sent), "number": "", "reports": ""} if is_report else sent
                 port = recorder.url.rpartition(":")[2]
-                others[answer][re.sub(port, "PORT", f"{first} {sorted(headers.items())} {fixed} {len(sent)}")] += 1
+                others[answer][re.sub(port, "PORT", f"{first} {sorted(headers.items())} {fixed!r} {len(sent)}")] += 1
         running.process.terminate()
         running.process.wait()
         store = Store(running.database, asked)
@@ -170,7 +170,7 @@ def test_without_scripts_nothing_can_be_filled_in_or_sent(browser: Browser, reco
         page.goto("/")
         expect(page.get_by_text("This page needs JavaScript.")).to_be_visible()
         for role in ("radio", "spinbutton", "combobox", "button"):
-            for each in page.get_by_role(role).all():  # type: ignore[arg-type]
+            for each in page.get_by_role(role).all():
                 expect(each).to_be_disabled()
         page.get_by_role("button", name="Randomise my answers").click(force=True)
         page.get_by_label("yes").click(force=True)
@@ -200,7 +200,8 @@ def test_a_page_whose_probabilities_do_not_fit_sends_nothing(browser: Browser, r
 
 
 def test_what_did_not_arrive_is_sent_again_as_it_was(browser: Browser, recorder: Recorder) -> None:
-    with tab(browser, recorder, wrong=(wrong := [])) as page:  # type: ignore[arg-type]
+    wrong: list[str] = []
+    with tab(browser, recorder, wrong=wrong) as page:  # type: ignore[arg-type]
         page.goto("/")
         page.get_by_role("button", name="Randomise my answers").click()
         expect(page.get_by_role("alert")).to_contain_text("Every question needs an answer")

@@ -104,7 +104,7 @@ def test_a_collector_cannot_choose_probabilities() -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"survey": {**ASKED.asked, "questions": [{**ASKED.asked["questions"][0], "epsilon": 8.0}]}},
+        {"survey": {**ASKED.content, "questions": [{**ASKED.content["questions"][0], "epsilon": 8.0}]}},
         {"fingerprint": "0" * 64},
         {"survey": None},
         {"survey": {}},
@@ -159,7 +159,8 @@ def test_sent_again_it_is_the_same_submission(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_collector_that_stored_nothing_is_not_believed() -> None:
-    for answer in ({"stored": False}, {}, [], "stored"):
+    answers: list[Any] = [{"stored": False}, {}, [], "stored"]
+    for answer in answers:
         with respondent(Collector(ASKED, answers=[answer])) as me, pytest.raises(Unreachable):
             me.answer(ANSWERS)
 

@@ -37,7 +37,7 @@ def test_what_a_survey_has() -> None:
     smoker, way, hours = survey.questions
     assert (smoker.mechanism.name, smoker.mechanism.size) == ("k-ary", 2)
     assert (way.choices[2], way.mechanism.size) == ("by bus", 4)
-    assert hours.bounds == (0, 12)
+    assert hours.bounds == (Fraction(0), Fraction(12))
     assert survey.epsilon == 3
     assert (survey.longitudinal, survey.invitations) == (False, False)
     assert not survey.is_closed(date(2999, 1, 1))

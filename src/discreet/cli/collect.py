@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from discreet.collector.store import Store
     from discreet.collector.survey import Survey
 
+LISTENING: Final = ("host", "port", "names", "certificate", "key")
 EXAMPLE: Final = """\
 # A survey whose answers are randomised on the device of whoever answers.
 #   discreet collect survey.toml
@@ -71,25 +73,23 @@ def collect(survey: Path | None, example: bool, database: Path | None, **options
     from discreet.collector.reading import read
     from discreet.collector.store import Store
 
-    asked = read(survey)
+    questions = read(survey)
     path = database or survey.with_suffix(".duckdb")
     if options["estimates"] and not path.exists():
         raise click.UsageError(f"{path} does not exist: there are no reports yet")
-    if options["invite"] and not asked.invitations:
+    if options["invite"] and not questions.invitations:
         raise click.UsageError("the survey takes reports without invitations: write invitations = true")
-    store = Store(path, asked)
-    if options["estimates"]:
-        _print_estimates(asked, store, as_json=options["as_json"])
-    elif options["invite"]:
-        _print_invitations(store, options["invite"], options["url"])
-    else:
-        _serve(asked, store, **{name: options[name] for name in ("host", "port", "names", "certificate", "key")})
+    with closing(Store(path, questions)) as store:
+        if options["estimates"]:
+            _print_estimates(questions, store, as_json=options["as_json"])
+        elif options["invite"]:
+            _print_invitations(store, options["invite"], options["url"])
+        else:
+            _serve(questions, store, **{name: options[name] for name in LISTENING})
 
 
 def _print_invitations(store: Store, count: int, url: str) -> None:
-    made = store.invite(count)
-    store.close()
-    for each in made:
+    for each in store.invite(count):
         click.echo(f"{url.rstrip('/')}/#{each}" if url else each)
 
 
@@ -98,12 +98,11 @@ def _print_estimates(survey: Survey, store: Store, *, as_json: bool) -> None:
     from discreet.collector.estimates import CONFIDENCE
     from discreet.collector.estimates import as_json as document
 
-    found, refused = Collection(survey, store).estimates(), store.refused()
-    store.close()
+    estimates, refused = Collection(survey, store).estimates(), store.refused()
     if as_json:
-        tell_program({**document(found), "refused": refused})
+        tell_program({**document(estimates), "refused": refused})
         return
-    for each in found:
+    for each in estimates:
         click.echo(f"{printable(each.question.text)}  ({each.count:,} reports of ε {float(each.question.epsilon):g})")
         draw(table(["answer", "estimate", "from", "to"], _rows(each), numbers=frozenset({"estimate", "from", "to"})))
     ending = f", {sum(refused.values()):,} submissions were refused" if refused else ""
@@ -137,7 +136,4 @@ def _serve(survey: Survey, store: Store, **where: Any) -> None:
             click.echo("not encrypted: put it behind a proxy that is, or give --certificate and --key", err=True)
         click.echo(f"estimates: {url}/estimates" if survey.is_open else f"estimates: {url}/estimates#{made.text}")
 
-    try:
-        listen(lambda: application(collection, owners, hosts=listening.hosts), listening, tell)
-    finally:
-        store.close()
+    listen(lambda: application(collection, owners, hosts=listening.hosts), listening, tell)

@@ -130,16 +130,16 @@ async def estimates(request: Request) -> Response:
     if not _may_see(request):
         return _page(request, "owner.html", 401, problem=None)
     collection = _collection(request)
-    found = await asyncio.to_thread(collection.estimates)
-    drawn = [(each, await asyncio.to_thread(picture, each.chart, each.words) if each.rows else None) for each in found]
+    values = await asyncio.to_thread(collection.estimates)
+    drawn = [(each, await asyncio.to_thread(picture, each.chart, each.words) if each.rows else None) for each in values]
     facts = await asyncio.to_thread(_facts, collection)
     return _page(request, "estimates.html", estimates=drawn, confidence=f"{100 * CONFIDENCE:g} %", **facts)
 
 
 async def estimates_json(request: Request) -> Response:
     collection = _seen_by_owner(request)
-    found = await asyncio.to_thread(collection.estimates)
-    return _json({**as_json(found), "refused": await asyncio.to_thread(collection.store.refused)})
+    values = await asyncio.to_thread(collection.estimates)
+    return _json({**as_json(values), "refused": await asyncio.to_thread(collection.store.refused)})
 
 
 async def estimates_csv(request: Request) -> Response:

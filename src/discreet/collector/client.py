@@ -82,8 +82,8 @@ class Respondent:
         }
         if self.survey.invitations:
             body["invitation"] = self._invitation or ""
-        status, told = self._connection.send("POST", "reports", dict[str, bool], json=body)
-        if status != 200 or told.get("stored") is not True:
+        status, answer = self._connection.send("POST", "reports", dict[str, bool], json=body)
+        if status != 200 or answer.get("stored") is not True:
             raise alien(self._connection.url)
         return reports
 

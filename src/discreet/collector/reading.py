@@ -26,7 +26,7 @@ MOST_EPSILON: Final = 8
 """For one question: beyond it nearly every report is the truth."""
 MOST_TOGETHER: Final = 20
 LEAST_EPSILON: Final = Fraction(1, 100)
-LONGEST: Final = {"text": 500, "title": 200, "introduction": 4000, "round": 100, "choice": 200}
+MAX_LENGTH: Final = {"text": 500, "title": 200, "introduction": 4000, "round": 100, "choice": 200}
 USUAL: Final = "write a number such as 1.0: usual values are 0.5 to 4"
 ID: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 OPEN: Final = {"open": True, "owner": False}
@@ -37,8 +37,8 @@ def _text(what: str) -> Any:
         if not isinstance(value, str):
             raise RuleError(f"must be a text, not {noun(value)}", "put it in quotes")
         allowed = value.replace("\n", "") if what == "introduction" else value
-        if not value.strip() or not allowed.isprintable() or len(value) > LONGEST[what]:
-            raise RuleError(f"must be a text of 1 to {LONGEST[what]} characters, without control characters")
+        if not value.strip() or not allowed.isprintable() or len(value) > MAX_LENGTH[what]:
+            raise RuleError(f"must be a text of 1 to {MAX_LENGTH[what]} characters, without control characters")
         return value.strip()
 
     return rule
@@ -206,11 +206,12 @@ def _made(section: Section, name: str, given: Mapping[str, Any], usual: Fraction
 def from_document(sent: Mapping[str, Any]) -> Survey:
     """The survey that a collector describes. Nothing of it is believed: it is read by the rules of a file, its
     mechanisms are built here, and it must have the fingerprint that it says."""
-    asked, told = sent.get("survey"), sent.get("fingerprint")
-    if not isinstance(asked, dict) or asked.get("version") != VERSION or not isinstance(asked.get("questions"), list):
+    wording, fingerprint = sent.get("survey"), sent.get("fingerprint")
+    if not isinstance(wording, dict) or wording.get("version") != VERSION:
         raise _strange("it is not a survey of this version")
-    questions = [question for question in asked["questions"] if isinstance(question, dict)]
-    plain: dict[str, Any] = {key: value for key, value in asked.items() if key not in ("version", "questions")}
+    listed = wording.get("questions")
+    questions = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    plain: dict[str, Any] = {key: value for key, value in wording.items() if key not in ("version", "questions")}
     raw = {key: value for key, value in plain.items() if value != "" or key == "title"}
     raw["questions"] = {
         str(each.get("id")): {key: value for key, value in each.items() if key != "id"} for each in questions
@@ -224,7 +225,7 @@ def from_document(sent: Mapping[str, Any]) -> Survey:
         raise _strange("it holds values that no survey has") from None
     if made is None:
         raise _strange(str(section.problems[0]))
-    if made.asked != asked or made.fingerprint != told:
+    if made.content != wording or made.fingerprint != fingerprint:
         raise _strange("its fingerprint is not that of what it asks")
     return made
 

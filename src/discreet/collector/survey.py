@@ -125,7 +125,7 @@ class Survey:
     """The last day on which reports are accepted, in UTC."""
 
     @cached_property
-    def asked(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         """What people are asked and how their answers are randomised, as JSON holds it."""
         return {
             "version": VERSION,
@@ -139,7 +139,7 @@ class Survey:
     @cached_property
     def fingerprint(self) -> str:
         """Of what is asked: a survey that was changed has another. Dates and access may change."""
-        return _digest(self.asked)
+        return _digest(self.content)
 
     @property
     def epsilon(self) -> Fraction:
@@ -150,7 +150,7 @@ class Survey:
     def document(self) -> dict[str, Any]:
         """What clients get: with parameters for those that cannot compute them, and check them."""
         return {
-            "survey": self.asked,
+            "survey": self.content,
             "fingerprint": self.fingerprint,
             "epsilon": float(self.epsilon),
             "invitations": self.invitations,
