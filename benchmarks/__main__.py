@@ -16,6 +16,7 @@ from rich.table import Table
 from benchmarks import (
     auditor,
     audits,
+    federated,
     learn,
     ledger,
     local,
@@ -33,7 +34,7 @@ from benchmarks import (
 MODULES = {"noise": noise, "start": start, "ledger": ledger, "private_copy": private_copy, "query": query,
            "quantiles": quantiles, "auditor": auditor, "server": server,
            "learn": learn, "release": release, "release_logs": release_logs, "synthetic": synthetic,
-           "local": local}  # fmt: skip
+           "local": local, "federated": federated}  # fmt: skip
 PEERS = ("opendp",)
 
 

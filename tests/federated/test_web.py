@@ -242,7 +242,7 @@ class Hostile(Participant):
     """A client that sends wrong messages before each right one; what it was told is kept."""
 
     def _answer(self, message: Any) -> None:
-        reply = self._reply(message)
+        reply = self.worker.reply(message)
         for wrong in self._wrong(reply):
             try:
                 self._connection.say("/send", wrong)
@@ -349,7 +349,7 @@ def test_a_client_answers_each_round_once_and_no_more_often_than_agreed() -> Non
     with pytest.raises(IndexError):  # the fake has nothing more to say
         participant.run()
     assert [heard.round for heard in fake.heard if isinstance(heard, Vector)] == [1, 2]
-    assert participant.taken == 2
+    assert participant.worker.taken == 2
 
 
 def test_a_client_with_masks_sends_nothing_without_them() -> None:

@@ -7,7 +7,8 @@ places      noise: central, distributed, local
 training    rounds, one after the other
 masking     secure aggregation: the sum is seen, nothing else; keys, graph and sharing are its parts
 simulation  all clients in one process
-coordinator, web, participant, messages, task, journal   the same between processes
+rounds, worker    the two sides of a round, whatever carries their messages; task, messages and journal are their parts
+coordinator, web, participant     over HTTP, between processes; flower: under Flower
 """
 
 from __future__ import annotations

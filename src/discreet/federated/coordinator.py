@@ -1,6 +1,6 @@
-"""The coordinator: it asks members of a round for their part, and goes on without those who do not answer.
+"""The coordinator of clients that come by themselves, and leave as they like.
 
-This is the protocol alone; `web` carries it over HTTP. Threads of clients call `join`, `work`, `send` and `gone`; one
+It has no sockets; `web` carries it over HTTP. Threads of clients call `join`, `work`, `send` and `gone`; one
 thread calls `run`.
 """
 
@@ -12,33 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
-import numpy as np
-
 from discreet.errors import Refused
-from discreet.federated.encoding import from_words
-from discreet.federated.graph import shape
 from discreet.federated.keys import PUBLIC
-from discreet.federated.masking import Aggregation, Deal, Revealed, Setting
-from discreet.federated.messages import (
-    Dealt,
-    End,
-    Join,
-    Mask,
-    Message,
-    Prepare,
-    Reveal,
-    Shares,
-    Train,
-    Vector,
-    Wait,
-    Welcome,
-    raw_weights,
-    words_of,
-)
-from discreet.federated.plan import Plan
+from discreet.federated.messages import Dealt, End, Join, Message, Shares, Vector, Wait, Welcome
+from discreet.federated.rounds import Accept, Rounds
 from discreet.federated.task import Task
-from discreet.federated.training import Done, Round, Training
-from discreet.mechanisms.arrays import Integers
+from discreet.federated.training import Done, Training
 from discreet.noise import SYSTEM
 
 POLL: Final = 10.0
@@ -68,22 +47,23 @@ class Step:
     questions: Mapping[str, Message]
     """By token: whoever takes a seat later is asked nothing."""
     answer: type[Message]
-    accept: Callable[[int, Message], None]
+    accept: Accept
     delivered: set[str] = field(default_factory=set)
     through: set[str] = field(default_factory=set)
 
 
-class Coordinator:
+class Coordinator(Rounds):
     """Clients take seats until all are taken; then rounds follow each other until the plan has no more.
 
     patience   seconds for which an answer is waited for; who fails within a round is left out of its rest
     """
 
     def __init__(self, training: Training, task: Task, *, patience: float = 60.0) -> None:
-        self.training, self._task, self._patience = training, task, patience
-        self._plan: Plan = training.plan
-        self._session = SYSTEM.bytes(16)
+        super().__init__(training)
+        self._task, self._patience = task, patience
         self._seats: dict[str, Seat] = {}
+        self._tokens: dict[int, str] = {}
+        """Of those who are there since the round began."""
         self._step: Step | None = None
         self._over = False
         self._change = threading.Condition()
@@ -169,7 +149,7 @@ class Coordinator:
             self._change.wait_for(lambda: len(self._seats) == self._plan.clients, timeout=wait)
         try:
             while not self.training.over:
-                tell(self._one_round())
+                tell(self.one_round())
         finally:
             with self._change:
                 self._over, self._step = True, None
@@ -179,79 +159,18 @@ class Coordinator:
                     timeout=self._patience,
                 )
 
-    def _one_round(self) -> Done:
-        """Among those drawn, clients that are not there take no part."""
-        now = self.training.begin()
-        present = self._present(now.members)
-        try:
-            total, survivors = (self._masked if self._plan.noise == "distributed" else self._plain)(now, present)
-        except Refused as refusal:
-            if refusal.code != "too-few-clients":
-                raise
-            return self.training.give_up()
-        return self.training.finish(total, survivors, members=len(present))
-
-    def _plain(self, now: Round, present: Mapping[int, str]) -> tuple[Integers, int]:
-        """Vectors as they are: the coordinator is trusted, or they are noisy already."""
-        total = np.zeros(self._plan.grid.width, dtype=np.int64)
-        came = 0
-
-        def accept(_: int, message: Message) -> None:
-            nonlocal came, total
-            assert isinstance(message, Vector)
-            total = total + from_words(words_of(message.words, self._plan.grid.width))
-            came += 1
-
-        question = Train(now.number, raw_weights(now.weights), now.clip)
-        self._ask(now.number, dict.fromkeys(present.values(), question), Vector, accept)
-        return total, came
-
-    def _masked(self, now: Round, present: Mapping[int, str]) -> tuple[Integers, int]:
-        """Three steps; who fails in one is not asked in the next."""
-        members = tuple(present)
-        if len(members) < 3:
-            raise Refused("too-few-clients", "a sum of two is known to either of them", "raise rate or clients")
-        setting = Setting(self._session, now.number, members, shape(len(members)), self._plan.grid.width)
-        server = Aggregation(setting, least=self._plan.least(len(members)))
-        self._ask(now.number, self._preparations(now, setting, present), Dealt, _dealt(server))
-        masks = {present[u]: Mask(now.number, server.inbox(u)) for u in server.dealt}
-        self._ask(now.number, masks, Vector, _vector(server))
-        if len(server.stayed) < self._plan.least(len(members)):
-            raise Refused(
-                "too-few-clients", "too few clients stayed: nobody is asked to reveal", "begin the next round"
-            )
-        last = {present[u]: Reveal(now.number, *map(tuple, map(sorted, server.request(u)))) for u in server.stayed}
-        self._ask(now.number, last, Shares, _shares(server))
-        return from_words(server.total()), len(server.stayed)
-
-    def _preparations(self, now: Round, setting: Setting, present: Mapping[int, str]) -> dict[str, Message]:
+    def _present(self, members: Iterable[int]) -> dict[int, bytes]:
         with self._change:
-            keys = {number: self._seats[token].key for number, token in present.items() if token in self._seats}
-        if keys.keys() != present.keys():
-            raise Refused("too-few-clients", "somebody took another's seat meanwhile", "begin the next round")
-        made: dict[str, Message] = {}
-        for number, token in present.items():
-            around = {u: keys[u] for u in setting.neighbours[number]}
-            made[token] = Prepare(now.number, setting.members, around, raw_weights(now.weights), now.clip)
-        return made
+            here = {seat.number: seat for seat in self._seats.values() if seat.here}
+        self._tokens = {number: here[number].token for number in members if number in here}
+        return {number: here[number].key for number in self._tokens}
 
-    def _present(self, members: Iterable[int]) -> dict[int, str]:
-        with self._change:
-            here = {seat.number: seat.token for seat in self._seats.values() if seat.here}
-        return {number: here[number] for number in members if number in here}
-
-    def _ask(
-        self,
-        round_number: int,
-        questions: Mapping[str, Message],
-        answer: type[Message],
-        accept: Callable[[int, Message], None],
-    ) -> None:
-        """Ask, and wait until each has answered or left, or patience ends."""
-        step = Step(round_number, questions, answer, accept)
+    def _ask(self, round_number: int, questions: Mapping[int, Message], answer: type[Message], accept: Accept) -> None:
+        by_token = {self._tokens[number]: question for number, question in questions.items()}
+        step = Step(round_number, by_token, answer, accept)
 
         def settled() -> bool:
-            waiting = questions.keys() - step.through
+            waiting = by_token.keys() - step.through
             return not any(token in self._seats and self._seats[token].here for token in waiting)
 
         with self._change:
@@ -259,27 +178,3 @@ class Coordinator:
             self._change.notify_all()
             self._change.wait_for(settled, timeout=self._patience)
             self._step = None
-
-
-def _dealt(server: Aggregation) -> Callable[[int, Message], None]:
-    def accept(number: int, message: Message) -> None:
-        assert isinstance(message, Dealt)
-        server.deal(number, Deal(message.envelope, message.shares))
-
-    return accept
-
-
-def _vector(server: Aggregation) -> Callable[[int, Message], None]:
-    def accept(number: int, message: Message) -> None:
-        assert isinstance(message, Vector)
-        server.masked(number, words_of(message.words, server.setting.width))
-
-    return accept
-
-
-def _shares(server: Aggregation) -> Callable[[int, Message], None]:
-    def accept(number: int, message: Message) -> None:
-        assert isinstance(message, Shares)
-        server.revealed(number, Revealed(message.stayed, message.failed))
-
-    return accept

@@ -34,14 +34,15 @@ _NONCE: Final = bytes(12)
 
 
 class Identity:
-    """A client's key pair, in memory only, and what it agreed on with others.
+    """A client's key pair, and what it agreed on with others.
 
     It is used over many rounds: what is derived for a round says nothing about other rounds. No round is masked twice,
     since two vectors under one mask would show their difference.
     """
 
-    def __init__(self, bits: Bits | None = None) -> None:
-        self._private = X25519PrivateKey.from_private_bytes(resolve(bits).bytes(PUBLIC))
+    def __init__(self, bits: Bits | None = None, *, private: bytes | None = None) -> None:
+        self.private = resolve(bits).bytes(PUBLIC) if private is None else private
+        self._private = X25519PrivateKey.from_private_bytes(self.private)
         self.public: bytes = self._private.public_key().public_bytes_raw()
         self._secrets: dict[bytes, bytes] = {}
         self._newest: dict[bytes, int] = {}

@@ -85,6 +85,7 @@ class Member:
 
     keys     public keys of its neighbours, as the server says
     trusted  public keys as known from elsewhere: where given, the server's must be the same
+    own      the secret of its own mask, of a member that goes on in another process
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class Member:
         keys: Mapping[int, bytes],
         *,
         trusted: Mapping[int, bytes] | None = None,
+        own: bytes | None = None,
         bits: Bits | None = None,
     ) -> None:
         if number not in setting.neighbours:
@@ -109,15 +111,15 @@ class Member:
             raise Refused("unknown-key", "a neighbour's key is not the one that this client trusts", "compare keys")
         identity.begin(setting.session, setting.number)
         self._secrets = {other: identity.secret_with(keys[other]) for other in self._around}
-        self._own = resolve(bits).bytes(SECRET)
+        self.own = resolve(bits).bytes(SECRET) if own is None else own
         self._received: dict[int, bytes] | None = None
-        self._revealed = False
+        self.revealed = False
 
     def deal(self) -> Deal:
         key, threshold = resolve(self._bits).bytes(SECRET), self._setting.shape.threshold
         seeds = b"".join(self._seed(other) for other in self._around)
         of_own, of_key = (
-            shared(secret, threshold=threshold, count=len(self._around), bits=self._bits) for secret in (self._own, key)
+            shared(secret, threshold=threshold, count=len(self._around), bits=self._bits) for secret in (self.own, key)
         )
         shares = {
             other: sealed(self._channel(self._number, other), own + of_envelope)
@@ -135,19 +137,27 @@ class Member:
             raise Refused("too-few-clients", "too few neighbours dealt: masks would hide too little", "wait for more")
         if vector.shape != (self._setting.width,):
             raise ValueError(f"a vector must have {self._setting.width} words")
-        received = {other: opened(self._channel(other, self._number), text) for other, text in inbox.items()}
-        if any(len(shares) != 2 * SHARE for shares in received.values()):
-            raise Refused("body-invalid", "shares do not have their size", "leave that client out")
-        self._received = received
-        masked = vector + own_mask(self._setting, self._own)
+        self._received = self._opened(inbox)
+        masked = vector + own_mask(self._setting, self.own)
         for other in inbox:
             mask = words(self._seed(other), self._setting.width)
             masked = masked + mask if self._number < other else masked - mask
         return masked
 
+    def _opened(self, inbox: Mapping[int, bytes]) -> dict[int, bytes]:
+        received = {other: opened(self._channel(other, self._number), text) for other, text in inbox.items()}
+        if any(len(shares) != 2 * SHARE for shares in received.values()):
+            raise Refused("body-invalid", "shares do not have their size", "leave that client out")
+        return received
+
+    def resume(self, inbox: Mapping[int, bytes] | None, *, revealed: bool) -> None:
+        """Go on where another process of this client stopped: after it sent its vector, if there is an inbox."""
+        self._received = None if inbox is None else self._opened(inbox)
+        self.revealed = revealed
+
     def reveal(self, stayed: set[int], failed: set[int]) -> Revealed:
         """Shares of those neighbours who stayed and of those who failed, once."""
-        if self._received is None or self._revealed:
+        if self._received is None or self.revealed:
             raise Refused("wrong-round", "shares are given once, after the vector was sent", "begin the next round")
         if stayed & failed:
             raise Refused(
@@ -157,7 +167,7 @@ class Member:
             raise Refused(
                 "body-invalid", "each neighbour who dealt has stayed or failed", "name all of them, no others"
             )
-        self._revealed = True
+        self.revealed = True
         received = self._received
         return Revealed({u: received[u][:SHARE] for u in stayed}, {u: received[u][SHARE:] for u in failed})
 
@@ -234,12 +244,16 @@ class Aggregation:
     def answered(self) -> set[int]:
         return set(self._answers)
 
-    def total(self) -> Words:
-        """The sum of the vectors of those who stayed. Refused if they are too few, or too few gave shares."""
+    def demand_enough(self) -> None:
+        """Nobody is asked to reveal anything, and nothing is added up, where too few stayed."""
         if len(self._vectors) < max(self._least, 1):
             raise Refused(
                 "too-few-clients", "too few clients stayed: their sum is not looked at", "begin the next round"
             )
+
+    def total(self) -> Words:
+        """The sum of the vectors of those who stayed. Refused if they are too few, or too few gave shares."""
+        self.demand_enough()
         total = np.zeros(self.setting.width, dtype=np.uint32)
         for vector in self._vectors.values():
             total += vector
