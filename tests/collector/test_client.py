@@ -153,6 +153,7 @@ def test_sent_again_it_is_the_same_submission(monkeypatch: pytest.MonkeyPatch) -
         me.answer(ANSWERS)
         with pytest.raises(Refused, match="answers once"):
             me.answer({**ANSWERS, "smoker": False})
+        assert me.loss.epsilon == 3
     bodies = collector.bodies
     assert len(bodies) == 4
     assert all(body == bodies[0] for body in bodies)

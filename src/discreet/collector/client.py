@@ -51,7 +51,7 @@ class Respondent:
             question.id: Client(question.mechanism, longitudinal=True, memory=known.get(question.fingerprint))
             for question in survey.questions
         }
-        self._sent: dict[str, bytes] | None = None
+        self._sent: dict[str, int | float] | None = None
 
     @property
     def loss(self) -> Pure:
@@ -71,10 +71,10 @@ class Respondent:
 
     def answer(self, answers: Mapping[str, object]) -> dict[str, bytes]:
         """Send reports for these answers, and give them. Sent again, they are the same, and count once."""
-        reports = self.reports(answers)
-        if self._sent not in (None, reports):
+        values = self._values(answers)
+        if self._sent not in (None, values):
             raise Refused("answer-invalid", "other answers were sent already", "one person answers once")
-        self._sent = reports
+        reports, self._sent = self.reports(answers), values
         body: dict[str, Any] = {
             "survey": self.survey.fingerprint,
             "number": self._number,
