@@ -171,6 +171,11 @@ class Sums:
         shown = held(plain, (Fraction(0) if self.y is None else -most, most))
         return min(ends[0], shown), max(ends[1], shown)
 
+    def mean(self, axis: int, miss: Fraction) -> Ends:
+        """Where the mean of x (0) or y (1) lies."""
+        total = self.x if axis == 0 or self.y is None else self.y
+        return self._over_n(total, (-self.radii[axis], self.radii[axis]), miss)
+
     def _over_n(self, total: Noisy, within: tuple[int, int], miss: Fraction) -> Ends:
         """Where a sum over the number of rows lies."""
         one, none = Fraction(1), Fraction(0)

@@ -32,6 +32,10 @@ class Points:
         """The noisy sum of all weights."""
         return sum(self.values)
 
+    def alone(self, axis: int) -> Points:
+        """The same weights with one of both as x and as y: the weights along the other add up to a constant."""
+        return Points(tuple((point[axis],) * 2 for point in self.points), self.values, self.noise)
+
     def mean(self, axis: int, miss: Fraction, within: Ends, *, cells: bool = True) -> Ends:
         """Where the mean of x, or of y, lies. The theorem is that of `fieller.ratio`."""
         return self._ratio([point[axis] for point in self.points], miss, within, cells=cells)

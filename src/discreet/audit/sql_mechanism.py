@@ -60,7 +60,7 @@ def _again(passed: Passed, n: int) -> Floats:
         return np.asarray(groups, dtype=np.float64).reshape(n, -1)
     assert isinstance(passed, Selection)
     chosen = [passed.mechanism.select(passed.exact, SYSTEM) for _ in range(n)]
-    return np.array([[len(keys), sum(map(code, keys))] for keys in chosen], dtype=np.float64)
+    return np.array([[len(keys), sum(map(code, keys)), sum(keys.values())] for keys in chosen], dtype=np.float64)
 
 
 def _noisy(passed: Call, n: int) -> Floats:

@@ -35,8 +35,9 @@ from discreet.accounting.distributions import Noise
 from discreet.accounting.losses import Sensitivity
 from discreet.accounting.points import Points
 from discreet.composed import Sql, form, sql
-from discreet.sql.formulas import ROWS, Added, Interval, Part, Related, Spread, spared
+from discreet.sql.formulas import ROWS, Added, Interval, Part, Spread, spared
 from discreet.sql.measures import Contribution, Steps, grown
+from discreet.sql.related import Related
 
 HALF: Final = Fraction(1, 2)
 
@@ -316,8 +317,26 @@ class AnchoredRelated:
         points, rows = self.measure.about_middles(part.values, part.noise), _rows(self.measure, part)
         if points.rows < self.measure.size * (self.related.fewest - HALF):
             return None
-        radii = self.related.x.radius, self.related.y.radius
-        return self.related.between(lambda miss: points.covariance(miss, radii), spared(parts), rows)
+        known = _Pairs(points, (self.related.x.radius, self.related.y.radius))
+        return self.related.between(known, spared(parts), rows, self.value([part.values]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Moments of two columns, off pairs of anchors: of an axis with three of them its variance, too."""
+
+    points: Points
+    radii: tuple[int, int]
+
+    def covariance(self, miss: Fraction) -> Interval:
+        return self.points.covariance(miss, self.radii)
+
+    def variance(self, axis: int, miss: Fraction) -> Interval:
+        return self.points.alone(axis).covariance(miss, (self.radii[axis],) * 2)
+
+    def mean(self, axis: int, miss: Fraction) -> Interval:
+        radius = Fraction(self.radii[axis])
+        return self.points.mean(axis, miss, (-radius, radius))
 
 
 def _rows(measure: Anchored, part: Part) -> Interval:

@@ -9,8 +9,9 @@ from typing import Final
 
 from discreet.sql.anchored import Anchored, AnchoredMean, AnchoredRelated, AnchoredSpread, Axis, Nulls
 from discreet.sql.arguments import Aggregate, counted
-from discreet.sql.formulas import Formula, GeometricMean, Related, Spread, Total
+from discreet.sql.formulas import Formula, GeometricMean, Spread, Total
 from discreet.sql.measures import Measure, Present, Rows, Steps, Sum
+from discreet.sql.related import Related
 
 MEANS: Final = frozenset({"AVG", "GEOMEAN"})
 SUMMED: Final = "SUM"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, Protocol
@@ -15,7 +15,6 @@ from discreet.accounting.distributions import Noise
 from discreet.accounting.fieller import Noisy, Sums
 from discreet.mechanisms.quantile import strays
 from discreet.policy.model import Key
-from discreet.sql.measures import Steps
 from discreet.sql.vectors import Layout
 
 Interval = tuple[Fraction, Fraction]
@@ -238,7 +237,7 @@ class Spread:
             Fraction(1, 2),
             Fraction(self.radius**2, 2),
         )
-        return self.between(sums.covariance(spared(parts)), _rows(parts))
+        return self.between(sums.covariance(spared(parts)), rows_within(parts))
 
     def between(self, variance: Interval, rows: Interval) -> Interval:
         """Where it lies, if the variance of the population and the number of rows lie where these say."""
@@ -255,71 +254,6 @@ class Spread:
         return Fraction(math.sqrt(scaled)) if self.root else scaled
 
 
-@dataclass(frozen=True, slots=True)
-class Related:
-    """Covariance, correlation, slope and intercept of y on x, from n, Σx, Σy, Σxy and, where needed, the squares.
-
-    NULL where there are too few rows for it, or where they do not differ, as SQL has it.
-    """
-
-    x: Steps
-    y: Steps
-    kind: str
-
-    def value(self, noisy: Sequence[Sequence[float]]) -> float | None:
-        if noisy[0][0] < self.fewest - HALF_A_ROW:
-            return None
-        n, sx, sy, sxy, *squares = (float(part[0]) for part in noisy)
-        mx, my = sx / n, sy / n
-        covariance = sxy / n - mx * my
-        variances = [
-            max((square / n + steps.radius**2) / 2 - mean**2, 0.0)
-            for square, steps, mean in zip(squares, (self.x, self.y), (mx, my), strict=False)
-        ]
-        return self._shown(n, mx, my, covariance, variances)
-
-    @property
-    def fewest(self) -> int:
-        return 2 if self.kind == "COVAR_SAMP" else 1
-
-    def _shown(self, n: float, mx: float, my: float, covariance: float, variances: list[float]) -> float | None:
-        a, b = float(self.x.step), float(self.y.step)
-        if self.kind in ("COVAR_POP", "COVAR_SAMP"):
-            most = self.x.radius * self.y.radius
-            held = min(max(covariance, -most), most) * a * b
-            return held * n / max(n - 1, 1.0) if self.kind == "COVAR_SAMP" else held
-        if self.kind == "CORR":
-            spread = math.sqrt(variances[0] * variances[1])
-            return min(max(covariance / spread, -1.0), 1.0) if spread > 0 else None
-        if variances[0] <= 0:
-            return None
-        slope = covariance / variances[0] * b / a
-        if self.kind == "REGR_SLOPE":
-            return slope
-        return (my + self.y.middle) * b - slope * (mx + self.x.middle) * a
-
-    def interval(self, parts: Sequence[Part]) -> Interval | None:
-        if parts[0].values[0] < self.fewest:
-            return None
-        count, x, y, product = (part.noisy for part in parts[:4])
-        sums = Sums(count, x, y, product, (self.x.radius, self.y.radius))
-        return self.between(sums.covariance, spared(parts), _rows(parts))
-
-    def between(self, covariance: Callable[[Fraction], Interval], miss: Fraction, rows: Interval) -> Interval | None:
-        """Where it lies, if the covariance lies where a function says, and the number of rows within these."""
-        if self.kind == "CORR":
-            return Fraction(-1), Fraction(1)
-        if self.kind not in ("COVAR_POP", "COVAR_SAMP"):
-            return None
-        low, high = covariance(miss)
-        scale = self.x.step * self.y.step
-        if self.kind == "COVAR_SAMP":
-            fewest, _ = rows
-            grow = fewest / (fewest - 1) if fewest >= 2 else Fraction(2)
-            low, high = low * (grow if low < 0 else 1), high * (grow if high > 0 else 1)
-        return low * scale, high * scale
-
-
 ROWS: Final = Fraction(1, 20)
 """Of what the interval of a moment may miss: the part of the number of rows, by which samples are corrected."""
 
@@ -329,7 +263,7 @@ def spared(parts: Sequence[Part]) -> Fraction:
     return (1 - ROWS) * sum((part.miss for part in parts), Fraction(0))
 
 
-def _rows(parts: Sequence[Part]) -> Interval:
+def rows_within(parts: Sequence[Part]) -> Interval:
     """Where the number of rows lies."""
     return replace(parts[0], miss=ROWS * sum((part.miss for part in parts), Fraction(0))).interval
 

@@ -105,6 +105,8 @@ _FAMILIES: Final[tuple[tuple[str, Instead], ...]] = tuple(
          "use CORR(y, x), whose square is R², COVAR_POP(y, x) or VAR_POP(x)"),
         (r"REGR_(AVGX|AVGY|COUNT)", "its rows can be counted directly",
          "write AVG(x) FILTER (WHERE y IS NOT NULL), or COUNT_IF(x IS NOT NULL AND y IS NOT NULL)"),
+        (r"GROUPING(_ID)?", "it tells sets of keys apart, and there is one set here",
+         "use it with GROUP BY ROLLUP (a, b), CUBE or GROUPING SETS"),
         (r"PRODUCT", "a product has no bounds that a sum of logarithms does not have", "use GEOMEAN(x) and COUNT(x)"),
         (r"PERCENTILE_DISC|QUANTILE_DISC", "quantiles lie between values here", "use PERCENTILE_CONT(x, 0.5)"),
         (r"RANK|DENSE_RANK|ROW_NUMBER|NTILE|PERCENT_RANK|CUME_DIST|LAG|LEAD|SEQUENCE_.*",

@@ -28,9 +28,10 @@ from discreet.sql.bind import Binder, written
 from discreet.sql.clause import PER_ROW
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
-from discreet.sql.formulas import GeometricMean, Mean, Related, Spread
+from discreet.sql.formulas import GeometricMean, Mean, Spread
 from discreet.sql.measures import FINE, Averaged, Clamped, Measure, Present, Product, Steps, Sum
 from discreet.sql.places import spelled
+from discreet.sql.related import Related
 from discreet.sql.work import brief
 
 
