@@ -13,7 +13,7 @@ from discreet import local
 from discreet.accounting import Pure, Relation
 from discreet.local import chances, means
 from discreet.noise import Bits
-from tests.local.cases import EACH, FREQUENCIES, exp_of, largest_ratio, named, outcomes
+from tests.local.cases import EACH, FREQUENCIES, HITTERS, exp_of, largest_ratio, named, outcomes
 from tests.rigged import Rigged
 
 SEEDS = [(0, 0), (1, 2**63), (3 << 61, 17), (0x9E3779B97F4A7C15, 0xDEADBEEF), (2**64 - 1, 2**64 - 1)]
@@ -77,6 +77,17 @@ def test_given_its_function_hashing_is_randomised_response_of_hashes(
             supported = mechanism.supports(mechanism.read([report]).payloads)[0].tolist()
             assert supported == [one.to_bytes(4, "little") == report[-4:] for one in hashes]
     assert largest_ratio(channel) == (mechanism.ratio if len(set(hashes)) > 1 else 1)
+
+
+@pytest.mark.parametrize("seeds", SEEDS[2:4])
+def test_given_its_function_a_string_is_randomised_alike_at_every_level(
+    seeds: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ("abba", "abcd", "d", "")
+    channel = [outcomes(lambda text=text: HITTERS.encode(text, seeded(seeds)), monkeypatch) for text in texts]  # type: ignore[misc]
+    assert all(sum(law.values()) == 1 for law in channel)
+    assert largest_ratio(channel) == HITTERS.ratio <= exp_of(HITTERS.epsilon)
+    assert {report[10] for law in channel for report in law} == {0, 1}
 
 
 def test_pairs_of_hashes_are_uniform() -> None:

@@ -81,6 +81,10 @@ def test_memory_of_another_survey_is_refused() -> None:
         local.Client(local.warner(2), longitudinal=True, memory=me.memory)
     with pytest.raises(ValueError, match="longitudinal=True"):
         local.Client(local.warner(1), memory=me.memory)
+    with pytest.raises(TypeError, match="memory"):
+        local.Client(local.warner(1), longitudinal=True, memory=["x"])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="mechanism"):
+        local.Client("two coins")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="longitudinal"):
         local.Client(local.warner(1), longitudinal="yes")  # type: ignore[arg-type]
 
@@ -149,6 +153,7 @@ def test_what_can_be_detected_is_said_before() -> None:
         ({"length": 4, "alphabet": ""}, "alphabet"),
         ({"length": 4, "alphabet": "aa"}, "alphabet"),
         ({"length": 4, "alphabet": "a\0"}, "alphabet"),
+        ({"length": 4, "alphabet": ["a", "b"]}, "alphabet"),
     ],
 )
 def test_trees_that_cannot_be_are_refused(options: dict[str, Any], word: str) -> None:

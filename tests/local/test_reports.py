@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import struct
 from collections import Counter
@@ -118,7 +119,7 @@ def test_bits_and_bytes_do_not_depend_on_the_value(mechanism: local.FrequencyMec
 
 @EACH
 def test_nobody_reports_nothing(mechanism: local.Mechanism) -> None:
-    assert mechanism.encode([] if mechanism is HITTERS else np.empty(0, dtype=int)).shape == (0, mechanism.report_bytes)
+    assert mechanism.encode([]).shape == (0, mechanism.report_bytes)
 
 
 @EACH_FREQUENCY
@@ -170,10 +171,12 @@ def test_every_bit_of_a_header_counts(mechanism: local.Mechanism) -> None:
 @EACH
 def test_reports_of_other_lengths_are_bad(mechanism: local.Mechanism) -> None:
     report = mechanism.encode(value_of(mechanism))
-    sent: list[Any] = [report[:-1], report + b"\0", b"", None, 5, "text", report.hex(), [1, 2], bytearray(report)]
-    accepted = mechanism.read(sent)
-    assert accepted.bad == {"length": 8}
-    assert len(accepted.payloads) == 1
+    sent: list[Any] = [report[:-1], report + b"\0", b"", None, 5, "text", report.hex(), [1, 2], np.zeros(10)]
+    same: list[Any] = [report, bytearray(report), memoryview(report), np.frombuffer(report, dtype=np.uint8)]
+    accepted = mechanism.read([*sent, *same])
+    assert accepted.bad == {"length": 9}
+    assert len({row.tobytes() for row in accepted.payloads}) == 1
+    assert len(accepted.payloads) == 4
     wide = np.zeros((4, mechanism.report_bytes + 1), dtype=np.uint8)
     assert mechanism.read(wide).bad == {"length": 4}
 
@@ -217,8 +220,19 @@ def test_of_reports_with_one_id_the_first_counts(mechanism: local.Mechanism) -> 
 
 @EACH
 def test_one_report_is_no_list_of_reports(mechanism: local.Mechanism) -> None:
-    with pytest.raises(TypeError, match="reports must be a list"):
-        mechanism.read(mechanism.encode(value_of(mechanism)))
+    for wrong in (mechanism.encode(value_of(mechanism)), "text", 5, None):
+        with pytest.raises(TypeError, match="reports must be a list"):
+            mechanism.read(wrong)  # type: ignore[arg-type]
+
+
+@EACH
+def test_a_mechanism_cannot_be_changed(mechanism: local.Mechanism) -> None:
+    """Else somebody could make the collector's p and q, or the client's coin, another than what the header says."""
+    for name in ("epsilon", "chance", "hashed", "one", "novelty"):
+        with pytest.raises(AttributeError):
+            setattr(mechanism, name, 1)
+    again = pickle.loads(pickle.dumps(mechanism))
+    assert (again, hash(again), repr(again)) == (mechanism, hash(mechanism), repr(mechanism))
 
 
 def test_a_header_needs_its_bytes() -> None:

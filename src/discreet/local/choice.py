@@ -62,6 +62,8 @@ def best_mean(bounds: tuple[Number, Number], epsilon: Number) -> MeanMechanism:
 
 def from_parameters(parameters: Mapping[str, Any]) -> Mechanism:
     """The mechanism that `parameters()` described; refused if anything in it does not fit together."""
+    if not isinstance(parameters, Mapping):
+        raise TypeError("parameters must be a mapping, as parameters() gives it")
     named = {kind.name: kind for kind in MECHANISMS.values()}
     kind = named.get(str(parameters.get("mechanism")))
     if kind is None:

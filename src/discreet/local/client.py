@@ -42,6 +42,8 @@ class Client:
     def __init__(
         self, mechanism: Mechanism, *, longitudinal: bool = False, memory: Mapping[str, str] | None = None
     ) -> None:
+        if not isinstance(mechanism, Mechanism):
+            raise TypeError(f"mechanism must be one of discreet.local, not {type(mechanism).__name__}")
         self.mechanism = mechanism
         self.longitudinal = flag(longitudinal, "longitudinal")
         self._reports = {} if memory is None else self._recalled(memory)
@@ -76,6 +78,8 @@ class Client:
     def _recalled(self, memory: Mapping[str, str]) -> dict[str, bytes]:
         if not self.longitudinal:
             raise ValueError("memory is of longitudinal reports: say longitudinal=True")
+        if not isinstance(memory, Mapping):
+            raise TypeError("memory must be a mapping, as `memory` gives it")
         reports = {str(key): bytes.fromhex(report) for key, report in memory.items()}
         if self.mechanism.read(list(reports.values())).bad:
             raise ValueError("memory is of another mechanism, domain or epsilon: its reports do not fit")

@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.accounting.losses import Pure
 from discreet.accounting.relations import Relation
-from discreet.exact import Number, probability, whole
+from discreet.exact import Number, flag, number, probability, whole
 from discreet.local.chances import local_epsilon
 from discreet.local.intervals import Floats, clopper_pearson_all, normal_quantile
 from discreet.local.reports import HEADER, VERSION, Accepted, Booleans, Bytes, Integers, Reports, accept, header
@@ -101,6 +101,9 @@ class Mechanism(ABC):
     @abstractmethod
     def size(self) -> int:
         """Of the domain, as reports say it."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a mechanism cannot be changed: build another one to set {name}")
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -259,6 +262,8 @@ class FrequencyMechanism(AdditiveMechanism):
 
     def _checked(self, values: ArrayLike) -> Integers:
         array = np.asarray(values)
+        if array.shape == (0,):
+            return np.empty(0, dtype=np.int64)
         if array.dtype.kind not in "iu" and not (array.dtype.kind == "b" and self.size == 2):
             raise TypeError(f"values must be integers from 0 to {self.size - 1}: number the answers first")
         if array.size and (array.min() < 0 or array.max() >= self.size):
@@ -303,13 +308,16 @@ class FrequencyMechanism(AdditiveMechanism):
         """The share of each value, without bias; with `simplex` the nearest shares that are not negative and add up
         to 1, which have less error where most values are rare, and a bias. Intervals are those without it."""
         level = float(probability(confidence, "confidence"))
+        is_projected = flag(simplex, "simplex")
         tally = self._tallied(reports, ids)
+        if tally.sums.shape != (self.size,) or tally.sums.min() < 0 or tally.sums.max() > tally.count:
+            raise ValueError("the tally does not fit: it has a count for each value, and none above that of reports")
         gap, lie = float(self.truth - self.lie), float(self.lie)
         rates = tally.sums / tally.count
         values = (rates - lie) / gap
         low, high = ((side - lie) / gap for side in clopper_pearson_all(tally.sums, tally.count, level))
         variances = rates * (1 - rates) / (max(tally.count - 1, 1) * gap**2)
-        if simplex:
+        if is_projected:
             values = projected(values[None, :], np.ones(1))[0]
         return Estimates(
             values, variances, np.clip(low, 0, 1), np.clip(high, 0, 1), tally.count, dict(tally.bad), level
@@ -320,11 +328,13 @@ class FrequencyMechanism(AdditiveMechanism):
     def variance(self, share: float, count: int) -> float:
         """Of the estimated share among the `count` people who answer, of whom `share` have the value."""
         p, q, n = float(self.truth), float(self.lie), whole(count, "count")
+        _demand_share(share)
         return (share * p * (1 - p) + (1 - share) * q * (1 - q)) / (n * (p - q) ** 2)
 
     def population_variance(self, share: float, count: int) -> float:
         """The same where they are drawn from a population: sampling is counted too."""
         p, q, n = float(self.truth), float(self.lie), whole(count, "count")
+        _demand_share(share)
         rate = q + share * (p - q)
         return rate * (1 - rate) / (n * (p - q) ** 2)
 
@@ -336,6 +346,11 @@ class FrequencyMechanism(AdditiveMechanism):
     def influence(self, count: int) -> float:
         """How far one report among `count` can move an estimated share at most, whatever it says."""
         return 1 / (whole(count, "count") * float(self.truth - self.lie))
+
+
+def _demand_share(share: float) -> None:
+    if not 0 <= number(share, "share") <= 1:
+        raise ValueError(f"share must lie between 0 and 1, not {share}")
 
 
 def bits_of(payloads: Bytes, size: int) -> NDArray[np.bool_]:

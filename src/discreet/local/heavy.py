@@ -87,8 +87,8 @@ class HeavyHitters(Mechanism):
     alphabet: str
 
     def __init__(self, epsilon: Number, *, length: int, step: int = 2, alphabet: str = ALPHABET) -> None:
-        if not alphabet or len(set(alphabet)) < len(alphabet) or END in alphabet:
-            raise ValueError("alphabet must be different characters")
+        if not _is_alphabet(alphabet):
+            raise ValueError("alphabet must be a text of different characters")
         object.__setattr__(self, "epsilon", local_epsilon(epsilon))
         object.__setattr__(self, "length", whole(length, "length"))
         object.__setattr__(self, "step", min(whole(step, "step"), self.length))
@@ -218,6 +218,10 @@ class HeavyHitters(Mechanism):
         people = whole(count, "count") / self.levels
         candidates = whole(most, "most") * (len(self.alphabet) + 1) ** self.step
         return normal_quantile(level, candidates) * math.sqrt(lie * (1 - lie) / people) / gap
+
+
+def _is_alphabet(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) == len(set(value)) and END not in value
 
 
 def fingerprints(texts: Sequence[str]) -> NDArray[np.uint64]:

@@ -98,14 +98,23 @@ def _rows(reports: Any, length: int, chosen: Booleans | None, bad: Counter[str])
             return rows
         bad["length"] += len(rows)
         return np.empty((0, length), dtype=np.uint8)
-    if isinstance(reports, (bytes, bytearray, memoryview, str)):
+    if isinstance(reports, (bytes, bytearray, memoryview, str)) or not isinstance(reports, Iterable):
         raise TypeError("reports must be a list of bytes objects, or the array that encode gives")
-    listed = [row.tobytes() if isinstance(row, np.ndarray) and row.dtype == np.uint8 else row for row in reports]
+    listed = [_as_bytes(report) for report in reports]
     if chosen is not None:
         listed = [report for report, is_first in zip(listed, _as_many(chosen, len(listed)), strict=True) if is_first]
-    fitting = [report for report in listed if isinstance(report, (bytes, bytearray)) and len(report) == length]
+    fitting = [report for report in listed if len(report) == length]
     bad["length"] += len(listed) - len(fitting)
     return np.frombuffer(b"".join(fitting), dtype=np.uint8).reshape(len(fitting), length)
+
+
+def _as_bytes(report: object) -> bytes:
+    """Its bytes; none of what has no bytes."""
+    if isinstance(report, (bytes, bytearray)) or (
+        isinstance(report, (memoryview, np.ndarray)) and report.itemsize == 1
+    ):
+        return bytes(report)
+    return b""
 
 
 def _as_many(chosen: Booleans, count: int) -> Booleans:
