@@ -13,11 +13,13 @@ Then the server takes off the own masks of those who stayed, and the pairs' mask
 
 Threat   The server follows the protocol and is curious; a part of the clients may tell it all they know (`graph`).
 model    Then it learns the sum of at least `least` vectors and nothing else about honest ones.
-         What hinders a server that lies about who failed: no client gives both shares of one client, answers twice, or
-         masks a round twice, and the threshold is above half of what could be given (`Shape`, b).
-         What does not: it could invent clients, or hand out keys of its own (man in the middle), since nobody else
-         vouches for them. Where that is feared, clients compare keys another way: `Member` takes what they trust.
-         A client that lies can spoil the sum, not read it.
+         What hinders a server that lies about who failed: no client gives both shares of one client, answers twice,
+         masks a round twice, or reveals anything where most of its neighbours are said to have failed; and the
+         threshold is above half of what could be given (`Shape`, b). So it cannot say to all that all but one failed.
+         What does not: it could tell each client another story, so that failures add up which nobody sees together;
+         clients that sign what they heard would be needed against that. It could invent clients, or hand out keys of
+         its own (man in the middle), since nobody else vouches for them. Where that is feared, clients compare keys
+         another way: `Member` takes what they trust. A client that lies can spoil the sum, not read it.
 Why an   Keys last for many rounds. If failed clients' keys themselves were shared, as in one-round protocols, a server
 envelope would learn from one failure the pairs' masks of all rounds, and with the own masks of earlier rounds, vectors.
          Envelopes hold seeds of one round.
@@ -167,6 +169,8 @@ class Member:
             raise Refused(
                 "body-invalid", "each neighbour who dealt has stayed or failed", "name all of them, no others"
             )
+        if len(stayed) < self._setting.shape.threshold:
+            raise Refused("too-few-clients", "most neighbours failed, or are said to have", "begin the next round")
         self.revealed = True
         received = self._received
         return Revealed({u: received[u][:SHARE] for u in stayed}, {u: received[u][SHARE:] for u in failed})

@@ -168,9 +168,10 @@ class Plan:
                       seen before: every round is dominated by one with the full rate, so rounds compose as if there
                       were no cap. Noise is the same whoever takes part: distributed noise is filled up (`places`).
                       Assumed: whether a round is given up does not depend on a client's coin. Where that is not so,
-                      what is said against the coordinator holds still.
-        Coordinator   It sees who takes part: no sampling counts. With distributed noise it sees sums (`masking` says
-                      why), with local noise every single update; models are post-processing of those.
+                      what is said against the coordinator holds still: the noise is no less.
+        Coordinator   It sees who takes part, and so do the members of a masked round: no sampling counts. With
+                      distributed noise it sees sums (`masking` says why), with local noise every single update; models
+                      are post-processing of those.
         Correlated    All rounds together are one Gaussian release, as adaptive as rounds are (Denisov et al. 2022).
         """
         capped = rounds if self.participations is None else min(rounds, self.participations)
