@@ -104,6 +104,10 @@ QUERIES: list[tuple[str, tuple[str, ...], Test]] = [
     ("SELECT m, k, {} FROM t JOIN more ON t.who = more.who GROUP BY m, k", ("m", "k"), lambda _: True),
     ("SELECT k, n, {} FROM t JOIN more ON t.who = more.who WHERE m <> 'r' GROUP BY k, n", ("k", "n"),
      lambda row: row["m"] != "r"),
+    ("SELECT UPPER(note) AS g, {} FROM t GROUP BY g", ("loud",), lambda _: True),
+    ("SELECT DATE_TRUNC('month', day) AS g, {} FROM t GROUP BY g", ("begun",), lambda _: True),
+    ("SELECT DATE_TRUNC('quarter', day) AS g, f, {} FROM t WHERE a > 2 GROUP BY g, f", ("quarter", "f"),
+     lambda row: row["a"] > 2),
 ]  # fmt: skip
 
 
@@ -118,6 +122,8 @@ def brute(tables: dict[str, list[Row]], text: str, keys: tuple[str, ...], test: 
                 row["upper"] = row["k"] and row["k"].upper()
                 row["kn"] = row["k"] and row["k"] + (row["n"] or "no")
                 row["loud"] = row["note"] and row["note"].upper()
+                row["begun"] = event["day"].replace(day=1)
+                row["quarter"] = date(2024, event["day"].month // 3 * 3 - 2 + (event["day"].month % 3 > 0) * 3, 1)
                 cell = tuple(row[key] for key in keys)
                 if test(row) and not any(row[key] is None and key in LISTED for key in keys):
                     groups[cell] += 1
@@ -178,7 +184,7 @@ def test_groups_without_a_bit_come_after_those_that_have_one(monkeypatch: pytest
 @pytest.mark.parametrize(("rows", "groups", "each"), [(6, 2, 6), (6, 6, 6), (6, 2, 1), (70, 3, 2)])
 def test_units_are_counted_once_in_each_group_that_counts(rows: int, groups: int, each: int) -> None:
     policy, tables = world(rows, groups, each), made(random.Random(rows), 3, rows)
-    asked = [QUERIES[index] for index in (0, 1, 3, 6, 9, 11)]
+    asked = [QUERIES[index] for index in (0, 1, 3, 6, 9, 11, 16)]
     units: list[Counter[tuple[Any, ...]]] = [Counter() for _ in asked]
     for unit in range(3):
         for index, (rows_of, _) in enumerate(answers(policy, of_unit(tables, unit), asked)):
@@ -316,7 +322,14 @@ def test_keys_are_equal_in_masks_where_they_are_in_group_by(rows: int) -> None:
 
 
 def test_masks_are_there_where_groups_may_be_too_many_and_rows_are_few() -> None:
-    kinds = {(1, 1): None, (5, 5): None, (5, 2): "UTINYINT", (16, 3): "USMALLINT", (64, 1): "UBIGINT", (65, 1): None}
+    kinds = {
+        (1, 1): None,
+        (5, 5): "UTINYINT",
+        (5, 2): "UTINYINT",
+        (16, 3): "USMALLINT",
+        (64, 1): "UBIGINT",
+        (65, 1): None,
+    }
     assert {limits: mask_type(world(*limits).tables["t"]) for limits in kinds} == kinds
 
 

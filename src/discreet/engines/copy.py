@@ -7,8 +7,9 @@ row rank   the place of a row among its unit's rows, by keyed hash of the unit a
            columns: ties only between identical rows.
 key rank   for each ranked key column, the place of the row's key among the keys of its unit's rows here, by keyed
            hash of unit and key, then by the key; a NULL that is no key comes last.
-key mask   where a unit of at most 64 rows may have too many groups, or too many rows in a group: for each ranked key
-           column, the set of the unit's rows that have the row's key; bit j − 1 stands for the row of rank j.
+key mask   where a unit of 2 to 64 rows may have too many groups, or too many rows in a group, or where keys are
+           private: for each ranked key column, the set of the unit's rows that have the row's key; bit j − 1 stands for
+           the row of rank j.
 unique     of several rows of a unit with one key, in a column that is declared so, only the first in the order of the
            row rank is here; rows without a key all are.
 steps      for each number with a declared step: how many of them it is, clamped to its bounds.
@@ -63,7 +64,7 @@ from discreet.quoting import literal, name, whole_steps
 
 LOOK: Final = 0.2
 """Seconds between looks at how far a statement is."""
-LAYOUT: Final = 9
+LAYOUT: Final = 10
 """Counts up when copies made before can no longer be used."""
 MADE: Final = "_discreet_copy"
 """The table with the name of the copy, which no other copy has."""

@@ -57,7 +57,10 @@ def key_rank(column: str) -> str:
 
 
 def mask_type(table: Table) -> str | None:
-    """The type of masks with a bit for each row of a unit; None if there are too many rows, or never too many groups.
+    """The type of masks with a bit for each row of a unit; None where there are too many rows for that, or no use.
+
+    They choose groups where a unit may have too many, and tell the first row of a unit in each group where keys are
+    private, so that the units of a key are counted and not compared.
 
     Theorem  Let m be the AND of the masks of some key columns in a row, and rep its lowest bit. In one unit, two rows
              have the same rep if and only if they have the same keys in these columns.
@@ -65,7 +68,10 @@ def mask_type(table: Table) -> str | None:
              unit that agree with this one in all of them: rows that agree have the same m, and the masks of rows that
              do not are disjoint, because agreeing is an equivalence. A row agrees with itself: m is not 0.
     """
-    if min(table.max_groups, table.max_rows_per_group) >= table.max_rows:
+    private = any(
+        table.columns[key].kind is Kind.TEXT and table.columns[key].values is None for key in ranked_keys(table)
+    )
+    if min(table.max_groups, table.max_rows_per_group, 1 if private else table.max_rows) >= table.max_rows:
         return None
     return next((kind for bits, kind in MASKS.items() if table.max_rows <= bits), None)
 

@@ -7,14 +7,15 @@ Proof    By ranks, where nothing was left out since they were stored: the keys w
          others (`policy.layout.mask_type`; `_SLOT` for listed keys; `_place` for ranks). So the OR of the bits of a
          unit's rows has one bit for each group that the unit has here, and a row stays iff fewer than `groups` of them
          are lower than its own: these are the lowest ones. Where some groups have no bit (`_place`), they come after
-         all that have one, by windows. By windows: the dense rank in an order that is a function of unit and keys.
+         all that have one, by windows. By the ranks of what keys are computed of: `merging` has the proof.
+         By windows: the dense rank in an order that is a function of unit and keys.
          The window for rows in a group counts in the total order of the unit's rows, after groups were chosen.
          All are computed within a partition by unit, or a join on the unit; no row of another unit takes part.
 
 Theorem  Of the rows of a unit and group that stay, `FIRST` is true in exactly one.
 Proof    Where all of a unit's rows are here, the rows of a group are those that the AND of its masks names: one of them
-         has none of these before it. In a window whose peers are the rows of a group, or whose partition is, one row
-         has the number of the first.
+         has none of these before it. So it is with the mask of what keys are computed of, in units that are plain. In a
+         window whose peers are the rows of a group, or whose partition is, one row has the number of the first.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from functools import cached_property, reduce
 from typing import Final
 
 from discreet.composed import Sql, joined, listed, literal, name, sql
+from discreet.sql import merging
 from discreet.sql.keys import GroupKey, PublicKey
-from discreet.sql.nodes import Node
+from discreet.sql.nodes import Field, Node
 from discreet.sql.nodes.node import ONE, labelled
 from discreet.sql.nodes.scan import SECRET, hashed, row_number, where
 
@@ -86,6 +88,8 @@ class Bounding:
             return self._passing(columns, self._ranks, order=order)
         if self._bit is not None:
             rows = self._by_bits(columns, self._bit, order=order)
+        elif self._source is not None:
+            rows = self._by_source(columns, self._source, order=order, first=first and last)
         elif self.groups is not None:
             rows = self._few_groups(columns, order=order, first=first and last)
         else:
@@ -107,9 +111,11 @@ class Bounding:
     @property
     def tells_first(self) -> bool:
         """Whether rows can say which of them is the first of its unit in its group."""
+        if self._ranks is None and self.rows_per_group is not None:
+            return True
         if self._ranks is not None or self._bit is not None:
-            return self._first is not None or (self._ranks is None and self.rows_per_group is not None)
-        return self.groups is not None or self.rows_per_group is not None
+            return self._first is not None
+        return self._source is None or _is_first(self._source) is not None
 
     @cached_property
     def _first(self) -> Sql | None:
@@ -175,8 +181,12 @@ class Bounding:
 
     def _is_single(self, key: GroupKey) -> bool:
         """Whether all rows of a unit have the same key."""
-        single = {field.expr.sql for field in self.child.fields if field.single}
-        return bool(key.expr.columns()) and key.expr.columns() <= single
+        return bool(key.expr.columns()) and key.expr.columns() <= self._single
+
+    @cached_property
+    def _single(self) -> set[Sql]:
+        """The columns that have the same value in all rows of a unit."""
+        return {field.expr.sql for field in self.child.fields if field.single}
 
     @cached_property
     def _number(self) -> Sql | None:
@@ -235,14 +245,14 @@ class Bounding:
     def _by_bits(self, columns: Iterable[Sql], bit: Sql, *, order: bool) -> Sql:
         """Rows with whether their group is among the first of its unit's."""
         codes: list[Sql] = []
-        slow = self.child.work > (self.child.rows or 0)
+        slow = self._slow
         if self._number is not None:
             salt = sql("hash({}, {}) AS {}", SECRET, self._unit, _SALT)
             rows = self._read([sql("{} AS {}", self._number, _NUMBER), salt, *columns], order=order)
             rows, slow = sql("SELECT * EXCLUDE ({}), {} AS {} FROM ({})", _SALT, bit, _BIT, rows), True
         else:
             codes = self._codes if self._masks is None else []
-            slow = slow or (bool(codes) and not all(key.field is not None and key.field.whole for key in self.keys))
+            slow = slow or not all(key.field is not None and key.field.whole for key in self.keys)
             rows = self._passing([*columns, sql("{} AS {}", bit, _BIT), *labelled(codes, "code")], [], order=order)
         groups = sql("SELECT {0} AS v, bit_or({1}) AS f FROM b GROUP BY {0}", UNIT, _BIT)
         held = sql(
@@ -259,6 +269,11 @@ class Bounding:
             " UNION ALL SELECT *, {3} <= {4} AS {5} FROM j WHERE {2} IS NULL AND {4} > 0",
             held, test, _BIT, rank, left, CHOSEN,
         )  # fmt: skip
+
+    @property
+    def _slow(self) -> bool:
+        """Whether rows take longer to make than to read."""
+        return self.child.work > (self.child.rows or 0)
 
     @property
     def _unit(self) -> Sql:
@@ -282,10 +297,37 @@ class Bounding:
             for pair in (ranks[start : start + 2] for start in range(0, len(ranks), 2))
         ]
 
+    @cached_property
+    def _source(self) -> Field | None:
+        """The stored column that all keys are computed of by functions that seldom make its values equal, where all its
+        ranks are here; None if there is none."""
+        parts = [part.function for key in self.keys for part in key.expr.parts() if part.function is not None]
+        columns = {column for key in self.keys for column in key.expr.columns()} - self._single
+        known = [field for field in self.child.fields if field.expr.sql in columns and field.whole]
+        few = self.groups is not None and self.groups <= merging.MOST_GROUPS
+        few = few and all(function.name in merging.SELDOM for function in parts)
+        return known[0] if few and len(columns) == len(known) == 1 and known[0].rank is not None else None
+
+    def _by_source(self, columns: Iterable[Sql], source: Field, *, order: bool, first: bool) -> Sql:
+        assert source.rank is not None, "it has a place"
+        assert self.groups is not None, "there may be too many"
+        more = [sql("{} AS {}", source.rank, merging.PLACE)]
+        own = _is_first(source)
+        if first and own is not None:
+            more.append(sql("{} AS {}", own, FIRST))
+        rows = self._passing([*columns, *more], [], order=order)
+        held = sql("b AS {} ({})", sql("MATERIALIZED" if self._slow else "NOT MATERIALIZED"), rows)
+        return merging.chosen(
+            held, UNIT, self.names, self.groups, lambda rows: self._windowed(rows, [], first=first), [FIRST] * first
+        )
+
     def _few_groups(self, columns: Iterable[Sql], *, order: bool, first: bool) -> Sql:
         codes = self._codes
         rows = self._passing([*columns, *labelled(codes, "code")], [], order=order)
-        by = _numbered("code", codes) or hashed([UNIT], self.names)
+        return self._windowed(rows, _numbered("code", codes), first=first)
+
+    def _windowed(self, rows: Sql, codes: Sequence[Sql], *, first: bool) -> Sql:
+        by = codes or hashed([UNIT], self.names)
         items = [sql("*"), sql("{} AS {}", _dense_rank(by), _RANK)]
         if first:
             over = sql("OVER (PARTITION BY {} ORDER BY {})", UNIT, joined(", ", by))
@@ -298,6 +340,13 @@ class Bounding:
         return _up_to(
             sql("SELECT *, {} = 1 AS {} FROM ({})", _RANK, FIRST, rows) if first else rows, self.rows_per_group
         )
+
+
+def _is_first(source: Field) -> Sql | None:
+    """Whether a row is the first of its unit's that have its value; None if nothing tells."""
+    if source.mask is not None and source.below is not None:
+        return sql("({} & {}) = 0", source.mask, source.below)
+    return None if source.nth is None else sql("{} = 1", source.nth)
 
 
 _SALT: Final = name("salt")

@@ -75,8 +75,7 @@ class PublicKey:
         elif isinstance(first, int) and keys == list(range(first, first + len(keys))):
             number = sql("({} - ({}))", self.sql, literal(first))
         elif period is not None:
-            since = sql("date_diff({}, {}, {})", literal(period), literal(first), self.expr.arguments[0].sql)
-            number = sql("CASE WHEN {0} BETWEEN 0 AND {1} THEN {0} END", since, literal(len(keys) - 1))
+            number = _since(period, keys, self.expr.arguments[0].sql)
         else:
             number = sql("(list_position([{}], {}) - 1)", listed(keys), self.sql)
         return sql("COALESCE({}, {})", number, literal(len(keys))) if self.domain.nullable else number
@@ -106,6 +105,24 @@ class PublicKey:
         )  # fmt: skip
 
 
+def _since(period: str, keys: Sequence[Key], moment: Sql) -> Sql:
+    """How many periods after the first of these a date or time is, NULL if it is in none of them.
+
+    Within one year a part of the date says it, which takes less time than the difference of two dates.
+    """
+    first, last = keys[0], keys[-1]
+    assert isinstance(first, date)
+    assert isinstance(last, date)
+    months = _MONTHS.get(period)
+    if months is not None and first.year == last.year < date.max.year:
+        months += last.month - 1
+        end = last.replace(year=last.year + months // 12, month=months % 12 + 1)
+        part = sql("{}({}) - {}({})", keyword(period), moment, keyword(period), literal(first))
+        return sql("CASE WHEN {0} >= {1} AND {0} < {2} THEN {3} END", moment, literal(first), literal(end), part)
+    since = sql("date_diff({}, {}, {})", literal(period), literal(first), moment)
+    return sql("CASE WHEN {0} BETWEEN 0 AND {1} THEN {0} END", since, literal(len(keys) - 1))
+
+
 @dataclass(frozen=True, slots=True)
 class PrivateKey:
     """An expression whose values are private: which of them appear is decided by noise (`KeySelection`)."""
@@ -130,6 +147,7 @@ def _cast(expr: Expr) -> Sql:
 
 
 _COUNTED: Final = frozenset({"year", "quarter", "month", "day", "hour", "minute"})
+_MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
 GroupKey = PublicKey | PrivateKey
 _SELECTED = frozenset({Kind.TEXT, Kind.INTEGER, Kind.DATE, Kind.TIMESTAMP})
 
