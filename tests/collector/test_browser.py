@@ -33,7 +33,7 @@ longitudinal = true
 [questions.smoker]
 text = "Do you <i>smoke</i>?"
 kind = "yes-no"
-[questions.food]
+[questions.constructor]
 text = "What did you eat?"
 kind = "choice"
 choices = ["bread-xyzzy", "rice-xyzzy", "nothing-xyzzy"]
@@ -267,3 +267,19 @@ def test_everybody_can_use_the_pages(browser: Browser, recorder: Recorder) -> No
         expect(page.get_by_role("img")).to_have_count(4)
         assert not barriers(page)
         assert not overflowing(page)
+
+
+def test_two_tabs_are_one_device(browser: Browser, recorder: Recorder) -> None:
+    with tab(browser, recorder) as page:  # type: ignore[arg-type]
+        other = page.context.new_page()
+        for each in (page, other):
+            each.goto("/")
+            fill(each)
+        for each in (page, other):
+            each.get_by_role("button", name="Randomise my answers").click()
+        assert page.locator("#bytes").text_content() == other.locator("#bytes").text_content()
+        page.get_by_role("button", name="Send the reports").click()
+        expect(page.get_by_text("Thank you")).to_be_visible()
+        other.get_by_role("button", name="Send the reports").click()
+        expect(other.get_by_text("Thank you")).to_be_visible()
+    assert len(posts(recorder)) == 1

@@ -46,6 +46,8 @@ const fits = (() => {
   };
 })();
 
+// A property of the object itself: a question may be called "constructor".
+const own = (object, name) => (Object.hasOwn(object, name) ? object[name] : undefined);
 const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 const unhex = (text) => Uint8Array.from(text.match(/../g), (pair) => parseInt(pair, 16));
 
@@ -118,7 +120,10 @@ if (section) {
     }
   };
 
-  const state = { drawn: {}, ...load(key) };
+  const state = {};
+  // What this device knows by now: another tab may have answered meanwhile.
+  const refresh = () => Object.assign(state, { drawn: {} }, load(key));
+  refresh();
   // An invitation stands behind #, which browsers do not send with the address.
   const invited = /^#([0-9a-f]{32})$/.exec(location.hash);
   if (invited) {
@@ -148,8 +153,8 @@ if (section) {
 
   // The report for an answer: what was drawn for it before, in this round or (longitudinal) in an earlier one.
   const report = (question, value) => {
-    const drawn = (state.drawn[question.id] ??= {});
-    const earlier = memory[question.id] ? load(`discreet ${memory[question.id]}`) : {};
+    const drawn = own(state.drawn, question.id) ?? (state.drawn[question.id] = {});
+    const earlier = own(memory, question.id) ? load(`discreet ${memory[question.id]}`) : {};
     drawn[value] ??= earlier[value] ?? hex(randomise(parameters[question.id], value));
     return drawn[value];
   };
@@ -187,8 +192,17 @@ if (section) {
     element("done").focus();
   };
 
+  // Shows what was sent, or what it was tried to send; false if neither.
+  const resumed = () => {
+    if (state.finished) done();
+    else if (state.tried) review(null);
+    return Boolean(state.finished || state.tried);
+  };
+
   element("draw").addEventListener("click", () => {
     problem();
+    refresh();
+    if (resumed()) return;
     const values = Object.fromEntries(survey.questions.map((question) => [question.id, answer(question)]));
     const missing = survey.questions.filter((question) => values[question.id] === null);
     for (const question of survey.questions) fieldset(question).toggleAttribute("data-missing", missing.includes(question));
@@ -214,6 +228,9 @@ if (section) {
   // Once it was tried to send them, these reports are sent or none.
   element("send").addEventListener("click", async () => {
     problem();
+    const { number } = state.body;
+    refresh();
+    if (state.finished || state.body.number !== number) return resumed() || location.reload();
     element("send").disabled = true;
     state.tried = true;
     if (invitations) state.body.invitation = state.invitation ?? "";
@@ -233,7 +250,7 @@ if (section) {
       if (response.ok && told.stored) {
         for (const question of survey.questions) {
           const value = state.chosen[question.id];
-          if (memory[question.id]) save(`discreet ${memory[question.id]}`, { [value]: state.body.reports[question.id] });
+          if (own(memory, question.id)) save(`discreet ${memory[question.id]}`, { [value]: state.body.reports[question.id] });
         }
         const { survey: _, ...receipt } = state.body;
         Object.assign(state, { receipt, finished: true });
@@ -264,11 +281,7 @@ if (section) {
   };
   if (!honest()) {
     problem("This survey does not randomise answers as it says: its probabilities do not fit its ε.", "→ Do not answer it.");
-  } else if (state.finished) {
-    done();
-  } else if (state.tried) {
-    review(null);
-  } else {
+  } else if (!resumed()) {
     enable(true);
     if (invitations && !state.invitation) problem("This survey needs an invitation.", "→ Open the link that you were sent.");
   }
