@@ -134,6 +134,21 @@ def test_what_fails_in_the_middle_is_not_stored(tmp_path: Path, monkeypatch: pyt
     store.close()
 
 
+def test_a_disk_that_is_full_for_a_while_stops_nothing_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "a.duckdb", ASKED)
+    store.add([submission(1)])
+    with monkeypatch.context() as patched:
+        patched.setitem(SCHEMA, "nonsense", "what BLOB")  # the sorted file cannot be written
+        with pytest.raises(duckdb.Error):
+            store._sort()
+    assert store.add([submission(2)]) == [True]
+    store._sort()
+    assert (store.count(), len(store.reports("hours"))) == (2, 2)
+    store.close()
+
+
 def test_invitations_count_once_and_their_digests_are_stored(tmp_path: Path) -> None:
     store = Store(tmp_path / "a.duckdb", INVITED)
     first, second = store.invite(2)
