@@ -37,6 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BASE = "src/discreet/"
 LEDGER = ["tests/ledger/test_tampering.py", "tests/ledger/test_spending.py", "tests/ledger/test_budgets.py"]
 OPENED = ["tests/ledger/test_opening.py", "tests/ledger/test_answers.py", *reversed(LEDGER)]
+STANDING = "tests/ledger/test_standing.py"
 EXIT = ["tests/curator/test_curator.py"]
 PINS = "tests/golden/test_figures.py"
 """Figures as they were: what only these notice may be as good as before, and is counted apart."""
@@ -112,12 +113,8 @@ TESTS: dict[str, list[str]] = {
     "ledger/memory.py": ["tests/contracts/test_stores.py"],
     "ledger/store.py": ["tests/contracts/test_stores.py"],
     "ledger/sqlite/schema.py": ["tests/curator/test_old_state.py", *OPENED],
-    "ledger/units.py": ["tests/ledger/test_units.py"],
-    "ledger/standing.py": [
-        "tests/contracts/test_stores.py",
-        "tests/ledger/test_percentages.py",
-        "tests/ledger/test_budgets.py",
-    ],
+    "ledger/units.py": [STANDING, "tests/ledger/test_units.py"],
+    "ledger/standing.py": [STANDING, "tests/ledger/test_percentages.py", "tests/ledger/test_budgets.py"],
     "ledger/sqlite/marks.py": ["tests/attacks/test_rollback.py"],
     "ledger/sqlite/reading.py": ["tests/contracts/test_stores.py", *OPENED],
     "ledger/sqlite/watch.py": [
@@ -127,9 +124,9 @@ TESTS: dict[str, list[str]] = {
     ],
     "ledger/keys.py": ["tests/ledger/test_keys.py"],
     "ledger/state.py": [*LEDGER, "tests/ledger/test_partitions.py"],
-    "ledger/grant.py": [*reversed(LEDGER), "tests/ledger/test_partitions.py"],
+    "ledger/grant.py": [STANDING, *reversed(LEDGER), "tests/ledger/test_partitions.py"],
     "ledger/charge.py": ["tests/attacks/test_mixed_relations.py", *OPENED],
-    "ledger/codec.py": OPENED,
+    "ledger/codec.py": [STANDING, *OPENED],
     "accounting/balance_html.py": ["tests/ledger/test_budgets.py"],
     "ledger/entries.py": ["tests/contracts/test_stores.py", *OPENED],
     "ledger/sqlite/files.py": ["tests/ledger/test_backups.py", *OPENED],
@@ -183,7 +180,7 @@ TESTS: dict[str, list[str]] = {
 WIDER: dict[str, list[str]] = {
     "accounting/": ["tests/golden/test_accounting.py", "tests/contracts/test_mechanisms.py"],
     "exit/": ["tests/exit/test_perform.py"],
-    "ledger/": ["tests/contracts/test_stores.py"],
+    "ledger/": ["tests/ledger/test_percentages.py", "tests/ledger/test_units.py", "tests/contracts/test_stores.py"],
     "mechanisms/": ["tests/contracts/test_mechanisms.py"],
     "noise/": ["tests/noise/test_public.py", "tests/contracts/test_mechanisms.py"],
 }
