@@ -9,7 +9,6 @@ printed as a diff with its number, and `--only` runs it again. docs/mutants.md s
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import random
 import resource
@@ -17,20 +16,22 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from enum import Enum
 from importlib import import_module
-from multiprocessing import get_context
+from multiprocessing import Pipe, get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
-from queue import SimpleQueue
 from typing import NoReturn, TypeVar
 
 import pytest
 
 from tests.faults import Mutant, mutants
+from tests.patching import patched
 
 T = TypeVar("T")
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,8 +44,10 @@ PINS = "tests/golden/test_figures.py"
 """Figures as they were: what only these notice may be as good as before, and is counted apart."""
 PATIENCE = 8
 """Seconds on the clock, for one of the processor, until a mutant is taken to hang."""
-LEAST = 5
-"""Seconds of the processor that a mutant has at least."""
+LIMIT = 90
+"""Seconds of the processor after which a mutant is taken to hang: no tests of a file need a third of it."""
+OUTSIDE = 77
+"""How a fork ends whose mutant changes more than functions."""
 TESTS: dict[str, list[str]] = {
     "noise/__init__.py": ["tests/noise/test_public.py"],
     "noise/bits.py": ["tests/noise/test_bits.py", "tests/noise/test_forks.py"],
@@ -221,16 +224,94 @@ class End(Enum):
     KILLED = "killed"
     PINNED = "killed by pinned figures alone"
     LATE = "killed by the time limit"
+    OUTSIDE = "outside of functions"
 
 
 WARM = ("duckdb", "hypothesis.strategies", "mpmath", "numpy", "polars", "pyarrow", "rich", "scipy.stats", "sqlglot")
 """What tests import, imported once: a run is a fork, and a mutant costs little more than its tests."""
 
 
-def _run(tree: Path, tests: Sequence[str], seconds: int, keep: bool) -> None:
-    os.setsid()
-    # not by the clock: a busy machine is no fault
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Tests that are run with a mutant in a file, or with none."""
+
+    path: str
+    mutant: Mutant | None
+    tests: tuple[str, ...]
+
+    def write(self, tree: Path, *, is_mutant: bool) -> None:
+        if self.mutant is not None:
+            text = self.mutant.text if is_mutant else self.mutant.source
+            (tree / self.path).write_text(text, encoding="utf-8")
+
+
+class Server:
+    """A run of pytest that stops before its first test, and from which forks go on: one for each mutant, or for none.
+
+    A fork has a limit of the processor's time, for a busy machine is no fault; it is killed where it hangs.
+    """
+
+    def __init__(self, tree: Path, runs: Sequence[Run], told: Connection) -> None:
+        self._tree, self._runs, self._told = tree, runs, told
+        self._noticed = tree / ".noticed"
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        for run in self._runs:
+            child = os.fork()
+            if not child:
+                self._begin(run, session)
+                return None  # the tests are run
+            found = self._ended(child)
+            run.write(self._tree, is_mutant=False)
+            self._told.send(found.name)
+        return True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and not self._noticed.exists():
+            self._noticed.write_text(report.nodeid, encoding="utf-8")
+
+    def _begin(self, run: Run, session: pytest.Session) -> None:
+        os.setsid()
+        # failures that Hypothesis remembers of another mutant would decide about this one
+        shutil.rmtree(self._tree / ".hypothesis", ignore_errors=True)
+        self._noticed.unlink(missing_ok=True)
+        resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT + 1))
+        by_file = defaultdict[str, list[pytest.Item]](list)
+        for item in session.items:
+            by_file[item.nodeid.partition("::")[0]].append(item)
+        session.items[:] = [item for test in run.tests for item in by_file[test]]
+        run.write(self._tree, is_mutant=True)
+        mutant = run.mutant
+        if mutant is not None and not patched(str(self._tree / run.path), mutant.source, mutant.text):
+            os._exit(OUTSIDE)
+
+    def _ended(self, child: int) -> End:
+        status = _waited(child, PATIENCE * LIMIT)
+        if status == OUTSIDE:
+            return End.OUTSIDE
+        if status is None or status in {-signal.SIGXCPU, -signal.SIGKILL}:
+            return End.LATE
+        if not status:
+            return End.SURVIVED
+        named = self._noticed.read_text(encoding="utf-8") if self._noticed.exists() else ""
+        return End.PINNED if named.startswith(PINS) else End.KILLED
+
+
+def _waited(child: int, seconds: float) -> int | None:
+    """How a process ended; None if it did not, and had to be killed."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
+def _serve(tree: Path, runs: Sequence[Run], told: Connection) -> None:
     silence = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silence, stream)
@@ -239,74 +320,34 @@ def _run(tree: Path, tests: Sequence[str], seconds: int, keep: bool) -> None:
         del sys.modules[name]
     sys.path[:] = [str(tree / "src"), *(folder for folder in sys.path if Path(folder).resolve() != ROOT)]
     os.environ |= {"PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    sys.dont_write_bytecode = not keep
+    sys.dont_write_bytecode = True
+    tests = dict.fromkeys(test for run in runs for test in run.tests)
     given = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not long"]
-    os._exit(pytest.main([*given, "-W", "ignore::pytest.PytestAssertRewriteWarning", *tests]))
+    given += ["-W", "ignore::pytest.PytestAssertRewriteWarning", *tests]
+    os._exit(pytest.main(given, plugins=[Server(tree, runs, told)]))
 
 
-def end_of(tree: Path, tests: Sequence[str], seconds: int, *, keep: bool = False) -> End:
-    # failures that Hypothesis remembers of another mutant would decide about this one
-    shutil.rmtree(tree / ".hypothesis", ignore_errors=True)
-    run = get_context("fork").Process(target=_run, args=(tree, tests, seconds, keep))
-    run.start()
-    run.join(PATIENCE * seconds)
-    if run.exitcode is None:  # it waits for what will never come
-        assert run.pid is not None
-        os.killpg(run.pid, signal.SIGKILL)
-        run.join()
-        return End.LATE
-    if run.exitcode in {-signal.SIGXCPU, -signal.SIGKILL}:
-        return End.LATE
-    return End.KILLED if run.exitcode else End.SURVIVED
+def served(tree: Path, runs: Sequence[Run]) -> Iterator[End]:
+    """What became of each run; it ends early where tests cannot be collected."""
+    heard, told = Pipe(duplex=False)
+    server = get_context("fork").Process(target=_serve, args=(tree, runs, told))
+    server.start()
+    told.close()
+    with suppress(EOFError):
+        while True:
+            yield End[heard.recv()]
+    server.join()
 
 
-def unchanged(tree: Path, test: str) -> float:
-    """What a file of tests needs of the processor without any mutant; leaves bytecode in the tree."""
-    before = _used()
-    if end_of(tree, [test], 600, keep=True) is not End.SURVIVED:
-        raise SystemExit(f"{test} fails without any mutant: mend it first")
-    return _used() - before
-
-
-def _used() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def ends(
-    path: str,
-    chosen: Sequence[Mutant],
-    tests: Sequence[str],
-    seconds: int | None,
-    copies: Sequence[Path],
-    needed: dict[str, float],
-) -> Iterator[tuple[Mutant, End]]:
-    """What became of each mutant; `needed` are seconds that tests take without one, measured when first needed."""
-    trees: SimpleQueue[Path] = SimpleQueue()
-
-    def end(mutant: Mutant) -> End:
-        tree = trees.get()
-        try:
-            (tree / path).write_text(mutant.text, encoding="utf-8")
-            found = end_of(tree, tests, limit)
-            if found is End.SURVIVED and end_of(tree, [PINS], limit) is not End.SURVIVED:
-                return End.PINNED
-            return found
-        finally:
-            (tree / path).write_text(mutant.source, encoding="utf-8")
-            trees.put(tree)
-
-    for test in (*tests, PINS):
-        if test not in needed:
-            needed[test] = max(unchanged(tree, test) for tree in copies)
-    for tree in copies:
-        for stale in (tree / path).parent.glob(f"__pycache__/{Path(path).stem}.*"):
-            stale.unlink()
-    limit = seconds or max(LEAST, math.ceil(3 * sum(needed[test] for test in (*tests, PINS))))
-    for tree in copies:
-        trees.put(tree)
-    with ThreadPoolExecutor(len(copies)) as pool:
-        yield from zip(chosen, pool.map(end, chosen), strict=True)
+def ends(runs: Sequence[Run], tree: Path) -> Iterator[End]:
+    """What became of each run. Mutants that change more than functions are imported, each in a process of its own."""
+    for run, end in zip(runs, served(tree, runs), strict=True):
+        if end is not End.OUTSIDE:
+            yield end
+            continue
+        run.write(tree, is_mutant=True)
+        yield next(served(tree, [replace(run, mutant=None)]), End.KILLED)
+        run.write(tree, is_mutant=False)
 
 
 def drawn(every: Sequence[T], seed: int, count: int) -> list[T]:
@@ -330,48 +371,40 @@ def main() -> None:
         help="leave out what this seed draws in a sample of this size: tests may have been written for it",
     )
     parser.add_argument("--draw", type=int, help="so many of all mutants of all files together, each as likely")
-    parser.add_argument(
-        "--piece",
-        type=int,
-        nargs=2,
-        default=(0, 1),
-        metavar=("I", "K"),
-        help="the I-th, counted from 0, of K parts of the files",
-    )
     parser.add_argument("--only", type=int, nargs="+", help="the mutants with these numbers")
-    parser.add_argument(
-        "--seconds",
-        type=int,
-        help="of the processor, after which a mutant counts as killed; else three times what its tests need",
-    )
-    parser.add_argument("--jobs", type=int, default=1, help="how many at the same time")
     given = parser.parse_args()
     for name in WARM:
         import_module(name)
-    start, step = given.piece
     paths = given.files or trusted()
     known = {path: mutants((ROOT / path).read_text(encoding="utf-8")) for path in paths}
     chosen = _chosen(known, given, parser.error)
-    tried = [path for path in paths if chosen[path]]
-    total, needed = Counter[End](), dict[str, float]()
-    with ExitStack() as stack:
-        copies = [stack.enter_context(copied()) for _ in range(given.jobs)]
-        for path in tried[len(tried) * start // step : len(tried) * (start + 1) // step]:
-            tests = given.tests or noticing(path)
-            if tests is None:
-                parser.error(f"no tests belong to {path}: name them with --tests, or add a line to TESTS")
-            counts = Counter[End]()
-            for mutant, found in ends(path, chosen[path], tests, given.seconds, copies, needed):
-                counts[found] += 1
-                if found is not End.KILLED:
-                    print(f"  {mutant.number} {found.value}\n{mutant.diff}", flush=True)
-            print(f"{path}: {len(chosen[path])} of {len(known[path])} tried: {_told(counts)}", flush=True)
-            total += counts
-    print(f"{total.total()} tried: {_told(total)}", flush=True)
+    runs = [
+        Run(path, mutant, (*(given.tests or noticing(path) or parser.error(f"no tests belong to {path}")), PINS))
+        for path in paths
+        for mutant in chosen[path]
+    ]
+    random.Random(given.seed).shuffle(runs)  # so that those that were tried are a sample, wherever it ends
+    tests = tuple(dict.fromkeys(test for run in runs for test in run.tests))
+    counts = Counter[End]()
+    with copied() as tree:
+        for run, end in zip(
+            [*runs, *(Run("", None, (test,)) for test in tests)],
+            ends([*runs, *(Run("", None, (test,)) for test in tests)], tree),
+            strict=False,
+        ):
+            if run.mutant is None:
+                if end is not End.SURVIVED:
+                    raise SystemExit(f"{run.tests[0]} fails without any mutant: mend it first")
+                continue
+            counts[end] += 1
+            print(f"{run.path} {run.mutant.number} {end.value}", flush=True)
+            if end is not End.KILLED:
+                print(run.mutant.diff, flush=True)
+    print(f"{counts.total()} of {sum(map(len, known.values()))} tried: {_told(counts)}", flush=True)
 
 
 def _told(counts: Counter[End]) -> str:
-    return ", ".join(f"{counts[end]} {end.value}" for end in End)
+    return ", ".join(f"{counts[end]} {end.value}" for end in End if end is not End.OUTSIDE)
 
 
 def _chosen(

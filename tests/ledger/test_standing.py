@@ -1,4 +1,4 @@
-"""How a budget stands, from values alone: which currency ends first, whose limit is the tighter, what a part may cost."""
+"""How a budget stands, from values alone: which currency ends first, whose limit is the tighter, what parts cost."""
 
 from __future__ import annotations
 
