@@ -371,6 +371,14 @@ def main() -> None:
         help="leave out what this seed draws in a sample of this size: tests may have been written for it",
     )
     parser.add_argument("--draw", type=int, help="so many of all mutants of all files together, each as likely")
+    parser.add_argument(
+        "--part",
+        type=int,
+        nargs=2,
+        default=(),
+        metavar=("FROM", "TO"),
+        help="of those in their random order; the tests are taken to pass without any mutant",
+    )
     parser.add_argument("--only", type=int, nargs="+", help="the mutants with these numbers")
     given = parser.parse_args()
     for name in WARM:
@@ -384,17 +392,15 @@ def main() -> None:
         for mutant in chosen[path]
     ]
     random.Random(given.seed).shuffle(runs)  # so that those that were tried are a sample, wherever it ends
-    tests = tuple(dict.fromkeys(test for run in runs for test in run.tests))
+    runs = runs[slice(*given.part or (None,))]
+    tests = dict.fromkeys(test for run in runs for test in run.tests)
+    plain = [] if given.part else [Run("", None, (test,)) for test in tests]
     counts = Counter[End]()
     with copied() as tree:
-        for run, end in zip(
-            [*runs, *(Run("", None, (test,)) for test in tests)],
-            ends([*runs, *(Run("", None, (test,)) for test in tests)], tree),
-            strict=False,
-        ):
+        for run, end in zip([*plain, *runs], ends([*plain, *runs], tree), strict=True):
+            if run.mutant is None and end is not End.SURVIVED:
+                raise SystemExit(f"{run.tests[0]} fails without any mutant: mend it first")
             if run.mutant is None:
-                if end is not End.SURVIVED:
-                    raise SystemExit(f"{run.tests[0]} fails without any mutant: mend it first")
                 continue
             counts[end] += 1
             print(f"{run.path} {run.mutant.number} {end.value}", flush=True)
