@@ -11,7 +11,8 @@ import pytest
 import discreet
 from discreet import Curator, Refused
 from discreet.accounting import Approximate, Batch, GaussianNoise, Sampled, epsilon_for_training, epsilon_of, rho_for
-from discreet.curator.training import Training
+from discreet.accounting.conversion import rho_of_pure
+from discreet.curator.training import Training, _epsilon_within
 from discreet.lab.hospital import build
 
 
@@ -76,6 +77,12 @@ def test_a_permit_can_be_looked_at_again(hospital: Curator) -> None:
     again = hospital.recall(hospital.entries()[0].number)
     assert (again.sigma, again.epsilon, again.delta) == (permit.sigma, permit.epsilon, permit.delta)
     assert "train once" in str(again)
+
+
+@pytest.mark.parametrize("rho", ["1e-12", "0.02", "0.7", "50"])
+def test_the_largest_epsilon_that_a_rho_is_enough_for(rho: str) -> None:
+    epsilon = _epsilon_within(Fraction(rho))
+    assert rho_of_pure(epsilon) <= Fraction(rho) < rho_of_pure(epsilon * (1 + Fraction(1, 10**6)))
 
 
 def test_delta_and_rho_are_said_as_for_queries(hospital: Curator) -> None:

@@ -16,6 +16,9 @@ from discreet.local.heavy import END, fingerprints
 from tests.local.cases import EACH, HITTERS, value_of
 from tests.rigged import Rigged
 
+SURE = 1 - 1e-8
+"""At which nothing is found falsely in these tests."""
+
 # Memory
 
 
@@ -108,7 +111,7 @@ def test_frequent_strings_are_found_and_rare_ones_are_not() -> None:
         steps.append((total, what))
         return each
 
-    found = words.find([*words.encode(said), b"junk"], watch=watch)
+    found = words.find([*words.encode(said), b"junk"], SURE, watch=watch)
     assert steps == [(3, "levels of the tree")]
     assert {each.value for each in found.hitters} == {"abba", "cafe", "h", ""}
     shares = {"abba": 8, "cafe": 6, "h": 5, "": 5}
@@ -119,14 +122,14 @@ def test_frequent_strings_are_found_and_rare_ones_are_not() -> None:
 
 def test_strings_longer_than_the_tree_are_cut() -> None:
     words = local.HeavyHitters(8, length=3, step=2, alphabet="abc")
-    found = words.find(words.encode(["abcabc"] * 3000))
+    found = words.find(words.encode(["abcabc"] * 3000), SURE)
     assert [each.value for each in found.hitters] == ["abc"]
 
 
 def test_where_nothing_is_frequent_nothing_is_found() -> None:
     words = local.HeavyHitters(1, length=4, alphabet="abcdefgh")
     spread = ["".join(letters) for letters in np.random.default_rng(0).choice(list("abcdefgh"), size=(3000, 4))]
-    assert words.find(words.encode(spread), 1 - 1e-8).hitters == ()
+    assert words.find(words.encode(spread), SURE).hitters == ()
     assert words.find([]).hitters == ()
     assert words.find([b"junk"]).count == 0
 
