@@ -136,6 +136,7 @@ def test_a_batch_is_previewed_answered_shown_again_and_recalled(policy: Path) ->
         before = len(curator.entries())
     run("release", "batch", policy, "-e", "1", code=2)
     run("release", "batch", policy, *COUNTED, code=3)
+    assert "--error" not in run("release", "facets", policy, "patients", code=3).output
     run("release", "batch", policy, COUNTED[0], "SELECT nothing", "-e", "1", code=3)
     run("release", "batch", policy, *COUNTED, "-e", "500", "--fresh", code=4)
     with discreet.open(policy) as curator:

@@ -10,9 +10,15 @@ import numpy as np
 import pytest
 
 import discreet
+from discreet.audit.neighbours import neighbours
+from discreet.audit.replay import Replay
 from discreet.errors import Refused
 from discreet.lab.hospital import build
-from discreet.release import SyntheticFamily, synthesize_family
+from discreet.release import MarginalSynthesizer, SyntheticFamily, synthesize_family
+from discreet.release.publish import Publish
+from discreet.release.synthetic.family import _children, _parents
+from tests.release.cases import HEADS
+from tests.sql.worlds import opened, policy_of
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +99,59 @@ def test_what_is_no_family_is_refused_in_words(
     assert len(hospital.entries()) == before
     with pytest.raises(Refused):
         synthesize_family({"a": 1}, *arguments, epsilon=1)  # type: ignore[arg-type]
+
+
+POLICY = """
+[tables.people]
+source = "people.csv"
+unit = "person"
+[tables.people.columns]
+sex = { values = ["F", "M"] }
+[tables.visits]
+source = "visits.csv"
+unit = "person"
+max_rows = 2
+[tables.visits.columns]
+ward = { values = ["A", "B"], nullable = true }
+[tables.accounts]
+source = "accounts.csv"
+unit = "person"
+max_rows = 2
+[tables.accounts.columns]
+account = { type = "integer" }
+kind = { values = ["x", "y"] }
+[tables.payments]
+source = "payments.csv"
+unit = "account -> accounts.person"
+max_rows = 4
+[tables.payments.columns]
+cost = { type = "integer", min = 0, max = 3 }
+"""
+DATA: dict[str, list[dict[str, Any]]] = {
+    "people": [{"person": 1, "sex": "F"}, {"person": 2, "sex": "M"}],
+    "visits": [{"person": 1, "ward": "A"}, {"person": 1, "ward": "C"}, {"person": 3, "ward": "B"}],
+    "accounts": [{"person": 1, "account": 7, "kind": "x"}],
+    "payments": [{"account": 7, "cost": 2}],
+}
+
+
+@pytest.mark.parametrize("head", ["pure", "both"])
+def test_neither_release_of_a_family_tells_neighbours_apart(head: str) -> None:
+    """Replay over a policy of two tables: parents beside their numbers of children, children beside their context."""
+    policy = policy_of(POLICY, head=HEADS[head])
+    one, other = policy.tables["people"], policy.tables["visits"]
+    texts = {_parents(one, other): 1, _children(one, other, ("sex",)): other.max_rows}
+    with Replay(policy) as auditor:
+        for text, rows in texts.items():
+            task = Publish(MarginalSynthesizer(steps=2), text, epsilon=1, max_rows=rows, fresh=True)
+            for report in auditor.compare_each(task, DATA, [*neighbours(policy, DATA), DATA]):
+                assert report.same, report
+
+
+def test_keys_that_lead_to_the_unit_through_others_are_refused_in_words() -> None:
+    with opened(policy_of(POLICY, head=HEADS["both"]), DATA) as curator:
+        for parent, child in (("accounts", "payments"), ("people", "payments")):
+            with pytest.raises(Refused, match=r"does not have the unit's key itself|is no parent") as refused:
+                synthesize_family(curator, parent, child, epsilon=1)
+            assert "SELECT that joins them" in refused.value.fix
+        assert not curator.entries()

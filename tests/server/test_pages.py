@@ -170,6 +170,24 @@ def test_asking_gives_an_answer_for_good(analyst: Visitor) -> None:
     assert WARDS in shown(analyst.get("/").text)
 
 
+def test_a_batch_has_a_page_of_its_own(hospital: Site, analyst: Visitor) -> None:
+    queries = [f"SELECT COUNT(*) AS n FROM patients WHERE age < {age}" for age in (30, 70)]
+    token = {"authorization": f"Bearer {hospital.tokens[ANALYST]}"}
+    asked = hospital.visitor().client.post(
+        "/api/v1/datasets/hospital/batch", json={"queries": queries, "epsilon": 0.2}, headers=token
+    )
+    answers = hospital.loop.run_until_complete(asked).json()["answers"]
+    place = f"{HOME}/answers/{answers[0]['receipt'].partition(':')[0]}"
+    assert place in analyst.get(f"{HOME}/ledger").text
+    words = shown(analyst.get(place).text)
+    for number, (query, answer) in enumerate(zip(queries, answers, strict=True), start=1):
+        assert f"Query {number} {query}" in words
+        assert f"{answer['rows'][0][0]:,}" in words
+    assert analyst.get(f"{place}.json").json()["answers"][1]["rows"] == answers[1]["rows"]
+    assert "charge-of-batch" in analyst.get(f"{place}.csv").text
+    assert hospital.visitor("finance").get(place).status_code == 404
+
+
 def test_releases_are_previewed_published_listed_and_drawn_small(hospital: Site, analyst: Visitor) -> None:
     begun = Seen.of(analyst.get(f"{HOME}/releases").text)
     fields = {"proof": begun.values("proof")[0], "key": "r1", "publication": "Facets", "table": "patients"}

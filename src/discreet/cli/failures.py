@@ -80,7 +80,8 @@ class Failure:
         """The fix, as one types it on a command line."""
         if self.code != "cost-missing" or self.edit is None:
             return typed(self.fix)
-        return f"add --epsilon {self.edit.arguments['epsilon']:g}, or the error that you want: --error 10"
+        wanted = ", or the error that you want: --error 10" if "error=" in self.fix else ""
+        return f"add --epsilon {self.edit.arguments['epsilon']:g}{wanted}"
 
 
 @contextmanager

@@ -37,6 +37,8 @@ LARGEST: Final = 2_000_000
 MOST_VALUES: Final = 50_000_000
 """Rows times columns of a synthetic table: what noise makes of a count may be any number."""
 MOST_COLUMNS: Final = 200
+MOST_STEPS: Final = 10_000
+"""Of the last fit: it follows the noise long before."""
 UNKNOWN: Final = "which pairs of columns are measured depends on noisy counts: quality() says how near the rows are"
 
 
@@ -65,8 +67,8 @@ class MarginalSynthesizer(OverDomain):
             raise Refused("release-invalid", f"there are more than {MOST_COLUMNS} columns", "name fewer of them")
         if not 1 <= whole(self.max_cells, "max_cells") <= LARGEST:
             raise Refused("release-invalid", "max_cells is too large", f"use {LARGEST:,} cells or fewer")
-        if self.steps is not None:
-            whole(self.steps, "steps")
+        if self.steps is not None and whole(self.steps, "steps") > MOST_STEPS:
+            raise Refused("release-invalid", "a fit has too many steps", f"use {MOST_STEPS:,} steps or fewer")
         flag(self.verbose, "verbose")
         return replace(self, domain=domain, names=None, bins=None)
 

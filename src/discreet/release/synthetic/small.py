@@ -32,7 +32,9 @@ MOST_COLUMNS: Final = 10
 MOST_QUERIES: Final = 10_000
 BLOCK: Final = 2**22
 CONFIDENCE: Final = Fraction(95, 100)
-LARGER: Final = "use a larger alpha, fewer columns or larger bins; or MWEM or MarginalSynthesizer, which take more"
+LARGER: Final = (
+    "use a smaller size, a larger alpha, fewer columns or larger bins; or MWEM or MarginalSynthesizer, which take more"
+)
 
 
 @stored
@@ -55,6 +57,11 @@ class SmallRows(Published):
 
     def __len__(self) -> int:
         return int(self.counts.sum())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Of `rows`."""
+        return self.domain.names
 
     def rows(self) -> list[tuple[Any, ...]]:
         """What stands for the cell of each row."""

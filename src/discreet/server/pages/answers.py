@@ -13,7 +13,7 @@ from discreet.answers.layout import answer_parts, cost_words
 from discreet.answers.saving import csv_of
 from discreet.answers.wire import answer_written
 from discreet.errors import Refused
-from discreet.server.api import CSV, Number, entry_of, json_response, recalled
+from discreet.server.api import CSV, Number, entry_of, json_response, recalled, recalled_work, task_of
 from discreet.server.pages.page_auth import Anybody, PageAccess
 from discreet.server.pages.rendering import picture
 from discreet.server.pages.snippets import curl, python_code
@@ -51,7 +51,10 @@ def _drawn(answer: Answer) -> str | None:
 
 @router.get("/{number}.json")
 async def answer_json(page_access: Anybody, number: Number) -> Response:
-    return json_response(answer_written(await page_access.dispatcher.light(recalled, page_access.access, number)))
+    light, access = page_access.dispatcher.light, page_access.access
+    if await light(_is_batch, page_access, number):
+        return json_response(await light(recalled_work, access, number, "batch"))
+    return json_response(answer_written(await light(recalled, access, number)))
 
 
 @router.get("/{number}.csv")
@@ -77,9 +80,26 @@ async def chart_json(page_access: Anybody, number: Number) -> Response:
 @router.get("/{number}")
 async def answer_page(page_access: Anybody, number: Number) -> Response:
     """Below the others: its address would match theirs."""
-    return page_access.show(
-        "answer.html", here="answer", **await page_access.dispatcher.light(_context, page_access, number)
-    )
+    light = page_access.dispatcher.light
+    if await light(_is_batch, page_access, number):
+        return page_access.show("batch.html", here="answer", **await light(_batch, page_access, number))
+    return page_access.show("answer.html", here="answer", **await light(_context, page_access, number))
+
+
+def _is_batch(page_access: PageAccess, number: int) -> bool:
+    return task_of(entry_of(page_access.access, number)) == "batch"
+
+
+def _batch(page_access: PageAccess, number: int) -> dict[str, Any]:
+    """The answers of a batch, one below the other."""
+    access = page_access.access
+    answers = access.dataset.curator.recall(number, analyst=access.caller.analyst)
+    return {
+        "number": number,
+        "entry": entry_of(access, number),
+        "cost": cost_words(answers[0].cost, answers[0].guarantee),
+        "answers": [(answer, answer_parts(answer, MOST_LISTED)) for answer in answers],
+    }
 
 
 def _named(name: str) -> dict[str, str]:
