@@ -332,16 +332,16 @@ STREAM = AboveThreshold(1, sensitivity=1, threshold=0)
 SCORES, MOVED = [0, 0, 0, 0, 0], [1, -1, -1, -1, -1]
 
 AT_ONCE = {
-    "Laplace": case(LAPLACE, 0, 1, 200_000, sampler=at_once(LAPLACE)),
-    "Gaussian with ρ": case(VECTOR, 0, 1, 200_000, delta=1e-5, sampler=at_once(VECTOR)),
-    "two coins": case(COINS, 0, 1, 200_000, sampler=at_once(COINS)),
-    "randomised response of six": case(DICE, 2, 5, 200_000, sampler=at_once(DICE)),
+    "Laplace": case(LAPLACE, 0, 1, 100_000, sampler=at_once(LAPLACE)),
+    "Gaussian with ρ": case(VECTOR, 0, 1, 100_000, delta=1e-5, sampler=at_once(VECTOR)),
+    "two coins": case(COINS, 0, 1, 100_000, sampler=at_once(COINS)),
+    "randomised response of six": case(DICE, 2, 5, 100_000, sampler=at_once(DICE)),
     # the two halves of the theorem: what one unit alone holds costs δ and −ln(1 − δ), what others hold too costs ε
-    "a unique key": Case(KEYS, keys_at_once(KEYS), 1, 0, Claim(0.0101, 0.01), 200_000),
+    "a unique key": Case(KEYS, keys_at_once(KEYS), 1, 0, Claim(0.0101, 0.01), 100_000),
     "a unique key with Gaussian noise": Case(
-        GAUSSIAN_KEYS, keys_at_once(GAUSSIAN_KEYS), 1, 0, Claim(0.0101, 0.01), 200_000
+        GAUSSIAN_KEYS, keys_at_once(GAUSSIAN_KEYS), 1, 0, Claim(0.0101, 0.01), 100_000
     ),
-    "a shared key": Case(KEYS, keys_at_once(KEYS), 5, 6, PURE, 200_000),
+    "a shared key": Case(KEYS, keys_at_once(KEYS), 5, 6, PURE, 100_000),
 }
 
 ONE_BY_ONE = {

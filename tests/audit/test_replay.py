@@ -386,7 +386,7 @@ def check_one_unit_with_many_rows(count: int) -> None:
 
 @pytest.mark.long
 def test_one_unit_with_many_rows_in_as_many_groups() -> None:
-    check_one_unit_with_many_rows(100)
+    check_one_unit_with_many_rows(40)
 
 
 @pytest.mark.slow

@@ -55,7 +55,7 @@ def test_questions_keep_their_cost(sql: str, claim: Any) -> None:
     """Laplace noise for the question alone: the claim is what was paid."""
     asked = question(policy_of(TABLE, head=HEAD), sql, epsilon=1, delta=0.001)
     for sides in ((DATA, NEIGHBOUR), (NEIGHBOUR, DATA)):
-        found = estimate(asked, *sides, claim=claim, samples=4000, confidence=SURE)
+        found = estimate(asked, *sides, claim=claim, samples=2000, confidence=SURE)
         assert not found.violated, str(found)
 
 

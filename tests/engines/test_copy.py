@@ -27,7 +27,7 @@ from discreet.policy.layout import ROW, UNIT, key_rank
 from tests.engines.worlds import VISITS, Row, policy, write_csv, write_parquet
 
 HEADER = ("person", "ward", "cost")
-FRESH = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FRESH = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 visits = st.lists(
     st.tuples(st.sampled_from(["ann", "bob", "cy", "Ann", "ann "]), st.sampled_from("ABC"), st.integers(0, 3)),
     max_size=25,

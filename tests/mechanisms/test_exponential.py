@@ -22,7 +22,7 @@ from tests.statistics import ALARM, law, misfit
 
 ORDERS = (1.0001, 1.5, 2, 3, 5, 10, 40, 200)
 DRAWS = 2500
-MANY_DRAWS = 8000
+MANY_DRAWS = 4000
 QUARTER, HALF, ONES = 2**62, 2**63, 2**64 - 1
 
 Floats = NDArray[np.float64]

@@ -19,7 +19,7 @@ from tests.mechanisms.test_selection import neighbours
 from tests.statistics import ALARM, fair, law, misfit
 
 DRAWS = 2500
-MANY_DRAWS = 8000
+MANY_DRAWS = 4000
 
 Floats = NDArray[np.float64]
 

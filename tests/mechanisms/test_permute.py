@@ -16,7 +16,7 @@ from tests.rigged import Rigged
 from tests.statistics import ALARM, law, misfit
 
 DRAWS = 2500
-MANY_DRAWS = 8000
+MANY_DRAWS = 4000
 SCORES = [3, 0, 5, 5, 1]
 
 

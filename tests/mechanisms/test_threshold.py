@@ -25,7 +25,7 @@ from tests.rigged import Rigged
 from tests.statistics import ALARM, law, misfit
 
 DRAWS = 2500
-MANY_DRAWS = 8000
+MANY_DRAWS = 4000
 
 Answers = tuple[bool, ...]
 Stream = tuple[int, ...]

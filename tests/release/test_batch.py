@@ -95,8 +95,7 @@ def test_replay_finds_no_difference_and_what_leaves_is_charged(head: str) -> Non
     with Replay(policy, selects=every_key) as auditor:
         for people, seed in ((1, 1), (2, 2)):
             data = world(people, seed)
-            for neighbour in neighbours(policy, data):
-                report = auditor.compare(task, data, neighbour)
+            for report in auditor.compare_each(task, data, list(neighbours(policy, data))):
                 assert report.same, report
             run = auditor.run(task, data)
             (charged,) = run.charges

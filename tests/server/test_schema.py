@@ -84,7 +84,7 @@ def owner(server: Running) -> dict[str, str]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("examples", later([5, 40]))
+@pytest.mark.parametrize("examples", later([3, 40]))
 @pytest.mark.parametrize("mode", GenerationMode)
 @pytest.mark.parametrize(("method", "path"), WAYS)
 def test_requests_made_up_from_the_document(
