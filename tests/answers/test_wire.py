@@ -172,3 +172,17 @@ def test_an_answer_of_another_policy_is_gone(tmp_path: Path) -> None:
     policy.write_text(policy.read_text(encoding="utf-8").replace("max = 120", "max = 110"), encoding="utf-8")
     with discreet.open(policy) as changed, pytest.raises(discreet.Refused, match="answer-gone"):
         changed.recall(number)
+
+
+@pytest.mark.parametrize("kind", [*documents.SENT, documents.Anything])
+def test_types_are_known_before_threads_decode_into_them(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads whose first answers came at once ended a client's process with a segmentation fault: msgspec makes
+    what it knows of a type when it first decodes into it, and shows it to others half made."""
+
+    def later(*_: Any, **__: Any) -> None:
+        pytest.fail("a type is looked at when a body is decoded")
+
+    monkeypatch.setattr(msgspec.json, "decode", later)
+    monkeypatch.setattr(msgspec.json, "Decoder", later)
+    with pytest.raises(ValueError, match="not of discreet's form"):
+        documents.decoded(b"[]", kind)

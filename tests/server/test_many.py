@@ -78,8 +78,8 @@ class Crowd:
     def results(self) -> list[dict[str, Any]]:
         """What became of each analyst."""
         found = [process.communicate(timeout=1200) for process in self._processes]
-        failed = [said for process, (_, said) in zip(self._processes, found, strict=True) if process.returncode]
-        assert not failed, "\n".join(failed)
+        ended = [(process.returncode, said) for process, (_, said) in zip(self._processes, found, strict=True)]
+        assert not [each for each in ended if each[0]], ended
         return [each for text, _ in found for each in json.loads(text)]
 
     def __enter__(self) -> Crowd:

@@ -266,6 +266,11 @@ SENT: Final = (
     Answer, Preview, Model, Release, Batch, Waiting, Tables, Balance, Datasets, Entries, Verified, Health, Problem,
 )  # fmt: skip
 """All that a server sends."""
+_DECODERS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {
+    kind: msgspec.json.Decoder(kind) for kind in (*SENT, Table, Entry, Anything)
+}
+"""Made here, before there are threads: msgspec 0.22 hands on what it knows of a type before that is complete, and a
+second thread that decodes into the type at that moment ends the process (a segmentation fault)."""
 
 
 def schemas(location: str) -> dict[str, Any]:
@@ -280,7 +285,7 @@ def decoded(body: bytes, kind: Any) -> Any:
     msgspec takes JSON as it is defined: no NaN, no Infinity, numbers that a float can hold, nesting that a stack can.
     """
     try:
-        document = msgspec.json.decode(body, type=kind)
+        document = _DECODERS[kind].decode(body)
     except (msgspec.MsgspecError, RecursionError) as wrong:
         raise ValueError("not of discreet's form") from wrong
     return consistent(document) if kind is Answer else document

@@ -106,6 +106,8 @@ class Shares(Message, frozen=True):
 
 FromClient = Join | Work | Dealt | Vector | Shares
 FromCoordinator = Welcome | Wait | End | Train | Prepare | Mask | Reveal
+_KNOWN: Final = tuple(msgspec.json.Decoder[Any](kind) for kind in (FromClient, FromCoordinator))
+"""So that msgspec knows all types before there are threads: one that it only half knows would end the process."""
 
 
 def encoded(message: Message) -> bytes:
