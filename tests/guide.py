@@ -120,6 +120,22 @@ def synthetic(hospital: discreet.Curator) -> Any:
     return synthesize(hospital, "patients", epsilon=1, columns=columns).quality().plot()
 
 
+def federated(_: discreet.Curator) -> Any:
+    """One training with noise in each place, for the same ε."""
+    import numpy as np
+
+    from discreet.federated import Logistic, Plan, dirichlet_split, plot, simulate
+
+    dice = np.random.default_rng(0)
+    rows = dice.normal(size=(8000, 6))
+    labels = (rows @ [1, -2, 0.5, 0, 1, -1] + dice.normal(size=8000) > 0).astype(np.float64)
+    clients = [(rows[part], labels[part]) for part in dirichlet_split(labels[:6000], 200, alpha=1)]
+    facts: dict[str, Any] = {"clients": 200, "parameters": 7, "rounds": 15, "rate": 0.5, "delta": 1e-5}
+    plans = [Plan.within(4, noise=noise, **facts) for noise in ("central", "distributed", "local")]
+    test = rows[6000:], labels[6000:]
+    return plot(simulate(plan, Logistic(6), clients, test=test, local_steps=2, rate=0.5) for plan in plans)
+
+
 DRAWN: Final[dict[str, Callable[[discreet.Curator], Any]]] = {
     "wards.svg": wards,
     "costs.svg": costs,
@@ -129,6 +145,7 @@ DRAWN: Final[dict[str, Callable[[discreet.Curator], Any]]] = {
     "clusters.svg": clusters,
     "bayes.svg": bayes,
     "synthetic.svg": synthetic,
+    "federated.svg": federated,
 }
 
 

@@ -43,7 +43,7 @@ class History:
         return self.plan.guarantees()
 
     def records(self) -> list[dict[str, Any]]:
-        """Score and ε after some of the rounds, against whoever the plan promises most to."""
+        """Score and ε after some of the rounds, against the first that the plan promises something about."""
         every = max(len(self.rounds) // MOST_POINTS, 1)
         shown_rounds = sorted({*range(0, len(self.rounds), every), len(self.rounds) - 1} - {-1})
         return [
@@ -51,7 +51,7 @@ class History:
                 "noise": self.plan.noise,
                 "round": self.rounds[index],
                 "score": self.scores[index],
-                "epsilon": min(promise.epsilon for promise in self.plan.guarantees(self.rounds[index])),
+                "epsilon": self.plan.guarantees(self.rounds[index])[0].epsilon,
             }
             for index in shown_rounds
         ]
@@ -127,5 +127,9 @@ def plot(histories: Iterable[History], theme: str = "light") -> ChartType:
     base = chart_of(records).encode(x=alt.X("round:Q", axis=alt.Axis(grid=False)), color=colour)
     upper = base.mark_line().encode(y=alt.Y("score:Q", scale=alt.Scale(zero=False))).properties(width=460, height=200)
     lower = base.mark_line().encode(y=alt.Y("epsilon:Q", title="ε")).properties(width=460, height=120)
-    subtitle = [f"{listed[0].plan.clients:,} clients, delta {float(listed[0].plan.delta):g}"]
+    against = dict.fromkeys(f"{history.plan.noise}: {history.guarantees()[0].against}" for history in listed)
+    subtitle = [
+        f"{listed[0].plan.clients:,} clients, delta {float(listed[0].plan.delta):g}; ε against",
+        "; ".join(against),
+    ]
     return dressed(alt.vconcat(upper, lower), look, "Federated training", subtitle)
