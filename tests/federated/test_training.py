@@ -376,7 +376,7 @@ def test_small_alpha_makes_clients_differ() -> None:
 
 def test_shares_are_dirichlet() -> None:
     """Two clients, α = 1, n rows: the first one's number of rows is uniform on 0 … n."""
-    counts = [len(dirichlet_split(np.zeros(3), 2)[0]) for _ in range(2000)]
+    counts = [len(dirichlet_split(np.zeros(3), 2)[0]) for _ in range(1000)]
     assert misfit(counts, law([0.25] * 4)) > ALARM
 
 

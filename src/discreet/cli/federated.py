@@ -87,7 +87,12 @@ def coordinator(
         if training.over:
             _write(output, training, task)
             return _tell(output, training, as_json=as_json)
-        coordinating = Coordinator(training, task, patience=patience)
+        coordinating = Coordinator(
+            training,
+            task,
+            patience=patience,
+            joined=lambda count: click.echo(f"{count} of {made.clients} clients are here", err=True),
+        )
         with listening(coordinating, port=port) as url:
             click.echo(f"waiting for {made.clients} clients at {url}", err=True)
             coordinating.run(wait=wait, tell=_tell_round)

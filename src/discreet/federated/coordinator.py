@@ -56,11 +56,19 @@ class Coordinator(Rounds):
     """Clients take seats until all are taken; then rounds follow each other until the plan has no more.
 
     patience   seconds for which an answer is waited for; who fails within a round is left out of its rest
+    joined     hears how many are there when one more is
     """
 
-    def __init__(self, training: Training, task: Task, *, patience: float = 60.0) -> None:
+    def __init__(
+        self,
+        training: Training,
+        task: Task,
+        *,
+        patience: float = 60.0,
+        joined: Callable[[int], None] = lambda _: None,
+    ) -> None:
         super().__init__(training)
-        self._task, self._patience = task, patience
+        self._task, self._patience, self._joined = task, patience, joined
         self._seats: dict[str, Seat] = {}
         self._tokens: dict[int, str] = {}
         """Of those who are there since the round began."""
@@ -77,6 +85,7 @@ class Coordinator(Rounds):
             token = SYSTEM.bytes(16).hex()
             number = self._free()
             self._seats[token] = Seat(number, token, message.key, connection=connection)
+            self._joined(sum(seat.here for seat in self._seats.values()))
             self._change.notify_all()
         return Welcome(number, token, self._session, asdict(self._plan), self._task)
 
