@@ -14,6 +14,7 @@ from discreet.accounting import fieller
 from discreet.accounting.combination import Terms, width_of_sum, width_up_to
 from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.accounting.fieller import Noisy, Sums, ratio
+from discreet.accounting.points import Points
 
 MISS = Fraction(1, 5)
 ONE, NONE = Fraction(1), Fraction(0)
@@ -247,3 +248,58 @@ def test_three_laplaces_are_about_as_wide_as_they_are() -> None:
     terms = tuple((noise, Fraction(1)) for noise in noises)
     exact = width_of_sum(terms, Fraction(19, 20))
     assert exact <= width_up_to(terms, Fraction(19, 20)) <= Fraction(21, 20) * exact
+
+
+# cells
+
+
+def test_cells_only_narrow_and_stop_where_they_would_take_long() -> None:
+    """What is not looked at is not left out; where only one of both sums is noisy there is nothing to cut."""
+    noise = DiscreteLaplace(Fraction(4))
+    terms = [(noise, ONE, NONE), (noise, NONE, ONE)]
+    far = Fraction(-1000), Fraction(1000)
+    for top, bottom in ((0, 3), (500, 3), (20, 60), (-7, 2)):
+        with_cells = ratio(Fraction(top), Fraction(bottom), terms, Fraction(1, 20), far)
+        without = ratio(Fraction(top), Fraction(bottom), terms, Fraction(1, 20), far, cells=False)
+        assert with_cells is not None
+        assert without is not None
+        assert without[0] <= with_cells[0] <= with_cells[1] <= without[1]
+        assert with_cells[0] <= Fraction(top, bottom) <= with_cells[1] or bottom == 2
+    nothing = ratio(NONE, Fraction(50), [(noise, NONE, ONE)], Fraction(1, 20), (NONE, ONE))
+    assert nothing is not None
+    assert nothing[0] == 0
+    assert nothing[1] < Fraction(1, 100)
+
+
+# means
+
+
+def test_means_of_both_columns_lie_where_they_are() -> None:
+    rows = [(x, y) for x, y in ROWS for _ in range(20)]
+    n, sx, sy, sxy, squares = moments(rows)
+    noise = DiscreteGaussian(Fraction(4))
+    sums = Sums(*(Noisy(value, noise) for value in (n, sx, sy, sxy)), (3, 2))
+    for axis, total in enumerate((sx, sy)):
+        low, high = sums.mean(axis, Fraction(1, 20))
+        assert low <= Fraction(total, n) <= high
+        assert high - low < Fraction(1, 10)
+    variance = Sums(
+        Noisy(n, noise), Noisy(sx, noise), None, Noisy(squares, noise), (3, 3), Fraction(1, 2), Fraction(9, 2)
+    )
+    assert variance.mean(1, Fraction(1, 20)) == sums.mean(0, Fraction(1, 20))
+
+
+def test_one_column_of_pairs_has_the_variance_of_its_own() -> None:
+    """Three anchors for x and two for y; a row shares itself out, and without noise that is exact."""
+    xs, ys = (-3, 0, 3), (-2, 2)
+    basis = {-3: lambda v: v * (v - 3), 0: lambda v: 2 * (9 - v * v), 3: lambda v: v * (v + 3)}
+    points = tuple(itertools.product(xs, ys))
+    rows = [(x, y) for x, y in ROWS for _ in range(30)]
+    values = [sum(basis[a](x) * (2 + y if b > 0 else 2 - y) for x, y in rows) for a, b in points]
+    pairs = Points(points, values, DiscreteLaplace(Fraction(30)))
+    mean = Fraction(sum(x for x, _ in rows), len(rows))
+    variance = Fraction(sum(x * x for x, _ in rows), len(rows)) - mean**2
+    low, high = pairs.alone(0).covariance(Fraction(1, 20), (3, 3))
+    assert low <= variance <= high
+    assert high - low < 1
+    assert pairs.rows == 18 * 4 * len(rows)

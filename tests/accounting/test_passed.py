@@ -12,6 +12,7 @@ from discreet.accounting.passed import interval
 
 MISS = Fraction(1, 20)
 CASES: list[tuple[Noise, int]] = [
+    (DiscreteLaplace(Fraction(1, 30)), 2),
     (DiscreteLaplace(Fraction(1, 3)), 4),
     (DiscreteLaplace(Fraction(2)), 20),
     (DiscreteLaplace(Fraction(5)), 70),
