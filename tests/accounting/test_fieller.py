@@ -278,7 +278,8 @@ def test_means_of_both_columns_lie_where_they_are() -> None:
     rows = [(x, y) for x, y in ROWS for _ in range(20)]
     n, sx, sy, sxy, squares = moments(rows)
     noise = DiscreteGaussian(Fraction(4))
-    sums = Sums(*(Noisy(value, noise) for value in (n, sx, sy, sxy)), (3, 2))
+    count, x, y, product = (Noisy(value, noise) for value in (n, sx, sy, sxy))
+    sums = Sums(count, x, y, product, (3, 2))
     for axis, total in enumerate((sx, sy)):
         low, high = sums.mean(axis, Fraction(1, 20))
         assert low <= Fraction(total, n) <= high

@@ -1601,6 +1601,8 @@ REFUSED: Final = (
     _no("too-complex", "deep nesting", f"SELECT SUM({_DEEP}) FROM visits", "ask a simpler question", "SELECT SUM((1)) FROM visits"),
     _no("too-complex", "long chains", f"SELECT SUM({_LONG}) FROM visits", "ask a simpler question", "SELECT SUM(nights + nights) FROM visits"),
     _no("too-complex", "long texts", f"{_COUNT} -- {'x' * 100_000}", "ask a shorter one", _COUNT),
+    _no("function-not-allowed", "computing with a list", "SELECT HISTOGRAM(nights, 5) IS NULL FROM visits", "take one of its numbers", "SELECT COUNT_IF(nights < 10) FROM visits"),
+    _no("function-not-allowed", "lists below each other", "SELECT HISTOGRAM(nights, 5) FROM visits UNION ALL SELECT HISTOGRAM(nights, 5) FROM visits", "in a SELECT of its own", "SELECT HISTOGRAM(nights, 5) FROM visits"),
     _no("too-complex", "functions around functions", f"SELECT SUM({_TWICE}) FROM visits", "nest fewer functions", "SELECT SUM(SQRT(SQRT(cost))) FROM visits"),
     _no("too-complex", "subqueries that are used twice, again and again", _DOUBLED, "ask several questions", "WITH c0 AS (SELECT COUNT(*) AS n FROM visits) SELECT 16 * n AS n FROM c0"),
     _no("too-complex", "too many aggregates", f"SELECT {', '.join(f'SUM(CLAMP(cost, 0, {k}))' for k in range(1, 1002))} FROM visits", "ask several smaller questions", "SELECT SUM(cost), COUNT(*) FROM visits"),

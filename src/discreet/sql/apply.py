@@ -27,6 +27,12 @@ def apply(name: str, arguments: Sequence[Expr]) -> Expr:
         half = len(arguments) // 2
         return apply(name, [apply(name, arguments[:half]), apply(name, arguments[half:])])
     function = FUNCTIONS[name]
+    if any(argument.domain.lists for argument in arguments):
+        raise Refused(
+            "function-not-allowed",
+            "lists are shown as they are, and not computed with",
+            "leave what is computed of it out, or take one of its numbers: QUANTILE(x, 0.5), COUNT_IF(x < 10)",
+        )
     letters = _letters(function.takes, len(arguments))
     shown = function.name.split(" ")[0]
     if letters is None:

@@ -36,6 +36,7 @@ class Domain:
     nullable  NULL is among the values that the policy declares or the text names.
     certain   no row gives NULL.
     length    of a text: no row gives one of more characters (a function may, before it is cut).
+    lists     they are lists, which are shown and never computed with.
     """
 
     kind: Kind | None
@@ -46,6 +47,7 @@ class Domain:
     certain: bool = False
     step: Fraction | None = None
     length: int = TEXT_LENGTH
+    lists: bool = False
 
     @classmethod
     def of(cls, value: Key | float | Fraction | datetime | None) -> Domain:

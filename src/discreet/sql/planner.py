@@ -89,6 +89,10 @@ class Planner:
         planned = self.query(tree, {})
         if not isinstance(planned, Derived):
             raise placed(self._rows_shown(tree), tree)
+        shows_lists = any(expr.domain.kind is None and not expr.constant for _, expr in planned.after.items)
+        if shows_lists and not isinstance(planned.below, Released) and any(map(_has_lists, self.releases)):
+            fix = "ask for it in a SELECT of its own, without UNION ALL, ROLLUP, joins or a LIMIT around it"
+            raise Refused("function-not-allowed", "a list is shown by the SELECT that counts it, and no other", fix)
         if not planned.after.keeps_rows and self._lists(planned):
             raise Refused(
                 "function-not-allowed", "lists of counts cannot be compared", "leave DISTINCT and GROUP BY out"
@@ -119,7 +123,7 @@ class Planner:
             return self._lists(relation.upper) or self._lists(relation.lower)
         if not isinstance(relation, Released):
             return False
-        return any(isinstance(a.formula, (Listing, Rising)) for a in self.releases[relation.number].aggregates)
+        return _has_lists(self.releases[relation.number])
 
     def query(self, tree: Any, known: Known) -> Source:
         """A query: private rows stay private rows until something is counted."""
@@ -379,6 +383,10 @@ def _names(clauses: Clauses, scope: Scope) -> frozenset[str]:
     """The names that a SELECT gives the unit."""
     given = (item for item in clauses.items if isinstance(item, exp.Alias) and scope.is_owner(item.this))
     return frozenset(item.alias.lower() for item in given)
+
+
+def _has_lists(release: Release) -> bool:
+    return any(isinstance(aggregate.formula, (Listing, Rising)) for aggregate in release.aggregates)
 
 
 def _check_keys(release: Release, options: Options) -> None:

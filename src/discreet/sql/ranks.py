@@ -62,7 +62,7 @@ def quantiles(bind: Binder, node: exp.ApproxQuantiles, call: Call) -> Aggregate:
     formula = Rising(tuple((measures.index(a.measures[0]), a.formula) for a in each))
     key = ("QUANTILES", call.of(bind(node.this)).sql, count, call.per_row)
     note = "; ".join(dict.fromkeys(part for a in each for part in str(a.note).split("; ")))
-    return Aggregate(key, measures, formula, Domain(None), note)
+    return Aggregate(key, measures, formula, Domain(None, lists=True), note)
 
 
 NO_ROWS: Final = "where there are no rows, a quantile is any value between them"
@@ -175,7 +175,9 @@ def top(bind: Binder, node: Any, call: Call) -> Aggregate:
     note = (
         f"what is listed of {written(inner)} was picked by noisy counts: the first tend to be too high" if few else None
     )
-    return Aggregate(("TOP", measure, count), (measure,), Listing(measure.values, count), Domain(None), note)
+    return Aggregate(
+        ("TOP", measure, count), (measure,), Listing(measure.values, count), Domain(None, lists=True), note
+    )
 
 
 def bins(bind: Binder, node: Any, call: Call) -> Aggregate:
@@ -194,7 +196,7 @@ def bins(bind: Binder, node: Any, call: Call) -> Aggregate:
     common = start.denominator * width.denominator
     first, more = start.numerator * width.denominator, width.numerator * start.denominator
     edges = tuple((first + more * index) / common for index in range(bins))  # int / int is rounded correctly
-    return Aggregate(("HISTOGRAM", measure, bins), (measure,), Listing(edges, None), Domain(None))
+    return Aggregate(("HISTOGRAM", measure, bins), (measure,), Listing(edges, None), Domain(None, lists=True))
 
 
 def _two(node: Any) -> tuple[Any, Any]:
