@@ -134,6 +134,14 @@ def test_too_many_who_leave_end_the_round_and_not_the_training() -> None:
     assert run.training.begun == 3
 
 
+@pytest.mark.parametrize("noise", ["central", "distributed"])
+def test_where_nobody_is_no_round_is_spent(noise: str) -> None:
+    run = Run(Plan(**FACTS, noise=noise))
+    with pytest.raises(Refused, match="clients are here, after 0 rounds"):
+        run.coordinator.run(wait=0.0)
+    assert run.training.begun == 0
+
+
 def test_sums_over_the_web_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise off: masked sums are those of the updates."""
     monkeypatch.setattr(

@@ -39,7 +39,7 @@ def preview(plan: Path, as_json: bool) -> None:
     if as_json:
         return tell_program({"sigma": made.sigma, "parameters": made.parameters, "guarantees": _promises(made)})
     click.echo(f"{task.model} with {made.parameters:,} parameters, {made.rounds:,} rounds, noise {made.noise}")
-    click.echo(f"noise of {made.sigma:.3g} clipping norms on each sum")
+    click.echo(f"noise of {made.sigma:.3g} clipping norms on each {'update' if made.noise == 'local' else 'sum'}")
     for promise in made.guarantees():
         click.echo(str(promise))
     return None

@@ -15,7 +15,7 @@ from typing import Final
 from discreet.errors import Refused
 from discreet.federated.keys import PUBLIC
 from discreet.federated.messages import Dealt, End, Join, Message, Shares, Vector, Wait, Welcome
-from discreet.federated.rounds import Accept, Rounds
+from discreet.federated.rounds import LEAST_MASKED, Accept, Rounds
 from discreet.federated.task import Task
 from discreet.federated.training import Done, Training
 from discreet.noise import SYSTEM
@@ -153,11 +153,15 @@ class Coordinator(Rounds):
     # what the coordinator does
 
     def run(self, *, wait: float, tell: Callable[[Done], None] = lambda _: None) -> None:
-        """All rounds. It begins when all clients are there, or after `wait` seconds with those who are."""
+        """All rounds. It begins when all clients are there, or after `wait` seconds with those who are.
+
+        Where hardly anybody is there, no round begins: none would be learned from, and all of them spent.
+        """
         with self._change:
             self._change.wait_for(lambda: len(self._seats) == self._plan.clients, timeout=wait)
         try:
             while not self.training.over:
+                self._demand_somebody(wait)
                 tell(self.one_round())
         finally:
             with self._change:
@@ -167,6 +171,15 @@ class Coordinator(Rounds):
                     lambda: all(seat.dismissed or not seat.here for seat in self._seats.values()),
                     timeout=self._patience,
                 )
+
+    def _demand_somebody(self, wait: float) -> None:
+        needed = LEAST_MASKED if self._plan.noise == "distributed" else 1
+        with self._change:
+            if not self._change.wait_for(
+                lambda: sum(seat.here for seat in self._seats.values()) >= needed, timeout=wait
+            ):
+                reason = f"fewer than {needed} clients are here, after {self.training.begun} rounds"
+                raise Refused("too-few-clients", reason, "start clients and the coordinator again: it goes on")
 
     def _present(self, members: Iterable[int]) -> dict[int, bytes]:
         with self._change:

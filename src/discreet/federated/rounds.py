@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 import numpy as np
 
@@ -30,6 +31,10 @@ from discreet.noise import SYSTEM
 
 Accept = Callable[[int, Message], None]
 """What is done with a client's answer: it is used, or refused."""
+
+
+LEAST_MASKED: Final = 3
+"""Members of a masked round, at least: of two, each knows what the other sent."""
 
 
 class Rounds(ABC):
@@ -82,7 +87,7 @@ class Rounds(ABC):
     def _masked(self, now: Round, present: Mapping[int, bytes]) -> tuple[Integers, int]:
         """Three steps: deal, mask, reveal."""
         members = tuple(present)
-        if len(members) < 3:
+        if len(members) < LEAST_MASKED:
             raise Refused("too-few-clients", "a sum of two is known to either of them", "raise rate or clients")
         setting = Setting(self._session, now.number, members, shape(len(members)), self._plan.grid.width)
         server = Aggregation(setting, least=self._plan.least(len(members)))
