@@ -68,9 +68,9 @@ def counted(policy: Policy, events: list[Row]) -> Iterator[tuple[Counts, dict[An
     """For each key how many rows and units are counted by it, and of how many units keys would be selected."""
     units: dict[Any, int] = {}
 
-    def everything(_mechanism: Any, exact: Any, _bits: Any) -> list[Any]:
+    def everything(_mechanism: Any, exact: Any, _bits: Any) -> dict[Any, int]:
         units.update({NULL if key is None else key: count for (key,), count in exact.items()})
-        return list(exact)
+        return dict(exact)
 
     with opened(policy, {"t": events}, sampler=Sampler(add_noise=quiet, select=everything)) as curator:
         for key in KEYS:
