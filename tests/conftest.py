@@ -12,12 +12,15 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import settings
 
 from tests.budget import BUDGETS, Budget
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
@@ -48,6 +51,18 @@ atexit.register(shutil.rmtree, MARKS, ignore_errors=True)
 
 SERVERS: Final = frozenset({"server", "lasting", "running", "browser"})
 """Fixtures that take seconds to start, once in every process that needs them."""
+
+
+@pytest.fixture(scope="module")
+def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
+    """A real one, while the tests of a file use it: as long as it is there, nothing else of asyncio runs."""
+    from tests.server.browser import CHROMIUM, MISSING, chromium
+
+    if CHROMIUM is None:
+        many = sum(item.path == request.path for item in request.session.items)
+        pytest.skip(f"{many} tests {MISSING}")
+    with chromium() as started:
+        yield started
 
 
 @pytest.hookimpl(wrapper=True)

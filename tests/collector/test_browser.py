@@ -17,7 +17,7 @@ from scipy import stats
 from discreet.collector import parse
 from discreet.collector.store import Store
 from tests.collector.running import Recorder, Running, collecting, recording
-from tests.server.browser import CHROMIUM, MISSING, barriers, chromium, overflowing, tab
+from tests.server.browser import barriers, overflowing, tab
 
 pytestmark = pytest.mark.long
 WAYS = [f"way-{number}-xyzzy" for number in range(14)]
@@ -50,15 +50,6 @@ min = 0
 max = 12
 """
 ANSWERED = "() => document.querySelectorAll('fieldset').forEach((each) => each.querySelectorAll('input')[%d].click())"
-
-
-@pytest.fixture(scope="module")
-def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
-    if CHROMIUM is None:
-        many = sum(item.path == request.path for item in request.session.items)
-        pytest.skip(f"{many} tests {MISSING}")
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

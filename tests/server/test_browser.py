@@ -17,7 +17,7 @@ from discreet.audit.report import page as audit_page
 from discreet.policy import read
 from discreet.server.learn.lessons import LESSONS
 from tests.budget import later
-from tests.server.browser import CHROMIUM, MISSING, barriers, chromium, overflowing, sign_in, tab
+from tests.server.browser import barriers, overflowing, sign_in, tab
 from tests.server.running import ENDLESS, HELD, POLICY, Running, build, serving, until
 
 pytestmark = pytest.mark.long
@@ -28,15 +28,6 @@ ELSEWHERE = "http://elsewhere.test/"
 SMALL = POLICY.replace("epsilon = 30.0", "epsilon = 2.0").replace("epsilon = 10.0", "epsilon = 2.0")
 SMALL = SMALL.replace("epsilon = 5.0", "epsilon = 2.0")
 """All shares are as large as the budget: whoever comes first may spend it all."""
-
-
-@pytest.fixture(scope="module")
-def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
-    if CHROMIUM is None:
-        many = sum(item.path == request.path for item in request.session.items)
-        pytest.skip(f"{many} tests {MISSING}")
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")
