@@ -50,13 +50,14 @@ class _Word:
     def label(self) -> Sql:
         return name(f"w{self.start}")
 
-    @property
-    def made(self) -> Sql:
+    def made(self, *, alone: bool) -> Sql:
+        """The aggregate of rows up to the last place: of all of them, or of its own where there are other words."""
         shift = sql("CAST(({} - {}) * {} AS UBIGINT)", PLACE, literal(self.start), literal(_BITS))
-        within = literal(self.start), literal(self.end)
-        return sql(
-            "bit_or(CASE WHEN {} BETWEEN {} AND {} THEN part << {} ELSE 0 END) AS {}", PLACE, *within, shift, self.label
-        )
+        part = sql("part << {}", shift)
+        if not alone:
+            within = literal(self.start), literal(self.end)
+            part = sql("CASE WHEN {} BETWEEN {} AND {} THEN {} ELSE 0 END", PLACE, *within, part)
+        return sql("bit_or({}) AS {}", part, self.label)
 
     @property
     def parts(self) -> list[Sql]:
@@ -89,6 +90,6 @@ def chosen(
         " FROM (SELECT * FROM parts WHERE {2} > {7}) LEFT JOIN words ON {1} = v WHERE {9})"
         " SELECT * EXCLUDE ({2}) FROM b ANTI JOIN merged ON {1} = v WHERE {2} <= {7} UNION ALL BY NAME {10}",
         rows, unit, PLACE, joined(", ", keys), literal(_SET - 1), literal(_SET),
-        joined(", ", (word.made for word in words)), literal(groups), joined(" OR ", twice), joined(" OR ", beyond),
-        others(merged),
+        joined(", ", (word.made(alone=len(words) == 1) for word in words)), literal(groups),
+        joined(" OR ", twice), joined(" OR ", beyond), others(merged),
     )  # fmt: skip
