@@ -434,7 +434,7 @@ def check_pairs(pairs: Sequence[tuple[str, str]], seed: int, most: int, each: in
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("part", later(range(5)))
+@pytest.mark.parametrize("part", later((1, 0, 2, 3, 4)))  # the first has units of many rows
 def test_nodes_on_nodes(part: int) -> None:
     """A fifteenth of the product."""
     pairs = list(itertools.product(NODES, NODES))[part * 11 :: 77]
