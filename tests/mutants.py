@@ -49,7 +49,7 @@ LIMIT = 90
 OUTSIDE = 77
 """How a fork ends whose mutant changes more than functions."""
 TESTS: dict[str, list[str]] = {
-    "noise/__init__.py": ["tests/noise/test_public.py"],
+    "noise/__init__.py": ["tests/noise/test_public.py", "tests/noise/test_uniform.py"],
     "noise/bits.py": ["tests/noise/test_bits.py", "tests/noise/test_forks.py"],
     "noise/integer.py": ["tests/noise/test_integer.py"],
     "noise/interval.py": ["tests/noise/test_interval.py"],
@@ -162,7 +162,7 @@ TESTS: dict[str, list[str]] = {
         "tests/curator/test_fluent.py",
     ],
     "exit/charges.py": ["tests/exit/test_exit.py"],
-    "exit/cost.py": ["tests/exit/test_exit.py", "tests/sql/test_cost.py", *EXIT],
+    "exit/cost.py": ["tests/exit/test_usual_cost.py", "tests/exit/test_exit.py", "tests/sql/test_cost.py", *EXIT],
     "exit/bill.py": ["tests/exit/test_exit.py", *EXIT],
     "exit/exit.py": ["tests/exit/test_exit.py", "tests/attacks/test_threads_and_forks.py", *EXIT],
     "exit/progress.py": ["tests/exit/test_progress.py"],

@@ -251,3 +251,12 @@ def test_the_interval_holds_the_truth_as_often_as_it_says(pay: dict[str, Any]) -
     misses = sum(abs(mechanism.release(values) - truth) > width for _ in range(TRIALS))
     assert not too_many(misses, TRIALS, 0.1)
     assert not too_many(TRIALS - misses, TRIALS, 0.91)
+
+
+def test_bounds_may_lie_as_far_from_zero_as_floats_are_exact_and_no_farther() -> None:
+    far = 2**51 - 3
+    assert Column.of((0, far), 1, epsilon=1, rho=None).high == far
+    assert Column.of((-far, 0), 1, epsilon=1, rho=None).low == -far
+    for bounds in ((0, far + 1), (-far - 1, 0)):
+        with pytest.raises(ValueError, match="bounds must be less than 2"):
+            Column.of(bounds, 1, epsilon=1, rho=None)
