@@ -38,6 +38,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BASE = "src/discreet/"
 LEDGER = ["tests/ledger/test_tampering.py", "tests/ledger/test_spending.py", "tests/ledger/test_budgets.py"]
 OPENED = ["tests/ledger/test_opening.py", "tests/ledger/test_answers.py", *reversed(LEDGER)]
+FAILURES = "tests/ledger/test_failures.py"
 STANDING = "tests/ledger/test_standing.py"
 EXIT = ["tests/curator/test_curator.py"]
 PINS = "tests/golden/test_figures.py"
@@ -125,7 +126,7 @@ TESTS: dict[str, list[str]] = {
     "ledger/sqlite/schema.py": ["tests/curator/test_old_state.py", *OPENED],
     "ledger/units.py": [STANDING, "tests/ledger/test_units.py"],
     "ledger/standing.py": [STANDING, "tests/ledger/test_percentages.py", "tests/ledger/test_budgets.py"],
-    "ledger/sqlite/marks.py": ["tests/attacks/test_rollback.py"],
+    "ledger/sqlite/marks.py": [FAILURES, "tests/attacks/test_rollback.py"],
     "ledger/sqlite/reading.py": ["tests/contracts/test_stores.py", *OPENED],
     "ledger/sqlite/watch.py": [
         "tests/attacks/test_ledger_links.py",
@@ -141,7 +142,7 @@ TESTS: dict[str, list[str]] = {
     "ledger/entries.py": ["tests/contracts/test_stores.py", *OPENED],
     "ledger/sqlite/files.py": ["tests/ledger/test_backups.py", *OPENED],
     "ledger/ledger.py": [*OPENED, "tests/ledger/test_partitions.py"],
-    "ledger/problems.py": OPENED,
+    "ledger/problems.py": [FAILURES, *OPENED],
     "ledger/sqlite/store.py": [
         *OPENED,
         "tests/attacks/test_rollback.py",
@@ -149,6 +150,7 @@ TESTS: dict[str, list[str]] = {
         "tests/ledger/test_torn.py",
     ],
     "ledger/sqlite/verify.py": [
+        FAILURES,
         "tests/ledger/test_backups.py",
         *LEDGER,
         "tests/ledger/test_opening.py",

@@ -192,3 +192,8 @@ def test_subsets_that_are_too_large_are_refused() -> None:
         with pytest.raises((TypeError, ValueError)):
             noise.subsets(size, chosen, count)  # type: ignore[arg-type]
     assert noise.subsets(4, 2, 0).shape == (0, 4)
+
+
+def test_a_subset_may_be_of_nobody_or_of_all() -> None:
+    assert not noise.subsets(5, 0, 3).any()
+    assert noise.subsets(5, 5, 3).all()
