@@ -169,7 +169,7 @@ TESTS: dict[str, list[str]] = {
     "exit/exit.py": ["tests/exit/test_exit.py", "tests/attacks/test_threads_and_forks.py", *EXIT],
     "exit/progress.py": ["tests/exit/test_progress.py"],
     "exit/perform.py": ["tests/exit/test_perform.py", *EXIT],
-    "exit/sampler.py": ["tests/curator/test_draw.py", *EXIT],
+    "exit/sampler.py": ["tests/exit/test_exit.py", "tests/curator/test_draw.py", *EXIT],
     "composed.py": ["tests/sql/test_composed.py"],
     "engines/printed.py": ["tests/sql/test_composed.py"],
     "sql/cost.py": ["tests/sql/test_cost.py", "tests/sql/test_clauses.py", *EXIT, "tests/sql/test_accuracy.py"],

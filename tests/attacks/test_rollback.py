@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from discreet.accounting import Pure
+from discreet.accounting import Concentrated, Pure
 from discreet.curator.state import (
     accept_ledger,
     back_up_ledger,
@@ -262,6 +262,25 @@ def test_totals_repeat_who_knows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert verify(path, marks=kept).problems == ()
     with Ledger.open(path, Grant.of(Fraction(9), None), shares={}, marks=kept) as book:
         assert book._state.hosts == {kept.host}
+
+
+@pytest.mark.parametrize(("delta", "loss"), [(None, Pure(1)), (Fraction(1, 10**6), Concentrated(Fraction(1, 10)))])
+def test_a_ledger_without_its_mark_is_not_known_once_anything_is_spent(
+    tmp_path: Path, delta: Fraction | None, loss: Any
+) -> None:
+    """Also where one currency is spent and the other not: only what died before its first mark has none by itself."""
+    kept, path = Marks(tmp_path / "marks"), tmp_path / "state" / "ledger.sqlite"
+    path.parent.mkdir()
+    grant = Grant.of(Fraction(9), delta)
+    Ledger.open(path, grant, shares={}, marks=kept).close()
+    for place in kept.folder.glob("*.mark"):
+        place.unlink()
+    with Ledger.open(path, grant, shares={}, marks=kept) as book, book.charge(loss, why="q"):
+        pass
+    for place in kept.folder.glob("*.mark"):
+        place.unlink()
+    with pytest.raises(LedgerDamaged, match="does not know the ledger"):
+        Ledger.open(path, grant, shares={}, marks=kept)
 
 
 # what a mark costs, and where it may be

@@ -16,7 +16,7 @@ from discreet.accounting import Concentrated, Pure
 from discreet.accounting.losses import Sensitivity
 from discreet.engines.stopping import Stop, Stopped
 from discreet.errors import BudgetExhausted, Refused
-from discreet.exit import Bill, Cost, Exit, opened
+from discreet.exit import SAMPLER, Bill, Cost, Exit, opened
 from discreet.exit import exit as exit_module
 from discreet.exit.charges import charge_for
 from discreet.exit.cost import Choices
@@ -296,3 +296,9 @@ def test_long_loops_end_between_their_steps(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(Stopped):
         run()
     assert taken == [0, 1, 2]
+
+
+def test_uniform_integers_lie_below_their_limit() -> None:
+    drawn = SAMPLER.below(3, (2, 100), SYSTEM)
+    assert drawn.shape == (2, 100)
+    assert set(drawn.ravel().tolist()) == {0, 1, 2}, "each is missing once in 10³⁵ runs"
