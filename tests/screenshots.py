@@ -10,7 +10,9 @@ from typing import Final
 import httpx
 from playwright.sync_api import Browser, Page, expect
 
+from discreet.cli.collect import EXAMPLE
 from discreet.lab.hospital import POLICY, build
+from tests.collector.running import collecting
 from tests.server.browser import CHROMIUM, chromium, sign_in, tab
 from tests.server.running import Running, serving
 
@@ -24,7 +26,7 @@ ASKED: Final = {
 }
 """Questions that were asked before, and their costs."""
 NEXT: Final = "SELECT smoker, COUNT(*) AS patients\nFROM patients\nGROUP BY smoker"
-HEIGHTS: Final = {"sign-in": 440, "ask": 840, "answer": 700, "ledger": 1290, "owner": 1000, "learn": 570}
+HEIGHTS: Final = {"sign-in": 440, "ask": 840, "answer": 700, "ledger": 1290, "owner": 1000, "learn": 570, "survey": 830}
 """What is worth seeing of each page, in pixels."""
 
 
@@ -67,6 +69,17 @@ def others(browser: Browser, running: Running) -> None:
         shoot(page, "owner")
 
 
+def survey(browser: Browser, folder: Path) -> None:
+    """What somebody sees before reports are sent."""
+    with collecting(folder, EXAMPLE) as running, tab(browser, running) as page:  # type: ignore[arg-type]
+        page.goto("/")
+        page.get_by_label("yes").check()
+        page.get_by_label("a noise").check()
+        page.get_by_label("A number from 0 to 12").fill("7.5")
+        page.get_by_role("button", name="Randomise my answers").click()
+        shoot(page, "survey")
+
+
 def main() -> None:
     if CHROMIUM is None:
         sys.exit("the pictures are taken with chromium, which is not installed: run `make chromium` as root")
@@ -81,6 +94,7 @@ def main() -> None:
             for dark in (False, True):
                 analyst(browser, running, dark=dark)
             others(browser, running)
+            survey(browser, Path(folder))
 
 
 if __name__ == "__main__":

@@ -97,6 +97,7 @@ def _print_estimates(survey: Survey, store: Store, *, as_json: bool) -> None:
     from discreet.collector.collection import Collection
     from discreet.collector.estimates import CONFIDENCE
     from discreet.collector.estimates import as_json as document
+    from discreet.printing import counted
 
     estimates, refused = Collection(survey, store).estimates(), store.refused()
     if as_json:
@@ -105,7 +106,8 @@ def _print_estimates(survey: Survey, store: Store, *, as_json: bool) -> None:
     for each in estimates:
         click.echo(f"{printable(each.question.text)}  ({each.count:,} reports of ε {float(each.question.epsilon):g})")
         draw(table(["answer", "estimate", "from", "to"], _rows(each), numbers=frozenset({"estimate", "from", "to"})))
-    ending = f", {sum(refused.values()):,} submissions were refused" if refused else ""
+    bad = counted(sum(refused.values()), "submission was", "submissions were")
+    ending = f", {bad} refused" if refused else ""
     click.echo(f"all intervals hold together with {100 * CONFIDENCE:g} %{ending}")
 
 

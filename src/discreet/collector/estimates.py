@@ -72,8 +72,8 @@ class Estimate:
         panel = Panel(MEAN if is_number else SHARE, axis, None, records)
         left_out = len(self.rows) - len(rows)
         more = [f"the {len(rows)} largest shares; {left_out} more are in the files"] if left_out else []
-        subtitle = [f"{self.count:,} reports of ε {float(self.question.epsilon):g}", *more]
-        return panel_chart(panel, MEAN if is_number else SHARE, subtitle, percent(CONFIDENCE), theme)
+        title = f"{self.count:,} reports of ε {float(self.question.epsilon):g}"
+        return panel_chart(panel, title, more, percent(CONFIDENCE), theme)
 
     @property
     def _drawn(self) -> Sequence[Row]:
