@@ -262,12 +262,26 @@ class Anything(TypedDict):
     """Of no interest."""
 
 
+class Survey(TypedDict):
+    """What a collector asks: `collector.reading` has its rules."""
+
+    survey: Any
+    fingerprint: Any
+    invitations: NotRequired[Any]
+
+
+class Stored(TypedDict):
+    """What a collector says of a submission."""
+
+    stored: bool
+
+
 SENT: Final = (
     Answer, Preview, Model, Release, Batch, Waiting, Tables, Balance, Datasets, Entries, Verified, Health, Problem,
 )  # fmt: skip
 """All that a server sends."""
 _DECODERS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {
-    kind: msgspec.json.Decoder(kind) for kind in (*SENT, Table, Entry, Anything)
+    kind: msgspec.json.Decoder(kind) for kind in (*SENT, Table, Entry, Anything, Survey, Stored)
 }
 """Made here, before there are threads: msgspec 0.22 hands on what it knows of a type before that is complete, and a
 second thread that decodes into the type at that moment ends the process (a segmentation fault)."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 import httpx
 
 from discreet.accounting.losses import Pure
+from discreet.answers import documents
 from discreet.client.http import Connection
 from discreet.client.problems import alien
 from discreet.collector.reading import from_document
@@ -82,8 +83,8 @@ class Respondent:
         }
         if self.survey.invitations:
             body["invitation"] = self._invitation or ""
-        status, answer = self._connection.send("POST", "reports", dict[str, bool], json=body)
-        if status != 200 or answer.get("stored") is not True:
+        status, answer = self._connection.send("POST", "reports", documents.Stored, json=body)
+        if status != 200 or not answer["stored"]:
             raise alien(self._connection.url)
         return reports
 
@@ -127,7 +128,7 @@ def fetch(
     address, _, behind = url.partition("#")
     connection = Connection(address, None, ca=ca, transport=transport)
     try:
-        survey = from_document(connection.get("survey", dict[str, Any]))
+        survey = from_document(connection.get("survey", documents.Survey))
         if survey.epsilon > limit:
             reason = (
                 f"the survey wants ε {float(survey.epsilon):g}, and max_epsilon is {float(limit):g}; nothing was sent"

@@ -32,6 +32,9 @@ class Sent(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     invitation: str | None = None
 
 
+DECODER: Final = msgspec.json.Decoder(Sent)
+
+
 class Collection:
     """What an application has: the survey and its store."""
 
@@ -68,7 +71,7 @@ class Collection:
     def _checked(self, body: bytes) -> Submission:
         """The submission of a body, whose reports are all well formed."""
         try:
-            sent = msgspec.json.decode(body, type=Sent)
+            sent = DECODER.decode(body)
         except (msgspec.MsgspecError, RecursionError):
             raise Refused("body-invalid", "this is no submission to a survey", CLIENT) from None
         if sent.survey != self.survey.fingerprint:
