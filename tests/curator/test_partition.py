@@ -75,7 +75,7 @@ def test_many_units_lose_no_more_than_was_charged(seed: int, world: str) -> None
 def test_every_unit_is_in_as_many_parts_as_it_has_keys_up_to_the_number_that_was_said(world: str, most: int) -> None:
     """Every part once: the bound is met, and it holds."""
     chosen = WORLDS[world]
-    data = made(Random(f"every part {world}"), chosen)
+    data = made(Random(f"all parts {world}"), chosen)
     policy = chosen.policy
     transcript: Transcript = []
     with Session(policy, data) as session:
