@@ -59,9 +59,10 @@ def test_every_flipped_bit_is_found(thousand: Path, quick: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_flipped_bits_are_found(thousand: Path, quick: Path) -> None:
+def test_two_thousand_flipped_bits_are_found(thousand: Path, quick: Path) -> None:
+    """Others each time."""
     size = 8 * thousand.stat().st_size
-    flip(thousand, quick, iter(random.sample(range(size), 10_000)))
+    flip(thousand, quick, iter(random.sample(range(size), 2_000)))
 
 
 def test_every_bit_of_the_header_and_of_the_schema(quick: Path) -> None:
