@@ -158,7 +158,7 @@ def test_cells_of_a_histogram_keep_the_order_of_its_declaration_and_equal_labels
 def test_keys_that_sql_selects_come_in_their_public_order_and_as_the_engine_wrote_them() -> None:
     cells: list[tuple[Any, ...]] = [("b", True), (None, True), ("a", False), ("a", None)]
     for order in itertools.permutations(cells):
-        found = select(EVERY, dict.fromkeys(order, MANY), repeated(255))
+        found = list(select(EVERY, dict.fromkeys(order, MANY), repeated(255)))
         assert repr(sorted(found, key=public_rank)) == repr(found)
         assert repr(found) == "[('a', False), ('a', None), ('b', True), (None, True)]"
 

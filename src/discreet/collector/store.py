@@ -25,6 +25,7 @@ from typing import Any, Final
 import duckdb
 
 from discreet.collector.survey import Survey
+from discreet.engines.connection import connect, total_memory
 from discreet.errors import Refused
 from discreet.noise import SYSTEM
 
@@ -39,7 +40,6 @@ LEAST_GROWTH: Final = 1000
 """Reports after which rows are sorted again, however few there are."""
 NUMBER_BYTES: Final = 16
 """Of a submission's random number."""
-CONFIG: Final[dict[str, Any]] = {"enable_external_access": "true", "autoinstall_known_extensions": "false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,15 +252,19 @@ def _connected(path: Path) -> duckdb.DuckDBPyConnection:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileExistsError):
-                made = duckdb.connect(str(path), config=CONFIG)
-                made.close()
+                _open(path).close()
                 os.chmod(path, 0o600)
-        return duckdb.connect(str(path), config=CONFIG)
+        return _open(path)
     except (duckdb.Error, OSError) as wrong:
         reason = "another process uses it" if "lock" in str(wrong).lower() else "it cannot be opened"
         raise Refused(
             "survey-database", f"{path.name}: {reason}", "stop the other process, or name another --database"
         ) from None
+
+
+def _open(path: Path) -> duckdb.DuckDBPyConnection:
+    """With all memory there is for engines: nothing else runs here, and nothing is spilled."""
+    return connect(path, memory_limit=f"{total_memory()}B")
 
 
 def _remove(path: Path) -> None:
