@@ -143,7 +143,9 @@ def test_made_up_rows_parts_fits_and_python_have_the_same_limits(curator: Curato
 # what is large is planned in work that grows with it
 
 
-@pytest.mark.parametrize("around", ["CLAMP({}, 0, 10)", "SQRT({})", "WIDTH_BUCKET({}, 0, 10, 5)", "LN({})", "NULLIF({}, 10)"])
+@pytest.mark.parametrize(
+    "around", ["CLAMP({}, 0, 10)", "SQRT({})", "WIDTH_BUCKET({}, 0, 10, 5)", "LN({})", "NULLIF({}, 10)"]
+)
 def test_functions_that_use_their_argument_twice_do_not_double_the_query(curator: Curator, around: str) -> None:
     spent = []
     for deep in (5, 20):

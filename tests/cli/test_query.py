@@ -246,9 +246,7 @@ def test_refusals_cost_nothing(command: str, error: Refused, exit_: int, door: D
 
 
 def test_what_is_missing_is_an_option_here(door: Door) -> None:
-    door.error = Refused(
-        "cost-missing", "why", "add epsilon=0.5, or error=10", edit=Edit(arguments={"epsilon": 0.5})
-    )
+    door.error = Refused("cost-missing", "why", "add epsilon=0.5, or error=10", edit=Edit(arguments={"epsilon": 0.5}))
     assert "→ add --epsilon 0.5, or the error that you want: --error 10" in run("query", "p.toml", SQL, code=3).stderr
     door.error = Refused("cost-missing", "why", "add epsilon=0.5", edit=Edit(arguments={"epsilon": 0.5}))
     assert "--error" not in run("query", "p.toml", SQL, code=3).stderr
