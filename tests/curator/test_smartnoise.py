@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.cli.init import init
+from discreet.cli.program import discreet
 from discreet.owner.smartnoise import from_smartnoise
 from discreet.owner.yaml import Node, YamlError, parse
 from discreet.policy import Kind, Policy, PolicyError
@@ -266,7 +266,7 @@ def test_without_pyyaml_it_says_what_to_install(tmp_path: Path, monkeypatch: pyt
     for module in ("yaml", "smartnoise"):
         monkeypatch.delitem(sys.modules, f"discreet.owner.{module}")
     (tmp_path / "metadata.yaml").write_text(PUMS, encoding="utf-8")
-    run = CliRunner().invoke(init, ["--from-smartnoise", str(tmp_path / "metadata.yaml")])
+    run = CliRunner().invoke(discreet, ["init", "--from-smartnoise", str(tmp_path / "metadata.yaml")])
     assert run.exit_code == 2
     assert "pip install 'discreet[smartnoise]'" in run.output
 
