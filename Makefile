@@ -24,12 +24,12 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (once, about a minute) …"
 	@$(PYTHON) -m venv $(VENV)
 	@for half in 0 1; do $(PIP) --no-deps $$(sed '1d; /^#/,$$d' constraints.txt | awk "NR % 2 == $$half") & done; wait
-	@$(PIP) --no-build-isolation --editable '.[$(EXTRAS)]'
+	@$(PIP) --editable '.[$(EXTRAS)]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.ready
 	@echo "adding the peers that benchmarks compare with …"
-	@$(PIP) --no-build-isolation --editable '.[bench]'
+	@$(PIP) --editable '.[bench]'
 	@touch $@
 
 demo: venv

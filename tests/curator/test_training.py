@@ -12,7 +12,7 @@ import discreet
 from discreet import Curator, Refused
 from discreet.accounting import Approximate, Batch, GaussianNoise, Sampled, epsilon_for_training, epsilon_of, rho_for
 from discreet.accounting.conversion import rho_of_pure
-from discreet.curator.training import Training, _epsilon_within
+from discreet.curator.training import Training, _epsilon_within, recalled
 from discreet.lab.hospital import build
 
 
@@ -77,6 +77,14 @@ def test_a_permit_can_be_looked_at_again(hospital: Curator) -> None:
     again = hospital.recall(hospital.entries()[0].number)
     assert (again.sigma, again.epsilon, again.delta) == (permit.sigma, permit.epsilon, permit.delta)
     assert "train once" in str(again)
+
+
+@pytest.mark.parametrize("stored", [b"", b"[]", b"null", b'{"sigma": 1}', b'{"other": 1}', b"\xff"])
+def test_a_damaged_permit_is_none(hospital: Curator, stored: bytes) -> None:
+    hospital.perform(training())
+    with pytest.raises(Refused) as found:
+        recalled(stored, hospital.entries()[0])
+    assert found.value.code == "answer-gone"
 
 
 @pytest.mark.parametrize("rho", ["1e-12", "0.02", "0.7", "50"])

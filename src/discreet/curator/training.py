@@ -9,7 +9,7 @@ Assumes  Each step takes each unit with probability `rate`, independently, and n
          to an L2 norm C; adds Gaussian noise of standard deviation sigma·C to the sum; and there are `steps` of them.
 Proof    The batch is (ε′, δ′)-DP, hence δ′-approximate ρ′-zCDP with ρ′ = ε′·tanh(ε′/2) (decision 032); sigma is found
          so that ρ′ is at most the ρ that the cost stands for, and δ′ is its part of the selection half of δ. Both are
-         on disk before the caller learns sigma. No private row is read here.
+         on disk before the permit is given; a preview names sigma, and permits nothing. No private row is read here.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class PreparedTraining(PreparedTask):
         return json.dumps(asdict(self.permit)).encode()
 
     def decode(self, stored: bytes) -> Permit | None:
-        return Permit(**json.loads(stored))
+        return _permit(stored)
 
     def is_met(self, value: Permit, cost: Loss) -> bool:  # noqa: ARG002
         """Never: a permit is for one training, and another needs another charge."""
@@ -165,4 +165,15 @@ class PreparedTraining(PreparedTask):
 
 def recalled(stored: bytes, entry: Entry) -> Permit:  # noqa: ARG001  (as all of these are called)
     """The permit of a charge."""
-    return Permit(**json.loads(stored))
+    permit = _permit(stored)
+    if permit is None:
+        raise Refused("answer-gone", "another version of discreet gave this permit", "ask for another: it is charged")
+    return permit
+
+
+def _permit(stored: bytes) -> Permit | None:
+    """None where what is stored is damaged, or of another version."""
+    try:
+        return Permit(**json.loads(stored))
+    except (TypeError, ValueError):
+        return None

@@ -36,48 +36,46 @@ class Model(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class _OneLayer:
+    """A weight for each feature, and one more for all rows; subclasses say what a score stands for."""
+
+    features: int
+
+    @property
+    def size(self) -> int:
+        return self.features + 1
+
+    def initial(self, bits: Bits | None = None) -> Floats:  # noqa: ARG002
+        return np.zeros(self.size)
+
+    def gradient(self, weights: Floats, rows: Floats, targets: Floats) -> Floats:
+        wide = _with_intercept(rows)
+        gradient: Floats = wide.T @ (self._expected(wide @ weights) - targets) / len(rows)
+        return gradient
+
+    def predict(self, weights: Floats, rows: Floats) -> Floats:
+        return self._predicted(_with_intercept(rows) @ weights)
+
+    def _expected(self, scores: Floats) -> Floats:
+        """The expected target of each row."""
+        return scores
+
+    def _predicted(self, scores: Floats) -> Floats:
+        return scores
+
+
+class Linear(_OneLayer):
     """Squared error."""
 
-    features: int
 
-    @property
-    def size(self) -> int:
-        return self.features + 1
-
-    def initial(self, bits: Bits | None = None) -> Floats:  # noqa: ARG002
-        return np.zeros(self.size)
-
-    def gradient(self, weights: Floats, rows: Floats, targets: Floats) -> Floats:
-        wide = _with_intercept(rows)
-        gradient: Floats = wide.T @ (wide @ weights - targets) / len(rows)
-        return gradient
-
-    def predict(self, weights: Floats, rows: Floats) -> Floats:
-        predicted: Floats = _with_intercept(rows) @ weights
-        return predicted
-
-
-@dataclass(frozen=True, slots=True)
-class Logistic:
+class Logistic(_OneLayer):
     """Two classes, 0 and 1."""
 
-    features: int
+    def _expected(self, scores: Floats) -> Floats:
+        return _sigmoid(scores)
 
-    @property
-    def size(self) -> int:
-        return self.features + 1
-
-    def initial(self, bits: Bits | None = None) -> Floats:  # noqa: ARG002
-        return np.zeros(self.size)
-
-    def gradient(self, weights: Floats, rows: Floats, targets: Floats) -> Floats:
-        wide = _with_intercept(rows)
-        gradient: Floats = wide.T @ (_sigmoid(wide @ weights) - targets) / len(rows)
-        return gradient
-
-    def predict(self, weights: Floats, rows: Floats) -> Floats:
-        return (_with_intercept(rows) @ weights > 0).astype(np.float64)
+    def _predicted(self, scores: Floats) -> Floats:
+        return (scores > 0).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
