@@ -84,6 +84,14 @@ def name_of(kind: type) -> str:
     return kind.__qualname__ if ours else f"{kind.__module__}.{kind.__qualname__}"
 
 
+def is_ours(model: object) -> bool:
+    """Whether it is an estimator of this package, and none that somebody derived from one; and so all that it holds."""
+    if isinstance(model, (list, tuple)):
+        return all(is_ours(item) for item in model if isinstance(item, (list, tuple, BaseEstimator)))
+    name = name_of(type(model))
+    return "." not in name and ESTIMATORS.get(name) is type(model) and is_ours(list(vars(model).values()))
+
+
 def learned(model: Any) -> dict[str, Any]:
     """What a fit sets."""
     return {name: value for name, value in vars(model).items() if name.endswith("_") and not name.startswith("_")}

@@ -29,6 +29,7 @@ from discreet.learn.gram import (
 )
 from discreet.learn.labels import Array
 from discreet.learn.predictors import Regressor
+from discreet.learn.rowwise import product
 from discreet.learn.scaling import GRAIN, Scaling, measured
 from discreet.learn.scaling import sensitivity as spread_sensitivity
 from discreet.mechanisms.arrays import Integers
@@ -124,7 +125,7 @@ class LinearRegression(Regressor):
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """The expected target of each row."""
-        predicted: Floats = self._again(X) @ self.coef_ + self.intercept_
+        predicted: Floats = product(self._again(X), self.coef_) + self.intercept_
         return predicted
 
 

@@ -30,6 +30,7 @@ from discreet.learn.gram import (
 )
 from discreet.learn.labels import Array, Labels
 from discreet.learn.predictors import Classifier
+from discreet.learn.rowwise import product
 from discreet.learn.scaling import GRAIN, Scaling, mean_noise, measured
 from discreet.learn.scaling import sensitivity as spread_sensitivity
 
@@ -178,11 +179,11 @@ class LogisticRegression(Classifier):
 
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
         """The score of the second of two classes, or of each."""
-        scores: Floats = self._again(X) @ self.coef_.T + self.intercept_
+        scores: Floats = product(self._again(X), self.coef_.T) + self.intercept_
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def _joint(self, rows: Array) -> Floats:
-        scores: Floats = rows @ self.coef_.T + self.intercept_
+        scores: Floats = product(rows, self.coef_.T) + self.intercept_
         return scores if scores.shape[1] > 1 else np.hstack([np.zeros_like(scores), scores])
 
 

@@ -18,6 +18,7 @@ from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator, Typical, demand, parameters
 from discreet.learn.gram import WIDEST_MATRIX, Size, products, radius, square, triangle
 from discreet.learn.labels import Array
+from discreet.learn.rowwise import product
 from discreet.learn.scaling import GRAIN
 
 
@@ -83,7 +84,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type
 
     def transform(self, X: Any) -> Floats:  # noqa: N803
         """The rows, centred and seen along the components."""
-        components: Floats = (self._again(X) - self.mean_) @ self.components_.T
+        components: Floats = product(self._again(X) - self.mean_, self.components_.T)
         return components
 
     def inverse_transform(self, X: Any) -> Floats:  # noqa: N803
@@ -92,7 +93,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type
         rows = np.asarray(X, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.n_components_:
             raise ValueError(f"X must have {self.n_components_} columns, one for each component")
-        points: Floats = rows @ self.components_ + self.mean_
+        points: Floats = product(rows, self.components_) + self.mean_
         return points
 
     @property

@@ -16,24 +16,11 @@ from discreet.exact import Number, probability
 from discreet.exit import SAMPLER, opened
 from discreet.exit.charges import charge_for
 from discreet.exit.cost import Cost, Loss
-from discreet.learn.additive import AdditiveClassifier, AdditiveRegressor
-from discreet.learn.bayes import CategoricalNB, GaussianNB
 from discreet.learn.box import Box
+from discreet.learn.core import is_ours
 from discreet.learn.labels import Array, Labels
-from discreet.learn.rates import PoissonCount
-from discreet.learn.trees import DecisionTreeClassifier, RandomForestClassifier
 from discreet.mechanisms.arrays import Integers
 
-ROW_WISE: Final = (
-    AdditiveClassifier,
-    AdditiveRegressor,
-    CategoricalNB,
-    DecisionTreeClassifier,
-    GaussianNB,
-    PoissonCount,
-    RandomForestClassifier,
-)
-"""Models whose prediction of a row is the same to the last bit whichever rows stand beside it."""
 UNIT: Final = Sensitivity(Fraction(1), Fraction(1))
 
 
@@ -159,11 +146,12 @@ def facts_for(estimator: Any, metric: str, y_bounds: Any) -> Labels | Box:
 def predictions(estimator: Any, rows: Any, count: int) -> Array:
     """What the model says of each row, by that row alone.
 
-    A matrix product rounds a row by where it stands among others: models that may use one see one row at a time.
+    Those of this package are made so (`rowwise`). A matrix product rounds a row by where it stands among others: models
+    of anybody else, which may use one, see one row at a time.
     """
     if not count:
         return np.zeros(0)
-    if type(estimator) in ROW_WISE:
+    if is_ours(estimator):
         return np.asarray(estimator.predict(rows))
     taken = rows.iloc if hasattr(rows, "iloc") else rows
     return np.concatenate([np.asarray(estimator.predict(taken[row : row + 1])) for row in range(count)])
