@@ -36,11 +36,13 @@ def refused(name: str) -> Refused:
         return not_allowed(exp.Anonymous(this=name, expressions=[]))
 
 
-def test_nearly_all_of_them_have_a_reason_or_another_name() -> None:
-    """1,400 functions; what is left are parts of the systems themselves, which nobody writes."""
-    unexplained = [name for name in functions() if UNKNOWN in refused(name).reason]
+SYNTAX = {"AND", "EXISTS", "FORMAT_DATE", "ILIKE", "LIKE", "OR", "X_M_L_TABLE"}
+"""Written in another form, or the parser's own name of one."""
+
+
+def test_all_of_them_have_a_reason_or_another_name() -> None:
     assert len(functions()) > 1_300
-    assert len(unexplained) < 0.06 * len(functions()), sorted(unexplained)
+    assert {name for name in functions() if UNKNOWN in refused(name).reason} <= SYNTAX
 
 
 @pytest.mark.parametrize("name", sorted(instead._SAME))
@@ -71,7 +73,7 @@ def test_slips_are_found(slip: str, meant: str) -> None:
     assert answer.edit is not None
 
 
-@pytest.mark.parametrize("name", ["SWITCHBOARD", "COMBINE", "STATS", "ALIAS", "FROBNICATE", "X" * 500])
+@pytest.mark.parametrize("name", ["SWITCHBOARD", "CONJURE", "STATUS_OF", "FROBNICATE", "X" * 500])
 def test_names_that_are_only_a_little_alike_are_not_proposed(name: str) -> None:
     answer = refused(name)
     assert UNKNOWN in answer.reason

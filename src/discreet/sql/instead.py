@@ -79,6 +79,10 @@ _SAME: Final = {
     "DATETIME_ADD": "DATE_ADD",
     "DATETIME_SUB": "DATE_SUB",
     "APPROX_DISTINCT": "APPROX_COUNT_DISTINCT",
+    "APPROX_TOP_K": "APPROX_TOP_COUNT",
+    "NOW": "CURRENT_TIMESTAMP",
+    "TRANSACTION_TIMESTAMP": "CURRENT_TIMESTAMP",
+    "SYSTIMESTAMP": "CURRENT_TIMESTAMP",
 }
 """Other names of what is there."""
 _ONE_VALUE: Final = "columns hold single values here, no lists, maps or documents"
@@ -89,7 +93,7 @@ _FAMILIES: Final[tuple[tuple[str, Instead], ...]] = tuple(
         (r"REGEXP.*|RLIKE|SIMILAR TO|GLOB|.*REGEX.*|ILIKE_.*|LIKE_.*|NOT_I?LIKE_.*",
          "a pattern of this kind may take any time in a row", "use LIKE, STARTS_WITH, ENDS_WITH or CONTAINS"),
         ((r"RAND.*|.*UUID.*|SETSEED|NORMAL|UNIFORM|BINOM|ZIPF|SHUFFLE|(FARM|CITY|XX|STANDARD)?_?(HASH|FINGERPRINT).*"
-         r"|.*_?HASH\d*|MD5.*|SHA\d*.*|CRC32|MINHASH.*|SEQ\d"),
+         r"|.*_?HASH\d*|M_?D5.*|S_?H_?A\d*.*|CRC32|MINHASH.*|SEQ\d"),
          "the same query must mean the same when it is asked again", "leave it out"),
         ((r"(STRING|ARRAY|JSONB?|XML|MAP|HISTOGRAM|STRUCT|OBJECT|LIST|BITSTRING|HASH)_?AGG|LIST|LISTAGG|GROUP_CONCAT"
          r"|COLLECT_(LIST|SET)|(ARRAY_(CONCAT|UNION|UNIQUE)|JSONB?_OBJECT)_AGG|AI_AGG|.*SUMMARIZE_AGG"),
@@ -99,11 +103,15 @@ _FAMILIES: Final[tuple[tuple[str, Instead], ...]] = tuple(
         ((r"(BOOL|LOGICAL|BIT|BITWISE)_?(AND|OR|XOR)(_?AGG)?|EVERY|SOME|BOOL(AND|OR|XOR)_AGG|BIT(AND|OR|XOR)_?AGG"
          r"|BITMAP_.*"),
          "one row alone decides it", "use COUNT_IF(x), or COUNT_IF(x) / COUNT(*)"),
+        (r"COUNT_STAR", "rows are counted by a star", "write COUNT(*)"),
+        (r"SEM", "it is a quotient of two releases", "write STDDEV(x) / SQRT(COUNT(x))"),
+        ((r"APPROX_(TOP_K|PERCENTILE)_.*|COMBINE.*|FINALIZE|TO_AGGREGATE_STATE|ANONYMOUS_AGG.*|PARAMETERIZED_AGG|AGG"),
+         "states of an aggregate are made of rows", "use APPROX_TOP_COUNT(x, 10), APPROX_QUANTILE(x, 0.5) or SUM(x)"),
         (r"SKEWNESS|SKEW|KURTOSIS.*|ENTROPY|MAD",
          "no release of higher moments is proven here", "use VARIANCE(x), STDDEV(x) or HISTOGRAM(x, 10)"),
         (r"REGR_(R2|SXX|SYY|SXY)", "the release is of slope, intercept and correlation",
          "use CORR(y, x), whose square is R², COVAR_POP(y, x) or VAR_POP(x)"),
-        (r"REGR_(AVGX|AVGY|COUNT)", "its rows can be counted directly",
+        (r"REGR_(AVGX|AVGY|VALX|VALY|COUNT)", "its rows can be counted directly",
          "write AVG(x) FILTER (WHERE y IS NOT NULL), or COUNT_IF(x IS NOT NULL AND y IS NOT NULL)"),
         (r"GROUPING(_ID)?", "it tells sets of keys apart, and there is one set here",
          "use it with GROUP BY ROLLUP (a, b), CUBE or GROUPING SETS"),
@@ -125,18 +133,18 @@ _FAMILIES: Final[tuple[tuple[str, Instead], ...]] = tuple(
         ((r"LAST_DAY.*|NEXT_DAY|PREVIOUS_DAY|MONTHS_BETWEEN|.*FROM_?PARTS|MAKE_(DATE|TIME|TIMESTAMP).*|TIME_(SLICE|BUCKET)"
          r"|DATE_?BIN|DATE_FROM.*|MONTHNAME|DAYNAME|YEAR_?OF_?WEEK.*|YEARWEEK|ERA|TIMEZONE.*|CONVERT_TIMEZONE|AT_TIMEZONE"
          r"|CENTURY|DECADE|MILLENNIUM|(MILLI|MICRO|NANO)?SECOND|SEC|WEEK_START|ISODOW|WEEKDAY|.*_?ISO|UTC_.*|.*_UTC_TIMESTAMP|FORMAT_TIMESTAMP|DATE_FORMAT|TIMESTAMP.*|TIME(_.*|ADD|DIFF|SUB)?|DATE|DATETIME|LOCALTIME|CURRENT_TIME|FORMAT_(DATETIME|"
-         r"TIME)|TIME_TO.*|DATE_TO.*|OVERLAPS"),
+         r"TIME)|TIME_TO.*|DATE_TO.*|OVERLAPS|ISOYEAR"),
          "dates are cut, moved and compared in few ways, whose ends are known",
          "use DATE_TRUNC('month', d), DATE_DIFF('month', a, b), EXTRACT(month FROM d), STRFTIME(d, '%Y-%m')"),
         ((r"(TRY_)?TO_(NUMBER|NUMERIC|DECIMAL|DECFLOAT|DOUBLE)|PARSE_(BIG)?NUMERIC|(LAX_)?(FLOAT64|INT64)|DOUBLE|INT|"
-         r"INTEGER|BIGINT|DECIMAL"), "numbers are read in one way", "write CAST(x AS DOUBLE)"),
+         r"INTEGER|BIGINT|DECIMAL(_.*)?|FLOAT|CONVERT"), "numbers are read in one way", "write CAST(x AS DOUBLE)"),
         ((r"(TRY_)?TO_(CHAR|VARCHAR|TEXT)|NUMBER_TO_STR|(LAX_)?STRING|FORMAT(_STRING|_NUMBER)?|PRINTF|FORMATREADABLE.*"
          r"|FORMAT_BYTES|PARSE_FORMATTED_BYTES"),
          "texts are written in one way", "write CAST(x AS TEXT), or STRFTIME(d, '%Y-%m') of a date"),
         (r"(TRY_)?TO_BOOLEAN|(LAX_)?BOOL(EAN)?|BOOLNOT|BOOL(AND|OR|XOR)|XOR",
          "conditions are written out", "write CAST(x AS BOOLEAN), AND, OR, NOT, or a <> b"),
         (r"IS_?(NAN|FINITE|INF.*)|NANVL|EQUAL_NULL", "NaN and what is not finite count as NULL", "write x IS NULL"),
-        (r"NVL2|ZEROIFNULL|DIV0.*|.*_IGNORE_NULLS|IS_?NULL|SWITCH|CASE|DECODE(_CASE)?|ELT|FIELD|CHOOSE|NULLIFZERO",
+        (r"NVL2|ZEROIFNULL|DIV0.*|.*_IGNORE_NULLS|IS_?NULL(_VALUE)?|SWITCH|CASE|DECODE(_CASE)?|ELT|FIELD|CHOOSE|NULLIFZERO",
          "choices are written out", "write CASE WHEN … THEN … END"),
         (r"RANGE_BUCKET|EQUI_WIDTH_BINS|BUCKET|RANGE_N|HISTOGRAM_.*|IS_HISTOGRAM.*",
          "parts are of equal width", "use WIDTH_BUCKET(x, 0, 100, 10), or CASE WHEN … THEN … END"),
@@ -154,25 +162,27 @@ _FAMILIES: Final[tuple[tuple[str, Instead], ...]] = tuple(
         ((r"ARRAY.*|LIST_.*|.*_?ARRAY|MAP.*|STRUCT.*|ROW(_TO_JSON)?|OBJECT.*|.*_?JSONB?(_.*)?|.*J_S_O_N.*|VARIANT.*|UNION_.*"
          r"|ENUM_.*|.*XML.*|EXPLODE.*|POSEXPLODE.*|INLINE.*|UNNEST|UNPIVOT.*|FLATTEN|ELEMENT_AT|TRY_ELEMENT_AT|CARDINALITY"
          r"|SIZE|GET(_PATH|_IGNORE_CASE)?|NAMED_STRUCT|SORT_ARRAY|SLICE|STACK|APPLY|FILTER|REDUCE|TRANSFORM|AGGREGATE"
-         r"|GRADE_UP|.*_TO_MAP|.*_TO_ARRAY|REMAP_.*|GETBIT|SPLIT_TO_TABLE|STRTOK_SPLIT.*|STRIP_NULL_VALUE"),
+         r"|GRADE_UP|TO_(VARIANT|MAP)|STAR_MAP|LTTB|VERTEX_EXTRACT|.*_TO_MAP|.*_TO_ARRAY|REMAP_.*|GETBIT|SPLIT_TO_TABLE|STRTOK_SPLIT.*|STRIP_NULL_VALUE"),
          _ONE_VALUE, _COLUMN),
-        ((r"SPLIT.*|STRING_SPLIT.*|STRTOK.*|SUBSTRING_INDEX|REPLACE|TRANSLATE|OVERLAY|STUFF|INSERT|REPEAT|REVERSE|[LR]PAD|"
+        ((r"SPLIT.*|STR(ING)?_SPLIT.*|STRTOK.*|SUBSTRING_INDEX|REPLACE|TRANSLATE|OVERLAY|STUFF|INSERT|REPEAT|REVERSE|[LR]PAD|"
          r"(LEFT|RIGHT)PAD|PAD|SPACE|RIGHT|.*GRAPHEME|CONCAT_WS|QUOTE|POSITION|INSTR|STRPOS|CHARINDEX|STR_POSITION|"
          r"LOCATE|"
          r"PARSE_(URL|IP|DIR.*|FILE.*|PATH)|URL_.*|HOST|REG_DOMAIN|PATH_.*|.TRIM|BAR|TRIM_.*|RTRIMMED_LENGTH"),
          "texts are compared, and cut from the left", "use SUBSTR(w, 1, 3), LIKE or CONTAINS, or group by CASE"),
         ((r"BIT.*|GET_BIT|SET_BIT|SHIFT.*|.*SHIFT(LEFT|RIGHT)|.*(HEX|BASE\d*|BINARY|UTF8|BLOB|BYTES|ENCODE|DECODE|"
-         r"ENCRYPT|DECRYPT|COMPRESS|CODE_POINTS|CHARSET).*|CHR|CHAR|ASCII|UNICODE|ORD|.*BYTE_COMPARABLE|BIN|UNBIN|OCTET_LENGTH|"
+         r"ENCRYPT|DECRYPT|COMPRESS|CODE_POINTS|CHARSET).*|CHR|CHAR|ASCII|UNICODE|ORD|.*BYTE_COMPARABLE|BIN|UNBIN|(OCTET|BYTE)_LENGTH|"
          r"IS_ASCII|DECOMPRESS.*|BASE\d+.*|MD5_.*"),
          "texts and numbers are not taken to pieces by bits", "compare them with =, LIKE or CONTAINS"),
-        (r"GENERATE_.*|GENERATOR|SEQUENCE|RANGE|READ_.*|TABLE|.*_SEARCH|GAP_FILL|EXPLODING.*|CONNECT_BY.*",
+        (r"GENERATE(_.*)?|GENERATOR|SEQUENCE|RANGE|READ_.*|TABLE|.*_SEARCH|GAP_FILL|EXPLODING.*|CONNECT_BY.*",
          "rows come from the tables of the policy", "write FROM and the name of a table"),
-        (r"ST_.*|TO_GEO.*|.*GEOMETRY.*|.*GEOGRAPHY.*|H3_.*|S2_.*|(VECTOR|ARRAY|LIST|COSINE|EUCLIDEAN|MANHATTAN)_.*",
+        (r"ST_.*|TO_GEO.*|.*GEOMETRY.*|.*GEOGRAPHY.*|H3_.*|S2_.*|(VECTOR|ARRAY|LIST|COSINE|EUCLIDEAN|MANHATTAN)_.*|DOT_PRODUCT",
          "places and vectors are no values here", "ask the owner to declare a region, or numbers, as columns"),
         (r"AI_.*|A_I_.*|M_?L_.*|PREDICT|EMBED.*|FEATURES_AT_TIME|SENTIMENT",
          "a model's answer about a row has no bounds", "train one privately: see learn"),
         ((r"CURRENT_(?!DATE|TIMESTAMP).*|SESSION_USER|USER|VERSION|TXID.*|NEXTVAL|CURRVAL|SETVAL|SLEEP.*|PG_.*|ERROR|"
-         r"WRITE_LOG|TYPEOF|GET_TYPE|.*_TYPE|IN_SEARCH_PATH|VECTOR_TYPE|GETENV|GETVARIABLE|INVOKE|TRY|IDENTIFIER|.*INTERNAL.*"),
+         r"WRITE_LOG|TYPEOF|GET_TYPE|.*_TYPE|IN_SEARCH_PATH|VECTOR_TYPE|GETENV|GETVARIABLE|INVOKE|TRY|IDENTIFIER|.*INTERNAL.*|(TRY_)?TO_FILE|SECRET|STATS|ALIAS"
+         r"|CAN_CAST_.*|CONSTANT_OR_NULL|CREATE_SORT_KEY|GET_CURRENT_.*|HIVE_.*|INDEX_KEY|PARSE_DUCKDB.*|NET_FUNC|COLUMNS"
+         r"|NEXT_VALUE_FOR|DYNAMIC_IDENTIFIER|SCOPE_RESOLUTION|GET_EXTRACT"),
          "an answer depends on text, policy and rows alone", "leave it out"),
     )
 )  # fmt: skip
