@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.figures import Figure
-from benchmarks.learn.sets import everybody
+from benchmarks.learn.bundled import everybody
 from benchmarks.peers.adult import REPORTED, SIZES, STEPS
 from discreet.accounting import sigma_for_training
 from discreet.federated import COORDINATOR, MODELS, Logistic, Plan, dirichlet_split, simulate

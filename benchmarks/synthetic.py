@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from benchmarks.figures import Figure, at_most
-from benchmarks.learn.sets import everybody
+from benchmarks.learn.bundled import everybody
 from benchmarks.peers.adult import SIZES, STEPS
 from benchmarks.peers.environments import Failed, Peer, result
 from discreet.accounting import rho_for

@@ -24,10 +24,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure
+from benchmarks.learn.bundled import described
 from benchmarks.learn.classes import figures as of_classes
 from benchmarks.learn.clusters import figures as of_clusters
 from benchmarks.learn.numbers import figures as of_numbers
-from benchmarks.learn.sets import described
 from benchmarks.learn.times import figures as of_times
 
 __all__ = ["described", "figures"]

@@ -12,8 +12,9 @@ import sklearn.linear_model
 import sklearn.naive_bayes
 
 from benchmarks.figures import Figure
+from benchmarks.learn.bundled import adult, bundled
 from benchmarks.learn.compared import Scores, above, beside, best_scores, peer_scores, scores, within
-from benchmarks.learn.sets import Set, adult, bundled
+from benchmarks.learn.rows import Set
 from discreet.learn import (
     AdditiveClassifier,
     CategoricalNB,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import sklearn.cluster
 
 from benchmarks.figures import Figure
+from benchmarks.learn.bundled import blobs
 from benchmarks.learn.compared import below, peer_scores
-from benchmarks.learn.sets import FITS
+from benchmarks.learn.rows import FITS
 from discreet.learn import KMeans
 
 BLOBS: Final = (
@@ -26,12 +27,6 @@ BLOBS: Final = (
 def figures(path: Path) -> Iterator[Figure]:
     for blob in BLOBS:
         yield from _compared(path, *blob)
-
-
-def blobs(rows: int, width: int, clusters: int) -> Any:
-    dice = np.random.default_rng(1)
-    centres = dice.uniform(-0.8, 0.8, (clusters, width))
-    return np.clip(centres[dice.integers(clusters, size=rows)] + dice.normal(0, 0.04, (rows, width)), -1, 1)
 
 
 def _compared(path: Path, rows: int, width: int, clusters: int, epsilon: float, most: float) -> Iterator[Figure]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.figures import Figure, at_least, at_most
-from benchmarks.learn.sets import Set
+from benchmarks.learn.rows import Set
 from benchmarks.peers.environments import Failed, Peer, result
 
 DIFFPRIVLIB: Final = Peer(

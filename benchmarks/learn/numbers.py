@@ -10,8 +10,9 @@ from typing import Any, Final
 import sklearn.linear_model
 
 from benchmarks.figures import Figure
+from benchmarks.learn.bundled import adult, diabetes, radius
 from benchmarks.learn.compared import below, errors, peer_scores, useful
-from benchmarks.learn.sets import Set, adult, diabetes, radius
+from benchmarks.learn.rows import Set
 from benchmarks.peers.adult import SIZES
 from discreet.learn import LinearRegression
 

@@ -10,7 +10,7 @@ import sklearn.cluster
 import sklearn.naive_bayes
 
 from benchmarks.figures import Figure, at_most, best_of
-from benchmarks.learn.clusters import blobs
+from benchmarks.learn.bundled import blobs
 from discreet.learn import CategoricalNB, GaussianNB, KMeans
 
 MANY: Final = 1_000_000
