@@ -50,8 +50,10 @@ class Set:
     def widened(self, times: float = TOO_WIDE) -> Set:
         """The same rows with bounds so many times as wide and off centre, one feature up, the next one down."""
         low, high = wider(self.low, self.high, times, np.arange(len(self.low)) % 2 == 0)
-        ends = None if self.ends is None else tuple(float(end) for end in wider(*self.ends, times, True))
-        return replace(self, low=low, high=high, ends=ends)
+        if self.ends is None:
+            return replace(self, low=low, high=high)
+        bottom, top = wider(*self.ends, times, True)
+        return replace(self, low=low, high=high, ends=(float(bottom), float(top)))
 
     def at_most(self, rows: int) -> Set:
         """So many of the rows, always the same ones."""

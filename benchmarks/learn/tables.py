@@ -85,7 +85,7 @@ def _order(*names: str) -> Levels:
 
 
 ITEMS: Final = {f"{trait}{number}": Number(1, 6) for trait in "ACENO" for number in range(1, 6)}
-FLIGHTS: Final = {
+FLIGHTS: Final[dict[str, Column]] = {
     "month": Number(1, 12),
     "day": Number(1, 31),
     "hour": Number(0, 23),

@@ -15,6 +15,7 @@ from benchmarks.learn.rows import Set
 from benchmarks.learn.sets import ALL, CHOSEN_ON, CLASSES, CLUSTERS, NUMBERS, REPORTED
 from benchmarks.learn.tables import FLAG, Above, Levels, Number, Table
 from benchmarks.peers.adult import REPORTED as ROWS_REPORTED
+from benchmarks.peers.adult import SIZES
 from benchmarks.peers.environments import Failed
 from benchmarks.peers.tables import PACKAGES
 
@@ -26,7 +27,7 @@ def test_no_set_is_both_chosen_on_and_reported() -> None:
 
 
 def test_the_two_files_of_adult_share_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    numbered = np.zeros((ROWS_REPORTED + 7, len(bundled.SIZES)), dtype=np.int64)
+    numbered = np.zeros((ROWS_REPORTED + 7, len(SIZES)), dtype=np.int64)
     numbered[:, 0] = np.arange(len(numbered))
     monkeypatch.setattr(bundled, "everybody", lambda: numbered)
     reported, chosen_on = (bundled.adult("codes", chosen_on=which) for which in (False, True))
