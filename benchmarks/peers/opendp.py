@@ -71,7 +71,7 @@ def _context(rows: pl.LazyFrame, unit: Any, margin: Any) -> Any:
 
 
 def _totals(query: Any, key: str, keys: tuple[str, ...]) -> Any:
-    total = pl.col("cents").fill_null(0).dp.sum((0, 100 * HIGHEST))  # type: ignore[attr-defined]
+    total = pl.col("cents").fill_null(0).dp.sum((0, 100 * HIGHEST))
     return query.group_by(key).agg(dp_len(signed=True), total).with_keys(pl.LazyFrame({key: keys}))
 
 

@@ -63,7 +63,8 @@ class Totals(Published):
         """
         from scipy.optimize import isotonic_regression
 
-        return np.rint(np.maximum(isotonic_regression(self.values).x, 0)).astype(np.int64)
+        nearest: Integers = np.rint(np.maximum(isotonic_regression(self.values).x, 0)).astype(np.int64)
+        return nearest
 
     def rows(self) -> list[tuple[Any, ...]]:
         """For each step what stands for it, its running total, and the ends of its 95 % interval."""
