@@ -16,7 +16,7 @@ import resource
 import time
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,10 +33,22 @@ KEPT: Final = "discreet/cpu"
 """Where the figures of every test of the last run are, in pytest's cache."""
 
 
+SLOW: Final = pytest.mark.slow
+
+
 def later(values: Iterable[Any], first: int = 1) -> list[Any]:
     """Parameters of which the first run always, and the others in `make test-slow` only."""
+    return [value if place < first else pytest.param(value, marks=SLOW) for place, value in enumerate(values)]
+
+
+def crossed(many: Iterable[Any], few: Sequence[Any]) -> list[Any]:
+    """All pairs of parameters: in `make test` every one of the many with one of the few, each of these in turn."""
     return [
-        value if place < first else pytest.param(value, marks=pytest.mark.slow) for place, value in enumerate(values)
+        pytest.param(
+            *(one if isinstance(one, tuple) else (one,)), other, marks=() if place % len(few) == number else SLOW
+        )
+        for place, one in enumerate(many)
+        for number, other in enumerate(few)
     ]
 
 

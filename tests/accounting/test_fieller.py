@@ -15,7 +15,7 @@ from discreet.accounting.combination import Terms, width_of_sum, width_up_to
 from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.accounting.fieller import Noisy, Sums, ratio
 from discreet.accounting.points import Points
-from tests.budget import later
+from tests.budget import crossed
 
 MISS = Fraction(1, 5)
 ONE, NONE = Fraction(1), Fraction(0)
@@ -38,17 +38,16 @@ def masses(noise: Noise, cut: float = 4e-3) -> dict[int, float]:
     return {z: mass for z, mass in law.items() if mass > cut}
 
 
-@pytest.mark.parametrize("noises", [NOISES[0], NOISES[3], *later(NOISES[1:3], first=0)], ids=str)
-@pytest.mark.parametrize(
-    ("top", "bottom", "weights"),
-    [
-        (37, 12, ((1, 0), (0, 1))),
-        (90, -30, ((1, 0), (0, 1))),
-        (2, 3, ((1, 0), (0, 1))),
-        (-80, 20, ((1, 0), (5, 1))),
-        (3, 40, ((1, 1), (0, 1))),
-    ],
-)
+RATIOS = [
+    (37, 12, ((1, 0), (0, 1))),
+    (90, -30, ((1, 0), (0, 1))),
+    (2, 3, ((1, 0), (0, 1))),
+    (-80, 20, ((1, 0), (5, 1))),
+    (3, 40, ((1, 1), (0, 1))),
+]
+
+
+@pytest.mark.parametrize(("top", "bottom", "weights", "noises"), crossed(RATIOS, [*NOISES[::3], *NOISES[1:3]]))
 def test_a_ratio_is_missed_no_more_often_than_asked(
     noises: tuple[Noise, Noise], top: int, bottom: int, weights: tuple[tuple[int, int], tuple[int, int]]
 ) -> None:

@@ -16,6 +16,7 @@ from scipy import stats
 
 from discreet.collector import parse
 from discreet.collector.store import Store
+from tests.budget import later
 from tests.collector.running import Recorder, Running, collecting, recording
 from tests.server.browser import barriers, overflowing, tab
 
@@ -119,7 +120,10 @@ def test_an_answer_stays_in_the_browser(browser: Browser, recorder: Recorder) ->
     }
 
 
-def test_bytes_follow_the_channel_and_nothing_else_depends_on_the_answer(browser: Browser, tmp_path: Path) -> None:
+@pytest.mark.parametrize("times", later([4, 10]))
+def test_bytes_follow_the_channel_and_nothing_else_depends_on_the_answer(
+    browser: Browser, tmp_path: Path, times: int
+) -> None:
     """False alarms: 2e-7 for each of the two answers."""
     asked = parse(MANY.encode())
     truth = float(asked.questions[0].mechanism.truth)  # type: ignore[attr-defined]
@@ -129,13 +133,13 @@ def test_bytes_follow_the_channel_and_nothing_else_depends_on_the_answer(browser
         for answer in (0, 1):
             with recording(running.url) as recorder, tab(browser, recorder) as page:  # type: ignore[arg-type]
                 page.goto("/")
-                for _ in range(10):
+                for _ in range(times):
                     page.evaluate(ANSWERED % answer)
                     submit(page)
                     page.get_by_role("button", name="forget it").click()
                     expect(page.get_by_role("button", name="Randomise my answers")).to_be_enabled()
             bodies = posts(recorder)
-            assert len(bodies) == 10
+            assert len(bodies) == times
             for body in bodies:
                 counts[answer].update(report[-8:] for report in body["reports"].values())
                 assert {len(report) for report in body["reports"].values()} == {28}
@@ -147,13 +151,13 @@ def test_bytes_follow_the_channel_and_nothing_else_depends_on_the_answer(browser
         running.process.terminate()
         running.process.wait()
         store = Store(running.database, asked)
-        assert store.count() == 20
+        assert store.count() == 2 * times
         store.close()
     assert others[0].keys() == others[1].keys()
     for answer in (0, 1):
         told = counts[answer][answer.to_bytes(4, "little").hex()]
-        assert stats.binomtest(told, 120, truth).pvalue > 2e-7
-        assert told < 120, "at ε = 0.1 not all are true: 1e-33"
+        assert stats.binomtest(told, 12 * times, truth).pvalue > 2e-7
+        assert told < 12 * times, "at ε = 0.1 not all are true: 1e-13"
 
 
 def test_without_scripts_nothing_can_be_filled_in_or_sent(browser: Browser, recorder: Recorder) -> None:

@@ -15,6 +15,7 @@ from discreet.accounting.combination import width_up_to
 from discreet.accounting.distributions import Noise
 from discreet.mechanisms import BoundedMean
 from discreet.mechanisms.calibrated import noise_of
+from tests.budget import crossed
 from tests.mechanisms.helpers import (
     STEADY,
     cost,
@@ -184,9 +185,13 @@ def law(noise: Noise, cut: float = 1e-3) -> dict[int, float]:
     return found
 
 
-@pytest.mark.parametrize("bounds", [(0, 6), (-3, 4)])
-@pytest.mark.parametrize("table", [[9] * 30, [-9] * 10 + [9] * 20, [0, 1, 2], [0]])
-@pytest.mark.parametrize("pay", [{"epsilon": 3}, {"rho": 2}])
+TABLES = [[9] * 30, [-9] * 10 + [9] * 20, [0, 1, 2], [0]]
+
+
+@pytest.mark.parametrize(
+    ("pay", "table", "bounds"),
+    crossed([(pay, table) for pay in ({"epsilon": 3}, {"rho": 2}) for table in TABLES], [(0, 6), (-3, 4)]),
+)
 def test_the_interval_holds_the_truth_over_all_noises(
     pay: dict[str, Any], bounds: tuple[int, int], table: list[int]
 ) -> None:

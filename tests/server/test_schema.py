@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from tests.budget import later
+from tests.budget import crossed, later
 from tests.server.running import Running
 
 CHECKS = [
@@ -85,8 +85,7 @@ def owner(server: Running) -> dict[str, str]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("examples", later([3, 40]))
-@pytest.mark.parametrize("mode", GenerationMode)
-@pytest.mark.parametrize(("method", "path"), WAYS)
+@pytest.mark.parametrize(("method", "path", "mode"), crossed(WAYS, list(GenerationMode)))
 def test_requests_made_up_from_the_document(
     document: Any, owner: dict[str, str], method: str, path: str, mode: GenerationMode, examples: int
 ) -> None:

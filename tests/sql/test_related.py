@@ -8,6 +8,7 @@ import duckdb
 import pytest
 from scipy import stats
 
+from tests.budget import crossed
 from tests.sql.test_anchored import asking, policy_with
 
 ITEMS = ("CORR(x, y)", "REGR_SLOPE(y, x)", "REGR_INTERCEPT(y, x)")
@@ -35,9 +36,10 @@ def truths(rows: list[dict[str, Any]], item: str) -> dict[int, float]:
         return dict(plain.execute(f"SELECT g, {item} FROM t GROUP BY g").fetchall())
 
 
-@pytest.mark.parametrize("budget", ["pure", "both"])
-@pytest.mark.parametrize("item", ITEMS)
-@pytest.mark.parametrize(("size", "epsilon"), [(20, 4), (300, 40)])
+@pytest.mark.parametrize(
+    ("item", "size", "epsilon", "budget"),
+    crossed([(item, *each) for each in ((20, 4), (300, 40)) for item in ITEMS], ["pure", "both"]),
+)
 def test_the_interval_covers_what_sql_says(budget: str, item: str, size: int, epsilon: int) -> None:
     """10 groups, three times, at 80 %: no more of those that have an interval are missed than a binomial count exceeds
     once in 10⁸; and what is shown lies in it."""
