@@ -323,12 +323,15 @@ class _Closed:
     def rows(self, *_: object) -> Any:
         raise AssertionError("read")
 
+    def columns(self, *_: object) -> Any:
+        raise AssertionError("read")
+
 
 def test_the_charge_comes_before_the_rows_and_failures_tell_nothing() -> None:
     events: list[str] = []
 
     class Broken(_Closed):
-        def rows(self, *_: object) -> Any:
+        def columns(self, *_: object) -> Any:
             events.append(f"read after {len(found.entries())} charges")
             raise ValueError("row 7 holds 'secret'")
 

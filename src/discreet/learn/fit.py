@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 
@@ -24,44 +23,17 @@ from discreet.curator.task import Context, demand_choice
 from discreet.errors import Refused
 from discreet.exit import Bill, Cost, Exit, Outcome, Reader
 from discreet.exit.cost import Loss, cost_missing
-from discreet.learn.box import Floats
 from discreet.learn.codec import decode, encode, parameters_of
 from discreet.learn.core import COST_PARAMETERS, Estimator, learned, name_of
-from discreet.learn.labels import Array
+from discreet.learn.reading import NUMERIC, Columns, arrays_of
 from discreet.learn.sent import adopt
 from discreet.policy import Kind, Policy
-from discreet.policy.problems import meant
 from discreet.sql.nodes import Field
 
-NUMERIC: Final = (Kind.INTEGER, Kind.NUMBER, Kind.BOOLEAN)
 TASK: Final = "fit"
 TASK_VERSION: Final = 1
 """Of what a fingerprint covers: counts up when the same arguments start to mean something else."""
 UNKNOWN_ERROR: Final = "how good the model is depends on the data: private_score says it, at a cost of its own"
-
-
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """The columns of the rows: features, and the one to be predicted."""
-
-    features: tuple[Field, ...]
-    target: Field | None
-
-    @classmethod
-    def of(cls, fields: Sequence[Field], target: object) -> _Columns:
-        if target is None:
-            return cls(tuple(fields), None)
-        named = [field for field in fields if isinstance(target, str) and field.name.lower() == target.lower()]
-        if len(named) != 1:
-            known = [field.name for field in fields]
-            near = meant(target, known) if isinstance(target, str) else None
-            fix = near or f"columns: {', '.join(known)}"
-            raise Refused("unknown-column", "the target is not one of the columns", fix)
-        return cls(tuple(field for field in fields if field is not named[0]), named[0])
-
-    @property
-    def read(self) -> tuple[Field, ...]:
-        return self.features if self.target is None else (*self.features, self.target)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +63,7 @@ class Fit:
         demand_choice(self.fresh, "a cached model")
         public, policy = context.public(), context.policy
         node = bounded_rows(policy, self.sql, self.max_rows, public=public)
-        columns = _Columns.of(node.fields, self.target)
+        columns = Columns.of(node.fields, self.target)
         rows = node.rows or 1
         model = _declared(policy, self.estimator, columns, rows, epsilon=self.epsilon, rho=self.rho, delta=self.delta)
         query = columns_of(node, columns.read)
@@ -147,7 +119,7 @@ class PreparedFit(PreparedTask):
     """The caller's."""
     model: Estimator
     """A copy, with the cost and the facts that the policy declares."""
-    columns: _Columns
+    columns: Columns
     query: Sql
     schemas: Mapping[str, Mapping[str, str]]
 
@@ -158,8 +130,9 @@ class PreparedFit(PreparedTask):
 
     def run(self, rows: Reader, exit_: Exit) -> bytes:
         """What is free learns nothing from rows, so nobody can read them for nothing."""
-        exact_rows = [] if self.bill.loss.is_zero else rows.rows(self.query)
-        exact, labels = _rows(exact_rows, self.columns, self.model)
+        width = len(self.columns.read)
+        read = [np.empty(0)] * width if self.bill.loss.is_zero else rows.columns(self.query)
+        exact, labels = arrays_of(read, self.columns, as_they_are=_as_they_are(self.model))
         model: Estimator = clone(self.model)
         return encode(model.learn_from(exact, labels, [field.name for field in self.columns.features], exit_))
 
@@ -190,7 +163,7 @@ class PreparedFit(PreparedTask):
         )
 
 
-def _fingerprint(digest: str, model: Estimator, columns: _Columns, query: Sql, rows: int) -> str:
+def _fingerprint(digest: str, model: Estimator, columns: Columns, query: Sql, rows: int) -> str:
     """Of what is learned, its cost aside. Those of queries are digests alone: none of them begins like this."""
     names = [field.name for field in columns.read]
     fitted = [TASK_VERSION, digest, name_of(type(model)), _parameters(model), query.text, names, rows]
@@ -217,7 +190,7 @@ def recalled(stored: bytes, entry: Entry) -> Estimator:
     return model
 
 
-def _cost(policy: Policy, model: Estimator, columns: _Columns, rows: int) -> tuple[Cost, Loss]:
+def _cost(policy: Policy, model: Estimator, columns: Columns, rows: int) -> tuple[Cost, Loss]:
     """What one row costs, and what all rows of one unit cost together."""
     try:
         model.loss_for(len(columns.features))
@@ -229,7 +202,7 @@ def _cost(policy: Policy, model: Estimator, columns: _Columns, rows: int) -> tup
 
 
 def _declared(
-    policy: Policy, estimator: Estimator, columns: _Columns, rows: int, *, epsilon: Any, rho: Any, delta: Any
+    policy: Policy, estimator: Estimator, columns: Columns, rows: int, *, epsilon: Any, rho: Any, delta: Any
 ) -> Estimator:
     """A copy of the estimator with the cost of one row of so many, and with what the policy says about its columns."""
     model: Estimator = clone(estimator)
@@ -253,7 +226,7 @@ def _demand_no_cost(model: Estimator) -> None:
         raise Refused("cost-invalid", "the estimator has a cost or a ledger of its own", "give the cost to fit alone")
 
 
-def _check_target(model: Estimator, columns: _Columns) -> None:
+def _check_target(model: Estimator, columns: Columns) -> None:
     supervised = bool(get_tags(model).target_tags.required)
     if supervised and columns.target is None:
         raise Refused("target-missing", "the estimator predicts a column", 'name it: target="…"')
@@ -303,7 +276,7 @@ def _values(field: Field) -> list[Any]:
     return list(values)
 
 
-FACTS: Final[dict[str, Callable[[_Columns], Any]]] = {
+FACTS: Final[dict[str, Callable[[Columns], Any]]] = {
     "bounds": lambda columns: _bounds(columns.features),
     "categories": lambda columns: [_values(field) for field in columns.features],
     "classes": lambda columns: _values(columns.target) if columns.target is not None else None,
@@ -312,45 +285,10 @@ FACTS: Final[dict[str, Callable[[_Columns], Any]]] = {
 """Public facts that an estimator may leave to the policy, by the name of its argument."""
 
 
-# rows
-
-
-def _rows(rows: Sequence[tuple[Any, ...]], columns: _Columns, model: Estimator) -> tuple[Array, Array | None]:
-    """Features and labels, column by column; rows with NULL, NaN or infinity are left out."""
-    listed = list(zip(*rows, strict=True)) if rows else [()] * len(columns.read)
-    numeric = [field.expr.domain.kind in NUMERIC for field in columns.read]
-    arrays = [_numbers(values) if number else _objects(values) for values, number in zip(listed, numeric, strict=True)]
-    complete = np.ones(len(rows), dtype=np.bool_)
-    for values in arrays:
-        complete &= _there(values)
-    labels = None if columns.target is None else arrays[-1][complete]
-    if labels is not None and "classes" in model.get_params(deep=False):  # as they are, for the same reason
-        labels = np.asarray(_objects(listed[-1])[complete].tolist(), dtype=None if numeric[-1] else object)
-    width = len(columns.features)
-    if _categorical(model):  # values as they are: numbers beyond 2⁵³ may be categories
-        arrays = [_objects(values) for values in listed]
-    exact = np.empty((int(complete.sum()), width), dtype=object if _categorical(model) else np.float64)
-    for index, values in enumerate(arrays[:width]):
-        exact[:, index] = values[complete]
-    return exact, labels
-
-
 def _categorical(model: Estimator) -> bool:
     return "categories" in model.get_params(deep=False)
 
 
-def _numbers(values: Sequence[Any]) -> Floats:
-    """NULL becomes NaN."""
-    return np.array(values, dtype=np.float64)
-
-
-def _objects(values: Sequence[Any]) -> Array:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
-
-
-def _there(values: Array) -> NDArray[np.bool_]:
-    if values.dtype == object:
-        return np.array([value is not None for value in values.tolist()], dtype=np.bool_)
-    return np.isfinite(values)
+def _as_they_are(model: Estimator) -> tuple[bool, bool]:
+    """Whether features, and whether labels, are categories that float64 might confuse."""
+    return _categorical(model) and model._dtype() is object, "classes" in model.get_params(deep=False)
