@@ -35,6 +35,8 @@ MODULES = {"noise": noise, "start": start, "ledger": ledger, "private_copy": pri
            "quantiles": quantiles, "auditor": auditor, "server": server,
            "learn": learn, "release": release, "release_logs": release_logs, "synthetic": synthetic,
            "local": local, "federated": federated}  # fmt: skip
+PARTS = {**MODULES, **learn.PARTS}
+"""What can be named: parts of `learn` too."""
 PEERS = ("opendp",)
 
 
@@ -42,9 +44,9 @@ def main() -> None:
     if sys.argv[1:2] == ["audits"]:
         audits.main(sys.argv[2:])
         return
-    unknown = set(sys.argv[1:]) - set(MODULES)
+    unknown = set(sys.argv[1:]) - set(PARTS)
     if unknown:
-        sys.exit(f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(MODULES)}")
+        sys.exit(f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
     console = Console()
     console.print(f"Python {platform.python_version()} on {os.cpu_count()} cores; every ratio is from this run.")
     missing = [peer for peer in PEERS if not find_spec(peer)]
@@ -52,7 +54,7 @@ def main() -> None:
         console.print(f"not installed, so not compared: {', '.join(missing)}")
     table = Table("what", "ours", "against", "ratio", "to hold", "")
     for name in sys.argv[1:] or MODULES:
-        for figure in MODULES[name].figures():
+        for figure in PARTS[name].figures():
             mark = "[green]held[/]" if figure.held else "[red]NOT held[/]"
             table.add_row(figure.what, figure.ours, figure.peer, f"{figure.ratio:.3g}×", figure.to_hold, mark)
     console.print(table)

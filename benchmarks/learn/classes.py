@@ -1,110 +1,90 @@
-"""Accuracies of classifiers: naïve Bayes, logistic regression, random forests, additive models."""
+"""Classifiers: accuracy, area under the curve (AUC) and log-loss at three ε, pure and with δ; tight and wide bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
-import sklearn.ensemble
-import sklearn.linear_model
-import sklearn.naive_bayes
+import numpy as np
 
 from benchmarks.figures import Figure
-from benchmarks.learn.bundled import adult, bundled
-from benchmarks.learn.compared import Scores, above, beside, best_scores, peer_scores, scores, within
-from benchmarks.learn.rows import Set
-from discreet.learn import (
-    AdditiveClassifier,
-    CategoricalNB,
-    GaussianNB,
-    LogisticRegression,
-    RandomForestClassifier,
-)
+from benchmarks.learn.compared import at_least, most, no_worse, recovered, shown, spread
+from benchmarks.learn.measured import DIFFPRIVLIB, DP_EBM, both, constant, of_ours, of_peer, of_plain, set_of
+from benchmarks.learn.models import CLASSIFIERS, DELTA, Cost
+from benchmarks.learn.sets import CLASSES, REPORTED, names
+from benchmarks.peers.environments import Failed
 
-PURE: Final[dict[str, Any]] = {"epsilon": 1}
-MIXED: Final[dict[str, Any]] = {"epsilon": 1, "delta": 1e-5}
-SMALL: Final = {"breast cancer": (0.8, 0.9), "digits": (0.7, 0.8), "wine": (0.5, 0.8)}
-"""Accuracies to hold at ε = 1, δ = 10⁻⁵: of naïve Bayes, and of logistic regression."""
-TUNED: Final = "diffprivlib, tuned,"
-
-
-def figures(path: Path) -> Iterator[Figure]:
-    for name, (bayes, logistic) in SMALL.items():
-        held = bundled(name)
-        what = f"on {name}, ε = 1, δ = 10⁻⁵"
-        yield _private_bayes(held, f"naïve Bayes accuracy {what}", MIXED, bayes)[0]
-        yield _private_logistic(held, f"logistic regression accuracy {what}", MIXED, logistic)[0]
-        alike = f"on {name}, ε = 1"
-        yield list(_bayes(path, held, f"naïve Bayes accuracy {alike}", PURE))[1]
-        yield list(_logistic(path, held, f"logistic regression accuracy {alike}", PURE))[1]
-    codes, indicators = adult("codes"), adult("indicators")
-    if codes is not None and indicators is not None:
-        yield from _adult(path, codes, indicators)
+EPSILONS: Final = (0.1, 1.0, 10.0)
+AT: Final = " at ε = 0.1 / 1 / 10"
+BESIDE: Final = {
+    "LogisticRegression": (0.5, 1.0),
+    "GaussianNB": (1.0,),
+    "RandomForestClassifier": (1.0,),
+}
+"""At which ε diffprivlib's stands beside ours."""
+LEAST: Final = {"breast cancer": (0.8, 0.9), "digits": (0.7, 0.8), "wine": (0.5, 0.8)}
+"""Accuracies at ε = 1, δ = 10⁻⁵, below which naïve Bayes and logistic regression must not fall again."""
+CODED: Final = ("Adult",)
+"""Every feature is a whole number from 0 on."""
+ROWS: Final = 20_000
+"""From so many on, bounds that are too wide are to cost little."""
 
 
-def _adult(path: Path, codes: Set, indicators: Set) -> Iterator[Figure]:
-    yield from _categorical(codes)
-    yield from _bayes(path, codes, "naïve Bayes accuracy on Adult (codes), ε = 1", PURE)
-    for held in (indicators, codes):
-        yield from _logistic(path, held, f"logistic regression accuracy on {held.name}, ε = 1", PURE)
-    what = f"logistic regression accuracy on {indicators.name}, ε = 1, δ = 10⁻⁵"
-    yield _private_logistic(indicators, what, MIXED)[0]
-    yield from _forest(path, codes)
-    yield _additive(codes)
+def figures() -> Iterator[Figure]:
+    for name in names(CLASSES):
+        yield from _of(name)
 
 
-def _unit(held: Set) -> Set:
-    """Features from 0 to 1 by their bounds, which is free: scikit-learn's penalty goes by such weights."""
-    return replace(held, rows=(held.rows - held.low) / (held.high - held.low))
+def _of(name: str) -> Iterator[Figure]:
+    known = constant(name)
+    for model in CLASSIFIERS:
+        plain = of_plain(model, name)
+        for delta in (None, DELTA):
+            found = [of_ours(model, name, Cost(epsilon, delta)) for epsilon in EPSILONS]
+            what = f"{name}: {model}{'' if delta is None else ', δ = 10⁻⁵'}"
+            for measure in ("accuracy", "auc", "logloss"):
+                always = f"scikit-learn, not private: {spread(plain[measure])}; constant {spread(known[measure])}"
+                yield shown(f"{what}, {measure}{AT}", [one[measure] for one in found], always)
+        yield from _limits(name, model, known)
+    if name in CODED:
+        ours, plain = of_ours("CategoricalNB", name, Cost(1.0))["accuracy"], of_plain("CategoricalNB", name)["accuracy"]
+        yield at_least(f"{name}: CategoricalNB, ε = 1, accuracy", ours, plain, 0.98)
+    for model, least in zip(("GaussianNB", "LogisticRegression"), LEAST.get(name, ()), strict=False):
+        found = of_ours(model, name, Cost(1.0, DELTA))["accuracy"]
+        yield at_least(f"{name}: {model}, ε = 1, δ = 10⁻⁵, accuracy", found, np.array([1.0]), least)
+    if name in REPORTED:
+        yield from _peers(name)
 
 
-def _first(what: str, ours: Any, plain: Any, least: float | None) -> Figure:
-    return within(what, ours, plain, 2) if least is None else above(what, ours, plain, least)
+def _limits(name: str, model: str, known: Any) -> Iterator[Figure]:
+    limit = 0.9 if len(set_of(name).rows) >= ROWS else None
+    for delta in (None, DELTA):
+        cost = Cost(1.0, delta)
+        tight, wide = both(model, name, cost)
+        for measure in ("accuracy", "auc"):
+            what = f"{name}: {model}, {cost}, bounds 30 times too wide, {measure}"
+            yield recovered(what, wide[measure], tight[measure], float(known[measure].mean()), limit)
+    low = of_ours(model, name, Cost(0.1))["logloss"]
+    yield most(f"{name}: {model}, ε = 0.1, log-loss", low, known["logloss"], "constant", 1.01)
+    if model == "RandomForestClassifier":
+        for cost in (Cost(epsilon, delta) for delta in (None, DELTA) for epsilon in EPSILONS):
+            forest, tree = (of_ours(one, name, cost)["auc"] for one in (model, "DecisionTreeClassifier"))
+            yield no_worse(f"{name}: forest beside tree, {cost}, auc", [forest], [tree], "tree", least=False)
 
 
-def _private_bayes(held: Set, what: str, cost: dict[str, Any], least: float | None = None) -> tuple[Figure, Scores]:
-    ours = scores(GaussianNB(bounds=(held.low, held.high), classes=held.classes, **cost), held)
-    return _first(what, ours, scores(sklearn.naive_bayes.GaussianNB(), held), least), ours
-
-
-def _bayes(path: Path, held: Set, what: str, cost: dict[str, Any]) -> Iterator[Figure]:
-    """Beside a peer at the same guarantee: diffprivlib's has no δ."""
-    figure, ours = _private_bayes(held, what, cost)
-    yield figure
-    yield beside(what, ours, peer_scores("bayes", held.save(path)), TUNED)
-
-
-def _categorical(held: Set) -> Iterator[Figure]:
-    sizes = [int(top) + 1 for top in held.high]
-    ours = scores(CategoricalNB(categories=sizes, classes=held.classes, **PURE), held)
-    plain = scores(sklearn.naive_bayes.CategoricalNB(min_categories=sizes), held)
-    yield within(f"naïve Bayes accuracy on {held.name}, as categories, ε = 1", ours, plain, 2)
-
-
-def _private_logistic(held: Set, what: str, cost: dict[str, Any], least: float | None = None) -> tuple[Figure, Scores]:
-    ours = scores(LogisticRegression(bounds=(held.low, held.high), classes=held.classes, **cost), held)
-    plain = scores(sklearn.linear_model.LogisticRegression(max_iter=500), _unit(held))
-    return _first(what, ours, plain, least), ours
-
-
-def _logistic(path: Path, held: Set, what: str, cost: dict[str, Any]) -> Iterator[Figure]:
-    """Beside a peer at the same guarantee: diffprivlib's has no δ."""
-    figure, ours = _private_logistic(held, what, cost)
-    yield figure
-    yield beside(what, ours, best_scores(("logistic unit", "logistic centred"), held.save(path)), TUNED)
-
-
-def _forest(path: Path, held: Set) -> Iterator[Figure]:
-    what = f"random forest accuracy on {held.name}, ε = 1"
-    ours = scores(RandomForestClassifier(bounds=(held.low, held.high), classes=held.classes, **PURE), held)
-    plain = scores(sklearn.ensemble.RandomForestClassifier(50, n_jobs=2, random_state=0), held)
-    yield within(what, ours, plain, 3)
-    yield beside(what, ours, peer_scores("forest", held.save(path)), TUNED)
-
-
-def _additive(held: Set) -> Figure:
-    ours = scores(AdditiveClassifier(bounds=(held.low, held.high), classes=held.classes, **PURE), held)
-    plain = scores(sklearn.ensemble.HistGradientBoostingClassifier(max_leaf_nodes=2, random_state=0), held)
-    return within(f"additive model accuracy on {held.name}, ε = 1", ours, plain, 4, "scikit-learn's boosted stumps")
+def _peers(name: str) -> Iterator[Figure]:
+    for model, epsilons in BESIDE.items():
+        found = of_peer(DIFFPRIVLIB, model, name, epsilons)
+        for measure in ("accuracy", "auc"):
+            ours = [of_ours(model, name, Cost(epsilon))[measure] for epsilon in epsilons]
+            theirs = found if isinstance(found, Failed) else [found[epsilon][measure] for epsilon in epsilons]
+            what = f"{name}: {model}, {measure} at ε = {' / '.join(f'{epsilon:g}' for epsilon in epsilons)}"
+            yield no_worse(what, ours, theirs, "diffprivlib, tuned:", least=False)
+    if len(set_of(name).classes) == 2:  # it knows no more
+        model = "AdditiveClassifier"
+        found = of_peer(DP_EBM, model, name, EPSILONS)
+        for measure in ("auc", "logloss"):
+            ours = [of_ours(model, name, Cost(epsilon, DELTA))[measure] for epsilon in EPSILONS]
+            theirs = found if isinstance(found, Failed) else [found[epsilon][measure] for epsilon in EPSILONS]
+            what = f"{name}: {model}, δ = 10⁻⁵, {measure}{AT}"
+            yield no_worse(what, ours, theirs, "DP-EBM", least=measure == "logloss")

