@@ -41,6 +41,28 @@ class Facts:
             table.max_rows_per_group,
         )
 
+    @property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """The declared bounds of its numbers, by column, as estimators take them; those of booleans are 0 and 1."""
+        pairs: dict[str, tuple[float, float]] = {}
+        for column in self.columns.values():
+            if column.kind == "boolean":
+                pairs[column.name] = 0, 1
+            elif column.kind in ("integer", "number") and column.bounds is not None:
+                low, high = (_plain(Fraction(end)) for end in column.bounds)  # type: ignore[arg-type]
+                pairs[column.name] = low, high
+        return pairs
+
+    @property
+    def values(self) -> dict[str, list[Any]]:
+        """The declared values of columns, by column."""
+        return {column.name: list(column.values) for column in self.columns.values() if column.values is not None}
+
+
+def _plain(end: Fraction) -> float:
+    """A whole number where it is one."""
+    return end.numerator if end.denominator == 1 else float(end)
+
 
 def limits_words(facts: Facts) -> str:
     """Who is protected, and how much of each is read."""

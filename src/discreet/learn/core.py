@@ -2,8 +2,8 @@
 
 How to write one
     Its parameters are annotated fields of a class marked with `@parameters`: public facts (`bounds`, `classes`, …); the
-    cost, the ledger and `verbose` come from here. They are stored as they are and not checked. Three methods say the
-    rest:
+    cost, the ledger, `missing` and `verbose` come from here. They are stored as they are and not checked. Three methods
+    say the rest:
 
     _facts(width, cost)
                     reads the public facts, for so many features (None while nobody knows), into one frozen object.
@@ -27,13 +27,19 @@ How to write one
     What each row does must depend on that row alone, bit by bit: elementwise arithmetic does, a matrix product does
     not (BLAS rounds a row by where it stands among others). Rows are summed as integers.
 
-    `_read(X, y)` is scikit-learn's validation of arrays; NaN and infinity are errors there, because whoever passes
-    arrays owns them. Rows of a curator come through `discreet.learn.fit`, which calls `learn_from` instead.
+    `_read(X, y)` is scikit-learn's validation of arrays; NaN and infinity are errors there unless `missing` is
+    declared, because whoever passes arrays owns them. Rows of a curator come through `discreet.learn.fit`, which calls
+    `learn_from` instead. What can be wrong with arrays without a look at their values is explained before the charge.
+
+    Facts by the names of columns are put into the order of the columns by `_placed`, before `_facts` reads them. A fit
+    within a fit (`_learned`, with `exit_.part(share)`) is told which ones those are.
 
 What callers see
     loss_for(n_features)  what `fit` will cost: known before it, from public facts alone.
     loss_                 what it did cost. With `ledger=`, one charge of that, on disk before the data is touched, and
                           its bits are the only randomness of the fit; without, the operating system's.
+    missing               what becomes of rows with NULL, NaN or infinity (`discreet.learn.missing`): "drop", or "impute
+                          to midpoint" of the bounds, when predicting too. None is an error; a curator drops them.
     verbose               whether a bar shows how far a long fit is.
 
 The neighbouring relation is: add or remove one row. Where a person has k rows, `group(loss, k)` is the loss.
@@ -64,14 +70,19 @@ from discreet.exit import SAMPLER as SAMPLER
 from discreet.exit import Exit, Sampler, opened
 from discreet.exit.charges import charge_for
 from discreet.exit.cost import Cost, Loss
+from discreet.learn.box import Box, Floats, is_named, named, placed
 from discreet.learn.labels import Array
 from discreet.learn.ledgers import LostLedger
+from discreet.learn.missing import DROP, IMPUTE, complete, imputed, is_there
+from discreet.learn.missing import check as check_missing
+from discreet.learn.shapes import check_labels, check_numbers, check_rows, names_of, width_of
 
 Kind = TypeVar("Kind")
 Typical = tuple[Sensitivity, Fraction]
 """A sensitivity, and a share of the cost."""
 COST_PARAMETERS: Final = ("epsilon", "delta", "rho", "ledger")
 """Parameters that say what a fit costs and whom it is charged to."""
+REMEDY: Final = f'Declare missing="{DROP}" or missing="{IMPUTE}", or fill the values in.'
 
 
 ESTIMATORS: Final[dict[str, type[Estimator]]] = {}
@@ -111,6 +122,7 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
     delta: Number | None = None
     rho: Number | None = None
     ledger: Any = None
+    missing: str | None = None
     verbose: bool = False
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -131,18 +143,36 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: ARG002, N803  (scikit-learn's names)
         """The caller's arrays, checked as scikit-learn does."""
-        return validate_data(self, X, dtype=self._dtype()), None
+        return self._validated(X, reset=True), None
+
+    def _validated(self, X: Any, *, reset: bool) -> Array:  # noqa: N803
+        try:
+            rows: Array = validate_data(
+                self, X, dtype=self._dtype(), reset=reset, ensure_all_finite=self.missing is None
+            )
+        except ValueError as wrong:
+            raise _said(wrong) from None
+        return rows
 
     def _dtype(self) -> Any:
         return np.float64
 
+    def _check_labels(self, labels: Any) -> None:
+        """Explain labels of a wrong kind, by their type alone."""
+
     # given
 
-    def loss_for(self, n_features: int | None = None) -> Loss:
-        """What `fit` will cost for so many features. No data is needed."""
+    def loss_for(self, n_features: int | Sequence[str] | None = None) -> Loss:
+        """What `fit` will cost for so many features, or for columns of these names. No data is needed."""
+        names = self._declared_columns()
+        if isinstance(n_features, list | tuple):
+            names, n_features = list(n_features), len(n_features)
         width = None if n_features is None else whole(n_features, "n_features")
-        cost = self._cost(width)
-        self._facts(width, cost)
+        if names is not None and width not in (None, len(names)):
+            raise ValueError(f"the facts are of {len(names)} columns: name the {width}, as loss_for([…])")
+        declared = self if names is None else self._placed(names)
+        cost = declared._cost(width)
+        declared._facts(width, cost)
         return cost.loss
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803
@@ -150,30 +180,77 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
         return self._fit(X, y, SAMPLER)
 
     def _fit(self, X: Any, y: Any, sampler: Sampler) -> Self:  # noqa: N803
-        width = _width(X)
-        cost = self._cost(width)
         flag(self.verbose, "verbose")
-        _check_shapes(self, X, y)
-        self._facts(width, cost)
+        declared, width = self._placed(names_of(X)), width_of(X)
+        cost = declared._cost(width)
+        declared._facts(width, cost)
+        check_missing(self.missing, declared._middle(width))
+        declared._check(X, y)
         if self.ledger is not None and not hasattr(self.ledger, "charge"):
             raise TypeError(f"ledger must be a discreet ledger or None, not a {type(self.ledger).__name__}")
         charge = charge_for(self.ledger, cost.loss, f"{type(self).__name__}.fit")
         with opened(charge, cost, sampler=sampler) as exit_:
             exact, labels = self._read(X, y)
-            return self._learned(exact, labels, exit_)
+            exact, labels = complete(exact, labels, self.missing, declared._middle(exact.shape[1]))
+            return self._learned(exact, labels, exit_, declared)
 
     def learn_from(self, exact: Array, labels: Array | None, names: list[str], exit_: Exit) -> Self:
         """Learn from rows that are bounded already, through the exit of a charge."""
         self.feature_names_in_ = np.array(names, dtype=object)
-        return self._learned(exact, labels, exit_)
+        declared = self._placed(names)
+        exact, labels = complete(exact, labels, self.missing, declared._middle(exact.shape[1]))
+        return self._learned(exact, labels, exit_, declared)
 
-    def _learned(self, exact: Array, labels: Array | None, exit_: Exit) -> Self:
+    def _learned(self, exact: Array, labels: Array | None, exit_: Exit, declared: Estimator | None = None) -> Self:
+        """Learn through an exit; `declared` is the estimator with its facts in the order of the columns."""
+        stated = self if declared is None else declared
         self.n_features_in_ = exact.shape[1]  # scikit-learn sets it for arrays and frames, not for all that becomes one
         exit_.watch = shown if flag(self.verbose, "verbose") else exit_.watch
         with np.errstate(all="ignore"):  # which row over- or underflowed is private, and so is whether one did
-            self._learn(exact, labels, self._facts(self.n_features_in_, exit_.cost), exit_)
+            self._learn(exact, labels, stated._facts(self.n_features_in_, exit_.cost), exit_)
+        if self.missing == IMPUTE:
+            self.midpoint_: Floats | None = stated._middle(self.n_features_in_)
         self.loss_ = exit_.cost.loss
         return self
+
+    def _check(self, X: Any, y: Any) -> None:  # noqa: N803
+        """Explain mistakes that no value has to be looked at for, before anything is charged."""
+        supervised = bool(get_tags(self).target_tags.required)
+        if supervised and y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None: fit(X, y)")
+        check_rows(X)
+        self._check_kinds(X)
+        if supervised:
+            check_labels(X, y)
+            self._check_labels(y)
+
+    def _check_kinds(self, X: Any) -> None:  # noqa: N803
+        """Explain columns that hold no numbers where those are needed, by their types alone."""
+        if self._dtype() is np.float64:
+            check_numbers(X)
+
+    def _placed(self, names: Sequence[str] | None) -> Self:
+        """Itself, or a copy in which bounds that are given by name stand in the order of the columns."""
+        bounds = getattr(self, "bounds", None)
+        return self._with(bounds=placed(bounds, names, "bounds")) if is_named(bounds) else self
+
+    def _declared_columns(self) -> list[str] | None:
+        """The columns that its facts name, if they are by name."""
+        bounds = getattr(self, "bounds", None)
+        return list(named(bounds)) if is_named(bounds) else None
+
+    def _with(self, **facts: Any) -> Self:
+        """A copy with other facts, which charges the same ledger."""
+        twin = copy(self)
+        twin.__dict__.update(facts)
+        if getattr(self, "ledger", None) is not None:
+            twin.ledger = self.ledger
+        return twin
+
+    def _middle(self, width: int | None) -> Floats | None:
+        """The midpoint of the bounds of each feature, if they have any."""
+        bounds = getattr(self, "bounds", None)
+        return None if bounds is None else Box.read(bounds, width).middle
 
     def task(self, sql: Any, **options: Any) -> Any:
         """The task of fitting a copy of it on the rows of a SELECT, for `curator.perform` and `curator.preview`.
@@ -213,7 +290,11 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
     def _again(self, X: Any) -> Array:  # noqa: N803
         """Rows for what was learned, checked against those of the fit."""
         check_is_fitted(self)
-        rows: Array = validate_data(self, X, dtype=self._dtype(), reset=False)
+        rows = self._validated(X, reset=False)
+        if self.missing == IMPUTE and self.midpoint_ is not None:
+            return imputed(rows, self.midpoint_)
+        if self.missing is not None and not is_there(rows).all():
+            raise ValueError("Input X contains NaN or infinity, and a row to predict cannot be dropped: fill it in")
         return rows
 
     def __sklearn_tags__(self) -> Any:
@@ -239,21 +320,10 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
         return clone
 
 
-def _check_shapes(model: Estimator, rows: object, labels: object) -> None:
-    """Explain mistakes that no value has to be looked at for, before anything is charged."""
-    if labels is None and get_tags(model).target_tags.required:
-        raise ValueError(f"{type(model).__name__} requires y to be passed, but the target y is None: fit(X, y)")
-    shape = getattr(rows, "shape", (0, 0))
-    if isinstance(shape, tuple) and len(shape) != 2:
-        raise ValueError(f"X must have 2 dimensions, not {len(shape)}. Reshape your data: X.reshape(-1, 1)")
-
-
-def _width(rows: object) -> int | None:
-    """The number of features, if it can be told without looking at values."""
-    shape = getattr(rows, "shape", None)
-    if isinstance(rows, Sequence) and len(rows) and isinstance(rows[0], Sequence | np.ndarray):
-        shape = len(rows), len(rows[0])
-    return int(shape[1]) if isinstance(shape, tuple) and len(shape) == 2 and shape[1] else None
+def _said(wrong: ValueError) -> ValueError:
+    """The error of scikit-learn about values that are missing, with what helps here."""
+    first = str(wrong).split("\n")[0]
+    return ValueError(f"{first.rstrip('.')}. {REMEDY}") if "contains NaN" in first else wrong
 
 
 def demand(condition: bool, code: str, reason: str, fix: str) -> None:

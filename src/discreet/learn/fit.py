@@ -23,8 +23,10 @@ from discreet.curator.task import Context, demand_choice
 from discreet.errors import Refused
 from discreet.exit import Bill, Cost, Exit, Outcome, Reader
 from discreet.exit.cost import Loss, cost_missing
+from discreet.learn.box import is_named, named
 from discreet.learn.codec import decode, encode, parameters_of
 from discreet.learn.core import COST_PARAMETERS, Estimator, learned, name_of
+from discreet.learn.missing import check as check_missing
 from discreet.learn.reading import NUMERIC, Columns, arrays_of
 from discreet.learn.sent import adopt
 from discreet.policy import Kind, Policy
@@ -132,7 +134,7 @@ class PreparedFit(PreparedTask):
         """What is free learns nothing from rows, so nobody can read them for nothing."""
         width = len(self.columns.read)
         read = [np.empty(0)] * width if self.bill.loss.is_zero else rows.columns(self.query)
-        exact, labels = arrays_of(read, self.columns, as_they_are=_as_they_are(self.model))
+        exact, labels = arrays_of(read, self.columns, as_they_are=_as_they_are(self.model), missing=self.model.missing)
         model: Estimator = clone(self.model)
         return encode(model.learn_from(exact, labels, [field.name for field in self.columns.features], exit_))
 
@@ -194,6 +196,7 @@ def _cost(policy: Policy, model: Estimator, columns: Columns, rows: int) -> tupl
     """What one row costs, and what all rows of one unit cost together."""
     try:
         model.loss_for(len(columns.features))
+        check_missing(model.missing, model._placed([field.name for field in columns.features])._middle(None))
         cost = model._cost()
         loss = cost.loss.group(rows).per(policy.unit)
     except (TypeError, ValueError) as wrong:
@@ -216,6 +219,8 @@ def _declared(
         cost = Cost.read(policy, epsilon=epsilon, rho=rho, delta=delta)
         wanted = cost.part(Fraction(1, rows if cost.pure else rows**2)).named
     missing = {name: known(columns) for name, known in FACTS.items() if name in held and held[name] is None}
+    if is_named(held.get("bounds")):
+        missing["bounds"] = _completed(named(held["bounds"]), columns)
     model.set_params(**wanted, **missing)
     return model
 
@@ -250,6 +255,11 @@ def _check_target(model: Estimator, columns: Columns) -> None:
 def _bounds(fields: Sequence[Field]) -> tuple[list[Fraction], list[Fraction]]:
     pairs = [_interval(field) for field in fields]
     return [low for low, _ in pairs], [high for _, high in pairs]
+
+
+def _completed(bounds: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
+    """Bounds by the names of columns; those that are not named are the policy's."""
+    return {each.name: bounds[each.name] if each.name in bounds else _interval(each) for each in columns.features}
 
 
 def _interval(field: Field) -> tuple[Fraction, Fraction]:

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator, parameters
 from discreet.learn.labels import Array, Labels, category_labels
+from discreet.learn.missing import is_there
+from discreet.learn.shapes import check_classes, check_targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,14 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     class_log_prior_: Floats
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: N803
-        rows, labels = validate_data(self, X, y, dtype=self._dtype())
-        check_classification_targets(labels)
-        return rows, _same_kind(labels, Labels.read(self.classes, "classes"))
+        rows, labels = _both(self, X, y, None)
+        check_classification_targets(labels[is_there(labels)])
+        check_classes(labels, Labels.read(self.classes, "classes"))
+        return rows, labels
+
+    def _check_labels(self, labels: Any) -> None:
+        if self.classes is not None:
+            check_classes(labels, Labels.read(self.classes, "classes"))
 
     def predict(self, X: Any) -> Array:  # noqa: N803
         """The likeliest class of each row."""
@@ -62,8 +69,10 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]
     y_bounds: Any
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: N803
-        rows, targets = validate_data(self, X, y, dtype=self._dtype(), y_numeric=True)
-        return rows, np.asarray(targets, dtype=np.float64)
+        return _both(self, X, y, np.float64)
+
+    def _check_labels(self, labels: Any) -> None:
+        check_targets(labels)
 
 
 @parameters
@@ -84,10 +93,11 @@ class Categorical(Estimator):
         return tags
 
 
-def _same_kind(labels: Array, classes: Labels) -> Array:
-    """The labels, if they are of the kind that was declared: a type is public, and a mistake of it is common."""
-    if labels.dtype.kind in "biuf" and not classes.numeric:
-        raise ValueError("y holds numbers and classes does not: declare the classes as they are in y")
-    if labels.dtype.kind in "US" and classes.numeric:
-        raise ValueError("y holds texts and classes does not: declare the classes as they are in y")
-    return labels
+def _both(model: Estimator, X: Any, y: Any, kind: Any) -> tuple[Array, Array]:  # noqa: N803
+    """The caller's features and labels; what is missing is an error, unless somebody declared what becomes of it."""
+    rows = model._validated(X, reset=True)
+    finite = model.missing is None
+    labels = check_array(y, ensure_2d=False, dtype=kind, ensure_all_finite=finite, input_name="y", ensure_min_samples=0)
+    labels = column_or_1d(labels, warn=True)
+    check_consistent_length(rows, labels)
+    return rows, labels

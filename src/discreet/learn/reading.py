@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discreet.errors import Refused
 from discreet.learn.box import Floats
 from discreet.learn.labels import Array
+from discreet.learn.missing import IMPUTE
 from discreet.policy import Kind
 from discreet.policy.problems import meant
 from discreet.sql.nodes import Field
@@ -46,9 +47,10 @@ class Columns:
 
 
 def arrays_of(
-    read: Sequence[NDArray[Any]], columns: Columns, *, as_they_are: tuple[bool, bool]
+    read: Sequence[NDArray[Any]], columns: Columns, *, as_they_are: tuple[bool, bool], missing: str | None = None
 ) -> tuple[Array, Array | None]:
-    """Features and labels of the columns that an engine read; rows with NULL, NaN or infinity are left out.
+    """Features and labels of the columns that an engine read; rows with NULL, NaN or infinity are left out, unless the
+    estimator imputes them: then NULL is NaN or None, and rows without a label are left out.
 
     Theorem  What becomes of a row depends on that row alone. Proof: each value is converted by itself, and a row is
              left out for its own values; the type of an array is that of its column, which the query says.
@@ -61,11 +63,15 @@ def arrays_of(
     there = [_there(values) for values in read]
     width, (whole_features, whole_labels) = len(columns.features), as_they_are
     features = [_objects(values) for values in read[:width]] if whole_features else held[:width]
+    wanted = list(zip(held, there, strict=True))
+    if missing == IMPUTE:
+        wanted = wanted[width:]
+        features = [_with_gaps(values, known) for values, known in zip(features, there, strict=False)]
     exact = np.empty((len(read[0]), width), dtype=object if whole_features else np.float64)
     complete, rows = np.empty(len(exact), dtype=np.bool_), 0
     for start in range(0, len(exact), BLOCK):
         some = slice(start, start + BLOCK)
-        whole = _complete([(values[some], known[some]) for values, known in zip(held, there, strict=True)])
+        whole = _complete([(values[some], known[some]) for values, known in wanted], len(exact[some]))
         complete[some] = whole
         block = np.stack([values[some] for values in features], axis=1)[whole]
         exact[rows : rows + len(block)] = block
@@ -101,9 +107,14 @@ def _there(values: NDArray[Any]) -> NDArray[np.bool_]:
     return ~np.ma.getmaskarray(values)
 
 
-def _complete(columns: Sequence[tuple[Array, NDArray[np.bool_]]]) -> NDArray[np.bool_]:
+def _with_gaps(values: Array, there: NDArray[np.bool_]) -> Array:
+    """Numbers with NaN in the place of NULL; objects have None there."""
+    return values if values.dtype == object else np.where(there, values, np.nan)
+
+
+def _complete(columns: Sequence[tuple[Array, NDArray[np.bool_]]], rows: int) -> NDArray[np.bool_]:
     """Which rows have all of their values: no NULL, NaN or infinity."""
-    complete = np.ones(len(columns[0][1]), dtype=np.bool_)
+    complete = np.ones(rows, dtype=np.bool_)
     for values, there in columns:
         complete &= there if values.dtype == object else there & np.isfinite(values)
     return complete

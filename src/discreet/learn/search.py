@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import field
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone, is_classifier, is_regressor
@@ -18,6 +19,7 @@ from discreet.errors import Refused
 from discreet.exact import probability
 from discreet.exit import Exit
 from discreet.exit.cost import Cost
+from discreet.learn.box import Floats
 from discreet.learn.core import COST_PARAMETERS, Estimator, demand, parameters
 from discreet.learn.counting import affordable
 from discreet.learn.labels import Array
@@ -72,10 +74,29 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
         each = Fraction(1, len(settings))
         affordable(cost, UNIT, each)
         named = cost.part(each).named
-        candidates: list[Estimator] = [clone(self.estimator).set_params(**setting, **named) for setting in settings]
+        candidates: list[Estimator] = [
+            clone(self.estimator).set_params(**{"missing": self.missing, **setting, **named}) for setting in settings
+        ]
         for candidate in candidates:
             candidate.loss_for(width)
         return candidates
+
+    def _placed(self, names: Sequence[str] | None) -> Self:
+        return self._with(estimator=self.estimator._placed(names)) if isinstance(self.estimator, Estimator) else self
+
+    def _declared_columns(self) -> list[str] | None:
+        names: list[str] | None = self.estimator._declared_columns()
+        return names
+
+    def _dtype(self) -> Any:
+        return self.estimator._dtype()
+
+    def _check_labels(self, labels: Any) -> None:
+        self.estimator._check_labels(labels)
+
+    def _middle(self, width: int | None) -> Floats | None:
+        middle: Floats | None = self.estimator._middle(width)
+        return middle
 
     def _deviation(self, width: int | None, cost: Cost) -> float:
         """That of the first candidate."""
@@ -97,10 +118,7 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
         assert labels is not None
         held = self._coins(len(exact), exit_)
         for candidate in exit_.watched(facts, len(facts), "candidates"):
-            candidate.n_features_in_ = self.n_features_in_
-            part = exit_.part(Fraction(1, len(facts)))
-            candidate._learn(exact[~held], labels[~held], candidate._facts(self.n_features_in_, part.cost), part)
-            candidate.loss_ = part.cost.loss
+            candidate._learned(exact[~held], labels[~held], exit_.part(Fraction(1, len(facts))))
         scores = np.array([_score(candidate, exact[held], labels[held]) for candidate in facts], dtype=np.int64)
         self.best_index_ = exit_.parallel().choose(scores, FINE)
         for candidate in facts:
