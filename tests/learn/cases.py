@@ -15,6 +15,7 @@ from discreet.learn import (
     AdditiveRegressor,
     CategoricalNB,
     DecisionTreeClassifier,
+    DecisionTreeRegressor,
     GaussianNB,
     KMeans,
     LinearRegression,
@@ -23,6 +24,7 @@ from discreet.learn import (
     PoissonCount,
     PrivateSearchCV,
     RandomForestClassifier,
+    RandomForestRegressor,
     StandardScaler,
 )
 
@@ -74,7 +76,9 @@ CASES: Final = (
     Case("logistic-two", _labelled(LogisticRegression, "a", "b")),
     Case("logistic-three", _labelled(LogisticRegression, "a", "b", "c")),
     Case("forest", _labelled(RandomForestClassifier, "a", "b", "c")),
-    Case("tree", _labelled(DecisionTreeClassifier, "a", "b", "c", candidates=9)),
+    Case("tree", _labelled(DecisionTreeClassifier, "a", "b", "c")),
+    Case("forest-number", _measured(RandomForestRegressor), data="targets"),
+    Case("tree-number", _measured(DecisionTreeRegressor), data="targets"),
     Case("additive-two", _labelled(AdditiveClassifier, "a", "b"), ("pure", "rho")),
     Case("additive-three", _labelled(AdditiveClassifier, "a", "b", "c"), ("pure", "rho")),
     Case("additive-number", _measured(AdditiveRegressor), ("pure", "rho"), data="targets"),

@@ -25,6 +25,7 @@ from discreet.learn import (
     AdditiveRegressor,
     CategoricalNB,
     DecisionTreeClassifier,
+    DecisionTreeRegressor,
     Estimator,
     GaussianNB,
     KMeans,
@@ -34,6 +35,7 @@ from discreet.learn import (
     PoissonCount,
     PrivateSearchCV,
     RandomForestClassifier,
+    RandomForestRegressor,
     StandardScaler,
 )
 from discreet.learn.ledgers import LostLedger
@@ -56,7 +58,9 @@ CHECKED = [
     LogisticRegression(bounds=(-10, 10), classes=[0, 1], rho=PLENTY, ledger=Same()),
     LogisticRegression(bounds=(-10, 10), classes=[0, 1, 2], epsilon=PLENTY, ledger=Same()),
     RandomForestClassifier(5, bounds=(-10, 10), classes=[0, 1, 2], epsilon=PLENTY, ledger=Same()),
-    DecisionTreeClassifier(bounds=(-10, 10), classes=[0, 1, 2], candidates=20, rho=100, ledger=Same()),
+    DecisionTreeClassifier(bounds=(-10, 10), classes=[0, 1, 2], rho=PLENTY, ledger=Same()),
+    RandomForestRegressor(5, bounds=(-4, 4), y_bounds=(-4, 4), epsilon=PLENTY, ledger=Same()),
+    DecisionTreeRegressor(bounds=(-4, 4), y_bounds=(-4, 4), rho=PLENTY, ledger=Same()),
     AdditiveClassifier(bounds=(-10, 10), classes=[0, 1, 2], rho=2, ledger=Same()),
     AdditiveRegressor(bounds=(-4, 4), y_bounds=(-4, 4), rho=50, ledger=Same()),
     PrivateSearchCV(

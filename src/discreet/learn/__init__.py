@@ -21,7 +21,12 @@ try:
     from discreet.learn.scalers import MinMaxScaler, StandardScaler
     from discreet.learn.scoring import Score, private_score
     from discreet.learn.search import PrivateSearchCV
-    from discreet.learn.trees import DecisionTreeClassifier, RandomForestClassifier
+    from discreet.learn.trees import (
+        DecisionTreeClassifier,
+        DecisionTreeRegressor,
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
 except ModuleNotFoundError as missing:
     if (missing.name or "").split(".")[0] not in ("sklearn", "scipy"):
         raise
@@ -33,6 +38,7 @@ __all__ = [
     "AdditiveRegressor",
     "CategoricalNB",
     "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
     "Estimator",
     "Fit",
     "GaussianNB",
@@ -44,6 +50,7 @@ __all__ = [
     "PoissonCount",
     "PrivateSearchCV",
     "RandomForestClassifier",
+    "RandomForestRegressor",
     "Score",
     "StandardScaler",
     "learning_curve",

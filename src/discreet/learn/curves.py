@@ -29,7 +29,12 @@ from discreet.learn.labels import Array, category_labels
 from discreet.learn.linear import LinearRegression
 from discreet.learn.logistic import LogisticRegression
 from discreet.learn.scalers import MinMaxScaler
-from discreet.learn.trees import DecisionTreeClassifier, RandomForestClassifier
+from discreet.learn.trees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -64,6 +69,10 @@ PLAIN: Final[dict[type, Callable[[Any, int], Any]]] = {
     ),
     DecisionTreeClassifier: lambda model, _: sklearn.tree.DecisionTreeClassifier(max_depth=model.max_depth),
     RandomForestClassifier: lambda model, _: sklearn.ensemble.RandomForestClassifier(
+        model.n_estimators or 100, max_depth=model.max_depth
+    ),
+    DecisionTreeRegressor: lambda model, _: sklearn.tree.DecisionTreeRegressor(max_depth=model.max_depth),
+    RandomForestRegressor: lambda model, _: sklearn.ensemble.RandomForestRegressor(
         model.n_estimators or 100, max_depth=model.max_depth
     ),
     AdditiveClassifier: lambda *_: sklearn.ensemble.HistGradientBoostingClassifier(interaction_cst="no_interactions"),

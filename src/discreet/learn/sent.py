@@ -24,7 +24,6 @@ from discreet.learn.search import PrivateSearchCV
 DEEPEST: Final = 8
 """How deep lists stand in each other."""
 MAX_SIZES: Final = {
-    "candidates": 1000,
     "expected_n": 2**53,
     "max_depth": 30,
     "max_iter": 1000,
