@@ -150,9 +150,9 @@ class Shares:
         highs = np.bincount(cells, high, minlength=size).astype(np.int64)
         return np.stack([np.bincount(cells, minlength=size) * steps - highs, highs], axis=1)
 
-    def within(self, found: Range) -> Shares:
+    def within(self, near: Range) -> Shares:
         """As shares of a narrower range."""
-        return Shares((np.clip(self.shares, found.low, found.high) - found.low) / (found.high - found.low))
+        return Shares((np.clip(self.shares, near.low, near.high) - near.low) / (near.high - near.low))
 
     def whole(self, steps: int) -> Integers:
         """The sums of (1 − a)², 2a(1 − a) and a² over all rows: a row's three add up to its mass.

@@ -41,12 +41,12 @@ class _Forest(Estimator):
         """The leaves of a tree; of given ones between those of one and those of all, for one of them tells the most."""
         return sensitivity(math.isqrt(facts.trees or 1)), (WHOLE - SIZE) * CHOICE
 
-    def _keep(self, found: Grown) -> None:
-        self.features_: list[Integers] = list(found.trees.features)
-        self.thresholds_: list[Floats] = list(found.trees.thresholds)
-        self.max_depth_ = found.depth
-        self.counts_ = found.counts
-        self.leaf_values_ = found.values
+    def _keep(self, model: Grown) -> None:
+        self.features_: list[Integers] = list(model.trees.features)
+        self.thresholds_: list[Floats] = list(model.trees.thresholds)
+        self.max_depth_ = model.depth
+        self.counts_ = model.counts
+        self.leaf_values_ = model.values
 
     def _sums(self, rows: Array) -> Floats:
         """What all trees add, for each row."""
@@ -81,11 +81,11 @@ class _ForClasses(_Forest, Classifier):
         known = places >= 0
         target = Classes(places[known], facts.classes.count)
         first = First.of_classes(*counted_first(target.whole, exit_))
-        found = grown(exact[known], target, first, facts, exit_, WHOLE - SIZE)
-        self._keep(found)
+        model = grown(exact[known], target, first, facts, exit_, WHOLE - SIZE)
+        self._keep(model)
         self.classes_ = facts.classes.values
-        self.class_count_ = np.maximum(found.masses, 0)
-        self.class_log_prior_ = np.log(found.prior)
+        self.class_count_ = np.maximum(model.masses, 0)
+        self.class_log_prior_ = np.log(model.prior)
 
     def _joint(self, rows: Array) -> Floats:
         joint: Floats = self.class_log_prior_ + self._sums(rows)
@@ -106,12 +106,12 @@ class _ForNumbers(_Forest, Regressor):
         box = zooming.zoomed(labels[:, None], facts.target, exit_, NEAR)
         target = Shares((np.clip(labels, box.low, box.high) - box.low) / (2 * box.half))
         near = Range.of(*counted_first(target.whole, exit_))
-        found = grown(exact, target.within(near), near.first, facts, exit_, WHOLE - NEAR - SIZE)
-        self._keep(found)
+        model = grown(exact, target.within(near), near.first, facts, exit_, WHOLE - NEAR - SIZE)
+        self._keep(model)
         low, high = box.low + 2 * box.half * np.array([near.low, near.high])
         self.range_ = np.array([low, high])
-        self.mean_ = float(low + (high - low) * found.prior[1])
-        self.leaf_values_ = [(high - low) * values for values in found.values]
+        self.mean_ = float(low + (high - low) * model.prior[1])
+        self.leaf_values_ = [(high - low) * values for values in model.values]
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """The expected number of each row."""
