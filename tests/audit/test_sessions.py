@@ -79,13 +79,13 @@ def test_a_session_tells_no_more_than_its_budget_allows(budget: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", HEADS)
 def test_fifty_adaptive_questions_many_times(budget: str) -> None:
+    """What the attack is worth where a ledger fails is shown below; of one that holds, 400 sessions prove little."""
     policy = policy_of(TABLE, head=HEADS[budget])
     found = compared(policy, 400, 50, 1 - 1e-7)
     assert not found.violated, str(found)
     middle, low, high = found.advantage
     assert low <= found.claim.advantage
     assert low <= middle <= high
-    assert found.epsilon > 0, "the attack is worth something, or it would show nothing"
 
 
 @pytest.mark.slow

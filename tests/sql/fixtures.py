@@ -437,6 +437,15 @@ KEYS: Final = (
     ),
     Fixture(
         "keys",
+        "ROLLUP of a key within another key",
+        "SELECT ward = 'A' AS first, ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (first, ward) HAVING COUNT(*) > 2",
+        [(False, "B", 3), (True, "A", 4), (False, None, 3), (True, None, 4), (None, None, 8)],
+        rows=(4, 4, 4),
+        groups=(6, 2, 1),
+        sensitivity=(ONE, ONE, ONE),
+    ),
+    Fixture(
+        "keys",
         "CUBE",
         "SELECT ward, cost IS NULL AS free, GROUPING(ward, free) AS level, COUNT(*) AS n FROM visits GROUP BY CUBE (ward, free)"
         " HAVING COUNT(*) > 3",

@@ -283,8 +283,9 @@ def _unique_keys(scene: Scene) -> Texts:
 def _public_keys(scene: Scene) -> Texts:
     """Keys that a public table supplies, and rows beside all public rows."""
     for public in (table for table in scene.policy.tables.values() if table.is_public):
-        for column in public.columns.values():
+        if scene.unit is not None:  # rows that are their own unit match one public row at most
             yield f"SELECT COUNT(*) FROM {scene.source} AS p CROSS JOIN {spelt(public.name)} AS q", public.name
+        for column in public.columns.values():
             held = scene.table.columns.get(column.name)
             if held is None or held.kind is not column.kind:
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,7 +24,8 @@ from discreet.sql.vectors import Chosen
 
 WIDEST: Final = 9 * 10**11
 """Noise that is drawn at most, in steps."""
-
+LONGEST: Final = 200
+"""Of what a refusal quotes, which may have grown as long as free work allows."""
 
 Mechanism = Additive | Choices | KeySelection
 """The last where a measure is read off the selection of private keys."""
@@ -69,7 +71,7 @@ def mechanism_for(cost: Cost, release: Release, measure: Measure, share: Fractio
     if mechanism.spread > WIDEST:
         raise Refused(
             "cost-invalid",
-            f"the noise on {measure.words} would be too large to draw",
+            f"the noise on {textwrap.shorten(measure.words, LONGEST, placeholder=' …')} would be too large to draw",
             "raise the cost, or ask for it in a larger unit, such as SUM(x / 1000)",
         )
     return mechanism

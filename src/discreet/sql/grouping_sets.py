@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from functools import reduce
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlglot import exp
 
@@ -112,38 +112,53 @@ def _part(tree: exp.Select, keys: Keys, every: set[Any]) -> Any:
     part = tree.copy()
     for clause in _AROUND:
         part.set(clause, None)
-    absent = every - {_shape(key) for key in keys}
-    named = [(_shape(exp.column(item.alias)), _shape(item.this)) for item in tree.expressions if item.alias]
-    absent |= {shape for pair in named if not absent.isdisjoint(pair) for shape in pair}
+    here = {_shape(key) for key in keys}
+    shapes = _Shapes(*(_with_names(shapes, tree) for shapes in (every - here, here)))
     part.set("group", exp.Group(expressions=[key.copy() for key in keys]) if keys else None)
-    part.set("expressions", [_item(item, absent) for item in tree.expressions])
+    part.set("expressions", [_item(item, shapes) for item in tree.expressions])
     having = part.args.get("having")
     if having is not None:
-        having.set("this", _without(having.this, absent))
+        having.set("this", _without(having.this, shapes))
     return part
+
+
+class _Shapes(NamedTuple):
+    """Keys that a set does not group by, and those that it does."""
+
+    absent: set[Any]
+    present: set[Any]
+
+
+def _with_names(shapes: set[Any], tree: exp.Select) -> set[Any]:
+    """Keys, and what they are called in SELECT, or what is called so there."""
+    named = [(_shape(exp.column(item.alias)), _shape(item.this)) for item in tree.expressions if item.alias]
+    return shapes | {shape for pair in named if not shapes.isdisjoint(pair) for shape in pair}
 
 
 def _is_one(node: Any, shapes: set[Any]) -> bool:
     return any(type(node) is type(shape) for shape in shapes) and _shape(node) in shapes
 
 
-def _item(item: Any, absent: set[Any]) -> Any:
+def _item(item: Any, shapes: _Shapes) -> Any:
     """An item of SELECT under the name that it has, with NULL for keys that are not grouped by."""
-    shown = _without(item.this if isinstance(item, exp.Alias) else item, absent)
+    shown = _without(item.this if isinstance(item, exp.Alias) else item, shapes)
     label = item.alias or (item.name if isinstance(item, exp.Column) else written(item))
     return exp.alias_(shown, label, quoted=True)
 
 
-def _without(node: Any, absent: set[Any]) -> Any:
-    """An expression in which keys that are not grouped by are NULL, and GROUPING(key) says which are."""
-    if _is_one(node, absent):
+def _without(node: Any, shapes: _Shapes) -> Any:
+    """An expression in which keys that are not grouped by are NULL, and GROUPING(key) says which are.
+
+    What is within a key that is grouped by stays, even if another key that is not is a part of it.
+    """
+    if _is_one(node, shapes.absent):
         return exp.Null()
     if isinstance(node, (exp.Grouping, exp.GroupingId)):
-        bits = "".join(str(int(_is_one(key, absent))) for key in node.expressions)
+        bits = "".join(str(int(_is_one(key, shapes.absent))) for key in node.expressions)
         return exp.Literal.number(int(bits or "0", 2))
-    if is_counted(node):
+    if is_counted(node) or _is_one(node, shapes.present):
         return node.copy()
     made = node.copy()
     for child, other in zip(list(made.iter_expressions()), list(node.iter_expressions()), strict=True):
-        child.replace(_without(other, absent))
+        child.replace(_without(other, shapes))
     return made

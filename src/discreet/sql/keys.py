@@ -70,9 +70,9 @@ class PublicKey:
         """Which of the keys it is, from 0 on; NULL as the last where it is a key, else NULL."""
         keys = list(self.domain.keys())
         first, period = keys[0], self._period
-        if isinstance(first, bool):
+        if keys == [False, True] and isinstance(first, bool):
             number = sql("CAST({} AS BIGINT)", self.sql)
-        elif isinstance(first, int) and keys == list(range(first, first + len(keys))):
+        elif isinstance(first, int) and not isinstance(first, bool) and keys == list(range(first, first + len(keys))):
             number = sql("({} - ({}))", self.sql, literal(first))
         elif period is not None:
             number = _since(period, keys, self.expr.arguments[0].sql)
@@ -164,6 +164,8 @@ def group_key(expr: Expr, fields: Mapping[Sql, Field], shown: str, public: Publi
         expr = _looked_up(expr, public.keys(listed.rows, listed.column))
     if expr.function is not None and expr.domain.kind is Kind.INTEGER and expr.domain.values is None:
         expr = replace(expr, domain=expr.loosened())
+    if field is None and not (expr.domain.nullable or expr.domain.certain) and _some_null(expr, fields, public):
+        expr = replace(expr, domain=expr.domain.but(nullable=True))
     count = expr.domain.count()
     if count is None:
         if expr.domain.kind in _SELECTED:
@@ -221,6 +223,12 @@ def _looked_up(expr: Expr, keys: Sequence[Key | None]) -> Expr:
     values = tuple(key for key in keys if key is not None)
     nullable = expr.domain.nullable or None in keys
     return replace(expr, domain=replace(expr.domain, values=values, nullable=nullable))
+
+
+def _some_null(expr: Expr, fields: Mapping[Sql, Field], public: Public) -> bool:
+    """Whether a column of a public table, of which the expression is made, holds NULL for everybody to see."""
+    found = (fields[column].listed for column in expr.columns() if column in fields)
+    return any(None in public.keys(listed.rows, listed.column) for listed in found if listed is not None)
 
 
 def with_public_bounds(field: Field, public: Public) -> Field:
