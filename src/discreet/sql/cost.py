@@ -24,7 +24,7 @@ from discreet.sql.vectors import Chosen
 
 WIDEST: Final = 9 * 10**11
 """Noise that is drawn at most, in steps."""
-LONGEST: Final = 200
+MAX_QUOTED: Final = 200
 """Of what a refusal quotes, which may have grown as long as free work allows."""
 
 Mechanism = Additive | Choices | KeySelection
@@ -71,7 +71,7 @@ def mechanism_for(cost: Cost, release: Release, measure: Measure, share: Fractio
     if mechanism.spread > WIDEST:
         raise Refused(
             "cost-invalid",
-            f"the noise on {textwrap.shorten(measure.words, LONGEST, placeholder=' …')} would be too large to draw",
+            f"the noise on {textwrap.shorten(measure.words, MAX_QUOTED, placeholder=' …')} would be too large to draw",
             "raise the cost, or ask for it in a larger unit, such as SUM(x / 1000)",
         )
     return mechanism

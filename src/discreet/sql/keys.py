@@ -227,8 +227,8 @@ def _looked_up(expr: Expr, keys: Sequence[Key | None]) -> Expr:
 
 def _some_null(expr: Expr, fields: Mapping[Sql, Field], public: Public) -> bool:
     """Whether a column of a public table, of which the expression is made, holds NULL for everybody to see."""
-    found = (fields[column].listed for column in expr.columns() if column in fields)
-    return any(None in public.keys(listed.rows, listed.column) for listed in found if listed is not None)
+    columns = (fields[column].listed for column in expr.columns() if column in fields)
+    return any(None in public.keys(listed.rows, listed.column) for listed in columns if listed is not None)
 
 
 def with_public_bounds(field: Field, public: Public) -> Field:
