@@ -21,6 +21,7 @@ from discreet import mechanisms
 from discreet.accounting import Concentrated, Pure, Relation
 from discreet.mechanisms import (
     AboveThreshold,
+    BestOfSome,
     BoundedMean,
     BoundedSum,
     Exponential,
@@ -72,6 +73,7 @@ BAD: dict[str, list[Any]] = {
     "size": [value for value in NOT_COUNTS if value is not None],
     "answers": [*NOT_COUNTS, 1],
     "monotone": [None, 1, "no", np.True_],
+    "candidates": [*NOT_COUNTS, 1001],
     "copies": [1, "1", [0], [1.5], [2**63]],
     "quantiles": [None, "0.5", True, -0.1, 1.1, [], [[0.5]], *NOT_FINITE],
     "method": ["forest", None, 1],
@@ -180,6 +182,8 @@ EXAMPLES = [
     on_scores(TopK, k=2, rho=0.1, sensitivity=1, monotone=True),
     on_scores(NoisyMax, epsilon=0.5, sensitivity=1, monotone=False),
     on_scores(PermuteAndFlip, epsilon=0.5, sensitivity=1, monotone=True),
+    Example(BestOfSome, {"epsilon": 0.5, "candidates": 4}, [3, 3, 2, 3], "scores", [*BAD_SCORES, [1, 2, 3]]),
+    Example(BestOfSome, {"rho": 0.1, "candidates": 9}, [3, 3, 2, 3, 1, 2, 3, 4, 1], "scores", BAD_SCORES),
     Example(RandomizedResponse, {"epsilon": 0.5, "answers": 2}, [0, 1] * 50, "answers", BAD_ANSWERS, {"size": 1000}),
     Example(
         AboveThreshold,

@@ -42,6 +42,7 @@ WAYS: dict[str, Any] = {
     "choices": lambda way, share: way.choose_each([[1, 2], [3, 4]], ONE, 1, share),
     "choice among copies": lambda way, share: way.choose_among(np.array([1, 10**6]), (2, 3), 1, share),
     "part": lambda way, share: way.part(share),
+    "best of some": lambda way, share: way.best_of_some([lambda _: (1, "a"), lambda _: (2, "b")], share),
 }
 
 

@@ -16,7 +16,7 @@ from discreet.accounting.rounding import float_down
 from discreet.errors import Edit, Refused
 from discreet.exact import Number, probability
 from discreet.exact import epsilon as positive
-from discreet.mechanisms import Exponential, Gaussian, KeySelection, Laplace, PermuteAndFlip
+from discreet.mechanisms import BestOfSome, Exponential, Gaussian, KeySelection, Laplace, PermuteAndFlip
 from discreet.mechanisms.calibrated import noise_of as noise_of
 from discreet.mechanisms.calibrated import root
 from discreet.policy import Policy
@@ -196,6 +196,10 @@ class Cost:
         if self.pure:
             return Choices(Exponential(self.amount * share, sensitivity=sensitivity, copies=copies))
         return Choices(Exponential(rho=self.amount * share, sensitivity=sensitivity, copies=copies))
+
+    def best_of_some(self, candidates: int, share: Fraction = WHOLE) -> BestOfSome:
+        """For the best of candidates that cost something themselves, each an ε: see there."""
+        return BestOfSome(candidates=candidates, **self.part(share).named)
 
     def deviation(self, sensitivity: Sensitivity, share: Fraction = WHOLE) -> float:
         """About the standard deviation of the noise on a vector."""

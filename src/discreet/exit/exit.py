@@ -12,16 +12,18 @@ from typing import Any, NoReturn, TypeVar, overload
 import numpy as np
 
 from discreet.accounting import Loss as AnyLoss
-from discreet.accounting import compose
+from discreet.accounting import Pure, compose
 from discreet.accounting.losses import Sensitivity
 from discreet.accounting.turns import Turns
 from discreet.engines.stopping import Stopped, is_stopped
 from discreet.exit.cost import WHOLE, Cost, Loss
 from discreet.exit.sampler import SAMPLER, Cell, Sampler
 from discreet.mechanisms.arrays import Integers
+from discreet.mechanisms.bestofsome import best
 from discreet.noise import Bits
 
 Step = TypeVar("Step")
+Found = TypeVar("Found")
 Watch = Callable[[Iterable[Any], int, str], Iterable[Any]]
 """Takes steps, how many they are and what they are called; gives the same steps."""
 OVERDRAWN = "the releases of this task cost more than was charged: their shares must add up to 1"
@@ -43,8 +45,8 @@ class Exit:
 
     Theorem  All that leaves together costs at most `limit`, whatever each release does with earlier ones.
     Assumes  That releases come one after the other: there is a lock for threads, and neither copy nor fork releases.
-             That sensitivities are as declared (`audit.replay` looks at that), and that what `parallel` gives meets
-             rows of its own.
+             That sensitivities are as declared (`audit.replay` looks at that), that what `parallel` gives meets rows
+             of its own, and that of the runs of `best_of_some` nothing is told but what the best one found.
     Proof    Losses of ε add up, and so do those of ρ and δ, adaptively (Rogers et al. 2016; Feldman & Zrnic 2021). Each
              release adds the loss of its mechanism before it is drawn; what would exceed the limit, or a share of more
              than is left of the cost, is not drawn. A part reserves its share when it is made. When the charge's block
@@ -131,6 +133,22 @@ class Exit:
         """Parallel composition: as much again, for rows that this exit never sees: the larger of the losses counts."""
         self._spend(Fraction(0), self.cost.part(Fraction(0)).loss)
         return self._beside(Exit(self.cost, self._bits, limit=self._limit, sampler=self._sampler, life=self._life))
+
+    def best_of_some(self, runs: Sequence[Callable[[Exit], tuple[int, Found]]], share: Fraction = WHOLE) -> Found:
+        """What the best of the runs found, by its score, among a random few that nobody gets to know (`BestOfSome`).
+
+        Each run has an exit of its own for what it may cost, and gives a score and what it found, both made of released
+        values alone. All of them are run, in their order, and none is watched: neither time nor progress tells which
+        of them counted. What the others found must not be kept.
+        """
+        mechanism = self.cost.best_of_some(len(runs), share)
+        self._spend(share, mechanism.loss)
+        each = Cost(Pure(mechanism.each))
+        results = []
+        for run in runs:
+            self.demand_open()
+            results.append(run(Exit(each, self._bits, sampler=self._sampler, life=self._life)))
+        return results[best([score for score, _ in results], mechanism.some(self.below))][1]
 
     def _beside(self, other: Exit) -> Exit:
         other.watch = self.watch

@@ -48,12 +48,12 @@ The neighbouring relation is: add or remove one row. Where a person has k rows, 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import Any, Final, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Final, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -73,7 +73,7 @@ from discreet.exit.cost import Cost, Loss
 from discreet.learn.box import Box, Floats, is_named, named, placed
 from discreet.learn.labels import Array
 from discreet.learn.ledgers import LostLedger
-from discreet.learn.missing import DROP, IMPUTE, complete, imputed, is_there
+from discreet.learn.missing import DROP, IMPUTE, complete, imputed, is_there, known
 from discreet.learn.missing import check as check_missing
 from discreet.learn.shapes import check_labels, check_numbers, check_rows, names_of, width_of
 
@@ -124,6 +124,8 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
     ledger: Any = None
     missing: str | None = None
     verbose: bool = False
+    reads_units: ClassVar[bool] = False
+    """Whether it wants to know which rows are of one unit."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Known by name, so that what was fitted can be read again."""
@@ -160,6 +162,26 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
     def _check_labels(self, labels: Any) -> None:
         """Explain labels of a wrong kind, by their type alone."""
 
+    # to be written by those that hold others
+
+    @property
+    def _taught(self) -> Estimator:
+        """Whose facts are those of the columns: itself, or an estimator within."""
+        return self
+
+    def _declare(self, known: Mapping[str, Callable[[], Any]]) -> None:
+        """Take the facts that are missing from those that are known otherwise."""
+        held = self.get_params(deep=False)
+        self.set_params(**{name: fact() for name, fact in known.items() if name in held and held[name] is None})
+
+    def _learn_units(self, exact: Array, labels: Array | None, units: Array | None, facts: Any, exit_: Exit) -> None:  # noqa: ARG002
+        """Learn where it matters which rows are of one unit (`reads_units`); None where every row is one."""
+        self._learn(exact, labels, facts, exit_)
+
+    def _notes(self, width: int, cost: Cost) -> tuple[str, ...]:  # noqa: ARG002
+        """What a preview says of it."""
+        return ()
+
     # given
 
     def loss_for(self, n_features: int | Sequence[str] | None = None) -> Loss:
@@ -179,7 +201,7 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
         """Learn from rows, one for each unit: charged first, then read; only noisy numbers are learned from."""
         return self._fit(X, y, SAMPLER)
 
-    def _fit(self, X: Any, y: Any, sampler: Sampler) -> Self:  # noqa: N803
+    def _fit(self, X: Any, y: Any, sampler: Sampler, units: Array | None = None) -> Self:  # noqa: N803
         flag(self.verbose, "verbose")
         declared, width = self._placed(names_of(X)), width_of(X)
         cost = declared._cost(width)
@@ -191,23 +213,36 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
         charge = charge_for(self.ledger, cost.loss, f"{type(self).__name__}.fit")
         with opened(charge, cost, sampler=sampler) as exit_:
             exact, labels = self._read(X, y)
-            exact, labels = complete(exact, labels, self.missing, declared._middle(exact.shape[1]))
-            return self._learned(exact, labels, exit_, declared)
+            middle = declared._middle(exact.shape[1])
+            units = None if units is None else units[known(exact, labels, self.missing, middle)]
+            exact, labels = complete(exact, labels, self.missing, middle)
+            return self._learned(exact, labels, exit_, declared, units)
 
-    def learn_from(self, exact: Array, labels: Array | None, names: list[str], exit_: Exit) -> Self:
-        """Learn from rows that are bounded already, through the exit of a charge."""
+    def learn_from(
+        self, exact: Array, labels: Array | None, names: list[str], exit_: Exit, units: Array | None = None
+    ) -> Self:
+        """Learn from rows that are bounded already, through the exit of a charge; `units` says whose they are."""
         self.feature_names_in_ = np.array(names, dtype=object)
         declared = self._placed(names)
-        exact, labels = complete(exact, labels, self.missing, declared._middle(exact.shape[1]))
-        return self._learned(exact, labels, exit_, declared)
+        middle = declared._middle(exact.shape[1])
+        units = None if units is None else units[known(exact, labels, self.missing, middle)]
+        exact, labels = complete(exact, labels, self.missing, middle)
+        return self._learned(exact, labels, exit_, declared, units)
 
-    def _learned(self, exact: Array, labels: Array | None, exit_: Exit, declared: Estimator | None = None) -> Self:
+    def _learned(
+        self,
+        exact: Array,
+        labels: Array | None,
+        exit_: Exit,
+        declared: Estimator | None = None,
+        units: Array | None = None,
+    ) -> Self:
         """Learn through an exit; `declared` is the estimator with its facts in the order of the columns."""
         stated = self if declared is None else declared
         self.n_features_in_ = exact.shape[1]  # scikit-learn sets it for arrays and frames, not for all that becomes one
         exit_.watch = shown if flag(self.verbose, "verbose") else exit_.watch
         with np.errstate(all="ignore"):  # which row over- or underflowed is private, and so is whether one did
-            self._learn(exact, labels, stated._facts(self.n_features_in_, exit_.cost), exit_)
+            self._learn_units(exact, labels, units, stated._facts(self.n_features_in_, exit_.cost), exit_)
         if self.missing == IMPUTE:
             self.midpoint_: Floats | None = stated._middle(self.n_features_in_)
         self.loss_ = exit_.cost.loss

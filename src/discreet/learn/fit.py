@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -27,7 +28,7 @@ from discreet.learn.box import is_named, named
 from discreet.learn.codec import decode, encode, parameters_of
 from discreet.learn.core import COST_PARAMETERS, Estimator, learned, name_of
 from discreet.learn.missing import check as check_missing
-from discreet.learn.reading import NUMERIC, Columns, arrays_of
+from discreet.learn.reading import NUMERIC, Columns, arrays_of, complete_rows
 from discreet.learn.sent import adopt
 from discreet.policy import Kind, Policy
 from discreet.sql.nodes import Field
@@ -68,7 +69,8 @@ class Fit:
         columns = Columns.of(node.fields, self.target)
         rows = node.rows or 1
         model = _declared(policy, self.estimator, columns, rows, epsilon=self.epsilon, rho=self.rho, delta=self.delta)
-        query = columns_of(node, columns.read)
+        by_unit = model.reads_units and node.owner.column is not None
+        query = columns_of(node, columns.read, with_unit=by_unit)
         cost, loss = _cost(policy, model, columns, rows)
         bill = Bill(
             loss=loss,
@@ -83,7 +85,7 @@ class Fit:
             key=self.key,
             fresh=self.fresh,
         )
-        return PreparedFit(context, bill, self.estimator, model, columns, query, public.schemas)
+        return PreparedFit(context, bill, self.estimator, model, columns, query, public.schemas, by_unit)
 
     # by a server
 
@@ -124,6 +126,8 @@ class PreparedFit(PreparedTask):
     columns: Columns
     query: Sql
     schemas: Mapping[str, Mapping[str, str]]
+    by_unit: bool
+    """Whether the query has the unit of each row before its columns."""
 
     def check(self) -> None:
         self._demand_runnable(self.query, self.schemas)
@@ -132,11 +136,16 @@ class PreparedFit(PreparedTask):
 
     def run(self, rows: Reader, exit_: Exit) -> bytes:
         """What is free learns nothing from rows, so nobody can read them for nothing."""
-        width = len(self.columns.read)
+        width = len(self.columns.read) + self.by_unit
         read = [np.empty(0)] * width if self.bill.loss.is_zero else rows.columns(self.query)
+        units = None
+        if self.by_unit:
+            unit, *read = read
+            units = unit[complete_rows(read, self.columns, self.model.missing)]
         exact, labels = arrays_of(read, self.columns, as_they_are=_as_they_are(self.model), missing=self.model.missing)
         model: Estimator = clone(self.model)
-        return encode(model.learn_from(exact, labels, [field.name for field in self.columns.features], exit_))
+        names = [field.name for field in self.columns.features]
+        return encode(model.learn_from(exact, labels, names, exit_, units))
 
     def decode(self, stored: bytes) -> Estimator | None:
         return decode(stored)
@@ -161,7 +170,11 @@ class PreparedFit(PreparedTask):
             cached=cached,
             error={},
             noise={},
-            notes=(self._rows_note(self.bill.rows), UNKNOWN_ERROR),
+            notes=(
+                self._rows_note(self.bill.rows),
+                *self.model._notes(len(self.columns.features), self.bill.cost),
+                UNKNOWN_ERROR,
+            ),
         )
 
 
@@ -208,7 +221,7 @@ def _declared(
     policy: Policy, estimator: Estimator, columns: Columns, rows: int, *, epsilon: Any, rho: Any, delta: Any
 ) -> Estimator:
     """A copy of the estimator with the cost of one row of so many, and with what the policy says about its columns."""
-    model: Estimator = clone(estimator)
+    model = _copied(estimator)
     held = model.get_params(deep=False)
     _demand_no_cost(model)
     _check_target(model, columns)
@@ -218,10 +231,31 @@ def _declared(
             raise cost_missing(policy, "fit")
         cost = Cost.read(policy, epsilon=epsilon, rho=rho, delta=delta)
         wanted = cost.part(Fraction(1, rows if cost.pure else rows**2)).named
-    missing = {name: known(columns) for name, known in FACTS.items() if name in held and held[name] is None}
-    if is_named(held.get("bounds")):
-        missing["bounds"] = _completed(named(held["bounds"]), columns)
-    model.set_params(**wanted, **missing)
+    model.set_params(**wanted)
+    known = {name: partial(fact, columns) for name, fact in FACTS.items()}
+    try:
+        model._declare(known)
+        bounds = getattr(model._taught, "bounds", None)
+        if is_named(bounds):
+            model._taught.set_params(bounds=_completed(named(bounds), columns))
+    except (TypeError, ValueError) as wrong:
+        raise Refused("fit-invalid", str(wrong), "change the estimator's arguments") from None
+    return model
+
+
+def _copied(estimator: Estimator) -> Estimator:
+    """A copy, if all that it holds is an estimator that may learn from private rows."""
+    try:
+        model: Estimator = clone(estimator)
+        within = model._taught
+    except TypeError:
+        within = None
+    if within is None:
+        raise Refused(
+            "not-private",
+            "only classifiers and regressors of discreet.learn are searched over on private rows",
+            "give the search one of them, as an object without a cost",
+        )
     return model
 
 
@@ -296,9 +330,13 @@ FACTS: Final[dict[str, Callable[[Columns], Any]]] = {
 
 
 def _categorical(model: Estimator) -> bool:
-    return "categories" in model.get_params(deep=False)
+    return _has(model, "categories")
+
+
+def _has(model: Estimator, name: str) -> bool:
+    return name in model._taught.get_params(deep=False)
 
 
 def _as_they_are(model: Estimator) -> tuple[bool, bool]:
     """Whether features, and whether labels, are categories that float64 might confuse."""
-    return _categorical(model) and model._dtype() is object, "classes" in model.get_params(deep=False)
+    return _categorical(model) and model._taught._dtype() is object, _has(model, "classes")

@@ -44,12 +44,19 @@ def complete(
     """Rows without missing values: they are dropped, or features are imputed. A row without a label is dropped."""
     if missing is None:
         return exact, labels
-    known = np.ones(len(exact), dtype=np.bool_) if labels is None else is_there(labels)
+    there = known(exact, labels, missing, middle)
     if missing == IMPUTE and middle is not None:
         exact = imputed(exact, middle)
-    else:
-        known &= is_there(exact).all(axis=1)
-    return exact[known], None if labels is None else labels[known]
+    return exact[there], None if labels is None else labels[there]
+
+
+def known(exact: Array, labels: Array | None, missing: str | None, middle: Floats | None) -> Mask:
+    """Which rows `complete` does not drop."""
+    there = np.ones(len(exact), dtype=np.bool_)
+    if missing is not None and labels is not None:
+        there &= is_there(labels)
+    imputes = missing is None or (missing == IMPUTE and middle is not None)
+    return there if imputes else there & is_there(exact).all(axis=1)
 
 
 def imputed(rows: Array, middle: Floats) -> Array:

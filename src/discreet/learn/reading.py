@@ -81,6 +81,15 @@ def arrays_of(
     return exact[:rows], (_categories(read[-1]) if whole_labels and numeric[-1] else held[-1])[complete]
 
 
+def complete_rows(read: Sequence[NDArray[Any]], columns: Columns, missing: str | None) -> NDArray[np.bool_]:
+    """Which rows `arrays_of` does not leave out."""
+    wanted = list(zip(read, columns.read, strict=True))[len(columns.features) if missing == IMPUTE else 0 :]
+    held = [
+        (_numbers(raw) if field.expr.domain.kind in NUMERIC else _objects(raw), _there(raw)) for raw, field in wanted
+    ]
+    return _complete(held, len(read[0]))
+
+
 def _numbers(values: NDArray[Any]) -> Floats:
     """Each to the nearest float64; what stands in the place of a NULL is of no interest."""
     if values.dtype == object:

@@ -5,6 +5,7 @@ Every mechanism has `.loss` (what it costs), `.error(confidence)` (what it promi
 
 from __future__ import annotations
 
+from discreet.mechanisms.bestofsome import BestOfSome
 from discreet.mechanisms.estimate import Estimate, clopper_pearson
 from discreet.mechanisms.exponential import Exponential, TopK
 from discreet.mechanisms.gaussian import Gaussian
@@ -22,6 +23,7 @@ from discreet.mechanisms.variance import Variance
 
 __all__ = [
     "AboveThreshold",
+    "BestOfSome",
     "BoundedMean",
     "BoundedSum",
     "Estimate",
