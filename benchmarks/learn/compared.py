@@ -13,6 +13,8 @@ from benchmarks.peers.environments import Failed
 Scores = Any
 ALLOWED: Final = 2.0
 """Standard errors of a mean by which chance may make it differ."""
+LITTLE: Final = 0.02
+"""A gain of which no share is asked for: noise is as large."""
 POINT: Final = 0.001
 """Less is not called a difference."""
 
@@ -57,12 +59,16 @@ def at_least(what: str, ours: Scores, theirs: Scores, limit: float) -> Figure:
     return Figure(what, spread(ours), f"not private: {spread(theirs)}", ratio, f"≥ {limit:g}×", ratio >= limit)
 
 
-def recovered(what: str, wide: Scores, tight: Scores, constant: float, limit: float | None) -> Figure:
-    """How much of what tight bounds gain over a constant wide ones gain too; nothing is asked where that is little."""
-    gained = float(tight.mean()) - constant
-    share = (float(wide.mean()) - constant) / gained
-    asked = limit is not None and abs(gained) >= 0.02
-    held = not asked or share >= (limit or 0) - chance(wide - tight) / abs(gained)
+def recovered(what: str, wide: Scores, tight: Scores, constant: float, limit: float | None, *, least: bool) -> Figure:
+    """How much of what tight bounds gain over a constant wide ones gain too; nothing is asked where that is little.
+
+    `least` says that smaller is better.
+    """
+    sign = -1 if least else 1
+    gained = sign * (float(tight.mean()) - constant)
+    share = sign * (float(wide.mean()) - constant) / gained
+    asked = limit is not None and gained >= LITTLE
+    held = not asked or share >= (limit or 0) - chance(wide - tight) / gained
     label = f"tight bounds {spread(tight)}, constant {constant:.3g}"
     return Figure(what, spread(wide), label, share, f"≥ {limit:g} of the gain" if asked else "–", held)
 

@@ -25,7 +25,7 @@ DIFFPRIVLIB: Final = Peer(
     "diffprivlib", "diffprivlib_learn", ("diffprivlib==0.6.6", "scikit-learn==1.6.1"), environment="diffprivlib"
 )
 DP_EBM: Final = Peer("DP-EBM", "interpret_learn", ("interpret-core==0.7.8",), environment="interpret")
-FEW: Final = min(FITS, 5)
+FEW: Final = min(FITS, 3)
 """Fits of peers, and of models without privacy: the former take long, the latter hardly differ."""
 WAIT: Final = 900.0
 """Seconds that a peer may take for a task."""

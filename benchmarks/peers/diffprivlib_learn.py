@@ -26,7 +26,7 @@ from diffprivlib.models import (  # type: ignore[import-not-found, unused-ignore
 from benchmarks.peers.measures import Measures, best, cost_of, gathered, of_classes, of_numbers, share_of
 from benchmarks.peers.task import perform
 
-TRIED = 2
+TRIED = 1
 """Splits on which options are compared."""
 FORMS = {"unit": (0.0, 1.0), "centred": (-1.0, 1.0)}
 """Where features are moved to by their bounds, at no cost."""
@@ -66,7 +66,7 @@ def logistic(held: Any, epsilon: float) -> Measures:
         make = partial(LogisticRegression, epsilon=epsilon, data_norm=norm, C=penalty, max_iter=300)
         return _moved(held, form, _classes(held, make))
 
-    return _tuned(held, "accuracy", [of(*one) for one in product(FORMS, (1.5, 3.0), (1.0, 0.1, 0.01))])
+    return _tuned(held, "accuracy", [of(*one) for one in product(FORMS, (1.5, 3.0), (1.0, 0.03))])
 
 
 def linear(held: Any, epsilon: float) -> Measures:
@@ -87,7 +87,7 @@ def forest(held: Any, epsilon: float) -> Measures:
         options = {"epsilon": epsilon, "bounds": bounds, "classes": classes, "max_depth": depth, "shuffle": True}
         return _classes(held, partial(RandomForestClassifier, trees, **options))
 
-    return _tuned(held, "accuracy", [of(*one) for one in product((5, 15), (3, 6))])
+    return _tuned(held, "accuracy", [of(*one) for one in product((5, 15), (4, 8))])
 
 
 def tree(held: Any, epsilon: float) -> Measures:
@@ -96,7 +96,7 @@ def tree(held: Any, epsilon: float) -> Measures:
     def of(depth: int) -> Option:
         return _classes(held, partial(DecisionTreeClassifier, depth, epsilon=epsilon, bounds=bounds, classes=classes))
 
-    return _tuned(held, "accuracy", [of(depth) for depth in (3, 5, 8)])
+    return _tuned(held, "accuracy", [of(depth) for depth in (3, 6)])
 
 
 def _classes(held: Any, make: Callable[[], Any]) -> Option:

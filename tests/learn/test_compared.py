@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.figures import Figure
 from benchmarks.learn import measured
 from benchmarks.learn.compared import at_least, most, no_worse, recovered
 from benchmarks.learn.models import Cost
@@ -89,17 +90,24 @@ def test_limits_in_ratios() -> None:
     assert not at_least("x", two, three, 0.7).held
 
 
-@pytest.mark.parametrize(("constant", "tight"), [(0.5, 0.9), (2.0, 1.0)])
-def test_wide_bounds_are_to_keep_most_of_the_gain(constant: float, tight: float) -> None:
+@pytest.mark.parametrize(("constant", "tight", "least"), [(0.5, 0.9, False), (2.0, 1.0, True)])
+def test_wide_bounds_are_to_keep_most_of_the_gain(constant: float, tight: float, least: bool) -> None:
     """Whether more is better or less is."""
-    values = np.full(5, tight)
-    gain = tight - constant
-    assert recovered("x", constant + 0.95 * gain + 0 * values, values, constant, 0.9).held
-    figure = recovered("x", constant + 0.8 * gain + 0 * values, values, constant, 0.9)
-    assert not figure.held
-    assert figure.ratio == pytest.approx(0.8)
-    assert recovered("x", constant + 0 * values, values, constant, None).held
-    assert recovered("x", constant + 0 * values, np.full(5, constant + 0.01), constant, 0.9).held, "no gain to keep"
+
+    def at(share: float, limit: float | None = 0.9) -> Figure:
+        values = np.full(5, constant + share * (tight - constant))
+        return recovered("x", values, np.full(5, tight), constant, limit, least=least)
+
+    assert at(0.95).held
+    assert not at(0.8).held
+    assert at(0.8).ratio == pytest.approx(0.8)
+    assert at(0.8, None).held
+
+
+def test_no_share_is_asked_of_a_gain_that_is_none() -> None:
+    for tight in (0.51, 0.3):
+        figure = recovered("x", np.full(5, 0.4), np.full(5, tight), 0.5, 0.9, least=False)
+        assert (figure.held, figure.to_hold) == (True, "–")
 
 
 def test_scores_of_a_file_are_not_taken_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,149 @@
+"""The tables of the guide, from a file of scores: `python -m benchmarks.learn.page scores.jsonl` writes them there."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks.learn.measured import set_of
+from benchmarks.learn.models import DELTA
+from benchmarks.learn.sets import CLASSES, CLUSTERS, NUMBERS, REPORTED
+from benchmarks.peers.environments import ROOT
+
+PAGE: Final = ROOT / "docs" / "guide" / "15-how-good-models-are.md"
+START, END = "<!-- tables: python -m benchmarks.learn.page -->\n", "<!-- end of tables -->\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Whose score stands there, and for which cost."""
+
+    title: str
+    who: str
+    model: str
+    epsilon: float | None = None
+    delta: float | None = None
+    wide: bool = False
+    rival: int = 0
+    """How many columns before is what it competes with: set in bold where it is better."""
+
+
+def _ours(model: str, title: str, **more: Any) -> Column:
+    return Column(title, "discreet", model, 1.0, **more)
+
+
+TABLES: Final[dict[str, tuple[str, str, tuple[Column, ...]]]] = {
+    CLASSES: (
+        "area under the curve",
+        "auc",
+        (
+            Column("boosted trees, not private", "scikit-learn", "AdditiveClassifier"),
+            _ours("LogisticRegression", "`LogisticRegression`"),
+            Column("diffprivlib's", "diffprivlib", "LogisticRegression", 1.0, rival=1),
+            _ours("LogisticRegression", "bounds 30× too wide", wide=True),
+            _ours("AdditiveClassifier", "`AdditiveClassifier`, δ", delta=DELTA),
+            Column("DP-EBM, δ", "DP-EBM", "AdditiveClassifier", 1.0, DELTA, rival=1),
+            _ours("AdditiveClassifier", "bounds 30× too wide, δ", delta=DELTA, wide=True),
+            _ours("RandomForestClassifier", "`RandomForestClassifier`"),
+        ),
+    ),
+    NUMBERS: (
+        "error over spread",
+        "error",
+        (
+            Column("boosted trees, not private", "scikit-learn", "AdditiveRegressor"),
+            _ours("LinearRegression", "`LinearRegression`"),
+            Column("diffprivlib's", "diffprivlib", "LinearRegression", 1.0, rival=1),
+            _ours("LinearRegression", "bounds 30× too wide", wide=True),
+            _ours("AdditiveRegressor", "`AdditiveRegressor`, δ", delta=DELTA),
+            Column("DP-EBM, δ", "DP-EBM", "AdditiveRegressor", 1.0, DELTA, rival=1),
+            _ours("AdditiveRegressor", "bounds 30× too wide, δ", delta=DELTA, wide=True),
+        ),
+    ),
+    CLUSTERS: (
+        "over what is had without privacy",
+        "",
+        (
+            _ours("KMeans", "`KMeans`: cost"),
+            Column("diffprivlib's", "diffprivlib", "KMeans", 1.0, rival=1),
+            _ours("KMeans", "bounds 30× too wide", wide=True),
+            _ours("PCA", "`PCA`: variance"),
+            Column("diffprivlib's", "diffprivlib", "PCA", 1.0, rival=1),
+            _ours("PCA", "bounds 30× too wide", wide=True),
+        ),
+    ),
+}
+LESS: Final = ("error", "cost")
+"""Measures that are better when smaller."""
+Found = dict[tuple[Any, ...], dict[str, list[float]]]
+
+
+def read(path: Path) -> Found:
+    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return {
+        (line["who"], line["model"], line["set"], line.get("epsilon"), line.get("delta"), line["wide"]): line[
+            "measures"
+        ]
+        for line in lines
+    }
+
+
+def tables(found: Found) -> str:
+    return "\n".join("\n".join(_table(found, task)) + "\n" for task in TABLES)
+
+
+def _table(found: Found, task: str) -> Iterator[str]:
+    title, measure, columns = TABLES[task]
+    yield _line([f"{title}, ε = 1", *(column.title for column in columns)])
+    yield _line(["---"] * (len(columns) + 1))
+    for name, listed in REPORTED.items():
+        if listed.task == task:
+            shape = set_of(name).rows.shape
+            cells = [_values(found, name, column, measure) for column in columns]
+            yield _line([f"{name} ({shape[0]:,} × {shape[1]})", *_cells(columns, cells)])
+
+
+def _values(found: Found, name: str, column: Column, measure: str) -> tuple[str, Any] | None:
+    """The measure's name, and its values."""
+    scores = found.get((column.who, column.model, name, column.epsilon, column.delta, column.wide))
+    if scores is None:
+        return None
+    chosen = measure or next(iter(scores))
+    values = np.array(scores[chosen])
+    if not measure:
+        values = values / found[("scikit-learn", column.model, name, None, None, False)][chosen][0]
+    return chosen, values
+
+
+def _cells(columns: Sequence[Column], cells: Sequence[tuple[str, Any] | None]) -> Iterator[str]:
+    for at, (column, cell) in enumerate(zip(columns, cells, strict=True)):
+        if cell is None:
+            yield "–"
+            continue
+        measure, values = cell
+        shown = f"{values.mean():.3f} ± {values.std():.3f}" if values.mean() < 10 else "> 10"
+        rival = cells[at - column.rival]
+        sign = -1 if measure in LESS else 1
+        ahead = rival is not None and column.rival and sign * values.mean() > sign * rival[1].mean() + 0.0005
+        yield f"**{shown}**" if ahead else shown
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    before, rest = text.split(START)
+    after = rest.split(END)[1]
+    PAGE.write_text(before + START + "\n" + tables(read(Path(sys.argv[1]))) + "\n" + END + after, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
