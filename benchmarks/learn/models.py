@@ -10,12 +10,13 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
+    RandomForestRegressor,
 )
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import discreet.learn
 from benchmarks.learn.rows import Set
@@ -63,6 +64,8 @@ PLAIN: Final[dict[str, Callable[[], Any]]] = {
     "RandomForestClassifier": lambda: RandomForestClassifier(50, min_samples_leaf=3, random_state=0),
     "AdditiveClassifier": lambda: HistGradientBoostingClassifier(max_leaf_nodes=3, max_iter=300, random_state=0),
     "LinearRegression": LinearRegression,
+    "DecisionTreeRegressor": lambda: DecisionTreeRegressor(max_depth=8, random_state=0),
+    "RandomForestRegressor": lambda: RandomForestRegressor(30, min_samples_leaf=3, random_state=0),
     "AdditiveRegressor": lambda: HistGradientBoostingRegressor(max_leaf_nodes=3, max_iter=300, random_state=0),
 }
 """Additive models stand beside boosted trees of three leaves, which see two features at a time at most."""
@@ -73,4 +76,4 @@ CLASSIFIERS: Final = (
     "RandomForestClassifier",
     "AdditiveClassifier",
 )
-REGRESSORS: Final = ("LinearRegression", "AdditiveRegressor")
+REGRESSORS: Final = ("LinearRegression", "DecisionTreeRegressor", "RandomForestRegressor", "AdditiveRegressor")

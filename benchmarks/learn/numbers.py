@@ -23,6 +23,11 @@ def figures() -> Iterator[Figure]:
     for name in names(NUMBERS):
         for model in REGRESSORS:
             yield from _of(name, model)
+        for cost in (Cost(epsilon, delta) for delta in (None, DELTA) for epsilon in EPSILONS):
+            forest, tree = (
+                of_ours(one, name, cost)["error"] for one in ("RandomForestRegressor", "DecisionTreeRegressor")
+            )
+            yield no_worse(f"{name}: forest beside tree, {cost}, error", [forest], [tree], "tree", least=True)
         if name in REPORTED:
             yield _beside(name, "LinearRegression", DIFFPRIVLIB, None)
             yield _beside(name, "AdditiveRegressor", DP_EBM, DELTA)
