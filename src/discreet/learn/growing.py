@@ -43,8 +43,10 @@ FEWEST: Final = 200
 """Fewer rows, in units of noise, are not cut at all."""
 LEAF: Final = 4
 """Leaves should hold so many rows of each class, in units of noise,"""
-ENOUGH: Final = 285
-"""and random trees may be so many that there are as many rows, in units of their noise."""
+MANY: Final = 12_000
+"""Fewer rows, in units of noise, have no random trees beside the tree with chosen cuts: what it loses is more,"""
+ENOUGH: Final = 500
+"""and of these there may be so many that there are as many rows, in units of their noise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,11 +117,12 @@ class Facts:
         return Shape(trees, *((deep, shallow) if self.depth is None else (self.depth, self.depth)))
 
     def _random_trees(self, size: float, cost: Cost) -> int:
-        """As many as there are rows enough for; more classes need more of them."""
+        """As many as there are rows enough for."""
         fewest, most = RANDOM_TREES
-        room = max(size, 1.0) * self.outputs / 2 / ENOUGH
-        fitting = [count for count in range(fewest, most + 1) if cost.deviation(sensitivity(count)) <= room]
-        return fitting[-1] if fitting else 0
+        if size < MANY * cost.deviation(sensitivity(1)):
+            return 0
+        fitting = [count for count in range(fewest, most + 1) if cost.deviation(sensitivity(count)) <= size / ENOUGH]
+        return fitting[-1] if fitting else fewest
 
 
 @dataclass(frozen=True, slots=True)
