@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet import Refused
 from discreet.accounting import Concentrated, DiscreteLaplace, Pure, compose, epsilon_of, rho_for
 from discreet.accounting.losses import Sensitivity
 from discreet.exit import Cost
@@ -130,8 +131,10 @@ def test_a_ledger_is_charged_in_rho() -> None:
 
 
 def test_a_cost_that_is_too_low_for_either_is_refused_in_words() -> None:
-    with pytest.raises(ValueError, match="must lie between"):
+    with pytest.raises(Refused, match="too large to draw"):
         KMeans(3, bounds=BOUNDS, epsilon=1e-9, delta=1e-9).fit(np.zeros((4, 3)))
+    with pytest.raises(ValueError, match="must lie between"):
+        KMeans(3, bounds=BOUNDS, epsilon=1e-12, delta=1e-9).fit(np.zeros((4, 3)))
 
 
 def test_scores_are_two_numbers_of_which_a_row_moves_one_step() -> None:

@@ -132,7 +132,13 @@ class Cost:
         of l2²/2ρ; on each of k that share it alike k² and k times that. So Laplace noise is the less where
         k·(l1/l2)² < ε²/4ρ, which is 8 at ε = 1, δ = 10⁻⁵: for few numbers, and few turns.
         """
-        return min(cls.alone(epsilon=epsilon), cls.alone(epsilon=epsilon, delta=delta), key=noise)
+        pure = cls.alone(epsilon=epsilon)
+        probability(delta, "delta")
+        try:
+            concentrated = cls.alone(epsilon=epsilon, delta=delta)
+        except ValueError:  # a ρ too small to be drawn for
+            return pure
+        return min(pure, concentrated, key=noise)
 
     def is_above_limit(self, policy: Policy) -> bool:
         """Whether the policy's max_cost, an ε that means what that of a query means, is less."""

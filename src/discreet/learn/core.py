@@ -307,9 +307,8 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
 
         With a ledger it is ρ: there ε counts as ε·tanh(ε/2), which is more than rho_for(ε, δ).
         """
-        stated = self._stated_cost()
-        if self.epsilon is None or self.delta is None or self.ledger is not None:
-            return stated
+        if self.epsilon is None or self.delta is None or self.rho is not None or self.ledger is not None:
+            return self._stated_cost()
         return Cost.less_noisy(partial(self._deviation, width), epsilon=self.epsilon, delta=self.delta)
 
     def _stated_cost(self) -> Cost:

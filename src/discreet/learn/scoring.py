@@ -105,8 +105,9 @@ def private_score(
     name = metric_for(estimator, metric)
     facts = facts_for(estimator, name, y_bounds)
     sure = probability(confidence, "confidence")
-    cost = Cost.alone(epsilon=epsilon, delta=delta, rho=rho)
-    if epsilon is not None and delta is not None and ledger is None:
+    if epsilon is None or delta is None or rho is not None or ledger is not None:
+        cost = Cost.alone(epsilon=epsilon, delta=delta, rho=rho)
+    else:
         cost = Cost.less_noisy(lambda kind: kind.deviation(UNIT), epsilon=epsilon, delta=delta)
     with (
         opened(charge_for(ledger, cost.loss, "private_score"), cost, sampler=SAMPLER) as exit_,
