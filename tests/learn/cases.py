@@ -21,6 +21,7 @@ from discreet.learn import (
     LinearRegression,
     LogisticRegression,
     MinMaxScaler,
+    Pipeline,
     PoissonCount,
     PrivateSearchCV,
     RandomForestClassifier,
@@ -82,6 +83,13 @@ CASES: Final = (
     Case("additive-two", _labelled(AdditiveClassifier, "a", "b"), ("pure", "rho")),
     Case("additive-three", _labelled(AdditiveClassifier, "a", "b", "c"), ("pure", "rho")),
     Case("additive-number", _measured(AdditiveRegressor), ("pure", "rho"), data="targets"),
+    Case(
+        "pipeline",
+        lambda **more: Pipeline(
+            [("scaler", StandardScaler()), ("last", GaussianNB())],
+            **{"bounds": BOUNDS, "classes": ["a", "b", "c"], **more},
+        ),
+    ),
     Case(
         "search",
         lambda **more: PrivateSearchCV(_labelled(GaussianNB, "a", "b", "c")(), {"var_smoothing": [1e-4, 1e-2]}, **more),

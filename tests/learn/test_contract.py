@@ -32,6 +32,8 @@ from discreet.learn import (
     LinearRegression,
     LogisticRegression,
     MinMaxScaler,
+    OneHot,
+    Pipeline,
     PoissonCount,
     PrivateSearchCV,
     RandomForestClassifier,
@@ -52,6 +54,7 @@ CHECKED = [
     CategoricalNB(categories=5, classes=[0, 1, 2], epsilon=PLENTY, ledger=Same()),
     StandardScaler(bounds=(-10, 10), epsilon=PLENTY, ledger=Same()),
     MinMaxScaler(bounds=(-10, 10)),
+    OneHot(3),
     PCA(bounds=(-10, 10), epsilon=PLENTY, ledger=Same()),
     LinearRegression(bounds=(-10, 10), y_bounds=(-200, 200), epsilon=1e8, ledger=Same()),
     PoissonCount(categories=2, y_bounds=(0, 200), epsilon=PLENTY, ledger=Same()),
@@ -63,6 +66,13 @@ CHECKED = [
     DecisionTreeRegressor(bounds=(-4, 4), y_bounds=(-4, 4), rho=PLENTY, ledger=Same()),
     AdditiveClassifier(bounds=(-10, 10), classes=[0, 1, 2], rho=2, ledger=Same()),
     AdditiveRegressor(bounds=(-4, 4), y_bounds=(-4, 4), rho=50, ledger=Same()),
+    Pipeline(
+        [("scaler", StandardScaler()), ("last", GaussianNB())],
+        bounds=(-10, 10),
+        classes=[0, 1, 2],
+        epsilon=PLENTY,
+        ledger=Same(),
+    ),
     PrivateSearchCV(
         GaussianNB(bounds=(-10, 10), classes=[0, 1, 2]), {"var_smoothing": [1e-4]}, epsilon=PLENTY, ledger=Same()
     ),
@@ -82,6 +92,7 @@ CANNOT_HOLD = {
     "RandomForestClassifier": DECLARED,
     "DecisionTreeClassifier": DECLARED,
     "AdditiveClassifier": DECLARED,
+    "Pipeline": DECLARED,
     "PrivateSearchCV": DECLARED,
     "StandardScaler": {
         "check_estimator_sparse_array": "knows a class of this name and sets its with_mean, which ours has not",
@@ -396,7 +407,7 @@ def test_importing_discreet_does_not_import_scikit_learn() -> None:
 def test_every_estimator_is_tried_here() -> None:
     import discreet.learn
 
-    tried = {type(make()) for _, make, _ in FITS} | {MinMaxScaler}
+    tried = {type(make()) for _, make, _ in FITS} | {MinMaxScaler, OneHot}
     public = {getattr(discreet.learn, name) for name in discreet.learn.__all__}
     every = {kind for kind in public if isinstance(kind, type) and issubclass(kind, Estimator)} - {Estimator}
     assert tried == every == {type(model) for model in CHECKED}

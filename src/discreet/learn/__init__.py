@@ -12,11 +12,14 @@ try:
     from discreet.learn.bayes import CategoricalNB, GaussianNB
     from discreet.learn.core import Estimator
     from discreet.learn.curves import LearningCurve, learning_curve
+    from discreet.learn.encoding import OneHot
     from discreet.learn.fit import Fit
     from discreet.learn.kmeans import KMeans
+    from discreet.learn.leaks import PrivacyLeakWarning
     from discreet.learn.linear import LinearRegression
     from discreet.learn.logistic import LogisticRegression
     from discreet.learn.pca import PCA
+    from discreet.learn.pipelines import Pipeline, make_pipeline
     from discreet.learn.rates import PoissonCount
     from discreet.learn.scalers import MinMaxScaler, StandardScaler
     from discreet.learn.scoring import Score, private_score
@@ -47,12 +50,16 @@ __all__ = [
     "LinearRegression",
     "LogisticRegression",
     "MinMaxScaler",
+    "OneHot",
+    "Pipeline",
     "PoissonCount",
+    "PrivacyLeakWarning",
     "PrivateSearchCV",
     "RandomForestClassifier",
     "RandomForestRegressor",
     "Score",
     "StandardScaler",
     "learning_curve",
+    "make_pipeline",
     "private_score",
 ]

@@ -72,6 +72,7 @@ from discreet.exit.charges import charge_for
 from discreet.exit.cost import Cost, Loss
 from discreet.learn.box import Box, Floats, is_named, named, placed
 from discreet.learn.labels import Array
+from discreet.learn.leaks import warn_of_leaks
 from discreet.learn.ledgers import LostLedger
 from discreet.learn.missing import DROP, IMPUTE, complete, imputed, is_there, known
 from discreet.learn.missing import check as check_missing
@@ -182,6 +183,14 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
         """What a preview says of it."""
         return ()
 
+    def _with_values(self, values: Mapping[str, Callable[[], list[Any]]]) -> Self:  # noqa: ARG002
+        """Itself, told the declared values of columns that hold no numbers."""
+        return self
+
+    def _encoded(self, names: Sequence[str] | None) -> list[str]:  # noqa: ARG002
+        """Which of these columns it makes numbers of."""
+        return []
+
     # given
 
     def loss_for(self, n_features: int | Sequence[str] | None = None) -> Loss:
@@ -210,6 +219,8 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
         declared._check(X, y)
         if self.ledger is not None and not hasattr(self.ledger, "charge"):
             raise TypeError(f"ledger must be a discreet ledger or None, not a {type(self.ledger).__name__}")
+        if not cost.loss.is_zero:
+            warn_of_leaks(self)
         charge = charge_for(self.ledger, cost.loss, f"{type(self).__name__}.fit")
         with opened(charge, cost, sampler=sampler) as exit_:
             exact, labels = self._read(X, y)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Final
 
 import numpy as np
-from sklearn.base import clone, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import get_tags
 
 from discreet.accounting.record import Entry, Key
@@ -208,8 +208,9 @@ def recalled(stored: bytes, entry: Entry) -> Estimator:
 def _cost(policy: Policy, model: Estimator, columns: Columns, rows: int) -> tuple[Cost, Loss]:
     """What one row costs, and what all rows of one unit cost together."""
     try:
-        model.loss_for(len(columns.features))
-        check_missing(model.missing, model._placed([field.name for field in columns.features])._middle(None))
+        names = [field.name for field in columns.features]
+        model.loss_for(names)
+        check_missing(model.missing, model._placed(names)._middle(len(names)))
         cost = model._cost()
         loss = cost.loss.group(rows).per(policy.unit)
     except (TypeError, ValueError) as wrong:
@@ -224,7 +225,8 @@ def _declared(
     model = _copied(estimator)
     held = model.get_params(deep=False)
     _demand_no_cost(model)
-    _check_target(model, columns)
+    model, numbers = _encoding(model, columns)
+    _check_target(model, columns, numbers)
     wanted: dict[str, Fraction] = {}
     if "epsilon" in held:
         if epsilon is None and rho is None:
@@ -232,12 +234,12 @@ def _declared(
         cost = Cost.read(policy, epsilon=epsilon, rho=rho, delta=delta)
         wanted = cost.part(Fraction(1, rows if cost.pure else rows**2)).named
     model.set_params(**wanted)
-    known = {name: partial(fact, columns) for name, fact in FACTS.items()}
+    known = {name: partial(fact, numbers if name == "bounds" else columns) for name, fact in FACTS.items()}
     try:
         model._declare(known)
         bounds = getattr(model._taught, "bounds", None)
         if is_named(bounds):
-            model._taught.set_params(bounds=_completed(named(bounds), columns))
+            model._taught.set_params(bounds=_completed(named(bounds), numbers))
     except (TypeError, ValueError) as wrong:
         raise Refused("fit-invalid", str(wrong), "change the estimator's arguments") from None
     return model
@@ -259,13 +261,28 @@ def _copied(estimator: Estimator) -> Estimator:
     return model
 
 
+def _encoding(model: Estimator, columns: Columns) -> tuple[Estimator, Columns]:
+    """The estimator with the values that the policy declares of columns which it encodes; and the other columns."""
+    values = {field.name: partial(_values, field) for field in columns.features if not _is_number(field)}
+    try:
+        model = model._with_values(values)
+        encoded = model._encoded([field.name for field in columns.features])
+    except (TypeError, ValueError) as wrong:
+        raise Refused("fit-invalid", str(wrong), "change the estimator's arguments") from None
+    return model, replace(columns, features=tuple(field for field in columns.features if field.name not in encoded))
+
+
+def _is_number(field: Field) -> bool:
+    return field.expr.domain.kind in NUMERIC
+
+
 def _demand_no_cost(model: Estimator) -> None:
     held = model.get_params(deep=False)
     if any(held.get(name) is not None for name in COST_PARAMETERS):
         raise Refused("cost-invalid", "the estimator has a cost or a ledger of its own", "give the cost to fit alone")
 
 
-def _check_target(model: Estimator, columns: Columns) -> None:
+def _check_target(model: Estimator, columns: Columns, unencoded: Columns) -> None:
     supervised = bool(get_tags(model).target_tags.required)
     if supervised and columns.target is None:
         raise Refused("target-missing", "the estimator predicts a column", 'name it: target="…"')
@@ -273,10 +290,10 @@ def _check_target(model: Estimator, columns: Columns) -> None:
         raise Refused("target-unused", "the estimator predicts nothing", "leave target out")
     if not columns.features:
         raise Refused("not-rows", "there are no features", "select the columns to learn from")
-    numbers = () if _categorical(model) else columns.features
+    numbers = () if _categorical(model) else unencoded.features
     if is_regressor(model) and columns.target is not None:
         numbers = (*numbers, columns.target)
-    other = [field.name for field in numbers if field.expr.domain.kind not in NUMERIC]
+    other = [field.name for field in numbers if not _is_number(field)]
     if other:
         raise Refused(
             "not-a-number", f"the estimator takes numbers, and {other[0]} holds none", "leave it out, or compute one"
@@ -339,4 +356,4 @@ def _has(model: Estimator, name: str) -> bool:
 
 def _as_they_are(model: Estimator) -> tuple[bool, bool]:
     """Whether features, and whether labels, are categories that float64 might confuse."""
-    return _categorical(model) and model._taught._dtype() is object, _has(model, "classes")
+    return model._taught._dtype() is object, is_classifier(model)

@@ -19,6 +19,7 @@ from discreet.answers.models import MODEL_READERS, RECEIPT, values_sent
 from discreet.errors import Refused
 from discreet.learn.codec import UNREADABLE, VERSION, read, read_estimator
 from discreet.learn.core import COST_PARAMETERS, ESTIMATORS, Estimator, learned
+from discreet.learn.pipelines import Pipeline
 from discreet.learn.search import PrivateSearchCV
 
 DEEPEST: Final = 8
@@ -35,6 +36,8 @@ MAX_SIZES: Final = {
 """Parameters that say how much work a fit is, and the most that a request may say."""
 NO_PARAMETERS: Final = ("", "estimator", "objects", "float", "pure", "concentrated")
 """Kinds of tables that no parameter has."""
+MAX_STEPS: Final = 20
+"""Of a pipeline."""
 MOST_CATEGORIES: Final = 10_000
 MOST_FEATURES: Final = 10_000
 BESIDE: Final = (*COST_PARAMETERS, "verbose")
@@ -66,12 +69,31 @@ def estimator_of(name: str, parameters: Mapping[str, Any]) -> Estimator:
         raise Refused("cost-invalid", "the estimator has a cost or a ledger of its own", "give the cost to fit alone")
     if other:
         raise Refused("fit-invalid", f"{name} has no such parameter", f"it has: {', '.join(sorted(takes))}")
-    _demand_modest(parameters)
+    plain = {each: value for each, value in parameters.items() if not (each == "steps" and kind is Pipeline)}
+    _demand_modest(plain)
     try:
-        given = {each: read(value) for each, value in parameters.items()}
+        given = {each: read(value) for each, value in plain.items()}
     except UNREADABLE:
         raise _unreadable() from None
-    return kind(**given)
+    return kind(**given) if len(plain) == len(parameters) else kind(steps=_steps(parameters["steps"]), **given)
+
+
+def _steps(given: Any) -> list[tuple[str, Estimator]]:
+    """The steps of a pipeline, each a pair of its name and of what describes it; none of them is fitted."""
+    if not isinstance(given, list) or len(given) > MAX_STEPS:
+        raise Refused("fit-invalid", f"steps are a list of at most {MAX_STEPS} pairs", "name each step: [name, step]")
+    return [_step(each.get("tuple") if isinstance(each, dict) else each) for each in given]
+
+
+def _step(pair: Any) -> tuple[str, Estimator]:
+    described = pair[1] if isinstance(pair, list) and len(pair) == 2 else None
+    if not isinstance(described, dict) or not isinstance(pair[0], str) or described.get("fitted"):
+        raise _unreadable()
+    kind, parameters = described.get("estimator"), described.get("parameters", {})
+    if not isinstance(kind, str) or kind == Pipeline.__name__ or not isinstance(parameters, dict):
+        raise _unreadable()
+    unset = {each for each in BESIDE if not parameters.get(each)}
+    return pair[0], estimator_of(kind, {each: value for each, value in parameters.items() if each not in unset})
 
 
 def _demand_modest(parameters: Mapping[str, Any]) -> None:
@@ -98,6 +120,8 @@ def _demand_plain(value: Any) -> None:
 
 def _demand_few_categories(given: Any) -> None:
     """A number of categories stands for all of them, which are listed before anything is charged."""
+    if isinstance(given, dict) and isinstance(given.get("table"), list):  # by the names of columns
+        given = [pair[1] if isinstance(pair, list) and len(pair) == 2 else pair for pair in given["table"]]
     listed = given if isinstance(given, list) else [given]
     if sum(each for each in listed if type(each) is int) > MOST_CATEGORIES:
         raise Refused("too-complex", "there are too many categories", f"use {MOST_CATEGORIES:,} or fewer")
@@ -144,8 +168,8 @@ def _try(model: Any) -> None:
     if type(width) is not int or not 0 < width <= MOST_FEATURES or not RECEIPT.fullmatch(receipt):
         raise ValueError("no model")
     rows: Any = np.zeros((2, width))
-    if hasattr(model, "categories_"):
-        rows = np.array([[values[0] for values in model.categories_]] * 2, dtype=object)
+    if getattr(model, "categories_", None) is not None:
+        rows = np.array([[0.0 if values is None else values[0] for values in model.categories_]] * 2, dtype=object)
     names = vars(model).pop("feature_names_in_", None)  # rows without names are enough
     if rows.shape != (2, width) or (names is not None and not _are_names(names, width)):
         raise ValueError("no model")

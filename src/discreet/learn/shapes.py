@@ -56,7 +56,7 @@ def check_numbers(rows: Any, but: Container[str] = ()) -> None:
         kind = kind_of(column)
         if kind not in (None, "numbers") and name not in but:
             where = "X" if name is None else f"column {name!r} of X"
-            raise ValueError(f"{where} holds {kind}, and numbers are needed: leave it out, or make numbers of it")
+            raise ValueError(f"{where} holds {kind}, and numbers are needed: leave it out, or use OneHot in a pipeline")
 
 
 def check_labels(rows: Any, labels: Any) -> None:
