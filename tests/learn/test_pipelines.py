@@ -33,7 +33,7 @@ from discreet.learn.sent import estimator_of, model_of
 from tests.learn.cases import data
 from tests.learn.helpers import Till, learn, repeating, without
 from tests.learn.outlets import check_loss, check_moves, outlets
-from tests.learn.test_tables import BOTH, curator
+from tests.learn.test_tables import BOTH, PURE, curator
 
 TEXT = {"city": ["Bonn", "Ulm"]}
 BOUNDS = {"age": (0, 110), "pay": (0, 5000)}
@@ -91,7 +91,7 @@ def test_shares_are_one_to_four_or_as_declared() -> None:
         ((StandardScaler(), OneHot(TEXT), LogisticRegression()), {}),
         ((OneHot(TEXT), StandardScaler(), GaussianNB()), {}),
         ((MinMaxScaler(feature_range=(-1, 2)), OneHot(TEXT), AdditiveClassifier()), {"epsilon": None, "rho": 0.2}),
-        ((StandardScaler(), PCA(1), OneHot(TEXT), DecisionTreeClassifier(candidates=5)), {}),
+        ((StandardScaler(), PCA(1), OneHot(TEXT), DecisionTreeClassifier(max_depth=2)), {}),
         ((StandardScaler(), OneHot(TEXT), PCA(2), LogisticRegression()), {"epsilon": None, "rho": 0.2}),
     ],
 )
@@ -256,9 +256,9 @@ def test_a_search_over_a_pipeline() -> None:
 SQL = "SELECT age, sex, pay FROM people"
 
 
-@pytest.mark.parametrize("head", ["", BOTH])
+@pytest.mark.parametrize("head", [PURE, BOTH])
 def test_facts_of_a_policy_go_to_the_steps(head: str) -> None:
-    with curator(*([head] if head else []), count=400) as found:
+    with curator(head, count=400) as found:
         made = make_pipeline(StandardScaler(), OneHot(), LinearRegression())
         model = found.fit(made, SQL, target="pay", epsilon=1)
         assert model is made
@@ -314,6 +314,7 @@ def test_a_request_is_read_as_it_was_written_and_hostile_ones_are_refused() -> N
     def step(**more: Any) -> Any:
         return {"steps": [["x", {"estimator": "KMeans", **more}]]}
 
+    hostile: Any
     for hostile in (
         {"steps": {}}, {"steps": "KMeans"}, {"steps": [["x"]]}, {"steps": [["x", "KMeans"]]}, {"steps": [[1, {}]]},
         {"steps": [["x", {"estimator": "KMeans"}]] * 21}, {"steps": [None]}, {"steps": [{"tuple": 3}]},

@@ -48,6 +48,7 @@ class AdditiveClassifier(_Additive, Classifier):
     """
 
     classes: Any = None
+    counts_classes = False
 
     def _facts(self, width: int | None, cost: Cost) -> ClassFacts:
         facts = ClassFacts(Labels.read(self.classes, "classes", least=2), Box.read(self.bounds, width))

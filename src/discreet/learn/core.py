@@ -53,7 +53,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar, Final, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -77,6 +77,11 @@ from discreet.learn.ledgers import LostLedger
 from discreet.learn.missing import DROP, IMPUTE, complete, imputed, is_there, known
 from discreet.learn.missing import check as check_missing
 from discreet.learn.shapes import check_labels, check_numbers, check_rows, names_of, width_of
+
+if TYPE_CHECKING:
+    from altair.typing import ChartType
+
+    from discreet.learn.cards import Card
 
 Kind = TypeVar("Kind")
 Typical = tuple[Sensitivity, Fraction]
@@ -163,6 +168,12 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
     def _check_labels(self, labels: Any) -> None:
         """Explain labels of a wrong kind, by their type alone."""
 
+    def _check_options(self) -> None:
+        """Explain wrong parameters that change what is made of released numbers."""
+
+    def _finish(self) -> None:
+        """What is made of released numbers after learning."""
+
     # to be written by those that hold others
 
     @property
@@ -204,6 +215,7 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
         declared = self if names is None else self._placed(names)
         cost = declared._cost(width)
         declared._facts(width, cost)
+        declared._check_options()
         return cost.loss
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803
@@ -216,6 +228,7 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
         cost = declared._cost(width)
         declared._facts(width, cost)
         check_missing(self.missing, declared._middle(width))
+        declared._check_options()
         declared._check(X, y)
         if self.ledger is not None and not hasattr(self.ledger, "charge"):
             raise TypeError(f"ledger must be a discreet ledger or None, not a {type(self.ledger).__name__}")
@@ -254,6 +267,7 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
         exit_.watch = shown if flag(self.verbose, "verbose") else exit_.watch
         with np.errstate(all="ignore"):  # which row over- or underflowed is private, and so is whether one did
             self._learn_units(exact, labels, units, stated._facts(self.n_features_in_, exit_.cost), exit_)
+            self._finish()
         if self.missing == IMPUTE:
             self.midpoint_: Floats | None = stated._middle(self.n_features_in_)
         self.loss_ = exit_.cost.loss
@@ -306,6 +320,31 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
         from discreet.learn.fit import Fit
 
         return Fit(self, sql, **options)
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """How much each feature matters, with sum 1: post-processing, which costs nothing."""
+        from discreet.learn.importances import importances_of
+
+        return importances_of(self)
+
+    def card(self, *scores: Any) -> Card:
+        """What was fitted, on what, at which cost and within which limits, with scores that you measured."""
+        from discreet.learn.cards import card_of
+
+        return card_of(self, scores)
+
+    def export(self) -> dict[str, Any]:
+        """The model as plain JSON that anything can evaluate, as the guide says; ValueError where there is none."""
+        from discreet.learn.export import exported
+
+        return exported(self)
+
+    def plot(self, theme: str = "light") -> ChartType:
+        """The curve of each feature, or how much each one matters. It needs altair."""
+        from discreet.learn.terms import plotted
+
+        return plotted(self, theme)
 
     def document(self) -> Model:
         """What it learned, as JSON has it."""

@@ -94,7 +94,7 @@ class OneHot(TransformerMixin, Estimator):  # type: ignore[misc]
 
 
 def column_tables(given: object, width: int | None) -> Tables:
-    """What is declared of each column, by its place."""
+    """What is declared of each column, by its index."""
     if isinstance(given, Mapping):
         raise ValueError("categories are by name, and the columns have none: pass a frame, or a list with one each")
     if not isinstance(given, list | tuple) or not any(each is None for each in given):
@@ -145,11 +145,11 @@ def numbers_of(rows: Array, tables: Tables) -> Floats:
 
 def indicators(rows: Array, tables: Tables) -> Floats:
     """Of the other columns, each by the row's own value alone."""
-    found = [np.zeros((len(rows), 0), dtype=np.bool_)]
+    blocks = [np.zeros((len(rows), 0), dtype=np.bool_)]
     for column, labels in zip(rows.T, tables, strict=True):
         if labels is not None:
-            found.append(labels.places(column)[:, None] == np.arange(labels.count))
-    return np.hstack(found).astype(np.float64)
+            blocks.append(labels.places(column)[:, None] == np.arange(labels.count))
+    return np.hstack(blocks).astype(np.float64)
 
 
 def indicator_box(tables: Tables) -> Box:

@@ -158,7 +158,10 @@ class PreparedFit(PreparedTask):
 
     def show(self, outcome: Outcome[Estimator]) -> Any:
         """The caller's estimator with what was learned; its arguments stay as they are."""
-        facts = {"loss_": outcome.cost, "receipt_": outcome.receipt, "cached_": outcome.cached}
+        facts: dict[str, Any] = {"loss_": outcome.cost, "receipt_": outcome.receipt, "cached_": outcome.cached}
+        held = self.model._taught.get_params(deep=False)
+        facts["declared_"] = {name: held[name] for name in FACTS if held.get(name) is not None}
+        facts["query_"] = _asked(self.bill.call)
         for name, value in {**learned(outcome.value), **facts}.items():
             setattr(self.estimator, name, value)
         return self.estimator
@@ -202,7 +205,13 @@ def recalled(stored: bytes, entry: Entry) -> Estimator:
     if model is None:
         raise Refused("answer-gone", "another version of discreet fitted this model", "fit it again")
     model.loss_ = entry.cost
+    model.__dict__["query_"] = _asked(entry.call)
     return model
+
+
+def _asked(call: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What was asked, for the card of the model."""
+    return {name: call[name] for name in ("sql", "target", "max_rows") if call is not None and name in call}
 
 
 def _cost(policy: Policy, model: Estimator, columns: Columns, rows: int) -> tuple[Cost, Loss]:

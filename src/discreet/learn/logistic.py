@@ -129,6 +129,7 @@ class LogisticRegression(Classifier):
     fit_intercept: bool = True
     max_iter: int | None = None
     clip: Number = 0.25
+    counts_classes = False
 
     def _facts(self, width: int | None, cost: Cost) -> _Facts:
         constant = int(flag(self.fit_intercept, "fit_intercept"))

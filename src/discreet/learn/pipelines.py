@@ -73,7 +73,7 @@ class _Facts:
 
 
 def _last_has(name: str) -> Callable[[Any], bool]:
-    return lambda self: len(self.steps) > 0 and hasattr(self.steps[-1][1], name)
+    return lambda self: _are_steps(self.steps) and len(self.steps) > 0 and hasattr(self.steps[-1][1], name)
 
 
 @parameters
@@ -111,7 +111,7 @@ class Pipeline(Estimator):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Its parameters, and with `deep` its steps by name, and their parameters as step__parameter."""
         params: dict[str, Any] = super().get_params(deep=False)
-        for name, step in self.steps if deep else ():
+        for name, step in self.steps if deep and _are_steps(self.steps) else ():
             params[name] = step
             params |= {f"{name}__{each}": value for each, value in step.get_params().items()}
         return params
@@ -120,21 +120,22 @@ class Pipeline(Estimator):
         """Change parameters, steps by name, and parameters of steps as step__parameter."""
         if "steps" in params:
             self.steps = params.pop("steps")
-        self.steps = [(name, params.pop(name, step)) for name, step in self.steps] if params else self.steps
+        if _are_steps(self.steps) and any(name in params for name, _ in self.steps):
+            self.steps = [(name, params.pop(name, step)) for name, step in self.steps]
         super().set_params(**params)
         return self
 
     def _stages(self) -> list[tuple[str, Any]]:
         """The steps, if a pipeline can be made of them."""
         stages = self.steps
-        if not isinstance(stages, list | tuple) or not stages or not all(is_stage(stage) for stage in stages):
+        if not _are_steps(stages) or not stages:
             raise TypeError("steps must be a list of (name, step) pairs: make_pipeline(StandardScaler(), …) makes one")
         names = [name for name, _ in stages]
         taken = self.get_params(deep=False)
         if len(set(names)) < len(names) or any("__" in name or name in taken for name in names):
             raise ValueError(f"steps need names of their own, without __, that are no parameters: {', '.join(names)}")
-        for place, (name, step) in enumerate(stages):
-            check_step(name, step, last=place == len(stages) - 1)
+        for index, (name, step) in enumerate(stages):
+            check_step(name, step, last=index == len(stages) - 1)
         if sum(isinstance(step, OneHot) for _, step in stages) > 1:
             raise ValueError("a pipeline has one OneHot at most: declare all categories in it")
         return list(stages)
@@ -151,8 +152,8 @@ class Pipeline(Estimator):
         box = column_box(self.bounds, stages, width if tables is None else count_numbers(tables))
         shares, after = self._shares(stages), box.width
         steps: list[_Step] = []
-        for place, (name, step) in enumerate(stages):
-            model = self._told(clone(step), last=place == len(stages) - 1)
+        for index, (name, step) in enumerate(stages):
+            model = self._told(clone(step), last=index == len(stages) - 1)
             if isinstance(step, OneHot):
                 after += 0 if tables is None else indicator_box(tables).width
             elif shares[name]:
@@ -196,11 +197,11 @@ class Pipeline(Estimator):
         if is_named(self.bounds):
             facts["bounds"] = placed(self.bounds, numbers, "bounds")
         stages = [(name, step) for name, step in self._stages()]
-        for place, (name, step) in enumerate(stages):
+        for index, (name, step) in enumerate(stages):
             if isinstance(step, OneHot):
-                stages[place] = name, step._placed(names)
+                stages[index] = name, step._placed(names)
             elif is_named(getattr(step, "bounds", None)):
-                stages[place] = name, step._placed(numbers)
+                stages[index] = name, step._placed(numbers)
         return self._with(steps=stages, **facts)
 
     def _declared_columns(self) -> list[str] | None:
@@ -288,7 +289,7 @@ class Pipeline(Estimator):
         self.categories_ = None if facts.tables is None else values_of(facts.tables)
         rows = np.clip(numbers_in(exact, facts.tables), facts.box.low, facts.box.high)
         box, fitted = facts.box, []
-        for place, step in enumerate(facts.steps):
+        for index, step in enumerate(facts.steps):
             model = step.model
             if isinstance(model, OneHot):
                 assert facts.tables is not None
@@ -300,7 +301,7 @@ class Pipeline(Estimator):
                 model = bounded(model, box)
                 model._learned(rows, labels, exit_.part(step.share))
             fitted.append(model)
-            if place < len(facts.steps) - 1 and type(model) in INNER:
+            if index < len(facts.steps) - 1 and type(model) in INNER:
                 inner = INNER[type(model)]
                 rows, box = inner.changed(model, rows), inner.bounds(model, box)
         self.steps_ = fitted
@@ -377,7 +378,7 @@ class Pipeline(Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if not len(self.steps):
+        if not _are_steps(self.steps) or not self.steps:
             return tags
         own = get_tags(self.steps[-1][1])
         for name in ("estimator_type", "classifier_tags", "regressor_tags", "transformer_tags", "target_tags"):
@@ -385,11 +386,15 @@ class Pipeline(Estimator):
         return tags
 
 
+def _are_steps(given: Any) -> bool:
+    return isinstance(given, list | tuple) and all(is_stage(stage) for stage in given)
+
+
 def make_pipeline(*steps: Any, **options: Any) -> Pipeline:
     """A pipeline of these steps, each named by its class; options are those of `Pipeline`: its cost, bounds, …"""
     names = [type(step).__name__.lower() for step in steps]
     counted = [
-        f"{name}-{names[: place + 1].count(name)}" if names.count(name) > 1 else name
-        for place, name in enumerate(names)
+        f"{name}-{names[: index + 1].count(name)}" if names.count(name) > 1 else name
+        for index, name in enumerate(names)
     ]
     return Pipeline(list(zip(counted, steps, strict=True)), **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -15,6 +15,7 @@ from discreet.learn.core import Estimator, parameters
 from discreet.learn.labels import Array, Labels, category_labels
 from discreet.learn.missing import is_there
 from discreet.learn.shapes import check_classes, check_targets
+from discreet.learn.weights import check_weights, log_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,22 @@ class ClassFacts:
     box: Box
 
 
-class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
+@parameters
+class _Weighing(Estimator):
+    """Classes that may have weights: "balanced", by the noisy numbers of rows, or one for each (`weights`)."""
+
+    class_weight: Any = None
+    counts_classes: ClassVar[bool] = True
+    """Whether `class_count_` is among what it releases."""
+
+
+class Classifier(ClassifierMixin, _Weighing):  # type: ignore[misc]
     """Predicts by the logarithms of joint probabilities."""
 
     classes: Any
     classes_: Array
     class_log_prior_: Floats
+    intercept_: Any
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Array | None]:  # noqa: N803
         rows, labels = _both(self, X, y, None)
@@ -42,15 +53,31 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         if self.classes is not None:
             check_classes(labels, Labels.read(self.classes, "classes"))
 
+    def _check_options(self) -> None:
+        check_weights(self.class_weight, Labels.read(self.classes, "classes"), counted=self.counts_classes)
+
+    def _finish(self) -> None:
+        if self.class_weight is None:
+            return
+        logs = log_weights(self.class_weight, self.classes_, getattr(self, "class_count_", None))
+        if hasattr(self, "decision_function"):  # scores that are linear in features have a place for it
+            self.intercept_ = self.intercept_ + (logs if logs.size > 2 else logs[1:] - logs[:1])
+        else:
+            self.class_log_weight_ = logs
+
+    def _weighted(self, X: Any) -> Floats:  # noqa: N803
+        weighted: Floats = self._joint(self._again(X)) + getattr(self, "class_log_weight_", 0.0)
+        return weighted
+
     def predict(self, X: Any) -> Array:  # noqa: N803
         """The likeliest class of each row."""
-        joint = self._joint(self._again(X))
+        joint = self._weighted(X)
         predicted: Array = self.classes_[np.argmax(joint, axis=1)]
         return predicted
 
     def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
         """The logarithms of the probabilities of the classes, in the order of `classes_`."""
-        joint = self._joint(self._again(X))
+        joint = self._weighted(X)
         above = joint - joint.max(axis=1, keepdims=True)
         logs: Floats = above - np.log(np.exp(above).sum(axis=1, keepdims=True))
         return logs

@@ -144,6 +144,15 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
     def _declared_columns(self) -> list[str] | None:
         return self._taught._declared_columns()
 
+    def _with_values(self, values: Mapping[str, Callable[[], list[Any]]]) -> Self:
+        return self._with(estimator=self._taught._with_values(values))
+
+    def _encoded(self, names: Sequence[str] | None) -> list[str]:
+        return self._taught._encoded(names)
+
+    def _check_options(self) -> None:
+        self._taught._check_options()
+
     def _dtype(self) -> Any:
         return self._taught._dtype()
 

@@ -66,6 +66,7 @@ INNER: Final[Mapping[type, Inner]] = {
 
 
 def is_stage(stage: object) -> bool:
+    """Whether it is a pair of a name and something that may be a step."""
     return isinstance(stage, list | tuple) and len(stage) == 2 and isinstance(stage[0], str)
 
 
