@@ -60,9 +60,8 @@ def many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growing, "is_dense", lambda *_: True)
     monkeypatch.setattr(growing, "FEWEST", -np.inf)
     monkeypatch.setattr(growing, "MANY", -np.inf)
-    monkeypatch.setattr(growing, "ENOUGH", 1e-9)
     monkeypatch.setattr(growing, "_levels", lambda _: 3)
-    monkeypatch.setattr(growing, "RANDOM_TREES", (2, 3))
+    monkeypatch.setattr(growing, "RANDOM_TREES", (3, 3))
 
 
 # privacy
