@@ -12,8 +12,10 @@ import numpy as np
 from discreet.accounting.losses import Sensitivity
 from discreet.exit import Exit
 from discreet.exit.cost import WHOLE, Cost
+from discreet.learn import zooming
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Typical, demand, parameters
+from discreet.learn.counting import affordable
 from discreet.learn.labels import Array, Labels, category_labels
 from discreet.learn.moments import sums
 from discreet.learn.predictors import Categorical, Regressor
@@ -22,8 +24,10 @@ from discreet.mechanisms.arrays import Integers
 MOST_CELLS: Final = 2**16
 CAUTION: Final = 3
 """Cells with fewer rows than so many times the noise are trusted less than half."""
-ROW: Final = Sensitivity(Fraction(2), Fraction(2))
-"""How far one row moves the number of rows and the sum of its cell: see `PoissonCount`."""
+ROW: Final = Sensitivity(Fraction(1), Fraction(1))
+"""How far one row moves the two sums of its cell: see `PoissonCount`."""
+NEAR: Final = Fraction(1, 20)
+"""The share of the cost that tells where counts lie, if their bounds are far too wide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +44,11 @@ class _Facts:
 class PoissonCount(Categorical, Regressor):
     """The rate of a count in each cell of declared categories: a noisy sum over a noisy number of rows.
 
-    Theorem  The declared loss. Proof: one release of the vector with (1, x) of each cell, summed over its rows, where
-             x = (y − middle)/half-width of `y_bounds` is clamped to ±1. A row is in one cell at most, whatever the
-             number of features, and other cells do not move: l1 ≤ 1 + |x| ≤ 2 and l2² ≤ 1 + x² ≤ 2. In m steps to the
-             unit both numbers are integers within ±m (`Box.steps`), so that l1 ≤ 2m and l2² ≤ 2m². Rates are
-             post-processing.
+    Theorem  The declared loss. Proof: a share for where counts lie (`zooming.zoomed`), and the rest for one release of
+             the vector with (1 − a, a) of each cell, summed over its rows, where a is the count's place in that range,
+             from 0 to 1. A row is in one cell at most, whatever the number of features, and other cells do not move:
+             l1 ≤ 1 and l2² ≤ 1. In m steps to the unit both numbers are integers that are not negative and add up to
+             m (`Box.steps`), so that l1 ≤ m and l2² ≤ m². Numbers of rows and rates are post-processing.
 
     The maximum-likelihood rate of Poisson counts is their mean. Counts beyond `y_bounds` are clamped, and so are rates.
     Where the noise hides how many rows a cell has, its rate is nearly that of all cells together; values that nobody
@@ -68,28 +72,30 @@ class PoissonCount(Categorical, Regressor):
             f"the categories have {facts.cells} combinations",
             f"use fewer features or values: at most {MOST_CELLS} combinations",
         )
-        cost.fineness(ROW)
+        affordable(cost, ROW, WHOLE - NEAR)
+        zooming.check(1, cost, NEAR)
         return facts
 
     def _typical(self, facts: _Facts, cost: Cost) -> Typical:  # noqa: ARG002
-        return ROW, WHOLE
+        return ROW, WHOLE - NEAR
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:
         assert labels is not None
-        fine = exit_.cost.fineness(ROW)
-        steps = facts.target.steps(labels[:, None], fine)
-        columns = np.hstack([np.full_like(steps, fine), steps])
-        vector = sums(_cells(exact, facts.categories), columns, facts.cells)
+        box, left = zooming.zoomed(labels[:, None], facts.target, exit_, NEAR), WHOLE - NEAR
+        fine = exit_.cost.fineness(ROW, left)
+        high = (box.steps(labels[:, None], fine) + fine) // 2
+        vector = sums(_cells(exact, facts.categories), np.hstack([fine - high, high]), facts.cells)
         moved = Sensitivity(ROW.l1 * fine, ROW.l2_squared * fine**2)
-        rows, totals = exit_.release(vector, moved).astype(np.float64).T / fine
+        lows, highs = exit_.release(vector, moved, left).astype(np.float64).T / fine
+        rows, totals = lows + highs, highs - lows
         counts = np.maximum(rows, 0)
         mean = np.clip(totals.sum() / max(rows.sum(), 1), -1, 1)
-        doubt = CAUTION * exit_.cost.deviation(ROW)
+        doubt = CAUTION * math.sqrt(2) * exit_.cost.deviation(ROW, left)
         shrunk = mean + (totals - mean * counts) * counts / (counts**2 + doubt**2)
         self.categories_ = [labels.values for labels in facts.categories]
         self.counts_ = counts
-        self.rates_ = facts.target.points(shrunk)
-        self.rate_ = float(facts.target.points(mean)[0])
+        self.rates_ = box.points(shrunk)
+        self.rate_ = float(box.points(mean)[0])
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """The rate of each row's cell."""
