@@ -27,7 +27,7 @@ from discreet.answers.models import TASKS
 from discreet.client import Remote, Unreachable
 from discreet.client.http import Connection
 from discreet.errors import Refused
-from discreet.learn import CategoricalNB, GaussianNB, KMeans, LinearRegression, PrivateSearchCV, StandardScaler
+from discreet.learn import CategoricalNB, GaussianNB, KMeans, LinearRegression, StandardScaler
 from discreet.learn.codec import VERSION, decode
 from discreet.learn.core import ESTIMATORS
 from discreet.learn.sent import BESIDE, MAX_SIZES, MOST_CATEGORIES, estimator_of, offered
@@ -444,13 +444,10 @@ def test_the_same_words_give_the_same_model(estimator: Any, more: dict[str, Any]
         assert hospital.entries()[-1].question.startswith(type(model).__name__)
 
 
-def test_a_search_and_dummy_data(server: Running) -> None:
+def test_dummy_data_and_keys(server: Running) -> None:
     address, token = f"{server.url}/hospital", server.tokens["epidemiology"]
     with discreet.connect(address, token=token) as hospital:
         before = len(hospital.entries())
-        search = PrivateSearchCV(GaussianNB(), {"bounds": [(0, 120)]})
-        with pytest.raises(Refused, match="no such estimator"):
-            hospital.fit(search, "SELECT age, ward FROM patients", target="ward", epsilon=0.1)
         assert hospital.dummy().fit(KMeans(2), SQL, epsilon=1).cluster_centers_.shape == (2, 1)
         assert len(hospital.entries()) == before
         first, second = (

@@ -97,7 +97,7 @@ class Fit:
         options: dict[str, Any] = {"target": self.target, "max_rows": self.max_rows, "analyst": self.analyst}
         return {
             "estimator": name_of(type(self.estimator)),
-            "params": _parameters(self.estimator),
+            "params": _parameters(_copied(self.estimator)),
             "sql": self.sql,
             **written(Call(sql=self.sql, epsilon=self.epsilon, rho=self.rho, delta=self.delta)),
             **{name: value for name, value in options.items() if value is not None},

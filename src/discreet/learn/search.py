@@ -108,7 +108,11 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
         return _Plan(candidates, each, some)
 
     def _settings(self) -> list[dict[str, Any]]:
-        settings = list(ParameterGrid(self.param_grid))
+        grid = ParameterGrid(self.param_grid)
+        count = sum(math.prod(map(len, table.values())) for table in grid.param_grid)
+        if not 0 < count <= MAX_SETTINGS:
+            raise ValueError(f"param_grid must have 1 to {MAX_SETTINGS} combinations, not {count}")
+        settings = list(grid)
         searched = {name for setting in settings for name in setting}
         demand(
             not searched & set(COST_PARAMETERS),
@@ -118,8 +122,6 @@ class PrivateSearchCV(MetaEstimatorMixin, Estimator):  # type: ignore[misc]
         )
         if searched & set(FIXED):
             raise ValueError(f"param_grid must leave out {', '.join(FIXED)}: candidates are compared on the same rows")
-        if not 0 < len(settings) <= MAX_SETTINGS:
-            raise ValueError(f"param_grid must have 1 to {MAX_SETTINGS} combinations, not {len(settings)}")
         return settings
 
     def _candidate(self, setting: Mapping[str, Any], each: Cost) -> Estimator:

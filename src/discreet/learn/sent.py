@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import fields
 from typing import Any, Final
 
 import numpy as np
@@ -40,6 +41,9 @@ MAX_STEPS: Final = 20
 """Of a pipeline."""
 MOST_CATEGORIES: Final = 10_000
 MOST_FEATURES: Final = 10_000
+MOST_SETTINGS: Final = 100
+"""Candidates of a search."""
+SEARCH: Final = PrivateSearchCV.__name__
 BESIDE: Final = (*COST_PARAMETERS, "verbose")
 """Parameters that a request says elsewhere, or not at all."""
 
@@ -59,23 +63,74 @@ def _is_whole(kind: type[Estimator]) -> bool:
 
 def estimator_of(name: str, parameters: Mapping[str, Any]) -> Estimator:
     """The estimator that a request describes, or a refusal. Nothing is done that takes long."""
+    if name == SEARCH:
+        return _search_of(parameters)
     known = offered()
     if name not in known:
         raise Refused("fit-invalid", "there is no such estimator", f"use one of: {', '.join(sorted(known))}")
     kind = known[name]
-    takes = set(kind().get_params(deep=False)) - set(BESIDE)
-    other = sorted(set(parameters) - takes)
-    if set(other) & set(COST_PARAMETERS):
+    _demand_known(name, set(parameters), set(kind().get_params(deep=False)) - set(BESIDE))
+    plain = {each: value for each, value in parameters.items() if not (each == "steps" and kind is Pipeline)}
+    _demand_modest(plain)
+    given = _read(plain)
+    return kind(**given) if len(plain) == len(parameters) else kind(steps=_steps(parameters["steps"]), **given)
+
+
+def _demand_known(name: str, given: set[str], takes: set[str]) -> None:
+    other = given - takes
+    if other & set(COST_PARAMETERS):
         raise Refused("cost-invalid", "the estimator has a cost or a ledger of its own", "give the cost to fit alone")
     if other:
         raise Refused("fit-invalid", f"{name} has no such parameter", f"it has: {', '.join(sorted(takes))}")
-    plain = {each: value for each, value in parameters.items() if not (each == "steps" and kind is Pipeline)}
-    _demand_modest(plain)
+
+
+def _read(parameters: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        given = {each: read(value) for each, value in plain.items()}
+        return {each: read(value) for each, value in parameters.items()}
     except UNREADABLE:
         raise _unreadable() from None
-    return kind(**given) if len(plain) == len(parameters) else kind(steps=_steps(parameters["steps"]), **given)
+
+
+def _search_of(parameters: Mapping[str, Any]) -> PrivateSearchCV:
+    """A search over an estimator that is offered itself, in a grid of few settings, each as modest as if it were alone.
+
+    A search within a search is none of those, so that work is at most so many times that of one fit.
+    """
+    names = {each.name for each in fields(PrivateSearchCV)} - set(BESIDE)
+    _demand_known(SEARCH, set(parameters), names)
+    described = parameters.get("estimator")
+    kind, inner = (
+        (described.get("estimator"), described.get("parameters")) if isinstance(described, dict) else (None, None)
+    )
+    if not isinstance(kind, str) or kind == SEARCH:
+        raise Refused("fit-invalid", "a search is over an estimator", "describe it: its name and its parameters")
+    within = {name: value for name, value in _table(inner).items() if name not in BESIDE or value}
+    rest = {name: value for name, value in parameters.items() if name != "estimator"}
+    _demand_modest(rest)
+    held = _read(rest)
+    _demand_small(held.get("param_grid"))
+    return PrivateSearchCV(estimator_of(kind, within), **{"param_grid": None, **held})
+
+
+def _table(given: Any) -> dict[str, Any]:
+    return given if isinstance(given, dict) else {}
+
+
+def _demand_small(grid: Any) -> None:
+    """Lists of settings by the names of parameters, in one table or several: not many of them together."""
+    tables = grid if isinstance(grid, list) else [grid]
+    if not all(isinstance(table, dict) and all(map(_is_setting, table.items())) for table in tables):
+        raise Refused("fit-invalid", "a param_grid has lists of settings by name", 'write {"C": [0.1, 1, 10]}')
+    if sum(math.prod(map(len, table.values())) for table in tables) > MOST_SETTINGS:
+        raise Refused("too-complex", "there are too many settings", f"use {MOST_SETTINGS} combinations or fewer")
+    for table in tables:
+        for name, values in table.items():
+            for value in values:
+                _demand_modest_size(name, value)
+
+
+def _is_setting(item: tuple[Any, Any]) -> bool:
+    return isinstance(item[0], str) and isinstance(item[1], list | tuple | np.ndarray)
 
 
 def _steps(given: Any) -> list[tuple[str, Estimator]]:
@@ -90,7 +145,7 @@ def _step(pair: Any) -> tuple[str, Estimator]:
     if not isinstance(described, dict) or not isinstance(pair[0], str) or described.get("fitted"):
         raise _unreadable()
     kind, parameters = described.get("estimator"), described.get("parameters", {})
-    if not isinstance(kind, str) or kind == Pipeline.__name__ or not isinstance(parameters, dict):
+    if not isinstance(kind, str) or kind in (Pipeline.__name__, SEARCH) or not isinstance(parameters, dict):
         raise _unreadable()
     unset = {each for each in BESIDE if not parameters.get(each)}
     return pair[0], estimator_of(kind, {each: value for each, value in parameters.items() if each not in unset})
@@ -100,11 +155,15 @@ def _demand_modest(parameters: Mapping[str, Any]) -> None:
     """Refuse what is deep, long, or much work."""
     for value in values_sent(parameters, "parameters", DEEPEST):
         _demand_plain(value)
-    for name, most in MAX_SIZES.items():
-        value = parameters.get(name)
-        if isinstance(value, int) and value > most:
-            raise Refused("too-complex", f"{name} is more work than a server does", f"use {most} or less")
+    for name, value in parameters.items():
+        _demand_modest_size(name, value)
     _demand_few_categories(parameters.get("categories"))
+
+
+def _demand_modest_size(name: str, value: Any) -> None:
+    most = MAX_SIZES.get(name.rpartition("__")[2])  # of a step too
+    if most is not None and isinstance(value, int | np.integer) and value > most:
+        raise Refused("too-complex", f"{name} is more work than a server does", f"use {most} or less")
 
 
 def _demand_plain(value: Any) -> None:
@@ -149,17 +208,31 @@ def adopt(estimator: Estimator, document: Model) -> Estimator:
 def model_of(document: Model) -> Estimator:
     """The model of a document. It is tried on two rows, so that shapes and types that do not fit are found here."""
     described = document["model"]
-    kind = offered().get(described["estimator"])
-    if document["version"] != VERSION or kind is None:
+    name = described["estimator"]
+    if document["version"] != VERSION or (name not in offered() and name != SEARCH):
         raise ValueError("no model that this version knows")
     if "ledger" in described["parameters"]:
         raise ValueError("a ledger")
     try:
         model = read_estimator(described)
-        _try(copy(model))
+        _try(copy(_alone(model)))
     except (*UNREADABLE, MemoryError) as wrong:
         raise ValueError("no model") from wrong
     return model
+
+
+def _alone(model: Any) -> Any:
+    """Itself; of a search what it chose, which is of the kind that was searched over, as all of its candidates are."""
+    if not isinstance(model, PrivateSearchCV):
+        return model
+    best, others = model.best_estimator_, getattr(model, "candidates_", [])
+    for other in (best, *others):
+        if type(other) is not type(model.estimator) or other.n_features_in_ != model.n_features_in_:
+            raise ValueError("no model")
+        _try(copy(other))
+    if type(model.best_index_) is not int or not isinstance(model.best_params_, dict):
+        raise ValueError("no model")
+    return best
 
 
 def _try(model: Any) -> None:
