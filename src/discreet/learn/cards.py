@@ -23,7 +23,10 @@ FORMAT: Final = "discreet-card"
 VERSION: Final = 1
 FACTS: Final = ("bounds", "y_bounds", "classes", "categories", "class_weight", "missing", "shares")
 """Parameters that say what is public about the rows, or what is done with them."""
-BESIDE: Final = ("loss_", "receipt_", "cached_", "query_", "declared_", "n_features_in_", "feature_names_in_")
+BESIDE: Final = (
+    *("loss_", "receipt_", "cached_", "query_", "declared_", "n_features_in_", "feature_names_in_"),
+    *("classes_", "categories_", "midpoint_", "class_log_weight_"),
+)
 """What a fit sets that it did not measure."""
 SHOWN: Final = 12
 """Of features, values and classes; JSON has all."""
@@ -140,8 +143,11 @@ def _declared(model: Any, names: list[str]) -> dict[str, Any]:
     """Public facts: the estimator's, or those that the policy declared."""
     held = {**model.get_params(deep=False), **getattr(model, "declared_", {})}
     facts = {name: held[name] for name in FACTS if held.get(name) is not None}
-    if "bounds" in facts and not hasattr(model, "steps_"):
-        facts["bounds"] = _pairs(facts["bounds"], names)
+    if "bounds" in facts:
+        coded = getattr(model, "categories_", None) or [None] * len(names)
+        facts["bounds"] = _pairs(
+            facts["bounds"], [name for name, values in zip(names, coded, strict=True) if values is None]
+        )
     return {name: _plain(value) for name, value in facts.items()}
 
 
@@ -154,6 +160,9 @@ def _pairs(bounds: Any, names: list[str]) -> dict[str, Any]:
 
 def _measured(model: Any) -> dict[str, list[int]]:
     """The released numbers and what was made of them, by name, with their shapes."""
+    if hasattr(model, "steps_"):
+        each = [(type(step).__name__, _measured(step)) for step in model.steps_]
+        return {f"{step}.{name}": shape for step, shapes in each for name, shape in shapes.items()}
     held = {name: value for name, value in vars(model).items() if name.endswith("_") and name not in BESIDE}
     return {name: _shape(value) for name, value in sorted(held.items()) if not name.startswith("_")}
 
