@@ -2,7 +2,7 @@
 
 `DISCREET_FITS` says how many fits each mean is over (20); ± is the standard deviation of one fit. `DISCREET_SETS` names
 the sets to use, with semicolons between them, and `DISCREET_SCORES` a file to write all scores to. `learn` is all of
-`learn_classes`, `learn_numbers`, `learn_clusters` and `learn_times`.
+`learn_classes`, `learn_numbers`, `learn_clusters`, `learn_searches` and `learn_times`.
 
 Which sets served to choose constants and which are only reported is said in `sets`; peers stand beside ours on the
 latter. Bounds come from descriptions and common sense, never from the rows; all libraries get the same ones. Every fit
@@ -22,10 +22,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchmarks.figures import Figure
-from benchmarks.learn import classes, clusters, numbers, times
+from benchmarks.learn import classes, clusters, numbers, searches, times
 from benchmarks.learn.bundled import described
 
-PARTS = {"learn_classes": classes, "learn_numbers": numbers, "learn_clusters": clusters, "learn_times": times}
+PARTS = {
+    "learn_classes": classes,
+    "learn_numbers": numbers,
+    "learn_clusters": clusters,
+    "learn_searches": searches,
+    "learn_times": times,
+}
 
 __all__ = ["PARTS", "described", "figures"]
 
