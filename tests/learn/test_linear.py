@@ -19,6 +19,7 @@ from discreet.learn import LinearRegression, core, linear
 from discreet.learn.box import Box
 from discreet.learn.gram import BLOCK, Size, lengths, products, shortened
 from discreet.learn.scaling import Scaling
+from discreet.learn.zooming import LEFT
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM, Bits
 from tests.learn.helpers import Till, learn, noises, repeating
@@ -110,18 +111,20 @@ def test_products_are_exact_across_blocks() -> None:
 def test_the_noise_is_that_of_the_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of usual length 9 = 3² in L2 are shortened to 2: l2² = (16 + 16)/2 + 4·4; of 6 in L1, to 4: 16 + 4·2."""
     rows = np.zeros((4, 6))
-    spread, _ = noises(lambda: LinearRegression(**FACTS, rho=0.1), monkeypatch, rows, rows[:, 0])
+    count, spread, _ = noises(lambda: LinearRegression(**FACTS, rho=0.1), monkeypatch, rows, rows[:, 0])
+    assert float(count.spread) == pytest.approx(math.sqrt(1 / (0.2 * 0.01)), rel=1e-3)
     assert float(spread.spread) / 2**15 == pytest.approx(math.sqrt(1.7 / (0.2 * 0.15)), rel=1e-3)
-    spread, _ = noises(lambda: LinearRegression(**FACTS, epsilon=0.5), monkeypatch, rows, rows[:, 0])
+    _, spread, mean = noises(lambda: LinearRegression(**FACTS, epsilon=0.5), monkeypatch, rows, rows[:, 0])
     assert float(spread.scale) / 2**15 == pytest.approx(1.7 / (0.5 * 0.15), rel=1e-3)
+    assert float(mean.scale) / 2**15 == pytest.approx(2 / (0.5 * 0.84), rel=1e-3), "noise hides all but the mean of y"
     cases: list[tuple[int, dict[str, Any], Any, float]] = [
-        (9, {"rho": 0.1}, Gaussian, math.sqrt(32 / (0.2 * 0.85))),
-        (6, {"epsilon": 0.5}, Laplace, 24 / (0.5 * 0.85)),
+        (9, {"rho": 0.1}, Gaussian, math.sqrt(32 / (0.2 * 0.84))),
+        (6, {"epsilon": 0.5}, Laplace, 24 / (0.5 * 0.84)),
     ]
     for length, paid, kind, expected in cases:
         scaling = Scaling(Box.read((-1, 1), 7), np.zeros(7), np.ones(7), 10, Fraction(length), 4.0)
         monkeypatch.setattr(linear, "measured", lambda *_, scaling=scaling: scaling)
-        (noise,) = noises(partial(LinearRegression, **FACTS, **paid), monkeypatch, rows, rows[:, 0])
+        _, noise = noises(partial(LinearRegression, **FACTS, **paid), monkeypatch, rows, rows[:, 0])
         assert isinstance(noise, kind)
         assert float(noise.spread) / 2**22 == pytest.approx(expected, rel=1e-3)
 
@@ -148,7 +151,9 @@ def test_the_noise_does_not_know_where_the_boxes_are(monkeypatch: pytest.MonkeyP
     assert found[0][0] == found[2][0]
 
 
-def test_shifted_data_give_the_same_slopes() -> None:
+def test_shifted_data_give_the_same_slopes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the same bits; the cells of a histogram around zero are others elsewhere, and take others."""
+    monkeypatch.setattr(linear, "narrowed", lambda _, box, __: (box, LEFT))
     dice = np.random.default_rng(0)
     rows, targets = dice.integers(-8, 9, (300, 2)) / 8, dice.integers(-8, 9, 300) / 8
     here, there = (

@@ -54,7 +54,7 @@ def test_without_any_one_row_every_step_moves_at_most_its_sensitivity(
             used += shares[1:]
             steps.add(len(shares))
     assert max(used) > 0.99, "rows of which some gradient is as long as it may be"
-    assert paid != "dear" or max(steps) == 28, "counts, spread, curvature, and the steps"
+    assert paid != "dear" or max(steps) == 29, "counts, bounds, spread, curvature, and the steps"
 
 
 @pytest.mark.parametrize("paid", [{"epsilon": 3}, {"rho": 0.5}], ids=["pure", "rho"])
@@ -72,7 +72,7 @@ def test_many_rows_in_units_of_their_spread_too(paid: Any, bounds: Any, monkeypa
             place,
             monkeypatch,
         )
-        assert len(shares) == 6
+        assert len(shares) == 7
 
 
 # noise
@@ -89,7 +89,7 @@ def test_all_releases_together_cost_the_loss(paid: str, monkeypatch: pytest.Monk
         declared = Fraction(str(next(iter(COSTS[paid].values()))))
         assert declared * Fraction(99, 100) <= spent <= declared * (1 + Fraction(1, 10**12))
         others = len(found.releases) - model.n_iter_
-        assert others == 3 or (others == 1 and len(rows) == 40), "counts; with rows enough, spread and curvature"
+        assert others == 4 or len(rows) == 40, "counts; with rows enough, bounds, spread and curvature"
 
 
 def test_the_noise_is_that_of_the_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,17 +117,17 @@ def test_the_noise_of_measured_rows_is_that_of_the_theorem(monkeypatch: pytest.M
     scaling = Scaling(Box.read((-1, 1), 2), np.zeros(2), np.ones(2), 10, Fraction(3))
     monkeypatch.setattr(logistic, "measured", lambda *_: scaling)
     settings: dict[str, Any] = {**TWO, "clip": 0.5, "max_iter": 7}
-    _, curved, *steps = noises(lambda: LogisticRegression(rho=0.1, **settings), monkeypatch, rows, labels)
+    _, _, curved, *steps = noises(lambda: LogisticRegression(rho=0.1, **settings), monkeypatch, rows, labels)
     assert float(curved.spread) / 2**22 == pytest.approx(math.sqrt((9 + 9) / 2 / (2 * 0.1 * 0.1)), rel=1e-3)
     assert len(steps) == 7
     for noise in steps:
         assert isinstance(noise, Gaussian)
-        assert float(noise.spread) / 2**22 == pytest.approx(1.2 * math.sqrt(3 * 7 / (2 * 0.1 * 0.7)), rel=1e-6)
-    _, curved, *steps = noises(lambda: LogisticRegression(epsilon=1, **settings), monkeypatch, rows, labels)
+        assert float(noise.spread) / 2**22 == pytest.approx(1.2 * math.sqrt(3 * 7 / (2 * 0.1 * 0.6875)), rel=1e-6)
+    _, _, curved, *steps = noises(lambda: LogisticRegression(epsilon=1, **settings), monkeypatch, rows, labels)
     assert float(curved.spread) / 2**22 == pytest.approx((9 + 9) / 2 / 0.1, rel=1e-3)
     for noise in steps:
         assert isinstance(noise, Laplace)
-        assert float(noise.scale) / 2**22 == pytest.approx(1.4 * 3 * 7 / 0.7, rel=1e-6)
+        assert float(noise.scale) / 2**22 == pytest.approx(1.4 * 3 * 7 / 0.6875, rel=1e-6)
 
 
 def test_the_noise_does_not_know_where_the_box_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,8 +144,12 @@ def test_the_noise_does_not_know_where_the_box_is(monkeypatch: pytest.MonkeyPatc
     assert here == there
 
 
-def test_shifted_and_far_out_rows() -> None:
-    """Same bits, same steps: what lies beyond a bound counts as the bound, and the box may be anywhere."""
+def test_shifted_and_far_out_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Same bits, same steps: what lies beyond a bound counts as the bound, and the box may be anywhere.
+
+    Without a search for narrower bounds, whose cells around zero are others elsewhere and take other bits.
+    """
+    monkeypatch.setattr(logistic, "share_for", lambda *_: Fraction(0))
     rows = np.random.default_rng(8).integers(-12, 13, (200, 2)) / 8
     labels = (rows[:, 0] > 0).astype(np.int64)
     models = [
@@ -225,11 +229,12 @@ def test_at_a_high_cost_it_is_scikit_learn_s(paid: Any, classes: int) -> None:
     )
     rows = np.clip(rows / 4, -1, 1)
     model = LogisticRegression(bounds=(-1, 1), classes=range(classes), clip=1, max_iter=60, **paid).fit(rows, labels)
-    exact = sklearn.linear_model.LogisticRegression().fit(rows, labels)
-    np.testing.assert_allclose(model.predict_proba(rows), exact.predict_proba(rows), atol=0.03)
+    scaled = rows / rows.std(axis=0)  # in such units weights are penalised
+    exact = sklearn.linear_model.LogisticRegression().fit(scaled, labels)
+    np.testing.assert_allclose(model.predict_proba(rows), exact.predict_proba(scaled), atol=0.03)
     assert model.coef_.shape == exact.coef_.shape
     assert model.intercept_.shape == exact.intercept_.shape
-    assert model.decision_function(rows).shape == exact.decision_function(rows).shape
+    assert model.decision_function(rows).shape == exact.decision_function(scaled).shape
     np.testing.assert_allclose(model.predict_proba(rows).sum(axis=1), 1)
 
 

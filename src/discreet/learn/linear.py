@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, Final
@@ -32,6 +32,7 @@ from discreet.learn.predictors import Regressor
 from discreet.learn.rowwise import product
 from discreet.learn.scaling import GRAIN, Scaling, measured
 from discreet.learn.scaling import sensitivity as spread_sensitivity
+from discreet.learn.zooming import LEFT, check_narrowed, narrowed
 from discreet.mechanisms.arrays import Integers
 
 SPREAD: Final = Fraction(3, 20)
@@ -44,6 +45,9 @@ CAUTION: Final = 1.2
 """Directions in which rows vary less than so many times the noise are trusted less than half."""
 DOUBT: Final = 0.6
 """Nor are any, if so much of the noise is above the number of rows."""
+
+JUST_NOISE: Final = 0.75
+"""What explains less than so many times what noise explains is taken for noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +78,17 @@ class _Facts:
 class LinearRegression(Regressor):
     """Least squares from noisy sums of products, with directions that the noise hides shrunk away.
 
-    Theorem  The declared loss. Proof: three twentieths are for `scaling.measured`, of features and target together. The
-             rest is for one release of the upper triangle of Σ aᵀa and of Σ y·a, where a = (1, x) in those units is
-             shortened to a limit (`gram.shortened`) and |y| ≤ 2: with the bounds of `gram.Size.within`, its
-             sensitivity is that of `Size.gram` beside that of `Size.times`.
+    Theorem  The declared loss. Proof: `zooming.narrowed` leaves most of it; three twentieths are for
+             `scaling.measured`, both of features and target together. The rest is for one release of the upper triangle
+             of Σ aᵀa and of Σ y·a, where a = (1, x) in those units is shortened to a limit (`gram.shortened`) and
+             |y| ≤ 2: with the bounds of `gram.Size.within`, its sensitivity is that of `Size.gram` beside that of
+             `Size.times`. Or, if what was released says that noise hides the target, for `_mean`.
     Source   Wang 2018 (AdaSSP). Its release of the least eigenvalue is not needed: that is read off the noisy matrix.
 
     A long row is shortened together with its y, which leaves linear relations as they are and weighs the row less. What
     lies more than two standard deviations from the mean of y counts as if it lay there.
-    `y_bounds` are public bounds of the target.
+    `y_bounds` are public bounds of the target; these and those of features may be far too wide. Coefficients that noise
+    may have made are shrunk towards zero, where the model says the mean of y.
 
     >>> LinearRegression(bounds=(0, 110), y_bounds=(0, 5000), epsilon=1).loss_for(1)
     Pure(epsilon=1)
@@ -99,8 +105,10 @@ class LinearRegression(Regressor):
         both = Box(np.append(box.low, target.low), np.append(box.high, target.high))
         facts = _Facts(centred(both, constant), constant, norm_for(cost))
         # refuse before the charge what could not be drawn after it
-        radius(cost, partial(facts.sensitivity, Scaling.largest(facts.box, constant)), WHOLE - SPREAD)
+        check_narrowed(both.width, cost)
+        radius(cost, partial(facts.sensitivity, Scaling.largest(facts.box, constant)), LEFT - SPREAD)
         radius(cost, lambda steps: spread_sensitivity(both.width, steps, facts.norm), SPREAD)
+        radius(cost, _pair, LEFT - SPREAD)
         return facts
 
     def _typical(self, facts: _Facts, cost: Cost) -> Typical:  # noqa: ARG002
@@ -108,25 +116,67 @@ class LinearRegression(Regressor):
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:
         assert labels is not None
-        both, side, cost = np.column_stack([exact, labels]), facts.side, exit_.cost
+        both = np.column_stack([exact, labels])
+        box, left = narrowed(both, facts.box, exit_)
+        left -= SPREAD
+        both, facts, offset = _moved(both, facts, box)
         scaling = measured(both, facts.box, facts.constant, facts.norm, exit_, SPREAD)
-        steps = min(radius(cost, partial(facts.sensitivity, scaling), WHOLE - SPREAD), scaling.finest)
-        moved = facts.sensitivity(scaling, steps)
-        values, places = np.zeros((side, side + 1)), triangle(side, side + 1)
-        values[places] = exit_.release(_sums(both, scaling, steps, facts)[places], moved, WHOLE - SPREAD) / steps**2
-        noise = cost.deviation(moved, WHOLE - SPREAD) / steps**2 * math.sqrt(side)
-        matrix = values[:, :side] + np.triu(values[:, :side], 1).T
-        trust = 1 / (1 + (DOUBT * noise / scaling.count) ** 2)
-        start, slopes = _solved(matrix, values[:, side], facts.constant, trust, CAUTION * noise)
+        self.coef_, self.intercept_ = np.zeros(exact.shape[1]), 0.0
+        if any(scaling.hidden[-1:]):
+            self.intercept_ = offset + _mean(both[:, -1:], facts, exit_, left)
+            return
+        start, slopes = _line(both, scaling, facts, exit_, left)
         self.coef_ = slopes * scaling.width[-1] / scaling.width[:-1]
-        self.intercept_ = 0.0
         if facts.constant:
-            self.intercept_ = float(scaling.middle[-1] + start * scaling.width[-1] - self.coef_ @ scaling.middle[:-1])
+            middle = offset + scaling.middle[-1] + start * scaling.width[-1]
+            self.intercept_ = float(middle - self.coef_ @ scaling.middle[:-1])
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """The expected target of each row."""
         predicted: Floats = product(self._again(X), self.coef_) + self.intercept_
         return predicted
+
+
+def _moved(both: Floats, facts: _Facts, box: Box) -> tuple[Floats, _Facts, float]:
+    """Rows and a box with zero in the middle of the target, so that it is not measured from its lower bound, and where
+    that was. Without an intercept it is there.
+    """
+    box = centred(box, facts.constant)
+    ends = np.zeros(box.width)
+    ends[-1] = box.middle[-1]
+    return np.clip(both, box.low, box.high) - ends, replace(facts, box=Box(box.low - ends, box.high - ends)), ends[-1]
+
+
+def _mean(exact: Floats, facts: _Facts, exit_: Exit, share: Fraction) -> float:
+    """That of the target alone, where noise hides all else; 0 without an intercept.
+
+    Theorem  A share of the cost. Proof: one release of (r, r·y) summed, with |y| ≤ 1: a row moves each by r at most.
+    """
+    if not facts.constant:
+        return 0.0
+    box = facts.box.feature(facts.box.width - 1)
+    steps = radius(exit_.cost, _pair, share)
+    sums = np.array([len(exact) * steps, int(box.steps(exact, steps).sum())], dtype=np.int64)
+    count, total = exit_.release(sums, _pair(steps), share).tolist()
+    return float(box.points(np.array([total / max(count, steps)]))[0])
+
+
+def _pair(steps: int) -> Sensitivity:
+    """Two sums that a row moves by so many steps each."""
+    return Sensitivity.cells(2, steps)
+
+
+def _line(both: Floats, scaling: Scaling, facts: _Facts, exit_: Exit, share: Fraction) -> tuple[float, Floats]:
+    """The intercept and the coefficients, in units."""
+    cost, side = exit_.cost, facts.side
+    steps = min(radius(cost, partial(facts.sensitivity, scaling), share), scaling.finest)
+    moved = facts.sensitivity(scaling, steps)
+    values, places = np.zeros((side, side + 1)), triangle(side, side + 1)
+    values[places] = exit_.release(_sums(both, scaling, steps, facts)[places], moved, share) / steps**2
+    noise = cost.deviation(moved, share) / steps**2 * math.sqrt(side)
+    matrix = values[:, :side] + np.triu(values[:, :side], 1).T
+    trust = 1 / (1 + (DOUBT * noise / scaling.count) ** 2)
+    return _solved(matrix, values[:, side], facts.constant, trust, CAUTION * noise)
 
 
 def _sums(both: Floats, scaling: Scaling, steps: int, facts: _Facts) -> Integers:
@@ -150,10 +200,14 @@ def _solved(matrix: Floats, right: Floats, constant: int, trust: float, noise: f
 def _shrunk(matrix: Floats, right: Floats, noise: float) -> Floats:
     """matrix⁻¹·right, where an eigenvalue μ counts as (μ² + τ²)/μ, with τ about the norm of the noise.
 
-    Without noise it is exact; where μ is noise, so is its direction, and the coefficient along it goes to zero.
+    Without noise it is exact; where μ is noise, so is its direction, and the coefficient along it goes to zero. All are
+    shrunk together by how much of what they explain would be explained by noise, too (James & Stein 1961).
     """
     values, vectors = np.linalg.eigh(matrix)
-    positive = np.maximum(values, 0)
-    weights = positive / np.maximum(positive**2 + noise**2, np.finfo(np.float64).tiny)
-    weighted: Floats = vectors @ (weights * (vectors.T @ right))
-    return weighted
+    positive, tiny = np.maximum(values, 0), np.finfo(np.float64).tiny
+    weights = positive / np.maximum(positive**2 + noise**2, tiny)
+    along = weights * (vectors.T @ right)
+    each = (noise / CAUTION) ** 2 / len(values) * (1 + (along**2).sum())
+    signal = 1 - JUST_NOISE * each * (positive * weights**2).sum() / max((positive * along**2).sum(), tiny)
+    shrunk: Floats = vectors @ along * max(signal, 0.0)
+    return shrunk

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -33,6 +33,8 @@ from discreet.learn.predictors import Classifier
 from discreet.learn.rowwise import product
 from discreet.learn.scaling import GRAIN, Scaling, mean_noise, measured
 from discreet.learn.scaling import sensitivity as spread_sensitivity
+from discreet.learn.zooming import SHARES, check, share_for, zoomed
+from discreet.mechanisms.arrays import Integers
 
 COUNT: Final = Fraction(1, 20)
 """The share for the number of rows of each class."""
@@ -46,6 +48,12 @@ HOPELESS, CAUTIOUS = 20, 5
 """Where the noise hides the curvature, it is taken for at most so many times what independent features have."""
 LONG: Final = {1: Fraction(14, 5), 2: Fraction(24, 10) ** 2}
 """A long row is 2.8 times as long as a usual one in L1, and 2.4 times in L2."""
+LITTLE, MUCH = 0.02, 4.0
+"""The variance of the scores of usual models, at least for each feature and at most in all."""
+USELESS: Final = 25.0
+"""Where noise makes scores vary by so much, frequencies of classes are all that can be learned."""
+FLAT, PLAIN = 0.07, 1 / 9
+"""Without the spread: the curvature, as a part of what half-widths let one think, and the variance of a feature."""
 SLOW, FAST = 0.9, 0.5
 """Momentum without and with the spread."""
 FEWEST, MANY, MAX_TURNS = 3, 4, 25
@@ -80,9 +88,10 @@ class _Facts:
         """How far a row of at most the usual length moves the triangle of Σ aᵀa."""
         return scaling.size(self.side, steps, self.norm).gram
 
-    def penalties(self, scaling: Scaling) -> Floats:
-        """Of weights in this scaling, as they are declared for half-widths of the box."""
-        return np.concatenate([np.zeros(self.constant), self.penalty * (self.box.half / scaling.width) ** 2])
+    @property
+    def penalties(self) -> Floats:
+        """Of weights in the units of rows."""
+        return np.concatenate([np.zeros(self.constant), np.full(self.box.width, self.penalty)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +101,10 @@ class _Plan:
     scaling: Scaling
     pace: Floats
     momentum: float
+    ratio: float
+    """About the true curvature, in terms of the one that the pace assumes."""
+    variance: float
+    """About that of a feature."""
     turns: int
     clip: Clip
     left: Fraction
@@ -102,14 +115,20 @@ class LogisticRegression(Classifier):
     """Probabilities of classes from a weighted sum of features, by descent along noisy gradients of all rows.
 
     Theorem  The declared loss. Proof: a twentieth is for the number of rows of each class, of which a row moves one
-             by 1. If there are enough, three twentieths are for `scaling.measured`, a tenth for the triangle of Σ aᵀa
-             of rows a = (1, x) so scaled, shortened to the usual length, with the sensitivity of
-             `gram.Size.gram`. The rest is shared equally by the steps, each one a release with the sensitivity of
-             `gradients.Clip.sensitivity`. Units, lengths and the number of steps depend on released numbers only.
+             by 1. If there are enough, up to a tenth is for `zooming.zoomed`, three twentieths for `scaling.measured`,
+             a tenth for the triangle of Σ aᵀa of rows a = (1, x) so scaled, shortened to the usual length, with the
+             sensitivity of `gram.Size.gram`. The rest is shared equally by the steps, each one a release with the
+             sensitivity of `gradients.Clip.sensitivity`; or it is for the numbers of rows again, where noise would hide
+             all else. Bounds, units, lengths and the number of steps depend on
+             released numbers only.
     Source   Song, Chaudhuri & Sarwate 2013; Bassily, Smith & Thakurta 2014; clipping: Song, Steinke, Thakkar & Thakurta
              2021; the bound on the curvature by Σ aᵀa: Böhning 1992.
 
-    C         as in scikit-learn, for weights of features in half-widths of their bounds
+    Bounds may be far too wide: with rows enough, those that they lie within are found. Weights that noise may have made
+    are shrunk towards those of a model that knows the frequencies of classes only.
+
+    C         as in scikit-learn, for weights of features in units of their spread, or in half-widths of their bounds
+              where there are too few rows to tell that
     max_iter  the number of steps; by default 3 to 25, as many as the noise lets be useful
     clip      how long the gradient of a row may be, as a share of that of a long row which is predicted wrongly
 
@@ -158,21 +177,28 @@ class LogisticRegression(Classifier):
         assert labels is not None
         places = facts.classes.places(labels)
         exact, places = exact[places >= 0], places[places >= 0]
-        noisy = exit_.release(np.bincount(places, minlength=facts.classes.count).astype(np.int64), ONE, COUNT)
-        # as many imagined rows of each class as the noise is wide: it must not make a class look impossible
-        counts = np.maximum(noisy.astype(np.float64), 0) + 2 * exit_.cost.deviation(ONE, COUNT)
-        shares = counts / counts.sum()
-        plan = _planned(exact, max(float(noisy.sum()), 1.0), shares, facts, exit_)
+        count, shares = _frequencies(places, facts, exit_, COUNT)
+        share = share_for(count, facts.box.width, exit_.cost)
+        if share:
+            facts = replace(facts, box=centred(zoomed(exact, facts.box, exit_, share), facts.constant))
+        plan = _planned(exact, count, shares, facts, exit_, WHOLE - COUNT - share)
         scaling, share = plan.scaling, plan.left / plan.turns
         steps = min(radius(exit_.cost, plan.clip.sensitivity, share), scaling.finest)
-        examples = Examples(scaling.rows(exact, steps, facts.constant), places, steps, plan.clip)
+        descent = Descent(plan.turns, plan.pace, plan.momentum, facts.penalties)
+        noise = exit_.cost.deviation(plan.clip.sensitivity(steps), share) / steps**2 * descent.carried(plan.ratio)
+        varied = noise**2 * float((plan.pace**2).sum()) * plan.variance
+        unknown = 2.5 * math.sqrt(facts.classes.count) * exit_.cost.deviation(ONE, COUNT)
+        if facts.turns is None and (varied > USELESS or count < unknown):
+            weights, turns = _start(_frequencies(places, facts, exit_, plan.left)[1], facts), 0
+        else:
+            examples = Examples(scaling.rows(exact, steps, facts.constant), places, steps, plan.clip)
 
-        def gradient(weights: Floats) -> Floats:
-            return exit_.release(examples.gradient(weights), plan.clip.sensitivity(steps), share) / steps**2
+            def gradient(weights: Floats) -> Floats:
+                return exit_.release(examples.gradient(weights), plan.clip.sensitivity(steps), share) / steps**2
 
-        descent = Descent(plan.turns, plan.pace, plan.momentum, facts.penalties(scaling))
-        weights = descent.run(gradient, _start(shares, facts), exit_.watched)
-        self.n_iter_ = plan.turns
+            start, turns = _start(shares, facts), plan.turns
+            weights = _trusted(start, descent.run(gradient, start, exit_.watched), varied, plan.variance)
+        self.n_iter_ = turns
         self.classes_ = facts.classes.values
         self.coef_ = weights[:, facts.constant :] / scaling.width
         starts = weights[:, 0] if facts.constant else np.zeros(facts.columns)
@@ -188,6 +214,14 @@ class LogisticRegression(Classifier):
         return scores if scores.shape[1] > 1 else np.hstack([np.zeros_like(scores), scores])
 
 
+def _frequencies(places: Integers, facts: _Facts, exit_: Exit, share: Fraction) -> tuple[float, Floats]:
+    """How many rows there are, and the share of each class among them."""
+    noisy = exit_.release(np.bincount(places, minlength=facts.classes.count).astype(np.int64), ONE, share)
+    # as many imagined rows of each class as the noise is wide: it must not make a class look impossible
+    counts = np.maximum(noisy.astype(np.float64), 0) + 2 * exit_.cost.deviation(ONE, share)
+    return max(float(noisy.sum()), 1.0), counts / counts.sum()
+
+
 def _start(shares: Floats, facts: _Facts) -> Floats:
     """Weights that know how frequent the classes are, and nothing else."""
     start = np.zeros((facts.columns, facts.side))
@@ -197,44 +231,59 @@ def _start(shares: Floats, facts: _Facts) -> Floats:
     return start
 
 
+def _trusted(start: Floats, weights: Floats, noisy: float, variance: float) -> Floats:
+    """Weights between those of the start and those that were found, the nearer to the start the more of them is noise.
+
+    Noise alone makes scores vary by `noisy`. By how much they vary beyond that, within what usual models have, the
+    signal is known, and the factor is Wiener's. Scores of many features, which often go together, vary more than the
+    weights say.
+    """
+    moved = weights - start
+    seen = float((moved**2).sum()) / len(weights) * variance - noisy
+    signal = min(max(seen, min(LITTLE * weights.shape[1], 0.5)), MUCH)
+    return np.asarray(start + moved * signal / (signal + noisy))
+
+
 def _affordable(cost: Cost, facts: _Facts) -> None:
     """Refuse before the charge what could not be drawn after it; no usual row is longer than one in a corner."""
     scaling = Scaling.largest(facts.box, facts.constant)
     turns = MAX_TURNS if facts.turns is None else facts.turns
-    radius(cost, facts.clipping(scaling).sensitivity, (WHOLE - COUNT - SPREAD - CURVATURE) / turns)
+    radius(cost, facts.clipping(scaling).sensitivity, (WHOLE - COUNT - SHARES[-1] - SPREAD - CURVATURE) / turns)
     radius(cost, lambda steps: facts.gram(scaling, steps), CURVATURE)
     radius(cost, lambda steps: spread_sensitivity(facts.box.width, steps, facts.norm), SPREAD)
     radius(cost, lambda _: ONE, COUNT)
+    check(facts.box.width, cost, SHARES[0])
 
 
-def _planned(exact: Floats, count: float, shares: Floats, facts: _Facts, exit_: Exit) -> _Plan:
+def _planned(exact: Floats, count: float, shares: Floats, facts: _Facts, exit_: Exit, left: Fraction) -> _Plan:
     """In units of the spread where there are rows enough to measure it; else in those of the box."""
     if mean_noise(exit_.cost, facts.box.width, facts.norm, SPREAD) < NOISY * count:
-        return _measured(exact, count, shares, facts, exit_)
+        return _measured(exact, count, shares, facts, exit_, left)
     scaling, clip = (
         Scaling.plain(facts.box, facts.constant),
         Clip.longest(facts.clip, facts.norm, facts.side, facts.columns),
     )
     bent = count * (1 + facts.box.width / 3) / (6 if facts.columns > 1 else 12)
-    turns = facts.turns or _turns(FEWEST, count, exit_.cost, clip, WHOLE - COUNT)
-    return _Plan(scaling, 1 / (bent + facts.penalties(scaling)), SLOW, turns, clip, WHOLE - COUNT)
+    turns = facts.turns or _turns(FEWEST, count, exit_.cost, clip, left)
+    return _Plan(scaling, 1 / (bent + facts.penalties), SLOW, FLAT, PLAIN, turns, clip, left)
 
 
-def _measured(exact: Floats, count: float, shares: Floats, facts: _Facts, exit_: Exit) -> _Plan:
-    cost, left = exit_.cost, WHOLE - COUNT - SPREAD
+def _measured(exact: Floats, count: float, shares: Floats, facts: _Facts, exit_: Exit, left: Fraction) -> _Plan:
+    cost, left = exit_.cost, left - SPREAD
     scaling = measured(exact, facts.box, facts.constant, facts.norm, exit_, SPREAD)
-    bend, penalties = _bend(shares, facts.columns > 1), facts.penalties(scaling)
+    bend, penalties = _bend(shares, facts.columns > 1), facts.penalties
     steps = min(radius(cost, lambda steps: facts.gram(scaling, steps), CURVATURE), scaling.finest)
     noise = cost.deviation(facts.gram(scaling, steps), CURVATURE) / steps**2 * math.sqrt(facts.side)
     pace: Floats = 1 / (bend * CAUTIOUS * count + penalties)
+    ratio = 1 / CAUTIOUS
     if facts.side <= WIDEST_MATRIX and noise < HOPELESS * count:
-        left -= CURVATURE
+        left, ratio = left - CURVATURE, 0.5
         values, vectors = np.linalg.eigh(_curvature(exact, scaling, facts, steps, exit_))
         seen = np.maximum(values - noise, 0) + min(noise, CAUTIOUS * count)
         pace = np.linalg.inv((vectors * (bend * seen)) @ vectors.T + np.diag(penalties))
     clip = facts.clipping(scaling)
     turns = facts.turns or _turns(MANY, count / 4 * math.sqrt(facts.columns), cost, clip, left)
-    return _Plan(scaling, pace, FAST, turns, clip, left)
+    return _Plan(scaling, pace, FAST, ratio, 1.0, turns, clip, left)
 
 
 def _bend(shares: Floats, several: bool) -> float:

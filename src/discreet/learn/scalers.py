@@ -14,15 +14,19 @@ from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator, Typical, parameters
 from discreet.learn.labels import Array
-from discreet.learn.moments import affordable, moments, moved
+from discreet.learn.moments import moments, moved
+from discreet.learn.zooming import LEFT, check_narrowed, narrowed
 
 
 @parameters
 class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """Subtracts private means and divides by private standard deviations.
 
-    Theorem  The declared loss. Proof: one release of count, sums and sums of squares with the sensitivity of
-             `discreet.learn.moments.sensitivity`; the rest is post-processing.
+    Theorem  The declared loss. Proof: `zooming.narrowed`, and for what that leaves one release of count, sums and sums
+             of squares with the sensitivity of `discreet.learn.moments.sensitivity`; the rest is post-processing.
+
+    Bounds may be far too wide: with rows enough, those that nearly all rows lie within are found first, and others
+    count as if they lay there.
 
     >>> StandardScaler(bounds=(0, 110), epsilon=0.1).loss_for(1)
     Pure(epsilon=0.1)
@@ -31,14 +35,17 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type
     bounds: Any = None
 
     def _facts(self, width: int | None, cost: Cost) -> Box:
-        affordable(cost, width)
-        return Box.read(self.bounds, width)
+        box = Box.read(self.bounds, width)
+        check_narrowed(box.width, cost)
+        cost.fineness(moved(cost, box.width), LEFT)
+        return box
 
     def _typical(self, facts: Box, cost: Cost) -> Typical:
         return moved(cost, facts.width), WHOLE
 
     def _learn(self, exact: Array, labels: Array | None, facts: Box, exit_: Exit) -> None:  # noqa: ARG002
-        noisy = moments(exact, np.zeros(len(exact), dtype=np.int64), 1, facts, exit_)
+        facts, left = narrowed(exact, facts, exit_)
+        noisy = moments(exact, np.zeros(len(exact), dtype=np.int64), 1, facts, exit_, left)
         least = np.maximum(noisy.square_noise[0], 1e-6) ** 2  # where noise hides the variance, do not divide by it
         self.mean_ = facts.points(noisy.means[0])
         self.var_ = np.maximum(noisy.variances[0], least) * facts.half**2

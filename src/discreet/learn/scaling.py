@@ -38,6 +38,8 @@ class Scaling:
     """About Σ|aᵢ| of a usual row (1, x), or Σaᵢ² where the noise goes by that."""
     count: float = 0.0
     """About how many rows were measured, long ones less than once each."""
+    hidden: tuple[bool, ...] = ()
+    """Of which features noise hides how widely they spread."""
 
     @classmethod
     def plain(cls, box: Box, constant: int) -> Self:
@@ -115,7 +117,8 @@ def _scaling(noisy: Floats, deviation: float, box: Box, near: Box, constant: int
     if norm == 1 and constant:
         typical = np.minimum(typical, 2 * room / (1 - least) / widths)
     length = constant + Fraction(float((typical**norm).sum()))
-    return Scaling(box, near.middle + middles * near.half, widths * near.half, FARTHEST, length, count)
+    hidden = tuple((variances < noise).tolist())
+    return Scaling(box, near.middle + middles * near.half, widths * near.half, FARTHEST, length, count, hidden)
 
 
 def _sums(exact: Floats, box: Box, near: Box, steps: int, norm: int) -> Integers:

@@ -24,8 +24,10 @@ NEAR: Final = tuple(2.0**power for power in (-12, -10, -8, -6, -4, -2, -1, 0, 1,
 INNER, OUTER = -12, 3
 RINGS: Final = np.array([0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 7, 8, 9, 10, 11])
 """The cell of a distance between powers of two, from below 2⁻¹² to 2³ and above."""
-USUAL, UNUSUAL = 2.0, 11.0
-"""Noise is at most 2 deviations below zero where rows lie, and in one place of e¹¹ above what is called unusual."""
+USUAL: Final = (2.0, 3.0, 4.0)
+"""Noise is at most so many deviations below zero where rows lie: the first that finds something counts."""
+UNUSUAL: Final = 11.0
+"""In one place of e¹¹ it is above what is called unusual."""
 RARE: Final = 0.005
 """So many of the rows may lie elsewhere, however little noise there is."""
 LEAST: Final = 0.25
@@ -38,6 +40,15 @@ NARROW: Final = 0.25
 """Bounds stay as they are declared unless what was found is at most so much of them."""
 LENGTHS: Final = sorted({math.ceil(1.2**power) for power in range(31)})
 """Windows have so many cells."""
+ONE: Final = Sensitivity.cells(1, 1)
+COUNT: Final = Fraction(1, 100)
+"""What the number of rows takes of the cost where nothing else tells it."""
+SHARES: Final = (Fraction(1, 80), Fraction(1, 40), Fraction(1, 20), Fraction(1, 10))
+"""What a search may take of the cost, where the number of rows is known."""
+LEFT: Final = 1 - COUNT - SHARES[-1]
+"""At least so much of the cost is left."""
+CELLS, SURELY = 20, 1.5
+"""Of windows that are thirty times narrower than the bounds; and how many times as many rows as find them at best."""
 FINEST: Final = 2.0**-40
 """A box is at least so much of its distance from zero wide: float64 has numbers enough in it."""
 
@@ -52,12 +63,36 @@ def check(width: int, cost: Cost, share: Fraction) -> None:
     radius(cost, lambda _: sensitivity(width), share)
 
 
+def check_narrowed(width: int, cost: Cost) -> None:
+    """The same for `narrowed`."""
+    check(width, cost, SHARES[0])
+    radius(cost, lambda _: ONE, COUNT)
+
+
 def promising(count: float, width: int, cost: Cost, share: Fraction) -> bool:
     """Whether about so many rows are enough to find anything, were they all in one cell.
 
     Public and released numbers decide: who knows a count can spare itself the share.
     """
     return _certain(count, 1, cost.deviation(sensitivity(width), share))
+
+
+def share_for(count: float, width: int, cost: Cost) -> Fraction:
+    """The least of `SHARES` that finds windows of a usual number of cells among about so many rows; 0 if none does."""
+    few = count / SURELY
+    enough = (share for share in SHARES if _certain(few, CELLS, cost.deviation(sensitivity(width), share)))
+    return next(enough, Fraction(0))
+
+
+def narrowed(exact: Floats, box: Box, exit_: Exit) -> tuple[Box, Fraction]:
+    """The box of `zoomed`, for as little as the number of rows allows, and what is left of the cost.
+
+    Theorem  What is not left of the cost. Proof: `COUNT` of it is for the number of rows, of which a row is one; the
+             rest for `zoomed`, where that number says that it is worth it.
+    """
+    count = float(exit_.release(np.array([len(exact)], dtype=np.int64), ONE, COUNT)[0])
+    share = share_for(count, box.width, exit_.cost)
+    return zoomed(exact, box, exit_, share) if share else box, 1 - COUNT - share
 
 
 def zoomed(exact: Floats, box: Box, exit_: Exit, share: Fraction) -> Box:
@@ -151,20 +186,24 @@ def _rings(distance: float) -> int:
 
 def _sides(grid: Grid, noisy: Floats, count: float, deviation: float) -> tuple[float, float]:
     """The bounds of a feature: narrower ones where its cells show them clearly."""
-    cells, edges, points = noisy.copy(), grid.edges, []
+    cells, points = noisy.copy(), []
     for cell in (grid.below, _peak(grid, noisy)):
         least = max(_unusual(1, deviation), count / 2 if cell != grid.below else 0)
         if cells[cell] > least:  # many rows share about one value: the others say how widely values spread
             points.append(cell)
             count -= float(cells[cell])
             cells[cell] = 0
-    low, high, held = _window(cells, edges, count, deviation)
-    if not held and len(points) > 1 and count < _unusual(2, deviation):
-        low, high, held = edges[min(points)], edges[max(points) + 1], 1.0
-    if not held:
-        return grid.low, grid.high
-    ends = np.array([low, high, *edges[points], *edges[[cell + 1 for cell in points]]])
-    low, high = float(ends.min()), float(ends.max())
+    edges = grid.edges
+    found = [_window(cells, edges, count, deviation, usual) for usual in USUAL]
+    if len(points) > 1 and count < _unusual(2, deviation):
+        found.append((float(edges[min(points)]), float(edges[max(points) + 1]), 1.0))
+    alike = [edge for cell in points for edge in edges[cell : cell + 2]]
+    boxes = (_around(grid, min(low, *alike, high), max(high, *alike, low), held) for low, high, held in found if held)
+    return next((sides for sides in boxes if sides != (grid.low, grid.high)), (grid.low, grid.high))
+
+
+def _around(grid: Grid, low: float, high: float, held: float) -> tuple[float, float]:
+    """Bounds around a window that holds such a share of the rows; those of the grid unless they are much narrower."""
     margin = BESIDE * (high - low) / 2 * (FARTHEST / NormalDist().inv_cdf((1 + min(held, 1 - RARE)) / 2) - 1)
     low, high = max(low - margin, grid.low), min(high + margin, grid.high)
     fine = max(NARROWEST, FINEST * max(abs(low), abs(high)))
@@ -178,7 +217,7 @@ def _peak(grid: Grid, noisy: Floats) -> int:
     return int(np.where(equal, noisy, -np.inf).argmax()) if equal.any() else grid.below
 
 
-def _window(cells: Floats, edges: Floats, count: float, deviation: float) -> tuple[float, float, float]:
+def _window(cells: Floats, edges: Floats, count: float, deviation: float, usual: float) -> tuple[float, float, float]:
     """The narrowest run of cells with as many rows as there are, but for the noise; and about the share that it holds.
 
     The share is 0 where noise hides the rows.
@@ -186,10 +225,10 @@ def _window(cells: Floats, edges: Floats, count: float, deviation: float) -> tup
     sums = np.concatenate([[0.0], np.cumsum(cells)])
     low, high, held = -math.inf, math.inf, 0.0
     for length in LENGTHS:
-        if length > len(cells) or not _certain(count, length, deviation):
+        if length > len(cells) or not _certain(count, length, deviation, usual):
             break
         noise = math.sqrt(length + 1) * deviation
-        inside, enough = sums[length:] - sums[:-length], count - max(USUAL * noise, RARE * count)
+        inside, enough = sums[length:] - sums[:-length], count - max(usual * noise, RARE * count)
         widths = np.where(inside >= enough, edges[length:] - edges[:-length], np.inf)
         first = int(widths.argmin())
         if widths[first] < high - low:
@@ -204,6 +243,6 @@ def _unusual(length: int, deviation: float) -> float:
     return deviation * max(normal, exponential)
 
 
-def _certain(count: float, length: int, deviation: float) -> bool:
+def _certain(count: float, length: int, deviation: float, usual: float = USUAL[0]) -> bool:
     """Whether a window of so many cells that seems to hold all rows does hold some."""
-    return count - USUAL * math.sqrt(length + 1) * deviation - _unusual(length, deviation) >= LEAST * count
+    return count - usual * math.sqrt(length + 1) * deviation - _unusual(length, deviation) >= LEAST * count
