@@ -75,11 +75,14 @@ CASES: Final[dict[type, Case]] = {
 }
 ELSEWHERE: Final = {
     "MinMaxScaler": "learns nothing of rows",
+    "Pipeline": "does what its steps do",
     "KMeans": "not yet",
     "PCA": "not yet",
     "GaussianNB": "not yet",
     "DecisionTreeClassifier": "not yet",
     "RandomForestClassifier": "not yet",
+    "DecisionTreeRegressor": "not yet",
+    "RandomForestRegressor": "not yet",
     "AdditiveClassifier": "not yet",
     "AdditiveRegressor": "not yet",
 }
