@@ -194,11 +194,11 @@ def _sides(grid: Grid, noisy: Floats, count: float, deviation: float) -> tuple[f
             count -= float(cells[cell])
             cells[cell] = 0
     edges = grid.edges
-    found = [_window(cells, edges, count, deviation, usual) for usual in USUAL]
+    windows = [_window(cells, edges, count, deviation, usual) for usual in USUAL]
     if len(points) > 1 and count < _unusual(2, deviation):
-        found.append((float(edges[min(points)]), float(edges[max(points) + 1]), 1.0))
+        windows.append((float(edges[min(points)]), float(edges[max(points) + 1]), 1.0))
     alike = [edge for cell in points for edge in edges[cell : cell + 2]]
-    boxes = (_around(grid, min(low, *alike, high), max(high, *alike, low), held) for low, high, held in found if held)
+    boxes = (_around(grid, min(low, *alike, high), max(high, *alike, low), held) for low, high, held in windows if held)
     return next((sides for sides in boxes if sides != (grid.low, grid.high)), (grid.low, grid.high))
 
 
