@@ -54,13 +54,14 @@ def _measured(kind: Callable[..., Any]) -> Callable[..., Any]:
     return lambda **more: kind(**{"bounds": BOUNDS, "y_bounds": (-2, 3), **more})
 
 
-def _kmeans(method: str) -> Callable[..., Any]:
-    return lambda **more: KMeans(**{"n_clusters": 3, "bounds": BOUNDS, "method": method, "n_init": 2, **more})
+def _kmeans(method: str, **given: Any) -> Callable[..., Any]:
+    facts = {"n_clusters": 3, "bounds": BOUNDS, "method": method, "n_init": 2, **given}
+    return lambda **more: KMeans(**{**facts, **more})
 
 
 CASES: Final = (
     Case("grid", _kmeans("grid")),
-    Case("projection", _kmeans("projection")),
+    Case("grid-of-many", _kmeans("grid", expected_n=10**6)),
     Case("lloyd", _kmeans("lloyd"), ("pure",)),
     Case("laplace-lloyd", _kmeans("laplace-lloyd"), ("pure",)),
     Case("gaussian-lloyd", _kmeans("gaussian-lloyd"), ("approximate", "rho")),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import math
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import sklearn.decomposition
+from hypothesis import given
+from hypothesis import strategies as st
 
 from discreet.audit import estimate
 from discreet.errors import Refused
 from discreet.exit import Sampler
 from discreet.learn import PCA, core
+from discreet.learn.shortening import shortened
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM, Bits
 from tests.learn.helpers import Till, learn, noises, repeating
@@ -26,10 +29,11 @@ COSTS: dict[str, dict[str, Any]] = {"pure": {"epsilon": 1.0}, "rho": {"rho": 0.1
 
 
 @pytest.mark.parametrize("paid", list(COSTS))
-def test_without_any_one_row_the_matrix_moves_at_most_its_sensitivity(
+def test_without_any_one_row_nothing_moves_farther_than_its_sensitivity(
     paid: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In boxes of equal and of very unequal sides; a corner moves it by all of that."""
+    """In boxes of equal and of very unequal sides: the number of rows, their spread, their products."""
+    most = 0.0
     for halves in ([1.0], [1.0, 1.0, 1.0], [1.0, 1e-3, 0.3, 1 / 3, 1e-9]):
         half = np.array(halves)
         rows = np.vstack([hard_rows(8, len(half), len(half)), np.ones(len(half))]) * half + 5
@@ -37,39 +41,54 @@ def test_without_any_one_row_the_matrix_moves_at_most_its_sensitivity(
             replay(partial(PCA, bounds=(5 - half, 5 + half), **COSTS[paid]), rows, None, place, monkeypatch)
             for place in range(len(rows))
         ]
-        assert max(share for (share,) in used) == 1
+        assert all(len(shares) == 3 for shares in used)
+        most = max(most, *(shares[2] for shares in used))
+    assert most > 0.5  # the bound on products is no idle one
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+@given(st.data())
+def test_a_shortened_row_is_whole_and_within_its_limit(norm: int, data: st.DataObject) -> None:
+    """Whatever floats do: the theorem of `shortened`, beside what cannot be numbers."""
+    numbers = st.one_of(st.floats(-1e6, 1e6), st.sampled_from([0.0, 1 / 3, 1e300, -1e300, 5e-324]))
+    width, limit = data.draw(st.integers(1, 30)), data.draw(st.integers(1, 2**15))
+    row = np.array(data.draw(st.lists(numbers, min_size=width, max_size=width)))
+    beside = np.full(width, data.draw(st.sampled_from([np.nan, np.inf, -np.inf, 1.0])))
+    with np.errstate(all="ignore"):
+        short = shortened(np.column_stack([row, beside]), data.draw(st.sampled_from([1.0, 7.3, 2.0**13])), limit, norm)
+    for column in short.T:
+        whole = [int(value) for value in column]
+        assert column.tolist() == whole
+        assert sum(abs(value) ** norm for value in whole) <= limit**norm
+
+
+def test_what_is_not_long_stays_as_it_is() -> None:
+    columns = np.array([[0.25, -0.5, 3.0], [0.5, 0.0, 4.0]])
+    assert shortened(columns, 8, 101, 2).tolist() == [[2, -4, 24], [4, 0, 32]]
+    assert shortened(columns, 8, 26, 2).tolist() == [[2, -4, 15], [4, 0, 20]]
+    assert shortened(columns, 8, 29, 1).tolist() == [[2, -4, 12], [4, 0, 16]]
 
 
 def test_the_noise_is_that_of_the_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three features and a constant in a cube: ten products of at most 1. With a thin side, hardly more than three."""
-    rows = np.zeros((4, 3))
-    (noise,) = noises(lambda: PCA(bounds=(-1, 1), rho=0.1), monkeypatch, rows)
-    assert isinstance(noise, Gaussian)
-    assert float(noise.spread) / 2**30 == pytest.approx(math.sqrt(10 / 0.2), rel=1e-9)
-    (noise,) = noises(lambda: PCA(bounds=(-1, 1), epsilon=0.5), monkeypatch, rows)
-    assert isinstance(noise, Laplace)
-    assert noise.scale / 2**30 == 20
-    (noise,) = noises(lambda: PCA(bounds=([-1, -1e-6], [1, 1e-6]), epsilon=0.5), monkeypatch, rows[:, :2])
-    assert float(noise.scale) / 2**30 == pytest.approx(3 / 0.5, rel=1e-3)
-
-
-def test_the_noise_does_not_know_where_the_box_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    here, there = (
-        noises(partial(PCA, bounds=(at, at + 1), rho=0.1), monkeypatch, np.full((3, 2), at + 0.5)) for at in (0, 10**6)
-    )
-    assert here == there
+    """A fiftieth for the number of rows, a quarter of the rest for the spread, and all else for the products."""
+    for paid, kind in (({"rho": 0.1}, Gaussian), ({"epsilon": 0.5}, Laplace)):
+        found = noises(lambda paid=paid: PCA(bounds=(-1, 1), **paid), monkeypatch, np.zeros((4, 3)))
+        assert all(isinstance(noise, kind) for noise in found)
+        (amount,) = paid.values()
+        shares = [Fraction(1, 50), Fraction(49, 200), Fraction(147, 200)]
+        assert [noise.loss.amount for noise in found] == [share * Fraction(str(amount)) for share in shares]
 
 
 def test_shifted_and_far_out_rows() -> None:
     rows = np.random.default_rng(8).integers(-12, 13, (200, 3)) / 8
     models = [
         PCA(2, bounds=(at - 1, at + 1), rho=1, ledger=Till(repeating(1))).fit(x + at)
-        for at, x in ((0, rows), (0, np.clip(rows, -1, 1)), (1024, rows))
+        for at, x in ((512, rows), (512, np.clip(rows, -1, 1)), (1024, rows))
     ]
     for other in models[1:]:
-        np.testing.assert_allclose(models[0].components_, other.components_, rtol=1e-12)
-        np.testing.assert_allclose(models[0].explained_variance_, other.explained_variance_, rtol=1e-12)
-    np.testing.assert_allclose(models[0].mean_ + 1024, models[2].mean_, rtol=1e-12)
+        np.testing.assert_allclose(models[0].components_, other.components_, rtol=1e-9)
+        np.testing.assert_allclose(models[0].explained_variance_, other.explained_variance_, rtol=1e-9)
+    np.testing.assert_allclose(models[0].mean_ + 512, models[2].mean_, rtol=1e-9)
 
 
 # the ledger
@@ -138,12 +157,22 @@ def test_it_finds_the_main_direction_of_many_rows() -> None:
         assert model.components_[0].max() > 0
 
 
+def test_bounds_thirty_times_too_wide_lose_little() -> None:
+    """Beside 0.14 of the variance before bounds were narrowed; means of 0.864 and 0.862 in 40 fits."""
+    dice = np.random.default_rng(6)
+    rows = dice.normal(0, 1, (20_000, 6)) @ (dice.normal(0, 1, (6, 6)) * np.logspace(0, -1, 6)).T / 4 + 3
+    best = sklearn.decomposition.PCA(2).fit(rows).explained_variance_ratio_.sum()
+    model = PCA(2, bounds=(-200, 1000), epsilon=1).fit(rows)
+    seen = (model.transform(rows) - model.transform(rows).mean(axis=0)) ** 2
+    assert seen.sum() / ((rows - rows.mean(axis=0)) ** 2).sum() > 0.9 * best
+
+
 # attack
 
 
 @pytest.mark.slow
 def too_little(mechanism: Any, _: Any, exact: Any, bits: Bits) -> Any:
-    return Laplace(mechanism.epsilon * 20, sensitivity=mechanism.sensitivity).release(exact, bits)
+    return Laplace(mechanism.epsilon * 1000, sensitivity=mechanism.sensitivity).release(exact, bits)
 
 
 def test_an_auditor_finds_no_leak_and_would_find_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +181,7 @@ def test_an_auditor_finds_no_leak_and_would_find_one(monkeypatch: pytest.MonkeyP
     def count(rows: Any) -> float:
         return float(learn(PCA(bounds=(-1, 1), epsilon=1), rows, None, ["x"], SYSTEM).count_)
 
-    rows = np.ones((3, 1))
-    assert not estimate(count, rows, rows[:2], claim=1, samples=1000, confidence=1 - 1e-6).violated
+    rows = np.ones((60, 1))
+    assert not estimate(count, rows, rows[1:], claim=1, samples=1000, confidence=1 - 1e-6).violated
     monkeypatch.setattr(core, "SAMPLER", Sampler(add_noise=too_little))
-    assert estimate(count, rows, rows[:2], claim=1, samples=1000, confidence=1 - 1e-6).violated
+    assert estimate(count, rows, rows[1:], claim=1, samples=1000, confidence=1 - 1e-6).violated

@@ -16,8 +16,8 @@ from discreet.exit import Exit
 from discreet.exit.cost import Cost
 from discreet.learn import CategoricalNB, Estimator, GaussianNB, KMeans, StandardScaler
 from discreet.learn.box import Box
-from discreet.learn.kmeans.geometry import nearest, squared_distances
-from discreet.learn.kmeans.projection import _projected
+from discreet.learn.kmeans.directions import Directions, Flat
+from discreet.learn.kmeans.geometry import closest, nearest, squared_distances
 from discreet.learn.moments import sensitivity as moments_sensitivity
 from discreet.learn.moments import sums
 from discreet.mechanisms import Gaussian, Laplace
@@ -100,11 +100,12 @@ def test_the_noise_of_naive_bayes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_gaussian_naive_bayes_is_one_vector(monkeypatch: pytest.MonkeyPatch) -> None:
     rows, labels = data("numbers", 20, 0)
-    (noise,) = noises(lambda: GaussianNB(bounds=BOUNDS, classes=["a", "b"], rho=0.1), monkeypatch, rows, labels)
-    assert float(noise.spread) / 2**20 == pytest.approx(np.sqrt((1 + 1.25 * 3) / 0.2))
+    count, noise = noises(lambda: GaussianNB(bounds=BOUNDS, classes=["a", "b"], rho=0.1), monkeypatch, rows, labels)
+    assert float(count.spread) == pytest.approx(np.sqrt(50 / 0.2))
+    assert float(noise.spread) / 2**20 == pytest.approx(np.sqrt((1 + 1.25 * 3) / (0.2 * 0.98)))
 
 
-@pytest.mark.parametrize("method", ["grid", "projection", "lloyd", "laplace-lloyd"])
+@pytest.mark.parametrize("method", ["grid", "lloyd", "laplace-lloyd"])
 def test_noise_does_not_know_where_the_box_is(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.random.default_rng(3).uniform(-1, 1, (30, 2))
     facts: dict[str, Any] = {"epsilon": 1, "method": method, "expected_n": 30, "max_iter": 2}
@@ -138,11 +139,14 @@ def test_what_a_row_does_depends_on_that_row_alone() -> None:
     dice = np.random.default_rng(11)
     rows, centres = dice.normal(size=(20_000, 7)), dice.normal(size=(30, 7))
     box = Box.read((-3, 3), 7)
-    signs = dice.choice(np.array([-1, 1]), (7, 12))
+    axes, _ = np.linalg.qr(dice.normal(size=(7, 4)))
+    directions, flat = Directions(dice.normal(size=7), axes, -np.ones(4), np.ones(4), 0.0), Flat(box)
     for cut in (1, 5, 8191, 12_345):
         np.testing.assert_array_equal(nearest(rows, centres)[cut:], nearest(rows[cut:], centres))
         np.testing.assert_array_equal(squared_distances(rows, centres)[cut:], squared_distances(rows[cut:], centres))
-        np.testing.assert_array_equal(_projected(rows, box, signs)[cut:], _projected(rows[cut:], box, signs))
+        np.testing.assert_array_equal(closest(rows, centres)[cut:], closest(rows[cut:], centres))
+        np.testing.assert_array_equal(directions.seen(rows)[cut:], directions.seen(rows[cut:]))
+        np.testing.assert_array_equal(flat.rows(rows)[cut:], flat.rows(rows[cut:]))
         np.testing.assert_array_equal(box.steps(rows, 2**20)[cut:], box.steps(rows[cut:], 2**20))
 
 

@@ -12,7 +12,7 @@ from tests.learn.cases import FITS, data
 from tests.learn.helpers import Till, repeating
 
 LONG = {name: (make, kind) for name, make, kind in FITS if name.endswith("-pure") and name.split("-")[0] not in
-        ("grid", "projection", "gaussian", "categorical", "scaler", "pca", "linear", "rates")}  # fmt: skip
+        ("grid", "gaussian", "categorical", "scaler", "pca", "linear", "rates")}  # fmt: skip
 
 
 @pytest.mark.parametrize(("make", "kind"), LONG.values(), ids=LONG)

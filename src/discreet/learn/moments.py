@@ -49,9 +49,9 @@ def sensitivity(count: int, width: int) -> Sensitivity:
     return Sensitivity(count + Fraction(3, 2) * width, count**2 + Fraction(5, 4) * width)
 
 
-def affordable(cost: Cost, width: int | None) -> None:
+def affordable(cost: Cost, width: int | None, share: Fraction = WHOLE) -> None:
     """Refuse a cost that is too small for so many features, before it is charged."""
-    cost.fineness(moved(cost, width or 1))
+    cost.fineness(moved(cost, width or 1), share)
 
 
 def moved(cost: Cost, width: int) -> Sensitivity:

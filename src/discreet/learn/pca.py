@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,37 +11,31 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.exact import whole
 from discreet.exit import Exit
-from discreet.exit.cost import WHOLE, Cost
+from discreet.exit.cost import Cost
+from discreet.learn import covariance, sizing
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator, Typical, demand, parameters
-from discreet.learn.gram import WIDEST_MATRIX, Size, products, radius, square, triangle
+from discreet.learn.gram import WIDEST_MATRIX
 from discreet.learn.labels import Array
 from discreet.learn.rowwise import product
-from discreet.learn.scaling import GRAIN
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
     box: Box
     components: int
-    steps: int
-
-    @property
-    def size(self) -> Size:
-        return _size(self.box, self.steps)
 
 
 @parameters
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """Directions of largest variance, from one noisy matrix of products.
 
-    Theorem  The declared loss. Proof: one release of the upper triangle of Σ aᵀa with a = (1, x), which holds the
-             number of rows, their sums and their products; x is centred in the box and measured in the widest of its
-             half-widths, so |aᵢ| ≤ radiusᵢ and the sensitivity is that of `gram.Size.of`.
+    Theorem  The declared loss. Proof: `sizing.sized` takes its part, `covariance.covariance` all that is left.
     Source   Dwork, Talwar, Thakurta & Zhang 2014 (Analyze Gauss); Laplace noise on the triangle where ε is pure.
 
     Features have their own units, as in scikit-learn: scale them first if those cannot be compared. `count_` is about
-    the number of rows.
+    the number of rows. Where noise asks for it, rows that are farther out than usual ones weigh less: directions stay,
+    variances of heavy tails get smaller.
 
     >>> PCA(2, bounds=([0, 0, 0], [1, 1, 1]), rho=0.1).loss_for(3)
     Concentrated(rho=0.1)
@@ -58,24 +50,20 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type
         components = box.width if self.n_components is None else whole(self.n_components, "n_components")
         if width is not None and components > width:
             raise ValueError(f"n_components must be at most the number of features, {width}, not {components}")
-        return _Facts(box, components, radius(cost, lambda steps: _size(box, steps).gram))
+        sizing.check(box.width, cost)
+        covariance.check(box, cost, sizing.LEFT)
+        return _Facts(box, components)
 
-    def _typical(self, facts: _Facts, cost: Cost) -> Typical:  # noqa: ARG002
-        return _size(facts.box, GRAIN).gram, WHOLE
+    def _typical(self, facts: _Facts, cost: Cost) -> Typical:
+        return covariance.typical(facts.box, cost, sizing.LEFT)
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:  # noqa: ARG002
-        box, side = facts.box, facts.box.width + 1
-        steps = box.steps(exact, np.array(_radii(box, facts.steps)))
-        rows = np.hstack([np.full((len(steps), 1), facts.steps, dtype=np.int64), steps])
-        values = exit_.release(products(rows, rows)[triangle(side)], facts.size.gram)
-        matrix = square(values / facts.steps**2, side)
-        widest = box.half.max()
-        self.count_ = max(float(matrix[0, 0]), 1.0)
-        means = matrix[0, 1:] / self.count_
-        self.mean_ = box.points(means * widest / box.half)
-        spread = (matrix[1:, 1:] - self.count_ * np.outer(means, means)) / max(self.count_ - 1, 1)
-        values, vectors = np.linalg.eigh(spread)
-        variances = np.maximum(values[::-1], 0) * widest**2
+        begun = sizing.sized(exact, facts.box, exit_)
+        released = covariance.covariance(exact, begun.box, begun.size, exit_, begun.left)
+        self.count_ = begun.size
+        self.mean_ = released.means
+        values, vectors = np.linalg.eigh(released.matrix)
+        variances = np.maximum(values[::-1], 0) * begun.box.half.max() ** 2
         count = facts.components
         self.n_components_ = count
         self.components_ = _turned(vectors.T[::-1][:count])
@@ -99,16 +87,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type
     @property
     def _n_features_out(self) -> int:
         return int(self.n_components_)
-
-
-def _radii(box: Box, steps: int) -> list[int]:
-    """The half-widths in steps, of which the widest has so many."""
-    widest = box.half.max()
-    return [math.ceil(Fraction(half / widest) * steps) for half in box.half]
-
-
-def _size(box: Box, steps: int) -> Size:
-    return Size.of([steps, *_radii(box, steps)])
 
 
 def _turned(components: Floats) -> Floats:

@@ -16,15 +16,14 @@ from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator, Typical, demand, parameters
 from discreet.learn.kmeans.geometry import nearest, squared_distances
-from discreet.learn.kmeans.grid import MOST_CELLS, ONE, grid
-from discreet.learn.kmeans.lloyd import SIZING, TURNS, Setting, improved, lecture, turn_sensitivity
-from discreet.learn.kmeans.projection import DIMENSIONS, projection
+from discreet.learn.kmeans.grid import grid
+from discreet.learn.kmeans.lloyd import TURNS, Setting, improved, lecture, turn_sensitivity
 from discreet.learn.labels import Array
+from discreet.learn.sizing import ONE, SIZING, check
 from discreet.mechanisms.arrays import Integers
 
 METHODS: Final = {
     "grid": grid,
-    "projection": projection,
     "lloyd": lecture,
     "laplace-lloyd": improved,
     "gaussian-lloyd": improved,
@@ -43,10 +42,9 @@ COSTS: Final = {
 class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """k centres in a public box, such that rows are near to one of them.
 
-    method  "grid": a noisy histogram, clustered as often as one likes; "projection": the same after a projection to
-            twelve dimensions; "auto": whichever of the two fits the number of features. "lloyd": the lecture's
-            algorithm, for teaching; "laplace-lloyd" (costed in epsilon alone) and "gaussian-lloyd" (in rho, or epsilon
-            with delta): better ones of that kind.
+    method  "auto", "grid": a noisy grid along the directions in which rows vary most, clustered as often as one likes,
+            then rounds of Lloyd. "lloyd": the lecture's algorithm, for teaching; "laplace-lloyd" (costed in epsilon
+            alone) and "gaussian-lloyd" (in rho, or epsilon with delta): better ones of that kind.
 
     Theorem  The declared loss: see the method's docstring in `discreet.learn.kmeans`.
 
@@ -62,17 +60,20 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     method: str = "auto"
     max_iter: int | None = None
     expected_n: int | None = None
-    n_init: int = 10
+    n_init: int = 20
 
     def _facts(self, width: int | None, cost: Cost) -> Setting:
-        self._method(width, cost)
+        method = self._method(cost)
         clusters = whole(self.n_clusters, "n_clusters")
         demand(clusters <= MOST_CLUSTERS, "too-complex", "there are too many clusters", f"{MOST_CLUSTERS} at most")
         turns = None if self.max_iter is None else whole(self.max_iter, "max_iter")
         cost.fineness(turn_sensitivity(1, width or 1), min(SIZING, Fraction(1, 2 * (turns or TURNS))))
+        box = Box.read(self.bounds, width)
+        if method == "grid":
+            check(box.width, cost)
         return Setting(
             clusters=clusters,
-            box=Box.read(self.bounds, width),
+            box=box,
             turns=turns,
             expected=None if self.expected_n is None else whole(self.expected_n, "expected_n"),
             restarts=whole(self.n_init, "n_init"),
@@ -85,21 +86,19 @@ class KMeans(ClusterMixin, TransformerMixin, Estimator):  # type: ignore[misc]
         """Where the method says which noise, there is no choice."""
         return self._stated_cost() if self.method in COSTS else super()._cost(width)
 
-    def _method(self, width: int | None, cost: Cost) -> str:
-        """The name of the method, by public facts."""
+    def _method(self, cost: Cost) -> str:
+        """The name of the method."""
         if self.method == "auto":
-            return "grid" if width is None or width <= DIMENSIONS else "projection"
+            return "grid"
         if self.method not in METHODS:
             raise ValueError(f"method must be one of auto, {', '.join(METHODS)}, not {self.method!r}")
         kind, fix = COSTS.get(self.method, (cost.pure, ""))
         demand(kind is cost.pure, "cost-invalid", f"{self.method} cannot have this cost", fix)
-        fits = self.method != "grid" or width is None or 2**width <= MOST_CELLS
-        demand(fits, "too-complex", "a grid has too many cells for so many features", 'use method="auto"')
         return self.method
 
     def _learn(self, exact: Array, labels: Array | None, facts: Setting, exit_: Exit) -> None:  # noqa: ARG002
-        self.method_ = self._method(facts.box.width, exit_.cost)
-        clusters = METHODS[self.method_](np.clip(exact, facts.box.low, facts.box.high), facts, exit_)
+        self.method_ = self._method(exit_.cost)
+        clusters = METHODS[self.method_](exact, facts, exit_)
         self.cluster_centers_ = clusters.centres
         self.counts_ = clusters.counts
         self.n_iter_ = clusters.turns

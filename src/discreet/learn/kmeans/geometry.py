@@ -36,6 +36,23 @@ def nearest(rows: Floats, centres: Floats) -> Integers:
     return np.concatenate([block.argmin(axis=1) for block in blocks] or [np.zeros(0, dtype=np.int64)]).astype(np.int64)
 
 
+def closest(rows: Floats, centres: Floats) -> Integers:
+    """The same for rows and centres of about length 1, where |c|²/2 − x·c tells it as well, with half of the work."""
+    places = np.zeros(len(rows), dtype=np.int64)
+    halves = (centres**2).sum(axis=1)[:, None] / 2
+    for start in range(0, len(rows), BLOCK):
+        columns = np.ascontiguousarray(rows[start : start + BLOCK].T)
+        far = np.broadcast_to(halves, (len(centres), columns.shape[1])).copy()
+        product = np.empty_like(far)
+        for column, sides in zip(columns, centres.T, strict=True):
+            far -= np.multiply(column, sides[:, None], out=product)
+        part, least = places[start : start + BLOCK], far[0].copy()
+        for place, each in enumerate(far[1:], start=1):
+            part[each < least] = place
+            np.minimum(least, each, out=least)
+    return places
+
+
 def anywhere(count: int, box: Box, exit_: Exit, margin: float = 0.0) -> Floats:
     """Uniform points of the box, or of its inner part."""
     shares = exit_.below(2**53, (count, box.width)) / 2**52 - 1

@@ -1,102 +1,183 @@
-"""k-means on a noisy histogram: one release, then as many restarts as one likes."""
+"""k-means on a noisy grid: counted once, clustered as often as one likes, and rounds of Lloyd where they help."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 import sklearn.cluster
 
-from discreet.accounting.losses import Sensitivity
 from discreet.exit import Exit
 from discreet.exit.cost import Cost
-from discreet.learn.box import Box, Floats
-from discreet.learn.kmeans.geometry import nearest
-from discreet.learn.kmeans.lloyd import SIZING, Found, Setting, about, turn, turn_sensitivity
+from discreet.learn.box import Floats
+from discreet.learn.kmeans.directions import Directions, Flat, finds, fixed, principal
+from discreet.learn.kmeans.geometry import closest, nearest
+from discreet.learn.kmeans.lloyd import Found, Setting
+from discreet.learn.kmeans.rounds import ROUNDS, expected_error, rounds
+from discreet.learn.sizing import ONE, SIZING, Search, sized
 from discreet.mechanisms.arrays import Integers
 from discreet.mechanisms.simplex import projected
 
-MOST_CELLS = 200_000
-ONE = Sensitivity.cells(1, 1)
+MOST_CELLS: Final = 200_000
+SEARCH: Final = Search(least=Fraction(1, 10), narrow=1 / 8)
+"""Bounds are narrowed where they are very much too wide: a small cluster far from all others is not to be cut off."""
+FINDING: Final = Fraction(1, 4)
+"""What principal directions may take of the cost,"""
+MOVING: Final = Fraction(7, 20)
+"""and what rounds of Lloyd may."""
+WORTH: Final = 0.3
+"""Rounds help where noise moves a centre by less than so much of the distance of its rows."""
+ROWS: Final = 3
+"""By so many rows for each ε the number of cells is chosen."""
 
 
 def grid(exact: Floats, setting: Setting, exit_: Exit) -> Found:
-    """Count rows in the cells of a grid, project the noisy counts, cluster the cells; if it helps, one round of Lloyd.
+    """Count rows in the cells of a grid along few directions, cluster the cells, and move the centres to their rows.
 
-    Theorem  The declared loss. Proof: a fiftieth is for the number of rows (unless `expected_n` says it), which
-             decides how many cells there are and whether half of the rest is kept for one round with the sensitivity of
-             `turn_sensitivity`; the other releases are those of `clustered`. Shares add up to 1.
+    Theorem  The declared loss. Proof: `sized` takes its part; by the number of rows that it finds, and by public facts,
+             it is decided which of `principal` and `rounds` are worth their shares of the rest; the cells of
+             `clustered` have what is left. Shares add up to 1. Where a row is seen depends on that row and on released
+             numbers alone.
     Source   Su, Cao, Li, Bertino & Jin 2016 (EUGkM and the hybrid).
     """
-    size, left = about(exact, setting, exit_)
-    if _refines(size, setting, exit_.cost, left / 2):
-        centres, _ = clustered(exact, size, setting, exit_, left / 2)
-        return Found(*turn(exact, centres, setting.box, exit_, left / 2), 1)
-    return Found(*clustered(exact, size, setting, exit_, left), 0)
+    begun = sized(exact, setting.box, exit_, setting.expected, SEARCH)
+    flat, size, left, cost = Flat(begun.box), begun.size, begun.left, exit_.cost
+    rows = flat.rows(exact)
+    finding, moving = left * FINDING, left * MOVING
+    if finds(flat.box, size, cost, finding):
+        directions, left = principal(exact, flat, size, exit_, finding), left - finding
+    else:
+        directions = fixed(flat, exit_)
+    is_moved = expected_error(flat.box.width, setting.clusters, size, cost, moving) < WORTH
+    seen = directions.seen(rows)
+    cells = clustered(seen, directions, size, setting, exit_, left - moving if is_moved else left)
+    centres = directions.points(cells.centres)
+    if not is_moved:
+        return Found(flat.points(centres), cells.counts, 0)
+    centres, counts = rounds(rows, closest(seen, cells.centres), centres, cells.spread, flat.half, exit_, moving)
+    return Found(flat.points(centres), counts, ROUNDS)
 
 
-def clustered(exact: Floats, size: float, setting: Setting, exit_: Exit, share: Fraction) -> tuple[Floats, Floats]:
-    """Centres, and the weight at each, from one noisy histogram.
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """What a noisy grid says."""
 
-    Theorem  A row moves the histogram by 1 in both norms. Proof: it is in one cell. The rest is post-processing.
+    centres: Floats
+    counts: Floats
+    spread: float
+    """About the mean squared distance of rows from their centres."""
+
+
+def clustered(
+    seen: Floats, directions: Directions, size: float, setting: Setting, exit_: Exit, share: Fraction
+) -> Cells:
+    """Centres, and the weight at each, from a coarse and a fine noisy histogram.
+
+    Theorem  A row moves either histogram by 1 in both norms. Proof: it is in one cell of each. The rest is
+             post-processing.
+
+    The fine cells of a coarse one add up to its number: so what noise adds to empty cells cannot pile up far from all
+    rows, and rows that are spread thinly, which no fine cell shows, still have their weight.
     """
-    box, cost = setting.box, exit_.cost
-    sides = _sides(size, setting, cost, share)
-    noisy = exit_.release(_histogram(exact, box, sides), ONE, share).astype(np.float64)
-    total = _total(noisy, size, cost, share) if setting.expected is None else max(float(noisy.sum()), 1.0)
-    weights = projected(noisy[None, :], np.array([total]))[0]
-    points, heavy = _cells(box, sides, weights, setting.clusters)
+    cost, half = exit_.cost, share / 2
+    coarse, parts = _parts(directions, size, setting, cost, share)
+    exact = _histogram(seen, directions, coarse, parts)
+    above = exit_.release(exact.sum(axis=1), ONE, half).astype(np.float64)
+    noisy = exit_.release(exact, ONE, half).astype(np.float64)
+    # both tell how many rows a coarse cell has: the sum of its fine ones, with the noise of all of them
+    above = (above * noisy.shape[1] + noisy.sum(axis=1)) / (noisy.shape[1] + 1)
+    total = _total(above, size, cost, half) if setting.expected is None else max(float(above.sum()), 1.0)
+    weights = projected(noisy, projected(above[None, :], np.array([total]))[0])
+    points, heavy = _cells(directions, coarse, parts, weights, setting.clusters)
     centres = _centres(points, heavy, setting, exit_)
-    held = np.bincount(nearest(points, centres), weights=heavy, minlength=setting.clusters)
-    return centres, held.astype(np.float64)
+    places = nearest(points, centres)
+    counts = np.bincount(places, weights=heavy, minlength=setting.clusters).astype(np.float64)
+    within = float(heavy @ ((points - centres[places]) ** 2).sum(axis=1) / heavy.sum())
+    sides = (directions.high - directions.low) / (coarse * parts)
+    return Cells(centres, counts, within + float((sides**2).sum()) / 12 + directions.rest)
 
 
-def _sides(size: float, setting: Setting, cost: Cost, share: Fraction) -> int:
-    """Cells along each axis: (Nε/10)^(2/(2+D)), with ε read off the noise; enough for the clusters, not too many."""
-    width = setting.box.width
+def _parts(
+    directions: Directions, size: float, setting: Setting, cost: Cost, share: Fraction
+) -> tuple[Integers, Integers]:
+    """Into how many coarse cells each direction is cut, and each of those into fine ones.
+
+    There are about (Nε/3)^(2D/(2+D)) fine cells in D directions, with ε read off the noise; enough for the clusters,
+    not too many. All are about as long as they are wide.
+    """
+    extents = directions.high - directions.low
     epsilon = math.sqrt(2) / cost.deviation(ONE, share)
-    wanted = round(math.pow(size * epsilon / 10, 2 / (2 + width)))
-    least = math.ceil(math.pow(2 * setting.clusters, 1 / width))
-    most = math.floor(math.pow(MOST_CELLS, 1 / width))
-    return max(min(max(wanted, least, 2), most), 2)
+    power = 2 * len(extents) / (2 + len(extents))
+    wanted = math.exp(min(power * math.log(size * epsilon / ROWS), math.log(MOST_CELLS)))
+    most = max(wanted, 4 * setting.clusters)
+    coarse = _cut(extents, math.sqrt(most))
+    return coarse, _cut(extents / coarse, most / float(coarse.prod()))
 
 
-def _refines(size: float, setting: Setting, cost: Cost, share: Fraction) -> bool:
-    """Whether noise moves the mean of an average cluster by less than a tenth of a cell."""
-    width, sides = setting.box.width, _sides(size, setting, cost, share)
-    moved = cost.deviation(turn_sensitivity(1, width), share) * setting.clusters / size
-    return moved < 0.1 * 2 / sides
+def _cut(extents: Floats, most: float) -> Integers:
+    """Parts of each extent, about equally long, whose product is at most `most`: always the longest one is cut."""
+    parts = np.ones(len(extents), dtype=np.int64)
+    low, high = 0.0, math.log(max(most, 1)) + 1
+    for _ in range(50):  # of all equal lengths, the shortest
+        middle = (low + high) / 2
+        tried = np.ceil(extents / extents.max() * math.exp(middle)).astype(np.int64)
+        if np.log(tried).sum() <= math.log(max(most, 1)):
+            parts, low = tried, middle
+        else:
+            high = middle
+    while True:
+        place = int((extents / parts).argmax())
+        if float(parts.prod()) * (parts[place] + 1) / parts[place] > most:
+            return parts
+        parts[place] += 1
 
 
-def _histogram(exact: Floats, box: Box, sides: int) -> Integers:
-    """How many rows are in each cell; which one depends on the row alone."""
-    places = np.zeros(len(exact), dtype=np.int64)
-    for column, low, high in zip(exact.T, box.low, box.high, strict=True):
-        shares = (np.clip(column, low, high) / 2 - low / 2) / (high / 2 - low / 2)
-        places = places * sides + np.clip((shares * sides).astype(np.int64), 0, sides - 1)
-    return np.bincount(places, minlength=sides**box.width).astype(np.int64)
+def _histogram(seen: Floats, directions: Directions, coarse: Integers, parts: Integers) -> Integers:
+    """How many rows are in each fine cell of each coarse one; which one depends on the row alone."""
+    places = np.zeros(len(seen), dtype=np.int64)
+    sides = coarse * parts
+    for column, low, high, cells in zip(seen.T, directions.low, directions.high, sides, strict=True):
+        shares = (column - low) / (high - low)
+        places = places * cells + np.clip((np.clip(shares, 0, 1) * cells).astype(np.int64), 0, cells - 1)
+    counts = np.bincount(places, minlength=int(sides.prod())).astype(np.int64)
+    return _nested(counts, coarse, parts)
 
 
-def _total(noisy: Floats, size: float, cost: Cost, share: Fraction) -> float:
+def _nested(cells: Integers, coarse: Integers, parts: Integers) -> Integers:
+    """A number for each cell of the whole grid, as a row for each coarse cell."""
+    width = len(coarse)
+    paired = cells.reshape([int(side) for pair in zip(coarse, parts, strict=True) for side in pair])
+    order = [*range(0, 2 * width, 2), *range(1, 2 * width, 2)]
+    return paired.transpose(order).reshape(int(coarse.prod()), int(parts.prod()))
+
+
+def _total(above: Floats, size: float, cost: Cost, share: Fraction) -> float:
     """The number of rows, by whichever is less noisy: the release of it, or the sum of all cells."""
     apart = cost.deviation(ONE, SIZING)
-    added = cost.deviation(ONE, share) * math.sqrt(noisy.size)
-    return max(float(noisy.sum()) if added < apart else size, 1.0)
+    added = cost.deviation(ONE, share) * math.sqrt(above.size)
+    return max(float(above.sum()) if added < apart else size, 1.0)
 
 
-def _cells(box: Box, sides: int, weights: Floats, least: int) -> tuple[Floats, Floats]:
-    """The middles of the cells that have any weight, and at least so many of the heaviest."""
-    cells = np.flatnonzero(weights > 0)
+def _cells(
+    directions: Directions, coarse: Integers, parts: Integers, weights: Floats, least: int
+) -> tuple[Floats, Floats]:
+    """The middles of the fine cells that have any weight, and at least so many of the heaviest."""
+    flat = weights.ravel()
+    cells = np.flatnonzero(flat > 0)
     if len(cells) < least:
-        cells = np.argsort(-weights, kind="stable")[:least]
-    shares = (np.stack(np.unravel_index(cells, (sides,) * box.width), axis=1) + 0.5) / sides * 2 - 1
-    return box.points(shares), np.maximum(weights[cells], 1e-9)
+        cells = np.argsort(-flat, kind="stable")[:least]
+    above, below = np.divmod(cells, weights.shape[1])
+    outer = np.stack(np.unravel_index(above, tuple(coarse)), axis=1)
+    inner = np.stack(np.unravel_index(below, tuple(parts)), axis=1)
+    shares = (outer * parts + inner + 0.5) / (coarse * parts)
+    return directions.low + shares * (directions.high - directions.low), np.maximum(flat[cells], 1e-9)
 
 
 def _centres(points: Floats, weights: Floats, setting: Setting, exit_: Exit) -> Floats:
     """scikit-learn's k-means on released weights: it may draw from a seed of ours, since nothing here is private."""
-    half = setting.box.half.max()
     model = sklearn.cluster.KMeans(setting.clusters, n_init=setting.restarts, random_state=exit_.seed())
-    centres: Floats = model.fit(points / half, sample_weight=weights / weights.mean()).cluster_centers_ * half
-    return np.clip(centres, setting.box.low, setting.box.high)
+    centres: Floats = model.fit(points, sample_weight=weights / weights.mean()).cluster_centers_
+    return centres

@@ -15,12 +15,11 @@ from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
 from discreet.learn.kmeans.geometry import anywhere, nearest, packed
 from discreet.learn.moments import sums
+from discreet.learn.sizing import about
 from discreet.mechanisms.arrays import Integers
 
 TURNS: Final = 10
 """Of the lecture's algorithm, unless the caller says how many."""
-SIZING: Final = Fraction(1, 50)
-"""What the number of rows costs: methods choose their shape by it."""
 SPREAD: Final = 0.225
 """How far centres lie from the middle of the box, on average, in half-widths (Su et al. 2016)."""
 
@@ -56,6 +55,7 @@ def lecture(exact: Floats, setting: Setting, exit_: Exit) -> Found:
     Source   Blum, Dwork, McSherry & Nissim 2005; McSherry 2009.
     """
     box, turns = setting.box, setting.turns or TURNS
+    exact = np.clip(exact, box.low, box.high)
     share = Fraction(1, 2 * turns)
     ratios = [Fraction(half / box.half.max()) for half in box.half]
     domain = sum(ratios, Fraction(0))
@@ -82,20 +82,13 @@ def improved(exact: Floats, setting: Setting, exit_: Exit) -> Found:
              shared by the rounds, each with the sensitivity of `turn`.
     Source   Su, Cao, Li, Bertino & Jin 2016.
     """
-    size, left = about(exact, setting, exit_)
+    size, left = about(exact, exit_, setting.expected)
+    exact = np.clip(exact, setting.box.low, setting.box.high)
     turns = setting.turns or _turns(size, setting, exit_.cost)
     centres, counts = packed(setting.clusters, setting.box, exit_), np.zeros(setting.clusters)
     for _ in exit_.watched(range(turns), turns, "rounds"):
         centres, counts = turn(exact, centres, setting.box, exit_, left / turns)
     return Found(centres, counts, turns)
-
-
-def about(exact: Floats, setting: Setting, exit_: Exit) -> tuple[float, Fraction]:
-    """About how many rows there are, and what share of the cost is left: a row moves their number by 1."""
-    if setting.expected is not None:
-        return float(setting.expected), WHOLE
-    noisy = exit_.release(np.array([len(exact)], dtype=np.int64), Sensitivity.cells(1, 1), SIZING)
-    return max(float(noisy[0]), 1.0), WHOLE - SIZING
 
 
 def turn_sensitivity(count: int, width: int) -> Sensitivity:

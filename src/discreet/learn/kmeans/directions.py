@@ -1,0 +1,130 @@
+"""Directions along which rows are counted: principal ones where there are rows enough to find them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from discreet.exit import Exit
+from discreet.exit.cost import Cost
+from discreet.learn.box import Box, Floats
+from discreet.learn.covariance import covariance, expected_noise
+from discreet.learn.gram import WIDEST_MATRIX
+from discreet.learn.kmeans.geometry import BLOCK
+
+MOST: Final = 12
+"""Directions of a grid: two cells along each of them are few enough to count and enough to tell clusters apart."""
+FEWEST: Final = 3
+"""Features for which it pays to look for directions."""
+CLEAR: Final = 1.0
+"""Noise in covariances may be so much of a feature's own variance."""
+QUIET: Final = 0.3
+"""So much is called low: rows far from most others make clusters, and are not to weigh much less for that."""
+REACH: Final = 5.0
+"""A grid goes so many standard deviations from the mean, or to the end of the box."""
+THINNEST: Final = 1e-12
+"""No feature is narrower than so much of the widest one: it could not be told from a constant."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flat:
+    """Rows around zero, in units of the widest half-width: distances are those of the features as they are."""
+
+    box: Box
+    """Of the features as they are."""
+
+    @property
+    def unit(self) -> float:
+        return float(self.box.half.max())
+
+    @property
+    def half(self) -> Floats:
+        return np.maximum(self.box.half / self.unit, THINNEST)
+
+    def rows(self, exact: Floats) -> Floats:
+        """Elementwise, so that each row stands alone."""
+        rows = np.clip(exact, self.box.low, self.box.high)
+        rows -= self.box.middle
+        rows /= self.unit
+        return rows
+
+    def points(self, rows: Floats) -> Floats:
+        """Back, within the box."""
+        return np.clip(self.box.middle + rows * self.unit, self.box.low, self.box.high)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Directions:
+    """Orthonormal columns of `axes`, seen from `origin`; along each a grid goes from `low` to `high`."""
+
+    origin: Floats
+    axes: Floats
+    low: Floats
+    high: Floats
+    rest: float
+    """About the mean squared length of what these directions do not see."""
+
+    def seen(self, rows: Floats) -> Floats:
+        """Rows along the directions: each by itself, bit by bit."""
+        columns = np.zeros((len(self.low), len(rows)))
+        for start in range(0, len(rows), BLOCK):
+            part = columns[:, start : start + BLOCK]
+            for column, sides in zip((rows[start : start + BLOCK] - self.origin).T, self.axes, strict=True):
+                part += np.multiply.outer(sides, column)
+        return columns.T
+
+    def points(self, seen: Floats) -> Floats:
+        """Released points back in all features."""
+        points: Floats = self.origin + seen @ self.axes.T
+        return points
+
+
+def finds(box: Box, size: float, cost: Cost, share: Fraction) -> bool:
+    """Whether about so many rows show their principal directions, by public and released numbers."""
+    few = FEWEST <= box.width <= WIDEST_MATRIX
+    return few and expected_noise(box, size, cost, share) < CLEAR
+
+
+def principal(exact: Floats, flat: Flat, size: float, exit_: Exit, share: Fraction) -> Directions:
+    """The directions of largest variance, as far as they stand out of the noise.
+
+    Theorem  A share of the cost. Proof: all else is post-processing of `covariance`.
+    Source   Clusters of k-means lie near the span of few principal directions: Kannan & Vempala 2009.
+    """
+    released = covariance(exact, flat.box, size, exit_, share, QUIET)
+    values, vectors = np.linalg.eigh(released.matrix)
+    values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
+    count = int(np.clip((values > released.noise).sum(), 1, MOST))
+    origin = flat.rows(released.means)
+    low, high = _ends(vectors[:, :count], origin, flat.half)
+    far = np.maximum(REACH * np.sqrt(values[:count]), THINNEST)
+    return Directions(
+        origin,
+        vectors[:, :count],
+        np.maximum(low, -far),
+        np.minimum(high, far),
+        float(values[count:].sum()),
+    )
+
+
+def fixed(flat: Flat, exit_: Exit) -> Directions:
+    """The features themselves; of many, random directions in which all have a part. No data is used.
+
+    Source   Random signs: Achlioptas 2003.
+    """
+    half, width = flat.half, len(flat.half)
+    if width <= MOST:
+        return Directions(np.zeros(width), np.eye(width), -half, half, 0.0)
+    signs = 2.0 * exit_.below(2, (width, MOST)) - 1
+    axes, _ = np.linalg.qr(signs + np.eye(width, MOST) / 2)  # of full rank, whatever the signs are
+    far = np.full(MOST, np.sqrt((half**2).mean()))
+    return Directions(np.zeros(width), axes, -far, far, float((half**2).sum()) * (1 - MOST / width) / 3)
+
+
+def _ends(axes: Floats, origin: Floats, half: Floats) -> tuple[Floats, Floats]:
+    """How far the box goes along each direction, from the origin."""
+    far, middle = np.abs(axes).T @ half, axes.T @ origin
+    return -far - middle, far - middle
