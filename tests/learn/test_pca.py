@@ -71,8 +71,9 @@ def test_what_is_not_long_stays_as_it_is() -> None:
 
 def test_the_noise_is_that_of_the_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fiftieth for the number of rows, a quarter of the rest for the spread, and all else for the products."""
-    for paid, kind in (({"rho": 0.1}, Gaussian), ({"epsilon": 0.5}, Laplace)):
-        found = noises(lambda paid=paid: PCA(bounds=(-1, 1), **paid), monkeypatch, np.zeros((4, 3)))
+    costs: list[tuple[dict[str, Any], Any]] = [({"rho": 0.1}, Gaussian), ({"epsilon": 0.5}, Laplace)]
+    for paid, kind in costs:
+        found = noises(partial(PCA, bounds=(-1, 1), **paid), monkeypatch, np.zeros((4, 3)))
         assert all(isinstance(noise, kind) for noise in found)
         (amount,) = paid.values()
         shares = [Fraction(1, 50), Fraction(49, 200), Fraction(147, 200)]
