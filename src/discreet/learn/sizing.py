@@ -58,9 +58,11 @@ def sized(exact: Floats, box: Box, exit_: Exit, expected: int | None = None, sea
     if not share:
         return Sized(size, box, left)
     share = max(share, search.least)
-    found = zoomed(exact, box, exit_, share)
-    narrow = found.half <= search.narrow * box.half
-    return Sized(size, Box(np.where(narrow, found.low, box.low), np.where(narrow, found.high, box.high)), left - share)
+    narrower = zoomed(exact, box, exit_, share)
+    narrow = narrower.half <= search.narrow * box.half
+    return Sized(
+        size, Box(np.where(narrow, narrower.low, box.low), np.where(narrow, narrower.high, box.high)), left - share
+    )
 
 
 def about(exact: Floats, exit_: Exit, expected: int | None = None) -> tuple[float, Fraction]:

@@ -15,15 +15,15 @@ from discreet.learn.covariance import covariance, expected_noise
 from discreet.learn.gram import WIDEST_MATRIX
 from discreet.learn.kmeans.geometry import BLOCK
 
-MOST: Final = 12
+DIRECTIONS: Final = 12
 """Directions of a grid: two cells along each of them are few enough to count and enough to tell clusters apart."""
 FEWEST: Final = 3
-"""Features for which it pays to look for directions."""
+"""Features for which directions are looked for."""
 CLEAR: Final = 1.0
 """Noise in covariances may be so much of a feature's own variance."""
 QUIET: Final = 0.3
 """So much is called low: rows far from most others make clusters, and are not to weigh much less for that."""
-REACH: Final = 5.0
+SPAN: Final = 5.0
 """A grid goes so many standard deviations from the mean, or to the end of the box."""
 THINNEST: Final = 1e-12
 """No feature is narrower than so much of the widest one: it could not be told from a constant."""
@@ -97,10 +97,10 @@ def principal(exact: Floats, flat: Flat, size: float, exit_: Exit, share: Fracti
     released = covariance(exact, flat.box, size, exit_, share, QUIET)
     values, vectors = np.linalg.eigh(released.matrix)
     values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
-    count = int(np.clip((values > released.noise).sum(), 1, MOST))
+    count = int(np.clip((values > released.noise).sum(), 1, DIRECTIONS))
     origin = flat.rows(released.means)
     low, high = _ends(vectors[:, :count], origin, flat.half)
-    far = np.maximum(REACH * np.sqrt(values[:count]), THINNEST)
+    far = np.maximum(SPAN * np.sqrt(values[:count]), THINNEST)
     return Directions(
         origin,
         vectors[:, :count],
@@ -116,12 +116,12 @@ def fixed(flat: Flat, exit_: Exit) -> Directions:
     Source   Random signs: Achlioptas 2003.
     """
     half, width = flat.half, len(flat.half)
-    if width <= MOST:
+    if width <= DIRECTIONS:
         return Directions(np.zeros(width), np.eye(width), -half, half, 0.0)
-    signs = 2.0 * exit_.below(2, (width, MOST)) - 1
-    axes, _ = np.linalg.qr(signs + np.eye(width, MOST) / 2)  # of full rank, whatever the signs are
-    far = np.full(MOST, np.sqrt((half**2).mean()))
-    return Directions(np.zeros(width), axes, -far, far, float((half**2).sum()) * (1 - MOST / width) / 3)
+    signs = 2.0 * exit_.below(2, (width, DIRECTIONS)) - 1
+    axes, _ = np.linalg.qr(signs + np.eye(width, DIRECTIONS) / 2)  # of full rank, whatever the signs are
+    far = np.full(DIRECTIONS, np.sqrt((half**2).mean()))
+    return Directions(np.zeros(width), axes, -far, far, float((half**2).sum()) * (1 - DIRECTIONS / width) / 3)
 
 
 def _ends(axes: Floats, origin: Floats, half: Floats) -> tuple[Floats, Floats]:

@@ -47,8 +47,8 @@ def closest(rows: Floats, centres: Floats) -> Integers:
         for column, sides in zip(columns, centres.T, strict=True):
             far -= np.multiply(column, sides[:, None], out=product)
         part, least = places[start : start + BLOCK], far[0].copy()
-        for place, each in enumerate(far[1:], start=1):
-            part[each < least] = place
+        for centre, each in enumerate(far[1:], start=1):
+            part[each < least] = centre
             np.minimum(least, each, out=least)
     return places
 

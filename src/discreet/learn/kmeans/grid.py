@@ -129,10 +129,10 @@ def _cut(extents: Floats, most: float) -> Integers:
         else:
             high = middle
     while True:
-        place = int((extents / parts).argmax())
-        if float(parts.prod()) * (parts[place] + 1) / parts[place] > most:
+        longest = int((extents / parts).argmax())
+        if float(parts.prod()) * (parts[longest] + 1) / parts[longest] > most:
             return parts
-        parts[place] += 1
+        parts[longest] += 1
 
 
 def _histogram(seen: Floats, directions: Directions, coarse: Integers, parts: Integers) -> Integers:
