@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,8 +14,10 @@ from sklearn.pipeline import make_pipeline
 from discreet import Refused
 from discreet.accounting import Concentrated, Pure
 from discreet.learn import AdditiveRegressor, GaussianNB, MinMaxScaler, private_score
-from discreet.learn.scoring import METRICS, _ratio, predictions
+from discreet.learn.intervals import Width
+from discreet.learn.scoring import predictions
 from discreet.mechanisms import Laplace
+from discreet.mechanisms.calibrated import noise_of
 from tests.learn.cases import BOUNDS, data
 from tests.learn.helpers import Till, repeating, without
 from tests.learn.outlets import check_loss, check_moves, outlets, told
@@ -62,25 +65,23 @@ def test_intervals_hold(metric: str) -> None:
             low, high = found.interval
             assert low <= truth(metric) <= high
             assert low <= found.value <= high
-        limit = 1 if metric == "accuracy" else 5 ** METRICS[metric].power
+        limit = {"accuracy": 1, "mean_absolute_error": 5, "mean_squared_error": 25}[metric]
         assert high - low < limit
 
 
-def test_a_likelier_interval_is_wider_and_each_side_takes_half_of_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_likelier_interval_is_wider_and_takes_both_noises_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Laplace, "release", lambda _self, exact, _bits: exact)
     sides = [private_score(CLASSIFIER, ROWS, LABELS, epsilon=0.5, confidence=sure).interval for sure in (0.5, 0.95)]
     assert sides[1][0] < sides[0][0] < truth("accuracy") < sides[0][1] < sides[1][1]
-    right = round(truth("accuracy") * 300)
-    wide = np.log(2 / 0.05) / 0.5  # each of the two numbers misses with a chance of 0.025
-    assert sides[1] == pytest.approx(((right - wide) / 300, (right + wide) / 300), abs=1e-4)
-
-
-def test_the_ends_of_a_ratio() -> None:
-    for first, second, wide in [(0, 0, 5), (-9, -9, 3), (50, -20, 4), (-20, 50, 4), (7, 7, 0), (1, 0, 0), (0, 1, 0)]:
-        value, low, high = _ratio(np.array([first, second]), wide)
-        assert 0 <= low <= value <= high <= 1
-    assert _ratio(np.array([0, 0]), 5) == (0.5, 0.0, 1.0)
-    assert _ratio(np.array([30, 10]), 10) == (0.75, 0.5, 1.0)
+    share = truth("accuracy")
+    steps = 2**20
+    noise = noise_of(Laplace(Fraction(1, 2), sensitivity=steps))
+    # at an end e, right − e·all is (1 − e)·noise − e·other noise
+    for end in sides[1]:
+        wide = Width(noise, Fraction(1, 20))(np.array([1 - end, end])) / steps
+        assert abs(share - end) * 300 == pytest.approx(wide, rel=0.1)
+    apart = np.log(2 / 0.05) / 0.5  # each of the two numbers apart, with a chance of 0.025
+    assert sides[1][1] - sides[1][0] < 2 * apart / 300
 
 
 @every
@@ -153,7 +154,11 @@ def test_the_charge_comes_before_the_data(tmp_path: Path, monkeypatch: pytest.Mo
 
 WRONG: Final[list[tuple[Any, dict[str, Any], Any, str]]] = [
     (CLASSIFIER, {"metric": "recall"}, ValueError, "one of accuracy"),
-    (CLASSIFIER, {"metric": ["accuracy"]}, ValueError, "one of accuracy"),
+    (CLASSIFIER, {"metric": []}, ValueError, "one of accuracy"),
+    (CLASSIFIER, {"metric": ["accuracy", "accuracy"]}, ValueError, "once"),
+    (CLASSIFIER, {"metric": ["accuracy", "r2"]}, ValueError, "does not suit"),
+    (CLASSIFIER, {"metric": [["accuracy"]]}, ValueError, "one of accuracy"),
+    (CLASSIFIER, {"metric": {"accuracy"}}, ValueError, "one of accuracy"),
     (CLASSIFIER, {"metric": "mean_squared_error"}, ValueError, "does not suit"),
     (REGRESSOR, {"metric": "accuracy"}, ValueError, "does not suit"),
     (REGRESSOR, {"y_bounds": (2, 1)}, ValueError, "low < high"),

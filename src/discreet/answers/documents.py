@@ -121,6 +121,50 @@ class Model(TypedDict):
     model: Fitted
 
 
+class Bin(TypedDict):
+    """Of a calibration: rows whose probability lies between two, and the share of them that are of the class."""
+
+    low: Number
+    high: Number
+    predicted: Annotated[Number, msgspec.Meta(description="The mean of the probabilities.")]
+    observed: Number
+    interval: tuple[Number, Number]
+    rows: Number
+
+
+class Details(TypedDict, total=False):
+    """What a confusion matrix or a calibration says beside its value."""
+
+    classes: list[Scalar]
+    matrix: Annotated[
+        list[list[Number]], msgspec.Meta(description="A row for each true class, and one for rows of none of them.")
+    ]
+    error: Annotated[Number, msgspec.Meta(description="All counts are within it, with the confidence of the score.")]
+    bins: list[Bin]
+
+
+class Score(TypedDict):
+    """A metric of a model on private rows; null where it is infinite."""
+
+    metric: str
+    value: Number | None
+    interval: tuple[Number | None, Number | None]
+    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    rows: Annotated[Number, msgspec.Meta(description="About how many there are.")]
+    details: Details
+
+
+class Scores(TypedDict):
+    """Scores of one model on the same rows, for one charge."""
+
+    version: int
+    scores: list[Score]
+    loss: Annotated[Loss, msgspec.Meta(description="What this request cost; zero if the scores were cached.")]
+    cost: Annotated[Loss, msgspec.Meta(description="The cost at which they were computed.")]
+    unit: NotRequired[Unit]
+    receipt: Annotated[str, msgspec.Meta(description="`<charge number>:<hash>`.")]
+
+
 class Release(TypedDict):
     """What a publication let out; what JSON cannot say is a table that names its kind, such as an array."""
 
@@ -277,7 +321,8 @@ class Stored(TypedDict):
 
 
 SENT: Final = (
-    Answer, Preview, Model, Release, Batch, Waiting, Tables, Balance, Datasets, Entries, Verified, Health, Problem,
+    Answer, Preview, Model, Scores, Release, Batch, Waiting, Tables, Balance, Datasets, Entries, Verified, Health,
+    Problem,
 )  # fmt: skip
 """All that a server sends."""
 _DECODERS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {

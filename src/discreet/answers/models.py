@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from discreet.accounting.record import Key
 from discreet.answers.batches import READERS
-from discreet.answers.documents import Batch, Model, Release
+from discreet.answers.documents import Batch, Model, Release, Scores
 from discreet.errors import Refused
 
 MOST_VALUES: Final = 20_000
@@ -21,7 +21,7 @@ RECEIPT: Final = re.compile(r"[0-9]{1,19}:[0-9a-f]{0,128}")
 class Documented:
     """What a task let out that is no answer: it says itself how JSON has it."""
 
-    def document(self) -> Model | Release:
+    def document(self) -> Model | Release | Scores:
         """As it is sent."""
         raise NotImplementedError
 
@@ -35,6 +35,10 @@ class Learner(Documented):
 
     def document(self) -> Model:
         """What it learned, as JSON has it."""
+        raise NotImplementedError
+
+    def score_task(self, sql: Any, **options: Any) -> Any:
+        """The task of scoring what it learned on the rows of a SELECT."""
         raise NotImplementedError
 
 
@@ -86,6 +90,8 @@ MODEL_READERS: Final[dict[int, Callable[[Model], Any]]] = {}
 """By the version of a document: how it becomes a fitted estimator. `discreet.learn` fills it."""
 RELEASE_READERS: Final[dict[int, Callable[[Release], Any]]] = {}
 """By the version of a document: how it becomes what was published. `discreet.release` fills it."""
+SCORE_READERS: Final[dict[int, Callable[[Scores], Any]]] = {}
+"""By the version of a document: how it becomes scores. `answers.scores` fills it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,7 @@ class Kind:
 
 TASKS: Final[Mapping[str, Kind]] = {
     "fit": Kind(Model, "models", "charge-of-model", "a fitted model", MODEL_READERS, "discreet.learn"),
+    "score": Kind(Scores, "scores", "charge-of-score", "scores of a model", SCORE_READERS, "discreet"),
     "release": Kind(Release, "releases", "charge-of-release", "a release", RELEASE_READERS, "discreet.release"),
     "batch": Kind(Batch, "batches", "charge-of-batch", "a batch of queries", READERS, "discreet"),
 }

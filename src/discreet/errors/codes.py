@@ -25,6 +25,7 @@ class Code:
 
 _BUDGETS, _SQL, _SERVER = "07-budgets-and-analysts", "08-what-is-refused", "12-server"
 _OWNER, _MODELS, _PAGES, _PARTS = "02-writing-a-policy", "14-models", "13-pages", "07-budgets-and-analysts"
+_EVALUATION = "25-scores"
 _RELEASES = "18-releases"
 _FEDERATED, _SURVEYS = "23-federated", "24-surveys"
 _LOSSES, _COSTS = "09-what-is-not-covered", "03-choosing-epsilon"
@@ -62,6 +63,8 @@ CODES: Final[dict[str, Code]] = {
     "unknown-answer": Code("no charge that the caller may see has this number", _SERVER, 404),
     # models
     "charge-of-model": Code("a charge is recalled as an answer, and is of a fitted model", _MODELS, 409),
+    "charge-of-score": Code("a charge is recalled as an answer, and is of scores of a model", _EVALUATION, 409),
+    "score-invalid": Code("a model, a metric or a hold-out is not what a score takes", _EVALUATION),
     "fit-invalid": Code("an estimator, its parameters or its rows are not what a fit takes", _MODELS),
     "models-unavailable": Code("the server has no scikit-learn, and fits no models", _MODELS, 501),
     "ledger-lost": Code("the ledger that a model was charged to is not there any more", _MODELS),
