@@ -8,6 +8,7 @@ from typing import Any
 
 from discreet.accounting.record import Key
 from discreet.answers import Answer, Preview
+from discreet.answers import scores as scores  # whoever asks can read what was scored
 from discreet.answers.call import Call
 from discreet.answers.models import Learner, Publisher, Sendable
 from discreet.errors import Refused
@@ -104,12 +105,13 @@ class Asks(ABC):
     def fit(
         self, estimator: Any, sql: Any, *, epsilon: Any = None, rho: Any = None, delta: Any = None,
         target: str | None = None, max_rows: int | None = None, analyst: str | None = None, fresh: bool = False,
-        key: Key | None = None,
+        key: Key | None = None, holdout: str | None = None,
     ) -> Any:  # fmt: skip
         """Fit an estimator of `discreet.learn` on the rows of a SELECT: one of each unit, or `max_rows` = k of them.
 
         The cost is that of a unit with all of them. Facts that the estimator leaves out are those of the policy.
         The same fit again, at the same cost or less, is the cached model, for nothing; `fresh=True` fits anew.
+        `holdout` is a name of yours: a quarter of the units, chosen by it, is left out for `score` to be asked about.
         """
         if isinstance(estimator, type) and issubclass(estimator, Learner):
             made = f"{estimator.__name__}(…)"
@@ -122,7 +124,34 @@ class Asks(ABC):
             )
         cost = {"epsilon": epsilon, "rho": rho, "delta": delta}
         options = {"target": target, "max_rows": max_rows, "analyst": analyst, "fresh": fresh, "key": key}
-        return self.perform(estimator.task(sql, **cost, **options))
+        held = {} if holdout is None else {"holdout": holdout}
+        return self.perform(estimator.task(sql, **cost, **options, **held))
+
+    def score(
+        self, model: Any, sql: Any, *, target: str, metric: str | Sequence[str] | None = None, epsilon: Any = None,
+        rho: Any = None, delta: Any = None, holdout: str | None = None, positive: Any = None, y_bounds: Any = None,
+        confidence: Any = 0.95, max_rows: int | None = None, analyst: str | None = None, fresh: bool = False,
+        key: Key | None = None,
+    ) -> Any:  # fmt: skip
+        """How good a fitted model of `discreet.learn` is on the rows of a SELECT: a `Score` with an interval.
+
+        Several metrics are `Scores`, for one cost. `holdout` scores on the units that a fit with the same name left
+        out; without it, rows that the model was fitted on flatter it. The same score again is cached, for nothing, at
+        whatever confidence.
+        """
+        if not isinstance(model, Learner):
+            raise Refused(
+                "not-private",
+                "only fitted models of discreet.learn are scored: what others do with private rows is not known",
+                "fit one of them; models of others are scored by discreet.learn.private_score, on rows of your own",
+            )
+        return self.perform(
+            model.score_task(
+                sql, target=target, metric=metric, epsilon=epsilon, rho=rho, delta=delta, holdout=holdout,
+                positive=positive, y_bounds=y_bounds, confidence=confidence, max_rows=max_rows, analyst=analyst,
+                fresh=fresh, key=key,
+            )
+        )  # fmt: skip
 
     def release(
         self, publication: Any, sql: Any, *, epsilon: Any = None, rho: Any = None, delta: Any = None,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
-from discreet.audit.questions import Question, fits, questions, releases
+from discreet.audit.questions import Question, fits, questions, releases, scores
 from discreet.audit.replay import Replay, Report, every_key
 from discreet.audit.worlds import Pair, replacements, searched, small
 from discreet.policy import Budget, Policy
@@ -108,9 +108,9 @@ def audit_policy(
 
 
 def _tasks(policy: Policy, queries: int | None) -> list[Question]:
-    """As many fits, and as many releases, as go with so many queries; with None, all."""
+    """As many fits, as many scores and as many releases as go with so many queries; with None, all."""
     count = None if queries is None else queries // QUERIES_PER_FIT
-    return [] if count == 0 else [*fits(policy)[:count], *releases(policy)[:count]]
+    return [] if count == 0 else [*fits(policy)[:count], *scores(policy)[:count], *releases(policy)[:count]]
 
 
 def _concerned(pairs: Sequence[Pair], question: Question) -> list[Pair]:

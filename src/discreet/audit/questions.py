@@ -64,6 +64,34 @@ def fits(policy: Policy) -> list[Question]:
     return tasks
 
 
+def scores(policy: Policy) -> list[Question]:
+    """Models that were fitted to rows of nobody, scored on every private table with two numbers."""
+    try:
+        import numpy as np
+
+        from discreet.learn import GaussianNB, LinearRegression
+    except ModuleNotFoundError:
+        return []
+    rows = np.linspace(-1, 1, 20)[:, None]
+    line = LinearRegression(bounds=(-1, 1), y_bounds=(-5, 5), epsilon=10).fit(rows, rows[:, 0])
+    classes = GaussianNB(bounds=(-1, 1), classes=[0, 1], epsilon=10).fit(rows, rows[:, 0] > 0)
+    metrics: list[tuple[Any, list[str]]] = [
+        (line, ["r2", "mean_absolute_error"]),
+        (classes, ["balanced_accuracy", "roc_auc", "log_loss", "calibration"]),
+    ]
+    tasks = []
+    for table in policy.private_tables.values():
+        scene = Scene(policy, table)
+        if len(scene.numbers) < 2:
+            continue
+        sql = f"SELECT {scene.numbers[0]} AS a, {scene.numbers[1]} AS b FROM {scene.source}"
+        for model, metric in metrics:
+            held = "audit" if scene.unit else None
+            task = partial(_score, model, sql, metric, held, min(2, table.max_rows))
+            tasks.append(Question(f"{type(model).__name__}.score: {sql}", "scores", frozenset({table.name}), task))
+    return tasks
+
+
 def releases(policy: Policy) -> list[Question]:
     """Publications of every private table, of two rows of each unit where there are so many."""
     from discreet.release import Facets, Histogram, MarginalSynthesizer, QueryLog, RunningTotals, Workload
@@ -93,6 +121,10 @@ def _named(table: Table, suits: Callable[[Column], bool]) -> tuple[str, ...]:
 
 def _release(publication: Any, sql: str, rows: int, epsilon: Fraction) -> Any:
     return publication.task(sql, max_rows=rows, epsilon=epsilon, fresh=True)
+
+
+def _score(model: Any, sql: str, metric: list[str], held: str | None, rows: int, epsilon: Fraction) -> Any:
+    return model.score_task(sql, target="b", metric=metric, holdout=held, max_rows=rows, epsilon=epsilon, fresh=True)
 
 
 def _fit(learner: Any, sql: str, target: str | None, epsilon: Fraction) -> Any:

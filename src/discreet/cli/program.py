@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "query": "discreet.cli.query:query",
     "preview": "discreet.cli.query:preview",
     "release": "discreet.cli.release:release",
+    "score": "discreet.cli.score:score",
     "shell": "discreet.cli.shell.command:shell",
     "tables": "discreet.cli.tables:tables",
     "check": "discreet.cli.check:check",

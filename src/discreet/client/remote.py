@@ -151,7 +151,7 @@ class Remote(Asks):
     @staticmethod
     def _sendable(task: Any) -> Sendable:
         if not isinstance(task, Sendable) or task.path not in TASKS:
-            reason = "a server performs queries, batches, fits and releases"
+            reason = "a server performs queries, batches, fits, scores and releases"
             raise Refused("not-private", reason, "write SQL, fit an estimator, or release a publication")
         return task
 

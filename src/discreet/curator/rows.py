@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NoReturn
 
 from discreet.answers import Preview
 from discreet.composed import Sql, joined, sql
+from discreet.curator.holdout import Holdout
 from discreet.curator.public import PublicTables
 from discreet.curator.task import Context
 from discreet.engines.printed import confirmed
@@ -34,12 +35,15 @@ def bounded_rows(policy: Policy, text: Any, max_rows: object, *, public: PublicT
     return node
 
 
-def columns_of(node: Node, fields: Sequence[Field], *, with_unit: bool = False) -> Sql:
+def columns_of(node: Node, fields: Sequence[Field], *, with_unit: bool = False, holdout: Holdout | None = None) -> Sql:
     """A query for these columns of the rows; with the unit of each row before them, where rows have one."""
     columns = [field.expr.sql for field in fields]
     if with_unit and node.owner.column is not None:
         columns.insert(0, node.owner.column)
-    return sql("SELECT {} FROM ({})", joined(", ", columns), node.sql())
+    rows = node.sql()
+    if holdout is not None and node.owner.column is not None:
+        rows = holdout.rows(rows, node.owner.column)
+    return sql("SELECT {} FROM ({})", joined(", ", columns), rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -346,6 +346,15 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
 
         return plotted(self, theme)
 
+    def score_task(self, sql: Any, **options: Any) -> Any:
+        """The task of scoring what it learned on the rows of a SELECT, for `curator.perform` and `curator.preview`.
+
+        Options are those of `curator.score`.
+        """
+        from discreet.learn.score import ScoreTask
+
+        return ScoreTask(self, sql, **options)
+
     def document(self) -> Model:
         """What it learned, as JSON has it."""
         from discreet.learn.codec import document_of

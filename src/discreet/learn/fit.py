@@ -19,6 +19,7 @@ from discreet.answers import Preview
 from discreet.answers.call import Call, written
 from discreet.answers.documents import Model
 from discreet.composed import Sql
+from discreet.curator.holdout import REST, Holdout
 from discreet.curator.rows import PreparedTask, bounded_rows, columns_of
 from discreet.curator.task import Context, demand_choice
 from discreet.errors import Refused
@@ -36,7 +37,7 @@ from discreet.sql.nodes import Field
 TASK: Final = "fit"
 TASK_VERSION: Final = 1
 """Of what a fingerprint covers: counts up when the same arguments start to mean something else."""
-UNKNOWN_ERROR: Final = "how good the model is depends on the data: private_score says it, at a cost of its own"
+UNKNOWN_ERROR: Final = "how good the model is depends on the data: score says it, at a cost of its own"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +54,8 @@ class Fit:
     analyst: str | None = None
     fresh: bool = False
     key: Key | None = None
+    holdout: str | None = None
+    """The name of a hold-out: its units are left out."""
     path: ClassVar[str] = TASK
 
     def prepared(self, context: Context) -> PreparedFit:
@@ -70,7 +73,8 @@ class Fit:
         rows = node.rows or 1
         model = _declared(policy, self.estimator, columns, rows, epsilon=self.epsilon, rho=self.rho, delta=self.delta)
         by_unit = model.reads_units and node.owner.column is not None
-        query = columns_of(node, columns.read, with_unit=by_unit)
+        holdout = Holdout.read(self.holdout, REST, node)
+        query = columns_of(node, columns.read, with_unit=by_unit, holdout=holdout)
         cost, loss = _cost(policy, model, columns, rows)
         bill = Bill(
             loss=loss,
@@ -84,8 +88,9 @@ class Fit:
             call=self._written(model, rows),
             key=self.key,
             fresh=self.fresh,
+            part=None if holdout is None or loss.is_zero else partial(holdout.part, context.engine),
         )
-        return PreparedFit(context, bill, self.estimator, model, columns, query, public.schemas, by_unit)
+        return PreparedFit(context, bill, self.estimator, model, columns, query, public.schemas, by_unit, holdout)
 
     # by a server
 
@@ -94,7 +99,9 @@ class Fit:
         _demand_no_cost(self.estimator)
         if not isinstance(self.sql, str):
             raise Refused("syntax", "a question is a text", "write one SELECT")
-        options: dict[str, Any] = {"target": self.target, "max_rows": self.max_rows, "analyst": self.analyst}
+        options: dict[str, Any] = {
+            "target": self.target, "max_rows": self.max_rows, "analyst": self.analyst, "holdout": self.holdout
+        }  # fmt: skip
         return {
             "estimator": name_of(type(self.estimator)),
             "params": _parameters(_copied(self.estimator)),
@@ -112,6 +119,8 @@ class Fit:
         record = {"task": TASK, "estimator": name_of(type(model)), "sql": str(self.sql), "max_rows": rows}
         if self.target is not None:
             record["target"] = self.target
+        if self.holdout is not None:
+            record["holdout"] = self.holdout
         return {**record, "parameters": _parameters(model)}
 
 
@@ -128,6 +137,7 @@ class PreparedFit(PreparedTask):
     schemas: Mapping[str, Mapping[str, str]]
     by_unit: bool
     """Whether the query has the unit of each row before its columns."""
+    holdout: Holdout | None = None
 
     def check(self) -> None:
         self._demand_runnable(self.query, self.schemas)
@@ -142,7 +152,7 @@ class PreparedFit(PreparedTask):
         if self.by_unit:
             unit, *read = read
             units = unit[complete_rows(read, self.columns, self.model.missing)]
-        exact, labels = arrays_of(read, self.columns, as_they_are=_as_they_are(self.model), missing=self.model.missing)
+        exact, labels = arrays_of(read, self.columns, as_they_are=as_they_are(self.model), missing=self.model.missing)
         model: Estimator = clone(self.model)
         names = [field.name for field in self.columns.features]
         return encode(model.learn_from(exact, labels, names, exit_, units))
@@ -176,6 +186,7 @@ class PreparedFit(PreparedTask):
             notes=(
                 self._rows_note(self.bill.rows),
                 *self.model._notes(len(self.columns.features), self.bill.cost),
+                *(() if self.holdout is None else (self.holdout.note,)),
                 UNKNOWN_ERROR,
             ),
         )
@@ -234,8 +245,8 @@ def _declared(
     model = _copied(estimator)
     held = model.get_params(deep=False)
     _demand_no_cost(model)
-    model, numbers = _encoding(model, columns)
-    _check_target(model, columns, numbers)
+    model, numbers = encoding_of(model, columns)
+    check_columns(model, columns, numbers)
     wanted: dict[str, Fraction] = {}
     if "epsilon" in held:
         if epsilon is None and rho is None:
@@ -270,7 +281,7 @@ def _copied(estimator: Estimator) -> Estimator:
     return model
 
 
-def _encoding(model: Estimator, columns: Columns) -> tuple[Estimator, Columns]:
+def encoding_of(model: Estimator, columns: Columns) -> tuple[Estimator, Columns]:
     """The estimator with the values that the policy declares of columns which it encodes; and the other columns."""
     values = {field.name: partial(_values, field) for field in columns.features if not _is_number(field)}
     try:
@@ -291,7 +302,7 @@ def _demand_no_cost(model: Estimator) -> None:
         raise Refused("cost-invalid", "the estimator has a cost or a ledger of its own", "give the cost to fit alone")
 
 
-def _check_target(model: Estimator, columns: Columns, unencoded: Columns) -> None:
+def check_columns(model: Estimator, columns: Columns, unencoded: Columns) -> None:
     supervised = bool(get_tags(model).target_tags.required)
     if supervised and columns.target is None:
         raise Refused("target-missing", "the estimator predicts a column", 'name it: target="…"')
@@ -313,16 +324,16 @@ def _check_target(model: Estimator, columns: Columns, unencoded: Columns) -> Non
 
 
 def _bounds(fields: Sequence[Field]) -> tuple[list[Fraction], list[Fraction]]:
-    pairs = [_interval(field) for field in fields]
+    pairs = [interval_of(field) for field in fields]
     return [low for low, _ in pairs], [high for _, high in pairs]
 
 
 def _completed(bounds: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
     """Bounds by the names of columns; those that are not named are the policy's."""
-    return {each.name: bounds[each.name] if each.name in bounds else _interval(each) for each in columns.features}
+    return {each.name: bounds[each.name] if each.name in bounds else interval_of(each) for each in columns.features}
 
 
-def _interval(field: Field) -> tuple[Fraction, Fraction]:
+def interval_of(field: Field) -> tuple[Fraction, Fraction]:
     domain = field.expr.domain
     bounds = (Fraction(0), Fraction(1)) if domain.kind is Kind.BOOLEAN else domain.bounded
     if bounds is None or bounds[0] >= bounds[1]:
@@ -350,7 +361,7 @@ FACTS: Final[dict[str, Callable[[Columns], Any]]] = {
     "bounds": lambda columns: _bounds(columns.features),
     "categories": lambda columns: [_values(field) for field in columns.features],
     "classes": lambda columns: _values(columns.target) if columns.target is not None else None,
-    "y_bounds": lambda columns: None if columns.target is None else _interval(columns.target),
+    "y_bounds": lambda columns: None if columns.target is None else interval_of(columns.target),
 }
 """Public facts that an estimator may leave to the policy, by the name of its argument."""
 
@@ -363,6 +374,6 @@ def _has(model: Estimator, name: str) -> bool:
     return name in model._taught.get_params(deep=False)
 
 
-def _as_they_are(model: Estimator) -> tuple[bool, bool]:
+def as_they_are(model: Estimator) -> tuple[bool, bool]:
     """Whether features, and whether labels, are categories that float64 might confuse."""
     return model._taught._dtype() is object, is_classifier(model)

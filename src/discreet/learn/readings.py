@@ -103,16 +103,16 @@ def _right(noisy: Vector, facts: Facts) -> Floats:
     """Which cells hold what is right."""
     if noisy.name == "right":
         return np.array([1.0, 0.0])
-    cells: Floats = np.sum([_recall(noisy, facts, place)[0] for place in range(_count(facts))], axis=0)
+    cells: Floats = np.sum([_recall(noisy, facts, index)[0] for index in range(_count(facts))], axis=0)
     return cells
 
 
-def _recall(noisy: Vector, facts: Facts, place: int) -> tuple[Floats, Floats]:
+def _recall(noisy: Vector, facts: Facts, index: int) -> tuple[Floats, Floats]:
     """Which cells hold what is right of a true class, and which all of it."""
     count = _count(facts)
     top, bottom = np.zeros((2, count + 1, count if noisy.name == "confusion" else 2))
-    top[place, place if noisy.name == "confusion" else 0] = 1
-    bottom[place] = 1
+    top[index, index if noisy.name == "confusion" else 0] = 1
+    bottom[index] = 1
     return top.ravel(), bottom.ravel()
 
 
@@ -127,8 +127,8 @@ def _balanced(noisy: Vector, facts: Facts, miss: Fraction) -> Read:
     shown: list[float] = []
     sure: list[Ends] = []
     perhaps: list[Ends] = []
-    for place in range(count):
-        top, bottom = _recall(noisy, facts, place)
+    for index in range(count):
+        top, bottom = _recall(noisy, facts, index)
         value, ends = noisy.about(top, bottom, each, (0.0, 1.0))
         rows = float(bottom @ noisy.cells)
         there = rows > Width(noisy.noise, each)(bottom)
@@ -174,8 +174,8 @@ def _roc_auc(noisy: Vector, facts: Facts, miss: Fraction) -> Read:  # noqa: ARG0
     ends = area(positive, negative, noisy.noise, miss)
     pairs = float(positive.sum() * negative.sum())
     ordered = float(positive @ (np.tri(bins, k=-1) + np.eye(bins) / 2) @ negative)
-    several = positive.sum() > 0 and negative.sum() > 0
-    return _plain(ordered / pairs if several else sum(ends) / 2, ends)
+    is_known = positive.sum() > 0 and negative.sum() > 0 and ends != (0.0, 1.0)
+    return _plain(ordered / pairs if is_known else sum(ends) / 2, ends)
 
 
 def _log_loss(noisy: Vector, facts: Facts, miss: Fraction) -> Read:  # noqa: ARG001
@@ -207,17 +207,17 @@ def _calibration(noisy: Vector, facts: Facts, miss: Fraction) -> Read:  # noqa: 
     slip = 0.1 / noisy.steps
     least = max((sum_off - half) / (total + stray) - slip, 0.0) if total + stray > 0 else 0.0
     most = min((sum_off + half) / (total - stray) + slip, 1.0) if total > stray else 1.0
-    details = [_bin(noisy, table, place, float(rows[place]), miss) for place in range(bins)]
+    details = [_bin(noisy, table, index, float(rows[index]), miss) for index in range(bins)]
     value = sum_off / total if total > 0 else (least + most) / 2
     return _plain(value, (min(least, most), most), bins=details)
 
 
-def _bin(noisy: Vector, table: Floats, place: int, rows: float, miss: Fraction) -> dict[str, Any]:
+def _bin(noisy: Vector, table: Floats, index: int, rows: float, miss: Fraction) -> dict[str, Any]:
     top, bottom = np.zeros_like(table), np.zeros_like(table)
-    top[place, 0], bottom[place] = 1, 1
+    top[index, 0], bottom[index] = 1, 1
     observed, ends = noisy.about(top.ravel(), bottom.ravel(), miss, (0.0, 1.0))
-    above = float(table[place, :, 0].sum()) / rows if rows > 0 else 0.5
-    low, high = place / 10, (place + 1) / 10
+    above = float(table[index, :, 0].sum()) / rows if rows > 0 else 0.5
+    low, high = index / 10, (index + 1) / 10
     return {
         "low": low,
         "high": high,

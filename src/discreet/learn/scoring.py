@@ -103,13 +103,21 @@ def private_score(
     return scores[metrics[0]] if metric is None or isinstance(metric, str) else scores
 
 
-def measure(estimator: Any, rows: Any, truth: Array, metrics: Sequence[str], facts: Facts, exit_: Exit) -> Measured:
+def measure(
+    estimator: Any,
+    rows: Any,
+    truth: Array,
+    metrics: Sequence[str],
+    facts: Facts,
+    exit_: Exit,
+    ask: Callable[..., Array] | None = None,
+) -> Measured:
     """Release the statements that metrics are read from, each for its share."""
     names = sorted(set(statements_for(metrics).values()))
     share = Fraction(1, len(names))
     vectors = {}
     with np.errstate(all="ignore"):
-        said = said_of(estimator, rows, truth, metrics, facts)
+        said = said_of(estimator, rows, truth, metrics, facts, ask or predictions)
         for name in names:
             statement = STATEMENTS[name]
             steps = exit_.cost.fineness(statement.moved, share)
@@ -163,10 +171,10 @@ def facts_about(estimator: Any, metrics: Sequence[str], y_bounds: Any, positive:
         return Facts(facts, None)
     if positive is None and facts.count != 2:
         raise ValueError("there are more classes than two: say which one with positive=…")
-    place = 1 if positive is None else int(facts.places(np.array([positive], dtype=object))[0])
-    if place < 0:
+    index = 1 if positive is None else int(facts.places(np.array([positive], dtype=object))[0])
+    if index < 0:
         raise ValueError("positive must be one of the classes of the model")
-    return Facts(facts, None, place)
+    return Facts(facts, None, index)
 
 
 def facts_for(estimator: Any, metric: str, y_bounds: Any) -> Labels | Box:
@@ -179,16 +187,18 @@ def facts_for(estimator: Any, metric: str, y_bounds: Any) -> Labels | Box:
 # what the model says
 
 
-def said_of(estimator: Any, rows: Any, truth: Array, metrics: Sequence[str], facts: Facts) -> Said:
+def said_of(
+    estimator: Any, rows: Any, truth: Array, metrics: Sequence[str], facts: Facts, ask: Callable[..., Array]
+) -> Said:
     """What the model says of each row, as far as the metrics ask for it."""
     classes = facts.classes
     if classes is None:
-        return Said(truth, predictions(estimator, rows, len(truth)))
+        return Said(truth, ask(estimator, rows, len(truth)))
     predicted, shares = None, None
     if set(metrics) - OF_CHANCES:
-        predicted = classes.places(predictions(estimator, rows, len(truth)))
+        predicted = classes.places(ask(estimator, rows, len(truth)))
     if set(metrics) & OF_CHANCES:
-        said = predictions(estimator, rows, len(truth), "predict_proba").reshape(len(truth), classes.count)
+        said = ask(estimator, rows, len(truth), "predict_proba").reshape(len(truth), classes.count)
         shares = said[:, np.argsort(classes.places(np.asarray(estimator.classes_)))]
     return Said(classes.places(truth), predicted, shares)
 

@@ -7,6 +7,7 @@ small request do much work is limited by name.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from copy import copy
@@ -18,8 +19,8 @@ import numpy as np
 from discreet.answers.documents import Model
 from discreet.answers.models import MODEL_READERS, RECEIPT, values_sent
 from discreet.errors import Refused
-from discreet.learn.codec import UNREADABLE, VERSION, read, read_estimator
-from discreet.learn.core import COST_PARAMETERS, ESTIMATORS, Estimator, learned
+from discreet.learn.codec import UNREADABLE, VERSION, document_of, read, read_estimator
+from discreet.learn.core import COST_PARAMETERS, ESTIMATORS, Estimator, is_ours, learned
 from discreet.learn.pipelines import Pipeline
 from discreet.learn.search import PrivateSearchCV
 
@@ -44,6 +45,8 @@ MOST_FEATURES: Final = 10_000
 MOST_SETTINGS: Final = 100
 """Candidates of a search."""
 SEARCH: Final = PrivateSearchCV.__name__
+PROBES: Final = 81
+"""Rows that a model is tried on before it is scored."""
 BESIDE: Final = (*COST_PARAMETERS, "verbose")
 """Parameters that a request says elsewhere, or not at all."""
 
@@ -233,6 +236,92 @@ def _alone(model: Any) -> Any:
     if type(model.best_index_) is not int or not isinstance(model.best_params_, dict):
         raise ValueError("no model")
     return best
+
+
+# what is scored
+
+
+def own(model: Any) -> Estimator:
+    """A fitted model, made anew from its data as one of our own classes, or a refusal.
+
+    No code of the caller's comes along: neither methods of classes derived from ours, nor functions among the
+    attributes, nor arrays that are more than numbers and texts.
+    """
+    if not is_ours(model) or any(callable(getattr(type(model), name, None)) for name in vars(model)):
+        raise Refused("not-private", "that is no model of discreet.learn as it is", "score what a fit of it returned")
+    if not hasattr(model, "n_features_in_"):
+        raise Refused("score-invalid", "the model is not fitted", "fit it first")
+    try:
+        return model_to_score(json.loads(json.dumps(document_of(model), allow_nan=False)))
+    except UNREADABLE:
+        raise _unscorable() from None
+
+
+def model_to_score(document: Mapping[str, Any]) -> Estimator:
+    """The model of a document that somebody sent, or a refusal. It is tried on rows of nobody."""
+    try:
+        described = document["model"]
+        kind = ESTIMATORS[described["estimator"]]
+        if document["version"] != VERSION or not hasattr(kind, "predict") or "ledger" in described["parameters"]:
+            raise _unscorable()
+        _demand_shallow(described)
+        model = read_estimator({"parameters": {}, "fitted": {}, **described})
+        if not is_ours(model) or not _is_finite(list(learned(model).values())):
+            raise _unscorable()
+        _try(copy(model))
+        _probe(copy(model))
+    except (*UNREADABLE, MemoryError):
+        raise _unscorable() from None
+    for name in COST_PARAMETERS:  # they cost what is said to the score
+        setattr(model, name, None)
+    return model
+
+
+def _unscorable() -> Refused:
+    return Refused(
+        "score-invalid", "the model cannot be read", "send what a fit returned: numbers, texts, lists, arrays"
+    )
+
+
+def _demand_shallow(described: Any, depth: int = 3 * DEEPEST) -> None:
+    if not depth:
+        raise ValueError("too deep")
+    if isinstance(described, dict | list):
+        for value in described.values() if isinstance(described, dict) else described:
+            _demand_shallow(value, depth - 1)
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether all numbers of it are some, those of estimators that it holds too."""
+    if isinstance(value, Estimator):
+        return _is_finite(list(learned(value).values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_finite, value))
+    if isinstance(value, dict):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, np.ndarray):
+        return bool(np.isfinite(value).all()) if value.dtype.kind == "f" else _is_finite(_inner(value))
+    return not isinstance(value, float | np.floating) or math.isfinite(value)
+
+
+def _inner(value: Any) -> list[Any]:
+    return list(value.ravel()) if value.dtype.kind == "O" else []
+
+
+def _probe(model: Any) -> None:
+    """Try a model on rows of all sizes and signs, or with all categories: most that would fail on some, fail here."""
+    width = model.n_features_in_
+    vars(model).pop("feature_names_in_", None)
+    sizes = np.array([0, 1, -1, 30, -30, 1e4, -1e4, 1e12, -1e12])
+    rows: Any = sizes[(np.arange(PROBES)[:, None] * (1 + np.arange(width)) + np.arange(PROBES)[:, None] // 9) % 9]
+    if hasattr(model, "categories_"):
+        held = [list(values) for values in model.categories_]
+        rows = np.array([[values[row % len(values)] for values in held] for row in range(PROBES)], dtype=object)
+    with np.errstate(all="ignore"):
+        if np.shape(model.predict(rows)) != (PROBES,):
+            raise ValueError("no model")
+        if hasattr(model, "predict_proba") and np.shape(model.predict_proba(rows)) != (PROBES, len(model.classes_)):
+            raise ValueError("no model")
 
 
 def _try(model: Any) -> None:

@@ -82,6 +82,7 @@ ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
 }
 MODELS: Final[dict[int | str, dict[str, Any]]] = {**ANSWERS, **returns(documents.Model)}
 BATCHES: Final[dict[int | str, dict[str, Any]]] = {**ANSWERS, **returns(documents.Batch)}
+SCORES: Final[dict[int | str, dict[str, Any]]] = {**ANSWERS, **returns(documents.Scores)}
 RELEASES: Final[dict[int | str, dict[str, Any]]] = {**ANSWERS, **returns(documents.Release)}
 router: Final = APIRouter(prefix="/api/v1")
 
@@ -123,6 +124,12 @@ async def preview_fit(request: Request, access: Asking, fitting: requests.Fittin
     return await _previewed(request, access, fitting)
 
 
+@router.post("/datasets/{dataset}/score/preview", responses=returns(documents.Preview), tags=["asking"])
+async def preview_score(request: Request, access: Asking, scoring: requests.Scoring) -> Response:
+    """What scores of a model would cost. Free: no data is read."""
+    return await _previewed(request, access, scoring)
+
+
 @router.post("/datasets/{dataset}/release/preview", responses=returns(documents.Preview), tags=["asking"])
 async def preview_release(request: Request, access: Asking, releasing: requests.Releasing) -> Response:
     """What a release would cost, and its expected error. Free: no data is read."""
@@ -131,7 +138,7 @@ async def preview_release(request: Request, access: Asking, releasing: requests.
 
 async def _previewed(request: Request, access: Access, sent: requests.Body) -> Response:
     dispatcher = app_state(request).dispatcher
-    if isinstance(sent, requests.Fitting):
+    if isinstance(sent, requests.Fitting | requests.Scoring):
         await loaded()
     submission = await dispatcher.light(Submission.of, access.dataset, access.caller, sent)
     return json_response(preview_written(await dispatcher.light(submission.curator.preview_of, submission.task)))
@@ -143,6 +150,12 @@ async def fit(request: Request, access: Asking, fitting: requests.Fit, headers: 
     return await _performed(request, access, fitting, headers)
 
 
+@router.post("/datasets/{dataset}/score", responses=SCORES, tags=["asking"])
+async def score(request: Request, access: Asking, scoring: requests.Score, headers: Sent) -> Response:
+    """How good a model is on private rows: charged before data is touched, or free if it is cached."""
+    return await _performed(request, access, scoring, headers)
+
+
 @router.post("/datasets/{dataset}/release", responses=RELEASES, tags=["asking"])
 async def release(request: Request, access: Asking, releasing: requests.Release, headers: Sent) -> Response:
     """A summary of private rows, published once: charged before data is touched, or free if it is cached."""
@@ -152,7 +165,7 @@ async def release(request: Request, access: Asking, releasing: requests.Release,
 async def _performed(request: Request, access: Access, sent: requests.Body, headers: Headers) -> Response:
     """What was asked for, or how far it is if the caller does not want to wait."""
     dispatcher, key = app_state(request).dispatcher, headers.idempotency_key
-    if isinstance(sent, requests.Fitting):
+    if isinstance(sent, requests.Fitting | requests.Scoring):
         await loaded()
     submission = await dispatcher.light(Submission.of, access.dataset, access.caller, sent, key)
     outcome = await dispatcher.ask(submission)
@@ -307,6 +320,13 @@ async def model(request: Request, access: Anybody, number: Number) -> Response:
     return json_response(await app_state(request).dispatcher.light(recalled_work, access, number, "fit"))
 
 
+@router.get("/datasets/{dataset}/scores/{number}", responses=returns(documents.Scores), tags=["looking"])
+async def scores_again(request: Request, access: Anybody, number: Number) -> Response:
+    """Scores that were computed before, by the number of their charge. Analysts see their own."""
+    await loaded()
+    return json_response(await app_state(request).dispatcher.light(recalled_work, access, number, "score"))
+
+
 @router.get("/datasets/{dataset}/releases", responses=returns(documents.Entries), tags=["looking"])
 async def releases(request: Request, access: Anybody) -> Response:
     """The charges of releases, oldest first. Owners and auditors see all of them, analysts their own."""
@@ -333,7 +353,7 @@ def recalled_work(access: Access, number: int, task: str) -> Any:
         kind = TASKS.get(other)
         what, where = ("a query", "answers") if kind is None else (kind.what, kind.stored)
         raise Refused("unknown-answer", f"this charge is of {what}", f"it is at {where}/{number}")
-    if task == "fit":
+    if task in ("fit", "score"):
         estimators()
     more = {"analyst": access.caller.analyst} if task == "batch" else {}
     return document_of(access.dataset.curator.recall(number, **more))

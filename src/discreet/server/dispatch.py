@@ -20,14 +20,14 @@ from typing import Any, Final, TypeVar
 from discreet.accounting.record import Key
 from discreet.answers.batches import answers_written
 from discreet.answers.call import Call, read, value_read
-from discreet.answers.models import Documented, Learner, Publisher
+from discreet.answers.models import Documented
 from discreet.curator.curator import Curator
 from discreet.engines.stopping import Stopped
 from discreet.errors import QueryFailed, Refused
 from discreet.server.datasets import Caller, Dataset
 from discreet.server.limits import CALLER
 from discreet.server.queue import Job, Queue, State
-from discreet.server.requests import Batching, Body, Fitting, Question, Releasing, Working
+from discreet.server.requests import Batching, Body, Fitting, Question, Releasing, Scoring, Working
 
 LONGEST_KEY: Final = 200
 MOST_KEYS: Final = 10_000
@@ -98,22 +98,34 @@ def _call(question: Question) -> tuple[Callable[..., Call], Any]:
 
 def _work(sent: Working) -> tuple[Callable[..., Any], Any]:
     """How a task is made of who asks, and what a request for it is known by."""
-    kind, worker, more = _worker(sent)
+    kind, task, more = _worker(sent)
     fields = sent.model_dump(exclude_unset=True)
     cost = {name: value_read(fields.get(name)) for name in ("epsilon", "rho", "delta")}
-    return partial(worker.task, sent.sql, **cost, max_rows=sent.max_rows, **more), [kind, fields]
+    return partial(task, sent.sql, **cost, max_rows=sent.max_rows, **more), [kind, fields]
 
 
-def _worker(sent: Working) -> tuple[str, Learner | Publisher, dict[str, Any]]:
-    """What a request is about, what performs it, and what it is told beside the rows and the cost."""
+def _worker(sent: Working) -> tuple[str, Callable[..., Any], dict[str, Any]]:
+    """What a request is about, what makes its task, and what that is told beside the rows and the cost."""
     if isinstance(sent, Fitting):
         estimator = estimators().estimator_of(sent.estimator, sent.params or {})
-        return "fit", estimator, {"target": sent.target}
+        return "fit", estimator.task, {"target": sent.target, "holdout": sent.holdout}
+    if isinstance(sent, Scoring):
+        return "score", estimators().model_to_score(sent.model).score_task, _scored(sent)
     assert isinstance(sent, Releasing)
     from discreet.release.sent import publication_of
 
     publication = publication_of(sent.publication, sent.params, sent.fields)
-    return "release", publication, {"max_cells": MOST_CELLS}
+    return "release", publication.task, {"max_cells": MOST_CELLS}
+
+
+def _scored(sent: Scoring) -> dict[str, Any]:
+    """What a score is told."""
+    fields = sent.model_dump(exclude_unset=True)
+    said = {name: fields.get(name) for name in ("target", "metric", "holdout")}
+    exact = {name: value_read(fields[name]) for name in ("positive", "confidence") if fields.get(name) is not None}
+    if sent.y_bounds is not None:
+        exact["y_bounds"] = tuple(value_read(end) for end in fields["y_bounds"])
+    return {**said, **exact}
 
 
 def estimators() -> ModuleType:

@@ -42,6 +42,10 @@ Text = Annotated[str, StringConstraints(max_length=MAX_QUERY_LENGTH)]
 MOST_QUERIES: Final = 200
 """Of a batch that is sent; what is planned is free, and Python's curator takes more."""
 Analyst = Annotated[Name | None, Field(description="Whose share is charged; only the owner may choose.")]
+Holdout = Annotated[
+    Name | None,
+    Field(description="A name of the caller's: a fit leaves a quarter of the units out, and a score is about them."),
+]
 Dummy = Annotated[bool, Field(description="Use dummy data: free, and nothing private is read.")]
 
 
@@ -114,12 +118,35 @@ class Fitting(Working):
         None, description="Its parameters; what is left out, the policy declares.", examples=[{"n_clusters": 3}]
     )
     target: Name | None = Field(None, description="The column that is predicted.")
+    holdout: Holdout = None
 
 
 class Fit(Fitting):
     """A model to be fitted."""
 
     fresh: bool = Field(False, description="Fit and charge again, even if the model is cached.")
+
+
+class Scoring(Working):
+    """Scores of a fitted model."""
+
+    model: dict[Name, Any] = Field(description="What a fit returned, or a model that was fitted elsewhere.")
+    target: Name = Field(description="The column that the model predicts.")
+    metric: Name | list[Name] | None = Field(
+        None, description="accuracy, roc_auc, r2 and others; several share the cost.", examples=["accuracy"]
+    )
+    holdout: Holdout = None
+    positive: Any = Field(None, description="The class whose probability is ranked, of more than two.")
+    y_bounds: tuple[Number, Number] | None = Field(
+        None, description="The bounds of the target; the model's or the policy's if left out."
+    )
+    confidence: Number | None = Field(None, description="Of the intervals; 0.95 if left out.")
+
+
+class Score(Scoring):
+    """A model to be scored."""
+
+    fresh: bool = Field(False, description="Draw noise and charge again, even if the scores are cached.")
 
 
 class Releasing(Working):
