@@ -207,9 +207,10 @@ def test_the_class_that_is_ranked_can_be_named() -> None:
         found = private_score(SEVERAL, ROWS, THREE, metric="roc_auc", positive=name, epsilon=1e7)
         chances = SEVERAL.predict_proba(ROWS)[:, ["a", "b", "c"].index(name)]
         assert found.value == pytest.approx(plain.roc_auc_score(name == THREE, chances), abs=0.01)
-    for model, wrong in [(SEVERAL, {}), (SEVERAL, {"positive": "z"}), (SEVERAL, {"positive": []})]:
+    wrongs: list[dict[str, Any]] = [{}, {"positive": "z"}, {"positive": []}]
+    for wrong in wrongs:
         with pytest.raises(ValueError, match="positive"):
-            private_score(model, ROWS, THREE, metric="roc_auc", epsilon=1, **wrong)
+            private_score(SEVERAL, ROWS, THREE, metric="roc_auc", epsilon=1, **wrong)
     with pytest.raises(ValueError, match="positive"):
         private_score(REGRESSOR, ROWS, NUMBERS, positive=1, epsilon=1)
 

@@ -232,9 +232,11 @@ def test_a_fit_and_a_score_of_one_holdout_see_other_units() -> None:
 
 
 def test_the_larger_cost_of_both_sides_counts() -> None:
-    small: dict[str, Any]
-    large: dict[str, Any]
-    for head, small, large in (PURE, {"epsilon": 0.5}, {"epsilon": 2}), (BOTH, {"rho": 0.01}, {"rho": 0.04}):
+    costs: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+        (PURE, {"epsilon": 0.5}, {"epsilon": 2}),
+        (BOTH, {"rho": 0.01}, {"rho": 0.04}),
+    ]
+    for head, small, large in costs:
         with curator(head) as found:
             fitted = found.fit(GaussianNB(), SQL, target="sex", holdout="spring", **large)
             score = found.score(fitted, SQL, target="sex", holdout="spring", **small)

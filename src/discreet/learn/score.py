@@ -80,7 +80,7 @@ class ScoreTask:
         model = own(self.model)
         node = bounded_rows(policy, self.sql, self.max_rows, public=public)
         columns = _placed(Columns.of(node.fields, self.target), model)
-        vars(model).pop("feature_names_in_", None)  # what it is shown are arrays in the order of its features
+        model.__dict__.pop("feature_names_in_", None)  # what it is shown are arrays in the order of its features
         check_columns(model, columns, encoding_of(model, columns)[1])
         rows = node.rows or 1
         metrics, facts, sure = self._asked(model, columns)

@@ -314,9 +314,11 @@ def _probe(model: Any) -> None:
     vars(model).pop("feature_names_in_", None)
     sizes = np.array([0, 1, -1, 30, -30, 1e4, -1e4, 1e12, -1e12])
     rows: Any = sizes[(np.arange(PROBES)[:, None] * (1 + np.arange(width)) + np.arange(PROBES)[:, None] // 9) % 9]
-    if hasattr(model, "categories_"):
-        held = [list(values) for values in model.categories_]
-        rows = np.array([[values[row % len(values)] for values in held] for row in range(PROBES)], dtype=object)
+    if getattr(model, "categories_", None) is not None:
+        rows = rows.astype(object)
+        for column, values in enumerate(model.categories_):
+            if values is not None:
+                rows[:, column] = [values[row % len(values)] for row in range(PROBES)]
     with np.errstate(all="ignore"):
         if np.shape(model.predict(rows)) != (PROBES,):
             raise ValueError("no model")
