@@ -25,7 +25,7 @@ class Code:
 
 _BUDGETS, _SQL, _SERVER = "07-budgets-and-analysts", "08-what-is-refused", "12-server"
 _OWNER, _MODELS, _PAGES, _PARTS = "02-writing-a-policy", "14-models", "13-pages", "07-budgets-and-analysts"
-_EVALUATION = "25-scores"
+_EVALUATION = "27-scores"
 _RELEASES = "18-releases"
 _FEDERATED, _SURVEYS = "23-federated", "24-surveys"
 _LOSSES, _COSTS = "09-what-is-not-covered", "03-choosing-epsilon"
