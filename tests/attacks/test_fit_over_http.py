@@ -27,7 +27,7 @@ from discreet.answers.models import TASKS
 from discreet.client import Remote, Unreachable
 from discreet.client.http import Connection
 from discreet.errors import Refused
-from discreet.learn import CategoricalNB, GaussianNB, KMeans, LinearRegression, StandardScaler
+from discreet.learn import CategoricalNB, GaussianNB, KMeans, LinearRegression, OneHot, StandardScaler, make_pipeline
 from discreet.learn.codec import VERSION, decode
 from discreet.learn.core import ESTIMATORS
 from discreet.learn.sent import BESIDE, MAX_SIZES, MOST_CATEGORIES, estimator_of, offered
@@ -454,3 +454,13 @@ def test_dummy_data_and_keys(server: Running) -> None:
             hospital.fit(KMeans(2), SQL, epsilon=0.02, fresh=True, key=Key("a key of the caller", "")) for _ in range(2)
         )
         assert first.receipt_ == second.receipt_
+
+
+def test_a_pipeline_is_fitted_where_the_rows_are(server: Running) -> None:
+    made = make_pipeline(StandardScaler(), OneHot(), LinearRegression())
+    sql = "SELECT ward, age > 50 AS old, age FROM patients"
+    with discreet.connect(f"{server.url}/hospital", token=server.tokens["epidemiology"]) as hospital:
+        model = hospital.fit(made, sql, target="age", epsilon=0.05)
+    assert model.features_seen()[0] == "old"
+    assert model.card().document()["query"]["sql"] == sql
+    assert len(model.export()["steps"]) == 2
