@@ -27,7 +27,7 @@ def test_long_fits_are_watched_step_by_step(make: Any, kind: str, monkeypatch: p
         seen.append((taken, total, what))
 
     monkeypatch.setattr(core, "shown", watch)
-    quiet, told = (make(ledger=Till(repeating(3)), verbose=loud).fit(*data(kind, 40, 1)) for loud in (False, True))
+    quiet, told = (make(ledger=Till(repeating(3)), verbose=loud).fit(*data(kind, 400, 1)) for loud in (False, True))
     assert seen
     assert all(count == total for count, total, _ in seen)
     for name, value in vars(quiet).items():

@@ -17,7 +17,7 @@ from discreet.learn.box import Floats
 from discreet.mechanisms.arrays import Integers
 
 GRAIN: Final = 2**10
-"""Steps to a unit of the score: logarithmic odds, or half of the target's range."""
+"""Steps to a unit of the score: of logarithmic odds, or three standard deviations of a number."""
 FAR: Final = 16
 """Odds beyond e^16 are taken for certain."""
 POWERS: Final = np.floor(2.0**20 * np.exp(-np.arange(FAR * GRAIN + 1) / GRAIN))
@@ -32,12 +32,8 @@ class Target(Protocol):
         """How many scores a row has."""
 
     @property
-    def curvature(self) -> float:
-        """How fast a residual falls as its score rises, about."""
-
-    @property
-    def scale(self) -> float:
-        """How much noise in a score is harmless."""
+    def bends(self) -> bool:
+        """Whether scores with the mean 0 change the mean of residuals."""
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -65,12 +61,8 @@ class OneClass:
         return 1 if self.classes == 2 else self.classes
 
     @property
-    def curvature(self) -> float:
-        return max(self.classes - 1, 1) / self.classes**2
-
-    @property
-    def scale(self) -> float:
-        return 1.0
+    def bends(self) -> bool:
+        return True
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -112,25 +104,21 @@ def _of_two(own: int, fine: int) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Values:
-    """The bounded number of each row: the residual is clipped to half of half the width of its bounds.
+    """The number of each row: the residual is clipped to half a unit.
 
     Theorem  l1 ≤ ½ and l2² ≤ ¼. Proof: one integer, clipped to ±m/2 where m steps are a unit.
     """
 
     steps: Integers
-    """GRAIN to half the width."""
+    """GRAIN to a unit."""
 
     @property
     def outputs(self) -> int:
         return 1
 
     @property
-    def curvature(self) -> float:
-        return 1.0
-
-    @property
-    def scale(self) -> float:
-        return 0.12
+    def bends(self) -> bool:
+        return False
 
     @property
     def sensitivity(self) -> Sensitivity:
