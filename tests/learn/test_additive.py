@@ -222,7 +222,7 @@ def test_a_number_is_measured_in_steps_of_its_own_value_alone() -> None:
     numbers = np.array([7.5, 9.0, 7.5 - 1.5, -1e300, 1e300, np.inf])
     assert scale.steps(numbers).tolist() == [0, GRAIN, -GRAIN, *scale.steps(np.array([0.0, 10.0, 10.0])).tolist()]
     tiny = Scale(Box.read((0, 10), 1), 0.5, 1e-9)
-    assert np.abs(tiny.steps(numbers)).max() == additive.LONGEST
+    assert np.abs(tiny.steps(numbers)).max() == additive.FARTHEST_STEPS
 
 
 @dataclass(frozen=True)

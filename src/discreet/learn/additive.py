@@ -41,7 +41,7 @@ SPARSE: Final = 0.04
 """The curvature of a class is taken for so much at least: bins in which it is not rare have more."""
 UNIT: Final = 3.0
 """Standard deviations of a number to a unit."""
-LONGEST: Final = 2**20
+FARTHEST_STEPS: Final = 2**20
 """Steps that a number is from its mean at most."""
 HIDDEN: Final = 1.0
 """A variance is hidden if it is not so many times its noise."""
@@ -60,7 +60,9 @@ class Scale:
     def steps(self, exact: Floats) -> Integers:
         """Each number as its distance from the mean: elementwise, so each depends on itself alone."""
         places = self.box.steps(exact[:, None], 2**30)[:, 0] - np.rint(self.mean * 2**30)
-        steps: Integers = np.clip(np.rint(places * (GRAIN / (self.unit * 2**30))), -LONGEST, LONGEST).astype(np.int64)
+        steps: Integers = np.clip(
+            np.rint(places * (GRAIN / (self.unit * 2**30))), -FARTHEST_STEPS, FARTHEST_STEPS
+        ).astype(np.int64)
         return steps
 
 
