@@ -337,7 +337,8 @@ def test_the_document_that_is_not_changed_is_a_model() -> None:
 
 
 HOSTILE: list[Any] = [
-    {}, [], None, {"version": VERSION}, {**SCALER, "version": 2}, {**SCALER, "version": "1"}, {**SCALER, "model": []},
+    {}, [], None, {"version": VERSION}, {**SCALER, "version": VERSION + 1}, {**SCALER, "version": "1"},
+    {**SCALER, "model": []},
     changed("model", "estimator", value="KMeans"),
     changed("model", "estimator", value="os.system"),
     changed("model", "estimator", value="_Forest"),

@@ -126,5 +126,5 @@ def test_the_preview_of_a_fit_has_no_empty_table_of_errors(head: str) -> None:
     for shown in (str(fit), fit._repr_html_()):
         assert "error (95" not in shown
         assert "age" in shown
-        assert "private_score says it" in shown
+        assert "score says it" in shown
     assert "error (95" in str(query)

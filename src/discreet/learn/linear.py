@@ -121,7 +121,7 @@ class LinearRegression(Regressor):
         left -= SPREAD
         both, facts, offset = _moved(both, facts, box)
         scaling = measured(both, facts.box, facts.constant, facts.norm, exit_, SPREAD)
-        self.coef_, self.intercept_ = np.zeros(exact.shape[1]), 0.0
+        self.coef_, self.intercept_, self.spread_ = np.zeros(exact.shape[1]), 0.0, scaling.width[:-1]
         if any(scaling.hidden[-1:]):
             self.intercept_ = offset + _mean(both[:, -1:], facts, exit_, left)
             return

@@ -148,7 +148,6 @@ class LogisticRegression(Classifier):
     fit_intercept: bool = True
     max_iter: int | None = None
     clip: Number = 0.25
-    counts_classes = False
 
     def _facts(self, width: int | None, cost: Cost) -> _Facts:
         constant = int(flag(self.fit_intercept, "fit_intercept"))
@@ -199,7 +198,8 @@ class LogisticRegression(Classifier):
             start, turns = _start(shares, facts), plan.turns
             weights = _trusted(start, descent.run(gradient, start, exit_.watched), varied, plan.variance)
         self.n_iter_ = turns
-        self.classes_ = facts.classes.values
+        self.classes_, self.class_count_ = facts.classes.values, count * shares
+        self.spread_ = scaling.width
         self.coef_ = weights[:, facts.constant :] / scaling.width
         starts = weights[:, 0] if facts.constant else np.zeros(facts.columns)
         self.intercept_ = starts - self.coef_ @ scaling.middle

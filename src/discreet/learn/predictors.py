@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -31,8 +31,6 @@ class _Weighing(Estimator):
     """Classes that may have weights: "balanced", by the noisy numbers of rows, or one for each (`weights`)."""
 
     class_weight: Any = None
-    counts_classes: ClassVar[bool] = True
-    """Whether `class_count_` is among what it releases."""
 
 
 class Classifier(ClassifierMixin, _Weighing):  # type: ignore[misc]
@@ -40,6 +38,8 @@ class Classifier(ClassifierMixin, _Weighing):  # type: ignore[misc]
 
     classes: Any
     classes_: Array
+    class_count_: Floats
+    """About how many rows each class has."""
     class_log_prior_: Floats
     intercept_: Any
 
@@ -54,12 +54,12 @@ class Classifier(ClassifierMixin, _Weighing):  # type: ignore[misc]
             check_classes(labels, Labels.read(self.classes, "classes"))
 
     def _check_options(self) -> None:
-        check_weights(self.class_weight, Labels.read(self.classes, "classes"), counted=self.counts_classes)
+        check_weights(self.class_weight, Labels.read(self.classes, "classes"))
 
     def _finish(self) -> None:
         if self.class_weight is None:
             return
-        logs = log_weights(self.class_weight, self.classes_, getattr(self, "class_count_", None))
+        logs = log_weights(self.class_weight, self.classes_, self.class_count_)
         if hasattr(self, "decision_function"):  # scores that are linear in features have a place for it
             self.intercept_ = self.intercept_ + (logs if logs.size > 2 else logs[1:] - logs[:1])
         else:

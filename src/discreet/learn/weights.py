@@ -19,12 +19,10 @@ from discreet.learn.labels import Labels
 BALANCED: Final = "balanced"
 
 
-def check_weights(given: Any, classes: Labels, *, counted: bool) -> None:
-    """Explain what are no weights of these classes; balanced ones need numbers of rows that are released."""
-    if given is None or (isinstance(given, str) and given == BALANCED and counted):
+def check_weights(given: Any, classes: Labels) -> None:
+    """Explain what are no weights of these classes."""
+    if given is None or (isinstance(given, str) and given == BALANCED):
         return
-    if isinstance(given, str) and given == BALANCED:
-        raise ValueError("this estimator releases no number of rows of each class: give a weight for each")
     if not isinstance(given, Mapping):
         raise TypeError(f'class_weight must be "{BALANCED}" or a weight for each class, such as {{"no": 1, "yes": 5}}')
     known = classes.values.tolist()
@@ -35,10 +33,9 @@ def check_weights(given: Any, classes: Labels, *, counted: bool) -> None:
         positive(weight, f"class_weight[{label!r}]")
 
 
-def log_weights(given: Any, values: Any, counts: Floats | None) -> Floats:
+def log_weights(given: Any, values: Any, counts: Floats) -> Floats:
     """The logarithm of each class's weight, of which the largest is 1; balanced ones by the noisy numbers of rows."""
     if isinstance(given, str):
-        assert counts is not None
         weights = 1 / np.maximum(counts, 1)
     else:
         weights = np.array([float(given.get(label, 1)) for label in values.tolist()])
