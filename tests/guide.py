@@ -136,6 +136,67 @@ def federated(_: discreet.Curator) -> Any:
     return plot(simulate(plan, Logistic(6), clients, test=test, local_steps=2, rate=0.5) for plan in plans)
 
 
+def quality(_: discreet.Curator) -> Any:
+    """The tables of the page on models: how much of what is gained without privacy is kept."""
+    from discreet.answers.plots.theme import COLOURS, THEMES, altair, chart_of, dressed
+
+    alt = altair()
+    text = (PICTURES.parent / "15-how-good-models-are.md").read_text(encoding="utf-8")
+    points = [point for table in _tables(text) for point in _kept(table)]
+    order = list(dict.fromkeys(point["set"] for point in points))
+    colour = alt.Color(
+        "by:N",
+        scale=alt.Scale(range=list(COLOURS)),
+        sort=None,
+        title=None,
+        legend=alt.Legend(columns=2, orient="top", labelLimit=400),
+    )
+    shape = alt.Shape("by:N", sort=None, title=None)
+    x = alt.X(
+        "kept:Q",
+        title="share of the gain without privacy",
+        scale=alt.Scale(domain=(0, 1.1), clamp=True),
+        axis=alt.Axis(format="%"),
+    )
+    drawn = (
+        chart_of(points)
+        .mark_point(size=55, strokeWidth=2, aria=False)
+        .encode(x=x, y=alt.Y("set:N", sort=order, title=None), color=colour, shape=shape)
+    )
+    return dressed(drawn.properties(width=430, height=alt.Step(19)), THEMES["light"], "", [])
+
+
+def _tables(text: str) -> list[list[list[str]]]:
+    """Of each table with a measure that has a scale of its own: its lines, and of each the cells."""
+    parts = [part for part in text.split("\n\n") if part.startswith(("| area under", "| error over"))]
+    return [[[cell.strip(" *") for cell in line.strip("|").split("|")] for line in part.splitlines()] for part in parts]
+
+
+def _kept(table: list[list[str]]) -> list[dict[str, Any]]:
+    """Where nothing is learned an area is a half, and an error 1; of errors, squares are explained."""
+    titles, _, *lines = table
+    gain: Callable[[str], float] = (
+        (lambda cell: float(cell.split()[0]) - 0.5) if titles[0].startswith("area") else _explained
+    )
+    by = {
+        2: "linear or logistic model",
+        3: "diffprivlib's",
+        5: "additive model, δ",
+        6: "DP-EBM, δ",
+        7: "additive model, bounds 30× too wide",
+    }
+    return [
+        {"set": line[0].split(" (")[0], "by": name, "kept": round(gain(line[at]) / gain(line[1]), 3)}
+        for line in lines
+        for at, name in by.items()
+        if "–" not in (line[at], line[1])
+    ]
+
+
+def _explained(cell: str) -> float:
+    return 0.0 if cell.startswith(">") else 1 - float(cell.split()[0]) ** 2
+
+
 DRAWN: Final[dict[str, Callable[[discreet.Curator], Any]]] = {
     "wards.svg": wards,
     "costs.svg": costs,
@@ -144,6 +205,7 @@ DRAWN: Final[dict[str, Callable[[discreet.Curator], Any]]] = {
     "budget.svg": budget,
     "clusters.svg": clusters,
     "bayes.svg": bayes,
+    "quality.svg": quality,
     "synthetic.svg": synthetic,
     "federated.svg": federated,
 }

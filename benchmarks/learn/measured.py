@@ -27,7 +27,7 @@ DIFFPRIVLIB: Final = Peer(
 DP_EBM: Final = Peer("DP-EBM", "interpret_learn", ("interpret-core==0.7.8",), environment="interpret")
 FEW: Final = min(FITS, 3)
 """Fits of peers, and of models without privacy: the former take long, the latter hardly differ."""
-WAIT: Final = 900.0
+WAIT: Final = 300.0
 """Seconds that a peer may take for a task."""
 Scores = dict[str, Any]
 """An array for each measure."""

@@ -101,7 +101,7 @@ def tables(found: Found) -> str:
 def _table(found: Found, task: str) -> Iterator[str]:
     title, measure, columns = TABLES[task]
     yield _line([f"{title}, ε = 1", *(column.title for column in columns)])
-    yield _line(["---"] * (len(columns) + 1))
+    yield "|" + "---|" * (len(columns) + 1)
     for name, listed in REPORTED.items():
         if listed.task == task:
             shape = set_of(name).rows.shape
