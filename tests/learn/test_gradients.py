@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from discreet.learn.gradients import Clip, Examples
-from discreet.learn.gram import BLOCK
+from discreet.learn.gram import BLOCK, blocks
+from discreet.mechanisms.arrays import Integers
 from tests.learn.replaying import check_moved
+
+
+def examples(rows: Integers, places: Integers, steps: int, clip: Clip) -> Examples:
+    return Examples.of(blocks(rows), places, clip.side, steps, clip)
 
 
 @pytest.mark.parametrize("norm", [1, 2])
@@ -26,7 +31,7 @@ def test_gradients_keep_to_the_clip(norm: int, columns: int) -> None:
                 row = dice.choice(np.array([-steps, steps, 0, steps // 2]), (1, 5)) * min(far, 2**15 // steps)
                 weights = dice.choice(np.array([0.0, 1e9, -1e9, 0.3, 3.0]), (columns, 5))
                 place = dice.integers(0, max(columns, 2), 1)
-                found = Examples(row, place, steps, clip).gradient(weights)
+                found = examples(row, place, steps, clip).gradient(weights)
                 check_moved(found.ravel(), clip.sensitivity(steps))
 
 
@@ -38,7 +43,7 @@ def test_the_longest_gradient_is_attained(norm: int) -> None:
         clip = Clip.longest(Fraction(1), norm, 4, columns)
         row = np.full((1, 4), steps)
         weights = np.full((columns, 4), 100.0) * np.array([[1.0], [-1.0]])[:columns]
-        found = Examples(row, np.array([place]), steps, clip).gradient(weights)
+        found = examples(row, np.array([place]), steps, clip).gradient(weights)
         limit = clip.limit(steps)
         size = np.abs(found).sum() if norm == 1 else np.sqrt((found.astype(np.float64) ** 2).sum())
         assert 0.999 * limit < size <= limit
@@ -51,7 +56,7 @@ def test_unclipped_gradients_are_those_of_the_loss() -> None:
     for columns in (1, 3):
         places = dice.integers(0, max(columns, 2), len(rows))
         weights = dice.normal(0, 1, (columns, 4))
-        found = Examples(rows, places, steps, Clip.longest(Fraction(1), 2, 4, columns)).gradient(weights) / steps**2
+        found = examples(rows, places, steps, Clip.longest(Fraction(1), 2, 4, columns)).gradient(weights) / steps**2
         shares = rows / steps
         scores = shares @ weights.T
         if columns == 1:
@@ -70,7 +75,7 @@ def test_what_a_row_does_depends_on_that_row_alone() -> None:
         weights = dice.normal(0, 2, (columns, 7))
         clip = Clip.longest(Fraction(1, 5), 2, 7, columns)
         alone = [
-            Examples(rows[[i]], places[[i]], steps, clip).gradient(weights)  # one at a time
+            examples(rows[[i]], places[[i]], steps, clip).gradient(weights)  # one at a time
             for i in range(len(rows))
         ]
-        np.testing.assert_array_equal(Examples(rows, places, steps, clip).gradient(weights), np.sum(alone, axis=0))
+        np.testing.assert_array_equal(examples(rows, places, steps, clip).gradient(weights), np.sum(alone, axis=0))

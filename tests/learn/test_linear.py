@@ -61,6 +61,21 @@ def test_the_sensitivity_is_attained_in_a_box() -> None:
         assert sum(step**2 for step in moved) == sensitivity.l2_squared
 
 
+def test_quotients_are_cut_where_whole_numbers_say() -> None:
+    """Up to 2⁵³, and just below, at and just above whole quotients: what is computed in float64 is what integers say."""
+    dice = np.random.default_rng(4)
+    for limit in (1, 3, 2**20, 2**31 - 1, 2**37 + 5):
+        most = (2**53 - 1) // limit
+        sizes = np.concatenate([dice.integers(1, 2**40, 500), limit + dice.integers(0, 9, 500)])
+        whole = dice.integers(0, most, 1000) // sizes * sizes // limit
+        rows = np.clip(whole[:, None] + np.array([-1, 0, 1]), 0, most) * dice.choice([-1, 1], (1000, 3))
+        wanted = [
+            [(abs(value) * limit // size) * (1 if value > 0 else -1) if size > limit else value for value in row]
+            for row, size in zip(rows.tolist(), sizes.tolist(), strict=True)
+        ]
+        assert shortened(rows, sizes, limit).tolist() == wanted
+
+
 @pytest.mark.parametrize("norm", [1, 2])
 def test_shortened_rows_keep_to_the_limit_and_their_direction(norm: int) -> None:
     dice = np.random.default_rng(norm)

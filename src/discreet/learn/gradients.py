@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Self
 
@@ -20,6 +20,10 @@ TABLE: Final = 10
 """Scores are read to so many bits after the point."""
 EXPONENTIALS: Final[Floats] = np.exp(-np.arange(2**15 + 1) / 2**TABLE)
 """e⁻ˢ for scores from 0 to 32. A table has one answer for a score; `np.exp` may have another in another place."""
+CHANCES: Final[Floats] = np.concatenate([EXPONENTIALS[:0:-1], np.ones(len(EXPONENTIALS))]) / (
+    1 + np.concatenate([EXPONENTIALS[:0:-1], EXPONENTIALS])
+)
+"""The probability of the second of two classes, for scores from −32 to 32."""
 LARGEST: Final = 2.0**10
 """Weights are held within ±this, on a grid so that scores are sums of whole numbers below 2⁵³."""
 MARGIN: Final = 1 - 2.0**-30
@@ -66,17 +70,22 @@ class Clip:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Examples:
-    """Rows in steps, with the places of their classes."""
+    """Rows in steps, whole numbers all of them, with the places of their classes."""
 
-    rows: Integers
+    rows: Floats
+    sizes: Floats
+    """The norms of the rows."""
     places: Integers
     steps: int
     clip: Clip
-    sizes: Integers = field(init=False)
-    """The norms of the rows."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", lengths(self.rows, self.clip.norm))
+    @classmethod
+    def of(cls, blocks: Iterable[Integers], places: Integers, side: int, steps: int, clip: Clip) -> Self:
+        rows, sizes, start = np.empty((len(places), side)), np.empty(len(places)), 0
+        for block in blocks:
+            part = slice(start, start := start + len(block))
+            rows[part], sizes[part] = block, lengths(block, clip.norm)
+        return cls(rows, sizes, places, steps, clip)
 
     def gradient(self, weights: Floats) -> Integers:
         """The exact sum of all rows' clipped gradients in squares of steps; each of them depends on its row alone.
@@ -90,13 +99,13 @@ class Examples:
         gradient = np.zeros(weights.shape, dtype=np.int64)
         for start in range(0, len(self.rows), BLOCK):
             part = slice(start, start + BLOCK)
-            rows = self.rows[part].astype(np.float64)
+            rows = self.rows[part]
             scores = (rows @ whole.T).astype(np.int64).T
             residuals = _residuals((scores + (1 << shift >> 1)) >> shift, self.places[part])
             gradient += (self._clipped(residuals, self.sizes[part]) @ rows).astype(np.int64)
         return gradient
 
-    def _clipped(self, residuals: Floats, sizes: Integers) -> Floats:
+    def _clipped(self, residuals: Floats, sizes: Floats) -> Floats:
         """Residuals in steps, a row of them for each column, so short that the gradient keeps to the limit."""
         whole = np.maximum(_sizes(residuals, self.clip.norm) * sizes, 1e-300)
         factors = np.minimum(float(self.steps), self.clip.limit(self.steps) / whole) * MARGIN
@@ -110,16 +119,17 @@ def _grid(side: int) -> int:
 
 def _residuals(scores: Integers, places: Integers) -> Floats:
     """Probabilities less the truth, of the second of two classes or of all; scores are in 2⁻¹⁰."""
-    all_scores = scores if len(scores) > 1 else np.vstack([np.zeros_like(scores), scores])
-    highest = all_scores.max(axis=0)
-    weights = [EXPONENTIALS[np.minimum(highest - score, len(EXPONENTIALS) - 1)] for score in all_scores]
+    farthest = len(EXPONENTIALS) - 1
+    if len(scores) == 1:
+        return np.asarray(CHANCES[np.clip(scores, -farthest, farthest) + farthest] - places)
+    highest = scores.max(axis=0)
+    weights = [EXPONENTIALS[np.minimum(highest - score, farthest)] for score in scores]
     total = _added(weights)
-    residuals = [weight / total - (places == index) for index, weight in enumerate(weights)]
-    return np.array(residuals[-1:] if len(scores) == 1 else residuals)
+    return np.array([weight / total - (places == index) for index, weight in enumerate(weights)])
 
 
 def _sizes(residuals: Floats, norm: int) -> Floats:
-    if norm == 1:
+    if norm == 1 or len(residuals) == 1:
         return _added(list(np.abs(residuals)))
     return np.sqrt(_added(list(residuals * residuals)))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.accounting.losses import Sensitivity
 from discreet.errors import Refused
@@ -19,6 +20,7 @@ from discreet.learn.box import Box, Floats
 from discreet.learn.moments import MOST_ROWS
 from discreet.mechanisms.arrays import Integers
 
+Number = TypeVar("Number", np.float64, np.int64)
 FINEST: Final = 15
 """Numbers are at most so many bits long: 2³² products of two of them add up in 63."""
 BLOCK: Final = 2**13
@@ -44,12 +46,20 @@ def shortened(rows: Integers, sizes: Integers, limit: int) -> Integers:
     """Every row times limit/size where its size is above the limit, cut towards zero.
 
     Theorem  A row a of norm at most s ends with a norm of at most `limit`, and no number grows.
-    Proof    Each |aᵢ| becomes ⌊|aᵢ|·limit/s⌋, in integers throughout: |aᵢ|·limit < 2⁶³.
+    Proof    Each |aᵢ| becomes ⌊|aᵢ|·limit/s⌋, exactly: |aᵢ|·limit < 2⁵³, and a quotient x/s of whole numbers that is
+             below a whole k is so by 1/s at least: more than half the distance of float64 at k, as k·s < 2⁵³ + s.
+             What is not long is multiplied and divided by the limit.
     """
-    shorter = rows.copy()
-    long = sizes > limit
-    shorter[long] = np.sign(rows[long]) * (np.abs(rows[long]) * limit // sizes[long, None])
-    return shorter
+    quotients = rows * float(limit)
+    quotients /= np.maximum(sizes, limit).astype(np.float64)[:, None]
+    return np.asarray(np.trunc(quotients), dtype=np.int64)
+
+
+def blocks(rows: NDArray[Number]) -> Iterator[NDArray[Number]]:
+    """Some rows after others, of fewer than 2³² in all: sums of that many products fit."""
+    if len(rows) >= MOST_ROWS:
+        raise OverflowError("more than 2**32 rows cannot be summed: fit a part of them")
+    return (rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK))
 
 
 def products(left: Integers, right: Integers) -> Integers:
@@ -57,12 +67,9 @@ def products(left: Integers, right: Integers) -> Integers:
 
     A block's sums stay below 2¹³·2³⁰ = 2⁴³: float64 adds whole numbers of that size without rounding, in any order.
     """
-    if len(left) >= MOST_ROWS:
-        raise OverflowError("more than 2**32 rows cannot be summed: fit a part of them")
     sums = np.zeros((left.shape[1], right.shape[1]), dtype=np.int64)
-    for start in range(0, len(left), BLOCK):
-        part = slice(start, start + BLOCK)
-        sums += (left[part].T.astype(np.float64) @ right[part].astype(np.float64)).astype(np.int64)
+    for one, other in zip(blocks(left), blocks(right), strict=True):
+        sums += (one.T.astype(np.float64) @ other.astype(np.float64)).astype(np.int64)
     return sums
 
 

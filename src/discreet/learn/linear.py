@@ -19,6 +19,7 @@ from discreet.learn.core import Typical, demand, parameters
 from discreet.learn.gram import (
     WIDEST_MATRIX,
     Size,
+    blocks,
     centred,
     lengths,
     norm_for,
@@ -119,7 +120,7 @@ class LinearRegression(Regressor):
         both = np.column_stack([exact, labels])
         box, left = narrowed(both, facts.box, exit_)
         left -= SPREAD
-        both, facts, offset = _moved(both, facts, box)
+        facts, offset = _moved(both, facts, box)
         scaling = measured(both, facts.box, facts.constant, facts.norm, exit_, SPREAD)
         self.coef_, self.intercept_, self.spread_ = np.zeros(exact.shape[1]), 0.0, scaling.width[:-1]
         if any(scaling.hidden[-1:]):
@@ -137,14 +138,15 @@ class LinearRegression(Regressor):
         return predicted
 
 
-def _moved(both: Floats, facts: _Facts, box: Box) -> tuple[Floats, _Facts, float]:
-    """Rows and a box with zero in the middle of the target, so that it is not measured from its lower bound, and where
-    that was. Without an intercept it is there.
+def _moved(both: Floats, facts: _Facts, box: Box) -> tuple[_Facts, float]:
+    """Zero becomes the middle of the target, in the rows and in their box, so that it is not measured from its lower
+    bound; and where that was. Without an intercept it is there.
     """
     box = centred(box, facts.constant)
     ends = np.zeros(box.width)
     ends[-1] = box.middle[-1]
-    return np.clip(both, box.low, box.high) - ends, replace(facts, box=Box(box.low - ends, box.high - ends)), ends[-1]
+    both[:, -1] = np.clip(both[:, -1], box.low[-1], box.high[-1]) - ends[-1]
+    return replace(facts, box=Box(box.low - ends, box.high - ends)), ends[-1]
 
 
 def _mean(exact: Floats, facts: _Facts, exit_: Exit, share: Fraction) -> float:
@@ -180,11 +182,14 @@ def _line(both: Floats, scaling: Scaling, facts: _Facts, exit_: Exit, share: Fra
 
 
 def _sums(both: Floats, scaling: Scaling, steps: int, facts: _Facts) -> Integers:
-    """The exact Σ aᵀ(a, y)."""
-    rows = scaling.rows(both, steps, facts.constant)
-    rows[:, -1] = np.clip(rows[:, -1], -TALL * steps, TALL * steps)
-    short = shortened(rows, lengths(rows[:, :-1], facts.norm), facts.limit(scaling, steps))
-    return products(short[:, :-1], short)
+    """The exact Σ aᵀ(a, y), by so many rows at a time as stay in the cache."""
+    sums = np.zeros((facts.side, facts.side + 1), dtype=np.int64)
+    for part in blocks(both):
+        rows = scaling.rows(part, steps, facts.constant)
+        rows[:, -1] = np.clip(rows[:, -1], -TALL * steps, TALL * steps)
+        short = shortened(rows, lengths(rows[:, :-1], facts.norm), facts.limit(scaling, steps))
+        sums += products(short[:, :-1], short)
+    return sums
 
 
 def _solved(matrix: Floats, right: Floats, constant: int, trust: float, noise: float) -> tuple[float, Floats]:

@@ -19,6 +19,7 @@ from discreet.learn.gradients import Clip, Descent, Examples
 from discreet.learn.gram import (
     MOST_FEATURES,
     WIDEST_MATRIX,
+    blocks,
     centred,
     lengths,
     norm_for,
@@ -56,8 +57,8 @@ FLAT, PLAIN = 0.07, 1 / 9
 """Without the spread: the curvature, as a part of what half-widths let one think, and the variance of a feature."""
 SLOW, FAST = 0.9, 0.5
 """Momentum without and with the spread."""
-FEWEST, MANY, MAX_TURNS = 3, 4, 25
-"""Steps, unless the caller says how many: at least 3 without and 4 with the spread, at most 25."""
+FEWEST, MANY, MAX_TURNS = 3, 4, 16
+"""Steps, unless the caller says how many: at least 3 without and 4 with the spread, at most 16."""
 ONE: Final = Sensitivity.cells(1, 1)
 
 
@@ -129,7 +130,7 @@ class LogisticRegression(Classifier):
 
     C         as in scikit-learn, for weights of features in units of their spread, or in half-widths of their bounds
               where there are too few rows to tell that
-    max_iter  the number of steps; by default 3 to 25, as many as the noise lets be useful
+    max_iter  the number of steps; by default 3 to 16, as many as the noise lets be useful
     clip      how long the gradient of a row may be, as a share of that of a long row which is predicted wrongly
 
     Steps go along features in units of their spread around their means, because noise is as large for each of them;
@@ -190,7 +191,8 @@ class LogisticRegression(Classifier):
         if facts.turns is None and (varied > USELESS or count < unknown):
             weights, turns = _start(_frequencies(places, facts, exit_, plan.left)[1], facts), 0
         else:
-            examples = Examples(scaling.rows(exact, steps, facts.constant), places, steps, plan.clip)
+            rows = (scaling.rows(part, steps, facts.constant) for part in blocks(exact))
+            examples = Examples.of(rows, places, facts.side, steps, plan.clip)
 
             def gradient(weights: Floats) -> Floats:
                 return exit_.release(examples.gradient(weights), plan.clip.sensitivity(steps), share) / steps**2
@@ -305,7 +307,10 @@ def _turns(least: int, most: float, cost: Cost, clip: Clip, left: Fraction) -> i
 
 def _curvature(exact: Floats, scaling: Scaling, facts: _Facts, steps: int, exit_: Exit) -> Floats:
     """A noisy Σ aᵀa."""
-    rows = scaling.rows(exact, steps, facts.constant)
-    short = shortened(rows, lengths(rows, facts.norm), scaling.limit(steps, facts.norm))
-    values = exit_.release(products(short, short)[triangle(facts.side)], facts.gram(scaling, steps), CURVATURE)
+    sums = np.zeros((facts.side, facts.side), dtype=np.int64)
+    for part in blocks(exact):
+        rows = scaling.rows(part, steps, facts.constant)
+        short = shortened(rows, lengths(rows, facts.norm), scaling.limit(steps, facts.norm))
+        sums += products(short, short)
+    values = exit_.release(sums[triangle(facts.side)], facts.gram(scaling, steps), CURVATURE)
     return square(values / steps**2, facts.side)
