@@ -39,6 +39,7 @@ def prepared(document: dict[str, Any], row: list[Any]) -> list[float]:
 
 
 def linear(model: dict[str, Any], row: list[float]) -> list[float]:
+    row = [min(max(x, low), high) for x, low, high in zip(row, model["low"], model["high"], strict=True)]
     lines = zip(model["coefficients"], model["intercepts"], strict=True)
     return [sum(c * x for c, x in zip(line, row, strict=True)) + start for line, start in lines]
 

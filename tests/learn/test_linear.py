@@ -62,7 +62,7 @@ def test_the_sensitivity_is_attained_in_a_box() -> None:
 
 
 def test_quotients_are_cut_where_whole_numbers_say() -> None:
-    """Up to 2⁵³, and just below, at and just above whole quotients: what is computed in float64 is what integers say."""
+    """Up to 2⁵³, just below, at and just above whole quotients: what is computed in float64 is what integers say."""
     dice = np.random.default_rng(4)
     for limit in (1, 3, 2**20, 2**31 - 1, 2**37 + 5):
         most = (2**53 - 1) // limit

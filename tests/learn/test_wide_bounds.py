@@ -121,3 +121,17 @@ def test_every_estimator_that_takes_bounds_is_in_the_table() -> None:
     every = {kind for kind in public if isinstance(kind, type) and issubclass(kind, Estimator)} - {Estimator}
     bounded = {kind.__name__ for kind in every if "bounds" in kind._get_param_names()}
     assert bounded - {kind.__name__ for kind in CASES} == set(ELSEWHERE)
+
+
+def test_far_values_count_as_they_did_in_the_fit() -> None:
+    """A feature with a far tail, in bounds that are wider still: R² is 0.37 to 0.51 in 48 fits, and was −0.9 where
+    `predict` went beyond the bounds that the fit found.
+    """
+    dice = np.random.default_rng(3)
+    rows = np.column_stack([np.exp(dice.normal(3, 2, 20_000)), dice.normal(0, 1, 20_000)])
+    numbers = 0.3 * np.log(rows[:, 0]) + rows[:, 1] + dice.normal(0, 1, 20_000)
+    model = LinearRegression(bounds=([0, -5], [1e6, 5]), y_bounds=(-10, 10), epsilon=1).fit(rows, numbers)
+    assert model.score(rows, numbers) > 0.3
+    classes = (numbers > 1).astype(int)
+    chosen = LogisticRegression(bounds=([0, -5], [1e6, 5]), classes=[0, 1], epsilon=1).fit(rows, classes)
+    assert chosen.score(rows, classes) > 0.65

@@ -51,7 +51,8 @@ def _output(model: Any) -> dict[str, Any]:
 
 def _linear(model: Any) -> dict[str, Any]:
     coefficients, constants = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
-    return {"kind": "linear", "coefficients": _list(coefficients), "intercepts": _list(constants)}
+    bounds = {"low": _list(model.low_), "high": _list(model.high_)}
+    return {"kind": "linear", **bounds, "coefficients": _list(coefficients), "intercepts": _list(constants)}
 
 
 def _trees(model: Any) -> dict[str, Any]:

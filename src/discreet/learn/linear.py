@@ -121,6 +121,7 @@ class LinearRegression(Regressor):
         box, left = narrowed(both, facts.box, exit_)
         left -= SPREAD
         facts, offset = _moved(both, facts, box)
+        self.low_, self.high_ = facts.box.low[:-1], facts.box.high[:-1]
         scaling = measured(both, facts.box, facts.constant, facts.norm, exit_, SPREAD)
         self.coef_, self.intercept_, self.spread_ = np.zeros(exact.shape[1]), 0.0, scaling.width[:-1]
         if any(scaling.hidden[-1:]):
@@ -133,8 +134,8 @@ class LinearRegression(Regressor):
             self.intercept_ = float(middle - self.coef_ @ scaling.middle[:-1])
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
-        """The expected target of each row."""
-        predicted: Floats = product(self._again(X), self.coef_) + self.intercept_
+        """The expected target of each row; features beyond the bounds that were found count as if they lay there."""
+        predicted: Floats = product(np.clip(self._again(X), self.low_, self.high_), self.coef_) + self.intercept_
         return predicted
 
 

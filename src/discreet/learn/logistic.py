@@ -181,6 +181,7 @@ class LogisticRegression(Classifier):
         share = share_for(count, facts.box.width, exit_.cost)
         if share:
             facts = replace(facts, box=centred(zoomed(exact, facts.box, exit_, share), facts.constant))
+        self.low_, self.high_ = facts.box.low, facts.box.high
         plan = _planned(exact, count, shares, facts, exit_, WHOLE - COUNT - share)
         scaling, share = plan.scaling, plan.left / plan.turns
         steps = min(radius(exit_.cost, plan.clip.sensitivity, share), scaling.finest)
@@ -208,12 +209,16 @@ class LogisticRegression(Classifier):
 
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
         """The score of the second of two classes, or of each."""
-        scores: Floats = product(self._again(X), self.coef_.T) + self.intercept_
+        scores = self._scores(self._again(X))
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def _joint(self, rows: Array) -> Floats:
-        scores: Floats = product(rows, self.coef_.T) + self.intercept_
+        scores = self._scores(rows)
         return scores if scores.shape[1] > 1 else np.hstack([np.zeros_like(scores), scores])
+
+    def _scores(self, rows: Array) -> Floats:
+        """Features beyond the bounds that were found count as if they lay there, as they did in the fit."""
+        return product(np.clip(rows, self.low_, self.high_), self.coef_.T) + self.intercept_
 
 
 def _frequencies(places: Integers, facts: _Facts, exit_: Exit, share: Fraction) -> tuple[float, Floats]:
