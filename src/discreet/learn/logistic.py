@@ -218,7 +218,8 @@ class LogisticRegression(Classifier):
 
     def _scores(self, rows: Array) -> Floats:
         """Features beyond the bounds that were found count as if they lay there, as they did in the fit."""
-        return product(np.clip(rows, self.low_, self.high_), self.coef_.T) + self.intercept_
+        scores: Floats = product(np.clip(rows, self.low_, self.high_), self.coef_.T) + self.intercept_
+        return scores
 
 
 def _frequencies(places: Integers, facts: _Facts, exit_: Exit, share: Fraction) -> tuple[float, Floats]:
