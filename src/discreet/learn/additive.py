@@ -208,9 +208,9 @@ class _ValueFacts:
 class AdditiveRegressor(_Additive, Regressor):
     """A bounded number as a sum of one curve for each feature, by backfitting.
 
-    Theorem  The declared loss. Proof: shares add up to 1 at most: one release of the number of rows, one of the sum of
-             y and the sum of its squares in half-widths (each at most 1 for a row), those of `zooming.zoomed` for y
-             and for features, of `binning.merged` and of `backfitting.backfitted`.
+    Theorem  The declared loss. Proof: shares add up to 1 at most: one release of the number of rows, one or
+             two of the sum of y and the sum of its squares in half-widths (each at most 1 for a row), those of
+             `zooming.zoomed` for y and for features, of `binning.merged` and of `backfitting.backfitted`.
 
     Targets beyond `y_bounds` are clipped, and so are predictions. A row counts as if it were within one and a half
     standard deviations of what the model says of it. Curves are in the unit of y.
@@ -282,12 +282,15 @@ def _measured(labels: Array, box: Box, rows: float, exit_: Exit, left: Fraction)
     """The mean and the spread of a number, within narrower bounds where those are clearly too wide; the number of rows
     again, with less noise; and the share that is left. The mean costs as little as tells it well.
 
-    The spread is taken for more than it seems, by its noise; if that hides it, the unit is 0.
+    The spread is taken for more than it seems, by its noise; if that hides it, it is measured again for the largest
+    share, and if it still does, the unit is 0.
     """
     share = next((some for some in NUMBER if exit_.cost.deviation(repeated(ONE, 3), some) <= CLOSE * rows), NUMBER[-1])
     if zooming.promising(rows, 1, exit_.cost, share):
         box, left = zooming.zoomed(labels[:, None], box, exit_, share), left - share
-    (mean, square), size, noise = _moments(labels, box, 2, exit_, share)
-    variance = float(square) - float(mean) ** 2
-    unit = UNIT * min(variance + noise, 1.0) ** 0.5 if variance > HIDDEN * noise else 0.0
-    return Scale(box, float(mean), unit), size, left - share
+    for some in dict.fromkeys((share, NUMBER[-1])):
+        (mean, square), size, noise = _moments(labels, box, 2, exit_, some)
+        variance, left = float(square) - float(mean) ** 2, left - some
+        if variance > HIDDEN * noise:
+            return Scale(box, float(mean), UNIT * min(variance + noise, 1.0) ** 0.5), size, left
+    return Scale(box, float(mean), 0.0), size, left
