@@ -191,6 +191,8 @@ def test_subsets_that_are_too_large_are_refused() -> None:
     for size, chosen, count in ((3, 4, 1), (0, 0, 1), (3, -1, 1), (3, 1, -1), (3.0, 1, 1)):
         with pytest.raises((TypeError, ValueError)):
             noise.subsets(size, chosen, count)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="count"):
+        noise.subsets(3, 1, -1)
     assert noise.subsets(4, 2, 0).shape == (0, 4)
 
 
