@@ -209,6 +209,9 @@ def test_costs_at_the_ends_are_drawn_or_refused_before_the_charge(make: Callable
             refused = "higher cost" in getattr(wrong, "fix", "") or "must lie between" in str(wrong)
         assert refused is not bool(till.events)
         assert not (refused and amount > 1e-6)
-    for width, cost in ((10**4, 1e-9), (10**6, 1e-6)):
-        with pytest.raises(Refused, match="cost-invalid"):
-            StandardScaler(bounds=(0, 1), epsilon=cost).loss_for(width)
+
+
+@pytest.mark.parametrize(("width", "cost"), [(10**4, 1e-9), (10**6, 1e-6)])
+def test_so_many_features_are_refused_before_the_charge(width: int, cost: float) -> None:
+    with pytest.raises(Refused, match="cost-invalid"):
+        StandardScaler(bounds=(0, 1), epsilon=cost).loss_for(width)

@@ -50,10 +50,11 @@ class Box:
         length = max(len(low), len(high)) if width is None else width
         if not {len(low), len(high)} <= {1, length}:
             raise ValueError(f"{name} must hold one number or one for each of the {length} features")
-        sides = low * (length // len(low)), high * (length // len(high))
+        apart = max(len(low), len(high))
+        sides = low * (apart // len(low)), high * (apart // len(high))
         pairs = [interval(pair, f"{name}[{index}]") for index, pair in enumerate(zip(*sides, strict=True))]
-        ends = np.array([[float(end) for end in pair] for pair in pairs], dtype=np.float64).reshape(length, 2)
-        box = cls(ends[:, 0], ends[:, 1])
+        ends = np.array([[float(end) for end in pair] for pair in pairs], dtype=np.float64).reshape(apart, 2)
+        box = cls(*np.broadcast_to(ends.T, (2, length)).copy())
         if (box.half < NARROWEST).any():
             raise ValueError(f"{name} must lie farther apart for float64: use another unit")
         return box
