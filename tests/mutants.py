@@ -94,6 +94,7 @@ TESTS: dict[str, list[str]] = {
     "mechanisms/laplace.py": ["tests/mechanisms/test_laplace.py"],
     "mechanisms/order.py": ["tests/attacks/test_selection_order.py"],
     "mechanisms/means.py": ["tests/mechanisms/test_means.py", "tests/mechanisms/test_moments.py"],
+    "mechanisms/bestofsome.py": ["tests/mechanisms/test_bestofsome.py"],
     "mechanisms/noisymax.py": ["tests/mechanisms/test_noisymax.py"],
     "mechanisms/permute.py": ["tests/mechanisms/test_permute.py"],
     "mechanisms/prefixes.py": ["tests/release/test_totals.py"],

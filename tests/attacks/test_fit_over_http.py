@@ -410,7 +410,7 @@ def test_what_has_a_cost_or_a_ledger_of_its_own_is_not_sent() -> None:
             found.fit(StandardScaler(bounds=object()), SQL, epsilon=0.1)
         with pytest.raises(Refused, match="only estimators of discreet"):
             found.fit(object(), SQL, epsilon=0.1)
-        with pytest.raises(Refused, match="queries, batches, fits and releases"):
+        with pytest.raises(Refused, match="queries, batches, fits, scores and releases"):
             found.perform(object())
         with pytest.raises(Refused, match="is a text"):
             found.fit(StandardScaler(), 3, epsilon=0.1)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+from discreet.composed import Sql
 from discreet.curator.curator import Curator
 from discreet.engines.memory import Memory
 from discreet.exit.sampler import Sampler
@@ -45,6 +46,11 @@ class Noted(Memory):
     def execute(self, text: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
         found = super().execute(text, seconds)
         self.noted.append((text, found))
+        return found
+
+    def columns(self, query: Sql, seconds: float | None = None) -> list[Any]:
+        found = super().columns(query, seconds)
+        self.noted.append((query.text, list(zip(*(column.tolist() for column in found), strict=True))))
         return found
 
 

@@ -43,13 +43,17 @@ class Work:
 @contextmanager
 def counted(patch: pytest.MonkeyPatch, only: str, engine: Any = DuckDB) -> Iterator[Work]:
     """The work of all queries that mention a table."""
-    found, original = Work(), engine.rows
+    found = Work()
 
-    def rows(self: Any, query: Any, seconds: float | None = None) -> Any:
-        if f'"{only}"' in query.text:
-            found.add(json.loads(self.execute(f"EXPLAIN (ANALYZE, FORMAT json) {query.text}", seconds)[0][1]))
-        return original(self, query, seconds)
+    def watched(original: Any) -> Any:
+        def read(self: Any, query: Any, seconds: float | None = None) -> Any:
+            if f'"{only}"' in query.text:
+                found.add(json.loads(self.execute(f"EXPLAIN (ANALYZE, FORMAT json) {query.text}", seconds)[0][1]))
+            return original(self, query, seconds)
+
+        return read
 
     with patch.context() as patched:
-        patched.setattr(engine, "rows", rows)
+        for way in ("rows", "columns"):
+            patched.setattr(engine, way, watched(getattr(engine, way)))
         yield found

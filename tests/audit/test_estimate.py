@@ -28,6 +28,7 @@ from discreet.audit.scores import Total
 from discreet.audit.zoo import PURE, ZOO, Specimen, scaled
 from discreet.mechanisms import (
     AboveThreshold,
+    BestOfSome,
     BoundedMean,
     BoundedSum,
     Exponential,
@@ -324,11 +325,23 @@ def keys_at_once(mechanism: KeySelection) -> Sampler:
     return shown
 
 
+def of_private_candidates(mechanism: BestOfSome) -> Sampler:
+    """Each candidate is its score with noise for what it may cost, and the best of some of them is chosen."""
+    noise = Laplace(mechanism.each, sensitivity=1)
+
+    def chosen(scores: Sequence[int], n: int) -> NDArray[np.int64]:
+        drawn = np.asarray(noise.release(np.tile(scores, (n, 1)).ravel())).reshape(n, -1)
+        return np.array([mechanism.choose(row) for row in drawn])
+
+    return chosen
+
+
 LAPLACE, COINS = Laplace(1, sensitivity=1), RandomizedResponse(1)
 DICE, VECTOR = RandomizedResponse(1, answers=6), Gaussian(rho=0.1, sensitivity=1)
 KEYS, GAUSSIAN_KEYS = KeySelection(delta=0.01, epsilon=1), KeySelection(delta=0.01, rho=0.1)
 NUMBER = Gaussian(epsilon=1, delta=1e-5, sensitivity=1)
 STREAM = AboveThreshold(1, sensitivity=1, threshold=0)
+SOME = BestOfSome(1, candidates=5)
 SCORES, MOVED = [0, 0, 0, 0, 0], [1, -1, -1, -1, -1]
 
 AT_ONCE = {
@@ -352,6 +365,7 @@ ONE_BY_ONE = {
     "Exponential": case(Exponential(1, sensitivity=1), SCORES, MOVED, 20_000),
     "TopK": case(TopK(2, epsilon=1, sensitivity=1), SCORES, MOVED, 10_000),
     "PermuteAndFlip": case(PermuteAndFlip(1, sensitivity=1), SCORES, MOVED, 20_000),
+    "BestOfSome": case(SOME, SCORES, MOVED, 10_000, sampler=of_private_candidates(SOME)),
     "NoisyMax": case(NoisyMax(1, sensitivity=1), SCORES, MOVED, 20_000),
     "AboveThreshold": case(STREAM, [-2] * 4 + [1], [-1] * 4 + [0], 20_000, sampler=padded(STREAM)),
     "Quantile by the exponential mechanism": case(
