@@ -82,6 +82,15 @@ def test_gaussian_agrees_with_scikit_learn_where_noise_is_small() -> None:
     assert (ours.predict(rows) == theirs.predict(rows)).mean() > 0.98
 
 
+def test_rows_far_out_are_not_of_a_class_that_nobody_is_in() -> None:
+    """Such a class was as wide as the bounds, and took all rows that were far from others."""
+    rows = np.random.default_rng(3).normal(0, 1, (50, 3))
+    model = GaussianNB(bounds=(-10, 10), classes=[0, 1, 2], epsilon=1e6).fit(rows, np.ones(50))
+    assert model.predict(np.array([[9.0, -9, 9], [-9, 9, 0], [0, 0, 0]])).tolist() == [1, 1, 1]
+    nobody = GaussianNB(bounds=(-10, 10), classes=[0, 1, 2], epsilon=1e6).fit(rows, np.full(50, 7))
+    assert np.isfinite(nobody.predict_proba(rows)).all()
+
+
 @pytest.mark.long
 def test_gaussian_on_breast_cancer() -> None:
     """About 0.92 ± 0.02 over twenty fits, at the bounds that the set's public description prints."""

@@ -24,6 +24,8 @@ from discreet.learn import (
     LinearRegression,
     LogisticRegression,
     MinMaxScaler,
+    OneHot,
+    Pipeline,
     PoissonCount,
     PrivateSearchCV,
     RandomForestClassifier,
@@ -53,6 +55,7 @@ MODELS: Final[dict[str, Any]] = {
     "k-means": KMeans(3, **BOUNDS, n_init=1),
     "components": PCA(2, **BOUNDS),
     "scaler": StandardScaler(**BOUNDS),
+    "pipeline": Pipeline([("scaler", StandardScaler()), ("last", GaussianNB())], **CLASSES),
     "search": PrivateSearchCV(GaussianNB(**CLASSES), {"var_smoothing": [1e-4, 1e-2, 1e-1]}),
 }
 every = pytest.mark.parametrize("name", MODELS)
@@ -68,7 +71,7 @@ def test_every_estimator_is_here() -> None:
 
     public = {getattr(discreet.learn, name) for name in discreet.learn.__all__}
     kinds = {kind for kind in public if isinstance(kind, type) and issubclass(kind, Estimator)}
-    assert {type(model) for model in MODELS.values()} == kinds - {Estimator, MinMaxScaler}
+    assert {type(model) for model in MODELS.values()} == kinds - {Estimator, MinMaxScaler, OneHot}
 
 
 @every
@@ -150,7 +153,7 @@ def quality(name: str, model: Any, rows: Any, labels: Any, numbers: Any) -> floa
         return WITHOUT[name](model, rows)
     if name in ("categories", "rates"):
         rows = np.digitize(rows[:, :4], [-1, 0, 1])
-    if "y_bounds" in model.get_params():
+    if getattr(model, "y_bounds", None) is not None:
         labels = np.clip(np.rint(numbers + 2), 0, 6) if name == "rates" else numbers
     elif name in ("logistic of two", "one step"):
         labels = np.minimum(labels, 1)

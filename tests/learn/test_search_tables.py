@@ -18,6 +18,7 @@ from discreet.errors import QueryFailed, Refused
 from discreet.exit.progress import Progress
 from discreet.learn import CategoricalNB, GaussianNB, KMeans, LinearRegression, PrivateSearchCV, search
 from discreet.learn.search import COIN, sides
+from discreet.learn.sizing import ONE
 from discreet.mechanisms import BestOfSome
 from tests.learn.test_tables import BOTH, POLICY, PURE, curator, tables
 from tests.sql.worlds import policy_of
@@ -111,29 +112,51 @@ def test_rows_of_a_unit_are_on_one_side_whoever_else_is_there(monkeypatch: pytes
 
 @heads
 @methods
-def test_neighbours_are_not_told_apart(head: str, method: str) -> None:
+def test_neighbours_are_not_told_apart(head: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A unit with three rows goes: fits or scores move, within what is declared, and what is seen stays the same."""
-    data = tables(12)
+    data, held = tables(12), _sides_seen(monkeypatch)
     with Replay(policy_of(POLICY, head=head)) as auditor:
         task = bayes(method).task(VISITS, target="ward", epsilon=1, max_rows=3, fresh=True)
         first = auditor.run(task, data)
+        apart = dict(held[0])
+        assert set(apart) == set(map(str, range(12)))
         for who in range(0, 12, 3):
             fewer = {name: [row for row in rows if row.get("person") != who] for name, rows in data.items()}
             other = auditor.run(task, fewer, first)
             # sides, and candidates that are not looked at, are counted by the theorems and not by a sum
             report = compared("search", replace(first, costed=False), replace(other, costed=False), units=3)
             assert report.same, report
+            assert held[-1] == {unit: side for unit, side in apart.items() if unit != str(who)}
             moved = [a.exact != b.exact for a, b in zip(first.calls, other.calls, strict=True)]
-            assert any(moved)
             fits, choice = _parted(first, moved, method)
-            assert not (any(fits) and any(choice))
+            assert any(fits) is not apart[str(who)]
+            assert apart[str(who)] or not any(choice)  # scores stay if no candidate predicts a row rightly
+
+
+def _sides_seen(monkeypatch: pytest.MonkeyPatch) -> list[dict[Any, bool]]:
+    """Of every search from now on, which units were kept apart."""
+    seen: list[dict[Any, bool]] = []
+
+    def noted(units: Any, key: bytes, share: int) -> Any:
+        held = sides(units, key, share)
+        seen.append(dict(zip(units.tolist(), held.tolist(), strict=True)))
+        return held
+
+    monkeypatch.setattr(search, "sides", noted)
+    return seen
 
 
 def _parted(run: Run, moved: list[bool], method: str) -> tuple[list[bool], list[bool]]:
     """What left from the fits, and what left from the rows apart: one choice, or one number of each candidate."""
-    last = [not isinstance(call, Call) if method == "every" else len(call.exact) == 1 for call in run.calls]
+    last = [not isinstance(call, Call) if method == "every" else _is_score(call) for call in run.calls]
+    assert sum(last) == (1 if method == "every" else 3)
     pairs = list(zip(moved, last, strict=True))
     return [move for move, apart in pairs if not apart], [move for move, apart in pairs if apart]
+
+
+def _is_score(call: Any) -> bool:
+    """One number, in fine steps; the number of rows, with which fits begin, is one in whole ones."""
+    return len(call.exact) == 1 and call.sensitivity != ONE
 
 
 @methods

@@ -193,7 +193,14 @@ def test_a_till_is_asked_once_and_its_bits_decide_everything() -> None:
 
 def _learned(model: Any) -> dict[str, Any]:
     found = {name: value for name, value in vars(model).items() if name.endswith("_") and name != "candidates_"}
-    return {name: _learned(value) if isinstance(value, Estimator) else value for name, value in found.items()}
+    return {name: _plain(value) for name, value in found.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Estimators, also those in a list, as what they learned."""
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return _learned(value) if isinstance(value, Estimator) else value
 
 
 @pytest.mark.parametrize(("make", "kind"), [(make, kind) for _, make, kind in FITS], ids=IDS)

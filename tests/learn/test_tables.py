@@ -162,7 +162,7 @@ def test_rows_of_a_unit_are_bounded_and_more_of_them_have_more_noise() -> None:
                 assert model.loss_ == loss, "the cost is that of a person with all rows"
                 spreads.append(float(seen.releases[0].mechanism.spread))
                 # the policy reads three rows of each person at most
-                assert seen.releases[0].exact[0] / 2**20 == 50 * min(most or 1, 3)
+                assert _counts(seen) == {50 * min(most or 1, 3)}
             assert spreads == pytest.approx([spreads[0] * k for k in (1, 2, 3, 3)], rel=1e-6)
             assert [entry.loss for entry in found.entries()] == [loss] * 4
 
@@ -171,15 +171,17 @@ def test_one_person_moves_the_vectors_no_farther_than_so_many_rows() -> None:
     """The sensitivity is that of one row; a person with k of them moves k times as far, which `group` pays for."""
     seen = Recorder()
     for most in (1, 2, 3):
-        exact = []
+        seen.releases.clear()
         for count in (7, 6):
-            seen.releases.clear()
+            seen.again()  # what was released decides what is asked next: the neighbour is told the same
             with curator(count=count, seen=seen) as found:
                 found.fit(StandardScaler(), "SELECT cost FROM visits", epsilon=1, max_rows=most)
-            exact.append(seen.releases[0])
-        moved = np.abs(exact[0].exact - exact[1].exact).sum()
-        assert moved <= most * exact[0].sensitivity.l1
-        assert moved > (most - 1) * exact[0].sensitivity.l1 / 2
+        assert len(seen.releases) > 1
+        for one, other in zip(seen.earlier, seen.releases, strict=True):
+            assert one.sensitivity == other.sensitivity
+            moved = np.abs(one.exact - other.exact).sum()
+            assert moved <= most * one.sensitivity.l1
+            assert moved > (most - 1) * one.sensitivity.l1 / 2
 
 
 def test_where_and_expressions_and_joins() -> None:
@@ -196,7 +198,7 @@ def test_where_and_expressions_and_joins() -> None:
         with curator(seen=seen) as found:
             seen.releases.clear()
             found.fit(StandardScaler(bounds=(0, 1000)), sql, epsilon=1)
-            assert seen.releases[0].exact[0] / 2**20 == rows, sql
+            assert _counts(seen) == {rows}, sql
 
 
 def test_rows_with_nothing_in_them_are_left_out() -> None:
@@ -207,7 +209,14 @@ def test_rows_with_nothing_in_them_are_left_out() -> None:
     held["people"][2]["free"] = float("inf")
     with opened(policy_of(POLICY, head=PURE), held, sampler=seen.sampler) as found:
         found.fit(StandardScaler(bounds=(0, 100)), "SELECT age, free FROM people", epsilon=1)
-    assert seen.releases[0].exact[0] / 2**20 == 7
+    assert _counts(seen) == {7}
+
+
+def _counts(seen: Recorder) -> set[float]:
+    """How many rows a scaler saw: each of its releases begins with that, the last in steps of its sums."""
+    *before, last = seen.releases
+    assert before
+    return {*(float(release.exact[0]) for release in before), float(last.exact[0] / 2**20)}
 
 
 def test_empty_tables_are_learned_from_like_others() -> None:

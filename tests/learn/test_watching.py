@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from discreet.learn import core
-from tests.learn.cases import FITS, data
+from discreet.learn import LogisticRegression, Pipeline, StandardScaler, core
+from tests.learn.cases import BOUNDS, FITS, data
 from tests.learn.helpers import Till, repeating
 
-LONG = {name: (make, kind) for name, make, kind in FITS if name.endswith("-pure") and name.split("-")[0] not in
-        ("grid", "gaussian", "categorical", "scaler", "pca", "linear", "rates")}  # fmt: skip
+
+def _steps(**more: Any) -> Pipeline:
+    """A pipeline is as long as its steps: that of the cases has short ones."""
+    stages = [("scaler", StandardScaler()), ("last", LogisticRegression())]
+    return Pipeline(stages, bounds=BOUNDS, classes=["a", "b", "c"], **more)
+
+
+SHORT = ("grid", "gaussian", "categorical", "scaler", "pca", "linear", "rates", "pipeline")
+LONG: dict[str, tuple[Any, str]] = {
+    name: (make, kind) for name, make, kind in FITS if name.endswith("-pure") and name.split("-")[0] not in SHORT
+}
+LONG["pipeline of steps"] = partial(_steps, epsilon=1.0), "numbers"
 
 
 @pytest.mark.parametrize(("make", "kind"), LONG.values(), ids=LONG)

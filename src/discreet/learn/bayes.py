@@ -17,7 +17,7 @@ from discreet.learn import sizing
 from discreet.learn.box import Box, Floats
 from discreet.learn.core import Typical, parameters
 from discreet.learn.labels import Array, Labels, category_labels
-from discreet.learn.moments import affordable, moments, moved
+from discreet.learn.moments import Moments, affordable, moments, moved
 from discreet.learn.predictors import Categorical, ClassFacts, Classifier
 from discreet.mechanisms.arrays import Integers
 from discreet.mechanisms.simplex import projected
@@ -65,15 +65,30 @@ class GaussianNB(Classifier):
         self.classes_ = facts.classes.values
         self.class_count_ = noisy.counts
         self.class_log_prior_ = np.log(noisy.counts / noisy.counts.sum())
-        self.theta_ = box.points(_drawn_together(noisy.counts, noisy.means, noisy.square_noise))
+        means, variances = _like_others(noisy)
+        self.theta_ = box.points(_drawn_together(noisy.counts, means, noisy.square_noise))
         self.low_, self.high_ = box.low, box.high
-        self.var_ = _steadied(noisy.counts, noisy.variances, noisy.square_noise, self.var_smoothing) * box.half**2
+        self.var_ = _steadied(noisy.counts, variances, noisy.square_noise, self.var_smoothing) * box.half**2
 
     def _joint(self, rows: Array) -> Floats:
         held = np.clip(rows, self.low_, self.high_)[:, None, :]
         logs = -0.5 * (np.log(2 * math.pi * self.var_) + (held - self.theta_) ** 2 / self.var_).sum(axis=2)
         joint: Floats = logs + self.class_log_prior_
         return joint
+
+
+def _like_others(noisy: Moments) -> tuple[Floats, Floats]:
+    """Means and variances; a class that nobody seems to be in has those of the other classes together.
+
+    Its own would be the middle of the bounds, and so wide that rows far from all classes would be said to be in it.
+    """
+    if noisy.seen.all() or not noisy.seen.any():
+        return noisy.means, noisy.variances
+    shares = noisy.counts * noisy.seen / noisy.counts[noisy.seen].sum()
+    lacking = ~noisy.seen[:, None]
+    return np.where(lacking, shares @ noisy.means, noisy.means), np.where(
+        lacking, shares @ noisy.variances, noisy.variances
+    )
 
 
 def _drawn_together(counts: Floats, means: Floats, noise: Floats) -> Floats:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.accounting.losses import Sensitivity
 from discreet.exit import Exit
@@ -68,6 +69,8 @@ class Moments:
     squares: Floats
     deviation: float
     """Of the noise on a sum."""
+    seen: NDArray[np.bool_]
+    """Whether a group has more than half a row, with the noise on its count."""
 
     @property
     def variances(self) -> Floats:
@@ -91,10 +94,11 @@ def moments(exact: Floats, places: Integers, groups: int, box: Box, exit_: Exit,
     steps = Sensitivity(units.l1 * fine, units.l2_squared * fine**2)
     noisy = exit_.release(vector, steps, share).astype(np.float64) / fine
     deviation = cost.deviation(units, share)
-    counts = np.maximum(noisy[:, 0] / count, 1)
+    rows = noisy[:, 0] / count
+    counts = np.maximum(rows, 1)
     first, second = np.split(noisy[:, 1:] / counts[:, None], 2, axis=1)
     squares = np.clip(second + 0.5, 0, 1)
-    return Moments(counts, np.clip(first, -1, 1), squares, deviation)
+    return Moments(counts, np.clip(first, -1, 1), squares, deviation, rows > 0.5)
 
 
 def _vector(exact: Floats, places: Integers, groups: int, box: Box, fine: int) -> Integers:
