@@ -34,6 +34,7 @@ from discreet.learn.residuals import FAR, GRAIN, POWERS, OneClass, Values
 from discreet.learn.smoothing import Smoother, contrasts
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM
+from tests.budget import later
 from tests.learn.cases import BOUNDS, COSTS, data
 from tests.learn.helpers import Till, learn, repeating
 from tests.learn.outlets import NAMES, check_loss, check_moves, outlets
@@ -433,7 +434,7 @@ def made_up(rows: int, seed: int) -> tuple[Any, Any]:
     return features, values
 
 
-@pytest.mark.parametrize("cost", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-5}], ids=["pure", "approximate"])
+@pytest.mark.parametrize("cost", later([{"epsilon": 1}, {"epsilon": 1, "delta": 1e-5}]), ids=["pure", "approximate"])
 def test_bounds_thirty_times_too_wide_cost_little(cost: Any) -> None:
     """Means over three fits: R² of 0.77 (0.79 with δ), and 0.76 with bounds that are far too wide and off centre."""
     rows, values = made_up(20_000, 5)

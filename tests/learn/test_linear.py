@@ -22,6 +22,7 @@ from discreet.learn.scaling import Scaling
 from discreet.learn.zooming import LEFT
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM, Bits
+from tests.budget import later
 from tests.learn.helpers import Till, learn, noises, repeating
 from tests.learn.replaying import hard_rows, replay
 
@@ -271,10 +272,11 @@ def too_little(mechanism: Any, _: Any, exact: Any, bits: Bits) -> Any:
     return Laplace(mechanism.epsilon * 20, sensitivity=mechanism.sensitivity).release(exact, bits)
 
 
-def test_an_auditor_finds_no_leak_and_would_find_one(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("samples", later([300, 1000]))
+def test_an_auditor_finds_no_leak_and_would_find_one(samples: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """False alarms: 10⁻⁶."""
     rows = np.array([[1.0, 1.0], [1.0, 1.0], [-1.0, -1.0]])
-    found = estimate(_intercept, rows, rows[:2], claim=1, samples=1000, confidence=1 - 1e-6)
+    found = estimate(_intercept, rows, rows[:2], claim=1, samples=samples, confidence=1 - 1e-6)
     assert not found.violated, str(found)
     monkeypatch.setattr(core, "SAMPLER", Sampler(add_noise=too_little))
-    assert estimate(_intercept, rows, rows[:2], claim=1, samples=1000, confidence=1 - 1e-6).violated
+    assert estimate(_intercept, rows, rows[:2], claim=1, samples=samples, confidence=1 - 1e-6).violated

@@ -19,6 +19,7 @@ from discreet.learn import PCA, core
 from discreet.learn.shortening import shortened
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM, Bits
+from tests.budget import later
 from tests.learn.helpers import Till, learn, noises, repeating
 from tests.learn.replaying import hard_rows, replay
 
@@ -175,13 +176,14 @@ def too_little(mechanism: Any, _: Any, exact: Any, bits: Bits) -> Any:
     return Laplace(mechanism.epsilon * 1000, sensitivity=mechanism.sensitivity).release(exact, bits)
 
 
-def test_an_auditor_finds_no_leak_and_would_find_one(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("samples", later([300, 1000]))
+def test_an_auditor_finds_no_leak_and_would_find_one(samples: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """False alarms: 10⁻⁶."""
 
     def count(rows: Any) -> float:
         return float(learn(PCA(bounds=(-1, 1), epsilon=1), rows, None, ["x"], SYSTEM).count_)
 
     rows = np.ones((60, 1))
-    assert not estimate(count, rows, rows[1:], claim=1, samples=1000, confidence=1 - 1e-6).violated
+    assert not estimate(count, rows, rows[1:], claim=1, samples=samples, confidence=1 - 1e-6).violated
     monkeypatch.setattr(core, "SAMPLER", Sampler(add_noise=too_little))
-    assert estimate(count, rows, rows[1:], claim=1, samples=1000, confidence=1 - 1e-6).violated
+    assert estimate(count, rows, rows[1:], claim=1, samples=samples, confidence=1 - 1e-6).violated

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_array
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from discreet import noise
 from discreet.answers.progress import shown
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from altair.typing import ChartType
 
 EPSILONS: Final = (0.01, 0.03, 0.1, 0.3, 1, 3, 10)
+MANY: Final = 100_000
+"""Of fewer rows, one thread learns sooner: several wait for each other, and on a busy machine for very long."""
 
 
 def _scaled(model: Any, plain: Any) -> Any:
@@ -165,10 +168,11 @@ def learning_curve(
     splits = [_split(len(rows), chance) for _ in range(times)]
     models = [clone(estimator).set_params(epsilon=value, delta=delta) for value in costs] + [_plain(estimator, rows)]
     by_model: list[list[float]] = [[] for _ in models]
-    for fit, index in steps:
-        train, test = splits[fit]
-        model = clone(models[index]).fit(_taken(rows, train), _taken(labels, train))
-        by_model[index].append(_score(model, _taken(rows, test), _taken(labels, test)))
+    with threadpool_limits(1 if len(splits[0][0]) < MANY else None, user_api="openmp"):
+        for fit, index in steps:
+            train, test = splits[fit]
+            model = clone(models[index]).fit(_taken(rows, train), _taken(labels, train))
+            by_model[index].append(_score(model, _taken(rows, test), _taken(labels, test)))
     *scores, plain = map(tuple, by_model)
     shown_delta = None if delta is None else float(delta)
     return LearningCurve(type(estimator).__name__, tuple(costs), tuple(scores), plain, shown_delta)
