@@ -43,6 +43,9 @@ THEIRS: Final = (
 for _name in THEIRS:
     os.environ.pop(_name, None)
 
+os.environ["OMP_NUM_THREADS"] = "1"
+"""Arrays of tests are small: several threads would wait for each other, on a busy machine fifty times as long."""
+
 MARKS: Final = tempfile.mkdtemp(prefix="discreet-marks-")
 """The high-water marks of ledgers that tests make, also in processes that they start."""
 os.environ["DISCREET_MARKS"] = MARKS
