@@ -450,14 +450,16 @@ def test_bounds_thirty_times_too_wide_cost_little(cost: Any) -> None:
 
 @pytest.mark.parametrize("cost", [{"epsilon": 0.1}, {"epsilon": 0.1, "delta": 1e-5}], ids=["pure", "approximate"])
 def test_few_rows_at_a_low_cost_make_a_constant(cost: Any) -> None:
-    """100 fits of 100 rows: no curves, and errors little above those of the best constant."""
+    """100 fits of 100 rows: no curves, and errors little above those of the best constant. Of 300 fits they were 1.6
+    times those, with a deviation of 1.1: the limit is seven deviations of the mean above.
+    """
     rows, values = made_up(1_000, 6)
     fits = [
         AdditiveRegressor(bounds=(-4, 4), y_bounds=(-4, 6), **cost).fit(rows[:100], values[:100]) for _ in range(100)
     ]
     assert np.mean([not fit.curves_.any() for fit in fits]) > 0.9
     errors = [np.mean((fit.predict(rows) - values) ** 2) for fit in fits]
-    assert np.mean(errors) < 2 * values.var()
+    assert np.mean(errors) < 2.4 * values.var()
     is_high = values > 1
     models = [
         AdditiveClassifier(bounds=(-4, 4), classes=[False, True], **cost).fit(rows[:100], is_high[:100])

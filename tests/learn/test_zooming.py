@@ -180,7 +180,7 @@ TIGHT: dict[str, tuple[str, tuple[float, float]]] = {
     "normal": ("normal", (-4, 4)),
     "generous": ("normal", (-10, 10)),
     "uniform": ("uniform", (0.45, 0.6)),
-    "skewed": ("skewed", (0, 10)),
+    "skewed": ("skewed", (0, 7)),
     "indicator": ("indicator", (0, 1)),
     "a rare indicator": ("rare", (0, 1)),
     "a rare indicator in wide bounds": ("rare", (0, 30)),
