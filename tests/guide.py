@@ -141,7 +141,7 @@ def quality(_: discreet.Curator) -> Any:
     from discreet.answers.plots.theme import COLOURS, THEMES, altair, chart_of, dressed
 
     alt = altair()
-    text = (PICTURES.parent / "15-how-good-models-are.md").read_text(encoding="utf-8")
+    text = (PICTURES.parent / "28-models-beside-others.md").read_text(encoding="utf-8")
     points = [point for table in _tables(text) for point in _kept(table)]
     order = list(dict.fromkeys(point["set"] for point in points))
     colour = alt.Color(

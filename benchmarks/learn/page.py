@@ -16,7 +16,7 @@ from benchmarks.learn.models import DELTA
 from benchmarks.learn.sets import CLASSES, CLUSTERS, NUMBERS, REPORTED
 from benchmarks.peers.environments import ROOT
 
-PAGE: Final = ROOT / "docs" / "guide" / "15-how-good-models-are.md"
+PAGE: Final = ROOT / "docs" / "guide" / "28-models-beside-others.md"
 START, END = "<!-- tables: python -m benchmarks.learn.page -->\n", "<!-- end of tables -->\n"
 
 

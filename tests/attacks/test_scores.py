@@ -19,6 +19,7 @@ from discreet.audit.replay import replay
 from discreet.curator.curator import Curator
 from discreet.errors import Refused
 from discreet.learn import DecisionTreeClassifier, GaussianNB
+from discreet.learn.codec import VERSION
 from discreet.learn.core import ESTIMATORS
 from discreet.learn.sent import model_to_score, own
 from tests.learn.cases import CASES, COSTS, data
@@ -222,7 +223,8 @@ def _edited(**changes: Any) -> dict[str, Any]:
 
 
 DOCUMENTS: Final[list[Any]] = [
-    {}, {"version": 1}, {"model": {}}, {"version": 2, "model": GOOD["model"]}, {"version": 1, "model": []},
+    {}, {"version": VERSION}, {"model": {}}, {"version": VERSION + 1, "model": GOOD["model"]},
+    {"version": VERSION, "model": []},
     _edited(model__estimator="os.system"), _edited(model__estimator="KMeans"), _edited(model__estimator=["x"]),
     _edited(model__estimator="Estimator"), _edited(model__estimator="_Forest"), _edited(model__fitted={}),
     _edited(model__fitted=[]), _edited(model__parameters=[]), _edited(model__parameters={"ledger": 5}),
