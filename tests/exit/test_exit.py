@@ -303,3 +303,11 @@ def test_uniform_integers_lie_below_their_limit() -> None:
     drawn = SAMPLER.below(3, (2, 100), SYSTEM)
     assert drawn.shape == (2, 100)
     assert set(drawn.ravel().tolist()) == {0, 1, 2}, "each is missing once in 10³⁵ runs"
+
+
+def test_where_rho_is_too_small_to_be_drawn_for_epsilon_alone_is_the_less_noisy() -> None:
+    with pytest.raises(ValueError, match="rho"):
+        Cost.alone(epsilon=1e-9, delta=1e-5)
+    assert Cost.less_noisy(lambda _: 1.0, epsilon=1e-9, delta=1e-5) == Cost.alone(epsilon=1e-9)
+    with pytest.raises(ValueError, match="delta"):
+        Cost.less_noisy(lambda _: 1.0, epsilon=1e-9, delta=2)
