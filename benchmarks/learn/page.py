@@ -38,34 +38,29 @@ def _ours(model: str, title: str, **more: Any) -> Column:
     return Column(title, "discreet", model, 1.0, **more)
 
 
+def _beside(linear: str, additive: str) -> tuple[Column, ...]:
+    """A linear and an additive model, each beside its rival and with wide bounds."""
+    return (
+        Column("boosted trees, not private", "scikit-learn", additive),
+        _ours(linear, f"`{linear}`"),
+        Column("diffprivlib's", "diffprivlib", linear, 1.0, rival=1),
+        _ours(linear, "bounds 30× too wide", wide=True),
+        _ours(additive, f"`{additive}`, δ", delta=DELTA),
+        Column("DP-EBM, δ", "DP-EBM", additive, 1.0, DELTA, rival=1),
+        _ours(additive, "bounds 30× too wide, δ", delta=DELTA, wide=True),
+    )
+
+
 TABLES: Final[dict[str, tuple[str, str, tuple[Column, ...]]]] = {
     CLASSES: (
         "area under the curve",
         "auc",
         (
-            Column("boosted trees, not private", "scikit-learn", "AdditiveClassifier"),
-            _ours("LogisticRegression", "`LogisticRegression`"),
-            Column("diffprivlib's", "diffprivlib", "LogisticRegression", 1.0, rival=1),
-            _ours("LogisticRegression", "bounds 30× too wide", wide=True),
-            _ours("AdditiveClassifier", "`AdditiveClassifier`, δ", delta=DELTA),
-            Column("DP-EBM, δ", "DP-EBM", "AdditiveClassifier", 1.0, DELTA, rival=1),
-            _ours("AdditiveClassifier", "bounds 30× too wide, δ", delta=DELTA, wide=True),
+            *_beside("LogisticRegression", "AdditiveClassifier"),
             _ours("RandomForestClassifier", "`RandomForestClassifier`"),
         ),
     ),
-    NUMBERS: (
-        "error over spread",
-        "error",
-        (
-            Column("boosted trees, not private", "scikit-learn", "AdditiveRegressor"),
-            _ours("LinearRegression", "`LinearRegression`"),
-            Column("diffprivlib's", "diffprivlib", "LinearRegression", 1.0, rival=1),
-            _ours("LinearRegression", "bounds 30× too wide", wide=True),
-            _ours("AdditiveRegressor", "`AdditiveRegressor`, δ", delta=DELTA),
-            Column("DP-EBM, δ", "DP-EBM", "AdditiveRegressor", 1.0, DELTA, rival=1),
-            _ours("AdditiveRegressor", "bounds 30× too wide, δ", delta=DELTA, wide=True),
-        ),
-    ),
+    NUMBERS: ("error over spread", "error", _beside("LinearRegression", "AdditiveRegressor")),
     CLUSTERS: (
         "over what is had without privacy",
         "",

@@ -13,13 +13,11 @@ from discreet.exit import Exit
 from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
 from discreet.learn.moments import MOST_ROWS
+from discreet.learn.zooming import SHARES, promising, zoomed
 from discreet.learn.zooming import check as check_zoom
-from discreet.learn.zooming import promising, zoomed
 
 SIZING: Final = Fraction(1, 50)
 """What the number of rows costs: methods choose their shape by it."""
-SHARES: Final = (Fraction(1, 80), Fraction(1, 40), Fraction(1, 20), Fraction(1, 10))
-"""What a search for narrower bounds may take: the least that half of the rows would be enough for, or nothing."""
 LEFT: Final = WHOLE - SIZING - SHARES[-1]
 """What is left at least."""
 ONE: Final = Sensitivity.cells(1, 1)
