@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, Self
 
 from discreet.accounting.losses import Concentrated, Pure
+
+MOST_RANGES: Final = 1000
+MOST_BLOCKS: Final = 10**6
+"""Of a stream; numbers beyond it name nothing."""
+_RANGES: Final = re.compile(r"[0-9]{1,7}(-[0-9]{1,7})?(,[0-9]{1,7}(-[0-9]{1,7})?)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,123 @@ class PartName:
         return {"partition": self.partition, "part": self.part, "most": self.max_parts}
 
 
+Ranges = tuple[tuple[int, int], ...]
+"""Numbers of blocks: from the one to the other, both included; sorted, with a gap between any two."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockNames:
+    """Some blocks of a stream, by their numbers: 0, 1, 2 … in the order in which they were opened.
+
+    There is one name for one set of blocks: ranges are sorted and none touches the next.
+
+    >>> BlockNames.of("rides", [3, 0, 1, 2, 7])
+    BlockNames(stream='rides', ranges=((0, 3), (7, 7)))
+    """
+
+    stream: str
+    ranges: Ranges
+
+    def __post_init__(self) -> None:
+        if type(self.stream) is not str or not self.stream:
+            raise ValueError("blocks are those of a stream, which has a name")
+        demand_ranges(self.ranges)
+        if not 1 <= len(self.ranges) <= MOST_RANGES:
+            raise ValueError(f"blocks are named in 1 to {MOST_RANGES} ranges")
+
+    @classmethod
+    def of(cls, stream: str, numbers: Iterable[int]) -> Self:
+        """These blocks, in whatever order they are named."""
+        return cls(stream, ranges_of(numbers))
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Self:
+        return cls(record["stream"], ranges_read(record["ranges"]))
+
+    def fields(self) -> dict[str, Any]:
+        return {"stream": self.stream, "ranges": self.label}
+
+    @property
+    def label(self) -> str:
+        """The numbers in words: 0-363,365."""
+        return ranges_written(self.ranges)
+
+    def __len__(self) -> int:
+        return sum(last - first + 1 for first, last in self.ranges)
+
+    def __iter__(self) -> Iterator[int]:
+        return (number for first, last in self.ranges for number in range(first, last + 1))
+
+
+def ranges_of(numbers: Iterable[int]) -> Ranges:
+    """Numbers as ranges; ValueError for what is no number of a block, or names one twice."""
+    listed = list(numbers)
+    if not all(type(number) is int for number in listed) or len(set(listed)) < len(listed):
+        raise ValueError("blocks have whole numbers, and each is named once")
+    return united([(number, number) for number in listed])
+
+
+def united(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """All numbers of some ranges, which may touch or overlap."""
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = joined[-1][0], max(last, joined[-1][1])
+        else:
+            joined.append((first, last))
+    return tuple(joined)
+
+
+def common_to(some: Ranges, others: Ranges) -> Ranges:
+    """The numbers that are in both; the others may be many."""
+    shared = []
+    for first, last in some:
+        start = bisect_left(others, (first, first))
+        for low, high in others[max(start - 1, 0) : bisect_right(others, (last, MOST_BLOCKS))]:
+            if max(low, first) <= min(high, last):
+                shared.append((max(low, first), min(high, last)))
+    return tuple(shared)
+
+
+def without(some: Ranges, others: Ranges) -> Ranges:
+    """The numbers that are in the one and not in the other."""
+    rest = []
+    for first, last in some:
+        start = first
+        for low, high in common_to(((first, last),), others):
+            rest.append((start, low - 1))
+            start = high + 1
+        rest.append((start, last))
+    return tuple((first, last) for first, last in rest if first <= last)
+
+
+def demand_ranges(ranges: object) -> None:
+    """ValueError unless these are ranges of numbers of blocks."""
+    if type(ranges) is not tuple or not all(type(each) is tuple and len(each) == 2 for each in ranges):
+        raise ValueError("blocks are named by ranges: pairs of the first and the last number")
+    after = 0
+    for first, last in ranges:
+        if type(first) is not int or type(last) is not int or not after <= first <= last < MOST_BLOCKS:
+            raise ValueError("ranges of blocks are sorted, do not touch each other, and have whole numbers")
+        after = last + 2
+
+
+def ranges_written(ranges: Ranges) -> str:
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+
+
+def ranges_read(text: object) -> Ranges:
+    """What `ranges_written` wrote, and nothing else."""
+    if not isinstance(text, str) or not _RANGES.fullmatch(text):
+        raise ValueError("ranges of blocks are written as 0-363,365")
+    pairs = ([int(number) for number in each.split("-")] for each in text.split(","))
+    ranges = tuple((pair[0], pair[-1]) for pair in pairs)
+    demand_ranges(ranges)
+    if ranges_written(ranges) != text:
+        raise ValueError("ranges of blocks are written in one way")
+    return ranges
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A charge, and whether its answer is cached."""
@@ -58,10 +182,12 @@ class Entry:
     data_version: int
     answered: bool
     cost: Pure | Concentrated
-    """What the answer cost: more than the loss where a part of a partition was asked about."""
+    """What the answer cost: more than the loss where a part of a partition was asked about, or blocks of a stream."""
     call: Mapping[str, Any] = field(default_factory=dict)
     """How it was asked beside its text: cost, parameters, dialect."""
     plan: str | None = None
     """The fingerprint of what it means."""
     part: PartName | None = None
     """The part of a partition that it is about."""
+    blocks: BlockNames | None = None
+    """The blocks of a stream that it is about: its cost is on their lines, and its loss is nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from discreet.accounting.record import Key, PartName
+from discreet.accounting.record import BlockNames, Key, PartName
 from discreet.exit.cost import Cost, Loss
 from discreet.ledger.codec import Record
 
@@ -44,6 +44,8 @@ class Bill:
     """Whether a cached result is not wanted."""
     part: Callable[[], PartName] | None = None
     """The part of a partition that it is about."""
+    blocks: BlockNames | None = None
+    """The blocks of a stream that it reads: the loss is on the line of each, and is that of a unit in all of them."""
 
     def __post_init__(self) -> None:
         if not self.loss.bounds(self.allowed if self.rows == 1 else self.allowed.group(self.rows)):
