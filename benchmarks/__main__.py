@@ -29,12 +29,13 @@ from benchmarks import (
     server,
     start,
     synthetic,
+    validation,
 )
 
 MODULES = {"noise": noise, "start": start, "ledger": ledger, "private_copy": private_copy, "query": query,
            "quantiles": quantiles, "auditor": auditor, "server": server,
            "learn": learn, "release": release, "release_logs": release_logs, "synthetic": synthetic,
-           "local": local, "federated": federated}  # fmt: skip
+           "local": local, "federated": federated, "validation": validation}  # fmt: skip
 PARTS = {**MODULES, **learn.PARTS}
 """What can be named: parts of `learn` too."""
 PEERS = ("opendp",)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
@@ -182,6 +183,33 @@ def deviation(noise: Noise) -> float:
 
 
 def _convolved(terms: Terms, miss: float) -> Fraction | None:
+    grid = rounded_up(terms)
+    tails = np.concatenate([np.cumsum(grid.masses[::-1])[::-1][1:], [0.0]]) * _ROOM + grid.beyond
+    first = int(np.argmax(tails <= miss))
+    if tails[first] > miss:
+        return None
+    return Fraction(math.ceil((first + grid.first) * grid.step * _ROOM * 2**20), 2**20)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rounded:
+    """A sum of noises, rounded up to the points (first + i)·step of a grid."""
+
+    masses: Floats
+    """Of each point."""
+    first: int
+    step: float
+    beyond: float
+    """At least what lies beyond the last point, with room for roundings."""
+
+    def most(self, rising: Callable[[Floats], Floats]) -> float:
+        """At least E f(Σ wᵢZᵢ), for a rising function f with values from 0 to 1."""
+        points = (np.arange(len(self.masses), dtype=np.float64) + self.first) * self.step
+        return float(np.maximum(self.masses, 0.0) @ rising(points)) * _ROOM + self.beyond
+
+
+def rounded_up(terms: Terms) -> Rounded:
+    """The distribution of Σ |wᵢ|Zᵢ with each term rounded up to a grid: its tails are at least the exact ones."""
     deviations = [float(weight) * deviation(noise) for noise, weight in terms]
     step = math.hypot(*deviations) / CELLS
     cells = math.ceil(20 * max(deviations) / step)
@@ -192,11 +220,7 @@ def _convolved(terms: Terms, miss: float) -> Fraction | None:
         beyond += float(tail[-1])
         masses = np.concatenate([[1 - tail[0]], tail[:-1] - tail[1:]])
         total = sum_of(total, np.maximum(masses, 0.0))
-    tails = np.concatenate([np.cumsum(total[::-1])[::-1][1:], [0.0]]) * _ROOM + beyond + _SLIP
-    first = int(np.argmax(tails <= miss))
-    if tails[first] > miss:
-        return None
-    return Fraction(math.ceil((first - cells * len(terms)) * step * _ROOM * 2**20), 2**20)
+    return Rounded(total, -cells * len(terms), step, beyond + _SLIP)
 
 
 def sum_of(a: Floats, b: Floats) -> Floats:

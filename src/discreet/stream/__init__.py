@@ -1,0 +1,1 @@
+"""Models and statistics on data that grows: validated, privacy-adaptive training."""
