@@ -198,20 +198,20 @@ def _sides(grid: Grid, noisy: Floats, count: float, deviation: float) -> tuple[f
     if len(points) > 1 and count < _unusual(2, deviation):
         windows.append((float(edges[min(points)]), float(edges[max(points) + 1]), 1.0))
     alike = [edge for cell in points for edge in edges[cell : cell + 2]]
-    found = (grid.low, grid.high)
+    sides = (grid.low, grid.high)
     for low, high, held in windows:
         if held:  # a wider window than the first was needed by chance if the next is much narrower
-            found = _around(found, min(low, *alike, high), max(high, *alike, low), held)
-    return found
+            sides = _around(sides, min(low, *alike, high), max(high, *alike, low), held)
+    return sides
 
 
-def _around(found: tuple[float, float], low: float, high: float, held: float) -> tuple[float, float]:
+def _around(sides: tuple[float, float], low: float, high: float, held: float) -> tuple[float, float]:
     """Bounds around a window that holds such a share of the rows; those known so far unless they are much narrower."""
     margin = BESIDE * (high - low) / 2 * (FARTHEST / NormalDist().inv_cdf((1 + min(held, 1 - RARE)) / 2) - 1)
-    low, high = max(low - margin, found[0]), min(high + margin, found[1])
+    low, high = max(low - margin, sides[0]), min(high + margin, sides[1])
     fine = max(NARROWEST, FINEST * max(abs(low), abs(high)))
-    is_narrow = high - low <= NARROW * (found[1] - found[0]) and high / 2 - low / 2 >= fine
-    return (low, high) if is_narrow else found
+    is_narrow = high - low <= NARROW * (sides[1] - sides[0]) and high / 2 - low / 2 >= fine
+    return (low, high) if is_narrow else sides
 
 
 def _peak(grid: Grid, noisy: Floats) -> int:
