@@ -7,14 +7,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from discreet.learn.box import Box
 from discreet.learn.gradients import Clip, Examples
-from discreet.learn.gram import BLOCK, blocks
+from discreet.learn.rulers import BLOCK, Ruler
 from discreet.mechanisms.arrays import Integers
 from tests.learn.replaying import check_moved
 
 
 def examples(rows: Integers, places: Integers, steps: int, clip: Clip) -> Examples:
-    return Examples.of(blocks(rows), places, clip.side, steps, clip)
+    """Rows that are in steps already."""
+    far = np.full(clip.side, 2.0**15)
+    ruler = Ruler.of(Box(-far, far), np.zeros(clip.side), np.full(clip.side, float(steps)), steps, 2**15)
+    return Examples.of(rows.astype(np.float64), places, ruler, clip)
 
 
 @pytest.mark.parametrize("norm", [1, 2])

@@ -17,7 +17,7 @@ from discreet.errors import Refused
 from discreet.exit import Sampler
 from discreet.learn import LinearRegression, core, linear
 from discreet.learn.box import Box
-from discreet.learn.gram import BLOCK, Size, lengths, products, shortened
+from discreet.learn.gram import Size
 from discreet.learn.scaling import Scaling
 from discreet.learn.zooming import LEFT
 from discreet.mechanisms import Gaussian, Laplace
@@ -55,70 +55,10 @@ def test_without_any_one_row_the_sums_move_at_most_their_sensitivity(
 def test_the_sensitivity_is_attained_in_a_box() -> None:
     """By a corner: bounds are tight there, and a smaller one would be wrong."""
     for radii in ([8], [8, 8, 8], [8, 3, 5, 1]):
-        corner = np.array([radii])
-        moved = products(corner, corner)[np.triu_indices(len(radii))].tolist()
+        moved = np.outer(radii, radii)[np.triu_indices(len(radii))].tolist()
         sensitivity = Size.of(radii).gram
         assert sum(map(abs, moved)) == sensitivity.l1
         assert sum(step**2 for step in moved) == sensitivity.l2_squared
-
-
-def test_quotients_are_cut_where_whole_numbers_say() -> None:
-    """Up to 2⁵³, just below, at and just above whole quotients: what is computed in float64 is what integers say."""
-    dice = np.random.default_rng(4)
-    for limit in (1, 3, 2**20, 2**31 - 1, 2**37 + 5):
-        most = (2**53 - 1) // limit
-        sizes = np.concatenate([dice.integers(1, 2**40, 500), limit + dice.integers(0, 9, 500)])
-        whole = dice.integers(0, most, 1000) // sizes * sizes // limit
-        rows = np.clip(whole[:, None] + np.array([-1, 0, 1]), 0, most) * dice.choice([-1, 1], (1000, 3))
-        wanted = [
-            [(abs(value) * limit // size) * (1 if value > 0 else -1) if size > limit else value for value in row]
-            for row, size in zip(rows.tolist(), sizes.tolist(), strict=True)
-        ]
-        assert shortened(rows, sizes, limit).tolist() == wanted
-
-
-@pytest.mark.parametrize("norm", [1, 2])
-def test_shortened_rows_keep_to_the_limit_and_their_direction(norm: int) -> None:
-    dice = np.random.default_rng(norm)
-    rows = dice.integers(-(2**15), 2**15 + 1, (500, 7))
-    rows[:3] = [[2**15] * 7, [0] * 7, [2**15, 0, 0, 0, 0, 0, 0]]
-    limit = 40_000
-    short = shortened(rows, lengths(rows, norm), limit)
-    for before, after in zip(rows.tolist(), short.tolist(), strict=True):
-        size = sum(map(abs, after)) if norm == 1 else math.isqrt(sum(step**2 for step in after))
-        full = sum(map(abs, before)) if norm == 1 else math.sqrt(sum(step**2 for step in before))
-        assert size <= limit
-        assert norm == 1 or sum(step**2 for step in after) <= limit**2
-        factor = min(1, limit / full) if full else 1
-        np.testing.assert_allclose(after, np.array(before) * factor, atol=2)
-
-
-def test_lengths_are_never_too_short() -> None:
-    """Also where a root lies just above a whole number."""
-    roots = [2, 2**15, 2**24 + 1, 2**25 - 1]
-    for root in roots:
-        for square in (root**2, root**2 + 1, root**2 - 1):
-            parts = _as_squares(square)
-            found = int(lengths(np.array([parts]), 2)[0])
-            assert found == math.isqrt(square - 1) + 1
-
-
-def _as_squares(total: int) -> list[int]:
-    parts = []
-    while total:
-        parts.append(math.isqrt(total))
-        total -= parts[-1] ** 2
-    return parts
-
-
-def test_products_are_exact_across_blocks() -> None:
-    dice = np.random.default_rng(3)
-    rows = dice.integers(-(2**15), 2**15 + 1, (2 * BLOCK + 5, 3))
-    rows[:BLOCK] = 2**15
-    found = products(rows, rows)
-    for i in range(3):
-        for j in range(3):
-            assert found[i, j] == sum(a * b for a, b in zip(rows[:, i].tolist(), rows[:, j].tolist(), strict=True))
 
 
 # noise

@@ -17,7 +17,7 @@ from discreet.accounting import Pure, compose
 from discreet.errors import Refused
 from discreet.learn import LogisticRegression, logistic
 from discreet.learn.box import Box
-from discreet.learn.gram import BLOCK
+from discreet.learn.rulers import BLOCK
 from discreet.learn.scaling import Scaling
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM

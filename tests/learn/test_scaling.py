@@ -77,7 +77,7 @@ def test_lengths_are_those_of_rows_of_indicators() -> None:
     places = np.random.default_rng(2).integers(0, 10, (5000, 10))
     rows = np.hstack([np.eye(10)[column] for column in places.T])
     scaling = find(rows, (0, 1), 1, DEAR[1])
-    usual = np.abs(scaling.rows(rows, 1024, 1)).sum(axis=1).mean() / 1024
+    usual = np.abs(scaling.ruler(1024, 1).columns(rows)).sum(axis=0).mean() / 1024
     assert float(scaling.length) == pytest.approx(usual, rel=0.02)
     assert usual == pytest.approx(1 + 100 * 2 * 0.3, rel=0.05)
 
@@ -93,7 +93,7 @@ def test_whatever_is_found_keeps_to_what_is_promised(norm: int, paid: Any) -> No
                 assert np.isfinite(scaling.middle).all()
                 assert (scaling.width > 0).all()
                 assert constant <= scaling.length <= 4 + constant
-                found = scaling.rows(rows, scaling.finest, constant)
+                found = scaling.ruler(scaling.finest, constant).columns(rows)
                 assert np.abs(found).max(initial=0) <= scaling.most * scaling.finest <= 2**FINEST
                 assert scaling.size(4 + constant, 8, norm).l1 <= Size.of([FARTHEST * 8] * (4 + constant)).l1
 
@@ -101,8 +101,9 @@ def test_whatever_is_found_keeps_to_what_is_promised(norm: int, paid: Any) -> No
 def test_a_row_in_units_depends_on_that_row_alone() -> None:
     rows = hard_rows(300, 5, 3)
     scaling = find(rows, (-1, 1), 1, COSTS[1])
-    alone = [scaling.rows(rows[[place]], scaling.finest, 1)[0] for place in range(len(rows))]
-    np.testing.assert_array_equal(scaling.rows(rows, scaling.finest, 1), alone)
+    ruler = scaling.ruler(scaling.finest, 1)
+    alone = [ruler.columns(rows[[place]])[:, 0] for place in range(len(rows))]
+    np.testing.assert_array_equal(ruler.columns(rows).T, alone)
 
 
 def test_features_that_do_not_vary_have_the_shortest_units() -> None:
@@ -122,7 +123,7 @@ def test_units_of_the_box() -> None:
     np.testing.assert_array_equal(scaling.middle, [0.5, 2])
     np.testing.assert_array_equal(scaling.width, [0.5, 3])
     assert (scaling.most, scaling.finest, scaling.length) == (1, 2**15, Fraction(3))
-    np.testing.assert_array_equal(scaling.rows(np.array([[0.25, 9.0]]), 8, 1), [[8, -4, 8]])
+    np.testing.assert_array_equal(scaling.ruler(8, 1).columns(np.array([[0.25, 9.0]])), [[8], [-4], [8]])
     assert (scaling.limit(8, 1), scaling.limit(8, 2)) == (24, math.isqrt(3 * 64))
 
 

@@ -13,7 +13,7 @@ from discreet.exit import Exit
 from discreet.exit.cost import WHOLE, Cost
 from discreet.learn import core, zooming
 from discreet.learn.box import Box
-from discreet.learn.gram import BLOCK
+from discreet.learn.rulers import BLOCK
 from discreet.learn.zooming import Grid, check, counted, promising, sensitivity, zoomed
 from discreet.noise import SYSTEM
 from tests.learn.helpers import recorder, repeating, without

@@ -15,14 +15,13 @@ from discreet.exit import Exit
 from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
 from discreet.learn.gram import (
-    BLOCK,
     Size,
     norm_for,
     radius,
     square,
     triangle,
 )
-from discreet.learn.moments import MOST_ROWS
+from discreet.learn.rulers import BLOCK, MOST_ROWS
 from discreet.learn.scaling import GRAIN, Scaling, measured
 from discreet.learn.scaling import sensitivity as spread_sensitivity
 from discreet.learn.shortening import shortened

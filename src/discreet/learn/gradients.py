@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.accounting.losses import Sensitivity
 from discreet.exit.exit import Watch
 from discreet.learn.box import Floats
-from discreet.learn.gram import BLOCK, lengths
+from discreet.learn.rulers import Ruler, blocks, lengths
 from discreet.mechanisms.arrays import Integers
 
 TABLE: Final = 10
 """Scores are read to so many bits after the point."""
-EXPONENTIALS: Final[Floats] = np.exp(-np.arange(2**15 + 1) / 2**TABLE)
+FARTHEST: Final = 2**15
+EXPONENTIALS: Final[Floats] = np.exp(-np.arange(FARTHEST + 1) / 2**TABLE)
 """e⁻ˢ for scores from 0 to 32. A table has one answer for a score; `np.exp` may have another in another place."""
 CHANCES: Final[Floats] = np.concatenate([EXPONENTIALS[:0:-1], np.ones(len(EXPONENTIALS))]) / (
     1 + np.concatenate([EXPONENTIALS[:0:-1], EXPONENTIALS])
@@ -60,8 +62,9 @@ class Clip:
         """How far a row moves the sum of clipped gradients, in squares of steps.
 
         Theorem  l1 ≤ limit, or l2 ≤ limit; then l2 ≤ l1, and l1² ≤ numbers·l2² by Cauchy and Schwarz.
-        Proof    `Examples.gradient` multiplies residuals by at most limit/(‖r‖·‖a‖) and cuts them towards zero, and
-                 ‖r ⊗ a‖ = ‖r‖·‖a‖ in both norms. `MARGIN` outweighs what float64 rounds.
+        Proof    `Examples.gradient` has residuals of at most limit/‖a‖ steps, cut towards zero, and
+                 ‖r ⊗ a‖ = ‖r‖·‖a‖ in both norms. `MARGIN` outweighs what float64 rounds. Of two classes, a row of
+                 the second has the residual p − 1, and −(1 − p)·a is what a row −a of the first would have.
         """
         limit = self.limit(steps)
         total = limit if self.norm == 1 else math.isqrt(limit**2 * self.side * self.columns)
@@ -70,22 +73,25 @@ class Clip:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Examples:
-    """Rows in steps, whole numbers all of them, with the places of their classes."""
+    """Rows in steps, one in each column; of two classes, those of the second are negated."""
 
-    rows: Floats
-    sizes: Floats
-    """The norms of the rows."""
+    columns: NDArray[np.float32]
+    """Whole numbers of at most 15 bits, which float32 holds in half of the memory."""
+    caps: Floats
+    """How many steps the residuals of each row may be long, so that its gradient keeps to the limit."""
     places: Integers
     steps: int
     clip: Clip
 
     @classmethod
-    def of(cls, blocks: Iterable[Integers], places: Integers, side: int, steps: int, clip: Clip) -> Self:
-        rows, sizes, start = np.empty((len(places), side)), np.empty(len(places)), 0
-        for block in blocks:
-            part = slice(start, start := start + len(block))
-            rows[part], sizes[part] = block, lengths(block, clip.norm)
-        return cls(rows, sizes, places, steps, clip)
+    def of(cls, exact: Floats, places: Integers, ruler: Ruler, clip: Clip) -> Self:
+        rows, caps = np.empty((clip.side, len(exact)), dtype=np.float32), np.empty(len(exact))
+        limit = clip.limit(ruler.unit) * MARGIN
+        for part in blocks(len(exact), clip.side):
+            columns = ruler.columns(exact[part])
+            caps[part] = limit / np.maximum(lengths(columns, clip.norm), 1)
+            rows[:, part] = columns if clip.columns > 1 else columns * (1 - 2 * places[part])
+        return cls(rows, caps, places, ruler.unit, clip)
 
     def gradient(self, weights: Floats) -> Integers:
         """The exact sum of all rows' clipped gradients in squares of steps; each of them depends on its row alone.
@@ -95,21 +101,24 @@ class Examples:
         """
         grid = _grid(self.clip.side)
         whole = np.rint(np.clip(weights, -LARGEST, LARGEST) * 2**grid)
-        shift = grid + self.steps.bit_length() - 1 - TABLE
+        fine = 2.0 ** (TABLE - grid) / self.steps
+        chances = CHANCES * (self.steps * MARGIN)
         gradient = np.zeros(weights.shape, dtype=np.int64)
-        for start in range(0, len(self.rows), BLOCK):
-            part = slice(start, start + BLOCK)
-            rows = self.rows[part]
-            scores = (rows @ whole.T).astype(np.int64).T
-            residuals = _residuals((scores + (1 << shift >> 1)) >> shift, self.places[part])
-            gradient += (self._clipped(residuals, self.sizes[part]) @ rows).astype(np.int64)
+        for part in blocks(len(self.caps), self.clip.side):
+            columns, caps = self.columns[:, part].astype(np.float64), self.caps[part]
+            scores = whole @ columns
+            scores *= fine
+            if len(scores) == 1:
+                residuals = np.trunc(np.minimum(chances.take(_rounded(scores + FARTHEST), mode="clip"), caps))
+            else:
+                residuals = self._clipped(_residuals(scores, self.places[part]), caps)
+            gradient += (residuals @ columns.T).astype(np.int64)
         return gradient
 
-    def _clipped(self, residuals: Floats, sizes: Floats) -> Floats:
-        """Residuals in steps, a row of them for each column, so short that the gradient keeps to the limit."""
-        whole = np.maximum(_sizes(residuals, self.clip.norm) * sizes, 1e-300)
-        factors = np.minimum(float(self.steps), self.clip.limit(self.steps) / whole) * MARGIN
-        return np.trunc(residuals * factors)
+    def _clipped(self, residuals: Floats, caps: Floats) -> Floats:
+        """Residuals in steps, a row of them for each column of weights, so short that they keep to the caps."""
+        whole = np.maximum(_sizes(residuals, self.clip.norm), np.finfo(np.float64).tiny)
+        return np.trunc(residuals * (np.minimum(float(self.steps), caps / whole) * MARGIN))
 
 
 def _grid(side: int) -> int:
@@ -117,19 +126,21 @@ def _grid(side: int) -> int:
     return min(20, 27 - math.ceil(math.log2(side)))
 
 
-def _residuals(scores: Integers, places: Integers) -> Floats:
-    """Probabilities less the truth, of the second of two classes or of all; scores are in 2⁻¹⁰."""
-    farthest = len(EXPONENTIALS) - 1
-    if len(scores) == 1:
-        return np.asarray(CHANCES[np.clip(scores, -farthest, farthest) + farthest] - places)
-    highest = scores.max(axis=0)
-    weights = [EXPONENTIALS[np.minimum(highest - score, farthest)] for score in scores]
+def _rounded(scores: Floats) -> Integers:
+    """To the nearest whole number, of those that are not negative; others have no place in a table."""
+    return (scores + 0.5).astype(np.int64)
+
+
+def _residuals(scores: Floats, places: Integers) -> Floats:
+    """Probabilities less the truth, of all classes; scores are in 2⁻¹⁰."""
+    near = np.rint(scores)
+    weights = [EXPONENTIALS.take(_rounded(near.max(axis=0) - score), mode="clip") for score in near]
     total = _added(weights)
     return np.array([weight / total - (places == index) for index, weight in enumerate(weights)])
 
 
 def _sizes(residuals: Floats, norm: int) -> Floats:
-    if norm == 1 or len(residuals) == 1:
+    if norm == 1:
         return _added(list(np.abs(residuals)))
     return np.sqrt(_added(list(residuals * residuals)))
 

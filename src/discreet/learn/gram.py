@@ -1,76 +1,29 @@
-"""Rows as whole numbers: how long they may be, and exact sums of their products."""
+"""Sums of products of whole numbers: how far a row moves them, and how fine a grid may be."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Self, TypeVar
+from typing import Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.losses import Sensitivity
 from discreet.errors import Refused
 from discreet.exact import LEAST_EPSILON
 from discreet.exit.cost import WHOLE, WIDEST, Cost
 from discreet.learn.box import Box, Floats
-from discreet.learn.moments import MOST_ROWS
 from discreet.mechanisms.arrays import Integers
 
-Number = TypeVar("Number", np.float64, np.int64)
 FINEST: Final = 15
 """Numbers are at most so many bits long: 2³² products of two of them add up in 63."""
-BLOCK: Final = 2**13
-"""Rows at a time: they stay in the processor's cache, and sums of their products stay below 2⁵³."""
 MOST_FEATURES: Final = 2**16
 """Squares of so many numbers add up below 2⁵⁰."""
 WIDEST_MATRIX: Final = 2**12
 """Features of which all products fit into memory."""
-
-
-def lengths(rows: Integers, norm: int) -> Integers:
-    """The L1 norm of each row, or the L2 norm rounded up; squares add up to less than 2⁵⁰.
-
-    √(k² + 1) − k > 1/(2k + 1), and below k = 2²⁵ that is more than float64 rounds off: the ceiling is the true one.
-    """
-    if norm == 1:
-        return np.asarray(np.abs(rows).sum(axis=1))
-    squares = (rows * rows).sum(axis=1).astype(np.float64)
-    return np.asarray(np.ceil(np.sqrt(squares)).astype(np.int64))
-
-
-def shortened(rows: Integers, sizes: Integers, limit: int) -> Integers:
-    """Every row times limit/size where its size is above the limit, cut towards zero.
-
-    Theorem  A row a of norm at most s ends with a norm of at most `limit`, and no number grows.
-    Proof    Each |aᵢ| becomes ⌊|aᵢ|·limit/s⌋, exactly: |aᵢ|·limit < 2⁵³, and a quotient x/s of whole numbers that is
-             below a whole k is so by 1/s at least: more than half the distance of float64 at k, as k·s < 2⁵³ + s.
-             What is not long is multiplied and divided by the limit.
-    """
-    quotients = rows * float(limit)
-    quotients /= np.maximum(sizes, limit).astype(np.float64)[:, None]
-    return np.asarray(np.trunc(quotients), dtype=np.int64)
-
-
-def blocks(rows: NDArray[Number]) -> Iterator[NDArray[Number]]:
-    """Some rows after others, of fewer than 2³² in all: sums of that many products fit."""
-    if len(rows) >= MOST_ROWS:
-        raise OverflowError("more than 2**32 rows cannot be summed: fit a part of them")
-    return (rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK))
-
-
-def products(left: Integers, right: Integers) -> Integers:
-    """leftᵀ·right, exactly, for numbers of at most `FINEST` bits.
-
-    A block's sums stay below 2¹³·2³⁰ = 2⁴³: float64 adds whole numbers of that size without rounding, in any order.
-    """
-    sums = np.zeros((left.shape[1], right.shape[1]), dtype=np.int64)
-    for one, other in zip(blocks(left), blocks(right), strict=True):
-        sums += (one.T.astype(np.float64) @ other.astype(np.float64)).astype(np.int64)
-    return sums
 
 
 @dataclass(frozen=True, slots=True)

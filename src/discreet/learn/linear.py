@@ -19,18 +19,15 @@ from discreet.learn.core import Typical, demand, parameters
 from discreet.learn.gram import (
     WIDEST_MATRIX,
     Size,
-    blocks,
     centred,
-    lengths,
     norm_for,
-    products,
     radius,
-    shortened,
     triangle,
 )
 from discreet.learn.labels import Array
 from discreet.learn.predictors import Regressor
 from discreet.learn.rowwise import product
+from discreet.learn.rulers import beside, blocks, lengths, shorten
 from discreet.learn.scaling import GRAIN, Scaling, measured
 from discreet.learn.scaling import sensitivity as spread_sensitivity
 from discreet.learn.zooming import LEFT, check_narrowed, narrowed
@@ -81,7 +78,7 @@ class LinearRegression(Regressor):
 
     Theorem  The declared loss. Proof: `zooming.narrowed` leaves most of it; three twentieths are for
              `scaling.measured`, both of features and target together. The rest is for one release of the upper triangle
-             of Σ aᵀa and of Σ y·a, where a = (1, x) in those units is shortened to a limit (`gram.shortened`) and
+             of Σ aᵀa and of Σ y·a, where a = (1, x) in those units is shortened to a limit (`rulers.shorten`) and
              |y| ≤ 2: with the bounds of `gram.Size.within`, its sensitivity is that of `Size.gram` beside that of
              `Size.times`. Or, if what was released says that noise hides the target, for `_mean`.
     Source   Wang 2018 (AdaSSP). Its release of the least eigenvalue is not needed: that is read off the noisy matrix.
@@ -117,7 +114,7 @@ class LinearRegression(Regressor):
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:
         assert labels is not None
-        both = np.column_stack([exact, labels])
+        both = beside(exact, labels)
         box, left = narrowed(both, facts.box, exit_)
         left -= SPREAD
         facts, offset = _moved(both, facts, box)
@@ -183,13 +180,14 @@ def _line(both: Floats, scaling: Scaling, facts: _Facts, exit_: Exit, share: Fra
 
 
 def _sums(both: Floats, scaling: Scaling, steps: int, facts: _Facts) -> Integers:
-    """The exact Σ aᵀ(a, y), by so many rows at a time as stay in the cache."""
+    """The exact Σ aᵀ(a, y); numbers have `gram.FINEST` bits, and a block's sums stay below 2¹³·2³⁰."""
     sums = np.zeros((facts.side, facts.side + 1), dtype=np.int64)
-    for part in blocks(both):
-        rows = scaling.rows(part, steps, facts.constant)
-        rows[:, -1] = np.clip(rows[:, -1], -TALL * steps, TALL * steps)
-        short = shortened(rows, lengths(rows[:, :-1], facts.norm), facts.limit(scaling, steps))
-        sums += products(short[:, :-1], short)
+    ruler, limit, tall = scaling.ruler(steps, facts.constant), facts.limit(scaling, steps), TALL * steps
+    for part in blocks(len(both), facts.side):
+        columns = ruler.columns(both[part])
+        np.clip(columns[-1], -tall, tall, out=columns[-1])
+        shorten(columns, lengths(columns[:-1], facts.norm), limit)
+        sums += (columns @ columns.T)[:-1].astype(np.int64)
     return sums
 
 

@@ -19,19 +19,16 @@ from discreet.learn.gradients import Clip, Descent, Examples
 from discreet.learn.gram import (
     MOST_FEATURES,
     WIDEST_MATRIX,
-    blocks,
     centred,
-    lengths,
     norm_for,
-    products,
     radius,
-    shortened,
     square,
     triangle,
 )
 from discreet.learn.labels import Array, Labels
 from discreet.learn.predictors import Classifier
 from discreet.learn.rowwise import product
+from discreet.learn.rulers import blocks, lengths, shorten
 from discreet.learn.scaling import GRAIN, Scaling, mean_noise, measured
 from discreet.learn.scaling import sensitivity as spread_sensitivity
 from discreet.learn.zooming import SHARES, check, share_for, zoomed
@@ -176,7 +173,8 @@ class LogisticRegression(Classifier):
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:
         assert labels is not None
         places = facts.classes.places(labels)
-        exact, places = exact[places >= 0], places[places >= 0]
+        if (places < 0).any():
+            exact, places = exact[places >= 0], places[places >= 0]
         count, shares = _frequencies(places, facts, exit_, COUNT)
         share = share_for(count, facts.box.width, exit_.cost)
         if share:
@@ -192,8 +190,7 @@ class LogisticRegression(Classifier):
         if facts.turns is None and (varied > USELESS or count < unknown):
             weights, turns = _start(_frequencies(places, facts, exit_, plan.left)[1], facts), 0
         else:
-            rows = (scaling.rows(part, steps, facts.constant) for part in blocks(exact))
-            examples = Examples.of(rows, places, facts.side, steps, plan.clip)
+            examples = Examples.of(exact, places, scaling.ruler(steps, facts.constant), plan.clip)
 
             def gradient(weights: Floats) -> Floats:
                 return exit_.release(examples.gradient(weights), plan.clip.sensitivity(steps), share) / steps**2
@@ -312,11 +309,12 @@ def _turns(least: int, most: float, cost: Cost, clip: Clip, left: Fraction) -> i
 
 
 def _curvature(exact: Floats, scaling: Scaling, facts: _Facts, steps: int, exit_: Exit) -> Floats:
-    """A noisy Σ aᵀa."""
+    """A noisy Σ aᵀa; numbers have `gram.FINEST` bits, and a block's sums stay below 2¹³·2³⁰."""
     sums = np.zeros((facts.side, facts.side), dtype=np.int64)
-    for part in blocks(exact):
-        rows = scaling.rows(part, steps, facts.constant)
-        short = shortened(rows, lengths(rows, facts.norm), scaling.limit(steps, facts.norm))
-        sums += products(short, short)
+    ruler, limit = scaling.ruler(steps, facts.constant), scaling.limit(steps, facts.norm)
+    for part in blocks(len(exact), facts.side):
+        columns = ruler.columns(exact[part])
+        shorten(columns, lengths(columns, facts.norm), limit)
+        sums += (columns @ columns.T).astype(np.int64)
     values = exit_.release(sums[triangle(facts.side)], facts.gram(scaling, steps), CURVATURE)
     return square(values / steps**2, facts.side)

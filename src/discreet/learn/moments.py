@@ -13,13 +13,14 @@ from discreet.accounting.losses import Sensitivity
 from discreet.exit import Exit
 from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
+from discreet.learn.rulers import MOST_ROWS, Ruler, blocks
 from discreet.mechanisms.arrays import Integers
 
-MOST_ROWS = 2**32
-"""Integers of 20 bits that add up exactly in float64."""
+FEW = 16
+"""Groups of which a product of matrices makes sums faster than going through the rows."""
 
 
-def sums(places: Integers, columns: Integers, groups: int) -> Integers:
+def sums(places: Integers, columns: Integers | Floats, groups: int) -> Integers:
     """The exact sum of every column in each group; rows whose place is −1 are in none.
 
     Integers below 2²¹ of fewer than 2³² rows stay below 2⁵³, where float64 adds exactly, in any order.
@@ -102,12 +103,21 @@ def moments(exact: Floats, places: Integers, groups: int, box: Box, exit_: Exit,
 
 
 def _vector(exact: Floats, places: Integers, groups: int, box: Box, fine: int) -> Integers:
-    """For each group the exact count, sums and sums of squares, in steps; feature by feature, to need little memory."""
-    parts = [sums(places, np.full((len(exact), 1), fine, dtype=np.int64), groups)]
-    squares = []
-    for index in range(box.width):
-        column = np.ascontiguousarray(exact[:, index : index + 1])
-        steps = box.feature(index).steps(column, fine)
-        parts.append(sums(places, steps, groups))
-        squares.append(sums(places, steps * steps // fine - fine // 2, groups))
-    return np.hstack(parts + squares)
+    """For each group the exact count, sums and sums of squares, in steps."""
+    total = np.zeros((groups, 1 + 2 * box.width), dtype=np.int64)
+    ruler = Ruler.of(box, box.middle, box.half, fine, fine, 1)
+    for part in blocks(len(exact), 2 * box.width):
+        columns = ruler.columns(exact[part], box.width)
+        first, second = np.split(columns[1:], 2)
+        ruler.squares(first, second)
+        second -= fine // 2
+        total += _summed(columns, places[part], groups)
+    return total
+
+
+def _summed(columns: Floats, places: Integers, groups: int) -> Integers:
+    """The sums of a block: below 2¹³·2²⁰, so that a product of matrices is exact, too."""
+    if groups > FEW:
+        return sums(places, columns.T, groups)
+    members = np.equal.outer(np.arange(groups), places).astype(np.float64)
+    return np.asarray((members @ columns.T).astype(np.int64))

@@ -13,7 +13,8 @@ from discreet.accounting.losses import Sensitivity
 from discreet.exit import Exit
 from discreet.exit.cost import Cost
 from discreet.learn.box import Box, Floats
-from discreet.learn.gram import BLOCK, FINEST, Size, lengths, radius, shortened
+from discreet.learn.gram import FINEST, Size, radius
+from discreet.learn.rulers import Ruler, blocks, lengths, shorten
 from discreet.mechanisms.arrays import Integers
 
 FARTHEST: Final = 10
@@ -56,12 +57,9 @@ class Scaling:
         """The most steps to the unit with which numbers keep to `gram.FINEST` bits."""
         return int(2 ** (FINEST - math.ceil(math.log2(self.most))))
 
-    def rows(self, exact: Floats, steps: int, constant: int) -> Integers:
-        """Rows (1, x), or x where `constant` is 0, in steps; clipped last, so that even NaN stays within them."""
-        shares = (np.clip(exact, self.box.low, self.box.high) - self.middle) / self.width
-        far = self.most * steps
-        ones = np.full((len(exact), constant), steps, dtype=np.int64)
-        return np.hstack([ones, np.clip(np.rint(shares * steps).astype(np.int64), -far, far)])
+    def ruler(self, steps: int, constant: int) -> Ruler:
+        """Rows (1, x), or x where `constant` is 0, in steps."""
+        return Ruler.of(self.box, self.middle, self.width, steps, self.most * steps, constant)
 
     def limit(self, steps: int, norm: int) -> int:
         """The norm of a usual row, in steps."""
@@ -126,14 +124,18 @@ def _sums(exact: Floats, box: Box, near: Box, steps: int, norm: int) -> Integers
 
     All of them lie within ±1, and x − x² is 0 for an indicator.
     """
-    begins = np.where(near.middle == box.low, 1, 0)
-    total = np.zeros(2 * box.width + 1, dtype=np.int64)
-    limit = _shortest(box.width, steps, norm)
-    for start in range(0, len(exact), BLOCK):
-        part = near.steps(np.clip(exact[start : start + BLOCK], box.low, box.high), steps)
-        ones = np.full((len(part), 1), steps, dtype=np.int64)
-        rows = np.hstack([ones, part, np.abs(begins * part - part * part // steps)])
-        total += shortened(rows, lengths(rows, norm), limit).sum(axis=0)
+    begins, width = (near.middle == box.low).astype(np.float64)[:, None], box.width
+    total = np.zeros(2 * width + 1, dtype=np.int64)
+    limit = _shortest(width, steps, norm)
+    ruler = Ruler.of(box, near.middle, near.half, steps, steps, 1)
+    for part in blocks(len(exact), 2 * width):
+        columns = ruler.columns(exact[part], width)
+        first, second = np.split(columns[1:], 2)
+        ruler.squares(first, second)
+        if begins.any():
+            np.abs(np.subtract(begins * first, second, out=second), out=second)
+        shorten(columns, lengths(columns, norm), limit)
+        total += columns.sum(axis=1).astype(np.int64)
     return total
 
 

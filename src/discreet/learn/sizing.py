@@ -12,7 +12,7 @@ from discreet.accounting.losses import Sensitivity
 from discreet.exit import Exit
 from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
-from discreet.learn.moments import MOST_ROWS
+from discreet.learn.rulers import MOST_ROWS
 from discreet.learn.zooming import SHARES, promising, zoomed
 from discreet.learn.zooming import check as check_zoom
 

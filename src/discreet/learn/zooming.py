@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from statistics import NormalDist
 from typing import Final
 
@@ -14,16 +15,16 @@ from discreet.accounting.losses import Sensitivity
 from discreet.exit import Exit
 from discreet.exit.cost import Cost
 from discreet.learn.box import NARROWEST, Box, Floats
-from discreet.learn.gram import BLOCK, radius
+from discreet.learn.gram import radius
+from discreet.learn.rulers import blocks
 from discreet.mechanisms.arrays import Integers
 
 PARTS: Final = 256
 """A cell is such a part of the bounds, but near the anchor."""
 NEAR: Final = tuple(2.0**power for power in (-12, -10, -8, -6, -4, -2, -1, 0, 1, 2, 3))
 """There cells end so many parts from it: an anchor is 0, or the bound next to it."""
-INNER, OUTER = -12, 3
-RINGS: Final = np.array([0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 7, 8, 9, 10, 11])
-"""The cell of a distance between powers of two, from below 2⁻¹² to 2³ and above."""
+SHIFT: Final = 45
+"""A float64 without so many last bits has the 7 after the point that tell one part from the next up to 2⁸."""
 USUAL: Final = (2.0, 3.0, 4.0)
 """Noise is at most so many deviations below zero where rows lie: the first that finds something counts."""
 UNUSUAL: Final = 11.0
@@ -154,31 +155,44 @@ class Grid:
 def counted(exact: Floats, box: Box, grids: list[Grid]) -> Integers:
     """How many rows there are, and how many in each cell, feature after feature.
 
-    Places are clipped last, so that even NaN has one.
+    Values beyond the bounds are in the cells next to them, and what is no number is in the anchor's.
     """
-    anchors, parts = np.array([[grid.anchor, grid.part] for grid in grids]).T
+    anchors, parts = np.array([[grid.anchor, grid.part] for grid in grids]).T[:, :, None]
     below, sizes = np.array([[grid.below, grid.cells] for grid in grids], dtype=np.int64).T
-    first = np.cumsum(sizes) - sizes + 1
+    # the cell of a bound is that of what is just inside
+    low, high = (np.nextafter((end[:, None] - anchors) / parts, 0) for end in (box.low, box.high))
+    middle = (np.cumsum(sizes) - sizes + 1 + below)[:, None]
+    rings = _signed_rings()
     counts = np.zeros(1 + int(sizes.sum()), dtype=np.int64)
     counts[0] = len(exact)
-    for start in range(0, len(exact), BLOCK):
-        shares = (np.clip(exact[start : start + BLOCK], box.low, box.high) - anchors) / parts
-        rings = _ring(np.abs(shares))
-        places = np.clip(np.where(shares < 0, below - rings, below + rings), 0, sizes - 1)
-        counts += np.bincount((places + first).ravel(), minlength=len(counts))
+    for part in blocks(len(exact), box.width):
+        shares = np.subtract(exact[part].T, anchors, order="C")
+        shares /= parts
+        np.clip(shares, low, high, out=shares)
+        places = rings.take((shares.view(np.uint64) >> SHIFT).view(np.int64), mode="clip")
+        places += middle
+        counts += np.bincount(places.ravel(), minlength=len(counts))
     return counts
 
 
-def _ring(distances: Floats) -> Integers:
-    """How many cells from the anchor: by the exponent of a float64, or by whole parts beyond the last power of two."""
-    powers = (distances.view(np.int64) >> 52) - (1023 + INNER - 1)
-    near, far = RINGS[np.clip(powers, 0, len(RINGS) - 1)], distances.astype(np.int64) + (len(NEAR) - 2**OUTER)
-    return np.asarray(np.where(powers >= len(RINGS) - 1, far, near))
+@cache
+def _signed_rings() -> Integers:
+    """How many cells from the anchor, upwards or downwards, by the first bits of a float64: sign, exponent and 7 more.
+
+    By powers of two, and by whole parts beyond the last of them. What cannot be is 0, and takes no memory.
+    """
+    table = np.zeros(2 ** (64 - SHIFT), dtype=np.int64)
+    first, last = (np.array([NEAR[0], 2.0 * PARTS]).view(np.int64) >> SHIFT).tolist()
+    distances = (np.arange(first, last) << SHIFT).view(np.float64)
+    rings = np.searchsorted(NEAR, distances, side="right") + np.maximum(distances.astype(np.int64) - int(NEAR[-1]), 0)
+    above, below = np.split(table, 2)
+    above[first:last], below[first:last] = rings, -rings
+    return table
 
 
 def _rings(distance: float) -> int:
     """How many cells there are beyond that of the anchor, if a bound is so many parts from it."""
-    return len(NEAR) - 1 + max(math.ceil(abs(distance)) - 2**OUTER, 0) if distance else 0
+    return len(NEAR) - 1 + max(math.ceil(abs(distance)) - int(NEAR[-1]), 0) if distance else 0
 
 
 # what noisy cells say: all of it is post-processing

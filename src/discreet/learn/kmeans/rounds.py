@@ -12,9 +12,9 @@ from discreet.accounting.losses import Sensitivity
 from discreet.exit import Exit
 from discreet.exit.cost import Cost
 from discreet.learn.box import Floats
-from discreet.learn.gram import BLOCK, Size, norm_for
+from discreet.learn.gram import Size, norm_for
 from discreet.learn.kmeans.geometry import closest
-from discreet.learn.moments import MOST_ROWS
+from discreet.learn.rulers import BLOCK, MOST_ROWS
 from discreet.learn.shortening import shortened
 from discreet.mechanisms.arrays import Integers
 
