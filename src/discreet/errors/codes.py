@@ -28,6 +28,7 @@ _OWNER, _MODELS, _PAGES, _PARTS = "02-writing-a-policy", "14-models", "13-pages"
 _EVALUATION = "27-scores"
 _RELEASES = "18-releases"
 _FEDERATED, _SURVEYS = "23-federated", "24-surveys"
+_STREAMS = "30-models-on-streams"
 _LOSSES, _COSTS = "09-what-is-not-covered", "03-choosing-epsilon"
 
 CODES: Final[dict[str, Code]] = {
@@ -55,6 +56,8 @@ CODES: Final[dict[str, Code]] = {
     "unknown-part": Code("the partition has no such part", _PARTS),
     "unknown-table": Code("the policy declares no such table", _SQL),
     "wrong-unit": Code("the privacy clause names another unit than the policy", _SQL),
+    # streams
+    "demand-invalid": Code("what a pipeline asks of the blocks of a stream makes no sense", _STREAMS),
     # who asks, and earlier answers
     "answer-gone": Code("the answer was computed under an earlier policy, or was never stored", _SERVER, 410),
     "forked": Code("a process that was forked off must not draw noise for its parent", _LOSSES),
