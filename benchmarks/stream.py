@@ -299,7 +299,7 @@ def _row(table: Table, name: str, ran: list[Simulated], paper: str) -> None:
         np.mean([each.granted for each in ran]),
         *(np.mean([each.wait(at) for each in ran]) for at in (0.5, 0.9)),
     ]
-    table.add_row(name, f"{numbers[0]:.0f} of {np.mean([each.asked for each in ran]):.0f}",
+    table.add_row(name, f"{numbers[0]:.0f} of {np.mean([each.count for each in ran]):.0f}",
                   f"{numbers[1]:.1f} s", f"{numbers[2]:.1f} s", paper)  # fmt: skip
 
 

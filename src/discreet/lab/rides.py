@@ -8,7 +8,6 @@ year, streets are slower at rush hours, in rain and before holidays, and weekend
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, Final

@@ -21,7 +21,8 @@ MOST_EVENTS: Final = 10**7
 class Simulated:
     """What came of all pipelines."""
 
-    asked: int
+    count: int
+    """Of pipelines that came."""
     waits: dict[str, float]
     """By the name of each pipeline that was granted, how long it waited."""
     spent: dict[int, Amounts]
