@@ -28,7 +28,7 @@ _OWNER, _MODELS, _PAGES, _PARTS = "02-writing-a-policy", "14-models", "13-pages"
 _EVALUATION = "27-scores"
 _RELEASES = "18-releases"
 _FEDERATED, _SURVEYS = "23-federated", "24-surveys"
-_STREAMS = "30-models-on-streams"
+_STREAMS, _BLOCKS = "30-models-on-streams", "07-budgets-and-analysts"
 _LOSSES, _COSTS = "09-what-is-not-covered", "03-choosing-epsilon"
 
 CODES: Final[dict[str, Code]] = {
@@ -58,6 +58,10 @@ CODES: Final[dict[str, Code]] = {
     "wrong-unit": Code("the privacy clause names another unit than the policy", _SQL),
     # streams
     "demand-invalid": Code("what a pipeline asks of the blocks of a stream makes no sense", _STREAMS),
+    "block-retired": Code("a block of a stream is retired, for good", _BLOCKS, 410),
+    "blocks-invalid": Code("blocks are named in a way that is not understood, or not proven", _BLOCKS),
+    "unknown-block": Code("the stream has no such block", _BLOCKS),
+    "unknown-stream": Code("the ledger has no such stream", _BLOCKS),
     # who asks, and earlier answers
     "answer-gone": Code("the answer was computed under an earlier policy, or was never stored", _SERVER, 410),
     "forked": Code("a process that was forked off must not draw noise for its parent", _LOSSES),

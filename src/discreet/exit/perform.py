@@ -147,6 +147,7 @@ class ReleasePoint:
             plan=bill.plan,
             data=bill.data,
             part=None if bill.part is None else bill.part(),
+            blocks=bill.blocks,
             call=bill.call,
             key=bill.key,
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from discreet.accounting import Concentrated, Loss, Pure, Relation
 from discreet.accounting.losses import demand_loss
-from discreet.accounting.record import Key, PartName
+from discreet.accounting.record import BlockNames, Key, PartName
 from discreet.accounting.relations import CODE
 from discreet.errors import Refused
 from discreet.ledger.codec import Amounts, Record
@@ -32,10 +32,11 @@ class Charge:
     plan: str | None
     data: int | None
     part: PartName | None = None
+    blocks: BlockNames | None = None
     call: Record | None = None
     key: Key | None = None
     increase: Pure | Concentrated = field(default_factory=lambda: Pure(0))
-    """What was spent; nothing until it is."""
+    """What was spent; nothing until it is. About blocks, the budget was charged when their stream was declared."""
     number: int = 0
     digest: str = ""
     settled: bool = False

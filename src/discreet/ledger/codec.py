@@ -34,11 +34,25 @@ totals   the whole state, repeated every so often so that opening need not read 
 accepted id (of the ledger, random, the same in all of them), host (the random name of the folder with high-water
          marks that knows the ledger from now on), at, reason, known (how many records it was known to have: if there
          are fewer, the others are forgotten, and the owner said so).
+stream   name, capacity (amounts: no line of a block is above it), most (in how many blocks a unit can have rows), at,
+         loss (most times the capacity, or what was added to it since: a capacity is never lowered), spent (amounts of
+         everybody after it), unit as in charges. The budget is charged here, and not by charges about blocks.
+block    stream, number (0, 1, 2 …), file (the random name of what its rows are in), label (the day, or another public
+         name: no two blocks of a stream have the same), at. A block is opened, and its line is 0.
+retire   stream, upto (all blocks below this number are retired), reason, at. No charge is about a retired block, ever.
 
 Version 2 of
+charge   as before, about blocks of a stream: blocks (stream, ranges such as "0-363,365") and `price` (amounts that are
+         added to the line of each of these blocks). Its loss is nothing. Blocks whose line reaches the first amount of
+         the capacity are retired by it. Charges about no blocks are of version 1.
 data     as before, and all lines end: the private copies that they were about are gone. What they cost stays spent.
 totals   as before, with portions that say for each partition most and lines (the amounts of each part), and, once the
          ledger was accepted somewhere, its id and hosts.
+
+Version 3 of
+totals   as before, with streams: for each name capacity, most, unit, files and labels of all blocks, lines and shares
+         (of everybody, and of each analyst: for each currency a list of [amount, how often]), retired (ranges), and
+         largest (for each currency the `most` largest lines of retired blocks). Totals without any are of version 2.
 """
 
 from __future__ import annotations
@@ -49,8 +63,13 @@ from typing import Any, Final
 
 from discreet.ledger.problems import LedgerDamaged
 
-VERSIONS: Final = {"budget": 1, "epoch": 1, "data": 2, "charge": 1, "answer": 1, "accepted": 1, "totals": 2}
-"""The newest version of each kind, which is the one that is written; all before it are read."""
+VERSIONS: Final = {
+    "budget": 1, "epoch": 1, "data": 2, "charge": 2, "answer": 1, "accepted": 1, "totals": 3,
+    "stream": 1, "block": 1, "retire": 1,
+}  # fmt: skip
+"""The newest version of each kind; all before it are read."""
+NEWER: Final = {"charge": "blocks", "totals": "streams"}
+"""Only records with this key are of the newest version of their kind: ledgers without streams stay as they were."""
 GENESIS: Final = hashlib.sha256(b"discreet").hexdigest()
 
 Amounts = tuple[int, ...]
@@ -59,7 +78,8 @@ Record = dict[str, Any]
 
 def encode(kind: str, fields: Record) -> str:
     """A record as a line. What UTF-8 cannot write (lone surrogates) stays escaped, as JSON does it."""
-    record = {**fields, "v": VERSIONS[kind], "kind": kind}
+    is_older = kind in NEWER and NEWER[kind] not in fields
+    record = {**fields, "v": VERSIONS[kind] - is_older, "kind": kind}
     line = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return line.encode("utf-8", "backslashreplace").decode("utf-8")
 

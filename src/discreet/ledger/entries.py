@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Final
 
 from discreet.accounting import Concentrated, Loss, Pure
-from discreet.accounting.record import Entry, PartName
+from discreet.accounting.record import BlockNames, Entry, PartName
 from discreet.accounting.rounding import UNITS
 from discreet.errors import Refused
 from discreet.ledger.charge import cost_of
@@ -65,6 +65,7 @@ def _entry(number: int, record: Record, answered: bool) -> Entry:
         record.get("call", {}),
         record["plan"],
         PartName.read(record["portion"]) if "portion" in record else None,
+        BlockNames.read(record["blocks"]) if "blocks" in record else None,
     )
 
 

@@ -56,7 +56,10 @@ class Grant:
 
         The owner may make a share smaller than what the analyst spent already: then nothing is left of it.
         """
-        limits = self.share_limits(share)
+        return self.filled(self.share_limits(share), spent)
+
+    def filled(self, limits: Amounts, spent: Amounts) -> Filter:
+        """A filter of this currency with other limits, of which no more than all is spent."""
         return self._filter(limits, tuple(map(min, spent, limits)))
 
     def share_limits(self, share: Share) -> Amounts:

@@ -8,17 +8,18 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NoReturn, Self
 
 from discreet.accounting import Concentrated, Loss, Pure
 from discreet.accounting.balance import Amount, Balance
-from discreet.accounting.record import Key, PartName
+from discreet.accounting.record import BlockNames, Key, PartName
 from discreet.accounting.relations import label
 from discreet.errors import Refused
+from discreet.ledger.blocks import Blocks
 from discreet.ledger.charge import Charge, cost_of, demand_spendable
-from discreet.ledger.codec import GENESIS, Record, decode, encode, less, link, plus, written
+from discreet.ledger.codec import GENESIS, Amounts, Record, decode, encode, less, link, plus, written
+from discreet.ledger.declaring import Streams, now
 from discreet.ledger.entries import Reads, loss_of
 from discreet.ledger.grant import Grant
 from discreet.ledger.keys import charge_of
@@ -37,7 +38,7 @@ MAX_QUERY_LENGTH: Final = 200_000
 """Characters of a query that are recorded at most."""
 
 
-class Ledger(Reads):
+class Ledger(Reads, Streams):
     """An opened ledger. Many threads may share it; other processes open it for themselves.
 
     Theorem  The losses of all releases made inside `charge` blocks, by any number of threads and processes, crashes
@@ -125,21 +126,27 @@ class Ledger(Reads):
         plan: str | None = None,
         data: int | None = None,
         part: PartName | None = None,
+        blocks: BlockNames | None = None,
         call: Record | None = None,
         key: Key | None = None,
     ) -> Charge:
         """`with ledger.charge(loss, why=…) as bits:` — the loss is on disk when the block begins, and stays spent.
 
         Of a query about one part of a partition, only what makes the maximum over its parts grow is spent (parallel
-        composition). `call` is how it was asked, for the record. With a `key` that a charge has already, the block does
-        not begin: `Repeated`.
+        composition). The loss of a query about blocks of a stream, which is that of a unit over all of them, is put on
+        the line of each block, or on none; the budget was charged for the stream. `call` is how it was asked, for the
+        record. With a `key` that a charge has already, the block does not begin: `Repeated`.
         """
         if analyst is not None:
             self._share(analyst)
         if len(why) > MAX_QUERY_LENGTH:
             raise Refused("too-complex", f"the query has more than {MAX_QUERY_LENGTH} characters", "ask a shorter one")
-        demand_spendable(loss, self.unit)
-        return Charge(self, loss, OWNER if analyst is None else analyst, why, plan, data, part, call, key)
+        if blocks is not None and part is not None:
+            raise Refused(
+                "blocks-invalid", "a query is about a part or about blocks, not both", "leave one of them out"
+            )
+        demand_spendable(loss, self.unit if blocks is None else None)  # a stream says whom its charges are about
+        return Charge(self, loss, OWNER if analyst is None else analyst, why, plan, data, part, blocks, call, key)
 
     def _share(self, analyst: str) -> Share:
         if analyst not in self._shares:
@@ -184,18 +191,14 @@ class Ledger(Reads):
             charge.refusal = charge_of(charge.key, self._store)
             if charge.refusal is not None:
                 return
-        standing = Standing(self._state, charge.analyst, self._shares.get(charge.analyst))
         try:
-            cost = cost_of(charge.loss, standing.grant)
-            loss = standing.increase(charge.part, cost)
-            for filter_ in standing.filters:
-                filter_.admit(loss_of(loss))
+            cost, loss = self._costs(charge)
         except Refused as refusal:
             charge.refusal = refusal
             return
         state = self._state
         fields: Record = {
-            "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "at": now(),
             "analyst": charge.analyst,
             "question": charge.why,
             "plan": charge.plan,
@@ -204,12 +207,26 @@ class Ledger(Reads):
             "spent": written(plus(state.spent, loss)),
             "salt": SYSTEM.bytes(8).hex(),
             **({} if charge.part is None else {"portion": charge.part.fields(), "price": written(cost)}),
+            **({} if charge.blocks is None else {"blocks": charge.blocks.fields(), "price": written(cost)}),
             **({"call": charge.call} if charge.call else {}),
             **({} if charge.key is None else charge.key.fields()),
             **({} if charge.loss.unit is None else {"unit": charge.loss.unit}),
         }
         charge.increase = loss_of(loss, charge.loss.unit)
         charge.number, _, charge.digest = self._append("charge", fields)
+
+    def _costs(self, charge: Charge) -> tuple[Amounts, Amounts]:
+        """What it costs, and by how much that makes grow what is spent; refused if it does not fit."""
+        share = self._shares.get(charge.analyst)
+        if charge.blocks is not None:
+            blocks = Blocks.of(self._state, charge.blocks, charge.analyst, share)
+            return blocks.admitted(charge.loss), self._state.grant.nothing
+        standing = Standing(self._state, charge.analyst, share)
+        cost = cost_of(charge.loss, standing.grant)
+        loss = standing.increase(charge.part, cost)
+        for filter_ in standing.filters:
+            filter_.admit(loss_of(loss))
+        return cost, loss
 
     def _keep(self, charge: Charge, answer: bytes) -> None:
         fields = {"charge": charge.number, "digest": hashlib.sha256(answer).hexdigest()}
@@ -223,7 +240,7 @@ class Ledger(Reads):
         self._write(lambda: self._append_budget(grant, reason))
 
     def _append_budget(self, grant: Grant, reason: str, named: Record | None = None) -> None:
-        spent = grant.converted(self._state.spent)
+        spent, _ = self._state.converted(grant)
         shares = {analyst: grant.converted(amounts) for analyst, amounts in self._state.shares.items()}
         if spent is None:
             raise LedgerError(
@@ -255,15 +272,19 @@ class Ledger(Reads):
         """What remains, for everybody or for one analyst: the quick part of `balance`."""
         return self._standing(analyst).remaining()
 
-    def affordable_count(self, loss: Loss, analyst: str | None = None, part: PartName | None = None) -> int | None:
+    def affordable_count(
+        self, loss: Loss, analyst: str | None = None, about: PartName | BlockNames | None = None
+    ) -> int | None:
         """How many more charges of this loss fit, for everybody or for one analyst; None if all of them do."""
         standing = self._standing(analyst)
         try:
+            if isinstance(about, BlockNames):
+                return self._blocks(about, analyst).affordable_count(loss)
             demand_spendable(loss, self.unit)
             cost = cost_of(loss, standing.grant)
         except Refused:
-            return 0  # of another currency, or about somebody else
-        return standing.affordable_count(cost, part)
+            return 0  # of another currency, about somebody else, or about blocks that are gone
+        return standing.affordable_count(cost, about)
 
     def increase(self, loss: Loss, part: PartName) -> Pure | Concentrated:
         """What a query about a part would add now to what is spent."""
@@ -275,9 +296,18 @@ class Ledger(Reads):
         """What may be asked of a part, by anybody, before the maximum over all parts grows."""
         return self._standing(None).free(part)
 
-    def affordable(self, part: PartName, analyst: str | None = None) -> Amount:
-        """The largest cost that a query about a part may have: what is free, and what remains of the budget."""
-        return self._standing(analyst).affordable(part)
+    def affordable(self, about: PartName | BlockNames, analyst: str | None = None) -> Amount:
+        """The largest cost that a query about a part, or about blocks, may have.
+
+        Of a part, what is free and what remains of the budget; of blocks, what is left on the line of each.
+        """
+        if isinstance(about, BlockNames):
+            return self._blocks(about, analyst).affordable()
+        return self._standing(analyst).affordable(about)
+
+    def _blocks(self, blocks: BlockNames, analyst: str | None) -> Blocks:
+        share = None if analyst is None else self._share(analyst)
+        return Blocks.of(self._newest, blocks, OWNER if analyst is None else analyst, share)
 
     def _standing(self, analyst: str | None) -> Standing:
         return Standing(self._newest, analyst, None if analyst is None else self._share(analyst))

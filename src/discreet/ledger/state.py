@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Final
+from functools import partial
+from operator import sub
+from typing import Any, Final
 
-from discreet.accounting.record import PartName
+from discreet.accounting.record import BlockNames, PartName
 from discreet.ledger.codec import GENESIS, Amounts, Record, decode, less, link, parsed, plus, written
 from discreet.ledger.grant import Grant
 from discreet.ledger.partitions import UNASKED, Partition, partitions_read, partitions_written
 from discreet.ledger.problems import LedgerDamaged
 from discreet.ledger.store import Row
+from discreet.ledger.streams import Stream, demand_name, streams_read, streams_written
 from discreet.ledger.units import Units, converted, spent_about, units_read, units_written
 
 NOTHING: Final = Grant(Fraction(0), None, (0,))
@@ -35,6 +38,7 @@ class State:
     partitions: dict[str, Partition] = field(default_factory=dict)
     units: Units = field(default_factory=dict)
     """For each `protected` what was spent about each unit; what is missing was charged before units were recorded."""
+    streams: dict[str, Stream] = field(default_factory=dict)
     id: str | None = None
     """Made when a host first accepted the ledger."""
     hosts: frozenset[str] = frozenset()
@@ -80,6 +84,23 @@ class State:
         """The partition of a part; ValueError if that was made with another number of parts of a unit."""
         return self.partitions.get(part.partition, UNASKED).bound(part.max_parts)
 
+    def converted(self, grant: Grant) -> tuple[Amounts | None, dict[str, Stream]]:
+        """What is spent, and streams, in the currency of another budget: None if it cannot be counted there.
+
+        What is spent covers what was spent beside streams, and what all of them hold.
+        """
+        spent = grant.converted(self.spent)
+        if spent is None or len(spent) == len(self.spent) or not self.streams:
+            return spent, self.streams
+        converted = partial(_in_currency, grant)
+        streams = {name: stream.converted(converted) for name, stream in self.streams.items()}
+        least = converted(tuple(map(sub, self.spent, self._held(self.streams))))
+        return tuple(map(max, spent, plus(least, self._held(streams)))), streams
+
+    @staticmethod
+    def _held(streams: Mapping[str, Stream]) -> Amounts:
+        return tuple(map(sum, zip(*(stream.held for stream in streams.values()), strict=True)))
+
     def totals(self) -> Record:
         """The fields of a record that repeats the whole state."""
         return {
@@ -90,8 +111,16 @@ class State:
             "data": self.data,
             **({"portions": partitions_written(self.partitions)} if self.partitions else {}),
             **({"units": units_written(self.units)} if self.units else {}),
+            **({"streams": streams_written(self.streams)} if self.streams else {}),
             **({} if self.id is None else {"id": self.id, "hosts": sorted(self.hosts)}),
         }
+
+
+def _in_currency(grant: Grant, amounts: Amounts) -> Amounts:
+    """Where `Grant.converted` can say it."""
+    converted = grant.converted(amounts)
+    assert converted is not None
+    return converted
 
 
 def granted_fields(grant: Grant) -> Record:
@@ -114,7 +143,8 @@ def _shares(record: Record) -> dict[str, Amounts]:
 def _budget(state: State, record: Record) -> State:
     grant = _grant(record)
     spent, shares = parsed(record["spent"]), _shares(record)
-    if grant.converted(state.spent) != spent:
+    counted, streams = state.converted(grant)
+    if counted != spent:
         raise ValueError("a budget does not change what is spent")
     if {analyst: grant.converted(amounts) for analyst, amounts in state.shares.items()} != shares:
         raise ValueError("a budget does not change what analysts spent")
@@ -123,7 +153,7 @@ def _budget(state: State, record: Record) -> State:
     if "id" in record:  # of a ledger that begins on a host with high-water marks
         state = _accepted(state, {"known": 0, **record})
     units = converted(state.units, grant)
-    return replace(state, grant=grant, spent=spent, shares=shares, partitions=partitions, units=units)
+    return replace(state, grant=grant, spent=spent, shares=shares, partitions=partitions, units=units, streams=streams)
 
 
 def _epoch(state: State, record: Record) -> State:
@@ -140,26 +170,75 @@ def _data(state: State, record: Record) -> State:
 def _charge(state: State, record: Record) -> State:
     if not all(isinstance(record[name], kind) for name, kind in CHARGE_FIELDS.items()):
         raise ValueError("a charge says when, who, what and of which data")
-    analyst, loss, spent = record["analyst"], parsed(record["loss"]), parsed(record["spent"])
+    analyst, loss = record["analyst"], parsed(record["loss"])
+    spent = _spent(state, record, loss)
+    about = [key for key in ("portion", "blocks") if key in record]
+    if len(about) > 1 or ("price" in record) != bool(about) or ("blocks" in about) != (record["v"] == 2):
+        raise ValueError(
+            "a charge is about everything, about a part or about blocks; these have a cost beside the loss"
+        )
+    shares = {**state.shares, analyst: plus(state.share(analyst), loss)}
+    units = spent_about(state.units, str(state.protected), record, loss)
+    lines = _about(state, record, loss) if about else {}
+    return replace(state, spent=spent, shares=shares, units=units, **lines)
+
+
+def _spent(state: State, record: Record, loss: Amounts) -> Amounts:
+    """What is spent after a record that adds a loss."""
+    spent = parsed(record["spent"])
     if plus(state.spent, loss) != spent:
         raise ValueError("a charge adds its loss")
     if any(less(spent, state.grant.limits)):
         raise ValueError("a charge fits the budget")
-    shares = {**state.shares, analyst: plus(state.share(analyst), loss)}
-    units = spent_about(state.units, str(state.protected), record, loss)
-    return replace(state, spent=spent, shares=shares, partitions=_partitions(state, record, loss), units=units)
+    return spent
 
 
-def _partitions(state: State, record: Record, loss: Amounts) -> dict[str, Partition]:
-    if "portion" not in record:
-        if "price" in record:
-            raise ValueError("only parts have a cost beside their loss")
-        return state.partitions
-    part, cost = PartName.read(record["portion"]), parsed(record["price"])
+def _about(state: State, record: Record, loss: Amounts) -> dict[str, Any]:
+    """The lines that a charge about a part or about blocks changes."""
+    cost = parsed(record["price"])
+    if "blocks" in record:
+        blocks = BlockNames.read(record["blocks"])
+        if any(loss):
+            raise ValueError("the budget was charged when the stream was declared")
+        stream = state.streams[blocks.stream].charged(blocks.ranges, cost, record["analyst"])
+        return {"streams": {**state.streams, blocks.stream: stream}}
+    part = PartName.read(record["portion"])
     partition = state.partition(part)
     if partition.increase(part.part, cost) != loss:
         raise ValueError("a charge for a part is what makes the maximum grow")
-    return {**state.partitions, part.partition: partition.after(part.part, cost)}
+    return {"partitions": {**state.partitions, part.partition: partition.after(part.part, cost)}}
+
+
+def _stream(state: State, record: Record) -> State:
+    """A stream is declared, or its capacity raised: the budget is charged for the difference."""
+    name, capacity, loss = demand_name(record["name"]), parsed(record["capacity"]), parsed(record["loss"])
+    new = Stream.declared(capacity, record["most"], record.get("unit"))
+    old = state.streams.get(name, Stream.declared(state.grant.nothing, new.most, new.unit))
+    if (old.most, old.unit) != (new.most, new.unit) or not capacity[0]:
+        raise ValueError("a stream has room for something, for the same units as before")
+    stream = old.raised(capacity)
+    if tuple(map(sub, stream.held, old.held)) != loss or not isinstance(record["at"], str):
+        raise ValueError("a stream holds its capacity as often as a unit has blocks")
+    units = spent_about(state.units, str(state.protected), record, loss)
+    return replace(state, spent=_spent(state, record, loss), units=units, streams={**state.streams, name: stream})
+
+
+def _block(state: State, record: Record) -> State:
+    name, file, label = (demand_name(record[key]) for key in ("stream", "file", "label"))
+    stream = state.streams[name]
+    if type(record["number"]) is not int or record["number"] != stream.count or not isinstance(record["at"], str):
+        raise ValueError("blocks are numbered one after the other")
+    return replace(state, streams={**state.streams, name: stream.opened(file, label)})
+
+
+def _retire(state: State, record: Record) -> State:
+    name, upto = demand_name(record["stream"]), record["upto"]
+    stream = state.streams[name]
+    if type(upto) is not int or not stream.first < upto <= stream.count:
+        raise ValueError("blocks that are there are retired")
+    if not (isinstance(record["reason"], str) and isinstance(record["at"], str)):
+        raise ValueError("blocks are retired for a reason")
+    return replace(state, streams={**state.streams, name: stream.dropped(((0, upto - 1),))})
 
 
 def _answer(state: State, record: Record) -> State:
@@ -198,9 +277,16 @@ def _repeated(record: Record) -> State:
         data=int(record["data"]),
         partitions=partitions_read(record),
         units=units_read(record),
+        streams=_streams(record),
         id=None if record.get("id") is None else str(record["id"]),
         hosts=frozenset(map(str, record.get("hosts", ()))),
     )
+
+
+def _streams(record: Record) -> dict[str, Stream]:
+    if ("streams" in record) != (record["v"] == 3):
+        raise ValueError("totals of version 3 have streams")
+    return streams_read(record)
 
 
 RULES: Final[dict[str, Callable[[State, Record], State]]] = {
@@ -208,6 +294,9 @@ RULES: Final[dict[str, Callable[[State, Record], State]]] = {
     "epoch": _epoch,
     "data": _data,
     "charge": _charge,
+    "stream": _stream,
+    "block": _block,
+    "retire": _retire,
     "answer": _answer,
     "accepted": _accepted,
     "totals": _totals,

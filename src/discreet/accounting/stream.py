@@ -1,0 +1,91 @@
+"""How a stream stands, as plain values: its blocks, what was charged for each, and which are retired."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.accounting.losses import Concentrated, Pure
+from discreet.accounting.record import BlockNames, Ranges, ranges_of, without
+from discreet.accounting.rounding import UNITS
+
+Lines = tuple[tuple[int, ...], ...]
+"""For each block the amounts that were charged for it, in units of 10⁻²⁴: ε, or ρ and δ."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStanding:
+    """A stream at one moment.
+
+    Each unit has rows in at most `most` blocks, and no block's line is ever above the capacity: so all answers about
+    the stream cost a unit at most `most` times the capacity, and by now no more than `lost`.
+    """
+
+    name: str
+    capacity: Pure | Concentrated
+    most: int
+    labels: tuple[str, ...]
+    """Of each block: the day, or another public name."""
+    files: tuple[str, ...]
+    lines: Lines
+    """Nothing for those that are retired."""
+    retired: Ranges
+    lost: Pure | Concentrated
+    """The sum of the `most` largest lines there ever were."""
+    shares: Mapping[str, Lines]
+    """The lines of each analyst who charged anything."""
+    limits: Mapping[str, Pure | Concentrated]
+    """What each analyst with a share may charge for a block, at most."""
+
+    @property
+    def count(self) -> int:
+        """Of blocks, retired ones included."""
+        return len(self.labels)
+
+    @property
+    def first(self) -> int:
+        """All blocks before it are retired."""
+        return self.retired[0][1] + 1 if self.retired and not self.retired[0][0] else 0
+
+    @property
+    def live(self) -> Ranges:
+        """The blocks that can be asked about."""
+        return without(((0, self.count - 1),), self.retired) if self.count else ()
+
+    def newest(self, count: int) -> BlockNames | None:
+        """So many of the newest blocks that can be asked about, or as many as there are; None if there are none."""
+        numbers = [number for first, last in self.live for number in range(first, last + 1)][-count:]
+        return BlockNames(self.name, ranges_of(numbers)) if numbers else None
+
+    def spent(self, number: int) -> Pure | Concentrated:
+        """What was charged for a block."""
+        return _loss(self.lines[number], self.capacity)
+
+    def left(self, number: int, analyst: str | None = None) -> Pure | Concentrated:
+        """What may still be charged for a block, by anybody or by one analyst; nothing if it is retired."""
+        if any(low <= number <= high for low, high in self.retired):
+            return _loss((0,) * len(self.lines[number]), self.capacity)
+        rooms = [(self.capacity, self.lines[number])]
+        if analyst is not None and analyst in self.limits:
+            own = self.shares.get(analyst)
+            rooms.append((self.limits[analyst], (0, 0) if own is None else own[number]))
+        rests = [_rest(limit, used) for limit, used in rooms]
+        return _loss(tuple(map(min, zip(*rests, strict=True))), self.capacity)
+
+    @property
+    def used(self) -> tuple[float, ...]:
+        """How much of the capacity each block has used, from 0 to 1: 1 for those that are retired."""
+        whole = int(self.capacity.amount * UNITS)
+        gone = {number for low, high in self.retired for number in range(low, high + 1)}
+        return tuple(1.0 if number in gone else line[0] / whole for number, line in enumerate(self.lines))
+
+
+def _rest(limit: Pure | Concentrated, used: tuple[int, ...]) -> tuple[int, ...]:
+    amounts = (int(amount * UNITS) for amount in limit.amounts.values())
+    return tuple(max(amount - spent, 0) for amount, spent in zip(amounts, used, strict=False))
+
+
+def _loss(amounts: tuple[int, ...], like: Pure | Concentrated) -> Pure | Concentrated:
+    exact = [Fraction(amount, UNITS) for amount in amounts]
+    return Pure(exact[0], unit=like.unit) if like.is_pure else Concentrated(*exact, unit=like.unit)

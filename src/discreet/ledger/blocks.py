@@ -1,0 +1,164 @@
+"""How blocks of a stream stand for everybody and for one analyst: what a charge about them must pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from discreet.accounting import Loss
+from discreet.accounting.balance import Amount
+from discreet.accounting.filters import Filter
+from discreet.accounting.record import BlockNames, Ranges, common_to, without
+from discreet.accounting.stream import Lines, StreamStanding
+from discreet.errors import BudgetExhausted, Refused
+from discreet.exact import largest
+from discreet.ledger.charge import cost_of, demand_spendable
+from discreet.ledger.codec import Amounts, less
+from discreet.ledger.entries import loss_of
+from discreet.ledger.grant import Grant
+from discreet.ledger.lines import Lines as Array
+from discreet.ledger.state import State
+from discreet.ledger.streams import Stream
+from discreet.policy import Share
+
+MANY: Final = 10**36
+"""Charges that nobody makes."""
+LISTED: Final = 3
+"""Runs of blocks that are named in a refusal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Blocks that are open; or of an analyst, who has a share of each block's capacity."""
+
+    grant: Grant
+    stream: Stream
+    name: str
+    ranges: Ranges
+    analyst: str
+    share: Share | None
+
+    @classmethod
+    def of(cls, state: State, blocks: BlockNames, analyst: str, share: Share | None) -> Blocks:
+        """Refused unless all of them can be asked about."""
+        stream = known(state, blocks.stream)
+        if blocks.ranges[-1][1] >= stream.count:
+            has = f"{stream.count} blocks, numbered from 0" if stream.count else "no blocks yet"
+            raise Refused("unknown-block", f"stream {blocks.stream} has {has}", _open(stream))
+        gone = common_to(blocks.ranges, stream.retired)
+        if gone:
+            what = f"{_words(stream, gone)} of {blocks.stream} {'is' if gone[0][0] == gone[-1][1] else 'are'} retired"
+            raise Refused("block-retired", what, _open(stream, without(blocks.ranges, stream.retired)))
+        return cls(state.grant, stream, blocks.stream, blocks.ranges, analyst, share)
+
+    @property
+    def limits(self) -> Amounts:
+        """What the analyst may charge for a block."""
+        return share_of(self.grant, self.stream.capacity, self.share)
+
+    @property
+    def left(self) -> Amounts:
+        """The largest cost that fits all of the blocks."""
+        left = less(self.stream.capacity, self.stream.peak(self.ranges))
+        if self.share is None:
+            return left
+        return tuple(map(min, left, less(self.limits, self.stream.peak(self.ranges, self.analyst))))
+
+    def cost(self, loss: Loss) -> Amounts:
+        """What a loss adds to the line of each block; refused if it is about somebody else, or of another currency."""
+        demand_spendable(loss, self.stream.unit)
+        return cost_of(loss, self.grant)
+
+    def admitted(self, loss: Loss) -> Amounts:
+        """The cost; refused if that does not fit all of the blocks."""
+        cost = self.cost(loss)
+        for filter_, limits, analyst in self._filters:
+            try:
+                filter_.admit(loss_of(cost))
+            except BudgetExhausted as refused:
+                raise self._lacking(refused, filter_, cost, limits, analyst) from None
+        return cost
+
+    def affordable(self) -> Amount:
+        return self.grant.remaining(self.left)
+
+    def affordable_count(self, loss: Loss) -> int | None:
+        """How many more charges of this loss fit; None if all of them do."""
+        cost, left = self.cost(loss), self.left
+        return largest(lambda count: not any(less(tuple(count * each for each in cost), left)), MANY)
+
+    @property
+    def _filters(self) -> list[tuple[Filter, Amounts, str | None]]:
+        """The capacity, and an analyst's share of it; the tighter one speaks first."""
+        rooms: list[tuple[Amounts, str | None]] = [(self.stream.capacity, None)]
+        if self.share is not None:
+            rooms.append((self.limits, self.analyst))
+        filters = [
+            (self.grant.filled(limits, self.stream.peak(self.ranges, analyst)), limits, analyst)
+            for limits, analyst in rooms
+        ]
+        return sorted(filters, key=lambda each: each[0].left)
+
+    def _lacking(
+        self, refused: BudgetExhausted, filter_: Filter, cost: Amounts, limits: Amounts, analyst: str | None
+    ) -> BudgetExhausted:
+        """Which blocks have no room, which have, and the largest cost that fits all."""
+        stream = self.stream
+        lacking = stream.lacking(cost, limits, analyst)
+        which = _words(stream, common_to(self.ranges, lacking))
+        whose = "" if analyst is None else f", of the share of {analyst}"
+        room = without(self.ranges, lacking) or without(stream.live, lacking)
+        other = f"ask about {_words(stream, room)}" if room else "wait for new blocks"
+        fix = f"{refused.fix}, or {other}" if filter_.left else other
+        return BudgetExhausted(f"{refused.reason} in {which} of {self.name}{whose}", fix, edit=refused.edit)
+
+
+def known(state: State, name: str) -> Stream:
+    if name not in state.streams:
+        streams = ", ".join(sorted(state.streams)) or "there are none"
+        raise Refused("unknown-stream", f"the ledger has no stream {name!r}", f"streams: {streams}")
+    return state.streams[name]
+
+
+def share_of(grant: Grant, capacity: Amounts, share: Share | None) -> Amounts:
+    """As large a part of a block's capacity as a share is of the budget, in each currency."""
+    if share is None:
+        return capacity
+    parts = zip(capacity, map(min, grant.share_limits(share), grant.limits), grant.limits, strict=True)
+    return tuple(whole * part // limit for whole, part, limit in parts)
+
+
+def standing(state: State, name: str, shares: Mapping[str, Share]) -> StreamStanding:
+    """How a stream stands, for people and programs."""
+    stream = known(state, name)
+    limits = {each: share_of(state.grant, stream.capacity, share) for each, share in shares.items()}
+    return StreamStanding(
+        name=name,
+        capacity=loss_of(stream.capacity, stream.unit),
+        most=stream.most,
+        labels=stream.labels,
+        files=stream.files,
+        lines=_listed(stream.lines),
+        retired=stream.retired,
+        lost=loss_of(stream.lost, stream.unit),
+        shares={analyst: _listed(own) for analyst, own in stream.shares.items()},
+        limits={analyst: loss_of(each, stream.unit) for analyst, each in limits.items()},
+    )
+
+
+def _listed(lines: tuple[Array, ...]) -> Lines:
+    return tuple(zip(*lines, strict=True))
+
+
+def _open(stream: Stream, among: Ranges = ()) -> str:
+    """What can be asked about instead."""
+    room = among or stream.live
+    return f"ask about {_words(stream, room)}" if room else "wait for new blocks"
+
+
+def _words(stream: Stream, ranges: Ranges) -> str:
+    """The newest of them, if there are many runs."""
+    if len(ranges) <= LISTED:
+        return stream.words(ranges)
+    return f"{stream.words(ranges[-LISTED:])} and {len(ranges) - LISTED} earlier runs"
