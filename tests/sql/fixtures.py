@@ -1067,6 +1067,16 @@ CLAUSE: Final = (
     ),
     Fixture(
         "clause",
+        "all rows that public rows multiplied",
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, max_rows_contributed = 12)"
+        " COUNT(*) FROM visits CROSS JOIN wards",
+        [(24,)],
+        rows=(12,),
+        sensitivity=((12, 144),),
+        cost={},
+    ),
+    Fixture(
+        "clause",
         "max_rows_contributed",
         _clause("epsilon = 1, max_rows_contributed = 1"),
         [(3,)],

@@ -87,7 +87,8 @@ _PARTS: Final = {
             " DAYOFWEEK counts from Sunday = 1, WEEK from the year's first Sunday, CONCAT and LEAST of NULL are NULL,"
             " INT64 rounds halves away from zero; what BigQuery means differently and cannot be had here is refused."
             " `privacy_unit_column` is compared with the policy and never obeyed; limits can only be narrower than the"
-            " policy's. Where the policy says `implicit_bounds = true`, bounds of aggregates may be left out, and"
+            " policy's; only rows that a join with public ones multiplied may be as many as the join makes."
+            " Where the policy says `implicit_bounds = true`, bounds of aggregates may be left out, and"
             " `max_rows_contributed = AUTO` and `max_groups_contributed = AUTO` have limits found"
             " ([how](17-bounds-nobody-knows.md))."
         ),

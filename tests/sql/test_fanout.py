@@ -120,6 +120,11 @@ def test_joins_that_fit_are_left_alone() -> None:
             "SELECT COUNT(*) FROM visits v JOIN (SELECT ward, COUNT(*) FROM stays GROUP BY ward) AS f USING (ward)",
             "each row meets at most 2 rows of a public subquery",
         ),
+        (
+            7,
+            "SELECT COUNT(*) FROM visits v JOIN (SELECT ward, COUNT(*) FROM stays GROUP BY ward) AS f USING (ward)",
+            "public rows may multiply those of a person: of 6, 3 count; max_rows_contributed = 6 counts all",
+        ),
     ],
 )
 def test_what_is_left_out_is_said(most: int, asked: str, note: str) -> None:

@@ -186,7 +186,7 @@ class Planner:
             node = Project(bounded(source), tuple(row_items(clauses, windowed)), windows, _names(clauses, scope))
             demand(node.work, self._policy.unit_rows)
             return node
-        source = self._within(bounded(source))
+        source = self._within(self._chosen_again(source))
         grouping = grouped_by(clauses, scope)
         if any(scope.is_owner(node) for node in grouping):
             clauses.refuse_rows()
@@ -222,6 +222,20 @@ class Planner:
         few_numbers(sum(r.groups * sum(measure.length for measure in r.measures) for r in self.releases))
         self._note(release)
         return Derived(after, Released(len(self.releases) - 1, columns, single=not release.keys))
+
+    def _chosen_again(self, source: Node) -> Node:
+        """Private rows of which a unit has few: where public rows multiplied them, as many as the question asks for."""
+        wanted, made = self._options.max_rows_contributed, source.limits.multiplied
+        if source.rows is not None or made is None:
+            return bounded(source)
+        if isinstance(wanted, int) and wanted > source.limits.rows:
+            return Bound(source, min(wanted, made))
+        if wanted is None:
+            self.notes.append(
+                f"public rows may multiply those of a {self._policy.unit}: of {made}, {source.limits.rows} count;"
+                f" max_rows_contributed = {made} counts all"
+            )
+        return bounded(source)
 
     def _within(self, source: Node) -> Node:
         """Private rows as the question bounds them, never more widely than the policy."""

@@ -37,7 +37,8 @@ class Bound(Above):
 
     @cached_property
     def limits(self) -> Limits:
-        return replace(self.child.limits, rows=min(self.child.limits.rows, self.most))
+        rows = self.most if self.child.rows is None else min(self.child.limits.rows, self.most)
+        return replace(self.child.limits, rows=rows, multiplied=None)
 
     @cached_property
     def order(self) -> tuple[Sql, ...]:

@@ -63,7 +63,8 @@ class Lookup(Above):
 
     @cached_property
     def limits(self) -> Limits:
-        return replace(self.child.limits, rows=self.most)
+        made = (self.child.rows or 1) * self.matches
+        return replace(self.child.limits, rows=self.most, multiplied=made if self.matches > 1 else None)
 
     @cached_property
     def order(self) -> tuple[Sql, ...]:

@@ -88,6 +88,8 @@ class Limits:
     rows: int
     groups: int | None = None
     rows_per_group: int | None = None
+    multiplied: int | None = None
+    """Where public rows multiplied them: how many rows there may be in all. So many a question may ask for."""
 
     def joined(self, other: Limits, rows: int) -> Limits:
         """Of two relations that are joined: the smaller of what was said."""
@@ -95,7 +97,9 @@ class Limits:
 
     def within(self, groups: int | None, rows_per_group: int | None) -> Limits:
         """No more than a question says."""
-        return Limits(self.rows, _smaller(self.groups, groups), _smaller(self.rows_per_group, rows_per_group))
+        return replace(
+            self, groups=_smaller(self.groups, groups), rows_per_group=_smaller(self.rows_per_group, rows_per_group)
+        )
 
 
 def _smaller(a: int | None, b: int | None) -> int | None:
