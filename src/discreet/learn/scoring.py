@@ -87,20 +87,39 @@ def private_score(
     metrics = metrics_for(estimator, metric)
     facts = facts_about(estimator, metrics, y_bounds, positive)
     sure = probability(confidence, "confidence")
+    cost = cost_of(metrics, epsilon=epsilon, delta=delta, rho=rho, ledger=ledger)
+    measured = measured_privately(estimator, X, y, metrics, facts, cost, ledger)
+    scores = measured.scores(metrics, sure)
+    return scores[metrics[0]] if metric is None or isinstance(metric, str) else scores
+
+
+def cost_of(
+    metrics: Sequence[str], *, epsilon: Number | None, delta: Number | None, rho: Number | None, ledger: Any
+) -> Cost:
+    """What metrics on rows of one's own may cost: of (ε, δ), what has less noise."""
     if epsilon is None or delta is None or rho is not None or ledger is not None:
-        cost = Cost.alone(epsilon=epsilon, delta=delta, rho=rho)
-    else:
-        typical = STATEMENTS[statements_for(metrics)[metrics[0]]].moved
-        share = Fraction(1, len(set(statements_for(metrics).values())))
-        cost = Cost.less_noisy(lambda kind: kind.deviation(typical, share), epsilon=epsilon, delta=delta)
+        return Cost.alone(epsilon=epsilon, delta=delta, rho=rho)
+    typical = STATEMENTS[statements_for(metrics)[metrics[0]]].moved
+    share = Fraction(1, len(set(statements_for(metrics).values())))
+    return Cost.less_noisy(lambda kind: kind.deviation(typical, share), epsilon=epsilon, delta=delta)
+
+
+def measured_privately(
+    estimator: Any,
+    X: Any,  # noqa: N803
+    y: Any,
+    metrics: Sequence[str],
+    facts: Facts,
+    cost: Cost,
+    ledger: Any,
+) -> Measured:
+    """The noisy statements that metrics are read from, on rows of one's own: charged first, if there is a ledger."""
     demand_affordable(cost, metrics)
     with opened(charge_for(ledger, cost.loss, "private_score"), cost, sampler=SAMPLER) as exit_:
         check_consistent_length(X, y)
         kind = None if facts.target is None else np.float64
         truth = check_array(column_or_1d(y), ensure_2d=False, dtype=kind, ensure_min_samples=0)
-        measured = measure(estimator, X, truth, metrics, facts, exit_)
-    scores = measured.scores(metrics, sure)
-    return scores[metrics[0]] if metric is None or isinstance(metric, str) else scores
+        return measure(estimator, X, truth, metrics, facts, exit_)
 
 
 def measure(
