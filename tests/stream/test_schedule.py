@@ -36,8 +36,10 @@ def test_attempts_grow_in_cost_first_and_then_in_blocks() -> None:
     assert [(str(each.amount), each.blocks) for each in schedule.attempts] == [
         ("1/10", 3), ("1/5", 3), ("2/5", 3), ("2/5", 6), ("2/5", 12), ("2/5", 20),
     ]  # fmt: skip
-    fourfold = Schedule.read(start=0.3, cap=1, growth=4)
+    fourfold = Schedule.read(start=0.3, cap=1, most=1, growth=4)
     assert [str(each.amount) for each in fourfold.attempts] == ["1/4", "1"]
+    unlimited = Schedule.read(start=1, cap=2, blocks=3)
+    assert [each.blocks for each in unlimited.attempts[: unlimited.within(13)]] == [3, 3, 6, 12]
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,8 @@ from typing import Final
 from discreet.exact import positive, whole
 
 MOST_ATTEMPTS: Final = 64
+OPEN: Final = 2**20
+"""So many times the first number of blocks, where nobody says how many there may be: as many as there are."""
 PURE_GROWTH: Final = 2
 CONCENTRATED_GROWTH: Final = 4
 
@@ -69,7 +71,7 @@ class Schedule:
         if top < least:
             raise ValueError("cap must not be below the cost of the first attempt")
         first = whole(blocks, "blocks")
-        last = first if most is None else whole(most, "most_blocks")
+        last = first * OPEN if most is None else whole(most, "most_blocks")
         if last < first:
             raise ValueError("most_blocks must not be below blocks")
         amount = top
@@ -95,6 +97,10 @@ class Schedule:
         if attempt.blocks < self.most:
             return Attempt(attempt.number + 1, self.cap, min(2 * attempt.blocks, self.most))
         return None
+
+    def within(self, blocks: int) -> int:
+        """How many attempts there can be with so many blocks."""
+        return sum(attempt.blocks <= blocks for attempt in self.attempts)
 
     def additions(self, upto: int | None = None) -> int:
         """How often blocks are added, up to an attempt."""

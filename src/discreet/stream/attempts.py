@@ -1,0 +1,228 @@
+"""An attempt as one task, for one charge: a model is fitted on most of the units, and tested on the others.
+
+Theorem  An attempt costs a unit, with all of its rows, what the caller says: the fit and the test may both cost that.
+Proof    A unit is on one side alone, by a keyed hash of its id (`curator.holdout`), or where every row is a unit of its
+         own by a coin of its own. Adding a unit that is held out does not change the fit, and the test costs it no more
+         than the whole (`ScoreTask`); adding one of the rest changes the fit, which costs it no more than the whole
+         (`Fit`), and given what that released, the test reads the same rows. So of both losses the larger counts:
+         parallel composition (`Exit.parallel`), where the second may depend on what the first released.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.record import Entry, Key
+from discreet.answers import Preview
+from discreet.answers.values import UNREADABLE
+from discreet.composed import Sql
+from discreet.curator.holdout import HELD_OUT, Holdout
+from discreet.curator.rows import PreparedTask, bounded_rows, columns_of
+from discreet.curator.task import Context
+from discreet.errors import Refused
+from discreet.exit import Exit, Outcome, Reader
+from discreet.exit.cost import Loss
+from discreet.learn.box import Box
+from discreet.learn.codec import decode
+from discreet.learn.core import Estimator, is_ours
+from discreet.learn.fit import Fit, PreparedFit, interval_of
+from discreet.learn.labels import Labels
+from discreet.learn.readings import Measured
+from discreet.learn.score import PreparedScore
+from discreet.learn.scoring import demand_affordable, metric_for
+from discreet.learn.statements import OF_CLASSES, Facts
+from discreet.ledger import LedgerDamaged
+from discreet.ledger.entries import CHANGED
+
+TASK: Final = "attempt"
+TASK_VERSION: Final = 1
+"""Of what a fingerprint covers, and of what is stored."""
+COIN: Final = 2**32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attempted:
+    """A fitted model, and the noisy sums of its losses on units that it was not fitted on."""
+
+    model: Estimator
+    measured: Measured
+    rows: int
+    """Of a unit, at most."""
+    cached: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitAndTest:
+    """Fitting an estimator and testing it on other units, as a task."""
+
+    estimator: Estimator
+    sql: Any
+    target: Any
+    metric: str | None = None
+    y_bounds: Any = None
+    holdout: str = "validation"
+    epsilon: Any = None
+    rho: Any = None
+    max_rows: int | None = None
+    analyst: str | None = None
+    key: Key | None = None
+    blocks: Any = None
+
+    def prepared(self, context: Context) -> PreparedAttempt:
+        """The attempt with its bill, or a refusal."""
+        if not is_ours(self.estimator):
+            reason = "only estimators of discreet.learn as they are can be tested on private rows"
+            raise Refused("not-private", reason, "use one of them, not a class derived from one")
+        node = bounded_rows(context.policy, self.sql, self.max_rows, public=context.public())
+        divided = node.owner.column is None
+        fit = Fit(
+            self.estimator, self.sql, epsilon=self.epsilon, rho=self.rho, target=self.target, max_rows=self.max_rows,
+            analyst=self.analyst, key=self.key, holdout=None if divided else self.holdout,
+            **({} if self.blocks is None else {"blocks": self.blocks}),
+        ).prepared(context)  # fmt: skip
+        if fit.bill.loss.is_zero:
+            raise Refused("fit-invalid", "this estimator learns nothing from rows", "use one that does")
+        metric, facts = self._asked(fit)
+        demand_affordable(fit.bill.cost, [metric])
+        side = None if divided else Holdout.read(self.holdout, HELD_OUT, node)
+        query = fit.query if side is None else columns_of(node, fit.columns.read, holdout=side)
+        said = [TASK_VERSION, fit.bill.plan, metric, _bounds(facts), query.text]
+        bill = replace(
+            fit.bill,
+            why=f"{type(fit.model).__name__}.fit and its {metric}: {self.sql}",
+            plan=f"{TASK}:{hashlib.sha256(json.dumps(said).encode()).hexdigest()}",
+            call={**(fit.bill.call or {}), "task": TASK, "metric": metric},
+            part=None,
+        )
+        return PreparedAttempt(context, bill, fit, query, metric, facts, divided)
+
+    def _asked(self, fit: PreparedFit) -> tuple[str, Facts]:
+        """The metric, and what is public about what is predicted."""
+        if fit.columns.target is None:
+            raise Refused("score-invalid", "an estimator that predicts nothing has no goal", "use one that predicts")
+        try:
+            metric = metric_for(fit.model, self.metric)
+            if metric in OF_CLASSES:
+                return metric, Facts(None, None)
+            own = getattr(fit.model._taught, "y_bounds", None) if self.y_bounds is None else self.y_bounds
+            return metric, Facts(None, Box.read(interval_of(fit.columns.target) if own is None else own, 1, "y_bounds"))
+        except (TypeError, ValueError) as wrong:
+            raise Refused("score-invalid", str(wrong), "change the metric, or y_bounds") from None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedAttempt(PreparedTask):
+    """An attempt with its bill: nothing was read for it."""
+
+    fit: PreparedFit
+    query: Sql
+    """Of the rows that are held out; of all rows where coins divide them."""
+    metric: str
+    facts: Facts
+    divided: bool
+
+    def check(self) -> None:
+        self.fit.check()
+        self._demand_runnable(self.query, self.fit.schemas)
+
+    def run(self, rows: Reader, exit_: Exit) -> bytes:
+        beside = exit_.parallel()
+        fitted, held = (rows, rows) if not self.divided else _by_coins(rows, self.query, exit_)
+        stored = self.fit.run(fitted, exit_)
+        return _written(stored, self._score(stored).run(held, beside))
+
+    def _score(self, stored: bytes) -> PreparedScore:
+        """The test of a model that was released."""
+        model = decode(stored)
+        assert model is not None
+        model.__dict__.pop("feature_names_in_", None)  # what it is shown are arrays in the order of its features
+        classes = None if self.facts.target is not None else Labels.read(model.classes_, "classes")
+        facts = replace(self.facts, classes=classes)
+        return PreparedScore(
+            self.context, self.bill, model, self.fit.columns, self.query, self.fit.schemas, [self.metric], facts,
+            Fraction(19, 20), single=True, holdout=None,
+        )  # fmt: skip
+
+    def decode(self, stored: bytes) -> tuple[Estimator, Measured] | None:
+        parts = _parts(stored)
+        model = None if parts is None else decode(parts[0])
+        if parts is None or model is None:
+            return None
+        measured = self._score(parts[0]).decode(parts[1])
+        return None if measured is None else (model, measured)
+
+    def is_met(self, value: tuple[Estimator, Measured], cost: Loss) -> bool:
+        """Whether a cached attempt is of this estimator, and cost enough."""
+        return type(value[0]) is type(self.fit.model) and cost.covers(self.bill.loss)
+
+    def show(self, outcome: Outcome[tuple[Estimator, Measured]]) -> Attempted:
+        fitted, measured = outcome.value
+        model = self.fit.show(Outcome(fitted, outcome.loss, outcome.cost, outcome.receipt))
+        return Attempted(model, measured, self.bill.rows, outcome.cached)
+
+    def preview(self, *, cached: bool) -> Preview:
+        shown = self.fit.preview(cached=cached)
+        return replace(shown, notes=(*shown.notes, f"its {self.metric} on units that are held out costs no more"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Some:
+    """Some of the rows of one query, which were read."""
+
+    read: list[NDArray[Any]]
+    which: NDArray[np.bool_]
+
+    def rows(self, query: Sql) -> list[tuple[Any, ...]]:  # noqa: ARG002
+        raise AssertionError("rows are read as columns")
+
+    def columns(self, query: Sql) -> list[NDArray[Any]]:  # noqa: ARG002  (the one that was read)
+        return [values[self.which] for values in self.read]
+
+
+def _by_coins(rows: Reader, query: Sql, exit_: Exit) -> tuple[_Some, _Some]:
+    """Rows to fit on and rows to test on: a coin for each row, with which no other has to do."""
+    read = rows.columns(query)
+    held = np.asarray(exit_.below(COIN, len(read[0])) < COIN // 4)
+    return _Some(read, ~held), _Some(read, held)
+
+
+def _bounds(facts: Facts) -> list[float] | None:
+    return None if facts.target is None else [float(facts.target.low[0]), float(facts.target.high[0])]
+
+
+# on record
+
+
+def _written(model: bytes, score: bytes) -> bytes:
+    document = {"version": TASK_VERSION, "fit": json.loads(model), "score": json.loads(score)}
+    return json.dumps(document, separators=(",", ":")).encode("ascii")
+
+
+def _parts(stored: bytes) -> tuple[bytes, bytes] | None:
+    """The model and its sums as they were stored; None if another version of discreet wrote them."""
+    try:
+        document: Mapping[str, Any] = json.loads(stored)
+        if document["version"] != TASK_VERSION:
+            return None
+        model, score = (json.dumps(document[name]).encode("ascii") for name in ("fit", "score"))
+    except UNREADABLE:
+        raise LedgerDamaged("a cached attempt cannot be read", CHANGED) from None
+    return model, score
+
+
+def recalled(stored: bytes, entry: Entry) -> Estimator:
+    """The model of a charge, whatever its test said."""
+    from discreet.learn.fit import recalled as model_of
+
+    parts = _parts(stored)
+    if parts is None:
+        raise Refused("answer-gone", "another version of discreet made this attempt", "train again")
+    return model_of(parts[0], entry)
