@@ -10,6 +10,7 @@ from discreet.version import __version__ as __version__
 if TYPE_CHECKING:
     from discreet import accounting as accounting
     from discreet import mechanisms as mechanisms
+    from discreet import stream as stream
     from discreet.answers import Answer as Answer
     from discreet.answers import Preview as Preview
     from discreet.client import connect as connect
@@ -30,6 +31,7 @@ __all__ = [
     "connect",
     "mechanisms",
     "open",
+    "stream",
 ]
 
 _HOMES = {
@@ -43,6 +45,7 @@ _HOMES = {
     "connect": "client",
     "mechanisms": "",
     "open": "opening",
+    "stream": "",
     "load_ipython_extension": "notebook",
     "unload_ipython_extension": "notebook",
 }
