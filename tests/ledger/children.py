@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -22,8 +23,8 @@ from typing import Any, Final, NoReturn
 
 from discreet import ledger as package
 from discreet.accounting import Pure
-from discreet.accounting.record import PartName
-from discreet.errors import BudgetExhausted
+from discreet.accounting.record import BlockNames, PartName
+from discreet.errors import BudgetExhausted, Refused
 from discreet.ledger import Charge, LedgerError, verify
 from discreet.ledger.sqlite.files import beside
 from discreet.ledger.sqlite.store import Sqlite
@@ -114,6 +115,48 @@ def spend_on_parts(path: Path, processes: str, times: str, limit: str) -> object
                     say("refused")
 
     return _ends([forked(partial(body, first=first)) for first in range(int(processes))])
+
+
+@scenario
+def blocks_together(path: Path, processes: str, kills: str) -> object:
+    """Processes that declare one stream, open its days, ask about them and retire them; killed at random times."""
+    grant = package.Grant.of(Fraction(100), None)
+
+    def work(say: Callable[[str], None], ledger: package.Ledger, first: int) -> None:
+        ledger.declare_stream("rides", Pure(1), 2)
+        for turn in range(10**6):
+            try:
+                number = ledger.open_block("rides", f"{os.getpid()} {first} {turn}", f"day {turn}")
+            except LedgerError:  # another process was first
+                number = turn
+            names = BlockNames.of("rides", range(max(0, number - (first + turn) % 5), number + 1))
+            charge = ledger.charge(Pure(Fraction(1, 1 + (first + turn) % 3)), why="q", blocks=names)
+            with suppress(Refused), charge:
+                say(charge.receipt)
+            if turn % 7 == 6:
+                ledger.retire("rides", turn - 5, "old")
+
+    def body(say: Callable[[str], None]) -> None:
+        ledger = opened(path, grant)
+        threads = [threading.Thread(target=work, args=(say, ledger, first), daemon=True) for first in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        raise AssertionError("nobody ends by itself")
+
+    ends = []
+    running = [forked(body) for _ in range(int(processes))]
+    for index in range(int(kills)):
+        time.sleep(0.1 + int.from_bytes(os.urandom(2)) / 2**16 * 0.1)
+        number, reader = running.pop(0)
+        os.kill(number, signal.SIGKILL)
+        ends.append(heard(number, reader))
+        if index < int(kills) - int(processes):
+            running.append(forked(body))
+    lines = [line for said, _ in ends for line in said]
+    said = {failed: [line for line in lines if line.startswith("!") is failed] for failed in (False, True)}
+    return {"receipts": said[False], "failed": said[True]}
 
 
 # kill −9

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import random
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from discreet.accounting import Concentrated, Loss, Pure
-from discreet.accounting.record import BlockNames, ranges_of
-from discreet.accounting.rounding import UNITS
-from discreet.errors import Refused
-from discreet.ledger import OWNER, Grant, Ledger, Memory
+from discreet.accounting import Approximate, Concentrated, Loss, Pure, Relation
+from discreet.accounting.conversion import rho_of_pure
+from discreet.accounting.record import BlockNames, Key, PartName, ranges_of
+from discreet.accounting.rounding import UNITS, charged
+from discreet.errors import BudgetExhausted, Refused
+from discreet.ledger import OWNER, Grant, Ledger, LedgerError, Memory, Repeated, verify
+from discreet.ledger.blocks import standing
 from discreet.ledger.lines import SIZE, Lines
 from discreet.ledger.memory import Journal
 from discreet.ledger.state import State
-from discreet.policy import Share
+from discreet.ledger.streams import Stream
+from discreet.policy import Percentage, Share
 from tests.ledger.helpers import BOTH, hurried
 
 PURE = Grant.of(Fraction(100), None)
@@ -56,7 +61,7 @@ def test_lines_are_a_plain_list() -> None:
     for _ in range(count):
         lines, plain = lines.grown(), [*plain, 0]
     edges = sorted({edge + off for edge in range(0, count, SIZE) for off in (-1, 0, 1, 50)} & set(range(count)))
-    for step in range(600):
+    for step in range(300):
         numbers = sorted(draw.sample([*edges, count - 1], 2 * draw.randrange(1, 3)))
         ranges = tuple((low, high) for low, high in zip(numbers[::2], numbers[1::2], strict=True))
         inside = {number for low, high in ranges for number in range(low, high + 1)}
@@ -171,7 +176,7 @@ def test_thousands_of_requests_are_admitted_as_by_a_plain_list(
     ledger.close()
     with hurried(path, grant, shares={}) as again:
         assert again._state.streams == state.streams
-        assert again.stream("rides") == ledger_standing(state)
+        assert again.stream("rides") == standing(state, "rides", {})
 
 
 def _limits(ledger: Ledger) -> Any:
@@ -183,7 +188,294 @@ def _loss(amounts: tuple[int, ...], *, pure: bool) -> Loss:
     return Pure(exact[0]) if pure else Concentrated(*exact)
 
 
-def ledger_standing(state: State) -> Any:
-    from discreet.ledger.blocks import standing
+# the theorem, over everything that somebody can do in a small world
 
-    return standing(state, "rides", {})
+
+@pytest.mark.parametrize(("most", "blocks"), [(1, 2), (2, 2), pytest.param(2, 3, marks=pytest.mark.slow)])
+def test_no_unit_loses_more_than_its_blocks_hold(most: int, blocks: int) -> None:
+    """Blocks of capacity (2, 1), units in one or two of them: every order of opening, asking about every set of blocks
+    at every cost, and retiring. Somebody adaptive also decides at each opening whether the unit has rows there.
+
+    The loss of an answer is its whole cost, in the same direction each time: the worst transcript. What is reached is
+    exactly the sum of the lines, so the bound is met and never exceeded; and `lost` covers it at every moment.
+    """
+    costs = [(1, 0), (1, 1), (2, 0)]
+    subsets = [ranges_of(n for n in range(blocks) if mask >> n & 1) for mask in range(1, 2**blocks)]
+    start = (Stream.declared((2, 1), most, None), frozenset[int](), (0, 0))
+    seen, waiting, worst = set[Any](), [start], (0, 0)
+    while waiting:
+        stream, among, loss = waiting.pop()
+        key = (tuple(map(tuple, stream.lines)), stream.retired, stream.count, stream.largest, among, loss)
+        if key in seen:
+            continue
+        seen.add(key)
+        worst = (max(worst[0], loss[0]), max(worst[1], loss[1]))
+        assert all(x <= y for x, y in zip(loss, stream.lost, strict=True))
+        assert all(x <= y for x, y in zip(stream.lost, stream.held, strict=True))
+        if stream.count < blocks:
+            grown = stream.opened(f"{stream.count}", f"{stream.count}")
+            waiting += [(grown, among, loss)] + [(grown, among | {stream.count}, loss)] * (len(among) < most)
+        waiting += [(stream.dropped(((0, upto),)), among, loss) for upto in range(stream.first, stream.count)]
+        for ranges, cost in product(subsets, costs):
+            with suppress(ValueError):
+                after = stream.charged(ranges, cost, OWNER)
+                touched = any(low <= number <= high for low, high in ranges for number in among)
+                waiting.append((after, among, (loss[0] + touched * cost[0], loss[1] + touched * cost[1])))
+    assert worst == (2 * most, most)
+    assert len(seen) > 100
+
+
+# declarations
+
+
+def test_a_stream_is_declared_once_and_holds_its_blocks_budgets() -> None:
+    ledger = opened(shares={"ann": Fraction(50)})
+    ledger.declare_stream("rides", Pure(5), 3)
+    assert (ledger.balance().spent.epsilon, ledger.balance("ann").spent.epsilon) == (15, 0)
+    before = ledger._state.head
+    ledger.declare_stream("rides", Pure(5), 3)
+    assert ledger._state.head == before, "the same again is nothing"
+    ledger.declare_stream("rides", Pure(7), 3)
+    assert ledger.balance().spent.epsilon == 21
+    ledger.declare_stream("other", Pure(1), 1)
+    assert (ledger.streams(), ledger.balance().spent.epsilon) == (["other", "rides"], 22)
+    assert ledger.stream("rides").count == ledger.stream("rides").first == 0
+    assert not ledger.stream("rides").live
+    assert ledger.stream("rides").newest(3) is None
+    assert (ledger.stream("rides").lost, ledger.stream("rides").used) == (Pure(0), ())
+
+
+@pytest.mark.parametrize(
+    ("act", "says"),
+    [
+        (lambda each: each.declare_stream("rides", Pure(4), 3), "not lowered"),
+        (lambda each: each.declare_stream("rides", Pure(5), 2), "at most 3 blocks, not about"),
+        (lambda each: each.declare_stream("rides", Pure(5, unit="trip"), 3), "not about one trip"),
+        (lambda each: each.declare_stream("rides", Pure(34), 3), "of at most epsilon 33.3333"),
+        (lambda each: each.declare_stream("new", Pure(43), 2), "needs epsilon 86 .* epsilon 85 is left"),
+        (lambda each: each.declare_stream("new", Pure(0), 2), "a capacity above 0"),
+        (lambda each: each.declare_stream("new", Pure(10**20), 1), "of at most epsilon 85"),
+        (lambda each: each.declare_stream("new", Pure(1), 0), "whole number"),
+        (lambda each: each.declare_stream("new", Pure(1), -1), "whole number"),
+        (lambda each: each.declare_stream("new", Pure(1), True), "whole number"),
+        (lambda each: each.declare_stream("new", Pure(1), 1.0), "whole number"),
+        (lambda each: each.declare_stream("new", Pure(1), 10**9), "whole number"),
+        (lambda each: each.declare_stream("", Pure(1), 1), "no name"),
+        (lambda each: each.declare_stream("a\nb", Pure(1), 1), "no name"),
+        (lambda each: each.declare_stream("x" * 201, Pure(1), 1), "no name"),
+        (lambda each: each.declare_stream(None, Pure(1), 1), "no name"),
+        (lambda each: each.declare_stream("new", Concentrated(1), 1), "pure budget"),
+        (lambda each: each.declare_stream("new", Pure(1, relation=Relation.REPLACE_ONE), 1), "replacing one unit"),
+        (lambda each: each.open_block("rides", "", "day"), "no name"),
+        (lambda each: each.open_block("rides", "file", "\ud800"), "no name"),
+        (lambda each: each.open_block("rides", "rides 0", "day 5"), "block 0 of rides is 'day 0'"),
+        (lambda each: each.open_block("rides", "file", "day 1"), "second one"),
+        (lambda each: each.open_block("walks", "file", "day"), "streams: rides"),
+        (lambda each: each.retire("rides", 4, "old"), "has 3 blocks"),
+        (lambda each: each.retire("rides", -1, "old"), "has 3 blocks"),
+        (lambda each: each.retire("rides", True, "old"), "has 3 blocks"),
+        (lambda each: each.retire("walks", 1, "old"), "no stream 'walks'"),
+        (lambda each: each.stream("walks"), "no stream 'walks'"),
+        (lambda each: each.affordable(BlockNames.of("rides", [3])), "has 3 blocks"),
+        (lambda each: each.raise_budget(Grant.of(Fraction(14), None), "less"), "spent already"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_is_written(act: Callable[[Any], object], says: str) -> None:
+    ledger = streaming(opened(), 3, Pure(5), 3)
+    before = ledger._state
+    with pytest.raises((LedgerError, Refused), match=says):
+        act(ledger)
+    assert ledger._state == before
+    assert replayed(ledger) == before
+
+
+def test_a_stream_says_whom_it_is_about() -> None:
+    """A policy's unit, or another one: then what is spent about each is counted apart."""
+    ledger = Ledger(Memory(), PURE, shares={}, unit="rider")
+    with pytest.raises(LedgerError, match=r"loss.per\('rider'\)"):
+        ledger.declare_stream("rides", Pure(1), 1)
+    streaming(ledger, 2, Pure(1, unit="rider and day"))
+    ask(ledger, Pure(0.5, unit="rider and day"), 0, 1)
+    with pytest.raises(Refused, match="losses-differ"):
+        ask(ledger, Pure(0.1, unit="rider"), 0, 1)
+    with pytest.raises(Refused, match="losses-differ"):
+        ask(ledger, Pure(0.1), 0)
+    with ledger.charge(Pure(3, unit="rider"), why="all"):
+        pass
+    assert {name: each.epsilon for name, each in ledger.balance().units.items()} == {"rider": 3, "rider and day": 1}
+    assert ledger.affordable_count(Pure(0.1, unit="rider and day"), None, BlockNames.of("rides", [0])) == 5
+    assert ledger.affordable_count(Pure(0.1, unit="rider"), None, BlockNames.of("rides", [0])) == 0
+    assert ledger.affordable_count(Pure(0, unit="rider"), None, BlockNames.of("rides", [0])) is None
+
+
+# admission
+
+
+def test_a_refusal_says_which_blocks_lack_what_and_which_have_room() -> None:
+    ledger = streaming(opened(shares={"ann": Percentage(Fraction(1, 10))}), 8)
+    ask(ledger, Pure(0.75), 0, 2, 4)
+    ask(ledger, Pure(0.25), 5)
+    head = ledger._state.head
+    with pytest.raises(BudgetExhausted) as first:
+        ask(ledger, Pure(0.5), *range(6))
+    assert first.value.reason == ("the cost is epsilon 0.5 and 0.25 is left in blocks 0, 2, 4 (day 0 … day 4) of rides")
+    assert first.value.fix == "ask for epsilon 0.25 or less, or ask about blocks 1, 3, 5 (day 1 … day 5)"
+    assert first.value.edit is not None
+    assert first.value.edit.arguments == {"epsilon": 0.25}
+    with pytest.raises(BudgetExhausted, match=r"or ask about blocks 1, 3, 5 to 7 \(day 1 … day 7\)"):
+        ask(ledger, Pure(0.5), 0)
+    with pytest.raises(BudgetExhausted, match=r"in block 1 \(day 1\) of rides, of the share of ann → .* wait for new"):
+        ask(ledger, Pure(0.2), 1, analyst="ann")
+    with pytest.raises(BudgetExhausted, match=r"epsilon 0.1 or less, or wait for new blocks"):
+        ask(ledger, Pure(2), 1, analyst="ann")
+    with pytest.raises(Refused, match="unknown-block: stream rides has 8 blocks, numbered from 0"):
+        ask(ledger, TENTH, 7, 8)
+    with pytest.raises(Refused, match="unknown-stream"):
+        ask(ledger, TENTH, 0, stream="walks")
+    with pytest.raises(Refused, match="unknown-analyst"):
+        ask(ledger, TENTH, 0, analyst="eve")
+    with pytest.raises(Refused, match="blocks-invalid"):
+        ask(ledger, TENTH, 0, part=PartName("p", "a", 1))
+    with pytest.raises(Refused, match="pure budget"):
+        ask(ledger, Concentrated(0.1), 0)
+    with pytest.raises(Refused, match="replacing one"):
+        ask(ledger, Pure(0.1, relation=Relation.REPLACE_ONE), 0)
+    assert ledger._state.head == head, "nothing was written"
+
+
+def test_blocks_that_are_used_up_are_retired_for_good() -> None:
+    ledger = streaming(opened(), 5, most=2)
+    ask(ledger, Pure(0.6), 1, 2, 3)
+    ask(ledger, Pure(0.4), 0, 1, 3)
+    assert ledger.stream("rides").retired == ((1, 1), (3, 3))
+    with pytest.raises(Refused, match=r"blocks 1, 3 \(day 1 … day 3\) of rides are retired → ask about blocks 0, 2"):
+        ask(ledger, Pure(0), 0, 1, 2, 3)
+    with pytest.raises(Refused, match=r"block-retired: block 1 \(day 1\) of rides is retired → ask about blocks 0, 2"):
+        ask(ledger, Pure(0), 1)
+    ledger.declare_stream("rides", Pure(2), 2)
+    with pytest.raises(Refused, match="block-retired"):
+        ask(ledger, TENTH, 1)
+    ledger.retire("rides", 3, "a year has passed")
+    ledger.retire("rides", 3, "again")
+    ledger.retire("rides", 1, "before")
+    stands = ledger.stream("rides")
+    assert (stands.first, stands.retired) == (4, ((0, 3),))
+    assert list(stands.live) == [(4, 4)]
+    assert stands.lost == Pure(2), "the two largest lines there ever were"
+    assert [stands.left(number) for number in (3, 4)] == [Pure(0), Pure(2)]
+    assert list(stands.used) == [1, 1, 1, 1, 0]
+    assert stands.newest(7) == BlockNames("rides", ((4, 4),))
+    ask(ledger, Pure(2), 4)
+    assert not ledger.stream("rides").live
+    with pytest.raises(Refused, match="wait for new blocks"):
+        ask(ledger, Pure(0), 4)
+    assert replayed(ledger) == ledger._state
+
+
+def test_a_share_is_the_same_part_of_every_block() -> None:
+    """Whatever somebody charges through blocks: no block more than the share, in each currency."""
+    shares: dict[str, Share] = {"ann": Percentage(Fraction(1, 4)), "bob": BOTH.epsilon / 2, "eve": BOTH.epsilon * 3}
+    ledger = Ledger(Memory(), BOTH, shares=shares)
+    streaming(ledger, 3, Concentrated(Fraction(4, 100), Fraction(4, 10**8)))
+    stands = ledger.stream("rides")
+    assert stands.limits["ann"] == Concentrated(Fraction(1, 100), Fraction(1, 10**8))
+    assert stands.limits["eve"] == stands.capacity, "no more than all of it"
+    assert stands.left(0, "ann") == stands.limits["ann"]
+    ask(ledger, Concentrated(Fraction(1, 100)), 0, 1, analyst="ann")
+    assert stands.limits["ann"] == ledger.stream("rides").limits["ann"]
+    assert ledger.stream("rides").left(0, "ann") == Concentrated(0, Fraction(1, 10**8))
+    assert ledger.stream("rides").left(2, "ann") == stands.limits["ann"]
+    assert ledger.stream("rides").left(0, "nobody") == ledger.stream("rides").left(0)
+    with pytest.raises(BudgetExhausted, match="of the share of ann"):
+        ask(ledger, Concentrated(Fraction(1, 10**9)), 1, analyst="ann")
+    with pytest.raises(BudgetExhausted, match=r"the cost is delta .* of the share of ann"):
+        ask(ledger, Concentrated(0, Fraction(2, 10**8)), 1, analyst="ann")
+    ask(ledger, Concentrated(0, Fraction(1, 10**8)), 1, analyst="ann")
+    assert ledger.affordable(BlockNames.of("rides", [1, 2]), "ann").rho == 0
+    assert ledger.affordable(BlockNames.of("rides", [1, 2])).rho == 0.03
+    assert ledger.affordable(BlockNames.of("rides", [2]), "ann").rho == 0.01
+    assert ledger.affordable_count(Concentrated(0.01), "ann", BlockNames.of("rides", [1, 2])) == 0
+    assert ledger.affordable_count(Concentrated(0.01), None, BlockNames.of("rides", [1, 2])) == 3
+    with pytest.raises(BudgetExhausted, match="the cost is delta"):
+        ask(ledger, Concentrated(0, Fraction(5, 10**8)), 0)
+    ask(ledger, Approximate(Fraction(1, 100), Fraction(1, 10**8)), 0)
+
+
+def test_charges_about_blocks_are_cached_keyed_and_read_as_others_are(path: Path) -> None:
+    with hurried(path) as ledger:
+        streaming(ledger, 2)
+        names = BlockNames.of("rides", [0, 1])
+        charge = ledger.charge(TENTH, why="q", plan="p", blocks=names, key=Key("k", "d"), call={"epsilon": "0.1"})
+        with charge:
+            charge.keep(b"noisy")
+        assert (charge.increase, ledger.balance().spent.epsilon) == (Pure(0), 1)
+        with pytest.raises(Repeated), ledger.charge(TENTH, why="q", plan="p", blocks=names, key=Key("k", "d")):
+            pass
+        entry = ledger.entry(charge.number)
+        assert entry is not None
+        assert (entry.blocks, entry.part, entry.cost, entry.loss) == (names, None, TENTH, Pure(0))
+        assert [each.answer for each in ledger.cached("p", 1, TENTH)] == [b"noisy"]
+        assert list(ledger.cached("p", 1, Pure(0.2))) == []
+        ledger.advance_data("a new week")
+        assert ledger.stream("rides").spent(0) == TENTH, "blocks are not made anew"
+    assert verify(path, [charge.receipt]).problems == ()
+
+
+# another currency
+
+
+def test_lines_go_on_in_another_currency() -> None:
+    """They are at least what their charges cost in it, one by one; the capacity is declared anew."""
+    ledger = streaming(opened(Grant.of(Fraction(3), None)), 4, Pure(Fraction(1, 2)), 2)
+    streaming(ledger, 1, Pure(Fraction(1, 5)), name="unused")
+    ask(ledger, Pure(Fraction(1, 4)), 0, 1, 2)
+    ask(ledger, Pure(Fraction(1, 8)), 1)
+    ask(ledger, Pure(Fraction(1, 2)), 3, analyst=None)
+    with ledger.charge(Pure(Fraction(1, 10)), why="beside the streams"):
+        pass
+    spent = ledger._state.spent[0]
+    wide = Grant.of(Fraction(20), Fraction(1, 10**6))
+    ledger.raise_budget(wide, "delta")
+    stands, state = ledger.stream("rides"), ledger._state
+    rho = [charged(rho_of_pure(Fraction(each, 8))) for each in (2, 3, 2)]
+    assert [line[0] for line in stands.lines] == [*rho, 0]
+    assert stands.lines[1][0] >= charged(rho_of_pure(Fraction(1, 4)) + rho_of_pure(Fraction(1, 8)))
+    assert stands.lost.amount * UNITS == charged(rho_of_pure(Fraction(1, 2))) + rho[1]
+    assert stands.capacity.amount * UNITS == rho[1]
+    assert state.spent[0] == charged(rho_of_pure(Fraction(spent, UNITS)))
+    assert ledger.stream("unused").capacity == Concentrated(0)
+    with pytest.raises(BudgetExhausted):
+        ask(ledger, Concentrated(Fraction(1, 10**9)), 1)
+    with pytest.raises(LedgerError, match="not lowered"):
+        ledger.declare_stream("rides", Concentrated(Fraction(1, 10**6)), 2)
+    ledger.declare_stream("rides", Concentrated(Fraction(1, 2), Fraction(1, 10**9)), 2)
+    ledger.declare_stream("unused", Concentrated(Fraction(1, 10)), 2 - 1)
+    ask(ledger, Concentrated(Fraction(1, 10)), 0, 1, 2)
+    with pytest.raises(Refused, match="block-retired"):
+        ask(ledger, Concentrated(Fraction(1, 10)), 3)
+    with pytest.raises(LedgerError, match="cannot be counted"):
+        ledger.raise_budget(Grant.of(Fraction(1000), None), "back")
+    assert replayed(ledger) == ledger._state
+
+
+def test_what_streams_hold_stays_covered_however_small_it_is() -> None:
+    """Where amounts of the other currency round up to one unit each, what is spent covers all of them."""
+    ledger = streaming(opened(Grant.of(Fraction(1), None)), 3, Pure(Fraction(2, 10**20)), 3)
+    ask(ledger, Pure(Fraction(1, 10**20)), 0, 1, 2)
+    ledger.raise_budget(Grant.of(Fraction(1), Fraction(1, 10**6)), "delta")
+    assert (ledger._state.streams["rides"].held, ledger._state.spent) == ((3, 0), (3, 0))
+    assert replayed(ledger) == ledger._state
+
+
+def test_an_empty_stream_changes_its_currency_too() -> None:
+    ledger = streaming(opened(Grant.of(Fraction(1), None)), 0)
+    ledger.raise_budget(Grant.of(Fraction(8), Fraction(1, 10**6)), "delta")
+    assert ledger.stream("rides").capacity == Concentrated(0)
+    assert replayed(ledger) == ledger._state
+
+
+def test_many_runs_are_named_by_their_newest() -> None:
+    ledger = streaming(opened(), 12)
+    ask(ledger, Pure(1), *range(0, 12, 2))
+    with pytest.raises(Refused, match=r"blocks 6, 8, 10 \(day 6 … day 10\) and 3 earlier runs of rides are retired"):
+        ask(ledger, TENTH, *range(12))

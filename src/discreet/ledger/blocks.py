@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import floor
 from typing import Final
 
 from discreet.accounting import Loss
@@ -20,7 +21,7 @@ from discreet.ledger.grant import Grant
 from discreet.ledger.lines import Lines as Array
 from discreet.ledger.state import State
 from discreet.ledger.streams import Stream
-from discreet.policy import Share
+from discreet.policy import Percentage, Share
 
 MANY: Final = 10**36
 """Charges that nobody makes."""
@@ -53,17 +54,17 @@ class Blocks:
         return cls(state.grant, stream, blocks.stream, blocks.ranges, analyst, share)
 
     @property
-    def limits(self) -> Amounts:
-        """What the analyst may charge for a block."""
-        return share_of(self.grant, self.stream.capacity, self.share)
+    def _rooms(self) -> list[tuple[Amounts, str | None]]:
+        """What lines must stay within: those of everybody, and those of an analyst with a share."""
+        capacity = self.stream.capacity
+        own = [] if self.share is None else [(share_of(self.grant, capacity, self.share), self.analyst)]
+        return [(capacity, None), *own]
 
     @property
     def left(self) -> Amounts:
         """The largest cost that fits all of the blocks."""
-        left = less(self.stream.capacity, self.stream.peak(self.ranges))
-        if self.share is None:
-            return left
-        return tuple(map(min, left, less(self.limits, self.stream.peak(self.ranges, self.analyst))))
+        rests = [less(limits, self.stream.peak(self.ranges, analyst)) for limits, analyst in self._rooms]
+        return tuple(map(min, zip(*rests, strict=True)))
 
     def cost(self, loss: Loss) -> Amounts:
         """What a loss adds to the line of each block; refused if it is about somebody else, or of another currency."""
@@ -90,13 +91,10 @@ class Blocks:
 
     @property
     def _filters(self) -> list[tuple[Filter, Amounts, str | None]]:
-        """The capacity, and an analyst's share of it; the tighter one speaks first."""
-        rooms: list[tuple[Amounts, str | None]] = [(self.stream.capacity, None)]
-        if self.share is not None:
-            rooms.append((self.limits, self.analyst))
+        """The tighter one speaks first."""
         filters = [
             (self.grant.filled(limits, self.stream.peak(self.ranges, analyst)), limits, analyst)
-            for limits, analyst in rooms
+            for limits, analyst in self._rooms
         ]
         return sorted(filters, key=lambda each: each[0].left)
 
@@ -121,10 +119,10 @@ def known(state: State, name: str) -> Stream:
     return state.streams[name]
 
 
-def share_of(grant: Grant, capacity: Amounts, share: Share | None) -> Amounts:
+def share_of(grant: Grant, capacity: Amounts, share: Share) -> Amounts:
     """As large a part of a block's capacity as a share is of the budget, in each currency."""
-    if share is None:
-        return capacity
+    if isinstance(share, Percentage):
+        return tuple(floor(amount * share.fraction) for amount in capacity)
     parts = zip(capacity, map(min, grant.share_limits(share), grant.limits), grant.limits, strict=True)
     return tuple(whole * part // limit for whole, part, limit in parts)
 

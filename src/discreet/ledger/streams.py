@@ -143,8 +143,6 @@ class Stream:
     def dropped(self, ranges: Ranges) -> Stream:
         """With these blocks retired; some may be already."""
         gone = without(ranges, self.retired)
-        if not gone:
-            return self
         largest = tuple(
             tuple(sorted(nlargest(self.most, (*held, *(line for line in each.within(gone) if line)))))
             for held, each in zip(self.largest, self.lines, strict=True)
@@ -243,7 +241,7 @@ def _read(fields: Record) -> Stream:
         labels=labels,
         lines=_decoded(fields["lines"], len(capacity), len(labels)),
         shares=shares,
-        retired=ranges_read(fields["retired"]) if fields["retired"] else (),
+        retired=() if fields["retired"] == "" else ranges_read(fields["retired"]),
         largest=tuple(map(parsed, fields["largest"])),
     )
 
