@@ -37,7 +37,8 @@ from benchmarks import (
 MODULES = {"noise": noise, "start": start, "ledger": ledger, "private_copy": private_copy, "query": query,
            "quantiles": quantiles, "auditor": auditor, "server": server,
            "learn": learn, "release": release, "release_logs": release_logs, "synthetic": synthetic,
-           "local": local, "federated": federated, "validation": validation, "stream": stream, "blocks": blocks}  # fmt: skip
+           "local": local, "federated": federated, "validation": validation, "stream": stream,
+           "blocks": blocks}  # fmt: skip
 PARTS = {**MODULES, **learn.PARTS}
 """What can be named: parts of `learn` too."""
 PEERS = ("opendp",)
