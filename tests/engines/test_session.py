@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pytest
 
 from discreet.engines import connection, session
@@ -147,4 +148,16 @@ def test_a_limit_is_insisted_on() -> None:
     with pytest.raises(duckdb.InterruptException):
         session.rows(Shared(engine._connection), ENDLESS, 0.01)  # type: ignore[arg-type]
     assert len(interrupts) > 1
+    engine.close()
+
+
+@pytest.mark.parametrize("read", [session.rows, session.columns])
+def test_a_query_sees_no_variable_of_python_and_ends_in_time(read: Callable[..., object]) -> None:
+    """DuckDB's relations look for tables among the variables of whoever asks, unless that is forbidden."""
+    secret = {"a": np.arange(3)}
+    engine = Scratch()
+    for wrong, seconds in (("SELECT * FROM secret", None), (ENDLESS, 0.05)):
+        with pytest.raises(duckdb.Error):
+            read(engine.alive(), wrong, seconds)
+    assert len(secret) == 1
     engine.close()

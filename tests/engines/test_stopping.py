@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 import duckdb
 import pytest
 
-from discreet.engines.session import rows
+from discreet.engines.session import columns, rows
 from discreet.engines.stopping import CURRENT, Stop, Stopped
 
 ENDLESS = "SELECT sum(a.range * b.range) FROM range(100000000) a, range(1000000) b"
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.001, 0.2])
-def test_a_running_query_is_interrupted(delay: float) -> None:
+@pytest.mark.parametrize(("read", "delay"), [(rows, 0.0), (rows, 0.001), (rows, 0.2), (columns, 0.0), (columns, 0.2)])
+def test_a_running_query_is_interrupted(read: Callable[..., Any], delay: float) -> None:
     stop, failures = Stop(), list[BaseException]()
 
     def ask() -> None:
         try:
             with stop:
-                rows(duckdb.connect(), ENDLESS, None)
+                read(duckdb.connect(), ENDLESS, None)
         except Exception as error:
             failures.append(error)
 

@@ -115,20 +115,24 @@ class Scratch(Session):
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str, seconds: float | None) -> list[tuple[Any, ...]]:
     """What a query answers, in a cursor of its own."""
-    return _run(connection, query, seconds, lambda cursor: cursor.fetchall())
+    return _run(connection, seconds, lambda cursor: cursor.execute(query).fetchall())
 
 
 def columns(connection: duckdb.DuckDBPyConnection, query: str, seconds: float | None) -> list[NDArray[Any]]:
     """The same, column by column."""
-    return _run(connection, query, seconds, _arrays)
+    return _run(connection, seconds, lambda cursor: _arrays(cursor, query))
 
 
-def _arrays(cursor: duckdb.DuckDBPyConnection) -> list[NDArray[Any]]:
-    """Of types that NumPy has: of others, such as HUGEINT, it would make floats."""
-    kinds = [str(each[1]) for each in cursor.description or ()]
+def _arrays(cursor: duckdb.DuckDBPyConnection, query: str) -> list[NDArray[Any]]:
+    """Of types that NumPy has: of others, such as HUGEINT, it would make floats.
+
+    A relation goes into arrays at once; what a cursor has executed is held in chunks first, and copied from there.
+    """
+    relation = cursor.sql(query)
+    kinds = [str(kind) for kind in relation.types]
     if all(kind in NUMPY for kind in kinds):
-        return list(cursor.fetchnumpy().values())
-    table = cursor.fetchall()
+        return list(relation.fetchnumpy().values())
+    table = relation.fetchall()
     return [_objects([row[index] for row in table]) for index in range(len(kinds))]
 
 
@@ -138,12 +142,12 @@ def _objects(values: list[Any]) -> NDArray[Any]:
     return array
 
 
-def _run(connection: duckdb.DuckDBPyConnection, query: str, seconds: float | None, fetched: Callable[[Any], T]) -> T:
+def _run(connection: duckdb.DuckDBPyConnection, seconds: float | None, fetched: Callable[[Any], T]) -> T:
     """Run a query in a cursor of its own; Ctrl-C is a KeyboardInterrupt."""
     cursor = connection.cursor()
     try:
         with _limited(cursor, seconds), _stoppable(cursor):
-            return fetched(cursor.execute(query))
+            return fetched(cursor)
     except RuntimeError as error:
         if str(error) == "Query interrupted":
             raise KeyboardInterrupt from None

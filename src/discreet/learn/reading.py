@@ -18,8 +18,6 @@ from discreet.policy.problems import meant
 from discreet.sql.nodes import Field
 
 NUMERIC: Final = (Kind.INTEGER, Kind.NUMBER, Kind.BOOLEAN)
-BLOCK: Final = 4096
-"""Rows that are put together at once: they stay in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +65,15 @@ def arrays_of(
     if missing == IMPUTE:
         wanted = wanted[width:]
         features = [_with_gaps(values, known) for values, known in zip(features, there, strict=False)]
-    exact = np.empty((len(read[0]), width), dtype=object if whole_features else np.float64)
-    complete, rows = np.empty(len(exact), dtype=np.bool_), 0
-    for start in range(0, len(exact), BLOCK):
-        some = slice(start, start + BLOCK)
-        whole = _complete([(values[some], known[some]) for values, known in wanted], len(exact[some]))
-        complete[some] = whole
-        block = np.stack([values[some] for values in features], axis=1)[whole]
-        exact[rows : rows + len(block)] = block
-        rows += len(block)
+    complete = _complete(wanted, len(read[0]))
+    chosen: Any = slice(None) if complete.all() else complete
+    # values of a column one after another, as they were read
+    exact = np.empty((width, int(complete.sum())), dtype=object if whole_features else np.float64).T
+    for column, values in zip(exact.T, features, strict=True):
+        column[:] = values[chosen]
     if columns.target is None:
-        return exact[:rows], None
-    return exact[:rows], (_categories(read[-1]) if whole_labels and numeric[-1] else held[-1])[complete]
+        return exact, None
+    return exact, (_categories(read[-1]) if whole_labels and numeric[-1] else held[-1])[chosen]
 
 
 def complete_rows(read: Sequence[NDArray[Any]], columns: Columns, missing: str | None) -> NDArray[np.bool_]:
