@@ -30,6 +30,8 @@ class Queries:
     analyst: str | None = None
     fresh: bool = False
     key: Key | None = None
+    blocks: Any = None
+    """Of a stream: those that are read."""
     path: ClassVar[str] = TASK
 
     @property
@@ -50,7 +52,7 @@ class Queries:
     def request(self) -> dict[str, Any]:
         """What a server is asked."""
         analyst = {} if self.analyst is None else {"analyst": self.analyst}
-        return {"queries": self.texts, **self.said, **analyst}
+        return {"queries": self.texts, **self.said, **written(Call(sql="", blocks=self.blocks)), **analyst}
 
     def received(self, document: documents.Batch) -> list[Answer]:
         """What a server answered; ValueError unless that is an answer to each of them."""

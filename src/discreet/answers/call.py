@@ -11,7 +11,7 @@ from numbers import Integral, Rational, Real
 from typing import Any, Final
 
 from discreet.accounting.part import Part
-from discreet.accounting.record import Key
+from discreet.accounting.record import BlockNames, Key
 from discreet.errors import Refused
 from discreet.exact import number
 
@@ -36,6 +36,8 @@ class Call:
     dialect: str | None = None
     part: Part | None = None
     """Which part of a partition it is about."""
+    blocks: Any = None
+    """Which blocks of a stream it reads: "newest 7", "2024-03", a list of labels or numbers; then `BlockNames`."""
     now: datetime | None = None
     """What CURRENT_DATE and the like mean; fixed when the query is asked."""
     key: Key | None = None
@@ -57,6 +59,8 @@ def written(call: Call) -> dict[str, Any]:
         record["dialect"] = call.dialect
     if call.now is not None:
         record["now"] = _value(call.now)
+    if call.blocks is not None:
+        record["blocks"] = _blocks(call.blocks)
     if call.part is not None:
         named = {name: getattr(call.part, name) for name in ("table", "column", "key", "most")}
         record["part"] = {name: _value(value) for name, value in named.items()}
@@ -66,6 +70,21 @@ def written(call: Call) -> dict[str, Any]:
 def read(sql: str, record: Mapping[str, Any], **more: Any) -> Call:
     """The call that was written, or that somebody else says is one."""
     return Call(sql=sql, **{name: value_read(value) for name, value in record.items()}, **more)
+
+
+def _blocks(blocks: Any) -> Any:
+    """Which blocks are named; what they mean is looked at where they are."""
+    if isinstance(blocks, BlockNames):
+        return blocks.fields()
+    if isinstance(blocks, Mapping):
+        return {str(name): _blocks(each) for name, each in blocks.items()}
+    if isinstance(blocks, list | tuple | range | set | frozenset):
+        return [_blocks(each) for each in blocks]
+    if isinstance(blocks, date):
+        return blocks.isoformat()
+    if isinstance(blocks, str) or type(blocks) is int:
+        return blocks
+    raise Refused("unknown-block", "blocks are named by texts and whole numbers", 'write blocks="newest 7"')
 
 
 def _value(value: Any) -> Any:

@@ -42,17 +42,19 @@ class Asks(ABC):
         analyst: str | None = None,
         fresh: bool = False,
         dialect: str | None = None,
+        blocks: Any = None,
     ) -> Answer:
         """Answer a question, in SQL or as an ibis expression: noisy, with intervals, charged.
 
         A cached answer of the same cost or more is free.
 
-        `EXPLAIN PRIVACY SELECT …` gives its preview as a table, free.
+        `EXPLAIN PRIVACY SELECT …` gives its preview as a table, free. `blocks` of a stream are "newest 7", "2024-03",
+        "2024-03-01..2024-03-07", or a list of labels or numbers: they are charged, each by itself.
         """
         return self.answer(
             Call(
                 sql=sql, epsilon=epsilon, rho=rho, delta=delta, error=error, confidence=confidence,
-                params=params, analyst=analyst, fresh=fresh, dialect=dialect,
+                params=params, analyst=analyst, fresh=fresh, dialect=dialect, blocks=blocks,
             )
         )  # fmt: skip
 
@@ -68,6 +70,7 @@ class Asks(ABC):
         params: Mapping[str, object] | None = None,
         analyst: str | None = None,
         dialect: str | None = None,
+        blocks: Any = None,
     ) -> Preview:
         """What a query, in SQL or as a task, would cost and how exact its answer would be. Free: no data is read."""
         if more or isinstance(sql, Learner | Publisher):
@@ -81,7 +84,7 @@ class Asks(ABC):
         return self.preview_of(
             Call(
                 sql=sql, epsilon=epsilon, rho=rho, delta=delta, error=error, confidence=confidence,
-                params=params, analyst=analyst, dialect=dialect,
+                params=params, analyst=analyst, dialect=dialect, blocks=blocks,
             )
         )  # fmt: skip
 
@@ -92,20 +95,21 @@ class Asks(ABC):
     def batch(
         self, queries: Sequence[str], *, epsilon: Any = None, rho: Any = None, delta: Any = None,
         confidence: Any = 0.95, analyst: str | None = None, fresh: bool = False, key: Key | None = None,
+        blocks: Any = None,
     ) -> list[Answer]:  # fmt: skip
         """Answer several queries for one cost, in one charge.
 
         Counting queries over the same rows (COUNT(*) by listed keys, with conditions on declared columns) are measured
         together, with less error than one by one; others share the cost side by side.
         """
-        cost = {"epsilon": epsilon, "rho": rho, "delta": delta, "confidence": confidence}
+        cost = {"epsilon": epsilon, "rho": rho, "delta": delta, "confidence": confidence, **_read(blocks)}
         answers: list[Answer] = self.perform(self.batched(queries, **cost, analyst=analyst, fresh=fresh, key=key))
         return answers
 
     def fit(
         self, estimator: Any, sql: Any, *, epsilon: Any = None, rho: Any = None, delta: Any = None,
         target: str | None = None, max_rows: int | None = None, analyst: str | None = None, fresh: bool = False,
-        key: Key | None = None, holdout: str | None = None,
+        key: Key | None = None, holdout: str | None = None, blocks: Any = None,
     ) -> Any:  # fmt: skip
         """Fit an estimator of `discreet.learn` on the rows of a SELECT: one of each unit, or `max_rows` = k of them.
 
@@ -125,13 +129,13 @@ class Asks(ABC):
         cost = {"epsilon": epsilon, "rho": rho, "delta": delta}
         options = {"target": target, "max_rows": max_rows, "analyst": analyst, "fresh": fresh, "key": key}
         held = {} if holdout is None else {"holdout": holdout}
-        return self.perform(estimator.task(sql, **cost, **options, **held))
+        return self.perform(estimator.task(sql, **cost, **options, **held, **_read(blocks)))
 
     def score(
         self, model: Any, sql: Any, *, target: str, metric: str | Sequence[str] | None = None, epsilon: Any = None,
         rho: Any = None, delta: Any = None, holdout: str | None = None, positive: Any = None, y_bounds: Any = None,
         confidence: Any = 0.95, max_rows: int | None = None, analyst: str | None = None, fresh: bool = False,
-        key: Key | None = None,
+        key: Key | None = None, blocks: Any = None,
     ) -> Any:  # fmt: skip
         """How good a fitted model of `discreet.learn` is on the rows of a SELECT: a `Score` with an interval.
 
@@ -149,13 +153,14 @@ class Asks(ABC):
             model.score_task(
                 sql, target=target, metric=metric, epsilon=epsilon, rho=rho, delta=delta, holdout=holdout,
                 positive=positive, y_bounds=y_bounds, confidence=confidence, max_rows=max_rows, analyst=analyst,
-                fresh=fresh, key=key,
+                fresh=fresh, key=key, **_read(blocks),
             )
         )  # fmt: skip
 
     def release(
         self, publication: Any, sql: Any, *, epsilon: Any = None, rho: Any = None, delta: Any = None,
         max_rows: int | None = None, analyst: str | None = None, fresh: bool = False, key: Key | None = None,
+        blocks: Any = None,
     ) -> Any:  # fmt: skip
         """Publish what a publication of `discreet.release` makes of a table or the rows of a SELECT: charged once.
 
@@ -164,18 +169,26 @@ class Asks(ABC):
         """
         return self.perform(
             _publisher(publication).task(
-                sql, epsilon=epsilon, rho=rho, delta=delta, max_rows=max_rows, analyst=analyst, fresh=fresh, key=key
+                sql, epsilon=epsilon, rho=rho, delta=delta, max_rows=max_rows, analyst=analyst, fresh=fresh, key=key,
+                **_read(blocks),
             )
-        )
+        )  # fmt: skip
 
     def preview_release(
         self, publication: Any, sql: Any, *, epsilon: Any = None, rho: Any = None, delta: Any = None,
-        max_rows: int | None = None, analyst: str | None = None,
+        max_rows: int | None = None, analyst: str | None = None, blocks: Any = None,
     ) -> Preview:  # fmt: skip
         """What it would cost to publish, and how exact it would be. Free: no private data is read."""
         return self.preview_of(
-            _publisher(publication).task(sql, epsilon=epsilon, rho=rho, delta=delta, max_rows=max_rows, analyst=analyst)
+            _publisher(publication).task(
+                sql, epsilon=epsilon, rho=rho, delta=delta, max_rows=max_rows, analyst=analyst, **_read(blocks)
+            )
         )
+
+
+def _read(blocks: Any) -> dict[str, Any]:
+    """The blocks that a task reads, for its maker: most tasks are about tables that have none."""
+    return {} if blocks is None else {"blocks": blocks}
 
 
 def _publisher(publication: Any) -> Publisher:

@@ -11,16 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Final, Self
 
 import numpy as np
 
-from discreet.accounting import Loss
+from discreet.accounting import Concentrated, Loss, Pure
 from discreet.accounting.losses import Sensitivity
 from discreet.audit.compare import Call, Choice, Passed, Report, Run, Selection, compared
 from discreet.audit.neighbours import Data
 from discreet.composed import Sql
 from discreet.curator.curator import Curator
+from discreet.curator.streams import invent
 from discreet.curator.task import Task
 from discreet.engines.engine import Engine
 from discreet.engines.memory import Memory
@@ -161,6 +163,7 @@ class Replay:
         shares = dict(self.policy.analysts)
         self._engines: dict[str, Memory] = {}
         self.ledger = self._stack.enter_context(Watchful(Journal.bounded(), grant, shares=shares))
+        invent(self.policy, self.ledger, lambda policy, _: endless(policy))
 
     def run(self, question: str | Task[Any], data: Data, other: Run | None = None, **cost: Any) -> Run:
         """Ask one question of one database, or perform a task on it; with the noisy values of another run."""
@@ -222,6 +225,12 @@ class Replay:
 
     def __exit__(self, *failure: object) -> None:
         self.close()
+
+
+def endless(policy: Policy) -> Pure | Concentrated:
+    """The capacity of blocks that never run out."""
+    huge = Fraction(10**20)
+    return (Pure(huge) if policy.budget.delta is None else Concentrated(huge, Fraction(1, 2))).per(policy.unit)
 
 
 def _policy(given: object) -> Policy:

@@ -114,6 +114,7 @@ OPTIONS: Final = (
     ),
     click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals."),
     click.option("-p", "--param", "params", type=Parameter(), multiple=True, help="A value for $NAME; several may be."),
+    click.option("--blocks", help="Of a stream: newest 7, 2024-03, 2024-03-01..2024-03-07, or all."),
     click.option("--analyst", help="Whose share is charged."),
     click.option("--dialect", help="Of the question: duckdb, bigquery, postgres, snowflake or spark."),
     click.option("--dummy", is_flag=True, help="Use dummy data: free, and nothing private is read."),

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from discreet.accounting.balance import Balance
@@ -19,13 +20,17 @@ from discreet.curator.found_bounds import FOLDER, Index
 from discreet.curator.parts import recorded
 from discreet.curator.public import PublicTables
 from discreet.curator.query import Query
+from discreet.curator.state import refreshed
+from discreet.curator.streams import Chosen, chosen, newest_named
 from discreet.curator.task import Context, EngineReader, Maker, Prepared, Recall, Task
 from discreet.curator.versions import OutdatedError, Versions
+from discreet.engines.arrivals import Arrived
 from discreet.engines.copy import Progress
 from discreet.engines.engine import Engine
+from discreet.engines.rehearsal import BLOCKS
 from discreet.engines.session import Scratch
 from discreet.errors import QueryFailed, Refused
-from discreet.exit import SAMPLER, ReleasePoint, Sampler
+from discreet.exit import SAMPLER, Bill, ReleasePoint, Sampler
 from discreet.exit.cost import usual_cost
 from discreet.ledger import ALL, Ledger, Search
 from discreet.policy import Policy, fingerprint
@@ -84,7 +89,7 @@ class Curator(Asks):
     def _performed(self, task: Prepared[Any, Shown]) -> Shown:
         if task.is_public:
             return task.show_public(lambda: self._previewed(task))
-        return task.show(self._exit.perform(task, lambda: self._reader(task.bill.data)))
+        return task.show(self._exit.perform(task, lambda: self._reader(task.bill)))
 
     def answer(self, call: Call) -> Answer:
         """The answer to what a caller says."""
@@ -115,20 +120,29 @@ class Curator(Asks):
 
     def _prepared(self, task: Task[Shown]) -> Prepared[Any, Shown]:
         self._check_analyst(task.analyst)
-        return _again_if_outdated(lambda: task.prepared(self._context(self._ledger.data_version)))
+        try:
+            return _again_if_outdated(lambda: task.prepared(self._context(getattr(task, "blocks", None))))
+        except Refused as refused:
+            if refused.code != "blocks-missing":
+                raise
+            named = newest_named(self.policy, self._ledger, refused)
+        raise named
 
-    def _context(self, version: int) -> Context:
+    def _context(self, blocks: object) -> Context:
+        """What a task may know: under the policy, or under that of the blocks that it names."""
+        version, read = self._ledger.data_version, chosen(self.policy, self._ledger, blocks)
         return Context(
-            policy=self.policy,
-            digest=self._digest,
+            policy=self.policy if read is None else read.policy,
+            digest=self._digest if read is None else f"{self._digest}{BLOCKS}{read.digest}",
             version=version,
             ledger=self._ledger,
             public=lambda: PublicTables(lambda: self._engine(version)),
-            plan=self._plan,
+            plan=partial(self._plan, read),
             engine=lambda: self._engine(version),
             opened=lambda: self._given or self._versions.opened(version),
             compute=self._compute,
             bounds=self._bounds,
+            chosen=read,
         )
 
     # other ways to ask
@@ -176,7 +190,8 @@ class Curator(Asks):
         if "task" not in entry.call:
             return Query(recorded(self.policy, entry, analyst, **more))
         record = {name: value_read(value) for name, value in entry.call.items()}
-        return self._makers[str(record.pop("task"))](**record, analyst=analyst, **more)
+        about = {} if entry.blocks is None else {"blocks": entry.blocks}
+        return self._makers[str(record.pop("task"))](**record, **about, analyst=analyst, **more)
 
     def _recalled(self, entry: Entry) -> Any:
         """What a task that is no query let out."""
@@ -184,6 +199,13 @@ class Curator(Asks):
         if show is None or stored is None:
             raise Refused("answer-gone", "this charge is of a task unknown here", "open the policy with discreet.open")
         return show(stored.answer, entry)
+
+    def refresh(self, until: object = None, *, reason: str = "refreshed") -> dict[str, Arrived]:
+        """Read the sources anew; of streams what is new, and seal the blocks that have ended (`until`, or now).
+
+        For the owner: what it returns of each stream are exact counts.
+        """
+        return refreshed(self.policy, self._ledger, reason, until=until, among=self._among).streams
 
     def make_copy(self) -> None:
         """Make the private copy now if there is none, so that the first query need not wait for it."""
@@ -233,8 +255,8 @@ class Curator(Asks):
 
     # plans
 
-    def _plan(self, version: int, call: Call, bounds: FoundBounds | None = None) -> Plan:
-        """The plan of a text; the same text means the same as long as the policy does.
+    def _plan(self, read: Chosen | None, version: int, call: Call, bounds: FoundBounds | None = None) -> Plan:
+        """The plan of a text, which reads these blocks; the same text means the same as long as the policy does.
 
         `bounds` are those that the text leaves out.
         """
@@ -243,15 +265,16 @@ class Curator(Asks):
         known = call.params is None and isinstance(call.sql, str)
         apart, promised = isinstance(call.error, Mapping), call.error is not None
         known_bounds = tuple((bounds or {}).items())
-        key = (call.sql, call.dialect, call.part, version, call.now, known_bounds, apart, promised) if known else None
+        about = (call.part, None if read is None else read.digest, version, call.now)
+        key = (call.sql, call.dialect, about, known_bounds, apart, promised) if known else None
         planned = self._plans.get(key) if key is not None else None
         if planned is None:
             public = PublicTables(lambda: self._engine(version))
             planned = plan(
-                self.policy,
+                self.policy if read is None else read.policy,
                 call.sql,
                 public=public,
-                digest=self._digest,
+                digest=self._digest if read is None else f"{self._digest}{BLOCKS}{read.digest}",
                 dialect=call.dialect,
                 params=call.params,
                 part=call.part,
@@ -279,8 +302,11 @@ class Curator(Asks):
         """The engine over this data version."""
         return self._versions.at(version) if self._given is None else self._given
 
-    def _reader(self, version: int) -> EngineReader:
-        return EngineReader(self._engine(version), self._time_limit)
+    def _reader(self, bill: Bill) -> EngineReader:
+        """The rows that a bill is about: of streams the blocks that it names, and no others."""
+        if bill.blocks is None or self._given is not None:
+            return EngineReader(self._engine(bill.data), self._time_limit)
+        return EngineReader(self._versions.over(bill.data, bill.blocks), self._time_limit)
 
     def _compute(self, query: Sql, version: int | None) -> list[tuple[Any, ...]]:
         """A query over public values; where it reads public tables, over those of a data version."""

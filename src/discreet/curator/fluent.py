@@ -26,7 +26,9 @@ LIMITS: Final = {
     "max_groups": "max_groups_contributed",
     "max_rows_per_group": "max_rows_per_group",
 }
-CALL: Final = frozenset({"epsilon", "rho", "delta", "error", "confidence", "params", "analyst", "fresh", "dialect"})
+CALL: Final = frozenset(
+    {"epsilon", "rho", "delta", "error", "confidence", "params", "analyst", "fresh", "dialect", "blocks"}
+)
 """What statistics take beside their columns."""
 END: Final = "\n"
 
@@ -101,6 +103,8 @@ class Rows(Statistics):
     limits: tuple[tuple[str, int], ...] = ()
     params: Mapping[str, object] = field(default_factory=dict)
     part: Part | None = None
+    read: Any = None
+    """Of a stream: the blocks that are read."""
     ahead: bool = False
     """Whether statistics are previewed and not asked for."""
 
@@ -118,6 +122,10 @@ class Rows(Statistics):
     def where(self, condition: str, /, **params: object) -> Rows:
         """The rows that fulfil a condition: `where("age > $least", least=60)`."""
         return replace(self, conditions=(*self.conditions, _text(condition)), params=_merged(self.params, params))
+
+    def blocks(self, blocks: Any) -> Rows:
+        """Of a stream: the rows of some blocks, such as `blocks("newest 7")` or `blocks("2024-03")`."""
+        return replace(self, read=blocks)
 
     def group_by(self, *keys: str, **named: str) -> Rows:
         """By columns, or by named expressions: `group_by("ward", month="DATE_TRUNC('month', day)")`."""
@@ -236,7 +244,7 @@ class Rows(Statistics):
             sql=self.sql(*items),
             params=params or None,
             part=self.part,
-            **{"dialect": "duckdb" if self.limits else None, **given},
+            **{"dialect": "duckdb" if self.limits else None, "blocks": self.read, **given},
         )
 
     def _rows(self, items: str = "*") -> str:

@@ -74,7 +74,8 @@ class Holdout:
         named = sql("sha256({} || {})", SECRET, literal(f" hold-out {self.name}"))
         return sql("sha256({} || {})", SECRET, named)
 
-    @property
-    def note(self) -> str:
+    def note(self, *, within_blocks: bool) -> str:
+        """Which units these are, and what both sides cost together."""
         which = "a quarter of the units" if self.side == HELD_OUT else "the units that are not held out"
-        return f"hold-out {self.name}: {which}; of both sides the larger cost counts (parallel composition)"
+        cost = "of both sides the larger cost counts (parallel composition)"
+        return f"hold-out {self.name}: {which}; {'both sides are charged' if within_blocks else cost}"

@@ -70,7 +70,7 @@ class PreparedQuery:
         """Raise unless the errors that are wanted can be had for what the budget allows."""
         if self.wanted is not None:
             ledger, analyst = self.context.ledger, self.bill.analyst
-            total, left = ledger.balance(analyst).total, ledger.remaining(analyst)
+            total, left = ledger.balance(analyst).total, self.context.remaining(analyst)
             self.wanted.demand_reachable(self.context.policy, self.allocation, total, left)
 
     def exhausted(self, charge: Charge, refused: BudgetExhausted) -> BudgetExhausted:
@@ -119,7 +119,7 @@ class PreparedQuery:
             cost=cost if cost.unit else cost.per(context.policy.unit),  # the plan is of this policy, and so is its unit
             cached=cached,
             receipt=receipt,
-            remaining=context.ledger.remaining(self.bill.analyst),
+            remaining=context.remaining(self.bill.analyst),
             noise={label: noise.get(label, "") for label in noisy_labels(plan)},
             notes=self.notes,
             ranks=rank_errors(plan, self.allocation, self.confidence),
@@ -149,9 +149,9 @@ class PreparedQuery:
             averages=averages(plan, noises, self.confidence),
             notes=notes,
             cached=cached,
-            remaining=context.ledger.remaining(self.bill.analyst),
+            remaining=context.remaining(self.bill.analyst),
             guarantee=context.guarantee,
-            more=context.ledger.affordable_count(self.loss, self.bill.analyst, name),
+            more=context.affordable_count(self.loss, self.bill.analyst, name),
             ranks=rank_errors(plan, self.allocation, self.confidence),
         )
 
@@ -160,7 +160,7 @@ class PreparedQuery:
         """What the answer assumes, and what is known of ranks."""
         assumed = () if self.wanted is None else self.wanted.notes(self.allocation)
         ranks = rank_notes(self.plan.releases, self.allocation, self.confidence)
-        return (*self.plan.notes, *assumed, *ranks)
+        return (*self.context.notes, *self.plan.notes, *assumed, *ranks)
 
 
 def prepared(context: Context, call: Call, plan: Plan) -> PreparedQuery:
@@ -173,7 +173,7 @@ def prepared(context: Context, call: Call, plan: Plan) -> PreparedQuery:
         cost=allocation.cost,
         why=why(str(call.sql), part),
         plan=plan.fingerprint,
-        data=context.version,
+        **context.about,
         analyst=call.analyst,
         call=written(call),
         key=call.key,

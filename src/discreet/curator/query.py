@@ -23,13 +23,17 @@ class Query:
     def analyst(self) -> str | None:
         return self.call.analyst
 
+    @property
+    def blocks(self) -> object:
+        return self.call.blocks
+
     def prepared(self, context: Context) -> PreparedQuery | PreparedSearch:
         """The query with its plan and its bill, or a refusal."""
         call = self.call
         if is_expression(call.sql):
             call = replace(call, sql=text_of(call.sql), dialect="duckdb")
         demand_choice(call.fresh, "a cached answer")
-        call = replace(call, now=_now(context, call))
+        call = replace(call, now=_now(context, call), blocks=context.blocks)
         plan = context.plan(context.version, call)
         return prepared_search(context, call, plan) if plan.unknown else prepared(context, call, plan)
 

@@ -31,6 +31,8 @@ def what_is_left(
 ) -> BudgetExhausted:
     """What to do about a charge that does not fit, with the error that the rest is enough for in the same query."""
     analyst = charge.analyst if charge.analyst in policy.analysts else None
+    if charge.blocks is not None:
+        return BudgetExhausted(refused.reason, refused.fix, edit=refused.edit)
     if part is None or charge.part is None:
         left = _enough_for(policy, query, ledger.remaining(analyst))
         return BudgetExhausted(refused.reason, f"{refused.fix}{left}", edit=refused.edit)

@@ -92,11 +92,11 @@ class PreparedTask:
             noise=dict(noise),
             shares=dict(shares or {bill.why.partition(":")[0]: 1.0}),
             averages={},
-            notes=notes,
+            notes=(*context.notes, *notes),
             cached=cached,
-            remaining=context.ledger.remaining(bill.analyst),
+            remaining=context.remaining(bill.analyst),
             guarantee=context.guarantee,
-            more=context.ledger.affordable_count(bill.loss, bill.analyst),
+            more=context.affordable_count(bill.loss, bill.analyst),
         )
 
     def _rows_note(self, rows: int) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from discreet.accounting.balance import Balance
 from discreet.accounting.record import Entry
+from discreet.curator.streams import declare, refresh_streams
+from discreet.engines.arrivals import Arrived
 from discreet.engines.connection import sweep
-from discreet.engines.copy import Progress, Tell, copies, copy_path, forget_others, private_copy
+from discreet.engines.copy import Progress, Tell, copied_tables, copies, copy_path, forget_others, private_copy
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import source_files
 from discreet.errors import Refused
@@ -69,7 +71,7 @@ def _opened(
     _make_folder(policy)
     if kind is Ledger:  # whoever looks removes nothing
         sweep(policy.state)
-    return kind.open(
+    ledger = kind.open(
         ledger_path(policy),
         grant_of(policy),
         shares=policy.analysts,
@@ -79,6 +81,13 @@ def _opened(
         marks=marks,
         accept=accept,
     )
+    if kind is Ledger and policy.streams:
+        try:
+            declare(policy, ledger)
+        except BaseException:
+            ledger.close()
+            raise
+    return ledger
 
 
 def recorded_ledger(policy: Policy, accept: Acceptance | None = None) -> Ledger | None:
@@ -156,7 +165,21 @@ def _no_raise(wanted: Grant, known: str) -> Refused:
     )
 
 
-def refresh(policy: Policy, reason: str, progress: Progress | None = None, tell: Tell | None = None) -> int:
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What a refresh did. For the owner."""
+
+    version: int
+    """Of the data that is asked from now on."""
+    streams: dict[str, Arrived]
+
+
+def refresh(
+    policy: Policy,
+    reason: str,
+    progress: Progress | None = None,
+    tell: Tell | None = None,
+) -> int:
     """Read the sources anew and make that the data version that is asked from now on.
 
     The copy is made first and recorded last. If it fails, nothing is recorded and everybody goes on with the version
@@ -164,8 +187,30 @@ def refresh(policy: Policy, reason: str, progress: Progress | None = None, tell:
     makes it anew, because the sources may have changed since. One refresh runs at a time. `tell` hears what of the
     sources was left out.
     """
-    with open_ledger(policy) as ledger, locked(policy.state / "refresh.lock"):
-        return _advanced(policy, ledger, reason, progress, tell)
+    with open_ledger(policy) as ledger:
+        return refreshed(policy, ledger, reason, progress, tell).version
+
+
+def refreshed(
+    policy: Policy,
+    ledger: Ledger,
+    reason: str,
+    progress: Progress | None = None,
+    tell: Tell | None = None,
+    until: object = None,
+    among: int = 1,
+) -> Refreshed:
+    """The same, over a ledger that is open.
+
+    Of streams what is new is copied, and blocks that have ended at `until` (now, if nothing is said) are opened. Blocks
+    stay as they are, so that a policy of nothing but streams of time has one data version.
+    """
+    with locked(policy.state / "refresh.lock"):
+        streams = refresh_streams(policy, ledger, until, among)
+        kinds = [table.stream for table in policy.streams.values()]
+        changing = copied_tables(policy) or any(stream is not None and stream.by == "unit" for stream in kinds)
+        version = _advanced(policy, ledger, reason, progress, tell, among) if changing else ledger.data_version
+        return Refreshed(version, streams)
 
 
 def prepared(policy: Policy, ledger: Ledger, progress: Progress | None = None, among: int = 1) -> int:

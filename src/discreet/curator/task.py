@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
 from discreet.accounting import Concentrated, Pure
-from discreet.accounting.record import Entry
+from discreet.accounting.balance import Amount
+from discreet.accounting.record import BlockNames, Entry, PartName
 from discreet.accounting.rounding import float_up
 from discreet.answers import Preview
 from discreet.composed import Sql
 from discreet.curator.found_bounds import Index
+from discreet.curator.holdout import Holdout
 from discreet.curator.public import PublicTables
+from discreet.curator.streams import Chosen
 from discreet.engines.engine import Engine
 from discreet.errors import Refused
 from discreet.exit import Outcome
@@ -49,12 +54,44 @@ class Context:
     """A query over public values; where it reads public tables, over those of a data version."""
     bounds: Index = field(default_factory=Index)
     """Which charges found bounds that queries left out."""
+    chosen: Chosen | None = None
+    """The blocks of a stream that it reads: policy and digest are theirs then."""
 
     @property
     def nothing(self) -> Loss:
         """The loss of what is free."""
         nothing = Pure(0) if self.policy.budget.delta is None else Concentrated(0)
         return nothing.per(self.policy.unit)
+
+    @property
+    def blocks(self) -> BlockNames | None:
+        return None if self.chosen is None else self.chosen.names
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of every task about these rows."""
+        return () if self.chosen is None else self.chosen.notes
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What every bill says of the rows that it is about."""
+        return {"data": self.version, "blocks": self.blocks}
+
+    def part_of(self, holdout: Holdout) -> Callable[[], PartName] | None:
+        """One side of a hold-out in the ledger; none within blocks, where both sides are on the lines of the blocks."""
+        return partial(holdout.part, self.engine) if self.chosen is None else None
+
+    def remaining(self, analyst: str | None) -> Amount:
+        """What is left: of the budget, or of all of the blocks."""
+        if self.chosen is None:
+            return self.ledger.remaining(analyst)
+        with suppress(Refused):  # some are retired: what is cached is shown all the same
+            return self.ledger.affordable(self.chosen.names, analyst)
+        return Amount(0.0) if self.policy.budget.delta is None else Amount(0.0, 0.0, 0.0)
+
+    def affordable_count(self, loss: Loss, analyst: str | None, part: PartName | None = None) -> int | None:
+        """How many more charges of this loss fit."""
+        return self.ledger.affordable_count(loss, analyst, part if self.chosen is None else self.chosen.names)
 
     @property
     def guarantee(self) -> tuple[float, float | None]:

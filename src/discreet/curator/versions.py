@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 from weakref import WeakValueDictionary
 
+from discreet.accounting.record import BlockNames
 from discreet.curator.state import prepared
+from discreet.engines.arrivals import segments
 from discreet.engines.copy import Progress
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.engine import Engine
@@ -16,6 +20,8 @@ from discreet.errors import QueryFailed
 from discreet.ledger import Ledger
 from discreet.policy import Policy
 
+MOST_OPEN: Final = 4
+"""Engines over blocks that stay open for the next who asks about the same."""
 UNREADABLE: Final = "the tables cannot be read; nothing was charged"
 OUTDATED: Final = "the data was read anew meanwhile; nothing was charged"
 
@@ -41,6 +47,7 @@ class Versions:
         self._lock = threading.Lock()
         self._newest: DuckDB | None = None
         self._engines: WeakValueDictionary[int, DuckDB] = WeakValueDictionary()
+        self._over: dict[tuple[int, BlockNames], DuckDB] = {}
 
     def opened(self, version: int) -> Engine | None:
         """The engine over this data version, if it was opened before."""
@@ -54,23 +61,46 @@ class Versions:
                 engine = self._newest = self._engines[version] = self._made(version)
             return engine
 
+    def over(self, version: int, blocks: BlockNames) -> Engine:
+        """The engine over some blocks of a stream, and the public tables of this data version."""
+        with self._lock:
+            engine = self._over.pop((version, blocks), None)
+            if engine is None:
+                engine = self._opened_over(version, blocks)
+            self._over[version, blocks] = engine  # the newest stands last
+            while len(self._over) > MOST_OPEN:
+                self._over.pop(next(iter(self._over)))
+            return engine
+
+    def _opened_over(self, version: int, blocks: BlockNames) -> DuckDB:
+        table, there = self._policy.tables[blocks.stream], None
+        with suppress(SourceError):
+            files = self._ledger.stream(blocks.stream).files
+            there = segments(self._policy, table, {number: files[number] for number in blocks})
+        if there is None:
+            raise unreadable()
+        return self._made(version, {table.name: there})
+
     def newest(self) -> Engine:
         """The engine over the data version that is asked; if another was read meanwhile, over that."""
         with suppress(OutdatedError):
             return self.at(self._ledger.data_version)
         return self.at(self._ledger.data_version)
 
-    def _made(self, version: int) -> DuckDB:
+    def _made(self, version: int, blocks: Mapping[str, Sequence[Path]] | None = None) -> DuckDB:
         current = None
         with suppress(SourceError):
             current = prepared(self._policy, self._ledger, self._progress, self._among)
             if current == version:
-                return DuckDB(self._policy, version, self._progress, self._among)
+                return DuckDB(self._policy, version, self._progress, self._among, blocks)
         raise unreadable() if current in (None, version) else OutdatedError
 
     def close(self) -> None:
         with self._lock:
             for engine in list(self._engines.values()):
                 engine.close()
+            for engine in self._over.values():
+                engine.close()
             self._engines.clear()
+            self._over.clear()
             self._newest = None

@@ -18,7 +18,7 @@ import shutil
 import stat
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +28,7 @@ import duckdb
 
 from discreet.files import locked
 from discreet.noise import SYSTEM
+from discreet.quoting import literal
 
 CAREFUL: Final = "statistics_propagation"
 """DuckDB 2.0 folds conditions by statistics that are wrong where a LEFT JOIN finds its right side empty: whether one
@@ -141,8 +142,10 @@ def scratch(state: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def lock_up(connection: duckdb.DuckDBPyConnection) -> None:
-    """From here on nothing outside of the database can be read, and nothing can be set."""
+def lock_up(connection: duckdb.DuckDBPyConnection, files: Sequence[str] = ()) -> None:
+    """From here on nothing outside of the database can be read but these files, and nothing can be set."""
+    if files:
+        connection.execute(f"SET allowed_paths = [{', '.join(map(literal, files))}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 

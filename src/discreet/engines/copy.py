@@ -50,6 +50,8 @@ from discreet.files import locked
 from discreet.noise import SYSTEM
 from discreet.policy import Column, Kind, Policy, Table
 from discreet.policy.layout import (
+    BEFORE,
+    BLOCK,
     ROW,
     UNIT,
     key_mask,
@@ -161,19 +163,24 @@ def _fingerprint(policy: Policy) -> str:
         table.name: [
             str(table.source),
             str(table.owner),
-            sorted(_described(column) for column in table.columns.values()),
+            sorted(facts_of(column) for column in table.columns.values()),
             _unique(table),
             table.max_rows,
             table.max_rows_per_group < table.max_rows,
             mask_type(table),
         ]
-        for table in policy.tables.values()
+        for table in copied_tables(policy)
     }
     described = json.dumps([LAYOUT, here, policy.unit_kind, tables], sort_keys=True)
     return hashlib.sha256(described.encode()).hexdigest()[:16]
 
 
-def _described(column: Column) -> tuple[object, ...]:
+def copied_tables(policy: Policy) -> list[Table]:
+    """The tables that are copied whole. Streams are not: their blocks are files of their own (`engines.arrivals`)."""
+    return [table for table in policy.tables.values() if table.stream is None]
+
+
+def facts_of(column: Column) -> tuple[object, ...]:
     return (
         column.name,
         column.kind,
@@ -194,7 +201,7 @@ def _write(policy: Policy, target: Path, key: str, progress: Progress | None, am
         target.chmod(0o600)
         sources = Sources(policy, connection, folder)
         connection.execute(f"CREATE TABLE {MADE} AS SELECT {literal(SYSTEM.bytes(16).hex())} AS name")
-        for table in policy.tables.values():
+        for table in copied_tables(policy):
             with _reported(connection, table.name, progress):
                 _create(sources, table, key)
     return sources.reports
@@ -214,9 +221,19 @@ def _create(sources: Sources, table: Table, key: str) -> None:
 
 def selection(sources: Sources, table: Table, key: str) -> str:
     """The query that makes the copy of a table."""
+    return ranked(owned_rows(sources, table), table, key)
+
+
+def ranked(rows: str, table: Table, key: str) -> str:
+    """Typed rows of a table with their ranks; those of a stream say in which block they lie.
+
+    Rows of a unit that came before, where a stream counts them (`before`), have the ranks before these.
+    """
     declared = [name(column) for column in table.columns]
     if table.owner is None or table.owner.column is None:
-        return owned_rows(sources, table)
+        return rows
+    block = [] if table.stream is None else [name(BLOCK)]
+    before = "" if table.stream is None else f"{name(BEFORE)} + "
     keys = [table.columns[column] for column in ranked_keys(table)]
     coded = _listed_texts(table)
     kind = mask_type(table)
@@ -225,12 +242,12 @@ def selection(sources: Sources, table: Table, key: str) -> str:
     within = [_row_in_key(column.name, kind) for column in keys if table.max_rows_per_group < table.max_rows]
     steps = [_in_steps(column) for column in table.columns.values() if stored_steps(column)]
     texts = [f"CAST({column} AS VARCHAR) AS {column}" if column in coded else column for column in declared]
-    columns = ", ".join([name(UNIT), name(ROW), *ranks, *masks, *texts, *steps])
-    order = ", ".join([f"hash({', '.join([literal(key), name(UNIT), *declared])})", *declared])
+    columns = ", ".join([*block, name(UNIT), name(ROW), *ranks, *masks, *texts, *steps])
+    order = ", ".join([*block, f"hash({', '.join([literal(key), name(UNIT), *declared])})", *declared])
     return f"""
-        WITH typed AS ({_once_each(table, _coded(owned_rows(sources, table), coded), order)}),
+        WITH typed AS ({_once_each(table, _coded(rows, coded), order)}),
         ranked AS (
-            SELECT *, (row_number() OVER (PARTITION BY {name(UNIT)} ORDER BY {order}))::INTEGER AS {name(ROW)}
+            SELECT *, ({before}row_number() OVER (PARTITION BY {name(UNIT)} ORDER BY {order}))::INTEGER AS {name(ROW)}
             FROM typed QUALIFY {name(ROW)} <= {table.max_rows}
         )
         SELECT {", ".join(["*", *within])} FROM (SELECT {columns} FROM ranked) ORDER BY {name(UNIT)}

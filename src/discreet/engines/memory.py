@@ -8,8 +8,10 @@ from typing import Any, Final
 
 import duckdb
 
+from discreet.engines.claims import owned_rows
 from discreet.engines.connection import give_back, isolated
-from discreet.engines.copy import selection
+from discreet.engines.copy import ranked
+from discreet.engines.numbering import first_blocks, inside, numbered, pairs
 from discreet.engines.session import Session
 from discreet.engines.sources import Part, Sources, described
 from discreet.noise import SYSTEM
@@ -46,7 +48,7 @@ class Memory(Session):
             self._fill(connection, policy, table, self._tables.get(table.name, ()))
         sources = Held(policy, connection, Path())
         for table in policy.tables.values():
-            connection.execute(f"CREATE TABLE {name(table.name)} AS {selection(sources, table, key)}")
+            connection.execute(f"CREATE TABLE {name(table.name)} AS {_copied(sources, table, key)}")
 
     def _leave(self, connection: duckdb.DuckDBPyConnection) -> None:
         """The database is emptied for the next; one that died, or that somebody closed, cannot be."""
@@ -78,6 +80,15 @@ class Memory(Session):
         if not columns:
             given, casts, values = "unnest(range(?)) AS c0", "NULL", [len(held)]
         connection.execute(f"INSERT INTO {SOURCE}.{name(table.name)} SELECT {casts} FROM (SELECT {given})", values)
+
+
+def _copied(sources: Sources, table: Table, key: str) -> str:
+    """The copy of a table; of a stream all blocks of its calendar, and of units one cohort."""
+    rows = owned_rows(sources, table)
+    if table.stream is not None:
+        rows = f"SELECT * FROM ({numbered(rows, table, key)}) WHERE {inside(table)}"
+        rows = pairs(first_blocks(rows, table), table)
+    return ranked(rows, table, key)
 
 
 class Held(Sources):

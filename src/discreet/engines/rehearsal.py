@@ -32,6 +32,8 @@ MAX_PASSED: Final = 4096
 """Queries of a policy that are known to run."""
 SECONDS: Final = 5.0
 """Nothing takes that long without rows but what is made to."""
+BLOCKS: Final = "@"
+"""In a digest: what follows is about blocks of a stream, whose empty tables are those of the policy."""
 STOPPED: Final = "the query was stopped; nothing was charged"
 AGAIN: Final = "ask again"
 _NUMBERS: Final = itertools.count()
@@ -114,7 +116,7 @@ def demand_runnable(
 
 def empty_tables(policy: Policy, digest: str) -> EmptyTables:
     """The empty tables of a policy, made once in each process."""
-    key = os.getpid(), digest
+    key = os.getpid(), digest.partition(BLOCKS)[0]
     with _GUARD:
         if key not in _EMPTY:
             if len(_EMPTY) >= MAX_POLICIES:

@@ -69,16 +69,21 @@ class Report:
 
 
 def paths(policy: Policy, table: Table) -> list[Path]:
-    """The files that a table is read from; `SourceError` if there are none."""
+    """The files that a table is read from; `SourceError` if there are none, unless some are to come."""
     pattern = os.path.join(glob.escape(str(policy.folder)), table.source.path)
     matching = sorted(Path(path) for path in glob.glob(pattern, recursive=True))
-    if not matching:
+    if not matching and not (table.stream is not None and is_pattern(table)):
         shown = policy.folder / table.source.path
         raise SourceError(table.name, f"there is no file {shown}", "correct `source` in the policy")
     for path in matching:
         if path.is_dir():
             raise SourceError(table.name, f"{path} is a folder", "name the files in it, such as folder/*.parquet")
     return matching
+
+
+def is_pattern(table: Table) -> bool:
+    """Whether a source is a pattern of files, to which others can be added."""
+    return any(sign in table.source.path for sign in "*?[")
 
 
 def source_files(policy: Policy) -> Iterator[Path]:
@@ -113,6 +118,8 @@ class Sources:
         self.policy = policy
         self.connection = connection
         self.reports: dict[str, Report] = {}
+        self.only: dict[str, list[Path]] = {}
+        """Of tables that are here: these files and no others."""
         self._scratch = scratch
         self._attached: dict[Path, str] = {}
         self._parts: dict[str, tuple[Part, ...]] = {}
@@ -185,7 +192,7 @@ class Sources:
         if table.source.format is not Format.PARQUET or table.name not in self.reports:
             return False
         report, dropped = self.reports[table.name], False
-        for path in map(str, paths(self.policy, table)):
+        for path in map(str, self._paths(table)):
             if path in report.unreadable or path in report.mixed or self._failure(text.reading_parquet([path])) is None:
                 continue
             dropped = True
@@ -198,7 +205,7 @@ class Sources:
             else:
                 report.unreadable[path] = first_line(failure)
         self._parts.pop(table.name, None)
-        return dropped and len(report.unreadable) < len(paths(self.policy, table))
+        return dropped and len(report.unreadable) < len(self._paths(table))
 
     def _failure(self, reading: str) -> duckdb.Error | None:
         """Why not all of this can be read."""
@@ -210,9 +217,12 @@ class Sources:
 
     # one table
 
+    def _paths(self, table: Table) -> list[Path]:
+        return self.only[table.name] if table.name in self.only else paths(self.policy, table)
+
     def _found(self, table: Table) -> Iterator[Part]:
         report = self.reports.setdefault(table.name, Report())
-        files = [path for path in paths(self.policy, table) if str(path) not in report.unreadable]
+        files = [path for path in self._paths(table) if str(path) not in report.unreadable]
         if table.source.format is Format.DUCKDB:
             yield self._attached_part(table, files[0])
             return

@@ -28,7 +28,7 @@ _OWNER, _MODELS, _PAGES, _PARTS = "02-writing-a-policy", "14-models", "13-pages"
 _EVALUATION = "27-scores"
 _RELEASES = "18-releases"
 _FEDERATED, _SURVEYS = "23-federated", "24-surveys"
-_STREAMS, _BLOCKS = "30-models-on-streams", "07-budgets-and-analysts"
+_STREAMS, _BLOCKS = "30-models-on-streams", "29-streams"
 _LOSSES, _COSTS = "09-what-is-not-covered", "03-choosing-epsilon"
 
 CODES: Final[dict[str, Code]] = {
@@ -57,9 +57,11 @@ CODES: Final[dict[str, Code]] = {
     "unknown-table": Code("the policy declares no such table", _SQL),
     "wrong-unit": Code("the privacy clause names another unit than the policy", _SQL),
     # streams
-    "demand-invalid": Code("what a pipeline asks of the blocks of a stream makes no sense", _STREAMS),
     "block-retired": Code("a block of a stream is retired, for good", _BLOCKS, 410),
+    "blocks-apart": Code("a query about blocks of a stream reads another private table", _BLOCKS),
     "blocks-invalid": Code("blocks are named in a way that is not understood, or not proven", _BLOCKS),
+    "blocks-missing": Code("a query about a stream does not say which of its blocks it reads", _BLOCKS),
+    "demand-invalid": Code("what a pipeline asks of the blocks of a stream makes no sense", _STREAMS),
     "unknown-block": Code("the stream has no such block", _BLOCKS),
     "unknown-stream": Code("the ledger has no such stream", _BLOCKS),
     # who asks, and earlier answers

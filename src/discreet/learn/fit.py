@@ -56,6 +56,8 @@ class Fit:
     key: Key | None = None
     holdout: str | None = None
     """The name of a hold-out: its units are left out."""
+    blocks: Any = None
+    """Of a stream: those that are read."""
     path: ClassVar[str] = TASK
 
     def prepared(self, context: Context) -> PreparedFit:
@@ -83,12 +85,12 @@ class Fit:
             limit=cost.loss,
             why=f"{type(model).__name__}.fit: {self.sql}",
             plan=_fingerprint(context.digest, model, columns, query, rows),
-            data=context.version,
+            **context.about,
             analyst=self.analyst,
             call=self._written(model, rows),
             key=self.key,
             fresh=self.fresh,
-            part=None if holdout is None or loss.is_zero else partial(holdout.part, context.engine),
+            part=None if holdout is None or loss.is_zero else context.part_of(holdout),
         )
         return PreparedFit(context, bill, self.estimator, model, columns, query, public.schemas, by_unit, holdout)
 
@@ -106,7 +108,7 @@ class Fit:
             "estimator": name_of(type(self.estimator)),
             "params": _parameters(_copied(self.estimator)),
             "sql": self.sql,
-            **written(Call(sql=self.sql, epsilon=self.epsilon, rho=self.rho, delta=self.delta)),
+            **written(Call(sql=self.sql, epsilon=self.epsilon, rho=self.rho, delta=self.delta, blocks=self.blocks)),
             **{name: value for name, value in options.items() if value is not None},
         }
 
@@ -186,7 +188,7 @@ class PreparedFit(PreparedTask):
             notes=(
                 self._rows_note(self.bill.rows),
                 *self.model._notes(len(self.columns.features), self.bill.cost),
-                *(() if self.holdout is None else (self.holdout.note,)),
+                *(() if self.holdout is None else (self.holdout.note(within_blocks=self.context.blocks is not None),)),
                 UNKNOWN_ERROR,
             ),
         )

@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -65,6 +64,8 @@ class ScoreTask:
     analyst: str | None = None
     fresh: bool = False
     key: Key | None = None
+    blocks: Any = None
+    """Of a stream: those that are read."""
     path: ClassVar[str] = TASK
 
     def prepared(self, context: Context) -> PreparedScore:
@@ -98,12 +99,12 @@ class ScoreTask:
             limit=cost.loss,
             why=f"{type(model).__name__}.score: {self.sql}",
             plan=_fingerprint(context.digest, model, metrics, facts, query, rows),
-            data=context.version,
+            **context.about,
             analyst=self.analyst,
             call=self._written(model, metrics, rows),
             key=self.key,
             fresh=self.fresh,
-            part=None if holdout is None else partial(holdout.part, context.engine),
+            part=None if holdout is None else context.part_of(holdout),
         )
         single = self.metric is None or isinstance(self.metric, str)
         return PreparedScore(
@@ -128,7 +129,8 @@ class ScoreTask:
         """What a server is asked, or a refusal: a model is sent as data."""
         if not isinstance(self.sql, str):
             raise Refused("syntax", "a question is a text", "write one SELECT")
-        call = Call(sql=self.sql, epsilon=self.epsilon, rho=self.rho, delta=self.delta, confidence=self.confidence)
+        said = {name: getattr(self, name) for name in ("epsilon", "rho", "delta", "confidence", "blocks")}
+        call = Call(sql=self.sql, **said)
         try:
             bounds = None if self.y_bounds is None else [float(end) for end in self.y_bounds]
             positive = None if self.positive is None else VALUES.written(self.positive)
@@ -220,7 +222,10 @@ class PreparedScore(PreparedTask):
             cached=cached,
             error={},
             noise={},
-            notes=(*notes, *(() if self.holdout is None else (self.holdout.note,))),
+            notes=(
+                *notes,
+                *(() if self.holdout is None else (self.holdout.note(within_blocks=self.context.blocks is not None),)),
+            ),
             confidence=float(self.sure),
             shares={name: 1 / len(names) for name in names},
         )

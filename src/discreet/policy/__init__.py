@@ -17,6 +17,7 @@ from discreet.policy.model import (
     Serving,
     Share,
     Source,
+    Stream,
     Table,
 )
 from discreet.policy.problems import Finding, PolicyError, Severity, meant, suggest
@@ -39,6 +40,7 @@ __all__ = [
     "Severity",
     "Share",
     "Source",
+    "Stream",
     "Table",
     "fingerprint",
     "meant",

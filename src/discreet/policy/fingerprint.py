@@ -6,7 +6,8 @@ The constitution of what is hashed:
    cached answers and ledgers of the old version then count as belonging to another policy.
 3. `fingerprint` covers all that changes what an answer means: unit, tables, sources, owners, limits, columns. It leaves
    out what does not: name, budget, analysts, cost limit, state, and the file's location.
-4. `protected` covers whom the ledger protects: unit, and the names, sources and owners of the private tables.
+4. `protected` covers whom the ledger protects: unit, and the names, sources and owners of the private tables, and how
+   streams are cut into blocks.
 5. Order means nothing: not of tables, nor of columns, nor of values.
 6. What came later stands in a form only where it is not what held before: so earlier policies keep their digests.
 7. Numbers are written as exact fractions, dates by ISO 8601, sources as the policy spells them.
@@ -36,7 +37,7 @@ def fingerprint(policy: Policy) -> str:
 def protected(policy: Policy) -> str:
     """The digest of whom the ledger protects; a change of it starts a new epoch."""
     private = {
-        name: {"source": _source(table.source), "owner": _owner(table.owner)}
+        name: {"source": _source(table.source), "owner": _owner(table.owner)} | _stream(table)
         for name, table in policy.private_tables.items()
     }
     form = {"form": "discreet protected", "version": VERSION, "unit": policy.unit, "tables": private}
@@ -61,7 +62,17 @@ def _table(table: Table) -> dict[str, Any]:
         "max_groups": table.max_groups,
         "max_rows_per_group": table.max_rows_per_group,
         "columns": {name: _column(column) for name, column in table.columns.items()},
-    }
+    } | _stream(table)
+
+
+def _stream(table: Table) -> dict[str, Any]:
+    """How a stream is cut into blocks; what one of them may cost is for the ledger."""
+    stream = table.stream
+    if stream is None:
+        return {}
+    low = None if stream.column is None else (table.columns[stream.column].bounds or (None,))[0]
+    said = [stream.by, stream.column, stream.protects, stream.most, stream.buckets]
+    return {"stream": [*said, None if low is None else _scalar(low)]}
 
 
 def _source(source: Source) -> dict[str, Any]:

@@ -18,6 +18,10 @@ TYPES: Final = {
 }
 UNIT: Final = "_discreet_unit"
 ROW: Final = "_discreet_row"
+BLOCK: Final = "_discreet_block"
+"""The number of the block in which a row of a stream lies."""
+BEFORE: Final = "_discreet_before"
+"""While a stream is copied: how many rows of the unit came before."""
 
 
 MOST_STEPS: Final = 2**49
@@ -29,8 +33,11 @@ MOST_RANKED: Final = 16
 
 
 def ranked_keys(table: Table) -> tuple[str, ...]:
-    """The key columns whose ranks the copy stores: all of them, or the first by name; others are ranked when asked."""
-    if table.owner is None or table.owner.column is None:
+    """The key columns whose ranks the copy stores: all of them, or the first by name; others are ranked when asked.
+
+    Rows of a unit that come later would change those of earlier ones, which are frozen: streams of units store none.
+    """
+    if table.owner is None or table.owner.column is None or (table.stream and table.stream.keeps_units):
         return ()
     return tuple(sorted(column.name for column in table.columns.values() if column.is_key)[:MOST_RANKED])
 
@@ -95,6 +102,8 @@ def copied_columns(table: Table) -> dict[str, str]:
     columns = {column.name: TYPES[column.kind] for column in table.columns.values()}
     if table.owner is None:
         return columns
+    if table.stream is not None:
+        columns = {BLOCK: "BIGINT", **columns}
     if table.owner.column is None:
         return columns or {ROW: "INTEGER"}
     columns = {UNIT: "VARCHAR", **columns}

@@ -89,6 +89,29 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
+class Stream:
+    """How a table that grows is cut into blocks, each with a budget of its own (its capacity)."""
+
+    by: str
+    """hour, day, week or month of a time column; or unit."""
+    epsilon: Fraction
+    delta: Fraction | None
+    protects: str
+    """row; unit-hour, unit-day, unit-week or unit-month: a unit's rows of one block; or unit: all of its rows."""
+    column: str | None = None
+    """The time of a row."""
+    most: int = 1
+    """Blocks that one protected unit has rows in."""
+    buckets: int = 1
+    """Of units: blocks among which those that first came with one refresh are divided."""
+
+    @property
+    def keeps_units(self) -> bool:
+        """Whether all rows of a unit are protected together; else what is protected lies in one block."""
+        return self.protects == "unit"
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A table: private if it has an owner, else public."""
 
@@ -99,6 +122,9 @@ class Table:
     max_rows: int = 1
     max_groups: int = 1
     max_rows_per_group: int = 1
+    stream: Stream | None = None
+    blocks: tuple[tuple[int, int], ...] | None = None
+    """Of a stream: which blocks a query reads, as ranges of numbers. A policy file names none."""
 
     @property
     def is_public(self) -> bool:
@@ -169,3 +195,7 @@ class Policy:
     @property
     def private_tables(self) -> dict[str, Table]:
         return {name: table for name, table in self.tables.items() if not table.is_public}
+
+    @property
+    def streams(self) -> dict[str, Table]:
+        return {name: table for name, table in self.tables.items() if table.stream is not None}

@@ -53,6 +53,7 @@ from discreet.policy.sources import (
     read_path,
     read_source,
 )
+from discreet.policy.streams import check_streams, read_stream, unit_of
 
 OWNER: Final = "owner"
 """What the ledger calls questions that the owner asks; no analyst has this name."""
@@ -96,6 +97,7 @@ TABLE: Final[Mapping[str, Field]] = {
     "folders": Field(read_folders),
     **{key: Field(limit) for key in LIMITS},
     "columns": Field(anything),
+    "stream": Field(anything),
 }
 
 
@@ -118,6 +120,7 @@ def parse(text: bytes, path: Path) -> Policy:
     file = absolute(path)
     tables = _tables(section.at("tables"), top["tables"], file.parent) if "tables" in top else {}
     unit_most = _unit_rows(section.at("unit"), unit.get("max_rows"), tables)
+    check_streams(section.at("tables"), tables, budget.get("epsilon"), budget.get("delta"))
     analysts = _analysts(section.at("analysts"), top.get("analysts", {}), budget.get("epsilon"))
     state = file.parent / top.get("state", f"{file.stem}.discreet")
     check_state(section, state, file, tables.values())
@@ -128,7 +131,7 @@ def parse(text: bytes, path: Path) -> Policy:
         path=file,
         state=state,
         budget=Budget(budget["epsilon"], budget.get("delta")),
-        unit=unit["name"],
+        unit=unit_of(unit["name"], tables),
         tables=tables,
         analysts=analysts,
         max_cost=top.get("max_cost"),
@@ -167,6 +170,7 @@ def _table(section: Section, name: str, raw: object) -> Table | None:
         _check_protection(section, raw, fields)
     owner = fields.get("unit")
     _check_unique(section.at("columns"), columns, owner)
+    stream = read_stream(section, fields, columns, owner)
     if source is None or (owner is None and not fields.get("public")):
         return None  # reported already; without an owner it would count as public
     rows = fields.get("max_rows", 1)
@@ -178,6 +182,7 @@ def _table(section: Section, name: str, raw: object) -> Table | None:
         max_rows=rows,
         max_groups=fields.get("max_groups", rows),
         max_rows_per_group=fields.get("max_rows_per_group", rows),
+        stream=stream,
     )
 
 

@@ -120,7 +120,7 @@ class Batch(Asked):
             cost=cost,
             why="; ".join(texts),
             plan=f"{TASK}:{digest}",
-            data=context.version,
+            **context.about,
             analyst=self.analyst,
             call={"task": TASK, "queries": texts, **self.said, **written(Call(sql="", now=now))},
             key=self.key,

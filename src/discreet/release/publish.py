@@ -53,6 +53,8 @@ class Publish:
     analyst: str | None = None
     fresh: bool = False
     key: Key | None = None
+    blocks: Any = None
+    """Of a stream: those that are read."""
     max_cells: int | None = None
     """How many numbers may be published, for whoever sends them on; None for as many as a publication allows."""
     path: ClassVar[str] = TASK
@@ -86,7 +88,7 @@ class Publish:
             cost=cost,
             why=f"{type(publication).__name__}.release: {text}",
             plan=_fingerprint(context.digest, publication, query, rows),
-            data=context.version,
+            **context.about,
             analyst=self.analyst,
             call=_record(self.publication, text, rows),
             key=self.key,
@@ -109,7 +111,7 @@ class Publish:
             "publication": publication["stored"],
             "fields": publication["fields"],
             "sql": self.sql,
-            **written(Call(sql=self.sql, epsilon=self.epsilon, rho=self.rho, delta=self.delta)),
+            **written(Call(sql=self.sql, epsilon=self.epsilon, rho=self.rho, delta=self.delta, blocks=self.blocks)),
             **{name: value for name, value in options.items() if value is not None},
         }
 

@@ -101,6 +101,7 @@ def _work(sent: Working) -> tuple[Callable[..., Any], Any]:
     kind, task, more = _worker(sent)
     fields = sent.model_dump(exclude_unset=True)
     cost = {name: value_read(fields.get(name)) for name in ("epsilon", "rho", "delta")}
+    more = more if sent.blocks is None else {**more, "blocks": fields["blocks"]}
     return partial(task, sent.sql, **cost, max_rows=sent.max_rows, **more), [kind, fields]
 
 

@@ -49,6 +49,16 @@ Holdout = Annotated[
 Dummy = Annotated[bool, Field(description="Use dummy data: free, and nothing private is read.")]
 
 
+Block = Annotated[str, StringConstraints(min_length=1, max_length=100)] | int
+Blocks = Annotated[
+    Block | list[Block] | dict[Name, Block | list[Block]] | None,
+    Field(
+        description="Of a stream: the blocks that are read, such as newest 7 or 2024-03, or a list of them.",
+        examples=["newest 7"],
+    ),
+]
+
+
 class Question(Strict):
     """A question and its cost: one of `epsilon`, `rho` or `error`, unless the text says it."""
 
@@ -62,6 +72,7 @@ class Question(Strict):
     confidence: Number | None = Field(None, description="Of the intervals; 0.95 if left out.")
     params: dict[Name, Value] | None = Field(None, description="Values for $name in the text.")
     dialect: Name | None = Field(None, description="Of the text; DuckDB's if left out.")
+    blocks: Blocks = None
     analyst: Analyst = None
     dummy: Dummy = False
 
@@ -85,6 +96,7 @@ class Working(Strict):
     epsilon: Number | None = Field(None, description="The cost; in a budget with δ, what ε would cost there.")
     rho: Number | None = Field(None, description="The cost as ρ, in a budget with δ.")
     delta: Number | None = Field(None, description="A δ of its own for `epsilon`, at most the budget's.")
+    blocks: Blocks = None
     analyst: Analyst = None
     dummy: Dummy = False
 
@@ -100,6 +112,7 @@ class Batching(Strict):
     rho: Number | None = Field(None, description="The cost as ρ, in a budget with δ.")
     delta: Number | None = Field(None, description="A δ of its own for `epsilon`, at most the budget's.")
     confidence: Number | None = Field(None, description="Of the intervals; 0.95 if left out.")
+    blocks: Blocks = None
     analyst: Analyst = None
     dummy: Dummy = False
 

@@ -45,6 +45,8 @@ def partitioned(policy: Policy, table: str, column: str) -> Column:
     declared = policy.tables.get(table)
     if declared is None or declared.is_public:
         raise Refused("unknown-table", "there is no such private table", f"tables: {', '.join(policy.private_tables)}")
+    if declared.stream is not None:
+        raise Refused("unknown-part", "a stream has blocks, and no other parts", 'name them: blocks="newest 7"')
     own = declared.owner is not None and declared.owner.column is None
     keys = [other.name for other in declared.columns.values() if other.is_key] if own else list(ranked_keys(declared))
     if column not in keys:

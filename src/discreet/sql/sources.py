@@ -13,6 +13,7 @@ from discreet.accounting.part import Part
 from discreet.errors import Edit, Refused
 from discreet.policy import Policy, suggest
 from discreet.sql.bind import Special, written
+from discreet.sql.blocks import demand_readable
 from discreet.sql.nodes import Scan, Semi, Side
 from discreet.sql.pairs import Pair, Source, off_unit, public_columns
 from discreet.sql.places import about
@@ -117,6 +118,7 @@ class Tables:
         alias = str(tree.alias) or table.name
         if table.is_public:
             return Stored.of(table, self._public), alias
+        demand_readable(self._policy, table)
         part = self._part if self._part is not None and self._part.table == table.name else None
         return Scan(table, part), alias
 

@@ -22,6 +22,7 @@ from discreet.answers.call import Call
 from discreet.curator.curator import Curator
 from discreet.curator.dummy.rows import dummy_rows
 from discreet.curator.state import grant_of
+from discreet.curator.streams import capacity, invent
 from discreet.curator.task import Maker, Recall, Task
 from discreet.engines.claims import owned_rows
 from discreet.engines.connection import connect, lock_up
@@ -48,7 +49,13 @@ class FreeLedger(Ledger):
     """
 
     def _admit(self, charge: Charge) -> None:
+        streams = self._state.streams
         super()._admit(charge)
+        self._state = replace(self._state, streams=streams)
+        self.forget()
+
+    def forget(self) -> None:
+        """Nothing is spent, on the budget or on any part."""
         self._state = replace(self._state, spent=self._state.grant.nothing, shares={}, partitions={}, units={})
 
 
@@ -119,6 +126,8 @@ class Dummy(Curator):
             name=policy.name,
             unit=policy.unit,
         )
+        invent(policy, ledger, capacity)
+        ledger.forget()
         super().__init__(
             policy, ledger, time_limit=time_limit, engine=self._stage, among=among, recalls=recalls, makers=makers
         )

@@ -21,6 +21,7 @@ from discreet.policy.layout import (
 )
 from discreet.policy.model import Column, Kind, Table
 from discreet.quoting import TEXT_LENGTH
+from discreet.sql.blocks import condition
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.nodes.node import Field, Limits, Owner
@@ -102,7 +103,9 @@ class Scan:
 
     @once
     def sql(self) -> Sql:
-        tests = [] if self.part is None else conditions(self.part, self.table)
+        tests = condition(self.table)
+        if self.part is not None:
+            tests += conditions(self.part, self.table)
         if self.owner.column is not None:
             tests.append(sql("{} <= {}", name(ROW), literal(self.rows)))
         return where(sql("SELECT * FROM {}", name(self.table.name)), tests)
