@@ -40,6 +40,9 @@ def test_a_stream_of_days() -> None:
     assert block_budget(policy(), found.tables["rides"]) == Budget(Fraction(1), None)
 
 
+WEEK = "in rides what a rider does in one week is protected, each week by itself: over several weeks losses add up"
+
+
 @pytest.mark.parametrize(
     ("kind", "unit", "sentence"),
     [
@@ -52,8 +55,7 @@ def test_a_stream_of_days() -> None:
         (
             "unit-week",
             "rider and week",
-            "in rides what a rider does in one week is protected, each week by itself: "
-            "over several weeks losses add up",
+            WEEK,
         ),
         (
             "unit in days",

@@ -160,7 +160,7 @@ def newest_named(policy: Policy, ledger: Ledger, refused: Refused) -> Refused:
         labels = ledger.stream(table.name).labels
         if labels and refused.reason.startswith(table.name):
             fix = f'{refused.fix}, which is {labels[-1]} now, or blocks="{labels[-1]}"'
-            return Refused(refused.code, refused.reason, fix, edit=refused.edit)
+            return Refused("blocks-missing", refused.reason, fix, edit=refused.edit)
     return refused
 
 

@@ -113,8 +113,8 @@ def segments(policy: Policy, table: Table, blocks: Mapping[int, str]) -> list[Pa
         if any(index.execute(named, (number,)).fetchone() != (file,) for number, file in blocks.items()):
             raise gone(table)
         query = "SELECT folder FROM segment WHERE block = ? ORDER BY rowid"
-        found = [row[0] for number in blocks for row in index.execute(query, (number,))]
-    return [path for each in found for path in sorted((folder / each).glob("*.parquet"))]
+        folders = [row[0] for number in blocks for row in index.execute(query, (number,))]
+    return [path for each in folders for path in sorted((folder / each).glob("*.parquet"))]
 
 
 def gone(table: Table) -> SourceError:
@@ -285,7 +285,7 @@ class _Refresh:
         """Rows beside what is known of their units: which block is theirs, how many blocks and rows they have had."""
         units = self.connection.execute(f"SELECT DISTINCT CAST({name(UNIT)} AS VARCHAR) FROM ({rows})").fetchall()
         look = "SELECT unit, block, blocks, rows FROM seen WHERE unit = ?"
-        known = [found for unit in units if (found := self.index.execute(look, unit).fetchone()) is not None]
+        known = [seen for unit in units if (seen := self.index.execute(look, unit).fetchone()) is not None]
         columns: list[list[object]] = [list(column) for column in zip(*known, strict=True)] or [[], [], [], []]
         self.connection.execute(
             f"CREATE TEMP TABLE {_KNOWN} AS SELECT unnest(CAST(? AS VARCHAR[])) AS unit, "
