@@ -9,7 +9,10 @@ import pytest
 from discreet.policy import Finding, PolicyError, parse, suggest
 from tests.policy.examples import BANK, COLUMN_KEYS, FILE, HEAD, HOSPITAL, NO_TEXT, SMALLEST, problems_of
 
-TABLE_KEYS = "source, format, table, unit, public, copy, multiline, folders, max_rows, max_groups, max_rows_per_group, columns, stream"
+TABLE_KEYS = (
+    "source, format, table, unit, public, copy, multiline, folders, max_rows, max_groups, max_rows_per_group, "
+    "columns, stream"
+)
 NEED_UNIT = 'add the column that names the unit, or unit = "row" if every row is its own, or public = true'
 GRAMMAR = 'write it like "account_id -> accounts.customer_id", or "account_id -> accounts(id).customer_id"'
 NAMES = "must have 1 to 200 characters, no control characters among them; rename it"
