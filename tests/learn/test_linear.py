@@ -78,7 +78,9 @@ def test_the_noise_is_that_of_the_theorem(monkeypatch: pytest.MonkeyPatch) -> No
         (6, {"epsilon": 0.5}, Laplace, 24 / (0.5 * 0.84)),
     ]
     for length, paid, kind, expected in cases:
-        scaling = Scaling(Box.read((-1, 1), 7), np.zeros(7), np.ones(7), 10, Fraction(length), 4.0)
+        scaling = Scaling(
+            Box.read((-1, 1), 7), np.zeros(7), np.ones(7), 10, Fraction(length), 1e6, (1.0,) * 7, (0.0,) * 7
+        )
         monkeypatch.setattr(linear, "measured", lambda *_, scaling=scaling: scaling)
         _, noise = noises(partial(LinearRegression, **FACTS, **paid), monkeypatch, rows, rows[:, 0])
         assert isinstance(noise, kind)
@@ -187,6 +189,25 @@ def test_noise_shrinks_what_it_hides() -> None:
     targets = rows[:, 0] / 2
     sizes = [float(np.abs(LinearRegression(**FACTS, rho=1e-4).fit(rows, targets).coef_).max()) for _ in range(30)]
     assert np.median(sizes) < 1
+
+
+def test_where_noise_hides_all_else_the_model_is_a_mean_of_y() -> None:
+    """500 rows at ε = 0.02: noise on products is twenty times their number, and to be believed, the noise on that would
+    have to be 17 times its scale (10⁻⁷). The mean has a deviation of 2/(0.84·0.02·500), a quarter of the half-width."""
+    dice = np.random.default_rng(6)
+    rows = dice.uniform(-1, 1, (500, 10))
+    for constant in (True, False):
+        model = LinearRegression(**FACTS, epsilon=0.02, fit_intercept=constant).fit(rows, rows[:, 0])
+        assert not model.coef_.any()
+        assert abs(model.intercept_) <= constant
+
+
+def test_means_that_were_measured_twice_count_by_their_noise() -> None:
+    """Sums say 1 where the measurement before said 0: in between, the nearer to the one that has less noise."""
+    matrix, right = np.diag([100.0, 100.0]), np.array([100.0, 0.0])
+    for news in (0.0, 0.5, 1.0):
+        start, slopes = linear._solved(matrix, right, 1, 1.0, 0.0, np.array([news, news]))
+        assert (start, slopes.tolist()) == (pytest.approx(news), [pytest.approx(0)])
 
 
 def test_diabetes() -> None:

@@ -43,7 +43,10 @@ CAUTION: Final = 1.2
 """Directions in which rows vary less than so many times the noise are trusted less than half."""
 DOUBT: Final = 0.6
 """Nor are any, if so much of the noise is above the number of rows."""
-
+HOPELESS: Final = 0.9
+"""Where noise is so much of the sums of rows, for what is surely spread of the target, only its mean is learned."""
+SKEWED: Final = 0.05
+"""Means of shortened rows may differ by so many units from those that were measured first."""
 JUST_NOISE: Final = 0.75
 """What explains less than so many times what noise explains is taken for noise."""
 
@@ -121,7 +124,8 @@ class LinearRegression(Regressor):
         self.low_, self.high_ = facts.box.low[:-1], facts.box.high[:-1]
         scaling = measured(both, facts.box, facts.constant, facts.norm, exit_, SPREAD)
         self.coef_, self.intercept_, self.spread_ = np.zeros(exact.shape[1]), 0.0, scaling.width[:-1]
-        if any(scaling.hidden[-1:]):
+        _, noise = _grain(scaling, facts, exit_.cost, left)
+        if noise >= HOPELESS * scaling.count * scaling.sure[-1]:
             self.intercept_ = offset + _mean(both[:, -1:], facts, exit_, left)
             return
         start, slopes = _line(both, scaling, facts, exit_, left)
@@ -150,33 +154,44 @@ def _moved(both: Floats, facts: _Facts, box: Box) -> tuple[_Facts, float]:
 def _mean(exact: Floats, facts: _Facts, exit_: Exit, share: Fraction) -> float:
     """That of the target alone, where noise hides all else; 0 without an intercept.
 
-    Theorem  A share of the cost. Proof: one release of (r, r·y) summed, with |y| ≤ 1: a row moves each by r at most.
+    Theorem  A share of the cost. Proof: one release of (r + r·y, r − r·y) summed, with |y| ≤ 1: neither number of a
+             row is negative and both add up to 2r, so l1 = 2r, and l2² ≤ (2r)² as for all numbers of one sign.
     """
     if not facts.constant:
         return 0.0
     box = facts.box.feature(facts.box.width - 1)
     steps = radius(exit_.cost, _pair, share)
-    sums = np.array([len(exact) * steps, int(box.steps(exact, steps).sum())], dtype=np.int64)
-    count, total = exit_.release(sums, _pair(steps), share).tolist()
-    return float(box.points(np.array([total / max(count, steps)]))[0])
+    count, total = len(exact) * steps, int(box.steps(exact, steps).sum())
+    above, below = exit_.release(np.array([count + total, count - total], dtype=np.int64), _pair(steps), share).tolist()
+    return float(box.points(np.array([(above - below) / max(above + below, 2 * steps)]))[0])
 
 
 def _pair(steps: int) -> Sensitivity:
-    """Two sums that a row moves by so many steps each."""
-    return Sensitivity.cells(2, steps)
+    """Two sums that a row moves by twice so many steps together."""
+    return Sensitivity(Fraction(2 * steps), Fraction(4 * steps**2))
+
+
+def _grain(scaling: Scaling, facts: _Facts, cost: Cost, share: Fraction) -> tuple[int, float]:
+    """Steps to the unit, and about the norm of the noise on Σ aᵀa in squares of units."""
+    steps = min(radius(cost, partial(facts.sensitivity, scaling), share), scaling.finest)
+    return steps, cost.deviation(facts.sensitivity(scaling, steps), share) / steps**2 * math.sqrt(facts.side)
 
 
 def _line(both: Floats, scaling: Scaling, facts: _Facts, exit_: Exit, share: Fraction) -> tuple[float, Floats]:
-    """The intercept and the coefficients, in units."""
-    cost, side = exit_.cost, facts.side
-    steps = min(radius(cost, partial(facts.sensitivity, scaling), share), scaling.finest)
+    """The intercept and the coefficients, in units.
+
+    Means were measured before and are measured again: both count, by the known variances of their noise.
+    """
+    side = facts.side
+    steps, noise = _grain(scaling, facts, exit_.cost, share)
     moved = facts.sensitivity(scaling, steps)
     values, places = np.zeros((side, side + 1)), triangle(side, side + 1)
     values[places] = exit_.release(_sums(both, scaling, steps, facts)[places], moved, share) / steps**2
-    noise = cost.deviation(moved, share) / steps**2 * math.sqrt(side)
     matrix = values[:, :side] + np.triu(values[:, :side], 1).T
     trust = 1 / (1 + (DOUBT * noise / scaling.count) ** 2)
-    return _solved(matrix, values[:, side], facts.constant, trust, CAUTION * noise)
+    known = np.array(scaling.doubt) ** 2 + SKEWED**2
+    news = known / (known + noise**2 / side / scaling.count**2)
+    return _solved(matrix, values[:, side], facts.constant, trust, CAUTION * noise, news)
 
 
 def _sums(both: Floats, scaling: Scaling, steps: int, facts: _Facts) -> Integers:
@@ -191,12 +206,14 @@ def _sums(both: Floats, scaling: Scaling, steps: int, facts: _Facts) -> Integers
     return sums
 
 
-def _solved(matrix: Floats, right: Floats, constant: int, trust: float, noise: float) -> tuple[float, Floats]:
-    """The intercept (0 without one) and the coefficients, in units."""
+def _solved(
+    matrix: Floats, right: Floats, constant: int, trust: float, noise: float, news: Floats
+) -> tuple[float, Floats]:
+    """The intercept (0 without one) and the coefficients, in units; of means, `news` says what these sums add."""
     if not constant:
         return 0.0, trust * _shrunk(matrix, right, noise)
     count = max(float(matrix[0, 0]), 1.0)
-    means, mean = trust * np.clip(matrix[0, 1:] / count, -1, 1), trust * float(np.clip(right[0] / count, -1, 1))
+    means, mean = news[:-1] * np.clip(matrix[0, 1:] / count, -1, 1), float(news[-1] * np.clip(right[0] / count, -1, 1))
     slopes = trust * _shrunk(matrix[1:, 1:] - count * np.outer(means, means), right[1:] - count * means * mean, noise)
     return mean - float(means @ slopes), slopes
 

@@ -39,8 +39,10 @@ class Scaling:
     """About Σ|aᵢ| of a usual row (1, x), or Σaᵢ² where the noise goes by that."""
     count: float = 0.0
     """About how many rows were measured, long ones less than once each."""
-    hidden: tuple[bool, ...] = ()
-    """Of which features noise hides how widely they spread."""
+    sure: tuple[float, ...] = ()
+    """What is left of every unit if its square is less by a deviation of the noise: 0 where noise hides the spread."""
+    doubt: tuple[float, ...] = ()
+    """How far noise may have moved what became zero: its deviation, in units."""
 
     @classmethod
     def plain(cls, box: Box, constant: int) -> Self:
@@ -115,8 +117,9 @@ def _scaling(noisy: Floats, deviation: float, box: Box, near: Box, constant: int
     if norm == 1 and constant:
         typical = np.minimum(typical, 2 * room / (1 - least) / widths)
     length = constant + Fraction(float((typical**norm).sum()))
-    hidden = tuple((variances < noise).tolist())
-    return Scaling(box, near.middle + middles * near.half, widths * near.half, FARTHEST, length, count, hidden)
+    sure = tuple((np.sqrt(np.maximum(variances - noise, 0)) / widths).tolist())
+    doubt = tuple((constant * noise / widths).tolist())
+    return Scaling(box, near.middle + middles * near.half, widths * near.half, FARTHEST, length, count, sure, doubt)
 
 
 def _sums(exact: Floats, box: Box, near: Box, steps: int, norm: int) -> Integers:
