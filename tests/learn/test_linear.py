@@ -207,7 +207,7 @@ def test_means_that_were_measured_twice_count_by_their_noise() -> None:
     matrix, right = np.diag([100.0, 100.0]), np.array([100.0, 0.0])
     for news in (0.0, 0.5, 1.0):
         start, slopes = linear._solved(matrix, right, 1, 1.0, 0.0, np.array([news, news]))
-        assert (start, slopes.tolist()) == (pytest.approx(news), [pytest.approx(0)])
+        assert [start, *slopes] == pytest.approx([news, 0])
 
 
 def test_diabetes() -> None:
