@@ -223,7 +223,7 @@ def test_who_leaves_and_what_others_spend() -> None:
     assert scheduler.free(0) == (0,)
     assert scheduler.ask(Demand.of("a", [0], (9,))).granted == ()
     assert list(scheduler.waiting) == ["a"]
-    assert scheduler.spend(0, (4,)).lost[0].name == "a"
+    assert scheduler.settle({0: (7,)}).lost[0].name == "a"
     assert not scheduler.waiting
     assert scheduler.ask(Demand.of("b", [0], (5,))).granted[0].name == "b"
     assert scheduler.left(0) == (0,)
@@ -268,6 +268,8 @@ def test_hopeless_demands_unlock_nothing() -> None:
         lambda: Scheduler((1,), among=0),
         lambda: Scheduler((1,)).unlock([0]),
         lambda: opened(Scheduler((1,))).unlock([0], 0),
+        lambda: opened(Scheduler((1,))).settle({0: (-1,)}),
+        lambda: opened(Scheduler((1,))).settle({1: (1,)}),
         lambda: Scheduler((1,)).open(-1),
         lambda: Scheduler((1,)).open(0, (1, 1)),
         lambda: Scheduler((1,)).ask(Demand.of("x", [0], (1,))),

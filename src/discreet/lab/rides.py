@@ -1,8 +1,8 @@
 """Invented taxi rides, day after day, the same every time: data that grows, to train models on.
 
 Nobody in it exists. Every number is drawn from a hash of the day and of what it is for, so that a day is alike on every
-machine, whichever days were made before. There is something to learn, and it changes: fares rise by a tenth over the
-year, streets are slower at rush hours, in rain and before holidays, and weekends are not like Mondays.
+machine, whichever days were made before. There is something to learn, and it changes: there is a new tariff in July,
+streets are slower at rush hours and in rain, and weekends and holidays are not like Mondays.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ HOURS: Final = (3, 2, 1, 1, 1, 2, 4, 7, 8, 6, 5, 5, 6, 6, 6, 7, 8, 9, 9, 8, 7, 6
 """How many ride in each hour."""
 RUSH: Final = np.array([0.0] * 7 + [0.6, 1.0, 0.6] + [0.2] * 6 + [0.7, 1.0, 0.9, 0.4] + [0.1] * 4)
 """How much slower streets are in each hour of a working day."""
+NEW_TARIFF: Final = date(2024, 7, 1)
+TARIFFS: Final = ((3.0, 1.1, 0.35), (4.0, 1.6, 0.40))
+"""What a ride, a kilometre and a minute cost, before and after."""
 TEXT: Final = """\
 # Rides of a taxi company: a day is a block, with a budget of its own.
 name = "rides"
@@ -45,7 +48,7 @@ name = "rider"
 [tables.rides]
 source = "rides/*.parquet"
 unit = "rider"
-max_rows = 2                      # of one rider and day
+max_rows = 1                      # of one rider and day: few ride twice
 [tables.rides.columns]
 day = { type = "date", min = 2024-01-01, max = 2025-12-31 }
 hour = { type = "integer", min = 0, max = 23 }
@@ -54,6 +57,12 @@ rain = { type = "boolean" }
 weekend = { type = "boolean" }
 minutes = { min = 0, max = 120, step = 0.1 }
 fare = { min = 0, max = 100, step = 0.01 }
+
+[tables.rides.stream]
+by = "day"                        # a block for each day
+column = "day"
+epsilon = @CAPACITY@              # of one day's block; then it is used up
+protects = "unit-day"             # what a rider does in one day
 """
 
 
@@ -64,7 +73,7 @@ def rides(number: int, count: int = RIDES) -> dict[str, NDArray[Any]]:
     >>> list(first), len(first["fare"]) == len(rides(0)["fare"])
     (['rider', 'day', 'hour', 'distance', 'rain', 'weekend', 'minutes', 'fare'], True)
     """
-    day = FIRST_DAY + timedelta(days=number)
+    day = day_of(number)
     weekend, holiday = day.weekday() >= 5, (day.month, day.day) in HOLIDAYS
     rain = _uniform(number, "rain", 1)[0] < (0.38 if day.month in (3, 4, 10, 11) else 0.22)
     busy = count * (0.8 if weekend else 1.0) * (0.6 if holiday else 1.0) * (1.15 if rain else 1.0)
@@ -77,8 +86,8 @@ def rides(number: int, count: int = RIDES) -> dict[str, NDArray[Any]]:
     rush = RUSH[hour] * (0.25 if weekend or holiday else 1.0)
     pace = 3.0 * (1 + 0.6 * rush) * (1.2 if rain else 1.0)  # minutes a kilometre
     minutes = 2 + distance * pace * _about(number, "minutes", rows, 0.15)
-    tariff = 1 + 0.1 * number / DAYS
-    fare = tariff * (3.0 + 1.1 * distance + 0.35 * minutes) * _about(number, "fare", rows, 0.06)
+    start, far, long = TARIFFS[day >= NEW_TARIFF]
+    fare = (start + far * distance + long * minutes) * _about(number, "fare", rows, 0.06)
     return {
         "rider": (_uniform(number, "rider", rows) * 40_000).astype(np.int64),
         "day": np.full(rows, np.datetime64(day, "us")),
@@ -91,17 +100,35 @@ def rides(number: int, count: int = RIDES) -> dict[str, NDArray[Any]]:
     }
 
 
-def write_day(folder: Path, number: int, count: int = RIDES) -> Path:
-    """The rides of a day as a file of their own."""
-    path = folder / "rides" / f"{FIRST_DAY + timedelta(days=number)}.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    made = rides(number, count)
+def text(budget: float = 3.0, capacity: float = 2.0) -> str:
+    """The policy file: what may be lost of all that is known of a rider, and of one day's."""
+    return TEXT.replace("@BUDGET@", f"{budget:g}").replace("@CAPACITY@", f"{capacity:g}")
+
+
+def build(folder: Path, **policy: float) -> Path:
+    """A folder for rides that are to come, with its policy; where that is."""
+    (folder / "rides").mkdir(parents=True, exist_ok=True)
+    path = folder / POLICY
+    path.write_text(text(**policy), encoding="utf-8", newline="\n")
+    path.chmod(0o600)
+    return path
+
+
+def arrive(folder: Path, first: int, days: int = 1, count: int = RIDES) -> Path:
+    """The rides of some days in a row arrive, as one more file."""
+    path = folder / "rides" / f"{day_of(first)}.parquet"
+    made = [rides(number, count) for number in range(first, first + days)]
+    together = {name: np.concatenate([day[name] for day in made]) for name in made[0]}
     quoted = str(path).replace("'", "''")
     with connect(threads=1) as connection:
-        connection.register("made", made)
+        connection.register("made", together)
         connection.execute(f"COPY (SELECT * REPLACE (day::DATE AS day) FROM made) TO '{quoted}' (FORMAT parquet)")
     path.chmod(0o600)
     return path
+
+
+def day_of(number: int) -> date:
+    return FIRST_DAY + timedelta(days=number)
 
 
 def _uniform(number: int, purpose: str, count: int) -> Floats:

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, Self
@@ -144,8 +144,7 @@ class Scheduler:
         gone = (0,) * len(self.capacity) if spent is None else spent
         if type(block) is not int or block < 0 or block in self._spent:
             raise _invalid("a new block has a number that no other has")
-        if len(gone) != len(self.capacity) or any(type(amount) is not int or amount < 0 for amount in gone):
-            raise _invalid("what is spent of a block is in the currency of its capacity")
+        self._demand_amounts(gone)
         self._unlocked[block], self._spent[block] = 0, gone
 
     def unlock(self, blocks: Iterable[int], shares: int = 1) -> Turn:
@@ -162,15 +161,21 @@ class Scheduler:
         for block in blocks:
             self._unlocked[block] = min(self._unlocked[block] + shares, self._among)
 
-    def spend(self, block: int, amounts: Amounts) -> Turn:
-        """Somebody spent on a block without asking here."""
+    def settle(self, spent: Mapping[int, Amounts]) -> Turn:
+        """Of these blocks so much is spent, says whoever keeps the record."""
+        for block, amounts in spent.items():
+            self._known(block)
+            self._demand_amounts(amounts)
+        self._spent.update(spent)
+        return self._granted(list(spent))
+
+    def spent(self, block: int) -> Amounts:
         self._known(block)
-        self._spent[block] = tuple(map(sum, zip(self._spent[block], amounts, strict=True)))
-        return Turn(lost=tuple(self._hopeless([block])))
+        return self._spent[block]
 
     def retire(self, block: int) -> Turn:
         """Of this block nothing is granted any more."""
-        return self.spend(block, self.capacity)
+        return self.settle({block: self.capacity})
 
     def left(self, block: int) -> Amounts:
         """What is not spent of its capacity, locked or not."""
@@ -183,6 +188,10 @@ class Scheduler:
         shares = self._unlocked[block]
         unlocked = [most * shares // self._among for most in self.capacity]
         return tuple(max(most - gone, 0) for most, gone in zip(unlocked, self._spent[block], strict=True))
+
+    def _demand_amounts(self, spent: Amounts) -> None:
+        if len(spent) != len(self.capacity) or any(type(amount) is not int or amount < 0 for amount in spent):
+            raise _invalid("what is spent of a block is in the currency of its capacity")
 
     def _known(self, block: int) -> None:
         if block not in self._spent:
