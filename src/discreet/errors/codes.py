@@ -57,13 +57,12 @@ CODES: Final[dict[str, Code]] = {
     "unknown-table": Code("the policy declares no such table", _SQL),
     "wrong-unit": Code("the privacy clause names another unit than the policy", _SQL),
     # streams
-    "demand-invalid": Code("what a pipeline asks of the blocks of a stream makes no sense", _STREAMS),
-    "running-invalid": Code("running totals are of streams with blocks of time, one number for each block", _STREAMS),
     "block-retired": Code("a block of a stream is retired, for good", _BLOCKS, 410),
     "blocks-apart": Code("a query about blocks of a stream reads another private table", _BLOCKS),
     "blocks-invalid": Code("blocks are named in a way that is not understood, or not proven", _BLOCKS),
     "blocks-missing": Code("a query about a stream does not say which of its blocks it reads", _BLOCKS),
     "demand-invalid": Code("what a pipeline asks of the blocks of a stream makes no sense", _STREAMS),
+    "running-invalid": Code("running totals are of streams with blocks of time, one number for each block", _STREAMS),
     "unknown-block": Code("the stream has no such block", _BLOCKS),
     "unknown-stream": Code("the ledger has no such stream", _BLOCKS),
     # who asks, and earlier answers

@@ -138,8 +138,8 @@ class Running:
         estimates = estimated(self._nodes)
         sums = [prefix(estimates, end) for end in range(1, there + 1)]
         return [
-            Total(self.first + place, standing.labels[self.first + place], total.value, total.half)
-            for place, total in enumerate(sums)
+            Total(block, standing.labels[block], total.value, total.half)
+            for block, total in enumerate(sums, start=self.first)
             if not math.isinf(total.half)
         ]
 
