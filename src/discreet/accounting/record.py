@@ -10,6 +10,8 @@ from typing import Any, Final, Self
 
 from discreet.accounting.losses import Concentrated, Pure
 
+OWNER: Final = "owner"
+"""Who is written down where no analyst is named."""
 MOST_RANGES: Final = 1000
 MOST_BLOCKS: Final = 10**6
 """Of a stream; numbers beyond it name nothing."""
@@ -85,6 +87,15 @@ class BlockNames:
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Self:
         return cls(record["stream"], ranges_read(record["ranges"]))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """What `str` wrote."""
+        stream, _, ranges = text.rpartition(" ")
+        return cls(stream, ranges_read(ranges))
+
+    def __str__(self) -> str:
+        return f"{self.stream} {self.label}"
 
     def fields(self) -> dict[str, Any]:
         return {"stream": self.stream, "ranges": self.label}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.accounting.losses import Concentrated, Pure
@@ -37,6 +37,17 @@ class StreamStanding:
     """The lines of each analyst who charged anything."""
     limits: Mapping[str, Pure | Concentrated]
     """What each analyst with a share may charge for a block, at most."""
+
+    def seen_by(self, analyst: str | None) -> StreamStanding:
+        """The same without what others charged one by one: what an analyst may see."""
+        own = {name: lines for name, lines in self.shares.items() if name == analyst}
+        limits = {name: limit for name, limit in self.limits.items() if name == analyst}
+        return replace(self, files=(), shares=own, limits=limits)
+
+    @property
+    def held(self) -> Pure | Concentrated:
+        """What of the budget is the stream's."""
+        return self.capacity.times(Fraction(self.most))
 
     @property
     def count(self) -> int:

@@ -260,6 +260,32 @@ class Entry(TypedDict):
     unit: NotRequired[Unit]
     cost: Loss
     call: Annotated[dict[str, Any], msgspec.Meta(description="How it was asked beside its text.")]
+    blocks: NotRequired[
+        Annotated[str | None, msgspec.Meta(description="Of a stream: its name and numbers; each was charged the cost.")]
+    ]
+
+
+class Stream(TypedDict):
+    """How a stream stands. Amounts of blocks are ε, or ρ and δ, in the order of `labels`."""
+
+    name: str
+    capacity: Loss
+    unit: NotRequired[Unit]
+    most: Annotated[int, msgspec.Meta(description="In how many blocks a unit has rows, at most.")]
+    labels: list[str]
+    spent: Annotated[list[list[Number]], msgspec.Meta(description="Of each block; nothing for those retired.")]
+    retired: Annotated[list[list[int]], msgspec.Meta(description="First and last number of each run of blocks.")]
+    lost: Annotated[Loss, msgspec.Meta(description="What a unit can have lost by now.")]
+    own: Annotated[
+        list[list[Number]] | None, msgspec.Meta(description="What the caller charged for each block, if that is known.")
+    ]
+    limit: Annotated[Loss | None, msgspec.Meta(description="What the caller may charge for a block.")]
+
+
+class Streams(TypedDict):
+    """The streams of a dataset."""
+
+    streams: list[Stream]
 
 
 class Entries(TypedDict):

@@ -7,14 +7,15 @@ that whoever reads an answer gets the same Python values as whoever asked in Pyt
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from fractions import Fraction
 from typing import Any, Final
 
 from discreet.accounting import Concentrated, Pure
-from discreet.accounting.record import Entry
-from discreet.accounting.rounding import float_up
+from discreet.accounting.record import OWNER, BlockNames, Entry, demand_ranges
+from discreet.accounting.rounding import UNITS, charged, float_down, float_up
+from discreet.accounting.stream import Lines, StreamStanding
 from discreet.answers import Answer, Preview, documents
 from discreet.answers.documents import LIST
 from discreet.answers.facts import Facts, number_of
@@ -26,7 +27,8 @@ from discreet.printing import plain
 
 Document = dict[str, Any]
 LIMITS: Final = ("max_rows", "max_groups", "max_rows_per_group")
-ENTRY: Final = ("number", "at", "analyst", "question", "epsilon", "rho", "delta", "data_version", "answered", "unit")
+ENTRY: Final = ("number", "at", "analyst", "question", "epsilon", "rho", "delta", "data_version", "answered", "unit",
+                "blocks")  # fmt: skip
 """The columns of the ledger as it is shown and exported."""
 
 # answers and previews
@@ -206,10 +208,11 @@ def _exact(value: float) -> Fraction:
 
 
 def entry_shown(entry: Entry) -> Document:
-    """An entry in one line of a table; amounts round up."""
-    amounts = {name: getattr(entry.loss, name, None) for name in ("epsilon", "rho", "delta")}
+    """An entry in one line of a table; amounts round up. About blocks, they are what each of these was charged."""
+    loss = entry.loss if entry.blocks is None else entry.cost
+    amounts = {name: getattr(loss, name, None) for name in ("epsilon", "rho", "delta")}
     shown: Document = {name: None if amount is None else float_up(amount) for name, amount in amounts.items()}
-    shown["unit"] = entry.loss.unit
+    shown |= {"unit": loss.unit, "blocks": None if entry.blocks is None else str(entry.blocks)}
     return {name: shown[name] if name in shown else getattr(entry, name) for name in ENTRY}
 
 
@@ -224,14 +227,67 @@ def entry_written(entry: Entry) -> Document:
 
 def entry_read(document: documents.Entry) -> Entry:
     amounts = {name: document[name] for name in ("epsilon", "rho", "delta") if document[name] is not None}
+    blocks = document.get("blocks")
+    loss = loss_read(amounts, document.get("unit"))
     return Entry(
         document["number"],
         document["at"],
         document["analyst"],
         document["question"],
-        loss_read(amounts, document.get("unit")),
+        loss if blocks is None else loss.times(Fraction(0)),
         document["data_version"],
         document["answered"],
         loss_read(document["cost"], document.get("unit")),
         dict(document["call"]),
+        blocks=None if blocks is None else BlockNames.parse(blocks),
     )
+
+
+# streams
+
+
+def stream_written(standing: StreamStanding, analyst: str | None) -> Document:
+    """How a stream stands for somebody: of lines of their own, those alone; amounts round up, limits down."""
+    own, limit = standing.shares.get(analyst or OWNER), standing.limits.get(analyst or OWNER)
+    return {
+        "name": standing.name,
+        "capacity": {name: float_down(amount) for name, amount in standing.capacity.amounts.items()},
+        "unit": standing.capacity.unit,
+        "most": standing.most,
+        "labels": list(standing.labels),
+        "spent": _amounts(standing.lines),
+        "retired": [list(run) for run in standing.retired],
+        "lost": {name: float_up(amount) for name, amount in standing.lost.amounts.items()},
+        "own": None if own is None else _amounts(own),
+        "limit": None if limit is None else {name: float_down(amount) for name, amount in limit.amounts.items()},
+    }
+
+
+def stream_read(document: documents.Stream, analyst: str | None = None) -> StreamStanding:
+    """What was written, to 15 digits; ValueError for what is no stream."""
+    unit, count, who = document.get("unit"), len(document["labels"]), analyst or OWNER
+    retired = tuple((first, last) for first, last in document["retired"])
+    demand_ranges(retired)
+    own, limit = document["own"], document["limit"]
+    if any(len(each) != count for each in (document["spent"], own or document["spent"])):
+        raise ValueError("a stream has a line for each block")
+    return StreamStanding(
+        name=document["name"],
+        capacity=loss_read(document["capacity"], unit),
+        most=document["most"],
+        labels=tuple(document["labels"]),
+        files=(),
+        lines=_lines(document["spent"]),
+        retired=retired,
+        lost=loss_read(document["lost"], unit),
+        shares={} if own is None else {who: _lines(own)},
+        limits={} if limit is None else {who: loss_read(limit, unit)},
+    )
+
+
+def _amounts(lines: Lines) -> list[list[float]]:
+    return [[float_up(Fraction(amount, UNITS)) for amount in line] for line in lines]
+
+
+def _lines(amounts: Iterable[Iterable[float]]) -> Lines:
+    return tuple(tuple(charged(Fraction(str(amount))) for amount in line) for line in amounts)

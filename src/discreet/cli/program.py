@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "check": "discreet.cli.check:check",
     "init": "discreet.cli.init:init",
     "refresh": "discreet.cli.refresh:refresh",
+    "stream": "discreet.cli.stream:stream",
     "budget": "discreet.cli.budget:budget",
     "ledger": "discreet.cli.ledger:ledger",
     "serve": "discreet.cli.serve:serve",

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 
 from discreet.accounting.balance import Balance
 from discreet.accounting.record import Entry, Key
+from discreet.accounting.stream import StreamStanding
 from discreet.answers import Answer, Preview, documents
 from discreet.answers.batches import Queries
 from discreet.answers.call import Call, written
@@ -21,7 +22,7 @@ from discreet.answers.facts import Facts
 from discreet.answers.ibis_tables import is_expression, text_of
 from discreet.answers.interface import Asks
 from discreet.answers.models import TASKS, Kind, Sendable
-from discreet.answers.wire import answer_read, entry_read, facts_read, preview_read
+from discreet.answers.wire import answer_read, entry_read, facts_read, preview_read, stream_read
 from discreet.client.http import DONE, EXAMPLE, WAITS, Connection, Reply, demand_safe
 from discreet.client.problems import alien, read
 from discreet.errors import Refused
@@ -176,6 +177,11 @@ class Remote(Asks):
         """What an analyst may know: tables, columns, bounds, keys and limits."""
         tables = self._connection.get(self._path("tables"), documents.Tables)["tables"]
         return {name: self._read(facts_read, name, facts) for name, facts in tables.items()}
+
+    def streams(self) -> dict[str, StreamStanding]:
+        """The streams: their blocks, what was charged for each, and which are retired."""
+        streams = self._connection.get(self._path("streams"), documents.Streams)["streams"]
+        return {stream["name"]: self._read(stream_read, stream) for stream in streams}
 
     def entries(self) -> list[Entry]:
         """The ledger, newest last: all of it for owners and auditors, analysts see their own charges."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from discreet.accounting.balance import Balance
 from discreet.accounting.record import Entry
+from discreet.accounting.stream import StreamStanding
 from discreet.answers import Answer, Preview
 from discreet.answers.call import Call, value_read
 from discreet.answers.facts import Facts
@@ -232,6 +233,10 @@ class Curator(Asks):
     def spenders(self) -> list[str]:
         """Who charged anything, by name."""
         return self._ledger.spenders()
+
+    def streams(self) -> dict[str, StreamStanding]:
+        """The streams on record: their blocks, what was charged for each, and which are retired."""
+        return {name: self._ledger.stream(name) for name in self._ledger.streams()}
 
     def entry(self, number: int) -> Entry | None:
         """The charge of this number; None if there is none."""

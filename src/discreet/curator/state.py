@@ -10,6 +10,7 @@ from typing import Final
 
 from discreet.accounting.balance import Balance
 from discreet.accounting.record import Entry
+from discreet.accounting.stream import StreamStanding
 from discreet.curator.streams import declare, refresh_streams
 from discreet.engines.arrivals import Arrived
 from discreet.engines.connection import sweep
@@ -143,6 +144,15 @@ def entries(policy: Policy) -> list[Entry]:
         return []
     with ledger:
         return ledger.entries()
+
+
+def streams(policy: Policy) -> dict[str, StreamStanding]:
+    """How the streams on record stand; none if nothing is."""
+    ledger = recorded_ledger(policy)
+    if ledger is None:
+        return {}
+    with ledger:
+        return {name: ledger.stream(name) for name in ledger.streams()}
 
 
 def raise_budget(policy: Policy, reason: str) -> Grant:

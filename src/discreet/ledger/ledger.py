@@ -13,6 +13,7 @@ from typing import Final, NoReturn, Self
 
 from discreet.accounting import Concentrated, Loss, Pure
 from discreet.accounting.balance import Amount, Balance
+from discreet.accounting.record import OWNER as OWNER
 from discreet.accounting.record import BlockNames, Key, PartName
 from discreet.accounting.relations import label
 from discreet.errors import Refused
@@ -31,8 +32,6 @@ from discreet.ledger.store import Reader, Row, Store
 from discreet.noise import SYSTEM
 from discreet.policy import Share
 
-OWNER: Final = "owner"
-"""Who is written down where no analyst is named."""
 TOTALS_EVERY: Final = 1000
 MAX_QUERY_LENGTH: Final = 200_000
 """Characters of a query that are recorded at most."""

@@ -1,0 +1,16 @@
+"""`discreet stream`: tables that grow, block by block."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from discreet.cli.program import LazyGroup
+
+COMMANDS: Final = {"status": "discreet.cli.stream_status:status"}
+
+
+@click.group(cls=LazyGroup, lazy=COMMANDS, no_args_is_help=False, short_help="Show how the blocks of streams stand.")
+def stream() -> None:
+    """Tables that grow: every block of rows has a budget of its own."""
