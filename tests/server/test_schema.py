@@ -46,6 +46,7 @@ QUESTIONS = [
 WAYS = [
     ("get", "health"),
     ("get", "datasets"),
+    ("get", "datasets/{dataset}/streams"),
     ("get", "datasets/{dataset}/tables"),
     ("get", "datasets/{dataset}/budget"),
     ("post", "datasets/{dataset}/preview"),
@@ -128,7 +129,10 @@ def test_real_answers_are_as_the_document_says(document: Any, owner: dict[str, s
     [
         "health",
         "datasets",
-        *(f"datasets/{{dataset}}/{end}" for end in ("tables", "budget", "ledger", "ledger.csv", "ledger/verify")),
+        *(
+            f"datasets/{{dataset}}/{end}"
+            for end in ("tables", "streams", "budget", "ledger", "ledger.csv", "ledger/verify")
+        ),
     ],
 )
 def test_what_can_be_looked_at_is_as_the_document_says(document: Any, owner: dict[str, str], path: str) -> None:
