@@ -16,6 +16,8 @@ from discreet.errors import Refused
 from discreet.exact import number
 
 COSTS: Final = ("epsilon", "rho", "delta", "error")
+MOST_BLOCKS: Final = 100_000
+"""Blocks that are named one by one."""
 LONGEST_NUMBER: Final = 1000
 """Characters of a number that is written as text."""
 
@@ -78,7 +80,7 @@ def _blocks(blocks: Any) -> Any:
         return blocks.fields()
     if isinstance(blocks, Mapping):
         return {str(name): _blocks(each) for name, each in blocks.items()}
-    if isinstance(blocks, list | tuple | range | set | frozenset):
+    if isinstance(blocks, list | tuple | range | set | frozenset) and len(blocks) <= MOST_BLOCKS:
         return [_blocks(each) for each in blocks]
     if isinstance(blocks, date):
         return blocks.isoformat()

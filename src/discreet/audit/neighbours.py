@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from itertools import chain
 from typing import TYPE_CHECKING, Any, overload
 
 from discreet.policy import Kind, Policy, Table
+from discreet.policy.calendar import Days, calendar, number
 
 if TYPE_CHECKING:
     from discreet.audit.worlds import Pair
@@ -81,7 +83,10 @@ def replaced(policy: Policy, data: Data, other: Data, unit: str) -> Data:
 
 
 def claimants(policy: Policy, data: Data, table: Table, row: Row) -> set[str]:
-    """The units that claim a row, by its column or along foreign keys; none if it is public, or a unit of its own."""
+    """The units that claim a row, by its column or along foreign keys; none if it is public, or a unit of its own.
+
+    Of a stream that protects a unit in one block, such pairs; rows that lie in no block are nobody's.
+    """
     owner = table.owner
     if owner is None or owner.column is None:
         return set()
@@ -92,7 +97,23 @@ def claimants(policy: Policy, data: Data, table: Table, row: Row) -> set[str]:
         claimed = [other for other in data.get(hop.table, ()) if other.get(hop.key) in references]
     declared = holder.columns.get(owner.column)
     kind = Kind.TEXT if declared is None else declared.kind
-    return {unit for each in claimed if (unit := _named(each.get(owner.column), kind, policy.unit_kind)) is not None}
+    named = {unit for each in claimed if (unit := _named(each.get(owner.column), kind, policy.unit_kind)) is not None}
+    if table.stream is None or table.stream.keeps_units:
+        return named
+    block = block_of(table, row)
+    return set() if block is None else {f"{block}:{unit}" for unit in named}
+
+
+def block_of(table: Table, row: Row) -> int | None:
+    """The block of time in which a row lies, as the engine says; None outside of the calendar."""
+    days, column = calendar(table), table.stream.column if table.stream else None
+    try:
+        when = datetime.fromisoformat(str(row.get(str(column))).strip())
+    except ValueError:
+        return None
+    assert isinstance(days, Days)
+    block = number(days.by, days.start, when)
+    return block if 0 <= block <= days.last else None
 
 
 def _named(value: Any, kind: Kind, units: Kind) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final, Self
 
@@ -22,7 +22,7 @@ from discreet.audit.compare import Call, Choice, Passed, Report, Run, Selection,
 from discreet.audit.neighbours import Data
 from discreet.composed import Sql
 from discreet.curator.curator import Curator
-from discreet.curator.streams import invent
+from discreet.curator.streams import ALL, invent
 from discreet.curator.task import Task
 from discreet.engines.engine import Engine
 from discreet.engines.memory import Memory
@@ -183,12 +183,19 @@ class Replay:
     def _asked(self, curator: Curator, question: str | Task[Any], cost: Mapping[str, Any]) -> tuple[object, ...]:
         """What is seen: of an answer its parts, of other tasks what was kept beside the charge."""
         if isinstance(question, str):
-            answer = curator.query(question, fresh=True, **cost)
+            answer = curator.query(question, fresh=True, **{**self._blocks, **cost})
             return answer.columns, answer.rows, answer.intervals, answer.noise, answer.notes
+        if self._blocks and getattr(question, "blocks", "") is None:
+            question = replace(question, **self._blocks)  # type: ignore[type-var]
         curator.perform(question)
         entry = self.ledger.latest(limit=1)[0]
         stored = self.ledger.answer(entry.number)
         return [entry.question], [] if stored is None else [stored.answer.decode("ascii")]
+
+    @property
+    def _blocks(self) -> dict[str, Any]:
+        """Where all private rows are those of one stream, questions are about all of its blocks."""
+        return {"blocks": ALL} if len(self.policy.private_tables) == len(self.policy.streams) == 1 else {}
 
     def _engine(self, data: Data) -> Memory:
         """One for each database: many questions are asked of each."""

@@ -55,7 +55,11 @@ class Part:
         return [self.row(table, nth) for nth in range(count)]
 
     def row(self, table: Table, nth: int = 0) -> Row:
-        return {column.name: self.value(column, nth) for column in table.columns.values()}
+        """Where a unit in one block is protected, all of its rows are in the first: others are not its own."""
+        row = {column.name: self.value(column, nth) for column in table.columns.values()}
+        if table.stream is not None and table.stream.column is not None and not table.stream.keeps_units:
+            row[table.stream.column] = Scale.of(table.columns[table.stream.column]).at(0)
+        return row
 
 
 def searched(policy: Policy) -> Iterator[Pair]:

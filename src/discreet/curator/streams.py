@@ -29,6 +29,8 @@ from discreet.policy.streams import block_budget, protection, with_blocks
 ALL: Final = "all"
 """Every block that is not retired."""
 BETWEEN: Final = ".."
+MOST_NAMED: Final = 100_000
+"""Blocks or periods in one list."""
 MOST_INVENTED: Final = 1000
 """Blocks of dummy data."""
 _NEWEST: Final = re.compile(r"newest(?: (?P<count>\d{1,9}))?")
@@ -183,7 +185,11 @@ def _stream(policy: Policy, said: object) -> tuple[Table, object]:
 
 
 def _listed(wanted: object) -> Iterable[object]:
-    return wanted if isinstance(wanted, list | tuple | range | set | frozenset) else [wanted]
+    if not isinstance(wanted, list | tuple | range | set | frozenset):
+        return [wanted]
+    if len(wanted) > MOST_NAMED:
+        raise Refused("unknown-block", f"more than {MOST_NAMED:,} blocks are named one by one", EXAMPLES)
+    return wanted
 
 
 def _ranges(table: Table, standing: StreamStanding, said: object) -> Ranges:

@@ -35,7 +35,7 @@ from typing import Final
 
 import duckdb
 
-from discreet.engines.claims import owned_rows
+from discreet.engines.claims import owned_rows, unit_type
 from discreet.engines.connection import connect, scratch
 from discreet.engines.copy import LAYOUT, facts_of, ranked, secret
 from discreet.engines.numbering import first_blocks, inside, numbered, pairs
@@ -265,7 +265,8 @@ class _Refresh:
     def _raw(self) -> dict[str, str]:
         """The columns of rows that have arrived, and are not ranked yet."""
         columns = copied_columns(self.table)
-        return {column: kind for column, kind in columns.items() if column in (UNIT, BLOCK, *self.table.columns)}
+        raw = {column: kind for column, kind in columns.items() if column in (UNIT, BLOCK, *self.table.columns)}
+        return {**raw, UNIT: unit_type(self.policy)} if UNIT in raw else raw
 
     # ranking
 
