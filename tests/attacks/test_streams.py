@@ -17,6 +17,7 @@ from discreet.curator import versions
 from discreet.curator.streams import refresh_streams
 from discreet.engines import memory
 from discreet.engines.arrivals import names, segments
+from discreet.engines.copy import ranked
 from discreet.engines.session import Session
 from discreet.engines.text import reading_parquet
 from discreet.learn import CategoricalNB
@@ -57,13 +58,10 @@ def asked(kind: str) -> list[str]:
 def report(found: Policy, data: Data, others: list[Data], questions: list[Any]) -> list[str]:
     """What replay has to say against them."""
     with Replay(found, selects=every_key) as auditor:
-        reports = [
-            each
-            for question in questions
-            for each in auditor.compare_each(
-                question, data, others, **({"epsilon": 0.1} if isinstance(question, str) else {})
-            )
-        ]
+        reports = []
+        for question in questions:
+            cost: dict[str, Any] = {"epsilon": 0.1} if isinstance(question, str) else {}
+            reports += list(auditor.compare_each(question, data, others, **cost))
     assert not any(each.refusal for each in reports)
     return [str(each) for each in reports if not each.same]
 
@@ -102,7 +100,6 @@ def test_a_stream_that_bounds_something_else_is_caught(
 ) -> None:
     """The same audit, over engines that are wrong on purpose."""
     if wrong is None:
-        ranked = memory.ranked
 
         def wrong(rows: str, *given: Any) -> str:
             return ranked(rows, *given).replace(
@@ -174,7 +171,7 @@ def test_previews_and_refusals_read_nothing(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr(versions, "segments", fail)
         monkeypatch.setattr(Session, "rows", fail)
         for blocks in ("newest 1", "all", [0, 2]):
-            assert curator.preview(QUESTIONS[0], epsilon=0.1, blocks=blocks).loss
+            assert not curator.preview(QUESTIONS[0], epsilon=0.1, blocks=blocks).loss.is_zero
             curator.query(f"EXPLAIN PRIVACY {QUESTIONS[0]}", epsilon=0.1, blocks=blocks)
         for wrong in (None, "2025", [99]):
             with pytest.raises(Exception, match=r"blocks-missing|unknown-block"):
@@ -201,7 +198,12 @@ def test_a_refresh_that_a_value_stops_opens_nothing(tmp_path: Path) -> None:
 def test_blocks_are_opened_by_the_clock_and_not_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of tomorrow are there already, and are nobody's to ask about."""
     opened_blocks: list[str] = []
-    monkeypatch.setattr(Ledger, "open_block", lambda _ledger, _stream, _file, label: opened_blocks.append(label) or 0)
+
+    def noted(_ledger: Ledger, _stream: str, _file: str, label: str) -> int:
+        opened_blocks.append(label)
+        return len(opened_blocks) - 1
+
+    monkeypatch.setattr(Ledger, "open_block", noted)
     found = read(world(tmp_path))
     add(tmp_path, "a", rides(3, 9))
     with opened(found.path) as curator:
