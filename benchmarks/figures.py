@@ -38,6 +38,12 @@ def cpu_of(times: int, work: Callable[[], object]) -> float:
     return min(_times(times, work, time.process_time))
 
 
+def cpu_beside(times: int, ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[float, float]:
+    """The same of two, in turns: what changes from one minute to the next changes both."""
+    turns = [(cpu_of(1, ours), cpu_of(1, theirs)) for _ in range(times)]
+    return min(here for here, _ in turns), min(there for _, there in turns)
+
+
 def median_of(times: int, work: Callable[[], object]) -> float:
     """The median of many short runs, in seconds."""
     return median(_times(times, work))

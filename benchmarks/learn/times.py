@@ -15,7 +15,7 @@ import sklearn.linear_model
 import sklearn.naive_bayes
 
 import discreet
-from benchmarks.figures import Figure, at_most, cpu_of
+from benchmarks.figures import Figure, at_most, cpu_beside, cpu_of
 from benchmarks.learn.bundled import blobs
 from discreet.learn import (
     CategoricalNB,
@@ -73,6 +73,11 @@ def _beside(wide: Any, labels: Any, numbers: Any) -> Iterator[Figure]:
             lambda: sklearn.linear_model.LinearRegression().fit(wide, numbers),
             1.5,
         ),
+        "the same, bounds 40 times too wide": (
+            lambda: LinearRegression(bounds=(-200, 200), y_bounds=(-600, 600), epsilon=1).fit(wide, numbers),
+            lambda: sklearn.linear_model.LinearRegression().fit(wide, numbers),
+            1.5,
+        ),
         "KMeans, 10⁶ × 2, k = 15": (
             lambda: KMeans(15, bounds=(-1, 1), epsilon=1).fit(rows),
             lambda: sklearn.cluster.KMeans(15, random_state=0).fit(rows),
@@ -81,7 +86,7 @@ def _beside(wide: Any, labels: Any, numbers: Any) -> Iterator[Figure]:
         "GaussianNB, 10⁶ × 10": (
             lambda: GaussianNB(**FACTS).fit(wide, labels),
             lambda: sklearn.naive_bayes.GaussianNB().fit(wide, labels),
-            3,
+            1.5,
         ),
         "CategoricalNB, 10⁶ × 10": (
             lambda: CategoricalNB(categories=5, classes=[0, 1], epsilon=1).fit(places, labels),
@@ -90,7 +95,7 @@ def _beside(wide: Any, labels: Any, numbers: Any) -> Iterator[Figure]:
         ),
     }
     for what, (ours, theirs, most) in pairs.items():
-        here, there = cpu_of(TIMES, ours), cpu_of(TIMES, theirs)
+        here, there = cpu_beside(TIMES, ours, theirs)
         yield at_most(f"CPU of a fit: {what}", f"{here:.2f} s", f"scikit-learn {there:.2f} s", here / there, most)
 
 
@@ -108,8 +113,8 @@ def _of_curator(wide: Any, labels: Any) -> Iterator[Figure]:
         with discreet.open(folder / "many.toml") as curator:
             curator.make_copy()
             for model in (LogisticRegression, GaussianNB):
-                there = cpu_of(2, partial(model(**FACTS).fit, wide, labels))
-                here = cpu_of(2, partial(curator.fit, model(), f"SELECT {FEATURES}, label FROM people", **asked))
+                asking = partial(curator.fit, model(), f"SELECT {FEATURES}, label FROM people", **asked)
+                here, there = cpu_beside(TIMES, asking, partial(model(**FACTS).fit, wide, labels))
                 what = f"CPU of curator.fit: {model.__name__}, 10⁶ × 10"
                 yield at_most(what, f"{here:.2f} s", f"fit on arrays {there:.2f} s", here / there, 2)
 

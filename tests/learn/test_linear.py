@@ -19,7 +19,7 @@ from discreet.learn import LinearRegression, core, linear
 from discreet.learn.box import Box
 from discreet.learn.gram import Size
 from discreet.learn.scaling import Scaling
-from discreet.learn.zooming import LEFT
+from discreet.learn.sizing import Sized
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SYSTEM, Bits
 from tests.budget import later
@@ -111,7 +111,7 @@ def test_the_noise_does_not_know_where_the_boxes_are(monkeypatch: pytest.MonkeyP
 
 def test_shifted_data_give_the_same_slopes(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the same bits; the cells of a histogram around zero are others elsewhere, and take others."""
-    monkeypatch.setattr(linear, "narrowed", lambda _, box, __: (box, LEFT))
+    monkeypatch.setattr(linear, "sized", lambda _, box, __, search: Sized(300.0, box, search.left))
     dice = np.random.default_rng(0)
     rows, targets = dice.integers(-8, 9, (300, 2)) / 8, dice.integers(-8, 9, 300) / 8
     here, there = (

@@ -30,7 +30,7 @@ from discreet.learn.rowwise import product
 from discreet.learn.rulers import beside, blocks, lengths, shorten
 from discreet.learn.scaling import GRAIN, Scaling, measured
 from discreet.learn.scaling import sensitivity as spread_sensitivity
-from discreet.learn.zooming import LEFT, check_narrowed, narrowed
+from discreet.learn.sizing import SURE, check, sized
 from discreet.mechanisms.arrays import Integers
 
 SPREAD: Final = Fraction(3, 20)
@@ -79,7 +79,7 @@ class _Facts:
 class LinearRegression(Regressor):
     """Least squares from noisy sums of products, with directions that the noise hides shrunk away.
 
-    Theorem  The declared loss. Proof: `zooming.narrowed` leaves most of it; three twentieths are for
+    Theorem  The declared loss. Proof: `sizing.sized` leaves most of it; three twentieths are for
              `scaling.measured`, both of features and target together. The rest is for one release of the upper triangle
              of Σ aᵀa and of Σ y·a, where a = (1, x) in those units is shortened to a limit (`rulers.shorten`) and
              |y| ≤ 2: with the bounds of `gram.Size.within`, its sensitivity is that of `Size.gram` beside that of
@@ -106,10 +106,10 @@ class LinearRegression(Regressor):
         both = Box(np.append(box.low, target.low), np.append(box.high, target.high))
         facts = _Facts(centred(both, constant), constant, norm_for(cost))
         # refuse before the charge what could not be drawn after it
-        check_narrowed(both.width, cost)
-        radius(cost, partial(facts.sensitivity, Scaling.largest(facts.box, constant)), LEFT - SPREAD)
+        check(both.width, cost, SURE)
+        radius(cost, partial(facts.sensitivity, Scaling.largest(facts.box, constant)), SURE.left - SPREAD)
         radius(cost, lambda steps: spread_sensitivity(both.width, steps, facts.norm), SPREAD)
-        radius(cost, _pair, LEFT - SPREAD)
+        radius(cost, _pair, SURE.left - SPREAD)
         return facts
 
     def _typical(self, facts: _Facts, cost: Cost) -> Typical:  # noqa: ARG002
@@ -118,9 +118,9 @@ class LinearRegression(Regressor):
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:
         assert labels is not None
         both = beside(exact, labels)
-        box, left = narrowed(both, facts.box, exit_)
-        left -= SPREAD
-        facts, offset = _moved(both, facts, box)
+        begun = sized(both, facts.box, exit_, search=SURE)
+        left = begun.left - SPREAD
+        facts, offset = _moved(both, facts, begun.box)
         self.low_, self.high_ = facts.box.low[:-1], facts.box.high[:-1]
         scaling = measured(both, facts.box, facts.constant, facts.norm, exit_, SPREAD)
         self.coef_, self.intercept_, self.spread_ = np.zeros(exact.shape[1]), 0.0, scaling.width[:-1]

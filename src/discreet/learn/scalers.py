@@ -15,14 +15,14 @@ from discreet.learn.box import Box, Floats
 from discreet.learn.core import Estimator, Typical, parameters
 from discreet.learn.labels import Array
 from discreet.learn.moments import moments, moved
-from discreet.learn.zooming import LEFT, check_narrowed, narrowed
+from discreet.learn.sizing import SURE, check, sized
 
 
 @parameters
 class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """Subtracts private means and divides by private standard deviations.
 
-    Theorem  The declared loss. Proof: `zooming.narrowed`, and for what that leaves one release of count, sums and sums
+    Theorem  The declared loss. Proof: `sizing.sized`, and for what that leaves one release of count, sums and sums
              of squares with the sensitivity of `discreet.learn.moments.sensitivity`; the rest is post-processing.
 
     Bounds may be far too wide: with rows enough, those that nearly all rows lie within are found first, and others
@@ -36,16 +36,17 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type
 
     def _facts(self, width: int | None, cost: Cost) -> Box:
         box = Box.read(self.bounds, width)
-        check_narrowed(box.width, cost)
-        cost.fineness(moved(cost, box.width), LEFT)
+        check(box.width, cost, SURE)
+        cost.fineness(moved(cost, box.width), SURE.left)
         return box
 
     def _typical(self, facts: Box, cost: Cost) -> Typical:
         return moved(cost, facts.width), WHOLE
 
     def _learn(self, exact: Array, labels: Array | None, facts: Box, exit_: Exit) -> None:  # noqa: ARG002
-        facts, left = narrowed(exact, facts, exit_)
-        noisy = moments(exact, np.zeros(len(exact), dtype=np.int64), 1, facts, exit_, left)
+        begun = sized(exact, facts, exit_, search=SURE)
+        facts = begun.box
+        noisy = moments(exact, np.zeros(len(exact), dtype=np.int64), 1, facts, exit_, begun.left)
         least = np.maximum(noisy.square_noise[0], 1e-6) ** 2  # where noise hides the variance, do not divide by it
         self.mean_ = facts.points(noisy.means[0])
         self.var_ = np.maximum(noisy.variances[0], least) * facts.half**2

@@ -13,13 +13,11 @@ from discreet.exit import Exit
 from discreet.exit.cost import WHOLE, Cost
 from discreet.learn.box import Box, Floats
 from discreet.learn.rulers import MOST_ROWS
-from discreet.learn.zooming import SHARES, promising, zoomed
+from discreet.learn.zooming import CELLS, SHARES, SURELY, share_for, zoomed
 from discreet.learn.zooming import check as check_zoom
 
 SIZING: Final = Fraction(1, 50)
-"""What the number of rows costs: methods choose their shape by it."""
-LEFT: Final = WHOLE - SIZING - SHARES[-1]
-"""What is left at least."""
+"""What the number of rows costs where methods choose their shape by it."""
 ONE: Final = Sensitivity.cells(1, 1)
 
 
@@ -35,13 +33,28 @@ class Sized:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How bounds are narrowed: for at least this share, and only to such a part of what was declared or less."""
+    """How bounds are narrowed."""
 
+    count: Fraction = SIZING
+    """What the number of rows costs."""
+    cells: int = 1
+    surely: float = 2.0
+    """A share is large enough that finds windows of so many cells among so many times fewer rows."""
     least: Fraction = Fraction(0)
+    """Where any is, at least this one is taken."""
     narrow: float = 1.0
+    """Bounds stay as they are declared unless what is found is at most so much of them."""
+
+    @property
+    def left(self) -> Fraction:
+        """What is left of the cost at least."""
+        return WHOLE - self.count - max(self.least, SHARES[-1])
 
 
 USUAL: Final = Search()
+LEFT: Final = USUAL.left
+SURE: Final = Search(Fraction(1, 100), CELLS, SURELY)
+"""For those who need the number of rows for nothing else."""
 
 
 def sized(exact: Floats, box: Box, exit_: Exit, expected: int | None = None, search: Search = USUAL) -> Sized:
@@ -50,9 +63,8 @@ def sized(exact: Floats, box: Box, exit_: Exit, expected: int | None = None, sea
     Theorem  What is not `left` of the cost. Proof: that of `about`, and the share of `zoomed`; how large that is, and
              whether it is spent at all, follows from the number, which was released or is public.
     """
-    size, left = about(exact, exit_, expected)
-    enough = (share for share in SHARES if promising(size / 2, box.width, exit_.cost, share))
-    share = next(enough, Fraction(0))
+    size, left = about(exact, exit_, expected, search.count)
+    share = share_for(size, box.width, exit_.cost, search.cells, search.surely)
     if not share:
         return Sized(size, box, left)
     share = max(share, search.least)
@@ -63,15 +75,15 @@ def sized(exact: Floats, box: Box, exit_: Exit, expected: int | None = None, sea
     )
 
 
-def about(exact: Floats, exit_: Exit, expected: int | None = None) -> tuple[float, Fraction]:
+def about(exact: Floats, exit_: Exit, expected: int | None = None, share: Fraction = SIZING) -> tuple[float, Fraction]:
     """About how many rows there are, and what share of the cost is left: a row moves their number by 1."""
     if expected is not None:
         return float(min(expected, MOST_ROWS)), WHOLE
-    noisy = exit_.release(np.array([len(exact)], dtype=np.int64), ONE, SIZING)
-    return float(np.clip(noisy[0], 1, MOST_ROWS)), WHOLE - SIZING
+    noisy = exit_.release(np.array([len(exact)], dtype=np.int64), ONE, share)
+    return float(np.clip(noisy[0], 1, MOST_ROWS)), WHOLE - share
 
 
-def check(width: int, cost: Cost) -> None:
+def check(width: int, cost: Cost, search: Search = USUAL) -> None:
     """Refuse, before the charge, what could not be drawn after it."""
-    cost.fineness(ONE, SIZING)
+    cost.fineness(ONE, search.count)
     check_zoom(width, cost, SHARES[0])

@@ -41,13 +41,8 @@ NARROW: Final = 0.25
 """Bounds stay as they are declared unless what was found is at most so much of them."""
 LENGTHS: Final = sorted({math.ceil(1.2**power) for power in range(31)})
 """Windows have so many cells."""
-ONE: Final = Sensitivity.cells(1, 1)
-COUNT: Final = Fraction(1, 100)
-"""What the number of rows takes of the cost where nothing else tells it."""
 SHARES: Final = (Fraction(1, 80), Fraction(1, 40), Fraction(1, 20), Fraction(1, 10))
 """What a search may take of the cost, where the number of rows is known."""
-LEFT: Final = 1 - COUNT - SHARES[-1]
-"""At least so much of the cost is left."""
 CELLS, SURELY = 20, 1.5
 """Of windows that are thirty times narrower than the bounds; and how many times as many rows as find them at best."""
 FINEST: Final = 2.0**-40
@@ -64,12 +59,6 @@ def check(width: int, cost: Cost, share: Fraction) -> None:
     radius(cost, lambda _: sensitivity(width), share)
 
 
-def check_narrowed(width: int, cost: Cost) -> None:
-    """The same for `narrowed`."""
-    check(width, cost, SHARES[0])
-    radius(cost, lambda _: ONE, COUNT)
-
-
 def promising(count: float, width: int, cost: Cost, share: Fraction) -> bool:
     """Whether about so many rows are enough to find anything, were they all in one cell.
 
@@ -78,22 +67,11 @@ def promising(count: float, width: int, cost: Cost, share: Fraction) -> bool:
     return _certain(count, 1, cost.deviation(sensitivity(width), share))
 
 
-def share_for(count: float, width: int, cost: Cost) -> Fraction:
-    """The least of `SHARES` that finds windows of a usual number of cells among about so many rows; 0 if none does."""
-    few = count / SURELY
-    enough = (share for share in SHARES if _certain(few, CELLS, cost.deviation(sensitivity(width), share)))
+def share_for(count: float, width: int, cost: Cost, cells: int = CELLS, surely: float = SURELY) -> Fraction:
+    """The least of `SHARES` that finds windows of so many cells among about so many rows; 0 if none does."""
+    few = count / surely
+    enough = (share for share in SHARES if _certain(few, cells, cost.deviation(sensitivity(width), share)))
     return next(enough, Fraction(0))
-
-
-def narrowed(exact: Floats, box: Box, exit_: Exit) -> tuple[Box, Fraction]:
-    """The box of `zoomed`, for as little as the number of rows allows, and what is left of the cost.
-
-    Theorem  What is not left of the cost. Proof: `COUNT` of it is for the number of rows, of which a row is one; the
-             rest for `zoomed`, where that number says that it is worth it.
-    """
-    count = float(exit_.release(np.array([len(exact)], dtype=np.int64), ONE, COUNT)[0])
-    share = share_for(count, box.width, exit_.cost)
-    return zoomed(exact, box, exit_, share) if share else box, 1 - COUNT - share
 
 
 def zoomed(exact: Floats, box: Box, exit_: Exit, share: Fraction) -> Box:
