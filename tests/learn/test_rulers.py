@@ -12,7 +12,7 @@ import pytest
 from discreet.exit import Exit
 from discreet.learn import GaussianNB, LinearRegression, LogisticRegression, rulers
 from discreet.learn.box import Box, Floats
-from discreet.learn.gram import FINEST
+from discreet.learn.gram import FINEST, products
 from discreet.learn.moments import FEW, _vector
 from discreet.learn.rulers import BLOCK, FEWEST, MOST_ROWS, Ruler, beside, blocks, lengths, shorten
 from discreet.learn.scaling import _sums as spread_sums
@@ -162,6 +162,27 @@ def test_sums_of_a_spread_are_those_of_integers(norm: int) -> None:
         for place, number in enumerate(numbers):
             total[place] += abs(number) * limit // max(size, limit) * (1 if number > 0 else -1)
     assert spread_sums(exact, box, near, steps, norm).tolist() == total
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+@pytest.mark.parametrize("beside", [0, 1])
+@pytest.mark.parametrize("limit", [2**20, 40_000])
+def test_products_are_those_of_integers(norm: int, beside: int, limit: int) -> None:
+    """Against Python's integers, across blocks, mostly of the largest; the last may not count for the length."""
+    few = np.vstack([np.random.default_rng(norm).integers(-(2**15), 2**15 + 1, (5, 3)), [[2**15] * 3, [0] * 3]])
+    times = np.array([1, 1, 1, 1, 1, 2 * BLOCK + 3, 1])
+    far = np.full(3, 2.0**15)
+    ruler = Ruler.of(Box(-far, far), np.zeros(3), far, 2**15, 2**15, 1)
+    total = [[0] * 4 for _ in range(4)]
+    for many, row in zip(times.tolist(), few.tolist(), strict=True):
+        numbers = [2**15, *row]
+        counted = numbers[: 4 - beside]
+        size = sum(map(abs, counted)) if norm == 1 else math.isqrt(sum(number**2 for number in counted) - 1) + 1
+        cut = [abs(number) * limit // max(size, limit) * (1 if number > 0 else -1) for number in numbers]
+        for i, one in enumerate(cut):
+            for j, other in enumerate(cut):
+                total[i][j] += many * one * other
+    assert products(np.repeat(few, times, axis=0).astype(np.float64), ruler, limit, norm, beside).tolist() == total
 
 
 # whole fits

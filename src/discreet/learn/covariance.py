@@ -17,15 +17,13 @@ from discreet.learn.box import Box, Floats
 from discreet.learn.gram import (
     Size,
     norm_for,
+    products,
     radius,
     square,
     triangle,
 )
-from discreet.learn.rulers import BLOCK, MOST_ROWS
 from discreet.learn.scaling import GRAIN, Scaling, measured
 from discreet.learn.scaling import sensitivity as spread_sensitivity
-from discreet.learn.shortening import shortened
-from discreet.mechanisms.arrays import Integers
 
 MEASURING: Final = Fraction(1, 4)
 """Of a share, what tells where features lie and how widely they spread."""
@@ -50,7 +48,7 @@ def covariance(exact: Floats, box: Box, size: float, exit_: Exit, share: Fractio
 
     Theorem  A share of the cost. Proof: a quarter of it is for `scaling.measured`. The rest is for one release of the
              upper triangle of Σ aᵀa, where a = (1, x) in those units is shortened to a limit
-             (`shortening.shortened`): with the bounds of `gram.Size.within` its sensitivity is that of `Size.gram`.
+             (`gram.products`): with the bounds of `gram.Size.within` its sensitivity is that of `Size.gram`.
              What the limit is follows from `size`, public numbers and the first release; the rest is post-processing.
     Source   Dwork, Talwar, Thakurta & Zhang 2014 (Analyze Gauss), with Laplace noise where ε is pure. Rows that are
              shortened weigh less, which leaves the principal directions of elliptical distributions where they are
@@ -64,7 +62,8 @@ def covariance(exact: Floats, box: Box, size: float, exit_: Exit, share: Fractio
     limit = _limit(scaling, box.width, size * quiet, cost, rest)
     steps = min(radius(cost, partial(sensitivity, scaling, box.width, limit, norm), rest), scaling.finest)
     moved = sensitivity(scaling, box.width, limit, norm, steps)
-    noisy = exit_.release(_sums(exact, scaling, steps, limit, norm), moved, rest) / steps**2
+    sums = products(exact, scaling.ruler(steps, 1), _length(scaling, limit, norm, steps), norm)
+    noisy = exit_.release(sums[triangle(box.width + 1)], moved, rest) / steps**2
     matrix = square(noisy, box.width + 1)
     count = max(float(matrix[0, 0]), 1.0)
     means = np.clip(matrix[0, 1:] / count, -scaling.most, scaling.most)
@@ -113,21 +112,3 @@ def _limit(scaling: Scaling, width: int, most: float, cost: Cost, share: Fractio
         limit for limit in LIMITS[:-1] if cost.deviation(sensitivity(scaling, width, limit, norm, GRAIN), share) < least
     )
     return next(quiet, LIMITS[-1])
-
-
-def _sums(exact: Floats, scaling: Scaling, steps: int, limit: Fraction, norm: int) -> Integers:
-    """The exact upper triangle of Σ aᵀa.
-
-    Numbers have `gram.FINEST` bits: a block's sums stay below 2¹³·2³⁰, where float64 adds exactly, in any order.
-    """
-    if len(exact) >= MOST_ROWS:
-        raise OverflowError("more than 2**32 rows cannot be summed: fit a part of them")
-    side, length = exact.shape[1] + 1, _length(scaling, limit, norm, steps)
-    total = np.zeros((side, side), dtype=np.int64)
-    for start in range(0, len(exact), BLOCK):
-        part = np.clip(exact[start : start + BLOCK], scaling.box.low, scaling.box.high)
-        columns = np.ones((side, len(part)))
-        np.clip(((part - scaling.middle) / scaling.width).T, -scaling.most, scaling.most, out=columns[1:])
-        short = shortened(columns, steps, length, norm)
-        total += (short @ short.T).astype(np.int64)
-    return total[triangle(side)]

@@ -1,4 +1,4 @@
-"""Sums of products of whole numbers: how far a row moves them, and how fine a grid may be."""
+"""Sums of products of whole numbers: exact ones, how far a row moves them, and how fine a grid may be."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from discreet.errors import Refused
 from discreet.exact import LEAST_EPSILON
 from discreet.exit.cost import WHOLE, WIDEST, Cost
 from discreet.learn.box import Box, Floats
+from discreet.learn.rulers import Ruler, blocks, lengths, shorten
 from discreet.mechanisms.arrays import Integers
 
 FINEST: Final = 15
@@ -24,6 +25,21 @@ MOST_FEATURES: Final = 2**16
 """Squares of so many numbers add up below 2⁵⁰."""
 WIDEST_MATRIX: Final = 2**12
 """Features of which all products fit into memory."""
+
+
+def products(exact: Floats, ruler: Ruler, limit: int, norm: int, beside: int = 0) -> Integers:
+    """The exact Σ aᵀa of rows in steps, each shortened to the limit by itself (`rulers.shorten`).
+
+    So many of the last numbers of a row do not count for how long it is, and are shortened with it. Numbers have
+    `FINEST` bits: sums of a block's products stay below 2¹³·2³⁰, where float64 adds exactly, in any order.
+    """
+    side = ruler.ones + len(ruler.zero)
+    total = np.zeros((side, side), dtype=np.int64)
+    for part in blocks(len(exact), side):
+        columns = ruler.columns(exact[part])
+        shorten(columns, lengths(columns[: side - beside], norm), limit)
+        total += (columns @ columns.T).astype(np.int64)
+    return total
 
 
 @dataclass(frozen=True, slots=True)

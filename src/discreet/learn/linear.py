@@ -21,13 +21,14 @@ from discreet.learn.gram import (
     Size,
     centred,
     norm_for,
+    products,
     radius,
     triangle,
 )
 from discreet.learn.labels import Array
 from discreet.learn.predictors import Regressor
 from discreet.learn.rowwise import product
-from discreet.learn.rulers import beside, blocks, lengths, shorten
+from discreet.learn.rulers import beside
 from discreet.learn.scaling import GRAIN, Scaling, measured
 from discreet.learn.scaling import sensitivity as spread_sensitivity
 from discreet.learn.sizing import SURE, check, sized
@@ -195,15 +196,11 @@ def _line(both: Floats, scaling: Scaling, facts: _Facts, exit_: Exit, share: Fra
 
 
 def _sums(both: Floats, scaling: Scaling, steps: int, facts: _Facts) -> Integers:
-    """The exact Σ aᵀ(a, y); numbers have `gram.FINEST` bits, and a block's sums stay below 2¹³·2³⁰."""
-    sums = np.zeros((facts.side, facts.side + 1), dtype=np.int64)
-    ruler, limit, tall = scaling.ruler(steps, facts.constant), facts.limit(scaling, steps), TALL * steps
-    for part in blocks(len(both), facts.side):
-        columns = ruler.columns(both[part])
-        np.clip(columns[-1], -tall, tall, out=columns[-1])
-        shorten(columns, lengths(columns[:-1], facts.norm), limit)
-        sums += (columns @ columns.T)[:-1].astype(np.int64)
-    return sums
+    """The exact Σ aᵀ(a, y) of rows that are shortened by a alone, with |y| ≤ `TALL`."""
+    ruler = scaling.ruler(steps, facts.constant)
+    far = np.append(np.full(facts.box.width - 1, scaling.most), TALL)[:, None] * steps
+    held = replace(ruler, low=np.maximum(ruler.low, -far), high=np.minimum(ruler.high, far))
+    return products(both, held, facts.limit(scaling, steps), facts.norm, beside=1)[:-1]
 
 
 def _solved(

@@ -21,6 +21,7 @@ from discreet.learn.gram import (
     WIDEST_MATRIX,
     centred,
     norm_for,
+    products,
     radius,
     square,
     triangle,
@@ -28,7 +29,6 @@ from discreet.learn.gram import (
 from discreet.learn.labels import Array, Labels
 from discreet.learn.predictors import Classifier
 from discreet.learn.rowwise import product
-from discreet.learn.rulers import blocks, lengths, shorten
 from discreet.learn.scaling import GRAIN, Scaling, mean_noise, measured
 from discreet.learn.scaling import sensitivity as spread_sensitivity
 from discreet.learn.zooming import SHARES, check, share_for, zoomed
@@ -309,12 +309,7 @@ def _turns(least: int, most: float, cost: Cost, clip: Clip, left: Fraction) -> i
 
 
 def _curvature(exact: Floats, scaling: Scaling, facts: _Facts, steps: int, exit_: Exit) -> Floats:
-    """A noisy Σ aᵀa; numbers have `gram.FINEST` bits, and a block's sums stay below 2¹³·2³⁰."""
-    sums = np.zeros((facts.side, facts.side), dtype=np.int64)
-    ruler, limit = scaling.ruler(steps, facts.constant), scaling.limit(steps, facts.norm)
-    for part in blocks(len(exact), facts.side):
-        columns = ruler.columns(exact[part])
-        shorten(columns, lengths(columns, facts.norm), limit)
-        sums += (columns @ columns.T).astype(np.int64)
+    """A noisy Σ aᵀa."""
+    sums = products(exact, scaling.ruler(steps, facts.constant), scaling.limit(steps, facts.norm), facts.norm)
     values = exit_.release(sums[triangle(facts.side)], facts.gram(scaling, steps), CURVATURE)
     return square(values / steps**2, facts.side)
