@@ -35,14 +35,24 @@ def bounded_rows(policy: Policy, text: Any, max_rows: object, *, public: PublicT
     return node
 
 
-def columns_of(node: Node, fields: Sequence[Field], *, with_unit: bool = False, holdout: Holdout | None = None) -> Sql:
-    """A query for these columns of the rows; with the unit of each row before them, where rows have one."""
+def columns_of(
+    node: Node,
+    fields: Sequence[Field],
+    *,
+    with_unit: bool = False,
+    holdout: Holdout | None = None,
+    by: Sql | None = None,
+) -> Sql:
+    """A query for these columns of the rows; with the unit of each row before them, where rows have one.
+
+    Rows are held out by their units, or by what `by` is of them.
+    """
     columns = [field.expr.sql for field in fields]
     if with_unit and node.owner.column is not None:
         columns.insert(0, node.owner.column)
     rows = node.sql()
     if holdout is not None and node.owner.column is not None:
-        rows = holdout.rows(rows, node.owner.column)
+        rows = holdout.rows(rows, by or node.owner.column)
     return sql("SELECT {} FROM ({})", joined(", ", columns), rows)
 
 

@@ -10,13 +10,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from discreet.stream.arrays import validate as validate
+    from discreet.stream.runs import Ending as Ending
+    from discreet.stream.runs import Run as Run
+    from discreet.stream.training import Plan as Plan
+    from discreet.stream.training import plan as plan
+    from discreet.stream.training import train as train
     from discreet.stream.validation import Decision as Decision
 
 _HOMES: Final = {
     "Decision": "validation",
+    "Ending": "runs",
+    "Plan": "training",
+    "Run": "runs",
+    "plan": "training",
+    "train": "training",
     "validate": "arrays",
 }
-__all__ = ["Decision", "validate"]
+__all__ = ["Decision", "Ending", "Plan", "Run", "plan", "train", "validate"]
 
 
 def __getattr__(name: str) -> Any:

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from discreet.accounting.record import Entry, Key
 from discreet.answers import Preview
 from discreet.answers.values import UNREADABLE
-from discreet.composed import Sql
-from discreet.curator.holdout import HELD_OUT, Holdout
+from discreet.composed import Sql, literal, sql
+from discreet.curator.holdout import HELD_OUT, REST, Holdout
 from discreet.curator.rows import PreparedTask, bounded_rows, columns_of
 from discreet.curator.task import Context
 from discreet.errors import Refused
@@ -41,6 +41,7 @@ from discreet.learn.scoring import demand_affordable, metric_for
 from discreet.learn.statements import OF_CLASSES, Facts
 from discreet.ledger import LedgerDamaged
 from discreet.ledger.entries import CHANGED
+from discreet.sql.nodes import Node
 
 TASK: Final = "attempt"
 TASK_VERSION: Final = 1
@@ -82,19 +83,21 @@ class FitAndTest:
             reason = "only estimators of discreet.learn as they are can be tested on private rows"
             raise Refused("not-private", reason, "use one of them, not a class derived from one")
         node = bounded_rows(context.policy, self.sql, self.max_rows, public=context.public())
-        divided = node.owner.column is None
         fit = Fit(
             self.estimator, self.sql, epsilon=self.epsilon, rho=self.rho, target=self.target, max_rows=self.max_rows,
-            analyst=self.analyst, key=self.key, holdout=None if divided else self.holdout,
-            **({} if self.blocks is None else {"blocks": self.blocks}),
+            analyst=self.analyst, key=self.key, blocks=self.blocks,
         ).prepared(context)  # fmt: skip
         if fit.bill.loss.is_zero:
             raise Refused("fit-invalid", "this estimator learns nothing from rows", "use one that does")
         metric, facts = self._asked(fit)
         demand_affordable(fit.bill.cost, [metric])
-        side = None if divided else Holdout.read(self.holdout, HELD_OUT, node)
-        query = fit.query if side is None else columns_of(node, fit.columns.read, holdout=side)
-        said = [TASK_VERSION, fit.bill.plan, metric, _bounds(facts), query.text]
+        query, divided = fit.query, node.owner.column is None
+        if not divided:
+            rest, held = (Holdout.read(self.holdout, side, node) for side in (REST, HELD_OUT))
+            by = _who(context, node)
+            fit = replace(fit, query=columns_of(node, fit.columns.read, with_unit=fit.by_unit, holdout=rest, by=by))
+            query = columns_of(node, fit.columns.read, holdout=held, by=by)
+        said = [TASK_VERSION, fit.bill.plan, metric, _bounds(facts), fit.query.text, query.text]
         bill = replace(
             fit.bill,
             why=f"{type(fit.model).__name__}.fit and its {metric}: {self.sql}",
@@ -192,6 +195,18 @@ def _by_coins(rows: Reader, query: Sql, exit_: Exit) -> tuple[_Some, _Some]:
     read = rows.columns(query)
     held = np.asarray(exit_.below(COIN, len(read[0])) < COIN // 4)
     return _Some(read, ~held), _Some(read, held)
+
+
+def _who(context: Context, node: Node) -> Sql | None:
+    """By what units are divided: themselves, but for pairs of a unit and a block, which are divided by the unit.
+
+    So nobody is on both sides, on other days either; and each pair is on one side alone.
+    """
+    stream = None if context.chosen is None else context.chosen.table.stream
+    column = node.owner.column
+    if stream is None or stream.keeps_units or column is None:
+        return column
+    return sql("substr({}, strpos({}, {}) + 1)", column, column, literal(":"))
 
 
 def _bounds(facts: Facts) -> list[float] | None:
