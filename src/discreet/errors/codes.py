@@ -63,7 +63,7 @@ CODES: Final[dict[str, Code]] = {
     "blocks-missing": Code("a query about a stream does not say which of its blocks it reads", _BLOCKS),
     "demand-invalid": Code("what a pipeline asks of the blocks of a stream makes no sense", _STREAMS),
     "running-invalid": Code("running totals are of streams with blocks of time, one number for each block", _STREAMS),
-    "stream-invalid": Code("a goal, a schedule or a key is not what attempts on a stream take", _STREAMS),
+    "stream-invalid": Code("a goal, a schedule or a key is not what attempts on a stream take", "31-validated-models"),
     "unknown-block": Code("the stream has no such block", _BLOCKS),
     "unknown-stream": Code("the ledger has no such stream", _BLOCKS),
     # who asks, and earlier answers

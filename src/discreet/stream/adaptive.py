@@ -15,7 +15,6 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, Final
 
 from discreet.accounting.record import BlockNames, Key
@@ -53,7 +52,7 @@ class Pursuit:
     analyst: str | None
     key: str | None
     request: str
-    """A digest of all that is asked for."""
+    """A digest of all that is arguments for."""
 
     # before anything is charged
 
@@ -70,7 +69,7 @@ class Pursuit:
         most_blocks: object,
         analyst: str | None,
         key: object,
-        asked: Mapping[str, Any],
+        arguments: Mapping[str, Any],
     ) -> Pursuit:
         """From what a caller says, or a refusal."""
         if not isinstance(curator, Curator):
@@ -81,10 +80,7 @@ class Pursuit:
         policy = replace(curator.policy, budget=block_budget(curator.policy, table))
         if (epsilon is None) == (rho is None) or cap is None:
             raise _no_cost(policy)
-        first, last = (
-            Cost.read(policy, **{"epsilon" if rho is None else "rho": given})
-            for given in (epsilon if rho is None else rho, cap)
-        )
+        first, last = Cost.read(policy, epsilon=epsilon, rho=rho), _same_kind(policy, cap, pure=rho is None)
         growth = PURE_GROWTH if first.pure else CONCENTRATED_GROWTH
         try:
             schedule = Schedule.read(
@@ -94,7 +90,7 @@ class Pursuit:
             raise Refused("stream-invalid", str(wrong), "write epsilon=0.1, cap=0.8, blocks=1 or the like") from None
         if key is not None and (not isinstance(key, str) or not 0 < len(key) <= 100 or not key.isprintable()):
             raise Refused("stream-invalid", "a key is a short text", 'write key="tips" or the like, or leave it out')
-        said = [name, str(first.amount), str(last.amount), schedule.blocks, {**asked, "analyst": analyst}]
+        said = [name, str(first.amount), str(last.amount), schedule.blocks, {**arguments, "analyst": analyst}]
         digest = hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
         return cls(curator, name, schedule, last.loss, analyst, key, digest)
 
@@ -106,16 +102,16 @@ class Pursuit:
 
     @property
     def live(self) -> int:
-        """How many blocks can be asked about."""
+        """How many blocks can be arguments about."""
         return sum(high - low + 1 for low, high in self.curator._ledger.stream(self.stream).live)
 
     @property
     def currency(self) -> str:
         return "ε" if self.whole.is_pure else "ρ"
 
-    def cost(self, attempt: Attempt, share: Fraction = Fraction(1)) -> dict[str, Fraction]:
-        """A share of what an attempt costs, as tasks take it."""
-        return {"epsilon" if self.whole.is_pure else "rho": attempt.amount * share}
+    def cost(self, attempt: Attempt) -> dict[str, Any]:
+        """What an attempt costs, as tasks take it."""
+        return {"epsilon" if self.whole.is_pure else "rho": attempt.amount}
 
     def name_of(self, attempt: Attempt, what: str) -> Key | None:
         """The name of a charge."""
@@ -211,6 +207,11 @@ def _named(policy: Policy, stream: str | None) -> str:
         return str(stream)
     fix = f"stream is one of {', '.join(streams)}" if streams else "give a table a stream in the policy"
     raise Refused("stream-invalid", "that is no stream of the policy" if streams else "the policy has no stream", fix)
+
+
+def _same_kind(policy: Policy, cap: object, *, pure: bool) -> Cost:
+    """The cap, said as the first cost is."""
+    return Cost.read(policy, epsilon=cap) if pure else Cost.read(policy, rho=cap)
 
 
 def _no_cost(policy: Policy) -> Refused:

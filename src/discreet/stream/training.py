@@ -68,11 +68,17 @@ def plan(
     how many any may (else as many as there are). A quarter of the units, chosen by the name `holdout`, is for tests.
     With a `key`, running it again goes on where it ended, and is charged for nothing twice.
     """
-    asked = {"sql": str(sql), "target": target, "goal": str(goal), "metric": metric, "eta": str(eta)}
-    asked |= {"holdout": holdout, "max_rows": max_rows, "y_bounds": str(y_bounds), "estimator": _named(estimator)}
+    arguments: dict[str, Any] = {
+        "sql": str(sql),
+        "target": target,
+        "goal": str(goal),
+        "metric": metric,
+        "eta": str(eta),
+    }
+    arguments |= {"holdout": holdout, "max_rows": max_rows, "y_bounds": str(y_bounds), "estimator": _named(estimator)}
     pursuit = Pursuit.read(
         curator, stream, epsilon=epsilon, rho=rho, cap=cap, blocks=blocks, most_blocks=most_blocks, analyst=analyst,
-        key=key, asked=asked,
+        key=key, arguments=arguments,
     )  # fmt: skip
     task = FitAndTest(estimator, sql, target, metric, y_bounds, holdout, max_rows=max_rows, analyst=analyst)
     prepared = pursuit.tried(task)
