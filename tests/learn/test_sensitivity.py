@@ -140,7 +140,10 @@ def test_what_a_row_does_depends_on_that_row_alone() -> None:
     rows, centres = dice.normal(size=(20_000, 7)), dice.normal(size=(30, 7))
     box = Box.read((-3, 3), 7)
     axes, _ = np.linalg.qr(dice.normal(size=(7, 4)))
-    directions, flat = Directions(dice.normal(size=7), axes, -np.ones(4), np.ones(4), 0.0), Flat(box)
+    directions = Directions(
+        dice.normal(size=7), axes, -np.ones(4), np.ones(4), (np.full(4, -9.0), np.full(4, 9.0)), 0.0
+    )
+    flat = Flat(box, box)
     for cut in (1, 5, 8191, 12_345):
         np.testing.assert_array_equal(nearest(rows, centres)[cut:], nearest(rows[cut:], centres))
         np.testing.assert_array_equal(squared_distances(rows, centres)[cut:], squared_distances(rows[cut:], centres))

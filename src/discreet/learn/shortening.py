@@ -7,7 +7,7 @@ import numpy as np
 from discreet.learn.box import Floats
 
 
-def shortened(columns: Floats, steps: float, limit: int, norm: int) -> Floats:
+def shortened(columns: Floats, steps: float | Floats, limit: int, norm: int) -> Floats:
     """Every column times `steps`, or less where its norm would be above `limit`, cut towards zero to whole numbers.
 
     Theorem  A column ends with whole numbers aᵢ and Σ|aᵢ| ≤ limit, or Σaᵢ² ≤ limit² where the norm is 2; it depends on

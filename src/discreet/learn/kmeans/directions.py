@@ -21,9 +21,9 @@ FEWEST: Final = 3
 """Features for which directions are looked for."""
 CLEAR: Final = 1.0
 """Noise in covariances may be so much of a feature's own variance."""
-QUIET: Final = 0.3
+QUIET: Final = 0.1
 """So much is called low: rows far from most others make clusters, and are not to weigh much less for that."""
-SPAN: Final = 5.0
+SPAN: Final = 4.0
 """A grid goes so many standard deviations from the mean, or to the end of the box."""
 THINNEST: Final = 1e-12
 """No feature is narrower than so much of the widest one: it could not be told from a constant."""
@@ -34,36 +34,46 @@ class Flat:
     """Rows around zero, in units of the widest half-width: distances are those of the features as they are."""
 
     box: Box
-    """Of the features as they are."""
+    """Of the features as they are declared: beyond nothing lies."""
+    near: Box
+    """Where nearly all rows lie."""
 
     @property
     def unit(self) -> float:
-        return float(self.box.half.max())
+        return float(self.near.half.max())
 
     @property
     def half(self) -> Floats:
-        return np.maximum(self.box.half / self.unit, THINNEST)
+        return np.maximum(self.near.half / self.unit, THINNEST)
+
+    @property
+    def ends(self) -> tuple[Floats, Floats]:
+        """Of the declared box."""
+        low, high = ((end - self.near.middle) / self.unit for end in (self.box.low, self.box.high))
+        return np.minimum(low, -self.half), np.maximum(high, self.half)
 
     def rows(self, exact: Floats) -> Floats:
         """Elementwise, so that each row stands alone."""
         rows = np.clip(exact, self.box.low, self.box.high)
-        rows -= self.box.middle
+        rows -= self.near.middle
         rows /= self.unit
         return rows
 
     def points(self, rows: Floats) -> Floats:
         """Back, within the box."""
-        return np.clip(self.box.middle + rows * self.unit, self.box.low, self.box.high)
+        return np.clip(self.near.middle + rows * self.unit, self.box.low, self.box.high)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directions:
-    """Orthonormal columns of `axes`, seen from `origin`; along each a grid goes from `low` to `high`."""
+    """Orthonormal columns of `axes`, seen from `origin`; along each, nearly all rows lie from `low` to `high`."""
 
     origin: Floats
     axes: Floats
     low: Floats
     high: Floats
+    ends: tuple[Floats, Floats]
+    """How far the declared box goes."""
     rest: float
     """About the mean squared length of what these directions do not see."""
 
@@ -94,19 +104,15 @@ def principal(exact: Floats, flat: Flat, size: float, exit_: Exit, share: Fracti
     Theorem  A share of the cost. Proof: all else is post-processing of `covariance`.
     Source   Clusters of k-means lie near the span of few principal directions: Kannan & Vempala 2009.
     """
-    released = covariance(exact, flat.box, size, exit_, share, QUIET)
+    released = covariance(exact, flat.near, size, exit_, share, QUIET)
     values, vectors = np.linalg.eigh(released.matrix)
     values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
     count = int(np.clip((values > released.noise).sum(), 1, DIRECTIONS))
-    origin = flat.rows(released.means)
-    low, high = _ends(vectors[:, :count], origin, flat.half)
-    far = np.maximum(SPAN * np.sqrt(values[:count]), THINNEST)
+    origin, axes = flat.rows(released.means), vectors[:, :count]
+    far = np.maximum(SPAN * np.sqrt(np.maximum(values[:count], released.noise)), THINNEST)
+    low, high = _ends(axes, origin, flat)
     return Directions(
-        origin,
-        vectors[:, :count],
-        np.maximum(low, -far),
-        np.minimum(high, far),
-        float(values[count:].sum()),
+        origin, axes, np.maximum(low, -far), np.minimum(high, far), (low, high), float(values[count:].sum())
     )
 
 
@@ -117,14 +123,15 @@ def fixed(flat: Flat, exit_: Exit) -> Directions:
     """
     half, width = flat.half, len(flat.half)
     if width <= DIRECTIONS:
-        return Directions(np.zeros(width), np.eye(width), -half, half, 0.0)
+        return Directions(np.zeros(width), np.eye(width), -half, half, flat.ends, 0.0)
     signs = 2.0 * exit_.below(2, (width, DIRECTIONS)) - 1
     axes, _ = np.linalg.qr(signs + np.eye(width, DIRECTIONS) / 2)  # of full rank, whatever the signs are
     far = np.full(DIRECTIONS, np.sqrt((half**2).mean()))
-    return Directions(np.zeros(width), axes, -far, far, float((half**2).sum()) * (1 - DIRECTIONS / width) / 3)
+    rest = float((half**2).sum()) * (1 - DIRECTIONS / width) / 3
+    return Directions(np.zeros(width), axes, -far, far, _ends(axes, np.zeros(width), flat), rest)
 
 
-def _ends(axes: Floats, origin: Floats, half: Floats) -> tuple[Floats, Floats]:
+def _ends(axes: Floats, origin: Floats, flat: Flat) -> tuple[Floats, Floats]:
     """How far the box goes along each direction, from the origin."""
-    far, middle = np.abs(axes).T @ half, axes.T @ origin
-    return -far - middle, far - middle
+    low, high = (axes * (end - origin)[:, None] for end in flat.ends)
+    return np.minimum(low, high).sum(axis=0), np.maximum(low, high).sum(axis=0)
