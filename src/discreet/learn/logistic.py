@@ -56,6 +56,8 @@ SLOW, FAST = 0.9, 0.5
 """Momentum without and with the spread."""
 FEWEST, MANY, MAX_TURNS = 3, 4, 16
 """Steps, unless the caller says how many: at least 3 without and 4 with the spread, at most 16."""
+SURE: Final = 2.5
+"""There are rows at all where their number is so many deviations of its noise."""
 ONE: Final = Sensitivity.cells(1, 1)
 
 
@@ -185,9 +187,10 @@ class LogisticRegression(Classifier):
         steps = min(radius(exit_.cost, plan.clip.sensitivity, share), scaling.finest)
         descent = Descent(plan.turns, plan.pace, plan.momentum, facts.penalties)
         noise = exit_.cost.deviation(plan.clip.sensitivity(steps), share) / steps**2 * descent.carried(plan.ratio)
-        varied = noise**2 * float((plan.pace**2).sum()) * plan.variance
-        unknown = 2.5 * math.sqrt(facts.classes.count) * exit_.cost.deviation(ONE, COUNT)
-        if facts.turns is None and (varied > USELESS or count < unknown):
+        # the pace is as if there were `count` rows: with fewer, noise would be carried farther than it says
+        unknown = math.sqrt(facts.classes.count) * exit_.cost.deviation(ONE, COUNT)
+        varied = noise**2 * float((plan.pace**2).sum()) * plan.variance * (count / max(count - unknown, 1.0)) ** 2
+        if facts.turns is None and (varied > USELESS or count < SURE * unknown):
             weights, turns = _start(_frequencies(places, facts, exit_, plan.left)[1], facts), 0
         else:
             examples = Examples.of(exact, places, scaling.ruler(steps, facts.constant), plan.clip)
