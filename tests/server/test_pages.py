@@ -42,6 +42,8 @@ ALLOWED = {
     f"{HOME}/ledger.csv": EVERYBODY,
     f"{HOME}/ledger.json": EVERYBODY,
     f"{HOME}/releases": EVERYBODY,
+    f"{HOME}/streams?page=2": EVERYBODY,
+    f"{HOME}/streams.json": EVERYBODY,
     f"{HOME}/owner": (OWNER,),
     "/learn": EVERYBODY,
     "/sign-in": EVERYBODY,

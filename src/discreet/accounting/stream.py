@@ -69,20 +69,26 @@ class StreamStanding:
         numbers = [number for first, last in self.live for number in range(first, last + 1)][-count:]
         return BlockNames(self.name, ranges_of(numbers)) if numbers else None
 
+    def loss(self, amounts: tuple[int, ...]) -> Pure | Concentrated:
+        """Amounts of a line as a loss."""
+        exact = [Fraction(amount, UNITS) for amount in amounts]
+        unit = self.capacity.unit
+        return Pure(exact[0], unit=unit) if self.capacity.is_pure else Concentrated(*exact, unit=unit)
+
     def spent(self, number: int) -> Pure | Concentrated:
         """What was charged for a block."""
-        return _loss(self.lines[number], self.capacity)
+        return self.loss(self.lines[number])
 
     def left(self, number: int, analyst: str | None = None) -> Pure | Concentrated:
         """What may still be charged for a block, by anybody or by one analyst; nothing if it is retired."""
         if any(low <= number <= high for low, high in self.retired):
-            return _loss((0,) * len(self.lines[number]), self.capacity)
+            return self.loss((0,) * len(self.lines[number]))
         rooms = [(self.capacity, self.lines[number])]
         if analyst is not None and analyst in self.limits:
             own = self.shares.get(analyst)
             rooms.append((self.limits[analyst], (0, 0) if own is None else own[number]))
         rests = [_rest(limit, used) for limit, used in rooms]
-        return _loss(tuple(map(min, zip(*rests, strict=True))), self.capacity)
+        return self.loss(tuple(map(min, zip(*rests, strict=True))))
 
     @property
     def used(self) -> tuple[float, ...]:
@@ -95,8 +101,3 @@ class StreamStanding:
 def _rest(limit: Pure | Concentrated, used: tuple[int, ...]) -> tuple[int, ...]:
     amounts = (int(amount * UNITS) for amount in limit.amounts.values())
     return tuple(max(amount - spent, 0) for amount, spent in zip(amounts, used, strict=False))
-
-
-def _loss(amounts: tuple[int, ...], like: Pure | Concentrated) -> Pure | Concentrated:
-    exact = [Fraction(amount, UNITS) for amount in amounts]
-    return Pure(exact[0], unit=like.unit) if like.is_pure else Concentrated(*exact, unit=like.unit)

@@ -347,8 +347,8 @@ class Stored(TypedDict):
 
 
 SENT: Final = (
-    Answer, Preview, Model, Scores, Release, Batch, Waiting, Tables, Balance, Datasets, Entries, Verified, Health,
-    Problem,
+    Answer, Preview, Model, Scores, Release, Batch, Waiting, Tables, Balance, Datasets, Streams, Entries, Verified,
+    Health, Problem,
 )  # fmt: skip
 """All that a server sends."""
 _DECODERS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {

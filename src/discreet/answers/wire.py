@@ -269,8 +269,11 @@ def stream_read(document: documents.Stream, analyst: str | None = None) -> Strea
     retired = tuple((first, last) for first, last in document["retired"])
     demand_ranges(retired)
     own, limit = document["own"], document["limit"]
-    if any(len(each) != count for each in (document["spent"], own or document["spent"])):
-        raise ValueError("a stream has a line for each block")
+    for lines in (document["spent"], document["spent"] if own is None else own):
+        if len(lines) != count or any(len(line) != len(document["capacity"]) for line in lines):
+            raise ValueError("a stream has a line for each block, with an amount of each currency")
+    if retired and retired[-1][1] >= count:
+        raise ValueError("blocks that are retired were opened")
     return StreamStanding(
         name=document["name"],
         capacity=loss_read(document["capacity"], unit),

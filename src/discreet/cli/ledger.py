@@ -181,6 +181,7 @@ def draw_entries(entries: Sequence[dict[str, Any]]) -> None:
 def entry_words(entry: dict[str, Any]) -> list[str]:
     """An entry as it is shown below the headings."""
     cost = f"ε {at_least(entry['epsilon'])}" if entry["rho"] is None else f"ρ {at_least(entry['rho'])}"
+    cost = f"{cost} on {printable(entry['blocks'])}" if entry.get("blocks") else cost
     text = printable(entry["question"])
     question = text if len(text) <= MAX_LETTERS else f"{text[: MAX_LETTERS - 1]}…"
     return [

@@ -79,8 +79,10 @@ def _context(page_access: PageAccess, wanted: Filter, page: int, **more: Any) ->
 
 
 def _cost(entry: Entry) -> str:
-    """What a charge cost, in few digits: ε or ρ."""
-    return entry.loss.words.partition(",")[0]
+    """What a charge cost, in few digits: ε or ρ; about blocks of a stream, what each of them was charged."""
+    if entry.blocks is None:
+        return entry.loss.words.partition(",")[0]
+    return f"{entry.cost.words.partition(',')[0]} on {len(entry.blocks)} of {entry.blocks.stream}"
 
 
 def _burn_down(page_access: PageAccess, history: History) -> str | None:

@@ -78,9 +78,9 @@ class PageAccess:
         return f"/data/{self.name}"
 
     def show(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:
-        return self.visitor.show(
-            template, status, dataset=self.name, path=self.path, caller=self.access.caller, **context
-        )
+        streams = bool(self.access.dataset.curator.policy.streams)
+        known = {"dataset": self.name, "path": self.path, "caller": self.access.caller, "has_streams": streams}
+        return self.visitor.show(template, status, **known, **context)
 
 
 def sessions(request: Request) -> Sessions:
