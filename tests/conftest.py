@@ -52,6 +52,9 @@ os.environ["DISCREET_MARKS"] = MARKS
 atexit.register(shutil.rmtree, MARKS, ignore_errors=True)
 
 
+SELDOM: Final = (20_000, 20, 20)
+"""How often garbage is looked for: seldom enough that it takes no twentieth of the time."""
+
 SERVERS: Final = frozenset({"server", "lasting", "running", "browser"})
 """Fixtures that take seconds to start, once in every process that needs them."""
 
@@ -77,6 +80,7 @@ def pytest_collection() -> Iterator[None]:
             return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(*SELDOM)
         gc.enable()
 
 

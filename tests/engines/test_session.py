@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from discreet.engines import connection, session
+from discreet.engines import connection, filled, session
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.memory import Memory
 from discreet.engines.session import Scratch, Session
@@ -70,7 +70,8 @@ def connection_of(engine: Session) -> duckdb.DuckDBPyConnection:
     return engine._connection
 
 
-def test_a_connection_is_used_again_and_nothing_of_the_rows_before_is_left() -> None:
+def test_a_connection_is_used_again_and_nothing_of_the_rows_before_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filled, "MOST_WAITING", 0)
     policy = policy_of(TABLE)
     first = Memory(policy, {"t": [{"x": "a"}, {"x": "b"}]})
     used = connection_of(first)
@@ -89,6 +90,53 @@ def test_a_connection_is_used_again_and_nothing_of_the_rows_before_is_left() -> 
     empty.close()
 
 
+OTHERS: dict[str, Callable[[], Memory]] = {
+    "rows": lambda: Memory(policy_of(TABLE), {"t": [{"x": "b"}, {"x": "a"}]}),
+    "fewer rows": lambda: Memory(policy_of(TABLE), {"t": [{"x": "a"}]}),
+    "NULL": lambda: Memory(policy_of(TABLE), {"t": [{"x": "a"}, {"x": None}]}),
+    "columns": lambda: Memory(policy_of(TABLE), {"t": [{"x": "a", "y": 1}, {"x": "b", "y": 1}]}),
+    "key": lambda: Memory(policy_of(TABLE), {"t": [{"x": "a"}, {"x": "b"}]}, key="another"),
+    "policy": lambda: Memory(policy_of(TABLE.replace("text", "integer")), {"t": [{"x": "a"}, {"x": "b"}]}),
+    "share": lambda: Memory(policy_of(TABLE), {"t": [{"x": "a"}, {"x": "b"}]}, among=2),
+}
+
+
+def test_the_same_rows_wait_filled_and_no_others_are_taken_for_them() -> None:
+    def made() -> Memory:
+        return Memory(policy_of(TABLE), {"t": [{"x": "a"}, {"x": "b"}]})
+
+    first = made()
+    used, beside = connection_of(first), made()
+    assert connection_of(beside) is not used  # nobody takes one that is asked
+    for engine in (first, beside):
+        engine.close()
+    for label, other in OTHERS.items():
+        engine = other()
+        assert connection_of(engine) is not used, label
+        engine.close()
+    again = made()
+    assert connection_of(again) is used
+    assert again.execute("SELECT x FROM t ORDER BY x") == [("a",), ("b",)]
+    assert again.copy != first.copy
+    killed(again)
+    again.close()
+    last = made()
+    assert connection_of(last) is not used
+    assert last.execute("SELECT x FROM t ORDER BY x") == [("a",), ("b",)]
+    last.close()
+
+
+def test_not_many_wait_and_none_that_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filled, "MOST_WAITING", 2)
+    for count in range(4):
+        Memory(policy_of(TABLE), {"t": [{"x": "many"}] * count}).close()
+    rows = [[len(column) for _, columns in contents.making for column in columns] for _, contents in filled._waiting]
+    assert rows == [[2], [3]]
+    monkeypatch.setattr(filled, "LARGEST", 4)
+    Memory(policy_of(TABLE), {"t": [{"x": "many"}] * 5}).close()
+    assert len(filled._waiting) == 2
+
+
 def test_a_connection_that_died_is_not_used_again() -> None:
     for make in (lambda: Memory(policy_of(TABLE), {}), lambda: Scratch(threads=1)):
         engine = make()
@@ -96,14 +144,17 @@ def test_a_connection_that_died_is_not_used_again() -> None:
         killed(engine)
         engine.close()
         assert all(each is not dead for waiting in connection._idle.values() for each in waiting)
+        assert all(each is not dead for each, _ in filled._waiting.values())
 
 
 def test_a_fork_inherits_no_connection_that_waits_and_ends_well() -> None:
     """A child that closed what DuckDB started in its parent would crash."""
     code = (
-        "import os\nfrom discreet.engines import connection\nfrom discreet.engines.session import Scratch\n"
+        "import os\nfrom discreet.engines import connection, filled\nfrom discreet.engines.session import Scratch\n"
         "engine = Scratch()\nengine.execute('SELECT 1')\nengine.close()\nassert any(connection._idle.values())\n"
-        "child = os.fork()\nassert not any(connection._idle.values())\nif not child: raise SystemExit(7)\n"
+        "filled.rest(filled.filled(filled.Contents((), ()), 1), filled.Contents((), ()), 1)\nassert filled._waiting\n"
+        "child = os.fork()\nassert not any(connection._idle.values())\nassert not filled._waiting\n"
+        "if not child: raise SystemExit(7)\n"
         "assert os.waitpid(child, 0)[1] == 7 << 8\nengine = Scratch()\nassert engine.execute('SELECT 1') == [(1,)]"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

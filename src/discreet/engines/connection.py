@@ -153,7 +153,7 @@ def lock_up(connection: duckdb.DuckDBPyConnection, files: Sequence[str] = ()) ->
 def isolated(*, among: int = 1, threads: int | None = 1) -> duckdb.DuckDBPyConnection:
     """A connection that holds nothing and reaches nothing: one that was given back, or a new one."""
     with suppress(KeyError, IndexError):
-        return _idle[_like(among, threads)].pop()
+        return _idle[like(among, threads)].pop()
     connection = connect(among=among) if threads is None else connect(among=among, threads=threads)
     lock_up(connection)
     return connection
@@ -164,7 +164,7 @@ def give_back(connection: duckdb.DuckDBPyConnection, *, among: int = 1, threads:
 
     To start DuckDB takes longer than what most of those ask who need it for a moment: audits, lessons, tests.
     """
-    waiting = _idle.setdefault(_like(among, threads), [])
+    waiting = _idle.setdefault(like(among, threads), [])
     with suppress(duckdb.Error):  # it died, or somebody closed it
         connection.execute("SELECT 1")
         if len(waiting) < MOST_IDLE:
@@ -173,7 +173,7 @@ def give_back(connection: duckdb.DuckDBPyConnection, *, among: int = 1, threads:
             connection.close()
 
 
-def _like(among: int, threads: int | None) -> Resources:
+def like(among: int, threads: int | None) -> Resources:
     """What two connections must have in common for one to stand in for the other."""
     own = Resources.share(among, None)
     return own if threads is None else replace(own, threads=threads)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 import duckdb
 
 from discreet.engines.claims import owned_rows
-from discreet.engines.connection import give_back, isolated
 from discreet.engines.copy import ranked
+from discreet.engines.filled import Contents, Statement, filled, rest
 from discreet.engines.numbering import first_blocks, inside, numbered, pairs
 from discreet.engines.session import Session
-from discreet.engines.sources import Part, Sources, described
+from discreet.engines.sources import Part, Sources
 from discreet.noise import SYSTEM
 from discreet.policy import Policy, Table
 from discreet.policy.layout import TYPES
@@ -21,6 +21,8 @@ from discreet.quoting import literal, name
 
 Rows = Sequence[Mapping[str, Any]]
 SOURCE: Final = "discreet_source"
+NOTHING: Final = {"nothing": "INTEGER"}
+"""The column of a table that has none."""
 
 
 class Memory(Session):
@@ -35,54 +37,64 @@ class Memory(Session):
         self._among = among
         super().__init__()
 
-    def _opened(self) -> duckdb.DuckDBPyConnection:
-        connection = isolated(among=self._among)
-        self._build(connection)
-        return connection
+    @cached_property
+    def _contents(self) -> Contents:
+        made = making(self._policy, self._tables, self._key)
+        return Contents(tuple(made), tuple(_removing(self._policy)))
 
-    def _build(self, connection: duckdb.DuckDBPyConnection) -> None:
-        policy, key = self._policy, self._key
-        connection.execute(f"CREATE SCHEMA {SOURCE}")
-        connection.execute(f"CREATE MACRO discreet_secret() AS {literal(key)}")
-        for table in policy.tables.values():
-            self._fill(connection, policy, table, self._tables.get(table.name, ()))
-        sources = Held(policy, connection, Path())
-        for table in policy.tables.values():
-            connection.execute(f"CREATE TABLE {name(table.name)} AS {_copied(sources, table, key)}")
+    def _opened(self) -> duckdb.DuckDBPyConnection:
+        return filled(self._contents, self._among)
 
     def _leave(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """The database is emptied for the next; one that died, or that somebody closed, cannot be."""
-        try:
-            for table in self._policy.tables:
-                connection.execute(f"DROP TABLE {name(table)}")
-            connection.execute(f"DROP SCHEMA {SOURCE} CASCADE")
-            connection.execute("DROP MACRO discreet_secret")
-        except duckdb.Error:
-            connection.close()
-        else:
-            give_back(connection, among=self._among)
-
-    def _fill(self, connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, held: Rows) -> None:
-        columns = {column.name: TYPES[column.kind] for column in table.columns.values()}
-        for row in held:
-            for label in row:
-                columns.setdefault(label, "VARCHAR")
-        for wanted in _undeclared(policy, table):
-            if wanted.lower() not in {label.lower() for label in columns}:  # two paths may spell it differently
-                columns[wanted] = "VARCHAR"
-        typed = ", ".join(f"{name(label)} {kind}" for label, kind in columns.items()) or '"nothing" INTEGER'
-        connection.execute(f"CREATE TABLE {SOURCE}.{name(table.name)} ({typed})")
-        if not held:
-            return
-        given = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS c{index}" for index in range(len(columns)))
-        casts = ", ".join(f"TRY_CAST(c{index} AS {kind})" for index, kind in enumerate(columns.values()))
-        values: list[Any] = [[_text(row.get(label)) for row in held] for label in columns]
-        if not columns:
-            given, casts, values = "unnest(range(?)) AS c0", "NULL", [len(held)]
-        connection.execute(f"INSERT INTO {SOURCE}.{name(table.name)} SELECT {casts} FROM (SELECT {given})", values)
+        rest(connection, self._contents, self._among)
 
 
-def _copied(sources: Sources, table: Table, key: str) -> str:
+def making(
+    policy: Policy, tables: Mapping[str, Rows], key: str, present: Mapping[str, Mapping[str, str]] | None = None
+) -> Iterator[Statement]:
+    """What makes the database, from nothing, or from sources of which some are there already, with these columns."""
+    present = present or {}
+    yield f"CREATE SCHEMA IF NOT EXISTS {SOURCE}", ()
+    yield f"CREATE MACRO discreet_secret() AS {literal(key)}", ()
+    given = {table.name: table for table in policy.tables.values() if table.name not in present}
+    columns = {label: _columns(policy, table, tables.get(label, ())) for label, table in given.items()}
+    for label, typed in columns.items():
+        yield from _source(f"{SOURCE}.{name(label)}", typed, tables.get(label, ()))
+    sources = Held(policy, {**present, **columns})
+    for table in policy.tables.values():
+        yield f"CREATE TABLE {name(table.name)} AS {selection(sources, table, key)}", ()
+
+
+def _columns(policy: Policy, table: Table, held: Rows) -> dict[str, str]:
+    """The columns of a source: those that are declared, those that rows have, and those that lead to units."""
+    columns = {column.name: TYPES[column.kind] for column in table.columns.values()}
+    for row in held:
+        for label in row:
+            columns.setdefault(label, "VARCHAR")
+    for wanted in _undeclared(policy, table):
+        if wanted.lower() not in {label.lower() for label in columns}:  # two paths may spell it differently
+            columns[wanted] = "VARCHAR"
+    return columns or NOTHING
+
+
+def _source(table: str, columns: Mapping[str, str], held: Rows) -> Iterator[Statement]:
+    typed = ", ".join(f"{name(label)} {kind}" for label, kind in columns.items())
+    yield f"CREATE TABLE {table} ({typed})", ()
+    if not held:
+        return
+    given = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS c{index}" for index in range(len(columns)))
+    casts = ", ".join(f"TRY_CAST(c{index} AS {kind})" for index, kind in enumerate(columns.values()))
+    values = tuple(tuple(_text(row.get(label)) for row in held) for label in columns)
+    yield f"INSERT INTO {table} SELECT {casts} FROM (SELECT {given})", values
+
+
+def _removing(policy: Policy) -> Iterator[str]:
+    yield from (f"DROP TABLE {name(table)}" for table in policy.tables)
+    yield f"DROP SCHEMA {SOURCE} CASCADE"
+    yield "DROP MACRO discreet_secret"
+
+
+def selection(sources: Sources, table: Table, key: str) -> str:
     """The copy of a table; of a stream all blocks of its calendar, and of units one cohort."""
     rows = owned_rows(sources, table)
     if table.stream is not None:
@@ -92,12 +104,15 @@ def _copied(sources: Sources, table: Table, key: str) -> str:
 
 
 class Held(Sources):
-    """Sources that are tables in memory."""
+    """Sources that are tables in memory, of which all is known."""
+
+    def __init__(self, policy: Policy, columns: Mapping[str, Mapping[str, str]]) -> None:
+        self.policy = policy
+        self._held = columns
 
     def parts(self, table: Table) -> tuple[Part, ...]:
-        reading = f"{SOURCE}.{name(table.name)}"
-        columns = described(self.connection, reading)
-        return (Part(reading, {column: (name(column), kind) for column, kind in columns.items()}),)
+        named = {column: (name(column), kind) for column, kind in self._held[table.name].items()}
+        return (Part(f"{SOURCE}.{name(table.name)}", named),)
 
     def public_rows(self, table: Table) -> str:
         return f"SELECT * FROM {SOURCE}.{name(table.name)}"

@@ -26,10 +26,11 @@ from discreet.curator.streams import capacity, invent
 from discreet.curator.task import Maker, Recall, Task
 from discreet.engines.claims import owned_rows
 from discreet.engines.connection import connect, lock_up
-from discreet.engines.memory import SOURCE, Rows
+from discreet.engines.filled import fill
+from discreet.engines.memory import SOURCE, making
 from discreet.engines.memory import Memory as MemoryEngine
 from discreet.engines.problems import SourceError
-from discreet.engines.sources import Sources
+from discreet.engines.sources import Sources, described
 from discreet.ledger import Charge, Ledger, Memory
 from discreet.policy import Policy, Table, protected, read
 from discreet.quoting import name
@@ -67,33 +68,34 @@ class Stage(MemoryEngine):
 
     def _opened(self) -> duckdb.DuckDBPyConnection:
         connection = connect(among=self._among, threads=1)
-        self._build(connection)
+        connection.execute(f"CREATE SCHEMA {SOURCE}")
+        public = [table for table in self._policy.tables.values() if table.is_public]
+        read = {table.name: _filled_from_source(connection, self._policy, table) for table in public}
+        present = {table: columns for table, columns in read.items() if columns}
+        fill(connection, making(self._policy, self._tables, self._key, present))
         lock_up(connection)
         return connection
 
     def _leave(self, connection: duckdb.DuckDBPyConnection) -> None:
         connection.close()
 
-    def _fill(self, connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, held: Rows) -> None:
-        if not (table.is_public and _filled_from_source(connection, policy, table)):
-            super()._fill(connection, policy, table, held)
 
-
-def _filled_from_source(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table) -> bool:
+def _filled_from_source(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table) -> dict[str, str]:
+    """The columns of a public table that is filled with what its source holds; none, if that cannot be read."""
     target = f"{SOURCE}.{name(table.name)}"
     try:
         with tempfile.TemporaryDirectory(prefix="discreet-") as scratch:
             rows = owned_rows(Sources(policy, connection, Path(scratch)), table)
             connection.execute(f"CREATE TABLE {target} AS {rows}")
     except (SourceError, duckdb.Error, OSError, ValueError):
-        return False
+        return {}
     finally:
         _detach(connection)
-    columns = connection.execute(f"DESCRIBE {target}").fetchall()
-    if {column.lower() for column in table.columns} <= {row[0].lower() for row in columns}:
-        return True
+    columns = described(connection, target)
+    if {column.lower() for column in table.columns} <= {column.lower() for column in columns}:
+        return columns
     connection.execute(f"DROP TABLE {target}")
-    return False
+    return {}
 
 
 def _detach(connection: duckdb.DuckDBPyConnection) -> None:
