@@ -396,3 +396,23 @@ def test_a_crash_between_files_and_ledger_is_made_good(tmp_path: Path, monkeypat
         table = curator.policy.tables["rides"]
         assert curator._ledger.stream("rides").files == tuple(names(curator.policy, table).values())
         assert curator.query(COUNT, epsilon=0.1, blocks="all").rows == [(48,)]
+
+
+@pytest.mark.parametrize("own", ["", "delta = 1e-9\n"])
+def test_in_a_budget_with_delta_a_block_has_its_own(tmp_path: Path, own: str) -> None:
+    """ε is told by the δ of the block: one query for all of its ε fits, and what a refusal offers is accepted."""
+    path = world(tmp_path, delta=True, more=own)
+    add(tmp_path, "a", rides(6, 3))
+    with opened(path, sampler=EXACT) as curator:
+        curator.refresh(day(4))
+        answer = curator.query(COUNT, epsilon=0.4, blocks=[0])
+        assert answer.guarantee[1] == pytest.approx(1e-9 if own else 1e-6 / 3)
+        with pytest.raises(BudgetExhausted) as refused:
+            curator.query(ZONES, epsilon=1, blocks=[0])
+        assert refused.value.edit is not None
+        offered = refused.value.edit.arguments["epsilon"]
+        assert isinstance(offered, float)
+        assert 0.6 < offered <= answer.remaining.epsilon < offered + 1e-6
+        assert curator.query(ZONES, epsilon=offered, blocks=[0]).remaining.epsilon < 0.01
+        assert curator.query("SELECT note, COUNT(*) AS n FROM rides GROUP BY note", epsilon=1, blocks=[1]).columns
+        assert refusal(curator, COUNT, blocks=[1]).code in ("budget-exhausted", "block-retired")

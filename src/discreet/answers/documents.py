@@ -220,6 +220,7 @@ class Table(TypedDict):
     max_rows: int | None
     max_groups: int | None
     max_rows_per_group: int | None
+    stream: NotRequired[str]
     columns: dict[str, Column]
 
 

@@ -28,9 +28,11 @@ class Facts:
     max_rows: int
     max_groups: int
     max_rows_per_group: int
+    stream: str | None = None
+    """Of a stream: what is protected, in one sentence."""
 
     @classmethod
-    def of(cls, table: Table) -> Facts:
+    def of(cls, table: Table, stream: str | None = None) -> Facts:
         return cls(
             table.name,
             table.is_public,
@@ -39,6 +41,7 @@ class Facts:
             table.max_rows,
             table.max_groups,
             table.max_rows_per_group,
+            stream,
         )
 
     @property
@@ -69,13 +72,14 @@ def limits_words(facts: Facts) -> str:
     if facts.public:
         return "public"
     if facts.unit == "row":
-        return "each row is protected on its own"
+        return printable(facts.stream or "each row is protected on its own")
     parts = [counted(facts.max_rows, "row")]
     if facts.max_groups != facts.max_rows:
         parts.append(counted(facts.max_groups, "group"))
     if facts.max_rows_per_group != facts.max_rows:
         parts.append(f"{counted(facts.max_rows_per_group, 'row')} per group")
-    return f"each {printable(str(facts.unit))} is protected: at most {', '.join(parts)}"
+    whom = f"each {printable(str(facts.unit))} is protected" if facts.stream is None else printable(facts.stream)
+    return f"{whom}: at most {', '.join(parts)}"
 
 
 def column_words(column: Column, facts: Facts) -> str:

@@ -163,14 +163,15 @@ def facts_written(facts: Facts) -> Document:
     """A table for programs; a public one has no limits."""
     limits = {name: None if facts.public else getattr(facts, name) for name in LIMITS}
     columns = {name: _column_written(column) for name, column in facts.columns.items()}
-    document: Document = plain({"public": facts.public, "unit": facts.unit, **limits, "columns": columns})
+    stream = {} if facts.stream is None else {"stream": facts.stream}
+    document: Document = plain({"public": facts.public, "unit": facts.unit, **limits, **stream, "columns": columns})
     return document
 
 
 def facts_read(name: str, document: documents.Table) -> Facts:
     limits = {limit: document[limit] or 1 for limit in LIMITS}
     columns = {column: _column_read(column, about) for column, about in document["columns"].items()}
-    return Facts(name, document["public"], document["unit"], columns, **limits)
+    return Facts(name, document["public"], document["unit"], columns, **limits, stream=document.get("stream"))
 
 
 def _column_written(column: Column) -> Document:

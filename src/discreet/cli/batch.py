@@ -18,6 +18,7 @@ from discreet.cli.output import draw, json_option, plain, progress, target_argum
 @click.option("--rho", type=float, help="The cost as ρ, in a budget with δ.")
 @click.option("--delta", type=float, help="A δ of its own for --epsilon.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--blocks", help="Of a stream: newest 7, 2024-03, 2024-03-01..2024-03-07, or all.")
 @click.option("--analyst", help="Whose share is charged.")
 @click.option("--preview", is_flag=True, help="Only show cost and expected errors; free.")
 @click.option("--fresh", is_flag=True, help="Draw new noise at its cost, even if the answers are cached.")

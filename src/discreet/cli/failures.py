@@ -38,7 +38,8 @@ def typed(fix: str) -> str:
     >>> typed('leave it out, or write dialect="bigquery"'), typed('write params={"name": value} for $name')
     ('leave it out, or write --dialect bigquery', 'write -p name=value for $name')
     """
-    return _ARGUMENT.sub(r"--\1 \3", _PARAMS.sub(r"-p \1=\2", fix)).replace("fresh=True", "--fresh")
+    named = _PARAMS.sub(r"-p \1=\2", fix).replace("fresh=True", "--fresh").replace('blocks="', '--blocks "')
+    return _ARGUMENT.sub(r"--\1 \3", named)
 
 
 class NobodyReads(Exception):  # noqa: N818  (nothing is wrong with us)

@@ -129,6 +129,7 @@ SHARED: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     ),
     "--preview": ("preview", {"is_flag": True, "help": "Only show cost and expected error; free."}),
     "--fresh": ("fresh", {"is_flag": True, "help": "Publish anew at its cost, even if it is cached."}),
+    "--blocks": ("blocks", {"help": "Of a stream: newest 7, 2024-03, 2024-03-01..2024-03-07, or all."}),
     "--analyst": ("analyst", {"help": "Whose share is charged."}),
     "--dummy": ("dummy", {"is_flag": True, "help": "Use dummy data: free, and nothing private is read."}),
 }

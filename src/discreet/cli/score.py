@@ -30,6 +30,7 @@ from discreet.cli.output import draw, json_option, plain, printable, progress, t
 @click.option("--positive", help="The class whose probability is ranked, of more than two.")
 @click.option("--max-rows", type=click.IntRange(min=1), help="Rows of each unit that are read; 1 if left out.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--blocks", help="Of a stream: newest 7, 2024-03, 2024-03-01..2024-03-07, or all.")
 @click.option("--analyst", help="Whose share is charged.")
 @click.option("--preview", is_flag=True, help="Only show what it would cost; free.")
 @click.option("--fresh", is_flag=True, help="Draw new noise at its cost, even if the scores are cached.")

@@ -35,6 +35,7 @@ from discreet.exit import SAMPLER, Bill, ReleasePoint, Sampler
 from discreet.exit.cost import usual_cost
 from discreet.ledger import ALL, Ledger, Search
 from discreet.policy import Policy, fingerprint
+from discreet.policy.streams import protection
 from discreet.sql.plan import Plan, plan
 from discreet.sql.unknown import Found as FoundBounds
 
@@ -251,7 +252,8 @@ class Curator(Asks):
 
     def tables(self) -> dict[str, Facts]:
         """What an analyst may know: tables, columns, bounds, keys and limits."""
-        return {table.name: Facts.of(table) for table in self.policy.tables.values()}
+        tables, unit = self.policy.tables.values(), self.policy.unit
+        return {table.name: Facts.of(table, protection(table, unit) if table.stream else None) for table in tables}
 
     def _repr_html_(self) -> str:
         from discreet.curator.portrait import curator_html

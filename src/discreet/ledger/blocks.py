@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import floor
 from typing import Final
 
@@ -11,6 +12,7 @@ from discreet.accounting import Loss
 from discreet.accounting.balance import Amount
 from discreet.accounting.filters import Filter
 from discreet.accounting.record import BlockNames, Ranges, common_to, without
+from discreet.accounting.rounding import UNITS
 from discreet.accounting.stream import Lines, StreamStanding
 from discreet.errors import BudgetExhausted, Refused
 from discreet.exact import largest
@@ -82,7 +84,13 @@ class Blocks:
         return cost
 
     def affordable(self) -> Amount:
-        return self.grant.remaining(self.left)
+        return self._measure.remaining(self.left)
+
+    @property
+    def _measure(self) -> Grant:
+        """By which ε is told: a block has a δ of its own, half of which is in its capacity, for selections."""
+        _, *selected = self.stream.capacity
+        return replace(self.grant, delta=Fraction(2 * selected[0], UNITS)) if any(selected) else self.grant
 
     def affordable_count(self, loss: Loss) -> int | None:
         """How many more charges of this loss fit; None if all of them do."""
@@ -93,7 +101,7 @@ class Blocks:
     def _filters(self) -> list[tuple[Filter, Amounts, str | None]]:
         """The tighter one speaks first."""
         filters = [
-            (self.grant.filled(limits, self.stream.peak(self.ranges, analyst)), limits, analyst)
+            (self._measure.filled(limits, self.stream.peak(self.ranges, analyst)), limits, analyst)
             for limits, analyst in self._rooms
         ]
         return sorted(filters, key=lambda each: each[0].left)

@@ -34,6 +34,7 @@ LINTS: Final[tuple[Callable[[Inspection], Iterator[Finding]], ...]] = (
     unit_lints.repeated_identifiers,
     unit_lints.narrow_joins,
     unit_lints.cut_rows,
+    unit_lints.streams,
     unit_lints.large_delta,
     column_lints.uncastable,
     column_lints.fractional,

@@ -17,6 +17,7 @@ from discreet.owner.names import is_identifier
 from discreet.owner.toml import quoted
 from discreet.policy import Finding, Percentage, Severity, Table
 from discreet.policy.problems import choices, key_path, shown, shown_file
+from discreet.policy.streams import protection
 from discreet.printing import counted
 from discreet.sql.fanout import paired
 
@@ -176,13 +177,23 @@ def repeated_identifiers(inspection: Inspection, table: Table) -> Iterator[Judge
 @of_tables("max_rows")
 def cut_rows(inspection: Inspection, table: Table) -> Iterator[Judgement]:
     """Many units with more rows than are ever read."""
-    figures = inspection.units(table)
+    figures = (
+        None if table.stream is not None else inspection.units(table)
+    )  # a stream bounds rows of a block, or of all
     if figures and figures.usual > table.max_rows:
         message = (
             f"more than 1 % of the units have more than {counted(table.max_rows, 'row')} (the 99th percentile has "
             f"{figures.usual:,}): the others are never read"
         )
         yield Severity.NOTE, message, "raise max_rows if that matters more than noise"
+
+
+@of_tables("stream")
+def streams(inspection: Inspection, table: Table) -> Iterator[Judgement]:
+    """What a stream protects, in words: often less than a unit with all its rows."""
+    if table.stream is not None:
+        sentence = protection(table, inspection.policy.unit)
+        yield Severity.NOTE, sentence, "see that this is what you mean to protect"
 
 
 def unlike_units(inspection: Inspection) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from math import floor
 from typing import Any, Final
 
 from discreet.policy.calendar import PERIODS, calendar
@@ -17,6 +18,8 @@ BY: Final = (*PERIODS, "unit")
 TIMES: Final = (Kind.DATE, Kind.TIMESTAMP)
 MOST_BLOCKS: Final = 1_000_000
 MOST_BUCKETS: Final = 10_000
+HALVES: Final = 10**24 // 2
+"""Of a δ that is not written down: both of its halves are whole numbers of the ledger's units."""
 ROW: Final = "row"
 UNIT: Final = "unit"
 
@@ -212,7 +215,7 @@ def block_budget(policy: Policy, table: Table) -> Budget:
     assert stream is not None
     if whole.delta is None or stream.delta is not None:
         return Budget(stream.epsilon, stream.delta)
-    return Budget(stream.epsilon, whole.delta * stream.epsilon / whole.epsilon)
+    return Budget(stream.epsilon, Fraction(floor(whole.delta * stream.epsilon / whole.epsilon * HALVES), HALVES))
 
 
 def with_blocks(tables: Mapping[str, Table], name: str, blocks: tuple[tuple[int, int], ...]) -> dict[str, Table]:
