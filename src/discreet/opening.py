@@ -36,15 +36,6 @@ def _scores(stored: bytes, entry: Entry) -> Any:
     return recalled(stored, entry)
 
 
-def _attempt(stored: bytes, entry: Entry) -> Any:
-    """The model of an attempt on a stream. Its package is loaded now and not before."""
-    try:
-        from discreet.stream.attempts import recalled
-    except ModuleNotFoundError:
-        raise Refused("answer-gone", "this charge is of a fitted model", "install discreet[learn]") from None
-    return recalled(stored, entry)
-
-
 def _published(stored: bytes, entry: Entry) -> Any:
     """What was published. Its package is loaded now and not before: queries need it not."""
     from discreet.release.publish import recalled
@@ -61,13 +52,7 @@ def _batch(queries: Any, **options: Any) -> Any:
 
 MAKERS: Final[Mapping[str, Maker]] = {"batch": _batch}
 """By name: tasks that a curator offers and does not know."""
-RECALLS: Final[Mapping[str, Recall]] = {
-    "fit": _model,
-    "attempt": _attempt,
-    "score": _scores,
-    "release": _published,
-    "training": permit_of,
-}
+RECALLS: Final[Mapping[str, Recall]] = {"fit": _model, "score": _scores, "release": _published, "training": permit_of}
 """By the name that a task writes into its call: how what was kept beside its charge is shown again. Tasks of `MAKERS`
 are made again, from their record."""
 

@@ -153,6 +153,6 @@ def test_what_is_stored_is_read_with_suspicion() -> None:
     with curator() as found:
         prepared: Any = found._prepared(FitAndTest(GaussianNB(), SQL, "sex", epsilon=1))
         assert prepared.decode(b'{"version": 7}') is None
-        for damaged in (b"", b"{}", b"[]", b'{"version":1}', b'{"version":1,"fit":{},"score":{}}'):
+        for damaged in (b"", b"7", b"{}", b"[]", b'{"version":2}', b'{"version":2,"model":{},"score":{}}'):
             with pytest.raises(LedgerDamaged):
                 prepared.decode(damaged)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from discreet.stream.arrays import validate as validate
+    from discreet.stream.queries import query as query
     from discreet.stream.runs import Ending as Ending
     from discreet.stream.runs import Run as Run
     from discreet.stream.training import Plan as Plan
@@ -23,10 +24,11 @@ _HOMES: Final = {
     "Plan": "training",
     "Run": "runs",
     "plan": "training",
+    "query": "queries",
     "train": "training",
     "validate": "arrays",
 }
-__all__ = ["Decision", "Ending", "Plan", "Run", "plan", "train", "validate"]
+__all__ = ["Decision", "Ending", "Plan", "Run", "plan", "query", "train", "validate"]
 
 
 def __getattr__(name: str) -> Any:

@@ -52,7 +52,7 @@ class Pursuit:
     analyst: str | None
     key: str | None
     request: str
-    """A digest of all that is arguments for."""
+    """A digest of all that is wanted."""
 
     # before anything is charged
 
@@ -94,15 +94,15 @@ class Pursuit:
         digest = hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
         return cls(curator, name, schedule, last.loss, analyst, key, digest)
 
-    def tried(self, task: Any) -> Any:
-        """The first attempt as it would be prepared, on the newest block; a refusal if it cannot be."""
+    def first(self, task: Any) -> Any:
+        """A task at the cost of the first attempt, about the newest block: to be prepared, and not to be performed."""
         newest = self.curator._ledger.stream(self.stream).newest(1)
         blocks = {self.stream: "newest"} if newest is None else newest
-        return self.curator._prepared(replace(task, blocks=blocks, **self.cost(self.schedule.attempts[0])))
+        return replace(task, blocks=blocks, **self.cost(self.schedule.attempts[0]))
 
     @property
     def live(self) -> int:
-        """How many blocks can be arguments about."""
+        """How many blocks can be read."""
         return sum(high - low + 1 for low, high in self.curator._ledger.stream(self.stream).live)
 
     @property

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
@@ -20,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.record import Entry, Key
+from discreet.accounting.record import Key
 from discreet.answers import Preview
 from discreet.answers.values import UNREADABLE
 from discreet.composed import Sql, literal, sql
@@ -45,7 +44,7 @@ from discreet.sql.nodes import Node
 
 TASK: Final = "attempt"
 TASK_VERSION: Final = 1
-"""Of what a fingerprint covers, and of what is stored."""
+"""Of what a fingerprint covers."""
 COIN: Final = 2**32
 
 
@@ -102,7 +101,7 @@ class FitAndTest:
             fit.bill,
             why=f"{type(fit.model).__name__}.fit and its {metric}: {self.sql}",
             plan=f"{TASK}:{hashlib.sha256(json.dumps(said).encode()).hexdigest()}",
-            call={**(fit.bill.call or {}), "task": TASK, "metric": metric},
+            call={**(fit.bill.call or {}), "metric": metric},
             part=None,
         )
         return PreparedAttempt(context, bill, fit, query, metric, facts, divided)
@@ -155,11 +154,11 @@ class PreparedAttempt(PreparedTask):
         )  # fmt: skip
 
     def decode(self, stored: bytes) -> tuple[Estimator, Measured] | None:
-        parts = _parts(stored)
-        model = None if parts is None else decode(parts[0])
-        if parts is None or model is None:
+        fitted, score = _parts(stored)
+        model = decode(fitted)
+        if model is None:
             return None
-        measured = self._score(parts[0]).decode(parts[1])
+        measured = self._score(fitted).decode(score)
         return None if measured is None else (model, measured)
 
     def is_met(self, value: tuple[Estimator, Measured], cost: Loss) -> bool:
@@ -213,31 +212,19 @@ def _bounds(facts: Facts) -> list[float] | None:
     return None if facts.target is None else [float(facts.target.low[0]), float(facts.target.high[0])]
 
 
-# on record
+# on record: a model as fits store it, which is what it is recalled as, with the sums of its losses beside it
 
 
 def _written(model: bytes, score: bytes) -> bytes:
-    document = {"version": TASK_VERSION, "fit": json.loads(model), "score": json.loads(score)}
+    document = {**json.loads(model), "score": json.loads(score)}
     return json.dumps(document, separators=(",", ":")).encode("ascii")
 
 
-def _parts(stored: bytes) -> tuple[bytes, bytes] | None:
-    """The model and its sums as they were stored; None if another version of discreet wrote them."""
+def _parts(stored: bytes) -> tuple[bytes, bytes]:
+    """The model and its sums as they were stored."""
     try:
-        document: Mapping[str, Any] = json.loads(stored)
-        if document["version"] != TASK_VERSION:
-            return None
-        model, score = (json.dumps(document[name]).encode("ascii") for name in ("fit", "score"))
+        document = dict(json.loads(stored))
+        score = document.pop("score", None)
+        return json.dumps(document).encode("ascii"), json.dumps(score).encode("ascii")
     except UNREADABLE:
         raise LedgerDamaged("a cached attempt cannot be read", CHANGED) from None
-    return model, score
-
-
-def recalled(stored: bytes, entry: Entry) -> Estimator:
-    """The model of a charge, whatever its test said."""
-    from discreet.learn.fit import recalled as model_of
-
-    parts = _parts(stored)
-    if parts is None:
-        raise Refused("answer-gone", "another version of discreet made this attempt", "train again")
-    return model_of(parts[0], entry)

@@ -81,7 +81,7 @@ def plan(
         key=key, arguments=arguments,
     )  # fmt: skip
     task = FitAndTest(estimator, sql, target, metric, y_bounds, holdout, max_rows=max_rows, analyst=analyst)
-    prepared = pursuit.tried(task)
+    prepared: Any = curator._prepared(pursuit.first(task))
     try:
         chance = probability(eta, "eta")
         wanted = Goal.read(prepared.metric, goal, prepared.facts)
