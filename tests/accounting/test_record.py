@@ -62,4 +62,8 @@ def test_names_survive_the_record_and_agree_with_sets() -> None:
             (united([*names.ranges, *rest.ranges]), some | others),
         ):
             assert [each for low, high in ranges for each in range(low, high + 1)] == sorted(numbers)
-    assert BlockNames("rides", ((0, 363), (365, 365))).label == "0-363,365"
+    names = BlockNames("rides by day", ((0, 363), (365, 365)))
+    assert (names.label, str(names)) == ("0-363,365", "rides by day 0-363,365")
+    assert BlockNames.parse(str(names)) == names
+    with pytest.raises(ValueError, match="ranges"):
+        BlockNames.parse("rides")

@@ -268,6 +268,45 @@ def kill(path: Path, way: str, times: str, threads: str, *points: str) -> object
 
 
 @scenario
+def kill_streams(path: Path, way: str, *points: str) -> object:
+    """Kill a process that declares a stream, opens blocks, asks and retires, at each of the points; then go on."""
+    killed = 0
+    for point in map(int, points):
+        ledger_path = path.with_name(f"{way}-{point}.sqlite")
+
+        def body(say: Callable[[str], None], ledger_path: Path = ledger_path, point: int = point) -> None:
+            POINTS[way](point)
+            stream_of_days(ledger_path, say)
+
+        said, code = heard(*forked(body))
+        killed += code < 0
+        assert code <= 0, said
+        if ledger_path.exists():
+            assert verify(ledger_path, said).problems == (), (point, verify(ledger_path, said).problems)
+        stream_of_days(ledger_path, said.append)
+        assert verify(ledger_path, said).problems == ()
+        with opened(ledger_path) as ledger:
+            stands = ledger.stream("rides")
+            numbers = {entry.number for entry in ledger.entries()}
+            assert {int(receipt.partition(":")[0]) for receipt in said} <= numbers
+            assert (stands.labels, stands.first, ledger.balance().spent.epsilon) == (("day 0", "day 1", "day 2"), 1, 3)
+            assert all(line[0] <= 10**24 for line in stands.lines)
+    return {"points": len(points), "killed": killed}
+
+
+def stream_of_days(path: Path, say: Callable[[str], None]) -> None:
+    """Three days that are opened and asked about, also where somebody died doing the same."""
+    with opened(path) as ledger:
+        ledger.declare_stream("rides", Pure(1), 3)
+        for number in range(3):
+            assert ledger.open_block("rides", f"file {number}", f"day {number}") == number
+            charge = ledger.charge(Pure(Fraction(1, 8)), why="q", blocks=BlockNames.of("rides", [number]))
+            with suppress(Refused), charge:
+                say(charge.receipt)
+        ledger.retire("rides", 1, "old")
+
+
+@scenario
 def end_well(path: Path, times: str) -> object:
     """The same, to be killed from outside; each receipt is a line."""
     victim(path, int(times), 1, lambda text: print(text, flush=True), lambda: None)

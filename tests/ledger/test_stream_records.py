@@ -222,6 +222,20 @@ def test_processes_that_are_killed_never_overspend_a_block(tmp_path: Path) -> No
         assert ledger.balance().spent.epsilon == 2
 
 
+@pytest.mark.parametrize(
+    ("way", "points"),
+    [
+        pytest.param("line", range(50, 3_000, 733), marks=pytest.mark.long),
+        pytest.param("line", range(5, 3_000, 23), marks=pytest.mark.slow),
+        pytest.param("statement", range(90), marks=pytest.mark.slow),
+    ],
+)
+def test_whoever_dies_between_two_acts_goes_on_where_it_was(way: str, points: range, tmp_path: Path) -> None:
+    found = child("kill_streams", tmp_path / "ledger", way, *points)
+    assert found["points"] == len(points)
+    assert found["killed"] >= 0.5 * len(points)
+
+
 def test_two_ledgers_of_one_process_see_each_other(path: Path) -> None:
     with hurried(path, PURE) as one, hurried(path, PURE) as other:
         one.declare_stream("rides", Pure(1), 1)

@@ -401,6 +401,24 @@ def test_a_share_is_the_same_part_of_every_block() -> None:
     ask(ledger, Approximate(Fraction(1, 100), Fraction(1, 10**8)), 0)
 
 
+def test_analysts_see_their_own_lines_alone() -> None:
+    ledger = streaming(opened(shares={"ann": Fraction(50), "bob": Fraction(50)}), 2, most=3)
+    for analyst in ("ann", "bob"):
+        ask(ledger, TENTH, 0, analyst=analyst)
+    seen = ledger.stream("rides").seen_by("ann")
+    assert (set(seen.shares), set(seen.limits), seen.files) == ({"ann"}, {"ann"}, ())
+    assert (seen.lines, seen.held) == (ledger.stream("rides").lines, Pure(3))
+    assert ledger.stream("rides").seen_by(None).shares == {}
+
+
+@pytest.mark.parametrize("blocks", [((0, 1),), "rides 0-1", 5])
+def test_blocks_are_named_by_their_names(blocks: Any) -> None:
+    """Something else would fail inside of the transaction, and take with it those who wait for the same."""
+    ledger = streaming(opened(), 2)
+    with pytest.raises(TypeError, match="BlockNames"):
+        ledger.charge(TENTH, why="q", blocks=blocks)
+
+
 def test_charges_about_blocks_are_cached_keyed_and_read_as_others_are(path: Path) -> None:
     with hurried(path) as ledger:
         streaming(ledger, 2)

@@ -290,7 +290,9 @@ def stream_read(document: documents.Stream, analyst: str | None = None) -> Strea
 
 
 def _amounts(lines: Lines) -> list[list[float]]:
-    return [[float_up(Fraction(amount, UNITS)) for amount in line] for line in lines]
+    """Rounded up, each amount once: most blocks of a stream were charged alike."""
+    known = {amount: float_up(Fraction(amount, UNITS)) for amount in {each for line in lines for each in line}}
+    return [[known[amount] for amount in line] for line in lines]
 
 
 def _lines(amounts: Iterable[Iterable[float]]) -> Lines:

@@ -41,7 +41,8 @@ class Ledger(Reads, Streams):
     """An opened ledger. Many threads may share it; other processes open it for themselves.
 
     Theorem  The losses of all releases made inside `charge` blocks, by any number of threads and processes, crashes
-             included, together fit the budget, and those of each analyst fit that analyst's share.
+             included, together fit the budget, and those of each analyst fit that analyst's share. Of releases about
+             blocks of a stream this is what the stream holds of the budget (the theorem of `streams`).
     Proof    A block begins after one transaction has read what all others spent, checked both filters and flushed the
              charge. A store lets one such transaction run at a time (`store`). Nothing lowers what is spent.
     """
@@ -140,6 +141,8 @@ class Ledger(Reads, Streams):
             self._share(analyst)
         if len(why) > MAX_QUERY_LENGTH:
             raise Refused("too-complex", f"the query has more than {MAX_QUERY_LENGTH} characters", "ask a shorter one")
+        if not isinstance(blocks, BlockNames | None):
+            raise TypeError("blocks are named by BlockNames")
         if blocks is not None and part is not None:
             raise Refused(
                 "blocks-invalid", "a query is about a part or about blocks, not both", "leave one of them out"
