@@ -45,7 +45,9 @@ def test_the_tariff_changes() -> None:
 def test_days_arrive_as_files(tmp_path: Path) -> None:
     policy = rides.build(tmp_path, budget=5.0, capacity=2.0)
     assert "epsilon = 2 " in policy.read_text(encoding="utf-8")
-    path = rides.arrive(tmp_path, 3, 2, count=50)
+    made = rides.arrive(tmp_path, 3, 2, count=50)
+    (path,) = (tmp_path / "rides").iterdir()
     days = duckdb.execute(f"SELECT DISTINCT day FROM '{path}' ORDER BY 1").fetchall()
     assert [str(day) for (day,) in days] == ["2024-01-04", "2024-01-05"]
+    assert sum(len(day["fare"]) for day in made) == duckdb.execute(f"SELECT COUNT(*) FROM '{path}'").fetchall()[0][0]
     assert path.stat().st_mode & 0o077 == 0

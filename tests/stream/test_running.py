@@ -86,6 +86,20 @@ def test_each_block_is_charged_the_cost_once() -> None:
         assert len(there.charges) == before
 
 
+def test_steps_of_several_blocks() -> None:
+    """A total for each week: fewer nodes, of whole weeks, and each day is charged the cost at most."""
+    there = Pretended([])
+    ran = Running(there, "rides", horizon=30, every=7, rho=Fraction(1, 5))
+    for day in range(30):
+        there.counts.append(day)
+        totals = ran.totals()
+        assert [total.block for total in totals] == [week for week in (6, 13, 20, 27) if week <= day]
+        assert [total.value for total in totals] == [sum(range(total.block + 1)) for total in totals]
+    assert len(there.charges) == 4 + 2 + 1
+    assert set(there.lines.values()) == {Fraction(1, 5)}
+    assert 28 not in there.lines
+
+
 def test_restarts_draw_nothing_twice() -> None:
     there = Pretended([3, 1, 4, 1, 5, 9, 2])
     first = running(there, "rides", horizon=16, rho=0.1)
@@ -173,6 +187,8 @@ def test_estimates_are_unbiased() -> None:
         ({"horizon": True, "rho": 0.1}, TypeError),
         ({"horizon": 2**21, "rho": 0.1}, Refused),
         ({"horizon": 4, "rho": 0.1, "first": -1}, ValueError),
+        ({"horizon": 4, "rho": 0.1, "every": 0}, ValueError),
+        ({"horizon": 4, "rho": 0.1, "every": 5}, ValueError),
         ({"horizon": 4, "rho": 0.1, "column": 7}, Refused),
         ({"horizon": 4, "rho": 0.1, "where": ["x"]}, Refused),
         ({"horizon": 4, "rho": 2}, BudgetExhausted),

@@ -8,9 +8,14 @@ import click
 
 from discreet.cli.program import LazyGroup
 
-COMMANDS: Final = {"status": "discreet.cli.stream_status:status"}
+COMMANDS: Final = {"status": "discreet.cli.stream_status:status", "demo": "discreet.cli.stream_demo:demo"}
 
 
-@click.group(cls=LazyGroup, lazy=COMMANDS, no_args_is_help=False, short_help="Show how the blocks of streams stand.")
+@click.group(
+    cls=LazyGroup,
+    lazy=COMMANDS,
+    no_args_is_help=False,
+    short_help="Tables that grow: how their blocks stand, and a demo.",
+)
 def stream() -> None:
     """Tables that grow: every block of rows has a budget of its own."""

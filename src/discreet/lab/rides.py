@@ -114,8 +114,8 @@ def build(folder: Path, **policy: float) -> Path:
     return path
 
 
-def arrive(folder: Path, first: int, days: int = 1, count: int = RIDES) -> Path:
-    """The rides of some days in a row arrive, as one more file."""
+def arrive(folder: Path, first: int, days: int = 1, count: int = RIDES) -> list[dict[str, NDArray[Any]]]:
+    """The rides of some days in a row arrive, as one more file; what it holds, day by day."""
     path = folder / "rides" / f"{day_of(first)}.parquet"
     made = [rides(number, count) for number in range(first, first + days)]
     together = {name: np.concatenate([day[name] for day in made]) for name in made[0]}
@@ -124,7 +124,7 @@ def arrive(folder: Path, first: int, days: int = 1, count: int = RIDES) -> Path:
         connection.register("made", together)
         connection.execute(f"COPY (SELECT * REPLACE (day::DATE AS day) FROM made) TO '{quoted}' (FORMAT parquet)")
     path.chmod(0o600)
-    return path
+    return made
 
 
 def day_of(number: int) -> date:

@@ -4,7 +4,8 @@ A total over blocks 0 … t is put together from dyadic nodes: of the blocks j·
 node is an ordinary query about its blocks, asked when the last of them is there. So there is no state to lose: released
 nodes are answers beside their charges, shown again for nothing after a restart, and no noise is kept anywhere.
 
-Theorem  Over a horizon of T blocks, all totals together add at most the cost to the line of each block.
+Theorem  Over a horizon of T blocks (or T steps of several blocks each), all totals together add at most the cost to
+         the line of each block.
 Proof    There are m = ⌊log₂ T⌋ + 1 levels; a block is in one node of each at most. A node is charged for 1/m of the
          cost, to its blocks alone (the theorem of block composition), under a name of its own: the ledger has one
          charge of a name, whoever asks again, in whatever process, so that none is drawn twice. A charge whose answer
@@ -93,9 +94,10 @@ class Running:
         epsilon: Any = None,
         rho: Any = None,
         first: int = 0,
+        every: int = 1,
         analyst: str | None = None,
     ) -> None:
-        if whole(horizon, "horizon") > MOST_BLOCKS:
+        if whole(horizon, "horizon", least=whole(every, "every")) > MOST_BLOCKS:
             raise Refused(CODE, f"a horizon has at most {MOST_BLOCKS:,} blocks", "begin another after it")
         whole(first, "first", least=0)
         for name, given in {"table": table, "column": column or "", "where": where or ""}.items():
@@ -109,14 +111,16 @@ class Running:
             raise Refused(CODE, reason, "name a table that has a stream by hour, day, week or month")
         self._curator, self._table, self._analyst = curator, table, analyst
         self.sql: Final = _text(table, column, where)
-        self.horizon, self.first = horizon, first
+        self.steps: Final = horizon // every
+        """Of the horizon, each with a total at its end."""
+        self.first, self.every = first, every
         self._cost = {name: cost for name, cost in (("epsilon", epsilon), ("rho", rho)) if cost is not None}
         self._nodes: dict[Node, Measured] = {}
         self._each: dict[str, Fraction] = {}
 
     @property
     def levels(self) -> int:
-        return self.horizon.bit_length()
+        return self.steps.bit_length()
 
     @property
     def missing(self) -> tuple[tuple[int, int], ...]:
@@ -129,7 +133,7 @@ class Running:
         From a block on whose rows could not be asked about (`missing`) there are none.
         """
         standing = self._standing()
-        there = min(standing.count - self.first, self.horizon)
+        there = min((standing.count - self.first) // self.every, self.steps)
         for end in range(there):
             for level in range(self.levels):
                 node = level, (end + 1) // 2**level - 1
@@ -137,15 +141,17 @@ class Running:
                     self._measure(node)
         estimates = estimated(self._nodes)
         sums = [prefix(estimates, end) for end in range(1, there + 1)]
+        last = self.first + self.every - 1
         return [
-            Total(block, standing.labels[block], total.value, total.half)
-            for block, total in enumerate(sums, start=self.first)
+            Total(last + self.every * step, standing.labels[last + self.every * step], total.value, total.half)
+            for step, total in enumerate(sums)
             if not math.isinf(total.half)
         ]
 
     def _ends(self, node: Node) -> tuple[int, int]:
         level, number = node
-        return self.first + number * 2**level, self.first + (number + 1) * 2**level - 1
+        size = self.every * 2**level
+        return self.first + number * size, self.first + (number + 1) * size - 1
 
     def _measure(self, node: Node) -> None:
         """Ask about the blocks of a node. What is refused once is refused always; an answer may still be on its way."""
@@ -167,7 +173,7 @@ class Running:
         if not self._each:
             self._each = self._share(blocks)
         cost = {name: str(amount) for name, amount in self._each.items()}
-        request = [self.sql, self.horizon, self.first, cost, *self._ends(node)]
+        request = [self.sql, self.steps, self.first, self.every, cost, *self._ends(node)]
         digest = hashlib.sha256(json.dumps(request).encode()).hexdigest()
         key = Key(f"running {digest}", digest)
         return Call(sql=self.sql, **cast(Any, self._each), analyst=self._analyst, blocks=blocks, key=key)
@@ -191,8 +197,9 @@ def running(curator: Any, table: str, **options: Any) -> list[Total]:
     """Running counts of rows (or sums of a `column`, `where` a condition holds) up to each block that is sealed.
 
     The cost (`epsilon` or `rho`) is that of the whole `horizon`, in blocks: each block is charged for it once, in as
-    many parts as there are levels. Asked again, also in another process, only what is new is drawn. Whoever asks often
-    keeps a `Running` and calls its `totals()`.
+    many parts as there are levels. With `every=7` there is a total for every seventh block only, and less noise. Asked
+    again, also in another process, only what is new is drawn. Whoever asks often keeps a `Running` and calls its
+    `totals()`.
     """
     return Running(curator, table, **options).totals()
 
