@@ -197,6 +197,15 @@ def _explained(cell: str) -> float:
     return 0.0 if cell.startswith(">") else 1 - float(cell.split()[0]) ** 2
 
 
+def year(_: discreet.Curator) -> Any:
+    """A year of rides on a stream: how wrong models of fares are, and how much of their budget days used."""
+    from discreet.lab import rides
+    from discreet.lab.year import picture, weeks
+
+    with tempfile.TemporaryDirectory() as folder:
+        return picture(list(weeks(rides.build(Path(folder)))))
+
+
 DRAWN: Final[dict[str, Callable[[discreet.Curator], Any]]] = {
     "wards.svg": wards,
     "costs.svg": costs,
@@ -208,6 +217,7 @@ DRAWN: Final[dict[str, Callable[[discreet.Curator], Any]]] = {
     "quality.svg": quality,
     "synthetic.svg": synthetic,
     "federated.svg": federated,
+    "year.svg": year,
 }
 
 

@@ -17,8 +17,8 @@ from discreet.answers.call import Call
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
 from discreet.exit import Exit
 from discreet.lab import rides
+from discreet.stream.continual import Running, running
 from discreet.stream.queue import Queue
-from discreet.stream.running import Running, running
 
 DAYS, COUNT = 5, 120
 COUNTED = "SELECT COUNT(*) AS n FROM rides"

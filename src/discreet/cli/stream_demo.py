@@ -38,12 +38,12 @@ def demo(weeks: int, rides: int, picture: Path | None, folder: Path | None) -> N
             raise click.UsageError(f"{path} exists already: name a new one")
     teller = Teller()
     with _folder(folder) as there:
-        told = tell(there, teller, weeks, rides)
+        story = tell(there, teller, weeks, rides)
     if picture is not None:
         from discreet.lab.year import picture as drawn
 
         picture.parent.mkdir(parents=True, exist_ok=True)
-        drawn(told).save(picture)
+        drawn(story).save(picture)
         teller.say(f"The same as a picture: {escaped(picture)}")
     if folder is not None:
         teller.commands(f"discreet stream status {folder / 'rides.toml'}")
@@ -73,28 +73,28 @@ def tell(folder: Path, teller: Teller, count: int, rides: int) -> list[Week]:
     lines = policy.read_text(encoding="utf-8").splitlines()
     teller.file([*lines[3:6], "…", *lines[lines.index("[tables.rides.stream]") :]])
     teller.step(f"Days arrive, and every few weeks a model of fares is trained again, to be off by {GOAL:g} at most")
-    told = []
+    story = []
     for week in weeks(policy, count, size=rides):
-        told.append(week)
+        story.append(week)
         if week.run is not None:
             teller.say(trained(week))
     teller.step("The model stays accurate")
-    teller.show(curves([{"●": week.error, "○": week.old} for week in told], GOAL))
+    teller.show(curves([{"●": week.error, "○": week.old} for week in story], GOAL))
     teller.say("mean error of a fare on the rides of each week: ● the model in use, ○ the first one, ┄ the goal")
     teller.step("No block is ever above its budget")
-    teller.show(heat_map(told[-1].used))
-    most = max(told[-1].used)
+    teller.show(heat_map(story[-1].used))
+    most = max(story[-1].used)
     teller.say(
         f'each day\'s block, by how much of its budget is used: "{SHADES}" is 0 to 100 %. The most is {most:.0%}.'
     )
     teller.step("And every week everybody knows how many rides there were so far")
-    shown = [week for week in told if week.number % 12 == 3 or week is told[-1]]
+    shown = [week for week in story if week.number % 12 == 3 or week is story[-1]]
     rows = [
         [str(week.total.label), f"{week.total.value:,.0f} ± {week.total.error:,.0f}", f"{week.rides:,}"]
         for week in shown
     ]
     teller.show(table(["up to", "released", "exact (they are invented)"], rows, numbers=frozenset({"released"})))
-    return told
+    return story
 
 
 def trained(week: Week) -> str:
@@ -147,9 +147,9 @@ def curves(series: Sequence[Mapping[str, float | None]], goal: float) -> str:
         return min(int(value / top * HEIGHT), HEIGHT - 1)
 
     grid[height(goal)] = ["┄"] * len(series)
-    for place, point in enumerate(series):
-        for mark, value in reversed(point.items()):
+    for column, point in enumerate(series):
+        for mark, value in reversed(list(point.items())):
             if value is not None:
-                grid[height(value)][place] = mark
+                grid[height(value)][column] = mark
     labels = [f"{top * (row + 0.5) / HEIGHT:4.1f} ┤" for row in range(HEIGHT)]
     return "\n".join(f"{labels[row]}{''.join(grid[row])}".rstrip() for row in reversed(range(HEIGHT)))

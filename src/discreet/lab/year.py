@@ -1,7 +1,7 @@
 """A year of rides, week after week: days arrive, blocks are opened, and a model of fares is trained again and again.
 
 What a company would do, and what it could not do beside it: as nobody in these rides exists, the errors of its models
-on each week's rides can be told exactly.
+on each week's rides can be story exactly.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from discreet.lab import rides
-from discreet.stream.running import Running, Total
+from discreet.stream.continual import Running, Total
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -65,12 +65,12 @@ def weeks(policy: Path, count: int = 52, *, size: int = rides.RIDES) -> Iterator
             made = rides.arrive(policy.parent, start, DAYS, size)
             company.refresh(until=rides.day_of(start + DAYS))
             exact += sum(len(np.unique(day["rider"])) for day in made)
-            errors = [error(model, made) for model in models[-1:] + models[:1]] or [None, None]
+            new, old = (error(models[at], made) if models else None for at in (-1, 0))
             run = trained(company) if number % EVERY == 0 or is_off(company, models) else None
             if run is not None and run.accepted:
                 models.append(run.model)
             used = company._ledger.stream("rides").used
-            yield Week(number, rides.day_of(start), exact, counted.totals()[-1], run, errors[0], errors[1], used)
+            yield Week(number, rides.day_of(start), exact, counted.totals()[-1], run, new, old, used)
 
 
 def trained(company: Curator) -> Run:
@@ -99,8 +99,8 @@ def error(model: Any, days: list[dict[str, Any]]) -> float:
     return float(np.abs(rows @ model.coef_ + model.intercept_ - fares).mean())
 
 
-def picture(told: list[Week], theme: str = "light") -> ChartType:
-    """Above, how wrong the models are in each week; below, how much of its budget the dearest day of each week used."""
+def picture(story: list[Week], theme: str = "light") -> ChartType:
+    """Above, how wrong the models are in each week; below, how much of its budget a day of each week used at most."""
     from discreet.answers.plots.theme import COLOURS, altair, chart_of, dressed, theme_of
 
     alt, look = altair(), theme_of(theme)
@@ -108,7 +108,7 @@ def picture(told: list[Week], theme: str = "light") -> ChartType:
     names = {"the model in use": "error", "the first one, had it been kept": "old"}
     points = [
         {"week": str(week.first), "model": name, "error": round(value, 3)}
-        for week in told
+        for week in story
         for name, field in names.items()
         if (value := getattr(week, field)) is not None
     ]
@@ -121,10 +121,10 @@ def picture(told: list[Week], theme: str = "light") -> ChartType:
         .encode(x=time, y=alt.Y("error:Q", title="mean error of a fare", scale=alt.Scale(domainMin=0)), color=colour)
     )
     goal = chart_of([{"goal": GOAL}]).mark_rule(strokeDash=[5, 4], color=look.faint).encode(y="goal:Q")
-    used = told[-1].used
+    used = story[-1].used
     bars = [
         {"week": str(week.first), "used": round(max(used[DAYS * week.number : DAYS * (week.number + 1)]), 4)}
-        for week in told
+        for week in story
     ]
     spent = (
         chart_of(bars)

@@ -15,7 +15,7 @@ import pytest
 from discreet.accounting import Concentrated
 from discreet.answers.call import Call
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
-from discreet.stream.running import UNKNOWN, Measured, Running, estimated, prefix, running
+from discreet.stream.continual import UNKNOWN, Measured, Running, estimated, prefix, running
 
 
 @dataclass
