@@ -30,6 +30,7 @@ class Pretended:
     dying: set[tuple[int, int]] = field(default_factory=set)
     """Blocks of the queries whose answer is lost after the charge."""
     by: str = "day"
+    policy_of_now: str = "rides"
 
     @property
     def policy(self) -> Any:
@@ -47,6 +48,9 @@ class Pretended:
 
     def preview_of(self, call: Call) -> Any:
         return SimpleNamespace(loss=Concentrated(call.rho), groups=None)
+
+    def _prepared(self, query: Any) -> Any:
+        return SimpleNamespace(bill=SimpleNamespace(plan=f"{self.policy_of_now}: {query.call.sql}"))
 
     def answer(self, call: Call) -> Any:
         assert call.key is not None
@@ -121,6 +125,15 @@ def test_another_cost_or_horizon_is_another_name() -> None:
         assert len(there.charges) == before + 3
 
 
+def test_another_policy_is_another_name() -> None:
+    """Where the owner changed what the query means, earlier answers are of something else: it is drawn anew."""
+    there = Pretended([1, 2])
+    first = running(there, "rides", horizon=4, rho=0.1)
+    there.policy_of_now = "rides with other bounds"
+    assert running(there, "rides", horizon=4, rho=0.1) == first
+    assert len(there.charges) == 6
+
+
 def test_a_lost_answer_is_not_drawn_again() -> None:
     """A process died between charge and answer: the node is missing, its halves stand for it, and no line grows."""
     there = Pretended([3, 1, 4, 1], dying={(0, 1)})
@@ -131,6 +144,12 @@ def test_a_lost_answer_is_not_drawn_again() -> None:
     running(there, "rides", horizon=4, rho=0.3)
     assert there.lines == lines
     assert max(lines.values()) <= Fraction("0.3")
+
+
+def test_a_lost_day_is_missing_until_a_larger_node_ends() -> None:
+    there = Pretended([3, 1, 4, 1, 5], dying={(2, 2)})
+    totals = running(there, "rides", horizon=8, rho=0.3)
+    assert [(total.block, total.value) for total in totals] == [(0, 3), (1, 4), (3, 9), (4, 14)]
 
 
 def test_used_up_blocks_leave_larger_nodes_out() -> None:

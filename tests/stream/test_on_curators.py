@@ -147,8 +147,11 @@ def test_a_queue_grants_and_the_ledger_charges(tmp_path: Path) -> None:
         assert queue.waiting == ("elephant",)
         with pytest.raises(Refused):
             queue.submit("other", Call(sql="SELECT 1", rho=mouse))
+        for task in (call(mouse, "hour < 10"), "SELECT 1", None):
+            with pytest.raises(Refused):
+                queue.submit("elephant", task)
         with pytest.raises(Refused):
-            queue.submit("elephant", call(mouse, "hour < 10"))
+            queue.submit("other", call(2 * capacity, "hour < 10"))
         rides.arrive(tmp_path, 2, 1, COUNT)
         company.refresh(until=rides.day_of(3))
         third = queue.submit("third", call(mouse, "hour < 8", "2024-01-02"))
@@ -163,6 +166,14 @@ def test_a_queue_grants_and_the_ledger_charges(tmp_path: Path) -> None:
         assert late.problem is not None
         assert late.problem.code == "budget-exhausted"
         assert max(lines(company)) <= capacity
+
+
+def test_queues_are_for_streams(company: discreet.Curator) -> None:
+    for wrong in ((company, "visits"), (None, "rides"), ("rides", "rides")):
+        with pytest.raises(Refused):
+            Queue(*wrong)
+    with pytest.raises(Refused):
+        Queue(company, "rides", rule="loudest")
 
 
 def test_a_grant_is_no_charge(company: discreet.Curator) -> None:

@@ -79,6 +79,11 @@ def test_who_waits_too_long_leaves() -> None:
         ([], {"opened": [0.0], "rule": "other"}),
         ([], {"opened": [0.0], "every": 0.0}),
         ([], {"opened": [0.0], "every": -1.0}),
+        ([], {"opened": [0.0], "every": 1.0, "among": 10**9}),
+        ([(1e30, Demand.of("a", [0], (1,)))], {"opened": [0.0], "every": 1.0}),
+        ([(float("nan"), Demand.of("a", [0], (1,)))], {"opened": [0.0]}),
+        ([], {"opened": [float("inf")]}),
+        ([], {"opened": [0.0], "patience": float("nan")}),
     ],
 )
 def test_nonsense_is_refused(arrivals: list[tuple[float, Demand]], options: dict[str, object]) -> None:

@@ -136,5 +136,5 @@ def picture(story: list[Week], theme: str = "light") -> ChartType:
     )
     both = alt.vconcat(
         (goal + errors).properties(width=560, height=170), spent.properties(width=560, height=90)
-    ).resolve_scale(color="independent")
+    ).resolve_scale(x="shared")
     return dressed(both, look, "", [])

@@ -26,13 +26,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, cast
 
 from discreet.accounting.record import BlockNames, Key
 from discreet.accounting.stream import StreamStanding
 from discreet.answers.call import Call
+from discreet.curator.query import Query
 from discreet.errors import BudgetExhausted, QueryFailed, Refused
 from discreet.exact import whole
 
@@ -169,14 +170,16 @@ class Running:
         self._nodes[node] = UNKNOWN if value is None else Measured(float(value), float(high - low) / 2)
 
     def _call(self, node: Node) -> Call:
+        """The query of a node, under a name of its own: of the policy, the text, the horizon, the cost and the node."""
         blocks = BlockNames(self._table, (self._ends(node),))
         if not self._each:
             self._each = self._share(blocks)
+        call = Call(sql=self.sql, **cast(Any, self._each), analyst=self._analyst, blocks=blocks)
+        plan = self._curator._prepared(Query(call)).bill.plan
         cost = {name: str(amount) for name, amount in self._each.items()}
-        request = [self.sql, self.steps, self.first, self.every, cost, *self._ends(node)]
-        digest = hashlib.sha256(json.dumps(request).encode()).hexdigest()
-        key = Key(f"running {digest}", digest)
-        return Call(sql=self.sql, **cast(Any, self._each), analyst=self._analyst, blocks=blocks, key=key)
+        request = json.dumps([plan, self.steps, self.first, self.every, cost, *self._ends(node)])
+        digest = hashlib.sha256(request.encode()).hexdigest()
+        return replace(call, key=Key(f"running {digest}", digest))
 
     def _share(self, blocks: BlockNames) -> dict[str, Fraction]:
         """What a node costs: the whole, in the currency of the budget, divided by the number of levels."""

@@ -67,6 +67,10 @@ class Queue:
         """A task, or what a caller says (`Call`), comes. What is done now: it, others that its coming unlocked blocks
         for, or nothing.
         """
+        if not isinstance(task, Call) and not hasattr(task, "prepared"):
+            raise Refused(
+                CODE, "a queue takes tasks", "write estimator.task(sql, …, blocks=…), or Call(sql=…, blocks=…)"
+            )
         bill = self._curator._prepared(Query(task) if isinstance(task, Call) else task).bill
         if bill.blocks is None or bill.blocks.stream != self._stream:
             raise Refused(CODE, f"this queue is for tasks about blocks of {self._stream}", "name blocks of it")

@@ -6,6 +6,7 @@ To choose a rule, and among how many pipelines a block is shared, before anythin
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -57,13 +58,12 @@ def simulate(
     [4, 7]
     """
     queue = sorted(arrivals, key=lambda arrival: arrival[0])
-    if (
-        len(queue) + len(opened) > MOST_EVENTS
-        or list(opened) != sorted(opened)
-        or patience < 0
-        or (every is not None and every <= 0)
-    ):
-        raise Refused(CODE, "blocks are opened one after the other", f"simulate {MOST_EVENTS:,} events at most")
+    times = [*opened, *(at for at, _ in queue)]
+    ticks = 0 if every is None else max([*times, 0.0]) / every + among if every > 0 else math.inf
+    if not all(map(math.isfinite, times)) or list(opened) != sorted(opened) or not patience >= 0:
+        raise Refused(CODE, "blocks are opened one after the other, at times", "give finite times in their order")
+    if len(times) + ticks > MOST_EVENTS:
+        raise Refused(CODE, "the clock would tick too often", f"simulate {MOST_EVENTS:,} events at most")
     running = _Running(Scheduler(capacity, rule=rule, among=among), list(opened), patience, every)
     for at, demand in queue:
         running.come(at, demand)
