@@ -54,9 +54,9 @@ class Week:
 
 def weeks(policy: Path, count: int = 52, *, size: int = rides.RIDES) -> Iterator[Week]:
     """Live through so many weeks."""
-    import discreet
+    from discreet.opening import open as opened
 
-    with discreet.open(policy) as company:
+    with opened(policy) as company:
         counted = Running(company, "rides", horizon=DAYS * count, every=DAYS, rho=0.002)
         models: list[Any] = []
         exact = 0
