@@ -171,6 +171,24 @@ def test_forged_records_do_not_add_up(journal: Path, quick: Path) -> None:
             State.replayed((number, line, digest) for number, line, digest, *_ in rows(path))
 
 
+def test_totals_that_are_taken_at_their_word_are_whole(
+    journal: Path, quick: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever opens a ledger begins at the last totals. What cannot be a stream is damage there too, and nothing else;
+    what could be one is found by `verify`."""
+    monkeypatch.setattr("discreet.ledger.ledger.TOTALS_EVERY", 10)
+    path = moved(journal, quick, only=[""])
+    content, damaged = path.read_bytes(), 0
+    for edit in FORGED:
+        path.write_bytes(content)
+        forge(path, edit)
+        try:
+            hurried(path, PURE, shares={"ann": Fraction(50)}).close()
+        except LedgerError:
+            damaged += 1
+    assert damaged > 30
+
+
 def test_a_ledger_that_was_rolled_back_forgets_no_block(tmp_path: Path) -> None:
     """The high-water mark is of all records, whatever they are about."""
     marks, path = Marks(tmp_path / "marks"), tmp_path / "state" / "ledger.sqlite"

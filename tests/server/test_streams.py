@@ -176,6 +176,19 @@ def test_status_in_a_terminal(policy: Path, tmp_path: Path) -> None:
     assert "rides: 0 blocks, 0 retired" in run("stream", "status", empty).output
 
 
+def test_blocks_are_retired_by_the_owner(tmp_path: Path) -> None:
+    path = world(tmp_path)
+    with open_ledger(read(path)) as ledger:
+        for number in range(3):
+            ledger.open_block("rides", f"f{number}", f"2024-01-0{number + 1}")
+    said = ("stream", "retire", path, "rides", "--reason", "a year has passed")
+    assert "1 blocks are retired, 2 are left" in run(*said, "--before", "2024-01-02").output
+    assert told(*said, "--before", "2024-01-03") == {"stream": "rides", "retired": 2, "left": 1}
+    assert told(*said, "--before", "2024-01-02") == {"stream": "rides", "retired": 2, "left": 1}, "it is final"
+    assert "no block of rides is called" in run(*said, "--before", "2025", code=2).output
+    assert "no stream 'walks'" in run(*said[:3], "walks", *said[4:], "--before", "2024-01-02", code=3).output
+
+
 def test_status_shows_the_newest_blocks_or_all(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("discreet.cli.stream_status.ROW", 2)
     monkeypatch.setattr("discreet.cli.stream_status.SHOWN", 2)

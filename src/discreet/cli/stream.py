@@ -8,7 +8,11 @@ import click
 
 from discreet.cli.program import LazyGroup
 
-COMMANDS: Final = {"status": "discreet.cli.stream_status:status", "demo": "discreet.cli.stream_demo:demo"}
+COMMANDS: Final = {
+    "status": "discreet.cli.stream_status:status",
+    "retire": "discreet.cli.stream_retire:retire",
+    "demo": "discreet.cli.stream_demo:demo",
+}
 
 
 @click.group(

@@ -233,6 +233,10 @@ def _read(fields: Record) -> Stream:
     capacity = parsed(fields["capacity"])
     labels, files = (tuple(map(demand_name, fields[name])) for name in ("labels", "files"))
     shares = {str(analyst): _decoded(own, len(capacity), len(labels)) for analyst, own in fields["shares"].items()}
+    retired = () if fields["retired"] == "" else ranges_read(fields["retired"])
+    largest = tuple(map(parsed, fields["largest"]))
+    if len(files) != len(labels) or len(largest) != len(capacity) or (retired and retired[-1][1] >= len(labels)):
+        raise ValueError("totals tell of all blocks, and of no others")
     return Stream(
         capacity=capacity,
         most=fields["most"],
@@ -241,8 +245,8 @@ def _read(fields: Record) -> Stream:
         labels=labels,
         lines=_decoded(fields["lines"], len(capacity), len(labels)),
         shares=shares,
-        retired=() if fields["retired"] == "" else ranges_read(fields["retired"]),
-        largest=tuple(map(parsed, fields["largest"])),
+        retired=retired,
+        largest=largest,
     )
 
 
