@@ -231,10 +231,8 @@ class Planner:
         if isinstance(wanted, int) and wanted > source.limits.rows:
             return Bound(source, min(wanted, made))
         if wanted is None:
-            self.notes.append(
-                f"public rows may multiply those of a {self._policy.unit}: of {made}, {source.limits.rows} count;"
-                f" max_rows_contributed = {made} counts all"
-            )
+            counted = f"of {made}, {source.limits.rows} count; max_rows_contributed = {made} counts all"
+            self.notes.append(f"public rows may multiply those of a {self._policy.unit}: {counted}")
         return bounded(source)
 
     def _within(self, source: Node) -> Node:
