@@ -7,9 +7,11 @@ are escaped where they are shown.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from inspect import getdoc
+from itertools import starmap
 from typing import Any, Final
 
 import numpy as np
@@ -87,6 +89,9 @@ class Card:
         lines += [("measured", _listed(f"{name} {_sized(shape)}" for name, shape in facts["measured"].items()))]
         shares = sorted(facts["importances"].items(), key=lambda pair: -pair[1])
         lines += [("importances", _listed(f"{name} {share:.2f}" for name, share in shares))] if shares else []
+        lines += [("coefficients", _listed(starmap(_within, facts["coefficients"].items())))] * bool(
+            facts["coefficients"]
+        )
         lines += [("score", score) for score in facts["scores"]]
         return lines + ([("receipt", facts["receipt"])] if facts["receipt"] else [])
 
@@ -110,6 +115,7 @@ def card_of(model: Any, scores: Iterable[Any]) -> Card:
             ],
             "measured": _measured(model),
             "importances": _importances(model),
+            "coefficients": _coefficients(model),
             "scores": [str(score) for score in scores],
             "receipt": getattr(model, "receipt_", None),
             "limits": [*LIMITS, MISSING[model.missing]],
@@ -169,6 +175,23 @@ def _measured(model: Any) -> dict[str, list[int]]:
 
 def _shape(value: Any) -> list[int]:
     return list(value.shape) if isinstance(value, np.ndarray) else [len(value)] if isinstance(value, list) else []
+
+
+def _coefficients(model: Any) -> dict[str, list[float | None]]:
+    """Each with the low and the high end of its interval, of models that have them; None where noise hides it."""
+    last = model.steps_[-1] if hasattr(model, "steps_") else model
+    if not hasattr(last, "coef_interval_"):
+        return {}
+    table = np.column_stack([last.coef_, last.coef_interval_]).tolist()
+    return {
+        name: [value if math.isfinite(value) else None for value in row]
+        for name, row in zip(seen_by(model), table, strict=True)
+    }
+
+
+def _within(name: str, row: list[float | None]) -> str:
+    value, low, high = row
+    return f"{name} {value:.4g}" + ("" if low is None or high is None else f" ({low:.4g} to {high:.4g})")
 
 
 def _importances(model: Any) -> dict[str, float]:

@@ -32,7 +32,9 @@ from discreet.learn.rulers import beside
 from discreet.learn.scaling import GRAIN, Scaling, measured
 from discreet.learn.scaling import sensitivity as spread_sensitivity
 from discreet.learn.sizing import SURE, check, sized
+from discreet.learn.slopes import intervals
 from discreet.mechanisms.arrays import Integers
+from discreet.mechanisms.calibrated import noise_of
 
 SPREAD: Final = Fraction(3, 20)
 """The share for where features and target lie and how widely they spread."""
@@ -92,6 +94,10 @@ class LinearRegression(Regressor):
     `y_bounds` are public bounds of the target; these and those of features may be far too wide. Coefficients that noise
     may have made are shrunk towards zero, where the model says the mean of y.
 
+    `coef_interval_` has a low and a high end for each coefficient: those that the same sums have without noise are all
+    within with probability 0.95 (`slopes.intervals`); ends are infinite where noise hides them. They are about noise,
+    not about clipping, shortening, or other rows that might have been drawn.
+
     >>> LinearRegression(bounds=(0, 110), y_bounds=(0, 5000), epsilon=1).loss_for(1)
     Pure(epsilon=1)
     """
@@ -125,12 +131,14 @@ class LinearRegression(Regressor):
         self.low_, self.high_ = facts.box.low[:-1], facts.box.high[:-1]
         scaling = measured(both, facts.box, facts.constant, facts.norm, exit_, SPREAD)
         self.coef_, self.intercept_, self.spread_ = np.zeros(exact.shape[1]), 0.0, scaling.width[:-1]
+        self.coef_interval_ = np.tile([-np.inf, np.inf], (exact.shape[1], 1))
         _, noise = _grain(scaling, facts, exit_.cost, left)
         if noise >= HOPELESS * scaling.count * scaling.sure[-1]:
             self.intercept_ = offset + _mean(both[:, -1:], facts, exit_, left)
             return
-        start, slopes = _line(both, scaling, facts, exit_, left)
-        self.coef_ = slopes * scaling.width[-1] / scaling.width[:-1]
+        start, slopes, ends = _line(both, scaling, facts, exit_, left)
+        units = scaling.width[-1] / scaling.width[:-1]
+        self.coef_, self.coef_interval_ = slopes * units, ends * units[:, None]
         if facts.constant:
             middle = offset + scaling.middle[-1] + start * scaling.width[-1]
             self.intercept_ = float(middle - self.coef_ @ scaling.middle[:-1])
@@ -178,8 +186,8 @@ def _grain(scaling: Scaling, facts: _Facts, cost: Cost, share: Fraction) -> tupl
     return steps, cost.deviation(facts.sensitivity(scaling, steps), share) / steps**2 * math.sqrt(facts.side)
 
 
-def _line(both: Floats, scaling: Scaling, facts: _Facts, exit_: Exit, share: Fraction) -> tuple[float, Floats]:
-    """The intercept and the coefficients, in units.
+def _line(both: Floats, scaling: Scaling, facts: _Facts, exit_: Exit, share: Fraction) -> tuple[float, Floats, Floats]:
+    """The intercept, the coefficients and their intervals, in units.
 
     Means were measured before and are measured again: both count, by the known variances of their noise.
     """
@@ -192,7 +200,9 @@ def _line(both: Floats, scaling: Scaling, facts: _Facts, exit_: Exit, share: Fra
     trust = 1 / (1 + (DOUBT * noise / scaling.count) ** 2)
     known = np.array(scaling.doubt) ** 2 + SKEWED**2
     news = known / (known + noise**2 / side / scaling.count**2)
-    return _solved(matrix, values[:, side], facts.constant, trust, CAUTION * noise, news)
+    start, slopes = _solved(matrix, values[:, side], facts.constant, trust, CAUTION * noise, news)
+    ends = intervals(matrix, values[:, side], noise_of(exit_.cost.noise(moved, share)), steps**2)
+    return start, slopes, ends[facts.constant :]
 
 
 def _sums(both: Floats, scaling: Scaling, steps: int, facts: _Facts) -> Integers:
