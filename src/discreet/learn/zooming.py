@@ -39,6 +39,7 @@ BESIDE: Final = 1.5
 """and so many times as far for those that are not."""
 NARROW: Final = 0.25
 """Bounds stay as they are declared unless what was found is at most so much of them."""
+Run = tuple[int, Floats, float]
 LENGTHS: Final = sorted({math.ceil(1.2**power) for power in range(31)})
 """Windows have so many cells."""
 SHARES: Final = (Fraction(1, 80), Fraction(1, 40), Fraction(1, 20), Fraction(1, 10))
@@ -125,10 +126,6 @@ class Grid:
         below, above = rings[: self.below + 1], rings[: self.cells - self.below]
         return np.clip(self.anchor + self.part * np.concatenate([-below[::-1], above]), self.low, self.high)
 
-    def is_equal(self, cell: int) -> bool:
-        """Whether it is one of the equal parts."""
-        return abs(cell - self.below) >= len(NEAR)
-
 
 def counted(exact: Floats, box: Box, grids: list[Grid]) -> Integers:
     """How many rows there are, and how many in each cell, feature after feature.
@@ -186,7 +183,8 @@ def _sides(grid: Grid, noisy: Floats, count: float, deviation: float) -> tuple[f
             count -= float(cells[cell])
             cells[cell] = 0
     edges = grid.edges
-    windows = [_window(cells, edges, count, deviation, usual) for usual in USUAL]
+    runs = _runs(cells, count, deviation)
+    windows = [_window(runs, edges, count, deviation, usual) for usual in USUAL]
     if len(points) > 1 and count < _unusual(2, deviation):
         windows.append((float(edges[min(points)]), float(edges[max(points) + 1]), 1.0))
     alike = [edge for cell in points for edge in edges[cell : cell + 2]]
@@ -208,22 +206,31 @@ def _around(sides: tuple[float, float], low: float, high: float, held: float) ->
 
 def _peak(grid: Grid, noisy: Floats) -> int:
     """The fullest of the equal parts; the anchor if there are none."""
-    equal = np.array([grid.is_equal(cell) for cell in range(grid.cells)])
+    equal = np.abs(np.arange(grid.cells) - grid.below) >= len(NEAR)
     return int(np.where(equal, noisy, -np.inf).argmax()) if equal.any() else grid.below
 
 
-def _window(cells: Floats, edges: Floats, count: float, deviation: float, usual: float) -> tuple[float, float, float]:
+def _runs(cells: Floats, count: float, deviation: float) -> list[Run]:
+    """Runs of so many cells, the rows in each, and the most of these; no longer ones than may be certain."""
+    sums = np.concatenate([[0.0], np.cumsum(cells)])
+    lengths = [length for length in LENGTHS if length <= len(cells) and _certain(count, length, deviation)]
+    inside = [sums[length:] - sums[:-length] for length in lengths]
+    return [(length, each, float(each.max())) for length, each in zip(lengths, inside, strict=True)]
+
+
+def _window(runs: list[Run], edges: Floats, count: float, deviation: float, usual: float) -> tuple[float, float, float]:
     """The narrowest run of cells with as many rows as there are, but for the noise; and about the share that it holds.
 
     The share is 0 where noise hides the rows.
     """
-    sums = np.concatenate([[0.0], np.cumsum(cells)])
     low, high, held = -math.inf, math.inf, 0.0
-    for length in LENGTHS:
-        if length > len(cells) or not _certain(count, length, deviation, usual):
+    for length, inside, most in runs:
+        if not _certain(count, length, deviation, usual):
             break
         noise = math.sqrt(length + 1) * deviation
-        inside, enough = sums[length:] - sums[:-length], count - max(usual * noise, RARE * count)
+        enough = count - max(usual * noise, RARE * count)
+        if most < enough:
+            continue
         widths = np.where(inside >= enough, edges[length:] - edges[:-length], np.inf)
         first = int(widths.argmin())
         if widths[first] < high - low:
