@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -13,11 +14,15 @@ from discreet.accounting import Concentrated, Pure
 from discreet.accounting.record import Key
 from discreet.curator.curator import Curator
 from discreet.errors import Refused
+from discreet.exit import Cost, Exit
 from discreet.learn import GaussianNB, KMeans, LinearRegression, MinMaxScaler, make_pipeline
+from discreet.learn.labels import Labels
+from discreet.learn.statements import Facts
 from discreet.ledger import LedgerDamaged
 from discreet.opening import MAKERS, RECALLS
-from discreet.stream.attempts import Attempted, FitAndTest
-from tests.learn.helpers import Recorder
+from discreet.stream.attempts import Attempted, FitAndTest, least_mistakes
+from tests.curator.streams import EXACT
+from tests.learn.helpers import Recorder, repeating
 from tests.learn.replaying import check_moved
 from tests.learn.test_tables import BOTH, POLICY, PURE, tables
 from tests.sql.worlds import opened, policy_of
@@ -90,6 +95,31 @@ def test_a_unit_moves_one_side_alone_and_no_farther_than_its_sensitivity() -> No
         moved["test" if sides[1] else "fit"] += 1
     assert moved["fit"] > 0
     assert moved["test"] > 0
+
+
+def test_the_least_number_of_mistakes_is_that_of_the_best_of_all_functions_and_moves_by_one_row() -> None:
+    classes = Labels.read(["a", "b"], "classes")
+    dice = np.random.default_rng(2)
+    for _ in range(30):
+        exact = dice.integers(0, 3, (9, 1)).astype(float)
+        truth = dice.choice(np.array(["a", "b", "other"], dtype=object), 9)
+        functions = product("ab", repeat=3)
+        most = max(
+            sum(said[int(cell)] == true for (cell,), true in zip(exact, truth, strict=True)) for said in functions
+        )
+        pairs = [_mistakes(exact, truth, classes)]
+        assert pairs[0] == [most, 9 - most]
+        for gone in range(9):
+            pairs.append(_mistakes(np.delete(exact, gone, axis=0), np.delete(truth, gone), classes))
+            apart = [one - other for one, other in zip(pairs[0], pairs[-1], strict=True)]
+            assert sorted(apart) == [0, 1]
+
+
+def _mistakes(exact: Any, truth: Any, classes: Labels) -> list[int]:
+    exit_ = Exit(Cost.alone(epsilon=1), repeating(1), sampler=EXACT)
+    measured = least_mistakes(exact, truth, Facts(classes, None), exit_)
+    steps = measured.noisy("right").steps
+    return [cell // steps for cell in measured.vectors["right"]]
 
 
 def test_rows_that_are_units_are_divided_by_coins() -> None:

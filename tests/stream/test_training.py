@@ -145,6 +145,25 @@ def test_an_attempt_that_was_charged_and_never_answered_is_counted_and_repeated(
             train(found, key="zones", **{**EASY, "goal": 0.5})
 
 
+def test_a_goal_that_no_function_of_the_columns_reaches_is_rejected(tmp_path: Path) -> None:
+    """Every fare is the same, and every other ride is in the north; at least 110 of 200 riders are fitted on."""
+    path = world(tmp_path)
+    add(tmp_path, "all", [(f"r{rider}", day(1), 7, "north" if rider % 2 else "south") for rider in range(200)])
+    cost: dict[str, Any] = {"epsilon": 0.5, "cap": 0.5, "reject": True}
+    with opened(path, sampler=EXACT) as found:
+        found.refresh(until=day(2))
+        run = train(found, target="zone", goal=0.9, **cost)
+        assert run.ending is Ending.REJECTED
+        assert run.model is None
+        assert "no function of these columns" in str(run)
+        assert lines(found) == [Fraction(1, 2)]
+        assert train(found, target="zone", goal=0.5001, **cost).ending is not Ending.REJECTED
+        with pytest.raises(Refused, match="only goals of accuracy"):
+            train(found, target="zone", goal=0.5, metric="log_loss", **cost)
+    with stream(tmp_path / "good", 1) as found:
+        assert train(found, **EASY, reject=True).ending is Ending.ACCEPTED
+
+
 # before anything is charged
 
 WRONG: Final[list[tuple[Any, dict[str, Any], str]]] = [
@@ -168,6 +187,7 @@ WRONG: Final[list[tuple[Any, dict[str, Any], str]]] = [
     (GaussianNB(), {"blocks": "newest 2"}, "stream-invalid"),
     (GaussianNB(), {"blocks": 3, "most_blocks": 2}, "stream-invalid"),
     (GaussianNB(), {"stream": "zones"}, "stream-invalid"),
+    (GaussianNB(), {"reject": "no"}, "stream-invalid"),
     (GaussianNB(), {"key": ""}, "stream-invalid"),
     (GaussianNB(), {"key": 7}, "stream-invalid"),
     (GaussianNB(), {"analyst": "nobody"}, "unknown-analyst"),

@@ -190,7 +190,11 @@ class PreparedScore(PreparedTask):
             rows.columns(self.query), self.columns, as_they_are=as_they_are(self.model), missing=self.model.missing
         )
         assert truth is not None
-        return _stored(measure(self.model, exact, truth, self.metrics, self.facts, exit_, _total))
+        return self.stored(measure(self.model, exact, truth, self.metrics, self.facts, exit_, _total))
+
+    def stored(self, measured: Measured) -> bytes:
+        """What `decode` reads."""
+        return _stored(measured)
 
     def decode(self, stored: bytes) -> Measured | None:
         return _measured(stored)

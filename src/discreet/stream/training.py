@@ -3,6 +3,8 @@
 Theorem  A model whose expected metric is the goal or worse is returned as accepted with probability at most η, over the
          whole run, if units are independent draws. Proof: the corollary of `validation`; attempt k is tested at η/2ᵏ on
          units that its fit did not read.
+Reject   With `reject`, a run ends as rejected with probability at most η if some function of the columns reaches the
+         goal: the k-th test of that at η/2ᵏ, on the rows of the fit (`Pair.is_above`, `least_mistakes`).
 Cost     What each attempt costs, and what no block exceeds, is known before anything is charged: `schedule`, `plan`.
 """
 
@@ -26,7 +28,7 @@ from discreet.stream.attempts import Attempted, FitAndTest
 from discreet.stream.goals import Goal
 from discreet.stream.runs import Run
 from discreet.stream.schedule import Attempt
-from discreet.stream.validation import miss_of
+from discreet.stream.validation import Decision, miss_of
 
 FIX: Final = "see the guide's page on models on streams"
 CHARGE: Final = "attempt"
@@ -58,6 +60,7 @@ def plan(
     holdout: str = "validation",
     max_rows: int | None = None,
     y_bounds: Any = None,
+    reject: bool = False,
     analyst: str | None = None,
     key: str | None = None,
 ) -> Plan:
@@ -66,6 +69,7 @@ def plan(
     `goal` is what `metric` must reach: at least, for accuracy; at most, for errors. `epsilon` (or `rho`) is what the
     first attempt costs a block, `cap` what any attempt may; `blocks` is how many the first attempt reads, `most_blocks`
     how many any may (else as many as there are). A quarter of the units, chosen by the name `holdout`, is for tests.
+    With `reject`, a goal of accuracy that no function of the columns reaches ends the run: a quarter of the fit's cost.
     With a `key`, running it again goes on where it ended, and is charged for nothing twice.
     """
     arguments: dict[str, Any] = {
@@ -76,11 +80,14 @@ def plan(
         "eta": str(eta),
     }
     arguments |= {"holdout": holdout, "max_rows": max_rows, "y_bounds": str(y_bounds), "estimator": _named(estimator)}
+    arguments |= {"reject": _flag(reject)}
     pursuit = Pursuit.read(
         curator, stream, epsilon=epsilon, rho=rho, cap=cap, blocks=blocks, most_blocks=most_blocks, analyst=analyst,
         key=key, arguments=arguments,
     )  # fmt: skip
-    task = FitAndTest(estimator, sql, target, metric, y_bounds, holdout, max_rows=max_rows, analyst=analyst)
+    task = FitAndTest(
+        estimator, sql, target, metric, y_bounds, holdout, max_rows=max_rows, analyst=analyst, reject=reject
+    )
     prepared: Any = curator._prepared(pursuit.first(task))
     try:
         chance = probability(eta, "eta")
@@ -115,8 +122,14 @@ class Plan:
         )
         tried: Attempted = self.pursuit.curator.perform(task)
         pair = self.goal.pair(tried.measured, tried.rows)
-        verdict = self.goal.verdict(pair, miss_of(self.eta, attempt.number))
-        return Tested(verdict.decision, verdict.value, verdict.miss, tried.model, tried.cached)
+        miss = miss_of(self.eta, attempt.number)
+        verdict = self.goal.verdict(pair, miss)
+        decision = verdict.decision
+        if tried.least is not None and decision is Decision.RETRY:
+            hopeless = self.goal.pair(tried.least, tried.rows).is_above(self.goal.share, miss)
+            decision = Decision.REJECT if hopeless else decision
+        result = tried.model if decision is Decision.ACCEPT else None
+        return Tested(decision, verdict.value, verdict.miss, result, tried.cached)
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
@@ -170,6 +183,12 @@ class Plan:
 
 
 COLUMNS: Final = ("attempt", "cost of a block", "blocks", "a block of all attempts", "may miss")
+
+
+def _flag(reject: object) -> bool:
+    if not isinstance(reject, bool):
+        raise Refused("stream-invalid", "reject is True or False", "leave it out, or write reject=True")
+    return reject
 
 
 def _named(estimator: object) -> list[Any]:
