@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from fractions import Fraction
@@ -24,7 +26,7 @@ from discreet.ledger.memory import Journal
 from discreet.ledger.state import State
 from discreet.ledger.streams import Stream
 from discreet.policy import Percentage, Share
-from tests.ledger.helpers import BOTH, hurried
+from tests.ledger.helpers import BOTH, CENT, hurried
 
 PURE = Grant.of(Fraction(100), None)
 ONE = Pure(1)
@@ -370,6 +372,31 @@ def test_blocks_that_are_used_up_are_retired_for_good() -> None:
     with pytest.raises(Refused, match="wait for new blocks"):
         ask(ledger, Pure(0), 4)
     assert replayed(ledger) == ledger._state
+
+
+def test_threads_share_a_block_to_its_last_hundredth(path: Path) -> None:
+    """Charges that wait together are admitted in one transaction, one after the other."""
+    with hurried(path, PURE, shares={"ann": Fraction(30)}) as ledger:
+        streaming(ledger, 2)
+        refused: list[str] = []
+
+        def work(analyst: str | None) -> None:
+            for _ in range(40):
+                try:
+                    ask(ledger, CENT, 0, 1, analyst=analyst)
+                except Refused as refusal:
+                    refused.append(refusal.code)
+
+        threads = [threading.Thread(target=work, args=(who,)) for who in ("ann", None, None, "ann")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        stream = ledger._state.streams["rides"]
+        counts = Counter(entry.analyst for entry in ledger.entries())
+        assert (counts.total(), stream.lost, stream.retired, len(refused)) == (100, (UNITS,), ((0, 1),), 60)
+        assert counts["ann"] <= 30, "her share is 30 per cent of each block"
+        assert set(refused) <= {"budget-exhausted", "block-retired"}
 
 
 def test_a_share_is_the_same_part_of_every_block() -> None:

@@ -169,6 +169,7 @@ def test_status_in_a_terminal(policy: Path, tmp_path: Path) -> None:
     (stream,) = told("stream", "status", policy, "rides")["streams"]
     assert stream["labels"][0] == "2024-01-01"
     assert "streams: rides" in run("stream", "status", policy, "walks", code=2).output
+    assert "rides holds ε 1 of it: `discreet stream status`" in run("budget", policy).output
     empty = world(tmp_path)
     assert "no stream is on record" in run("stream", "status", empty).output
     with open_ledger(read(empty)):

@@ -53,7 +53,7 @@ def budget() -> None:
 @json_option
 def show(policy: Path | str, analyst: str | None, as_json: bool) -> None:
     """Show what POLICY's budget is, what is spent of it and what remains; of everybody, or of one ANALYST."""
-    from discreet.curator.state import balances, recorded_grant
+    from discreet.curator.state import balances, recorded_grant, streams
     from discreet.policy import read
 
     if is_address(policy):
@@ -66,6 +66,8 @@ def show(policy: Path | str, analyst: str | None, as_json: bool) -> None:
         return
     recorded = recorded_grant(declared)
     draw_balances(shown, recorded.delta)
+    for stream in streams(declared).values():
+        click.echo(f"{printable(stream.name)} holds {stream.held.words} of it: `discreet stream status` has its blocks")
     _explain(declared, recorded)
 
 
