@@ -11,6 +11,7 @@ import pytest
 from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace
 from discreet.learn import LinearRegression
 from discreet.learn.codec import decode, encode
+from discreet.learn.sent import own
 from discreet.learn.slopes import intervals
 
 SCALE = 2**10
@@ -84,3 +85,4 @@ def test_a_model_that_is_a_mean_says_nothing_of_coefficients() -> None:
     assert model.card().document()["coefficients"]["x0"] == [0, None, None]
     assert "x0 0, x1 0, x2 0" in str(model.card())
     assert decode(encode(model)) is not None
+    np.testing.assert_array_equal(own(model).predict(np.zeros((2, 3))), model.predict(np.zeros((2, 3))))

@@ -45,6 +45,8 @@ MOST_FEATURES: Final = 10_000
 MOST_SETTINGS: Final = 100
 """Candidates of a search."""
 SEARCH: Final = PrivateSearchCV.__name__
+UNBOUNDED: Final = "coef_interval_"
+"""What a fit may not know at all, and nothing is computed with: its ends may be infinite."""
 PROBES: Final = 81
 """Rows that a model is tried on before it is scored."""
 BESIDE: Final = (*COST_PARAMETERS, "verbose")
@@ -266,7 +268,7 @@ def model_to_score(document: Mapping[str, Any]) -> Estimator:
             raise _unscorable()
         _demand_shallow(described)
         model = read_estimator({"parameters": {}, "fitted": {}, **described})
-        if not is_ours(model) or not _is_finite(list(learned(model).values())):
+        if not is_ours(model) or not _is_finite(model):
             raise _unscorable()
         _try(copy(model))
         _probe(copy(model))
@@ -294,7 +296,7 @@ def _demand_shallow(described: Any, depth: int = 3 * DEEPEST) -> None:
 def _is_finite(value: Any) -> bool:
     """Whether all numbers of it are some, those of estimators that it holds too."""
     if isinstance(value, Estimator):
-        return _is_finite(list(learned(value).values()))
+        return _is_finite([each for name, each in learned(value).items() if name != UNBOUNDED])
     if isinstance(value, list | tuple):
         return all(map(_is_finite, value))
     if isinstance(value, dict):
