@@ -199,11 +199,10 @@ def test_blocks_are_opened_by_the_clock_and_not_before(tmp_path: Path, monkeypat
     """Rows of tomorrow are there already, and are nobody's to ask about."""
     opened_blocks: list[str] = []
 
-    def noted(_ledger: Ledger, _stream: str, _file: str, label: str) -> int:
-        opened_blocks.append(label)
-        return len(opened_blocks) - 1
+    def noted(_ledger: Ledger, _stream: str, blocks: list[tuple[str, str]]) -> None:
+        opened_blocks.extend(label for _, label in blocks)
 
-    monkeypatch.setattr(Ledger, "open_block", noted)
+    monkeypatch.setattr(Ledger, "open_blocks", noted)
     found = read(world(tmp_path))
     add(tmp_path, "a", rides(3, 9))
     with opened(found.path) as curator:

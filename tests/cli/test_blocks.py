@@ -31,7 +31,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = world(folder)
     add(folder, "a", [*rides(6, 5), ("eve", "", 1, "north")])
     shown = run("refresh", file, "--until", day(5)).output
-    assert "rides: 4 blocks were sealed; 61 rows were read, 48 written, 12 wait" in shown
+    assert "rides: 4 blocks sealed; 61 rows read, 48 written, 12 waiting" in shown
     assert "0 too late, 1 outside of the calendar" in shown
     return file
 

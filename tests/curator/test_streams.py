@@ -200,22 +200,6 @@ def test_a_policy_of_streams_alone_keeps_its_answers_over_refreshes(tmp_path: Pa
         assert curator.query(COUNT, epsilon=0.2, blocks="newest 2").rows == [(24,)]
 
 
-@pytest.mark.parametrize("kind", STREAMS)
-def test_what_is_protected_is_said_in_answers_and_previews(tmp_path: Path, kind: str) -> None:
-    path = world(tmp_path, kind)
-    add(tmp_path, "a", rides(6, 15))
-    with opened(path, sampler=EXACT) as curator:
-        curator.refresh(day(16))
-        sentence = protection(curator.policy.tables["rides"], curator.policy.unit)
-        answer = curator.query(COUNT, epsilon=0.01, blocks="newest 1")
-        explained = curator.query(f"EXPLAIN PRIVACY {COUNT}", epsilon=0.01, blocks="newest 1")
-        for notes in (answer.notes, curator.preview(COUNT, epsilon=0.01, blocks="newest 1").notes):
-            assert notes[0] == sentence
-            assert notes[1].startswith("blocks of rides: ")
-        assert sentence in explained.notes
-        assert answer.loss.unit == curator.policy.unit
-
-
 def bounded(curator: Curator, sql: str) -> list[tuple[Any, ...]]:
     """What DuckDB says of the rows of the same blocks."""
     table = curator.policy.tables["rides"]
@@ -237,16 +221,25 @@ QUESTIONS = [
 
 @pytest.mark.parametrize("kind", STREAMS)
 def test_with_the_noise_off_answers_are_those_of_duckdb(tmp_path: Path, kind: str) -> None:
-    """Over the rows that are in the blocks; bounds that nobody exceeds here cut nothing away."""
+    """Over the rows that are in the blocks; bounds that nobody exceeds here cut nothing away.
+
+    And what is protected is said with each, in the same sentence.
+    """
     path = world(tmp_path, kind)
-    add(tmp_path, "a", rides(6, 15))
+    add(tmp_path, "a", rides(6, 8))
     with opened(path, sampler=EXACT) as curator:
         curator.refresh(day(16))
+        sentence = protection(curator.policy.tables["rides"], curator.policy.unit)
         for sql in QUESTIONS if kind != "row" else [ZONES]:
             answer = curator.query(sql, epsilon=0.01, blocks="all")
             assert [tuple(map(float, _plain(row))) for row in answer.rows] == [
                 tuple(map(float, _plain(row))) for row in bounded(curator, sql)
             ], sql
+            assert answer.notes[0] == sentence
+            assert answer.notes[1].startswith("blocks of rides: ")
+            assert answer.loss.unit == curator.policy.unit
+        assert curator.preview(COUNT, epsilon=0.01, blocks="newest 1").notes[0] == sentence
+        assert sentence in curator.query(f"EXPLAIN PRIVACY {COUNT}", epsilon=0.01, blocks="newest 1").notes
 
 
 def _plain(row: tuple[Any, ...]) -> list[Any]:
@@ -388,7 +381,7 @@ def test_a_crash_between_files_and_ledger_is_made_good(tmp_path: Path, monkeypat
     add(tmp_path, "a", rides())
     with opened(path, sampler=EXACT) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(type(curator._ledger), "open_block", stopped)
+            patch.setattr(type(curator._ledger), "open_blocks", stopped)
             with pytest.raises(SystemExit):
                 curator.refresh(day(5))
         assert curator._ledger.stream("rides").count == 0

@@ -92,8 +92,8 @@ def refresh_streams(policy: Policy, ledger: Ledger, until: object = None, among:
         _demand_same(policy, table, standing)
         arrived[table.name] = seal(policy, table, ended, standing.retired, among)
         label = calendar(table).label
-        for number, file in sorted(names(policy, table).items())[standing.count :]:
-            ledger.open_block(table.name, file, label(number))
+        sealed = sorted(names(policy, table).items())[standing.count :]
+        ledger.open_blocks(table.name, [(file, label(number)) for number, file in sealed])
         forget(policy, table, ledger.stream(table.name).retired)
     return arrived
 
@@ -124,8 +124,8 @@ def invent(policy: Policy, ledger: Ledger, capacity_of: Callable[[Policy, Table]
         blocks = calendar(table)
         passed = blocks.passed(_moment(None)) if isinstance(blocks, Days) else blocks.buckets
         ledger.declare_stream(table.name, capacity_of(policy, table), table.stream.most if table.stream else 1)
-        for number in range(max(1, min(passed, MOST_INVENTED))):
-            ledger.open_block(table.name, f"invented {number}", blocks.label(number))
+        count = max(1, min(passed, MOST_INVENTED))
+        ledger.open_blocks(table.name, [(f"invented {number}", blocks.label(number)) for number in range(count)])
 
 
 # which blocks

@@ -47,10 +47,13 @@ from discreet.noise import SYSTEM
 from discreet.policy import Policy, Table
 from discreet.policy.calendar import Days, calendar
 from discreet.policy.layout import BEFORE, BLOCK, ROW, UNIT, copied_columns, mask_type
+from discreet.printing import counted
 from discreet.quoting import literal, name
 
 FOLDER: Final = "streams"
 INDEX: Final = "arrivals.sqlite"
+MANY: Final = 64
+"""Files above which the whole disk is flushed at once: each by itself takes milliseconds."""
 _ARRIVED, _KNOWN, _SEALED = "arrived", "known", "sealed"
 _HAD_BLOCKS, _HAD_ROWS = "_discreet_had_blocks", "_discreet_had_rows"
 _SCHEMA: Final = """
@@ -93,9 +96,9 @@ class Arrived:
     @property
     def words(self) -> str:
         """The counts in words."""
-        blocks = "1 block was" if self.opened == 1 else f"{self.opened:,} blocks were"
-        rows = f"{self.read:,} rows were read, {self.written:,} written, {self.waiting:,} wait"
-        return f"{blocks} sealed; {rows}; dropped: {self.late:,} too late, {self.outside:,} outside of the calendar"
+        rows = f"{counted(self.read, 'row')} read, {self.written:,} written, {self.waiting:,} waiting"
+        dropped = f"dropped: {self.late:,} too late, {self.outside:,} outside of the calendar"
+        return f"{counted(self.opened, 'block')} sealed; {rows}; {dropped}"
 
 
 def stream_folder(policy: Policy, table: Table) -> Path:
@@ -324,11 +327,12 @@ class _Refresh:
             f"COPY (SELECT * FROM {rows} WHERE {which}) TO {literal(str(temporary))} (FORMAT parquet, "
             f"PARTITION_BY ({name(BLOCK)}), WRITE_PARTITION_COLUMNS true, OVERWRITE_OR_IGNORE true)"
         )
-        for part in sorted(temporary.iterdir()):
-            for file in part.iterdir():
-                file.chmod(0o600)
-                _flush(file)
-            _flush(part)
+        parts = sorted(temporary.iterdir())
+        files = [file for part in parts for file in part.iterdir()]
+        for file in files:
+            file.chmod(0o600)
+        _flush_all([*files, *parts])
+        for part in parts:
             folder = SYSTEM.bytes(16).hex()
             part.chmod(0o700)
             part.replace(self.folder / folder)
@@ -396,6 +400,15 @@ def _sweep(index: sqlite3.Connection, folder: Path) -> None:
 def _status(path: Path) -> tuple[int, int]:
     status = path.stat()
     return status.st_size, status.st_mtime_ns
+
+
+def _flush_all(written: Sequence[Path]) -> None:
+    """Have these on disk: one by one, or if they are many, with all else that waits."""
+    if len(written) > MANY:
+        os.sync()
+        return
+    for path in written:
+        _flush(path)
 
 
 def _flush(path: Path) -> None:

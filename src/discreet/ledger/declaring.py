@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from operator import sub
@@ -92,12 +92,16 @@ class Streams(ABC):
         The same file and label again are the block that has them. No two blocks have the same label: whoever opens the
         block of a day that another process has just opened is refused.
         """
-        for name in (file, label):
+        return self.open_blocks(stream, [(file, label)])[0]
+
+    def open_blocks(self, stream: str, blocks: Sequence[tuple[str, str]]) -> list[int]:
+        """The same for several, by file and label, in one transaction: all of them or none."""
+        for name in (each for block in blocks for each in block):
             _named(name)
         with self._held():
-            number: list[int] = []
-            self._write(lambda: number.append(self._open(stream, file, label)))
-            return number[0]
+            numbers: list[int] = []
+            self._write(lambda: numbers.extend(self._open(stream, file, label) for file, label in blocks))
+            return numbers
 
     def _open(self, name: str, file: str, label: str) -> int:
         stream = known(self._state, name)
