@@ -12,14 +12,13 @@ from discreet.cli.stream_demo import curves, heat_map
 
 
 @pytest.mark.long
-def test_four_weeks_are_told(tmp_path: Path) -> None:
-    folder, picture = tmp_path / "rides", tmp_path / "year.svg"
-    options = ["--weeks", "4", "--rides", "600", "--folder", str(folder), "--picture", str(picture)]
+def test_two_weeks_are_told(tmp_path: Path) -> None:
+    folder = tmp_path / "rides"
+    options = ["--weeks", "2", "--folder", str(folder)]
     told = CliRunner().invoke(command, ["stream", "demo", *options], catch_exceptions=False)
     assert told.exit_code == 0
-    for said in ("The model stays accurate", "No block is ever above its budget", "2024-01-28", "stream status"):
+    for said in ("The model stays accurate", "No block is ever above its budget", "2024-01-14", "stream status"):
         assert said in told.output
-    assert picture.read_text(encoding="utf-8").startswith("<svg")
     again = CliRunner().invoke(command, ["stream", "demo", *options])
     assert again.exit_code == 2
     assert "exists already" in again.output
@@ -27,7 +26,7 @@ def test_four_weeks_are_told(tmp_path: Path) -> None:
     assert status.exit_code == 0
 
 
-@pytest.mark.parametrize("option", [("--weeks", "3"), ("--weeks", "53"), ("--rides", "1"), ("--weeks", "many")])
+@pytest.mark.parametrize("option", [("--weeks", "1"), ("--weeks", "53"), ("--rides", "1"), ("--weeks", "many")])
 def test_nonsense_is_refused(option: tuple[str, str]) -> None:
     assert CliRunner().invoke(command, ["stream", "demo", *option]).exit_code == 2
 

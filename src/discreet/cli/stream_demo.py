@@ -24,7 +24,7 @@ WEEKDAYS: Final = ("Mon", "", "Wed", "", "Fri", "", "Sun")
 
 
 @click.command()
-@click.option("--weeks", type=click.IntRange(4, 52), default=52, show_default=True, help="How long the story is.")
+@click.option("--weeks", type=click.IntRange(2, 52), default=52, show_default=True, help="How long the story is.")
 @click.option("--rides", type=click.IntRange(500, 20_000), default=2_000, show_default=True, help="Of an ordinary day.")
 @click.option("--picture", type=click.Path(path_type=Path), help="Write the picture as SVG, too.")
 @click.option("--folder", type=click.Path(path_type=Path), help="Keep policy, rides and ledger in a new folder.")
