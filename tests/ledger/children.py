@@ -145,16 +145,16 @@ def blocks_together(path: Path, processes: str, kills: str) -> object:
             thread.join()
         raise AssertionError("nobody ends by itself")
 
-    ends = []
+    lines: list[str] = []
     running = [forked(body) for _ in range(int(processes))]
     for index in range(int(kills)):
-        time.sleep(0.1 + int.from_bytes(os.urandom(2)) / 2**16 * 0.1)
         number, reader = running.pop(0)
+        begun = os.read(reader, 1).decode()  # it has charged something
+        time.sleep(int.from_bytes(os.urandom(2)) / 2**16 * 0.1)
         os.kill(number, signal.SIGKILL)
-        ends.append(heard(number, reader))
+        lines += (begun + "\n".join(heard(number, reader)[0])).splitlines()
         if index < int(kills) - int(processes):
             running.append(forked(body))
-    lines = [line for said, _ in ends for line in said]
     said = {failed: [line for line in lines if line.startswith("!") is failed] for failed in (False, True)}
     return {"receipts": said[False], "failed": said[True]}
 
