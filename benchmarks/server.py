@@ -27,7 +27,7 @@ SECONDS = 4.0
 TEXT = "SELECT COUNT(*) AS n FROM patients"
 OTHER = "SELECT COUNT(*) AS n FROM patients WHERE age > 30"
 """Asked afresh many times: all those answers are kept and looked through."""
-COST = 1e-4
+COST = 1e-3
 QUESTIONS = {
     "kept": {"sql": TEXT, "epsilon": COST},
     "fresh": {"sql": OTHER, "epsilon": COST, "fresh": True},
