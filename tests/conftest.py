@@ -22,6 +22,8 @@ from tests.budget import BUDGETS, Budget
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+    from tests.server.running import Running
+
 settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
 """On a busy machine every example may take long."""
@@ -57,6 +59,38 @@ SELDOM: Final = (20_000, 20, 20)
 
 SERVERS: Final = frozenset({"server", "lasting", "running", "browser"})
 """Fixtures that take seconds to start, once in every process that needs them."""
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """One for all tests that leave it as it was. It is here: in every file that imports a fixture, it is another."""
+    from tests.server.running import build, serving
+
+    with serving(build(tmp_path_factory.mktemp("server"))) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A rigged one, whose questions last."""
+    from tests.server.running import RIGGED, build, serving
+
+    policy = build(tmp_path_factory.mktemp("rigged"))
+    with serving(policy, "--workers", "4", program=RIGGED) as running:  # two for each caller
+        yield running
+
+
+@pytest.fixture
+def rigged(lasting: Running) -> Running:
+    """Questions of earlier tests are let go, however those ended, and new ones are held again."""
+    from tests.server.running import until
+
+    lasting.release()
+    with lasting.client() as client:
+        until(lambda: client.get("health").json()["running"] == 0)
+    for mark in (*lasting.policy.parent.glob("begun-*"), lasting.policy.parent / "go"):
+        mark.unlink(missing_ok=True)
+    return lasting
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,6 @@ from discreet.client import Remote, Unreachable
 from discreet.client.http import Connection
 from discreet.errors import Refused
 from discreet.server.requests import MOST_QUERIES
-from tests.server.conftest import server  # noqa: F401
 from tests.server.running import Running, refused
 
 PLACE = "datasets/hospital"
@@ -26,7 +25,7 @@ COUNTS = [f"SELECT COUNT(*) AS n FROM patients WHERE age < {age}" for age in (20
 
 
 @pytest.fixture
-def client(server: Running) -> Iterator[httpx.Client]:  # noqa: F811
+def client(server: Running) -> Iterator[httpx.Client]:
     with server.client() as opened:
         yield opened
 
@@ -36,7 +35,7 @@ def charges(client: httpx.Client) -> list[dict[str, Any]]:
     return entries
 
 
-def test_it_is_charged_once_cached_and_recalled_by_whoever_may(server: Running) -> None:  # noqa: F811
+def test_it_is_charged_once_cached_and_recalled_by_whoever_may(server: Running) -> None:
     with discreet.connect(f"{server.url}/hospital", token=server.tokens["epidemiology"], insecure=True) as remote:
         preview = remote.preview(remote.batched(COUNTS, epsilon=0.11))
         assert not preview.cached
@@ -98,7 +97,7 @@ def test_what_is_no_batch_is_refused_and_free(client: httpx.Client, sent: dict[s
     assert charges(client) == before
 
 
-def test_auditors_ask_nothing(server: Running) -> None:  # noqa: F811
+def test_auditors_ask_nothing(server: Running) -> None:
     with server.client("auditor") as auditor:
         assert auditor.post(f"{PLACE}/batch", json={"queries": COUNTS, "epsilon": 0.1}).status_code == 403
 

@@ -32,10 +32,8 @@ from discreet.learn.codec import VERSION, decode
 from discreet.learn.core import ESTIMATORS
 from discreet.learn.sent import BESIDE, MAX_SIZES, MOST_CATEGORIES, estimator_of, offered
 from discreet.server import dispatch
-from tests.server.conftest import server
 from tests.server.running import Running, refused
 
-__all__ = ["server"]
 SQL = "SELECT age FROM patients"
 FIT: dict[str, Any] = {"estimator": "KMeans", "params": {"n_clusters": 2}, "sql": SQL, "epsilon": 0.05}
 PLACE = "datasets/hospital"

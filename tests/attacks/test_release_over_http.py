@@ -26,7 +26,6 @@ from discreet.release import Domain, Facets, Histogram, RunningTotals
 from discreet.release.codec import encode
 from discreet.release.core import PUBLICATIONS
 from discreet.release.sent import arguments_of, offered, publication_of
-from tests.server.conftest import lasting, rigged, server  # noqa: F401
 from tests.server.running import Running, refused
 
 PLACE = "datasets/hospital"
@@ -48,7 +47,7 @@ def charges(client: httpx.Client) -> int:
 
 
 @pytest.fixture
-def client(server: Running) -> Iterator[httpx.Client]:  # noqa: F811
+def client(server: Running) -> Iterator[httpx.Client]:
     with server.client() as opened:
         yield opened
 
@@ -153,7 +152,7 @@ def test_constructors_take_anything_or_say_no_in_one_kind_of_words(name: str) ->
 # one charge, told again
 
 
-def test_a_release_is_charged_once_cached_and_recalled(server: Running, client: httpx.Client) -> None:  # noqa: F811
+def test_a_release_is_charged_once_cached_and_recalled(server: Running, client: httpx.Client) -> None:
     first = send(client, "release-key", epsilon=0.06)
     assert first.status_code == 200, first.text
     document = first.json()
@@ -196,7 +195,7 @@ def test_dummy_data_are_free_and_previews_charge_nothing(client: httpx.Client) -
     assert charges(client) == before
 
 
-def test_a_release_that_waits_is_cancelled_for_nothing(rigged: Running) -> None:  # noqa: F811
+def test_a_release_that_waits_is_cancelled_for_nothing(rigged: Running) -> None:
     """Both workers of a caller hold other questions: the release waits behind them."""
     from tests.server.running import HELD
 
@@ -306,7 +305,7 @@ def test_what_json_cannot_say_is_not_sent() -> None:
 def test_a_client_gets_what_a_curator_would_give(
     publication: Any,
     sql: str,
-    server: Running,  # noqa: F811
+    server: Running,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("DISCREET_TOKEN", server.tokens["epidemiology"])

@@ -25,11 +25,9 @@ from discreet.learn.sent import model_to_score, own
 from tests.learn.cases import CASES, COSTS, data
 from tests.learn.test_score_task import MODEL, SQL, curator
 from tests.learn.test_tables import POLICY, PURE, tables
-from tests.server.conftest import server
 from tests.server.running import Running, refused
 from tests.sql.worlds import policy_of
 
-__all__ = ["server"]
 PLACE: Final = "datasets/hospital"
 WARDS: Final = "SELECT age, ward FROM patients"
 ROWS, LABELS = data("numbers", 200, 1)

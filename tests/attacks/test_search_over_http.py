@@ -17,10 +17,8 @@ from discreet.learn import DecisionTreeClassifier, GaussianNB, KMeans, PrivateSe
 from discreet.learn.codec import document_of
 from discreet.learn.sent import MOST_SETTINGS, estimator_of, model_of
 from tests.attacks.test_fit_over_http import charges, send
-from tests.server.conftest import server
 from tests.server.running import Running, refused
 
-__all__ = ["server"]
 SQL = "SELECT age, ward FROM patients"
 BAYES: dict[str, Any] = {"estimator": "GaussianNB", "parameters": {}}
 GRID: dict[str, Any] = {"table": [["var_smoothing", [1e-4, 1e-2]]]}
