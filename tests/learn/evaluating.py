@@ -17,6 +17,11 @@ def predict(document: dict[str, Any], row: list[Any]) -> Any:
         low, high = model["range"] or (-math.inf, math.inf)
         return min(max(scores[0], low), high)
     scores = [0.0, *scores] if len(scores) == 1 else scores
+    if model["kind"] == "additive":
+        highest = max(scores)
+        total = sum(math.exp(score - highest) for score in scores)
+        chances = [math.exp(score - highest) / total for score in scores]
+        scores = [math.log(chance * max(1, 2 - 2 * chance)) for chance in chances]
     weighed = [score + weight for score, weight in zip(scores, model["log_weights"], strict=True)]
     return model["classes"][weighed.index(max(weighed))]
 
@@ -54,4 +59,12 @@ def trees(model: dict[str, Any], row: list[float]) -> list[float]:
     return scores
 
 
-SCORES = {"linear": linear, "trees": trees}
+def additive(model: dict[str, Any], row: list[float]) -> list[float]:
+    scores = list(model["start"])
+    for value, term in zip(row, model["terms"], strict=True):
+        place = sum(edge <= value for edge in term["edges"])
+        scores = [score + more for score, more in zip(scores, term["adds"][place], strict=True)]
+    return scores
+
+
+SCORES = {"linear": linear, "trees": trees, "additive": additive}

@@ -37,13 +37,17 @@ def _described(model: Any) -> dict[str, Any]:
     for attribute, describe in KINDS.items():
         if attribute in vars(model):
             return {**describe(model), **_output(model)}
-    raise ValueError(f"{type(model).__name__} has no plain form: linear models, trees and forests have one")
+    raise ValueError(
+        f"{type(model).__name__} has no plain form: linear and additive models, trees and forests have one"
+    )
 
 
 def _output(model: Any) -> dict[str, Any]:
     """What becomes of the scores: probabilities of classes, or a number within a range."""
     if not is_classifier(model):
-        limits = getattr(model, "range_", None)
+        limits = (
+            [model.target_low_, model.target_high_] if hasattr(model, "target_low_") else getattr(model, "range_", None)
+        )
         return {"output": "number", "range": None if limits is None else _list(limits)}
     logs = getattr(model, "class_log_weight_", np.zeros(len(model.classes_)))
     return {"output": "classes", "classes": _list(model.classes_), "log_weights": _list(logs)}
@@ -64,7 +68,20 @@ def _trees(model: Any) -> dict[str, Any]:
     return {"kind": "trees", "start": _list(start), "trees": trees}
 
 
-KINDS: Final[dict[str, Callable[[Any], dict[str, Any]]]] = {"coef_": _linear, "leaf_values_": _trees}
+def _additive(model: Any) -> dict[str, Any]:
+    """Edges are those between two bins; scores of classes are shortened (`additive.AdditiveClassifier` says why)."""
+    terms = [
+        {"edges": _list(edges[1:-1]), "adds": _list(curve[: len(edges) - 1])}
+        for edges, curve in zip(model.edges_, model.curves_, strict=False)
+    ]
+    return {"kind": "additive", "start": _list(model.intercept_), "terms": terms}
+
+
+KINDS: Final[dict[str, Callable[[Any], dict[str, Any]]]] = {
+    "coef_": _linear,
+    "leaf_values_": _trees,
+    "curves_": _additive,
+}
 """By what the model learned."""
 
 
