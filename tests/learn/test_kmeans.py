@@ -147,6 +147,22 @@ def test_rows_far_from_all_others_move_no_more_than_their_sensitivity(
         assert len(replay(make, rows, None, place, monkeypatch)) == 9  # bounds, covariances, cells, rounds
 
 
+@pytest.mark.parametrize("paid", [{"epsilon": 2.0}, {"rho": 0.02}])
+def test_few_rows_of_many_features_show_their_mean(paid: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of rows, their means, and cells along random directions; no row moves more than its sensitivity."""
+    rows = np.vstack([np.random.default_rng(4).normal(0.4, 0.1, (30, 25)), hard_rows(3, 25, 2)])
+    make = partial(KMeans, 2, bounds=(-1, 1), expected_n=300, n_init=1, **paid)
+    for place in (0, 30, 31, 32):
+        assert len(replay(make, rows, None, place, monkeypatch)) == 3
+
+
+def test_centres_of_few_rows_are_about_their_mean_where_nothing_else_is_seen() -> None:
+    """0.26 to 0.33 in 40 fits; in the middle of the bounds, where they would be otherwise, it is above 4."""
+    rows = np.random.default_rng(4).normal(0.4, 0.1, (1500, 25))
+    model = KMeans(2, bounds=(-1, 1), epsilon=1).fit(rows)
+    assert -model.score(rows) / len(rows) < 1
+
+
 def test_many_rows_buy_directions_and_rounds_of_lloyd() -> None:
     few, many = (
         learn(

@@ -51,14 +51,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type
         if width is not None and components > width:
             raise ValueError(f"n_components must be at most the number of features, {width}, not {components}")
         sizing.check(box.width, cost)
-        covariance.check(box, cost, sizing.LEFT)
+        covariance.check(box, cost, sizing.THOROUGH.left)
         return _Facts(box, components)
 
     def _typical(self, facts: _Facts, cost: Cost) -> Typical:
-        return covariance.typical(facts.box, cost, sizing.LEFT)
+        return covariance.typical(facts.box, cost, sizing.THOROUGH.left)
 
     def _learn(self, exact: Array, labels: Array | None, facts: _Facts, exit_: Exit) -> None:  # noqa: ARG002
-        begun = sizing.sized(exact, facts.box, exit_)
+        begun = sizing.sized(exact, facts.box, exit_, search=sizing.THOROUGH)
         released = covariance.covariance(exact, begun.box, begun.size, exit_, begun.left)
         self.count_ = begun.size
         self.mean_ = released.means

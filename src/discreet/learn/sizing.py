@@ -42,8 +42,6 @@ class Search:
     """A share is large enough that finds windows of so many cells among so many times fewer rows."""
     least: Fraction = Fraction(0)
     """Where any is, at least this one is taken."""
-    narrow: float = 1.0
-    """Bounds stay as they are declared unless what is found is at most so much of them."""
 
     @property
     def left(self) -> Fraction:
@@ -55,6 +53,8 @@ USUAL: Final = Search()
 LEFT: Final = USUAL.left
 SURE: Final = Search(Fraction(1, 100), CELLS, SURELY)
 """For those who need the number of rows for nothing else."""
+THOROUGH: Final = Search(least=SHARES[-1])
+"""For those in whose noise one feature with bounds that stayed too wide hides all others."""
 
 
 def sized(exact: Floats, box: Box, exit_: Exit, expected: int | None = None, search: Search = USUAL) -> Sized:
@@ -68,11 +68,7 @@ def sized(exact: Floats, box: Box, exit_: Exit, expected: int | None = None, sea
     if not share:
         return Sized(size, box, left)
     share = max(share, search.least)
-    narrower = zoomed(exact, box, exit_, share)
-    narrow = narrower.half <= search.narrow * box.half
-    return Sized(
-        size, Box(np.where(narrow, narrower.low, box.low), np.where(narrow, narrower.high, box.high)), left - share
-    )
+    return Sized(size, zoomed(exact, box, exit_, share), left - share)
 
 
 def about(exact: Floats, exit_: Exit, expected: int | None = None, share: Fraction = SIZING) -> tuple[float, Fraction]:

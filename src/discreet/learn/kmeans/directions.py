@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -12,8 +13,10 @@ from discreet.exit import Exit
 from discreet.exit.cost import Cost
 from discreet.learn.box import Box, Floats
 from discreet.learn.covariance import covariance, expected_noise
-from discreet.learn.gram import WIDEST_MATRIX
+from discreet.learn.gram import WIDEST_MATRIX, norm_for
 from discreet.learn.kmeans.geometry import BLOCK
+from discreet.learn.scaling import mean_noise, measured
+from discreet.learn.sizing import ONE
 
 DIRECTIONS: Final = 12
 """Directions of a grid: two cells along each of them are few enough to count and enough to tell clusters apart."""
@@ -25,6 +28,10 @@ QUIET: Final = 0.1
 """So much is called low: rows far from most others make clusters, and are not to weigh much less for that."""
 SPAN: Final = 4.0
 """A grid goes so many standard deviations from the mean, or to the end of the box."""
+ENOUGH: Final = 8.0
+"""Of random directions so many are taken that cells of two halves of each have so many rows, in units of noise,"""
+NEARER: Final = 2.5
+"""and they go so many standard deviations from the mean."""
 THINNEST: Final = 1e-12
 """No feature is narrower than so much of the widest one: it could not be told from a constant."""
 
@@ -98,6 +105,11 @@ def finds(box: Box, size: float, cost: Cost, share: Fraction) -> bool:
     return few and expected_noise(box, size, cost, share) < CLEAR
 
 
+def shows_means(box: Box, size: float, cost: Cost, share: Fraction) -> bool:
+    """Whether there are more features than a grid has directions, and rows enough to show their means."""
+    return box.width > DIRECTIONS and mean_noise(cost, box.width, norm_for(cost), share) < CLEAR * size
+
+
 def principal(exact: Floats, flat: Flat, size: float, exit_: Exit, share: Fraction) -> Directions:
     """The directions of largest variance, as far as they stand out of the noise.
 
@@ -116,19 +128,40 @@ def principal(exact: Floats, flat: Flat, size: float, exit_: Exit, share: Fracti
     )
 
 
+def centred(exact: Floats, flat: Flat, size: float, exit_: Exit, share: Fraction) -> Directions:
+    """Few random directions, seen from about the mean of the rows: what they do not see of centres is that of the mean.
+
+    Theorem  A share of the cost. Proof: all else is post-processing of `scaling.measured`.
+
+    There are as many as leave cells rows enough.
+    """
+    scaling = measured(exact, flat.near, 1, norm_for(exit_.cost), exit_, share)
+    cells = size / (ENOUGH * exit_.cost.deviation(ONE, share))
+    count = int(np.clip(math.log2(max(cells, 2.0)), 1, DIRECTIONS))
+    return _random(flat, flat.rows(scaling.middle), scaling.width / flat.unit, count, exit_)
+
+
 def fixed(flat: Flat, exit_: Exit) -> Directions:
-    """The features themselves; of many, random directions in which all have a part. No data is used.
+    """The features themselves, or random directions if there are many. No data is used."""
+    half, width = flat.half, len(flat.half)
+    if width > DIRECTIONS:
+        return _random(flat, np.zeros(width), half, DIRECTIONS, exit_)
+    return Directions(np.zeros(width), np.eye(width), -half, half, flat.ends, 0.0)
+
+
+def _random(flat: Flat, origin: Floats, spread: Floats, count: int, exit_: Exit) -> Directions:
+    """Directions in which all features have a part, as wide as their standard deviations say.
 
     Source   Random signs: Achlioptas 2003.
     """
-    half, width = flat.half, len(flat.half)
-    if width <= DIRECTIONS:
-        return Directions(np.zeros(width), np.eye(width), -half, half, flat.ends, 0.0)
-    signs = 2.0 * exit_.below(2, (width, DIRECTIONS)) - 1
-    axes, _ = np.linalg.qr(signs + np.eye(width, DIRECTIONS) / 2)  # of full rank, whatever the signs are
-    far = np.full(DIRECTIONS, np.sqrt((half**2).mean()))
-    rest = float((half**2).sum()) * (1 - DIRECTIONS / width) / 3
-    return Directions(np.zeros(width), axes, -far, far, _ends(axes, np.zeros(width), flat), rest)
+    width = len(spread)
+    signs = 2.0 * exit_.below(2, (width, count)) - 1
+    axes, _ = np.linalg.qr(signs + np.eye(width, count) / 2)  # of full rank, whatever the signs are
+    variances = (axes**2).T @ spread**2
+    low, high = _ends(axes, origin, flat)
+    far = np.maximum(NEARER * np.sqrt(variances), THINNEST)
+    rest = max(float((spread**2).sum() - variances.sum()), 0.0)
+    return Directions(origin, axes, np.maximum(low, -far), np.minimum(high, far), (low, high), rest)
 
 
 def _ends(axes: Floats, origin: Floats, flat: Flat) -> tuple[Floats, Floats]:

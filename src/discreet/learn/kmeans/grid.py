@@ -14,14 +14,13 @@ from discreet.exit import Exit
 from discreet.exit.cost import Cost
 from discreet.learn.box import Floats
 from discreet.learn.kmeans.cells import clearly, counted, inner_points, outer_points, shaped
-from discreet.learn.kmeans.directions import Directions, Flat, finds, fixed, principal
+from discreet.learn.kmeans.directions import Directions, Flat, centred, finds, fixed, principal, shows_means
 from discreet.learn.kmeans.geometry import closest, nearest
 from discreet.learn.kmeans.lloyd import Found, Setting
 from discreet.learn.kmeans.rounds import Start, rounds, turns_for
-from discreet.learn.sizing import ONE, SIZING, Search, sized
+from discreet.learn.sizing import ONE, SIZING, THOROUGH, sized
 from discreet.mechanisms.simplex import projected
 
-SEARCH: Final = Search(least=Fraction(1, 10))
 FINDING: Final = Fraction(1, 4)
 """What principal directions may take of the cost,"""
 MOVING: Final = Fraction(7, 20)
@@ -32,19 +31,21 @@ def grid(exact: Floats, setting: Setting, exit_: Exit) -> Found:
     """Count rows in the cells of a grid along few directions, cluster the cells, and move the centres to their rows.
 
     Theorem  The declared loss. Proof: `sized` takes its part; by the number of rows that it finds, and by public facts,
-             it is decided which of `principal` and `rounds` are worth their shares of the rest; the cells of
+             it is decided which of `principal`, `centred` and `rounds` are worth shares of the rest; the cells of
              `clustered` have what is left. Shares add up to 1. Where a row is seen depends on that row and on released
              numbers alone.
     Source   Su, Cao, Li, Bertino & Jin 2016 (EUGkM and the hybrid).
 
     Narrower bounds only say where most rows are: those beyond are where they were, and are counted in wider cells.
     """
-    begun = sized(exact, setting.box, exit_, setting.expected, SEARCH)
+    begun = sized(exact, setting.box, exit_, setting.expected, THOROUGH)
     flat, size, left, cost = Flat(setting.box, begun.box), begun.size, begun.left, exit_.cost
     rows = flat.rows(exact)
     finding, moving = left * FINDING, left * MOVING
     if finds(flat.near, size, cost, finding):
         directions, left = principal(exact, flat, size, exit_, finding), left - finding
+    elif shows_means(flat.near, size, cost, finding):
+        directions, left = centred(exact, flat, size, exit_, finding), left - finding
     else:
         directions = fixed(flat, exit_)
     turns = turns_for(flat.box.width, setting.clusters, size, cost, moving)
