@@ -350,6 +350,8 @@ def test_dummy_data_has_blocks(stream: Curator) -> None:
         assert dummy.query(COUNT, epsilon=1.0, blocks="2024", fresh=True).rows
         assert refusal(dummy).code == "blocks-missing"
         assert dummy.budget().spent.epsilon == 0
+        with pytest.raises(Refused, match="rows in memory have no sources"):
+            dummy.refresh()
 
 
 def test_retired_blocks_are_deleted(stream: Curator) -> None:
@@ -364,10 +366,25 @@ def test_retired_blocks_are_deleted(stream: Curator) -> None:
 
 def test_blocks_of_another_folder_are_never_read(stream: Curator) -> None:
     """A state folder that was restored beside a ledger of other blocks: nothing is charged, and nothing read."""
-    shutil.rmtree(stream.policy.state / "streams")
+    folder = stream.policy.state / "streams"
+    next(folder.rglob("*.parquet")).unlink()
+    with pytest.raises(QueryFailed, match="nothing was charged"):
+        stream.query(COUNT, epsilon=0.1, blocks="all")
+    shutil.rmtree(folder)
     with pytest.raises(QueryFailed, match="nothing was charged"):
         stream.query(COUNT, epsilon=0.1, blocks="newest 1")
     assert stream.entries() == []
+
+
+def test_analysts_have_a_share_of_each_block(tmp_path: Path) -> None:
+    path = world(tmp_path, more='[analysts.lab]\nshare = "40 %"\n')
+    add(tmp_path, "a", rides())
+    with opened(path, sampler=EXACT) as curator:
+        curator.refresh(day(4))
+        assert curator.query(COUNT, epsilon=0.3, blocks="all", analyst="lab").remaining.epsilon == pytest.approx(0.1)
+        with pytest.raises(BudgetExhausted, match="of the share of lab"):
+            curator.query(ZONES, epsilon=0.2, blocks=[0], analyst="lab")
+        assert curator.query(ZONES, epsilon=0.7, blocks=[0]).rows
 
 
 def stopped(*_: object) -> None:

@@ -194,6 +194,29 @@ def test_one_table_that_grows(tmp_path: Path) -> None:
     assert len(stream.rows()) == 18
 
 
+def test_one_table_of_units_that_grows(tmp_path: Path) -> None:
+    """Rows whose time has come since the last refresh are new; a unit stays where it first came."""
+    stream = Stream(tmp_path, "unit", source="all.duckdb#rides", more='column = "day"\n')
+
+    def hold(count: int) -> None:
+        (tmp_path / "all.duckdb").unlink(missing_ok=True)
+        values = ", ".join(
+            f"('{who}', DATE '{when}', {fare}, '{zone}', 'x')" for who, when, fare, zone in rides(4, count)
+        )
+        with plain() as connection:
+            connection.execute(f"ATTACH '{tmp_path / 'all.duckdb'}' AS held")
+            source = f"SELECT * FROM (VALUES {values}) AS t(rider_id, day, fare, zone, note)"
+            connection.execute(f"CREATE TABLE held.rides AS {source}; DETACH held")
+
+    hold(2)
+    assert (stream.refresh(2).read, stream.refresh(2).read) == (8, 0)
+    first = {unit: block for block, unit, _ in stream.rows()}
+    hold(5)
+    assert stream.refresh(4).read == 16
+    assert {unit: block for block, unit, _ in stream.rows()} == first
+    assert [rank for _, unit, rank in stream.rows() if unit == "r1"] == [1, 2, 3]
+
+
 def test_a_refresh_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And what it wrote is removed by the next."""
     stream = Stream(tmp_path)

@@ -207,6 +207,8 @@ class Curator(Asks):
 
         For the owner: what it returns of each stream are exact counts.
         """
+        if self._given is not None:
+            raise Refused("policy", "rows in memory have no sources", "refresh the curator of the policy itself")
         return refreshed(self.policy, self._ledger, reason, until=until, among=self._among).streams
 
     def make_copy(self) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Final
 from weakref import WeakValueDictionary
 
+import duckdb
+
 from discreet.accounting.record import BlockNames
 from discreet.curator.state import prepared
 from discreet.engines.arrivals import segments
@@ -77,9 +79,10 @@ class Versions:
         with suppress(SourceError):
             files = self._ledger.stream(blocks.stream).files
             there = segments(self._policy, table, {number: files[number] for number in blocks})
-        if there is None:
-            raise unreadable()
-        return self._made(version, {table.name: there})
+        if there is not None:
+            with suppress(duckdb.Error):  # a file is gone
+                return self._made(version, {table.name: there})
+        raise unreadable()
 
     def newest(self) -> Engine:
         """The engine over the data version that is asked; if another was read meanwhile, over that."""

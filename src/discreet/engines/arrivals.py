@@ -59,9 +59,9 @@ _HAD_BLOCKS, _HAD_ROWS = "_discreet_had_blocks", "_discreet_had_rows"
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS stream (layout TEXT, refreshes INTEGER, until TEXT);
 CREATE TABLE IF NOT EXISTS block (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-CREATE TABLE IF NOT EXISTS segment (folder TEXT PRIMARY KEY, block INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS segment (folder TEXT PRIMARY KEY, block INTEGER NOT NULL, files INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS segments ON segment (block);
-CREATE TABLE IF NOT EXISTS waiting (folder TEXT PRIMARY KEY, block INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS waiting (folder TEXT PRIMARY KEY, block INTEGER NOT NULL, files INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS taken (path TEXT PRIMARY KEY, size INTEGER, changed INTEGER);
 CREATE TABLE IF NOT EXISTS seen (unit TEXT PRIMARY KEY, block INTEGER, blocks INTEGER, rows INTEGER) WITHOUT ROWID;
 """
@@ -115,9 +115,17 @@ def segments(policy: Policy, table: Table, blocks: Mapping[int, str]) -> list[Pa
         named = "SELECT name FROM block WHERE number = ?"
         if any(index.execute(named, (number,)).fetchone() != (file,) for number, file in blocks.items()):
             raise gone(table)
-        query = "SELECT folder FROM segment WHERE block = ? ORDER BY rowid"
-        folders = [row[0] for number in blocks for row in index.execute(query, (number,))]
-    return [path for each in folders for path in sorted((folder / each).glob("*.parquet"))]
+        query = "SELECT folder, files FROM segment WHERE block = ? ORDER BY rowid"
+        parts = [row for number in blocks for row in index.execute(query, (number,))]
+    return [path for part in parts for path in _files(table, folder, *part)]
+
+
+def _files(table: Table, folder: Path, part: str, count: int) -> list[Path]:
+    """The files of a part on record, or a failure if some are gone."""
+    files = sorted((folder / part).glob("*.parquet"))
+    if len(files) != count:
+        raise gone(table)
+    return files
 
 
 def gone(table: Table) -> SourceError:
@@ -208,9 +216,8 @@ class _Refresh:
 
     def _read(self, cohort: int, sealed: int, opened: int, before: str | None, until: datetime) -> None:
         """All that is new, with the numbers of its blocks; counted, and without what is dropped or still waits."""
-        waited = "SELECT folder FROM waiting WHERE block < ?"
-        waiting = [row[0] for row in self.index.execute(waited, (opened,))]
-        held = [str(path) for each in waiting for path in sorted((self.folder / each).glob("*.parquet"))]
+        waited = self.index.execute("SELECT folder, files FROM waiting WHERE block < ?", (opened,)).fetchall()
+        held = [str(path) for part in waited for path in _files(self.table, self.folder, *part)]
         more = f" UNION ALL BY NAME (SELECT * FROM {reading_parquet(held)})" if held else ""
         files = self._new_files() if is_pattern(self.table) else []
         for again in (True, False):
@@ -335,8 +342,10 @@ class _Refresh:
         for part in parts:
             folder = SYSTEM.bytes(16).hex()
             part.chmod(0o700)
+            count = len(list(part.iterdir()))
             part.replace(self.folder / folder)
-            self.index.execute(f"INSERT INTO {kind} VALUES (?, ?)", (folder, int(part.name.partition("=")[2])))
+            row = folder, int(part.name.partition("=")[2]), count
+            self.index.execute(f"INSERT INTO {kind} VALUES (?, ?, ?)", row)
         temporary.rmdir()
         _flush(self.folder)
 
