@@ -31,6 +31,14 @@ def test_nonsense_is_refused(option: tuple[str, str]) -> None:
     assert CliRunner().invoke(command, ["stream", "demo", *option]).exit_code == 2
 
 
+@pytest.mark.parametrize("option", ["--folder", "--picture"])
+def test_what_cannot_be_written_is_known_before(option: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    told = CliRunner().invoke(command, ["stream", "demo", option, str(tmp_path / "file" / "below")])
+    assert told.exit_code == 2
+    assert "cannot be written" in told.output
+
+
 def test_a_map_of_blocks() -> None:
     lines = heat_map([0.0] * 7 + [1.0] * 3).split("\n")
     assert len(lines) == 7

@@ -34,19 +34,34 @@ def demo(weeks: int, rides: int, picture: Path | None, folder: Path | None) -> N
     Nobody in it exists. A day is a block with a budget of its own. Takes about a minute.
     """
     for path in (picture, folder):
-        if path is not None and path.exists():
-            raise click.UsageError(f"{path} exists already: name a new one")
+        if path is not None:
+            _demand_new(path)
+    if picture is not None:
+        from discreet.answers.plots.theme import altair
+
+        altair()  # if it is missing, that is better known before the story than after it
     teller = Teller()
     with _folder(folder) as there:
         story = tell(there, teller, weeks, rides)
     if picture is not None:
         from discreet.lab.year import picture as drawn
 
-        picture.parent.mkdir(parents=True, exist_ok=True)
         drawn(story).save(picture)
         teller.say(f"The same as a picture: {escaped(picture)}")
     if folder is not None:
         teller.commands(f"discreet stream status {folder / 'rides.toml'}")
+
+
+def _demand_new(path: Path) -> None:
+    """Refuse what exists, and what cannot be written."""
+    if path.exists():
+        raise click.UsageError(f"{path} exists already: name a new one")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as wrong:
+        raise click.UsageError(f"{path} cannot be written: {wrong.strerror}") from None
 
 
 @contextmanager
@@ -60,7 +75,20 @@ def _folder(wanted: Path | None) -> Iterator[Path]:
     try:
         yield made
     finally:
+        _forget(made)
         shutil.rmtree(made, ignore_errors=True)
+
+
+def _forget(folder: Path) -> None:
+    """Nobody will miss its ledger: its people are invented."""
+    from discreet.curator.state import ledger_path
+    from discreet.lab.rides import POLICY
+    from discreet.ledger import Marks
+    from discreet.policy import read
+
+    marks = Marks.default()
+    if marks is not None and (folder / POLICY).exists():
+        marks.forget(ledger_path(read(folder / POLICY)).absolute())
 
 
 def tell(folder: Path, teller: Teller, count: int, rides: int) -> list[Week]:
