@@ -7,7 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
+from discreet import noise
 from discreet.accounting import Pure
 from discreet.errors import Refused
 from discreet.learn import GaussianNB, LinearRegression
@@ -102,3 +104,17 @@ def test_shares_and_values_are_inverse() -> None:
         if metric in ("accuracy", "log_loss"):
             goal = Goal.read(metric, 0.4, NO_BOUNDS)
             assert kind.value(float(goal.share), NO_BOUNDS) == pytest.approx(0.4)
+
+
+@pytest.mark.slow
+def test_models_no_better_than_the_goal_are_accepted_as_seldom_as_was_said() -> None:
+    """Drawn, with all that a user calls; more than so many of 300 are accepted once in a million runs at most."""
+    wrong, times, eta = 0.3, 300, 0.2
+    said = NAIVE.predict(ROWS[:400])
+    other = np.where(said == "low", "high", "low")
+    accepted = 0
+    for _ in range(times):
+        truth = np.where(noise.below(10**6, 400) < wrong * 10**6, other, said)
+        verdict = validate(NAIVE, ROWS[:400], truth, goal=1 - wrong, eta=eta, epsilon=0.5)
+        accepted += verdict.decision is Decision.ACCEPT
+    assert 0 < accepted <= binom.isf(1e-6, times, eta / 2)

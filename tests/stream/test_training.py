@@ -109,6 +109,18 @@ def test_no_block_is_charged_more_than_it_has_and_older_ones_are_taken_instead(t
         assert other.steps[0].blocks == "2024-01-02..2024-01-03"
 
 
+def test_attempts_on_blocks_that_were_used_up_are_still_shown_again(tmp_path: Path) -> None:
+    with stream(tmp_path, 3) as found:
+        options = {**HARD, "epsilon": 0.5, "cap": 0.5, "key": "all"}
+        first = train(found, **options)
+        assert found._ledger.stream("rides").retired == ((2, 2),)
+        again = train(found, **options)
+        assert [step.cached for step in again.steps] == [True, True]
+        assert [step.value for step in again.steps] == [step.value for step in first.steps]
+        assert again.ending is first.ending is Ending.NO_BLOCKS
+        assert len(found.entries()) == 2
+
+
 def test_all_attempts_end_where_the_caller_says(tmp_path: Path) -> None:
     with stream(tmp_path, 3) as found:
         run = train(found, **{**HARD, "cap": 0.125, "most_blocks": 3})

@@ -50,6 +50,12 @@ def test_so_are_sums_of_other_losses_and_of_units_with_several_rows() -> None:
                 assert (exact <= Draws(0.3, each * units, each, binary)(distance) * (1 + 1e-12)).all()
 
 
+def test_the_sharp_bound_of_coins_is_for_units_of_one_row() -> None:
+    by = np.linspace(0, 30, 31)
+    np.testing.assert_array_equal(Draws(0.3, 100, 2, True)(by), Draws(0.3, 100, 2, False)(by))
+    assert (Draws(0.3, 100, 1, True)(by) <= Draws(0.3, 100, 1, False)(by)).all()
+
+
 def test_the_chance_falls_with_the_distance_and_rises_with_rows() -> None:
     by = np.linspace(-3, 40, 200)
     for binary in (True, False):
