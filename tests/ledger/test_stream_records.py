@@ -44,6 +44,15 @@ def test_records_mean_what_they_meant() -> None:
     assert State.resumed(before, totals) == state
 
 
+def test_a_charge_about_blocks_adds_nothing_to_the_budget() -> None:
+    """Also where nothing comes after it that would not add up."""
+    charge = json.loads(JOURNAL[6])
+    charge |= {"loss": ["1"], "spent": [str(2 * UNITS + 1)]}
+    with pytest.raises(LedgerDamaged, match="record 7 does not add up"):
+        State.replayed(chained([*JOURNAL[:6], json.dumps(charge)]))
+    assert State.replayed(chained(JOURNAL[:7])).spent == (2 * UNITS,)
+
+
 def test_who_does_not_know_streams_reads_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The discreet of before refuses all that is new, wherever it begins to read; what is old it reads."""
     monkeypatch.setattr(
