@@ -13,10 +13,11 @@ import pytest
 from discreet.client import Remote
 from discreet.client.http import Connection
 from discreet.curator.curator import Curator
-from discreet.errors import Refused
+from discreet.errors import Edit, Refused
 from discreet.learn import CategoricalNB
 from discreet.release import Workload
 from discreet.server.dispatch import _made
+from discreet.server.pages.questions import Written, _edit
 from discreet.server.requests import Batch, Fit, Query, Release
 from tests.cli.runs import run, told
 from tests.curator.streams import EXACT, add, day, opened, rides, world
@@ -114,3 +115,13 @@ def test_what_a_server_is_sent_has_a_shape() -> None:
     for wrong in (1.5, True, {"rides": {"deep": 1}}, [[0]], "x" * 101, [None]):
         with pytest.raises(ValueError, match="blocks"):
             Query.model_validate({"sql": COUNT, "epsilon": 0.1, "blocks": wrong})
+
+
+def test_a_form_has_a_field_for_blocks() -> None:
+    """And what a refusal proposes is put into it."""
+    assert Written.of({"sql": COUNT, "epsilon": "0.1", "blocks": " newest 2 "}).question().blocks == "newest 2"
+    assert Written.of({"sql": COUNT, "epsilon": "0.1", "blocks": ""}).question().blocks is None
+    refused = Refused("blocks-missing", "which?", "", edit=Edit(arguments={"blocks": "newest 1"}))
+    edited = _edit(None, Written(COUNT, epsilon="0.1"), refused)  # type: ignore[arg-type]
+    assert edited is not None
+    assert edited.blocks == "newest 1"

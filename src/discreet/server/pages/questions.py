@@ -43,17 +43,19 @@ class Written:
     epsilon: str = ""
     error: str = ""
     key: str = ""
+    blocks: str = ""
+    """Of a stream."""
 
     @classmethod
     def of(cls, form: Mapping[str, str]) -> Self:
-        known = {name: form[name].strip() for name in ("sql", "by", "epsilon", "error", "key") if name in form}
-        return cls(**known)
+        names = ("sql", "by", "epsilon", "error", "key", "blocks")
+        return cls(**{name: form[name].strip() for name in names if name in form})
 
     def question(self, *, dummy: bool = False) -> requests.Query:
         """The question as the interface has it."""
         cost: dict[str, Any] = {"error": self._errors()} if self.by == "error" else {"epsilon": self._epsilon()}
         try:
-            return requests.Query(sql=self.sql, dummy=dummy, **cost)
+            return requests.Query(sql=self.sql, dummy=dummy, blocks=self.blocks or None, **cost)
         except ValidationError as wrong:
             raise Refused("body-invalid", wrong.errors()[0]["msg"], "ask a shorter question") from None
 
@@ -118,6 +120,8 @@ def _edit(page_access: PageAccess, written: Written, refused: Problem) -> Writte
     edit = refused.edit
     if edit is not None and (epsilon := edit.arguments.get("epsilon")) is not None:
         return replace(written, by="epsilon", epsilon=f"{epsilon:g}")
+    if edit is not None and (blocks := edit.arguments.get("blocks")) is not None:
+        return replace(written, blocks=str(blocks))
     proposal = fixed(written.sql, edit, lambda sql: _previewed(page_access, replace(written, sql=sql)))
     return None if proposal is None else replace(written, sql=proposal)
 
@@ -311,6 +315,7 @@ async def _shown(
         tried=None if tried is None else answer_parts(tried),
         is_dummy=tried is not None and tried.dummy,
         tables=[Listed.of(facts) for facts in tables.values()],
+        streams=any(facts.stream for facts in tables.values()),
         examples=examples(tables),
         facets=await dispatcher.light(charts_of, dataset.curator),
         gauge=await dispatcher.light(Gauge.of, dataset.curator, page_access.access.caller),
