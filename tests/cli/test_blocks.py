@@ -21,6 +21,7 @@ from discreet.server.pages.questions import Written, _edit
 from discreet.server.requests import Batch, Fit, Query, Release
 from tests.cli.runs import run, told
 from tests.curator.streams import EXACT, add, day, opened, rides, world
+from tests.server.visitor import Seen, shown, site
 
 COUNT = "SELECT COUNT(*) AS n FROM rides"
 
@@ -125,3 +126,13 @@ def test_a_form_has_a_field_for_blocks() -> None:
     edited = _edit(None, Written(COUNT, epsilon="0.1"), refused)  # type: ignore[arg-type]
     assert edited is not None
     assert edited.blocks == "newest 1"
+
+
+def test_the_page_of_a_stream_asks_for_blocks(path: Path) -> None:
+    """The field is there, the refusal's fix fills it, and the preview says what is protected."""
+    with site(path) as pages:
+        visitor = pages.visitor("owner")
+        asked = {"sql": COUNT, "epsilon": "0.01"}
+        assert Seen.of(visitor.get("/data/rides").text).values("blocks") == [""]
+        assert "newest 1" in Seen.of(visitor.send("/data/rides/preview", **asked).text).values("blocks")
+        assert "what a rider does in one day" in shown(visitor.send("/data/rides/preview", **asked, blocks="all").text)
