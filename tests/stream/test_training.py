@@ -237,6 +237,24 @@ def test_plans_and_runs_are_shown_in_terminals_and_notebooks(tmp_path: Path) -> 
         assert run.plot().to_dict()["title"]
 
 
+# who is on which side
+
+
+@pytest.mark.parametrize("kind", ["unit-day", "unit in days"])
+def test_nobody_is_fitted_on_one_day_and_tested_on_another(tmp_path: Path, kind: str) -> None:
+    """The fare of a ride says whose it is."""
+    path = world(tmp_path, kind)
+    add(tmp_path, "all", [(f"r{rider}", day(when), rider, "north") for rider in range(40) for when in (1, 2, 3)])
+    with opened(path) as found:
+        found.refresh(until=day(4))
+        task = attempts.FitAndTest(GaussianNB(), SQL, "zone", epsilon=0.1, blocks="all")
+        prepared: Any = found._prepared(task)
+        rows = found._reader(prepared.bill)
+        fitted, tested = ({row[0] for row in rows.rows(query)} for query in (prepared.fit.query, prepared.query))
+        assert not fitted & tested
+        assert len(fitted | tested) == 40
+
+
 # neighbours
 
 
