@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,9 @@ from discreet.accounting import Approximate, Batch, GaussianNoise, Sampled, epsi
 from discreet.accounting.conversion import rho_of_pure
 from discreet.curator.training import Training, _epsilon_within, recalled
 from discreet.lab.hospital import build
+from discreet.server.api import recalled as asked
+from discreet.server.api import recalled_work
+from discreet.server.tokens import Role
 
 
 @pytest.fixture(scope="module")
@@ -129,3 +133,13 @@ def test_what_is_no_training_is_refused(hospital: Curator, changes: dict[str, An
         hospital.perform(training(**changes))
     assert refused.value.code.startswith("cost-")
     assert not hospital.entries()
+
+
+@pytest.mark.parametrize("look", [asked, lambda access, number: recalled_work(access, number, "fit")])
+def test_a_server_shows_it_neither_as_an_answer_nor_as_a_model(hospital: Curator, look: Any) -> None:
+    hospital.perform(training())
+    caller = SimpleNamespace(analyst=None, role=Role.OWNER)
+    access: Any = SimpleNamespace(dataset=SimpleNamespace(curator=hospital), caller=caller)
+    with pytest.raises(Refused, match="of a training") as refused:
+        look(access, hospital.entries()[0].number)
+    assert refused.value.code == "unknown-answer"

@@ -116,3 +116,10 @@ TASKS: Final[Mapping[str, Kind]] = {
     "batch": Kind(Batch, "batches", "charge-of-batch", "a batch of queries", READERS, "discreet"),
 }
 """By the name that a task writes into its call."""
+
+
+def misplaced(task: str, number: int, code: str) -> Refused:
+    """The refusal of what was asked for at the place of another kind of task."""
+    stored = TASKS[task].stored if task in TASKS else "" if task else "answers"
+    what = TASKS[task].what if task in TASKS else f"a {task}" if task else "a query"
+    return Refused(code, f"this charge is of {what}", f"it is at {stored}/{number}" if stored else "see the ledger")

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from discreet.accounting.record import Entry
 from discreet.accounting.rounding import float_up
 from discreet.answers import Answer, documents
-from discreet.answers.models import TASKS
+from discreet.answers.models import TASKS, misplaced
 from discreet.answers.saving import csv_of
 from discreet.answers.wire import (
     ENTRY,
@@ -306,9 +306,8 @@ async def answer(request: Request, access: Anybody, number: Number) -> Response:
 
 def recalled(access: Access, number: int) -> Answer:
     task = task_of(entry_of(access, number))
-    if task in TASKS:
-        where = f"it is at {TASKS[task].stored}/{number}"
-        raise Refused(TASKS[task].code, f"this is {TASKS[task].what}", where)
+    if task:
+        raise misplaced(task, number, TASKS[task].code if task in TASKS else "unknown-answer")
     answer: Answer = access.dataset.curator.recall(number, analyst=access.caller.analyst)
     return answer
 
@@ -350,9 +349,7 @@ def recalled_work(access: Access, number: int, task: str) -> Any:
     """The document of what a task of this kind let out."""
     other = task_of(entry_of(access, number))
     if other != task:
-        kind = TASKS.get(other)
-        what, where = ("a query", "answers") if kind is None else (kind.what, kind.stored)
-        raise Refused("unknown-answer", f"this charge is of {what}", f"it is at {where}/{number}")
+        raise misplaced(other, number, "unknown-answer")
     if task in ("fit", "score"):
         estimators()
     more = {"analyst": access.caller.analyst} if task == "batch" else {}
