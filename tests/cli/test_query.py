@@ -33,7 +33,7 @@ from tests.curator.worlds import hospital
 
 SQL = "SELECT ward, COUNT(*) AS n FROM patients GROUP BY ward"
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
-NOTHING = dict.fromkeys(("epsilon", "rho", "delta", "error", "params", "analyst", "dialect"))
+NOTHING = dict.fromkeys(("epsilon", "rho", "delta", "error", "params", "analyst", "dialect", "blocks"))
 
 
 @dataclass
@@ -103,6 +103,7 @@ def test_a_question_goes_to_the_door_as_it_was_written(door: Door) -> None:
 def test_every_option_reaches_the_door(door: Door) -> None:
     costs = ("--rho", "0.02", "--delta", "1e-8", "--error", "5", "--confidence", "0.9", "-e", "2")
     others = ("--analyst", "fraud", "--dialect", "bigquery", "--param", "ward=ICU", "-p", "least=18")
+    others = (*others, "--blocks", "newest 7")
     expected = {
         "epsilon": 2.0,
         "rho": 0.02,
@@ -111,6 +112,7 @@ def test_every_option_reaches_the_door(door: Door) -> None:
         "confidence": 0.9,
         "analyst": "fraud",
         "dialect": "bigquery",
+        "blocks": "newest 7",
         "params": {"ward": "ICU", "least": 18},
     }
     run("query", "p.toml", SQL, *costs, *others, "--fresh", "--time-limit", "2.5")

@@ -203,6 +203,17 @@ EXAMPLES: dict[str, list[Example]] = {
             NOTE, "tables.visits.max_rows", "than 2 rows (the 99th percentile has 3)", {"max_rows = 3": "max_rows = 2"}
         )
     ],
+    "streams": [
+        Example(
+            NOTE,
+            "tables.patients.stream",
+            "each patient is protected with all rows in patients",
+            {
+                "[tables.visits]": '[tables.patients.stream]\nby = "unit"\ncolumn = "born"\nepsilon = 1.0\n'
+                "[tables.visits]"
+            },
+        )
+    ],
     "large_delta": [Example(WARNING, "budget.delta", "(number of units, 100)", {"1e-6": "0.011"})],
     "uncastable": [
         Example(
