@@ -102,8 +102,8 @@ def test_a_question_goes_to_the_door_as_it_was_written(door: Door) -> None:
 
 def test_every_option_reaches_the_door(door: Door) -> None:
     costs = ("--rho", "0.02", "--delta", "1e-8", "--error", "5", "--confidence", "0.9", "-e", "2")
-    others = ("--analyst", "fraud", "--dialect", "bigquery", "--param", "ward=ICU", "-p", "least=18")
-    others = (*others, "--blocks", "newest 7")
+    named = ("--analyst", "fraud", "--dialect", "bigquery", "--blocks", "newest 7")
+    others = (*named, "--param", "ward=ICU", "-p", "least=18")
     expected = {
         "epsilon": 2.0,
         "rho": 0.02,
