@@ -76,6 +76,7 @@ TESTS: dict[str, list[str]] = {
     "accounting/prefixes.py": ["tests/accounting/test_prefixes.py"],
     "accounting/record.py": ["tests/ledger/test_answers.py", "tests/contracts/test_stores.py"],
     "accounting/relations.py": ["tests/accounting/test_losses.py", "tests/attacks/test_mixed_relations.py"],
+    "accounting/stream.py": ["tests/ledger/test_streams.py", "tests/server/test_streams.py"],
     "accounting/turns.py": ["tests/attacks/test_threads_and_forks.py"],
     "accounting/losses.py": [
         "tests/accounting/test_kinds.py",
@@ -125,6 +126,10 @@ TESTS: dict[str, list[str]] = {
     "ledger/memory.py": ["tests/contracts/test_stores.py"],
     "ledger/store.py": ["tests/contracts/test_stores.py"],
     "ledger/sqlite/schema.py": ["tests/curator/test_old_state.py", *OPENED],
+    "ledger/streams.py": ["tests/ledger/test_streams.py", "tests/ledger/test_stream_records.py"],
+    "ledger/lines.py": ["tests/ledger/test_streams.py", "tests/ledger/test_stream_records.py"],
+    "ledger/blocks.py": ["tests/ledger/test_streams.py", "tests/ledger/test_stream_records.py"],
+    "ledger/declaring.py": ["tests/ledger/test_streams.py", "tests/ledger/test_stream_records.py"],
     "ledger/units.py": [STANDING, "tests/ledger/test_units.py"],
     "ledger/standing.py": [STANDING, "tests/ledger/test_percentages.py", "tests/ledger/test_budgets.py"],
     "ledger/sqlite/marks.py": [FAILURES, "tests/attacks/test_rollback.py"],

@@ -162,6 +162,7 @@ def test_every_option_reaches_the_door(shell: Shell, monkeypatch: pytest.MonkeyP
             "params": {"ward": "ICU", "least": 18},
             "analyst": "fraud",
             "dialect": "bigquery",
+            "blocks": None,
             "fresh": True,
         }
     ]

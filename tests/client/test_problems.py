@@ -33,6 +33,8 @@ def test_an_edit_arrives() -> None:
         b'{"old": "a\\nb", "new": "c", "arguments": {}}',
         b'{"old": "%s", "new": "c", "arguments": {}}' % (b"a" * (MAX_TEXT + 1)),
         b'{"old": "", "new": "", "arguments": {"epsilon, evil": 1}}',
+        b'{"old": "", "new": "", "arguments": {"epsilon": "1"}}',
+        b'{"old": "", "new": "", "arguments": {"blocks": "\\u001b[2J"}}',
     ],
 )
 def test_an_edit_that_cannot_be_shown_is_none(edit: bytes) -> None:
@@ -40,7 +42,7 @@ def test_an_edit_that_cannot_be_shown_is_none(edit: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "edit", [b"1", b"[]", b'{"old": 1}', b'{"arguments": {"epsilon": "1"}}', b'{"arguments": [1]}']
+    "edit", [b"1", b"[]", b'{"old": 1}', b'{"arguments": {"epsilon": [1]}}', b'{"arguments": [1]}']
 )
 def test_an_edit_of_another_form_is_not_read(edit: bytes) -> None:
     with pytest.raises(ValueError, match="form"):

@@ -96,7 +96,7 @@ def spent(curator: Curator) -> Fraction:
 def test_names_are_those_of_the_design() -> None:
     wanted = (
         "(self, sql, *, epsilon=None, rho=None, delta=None, error=None, confidence=0.95, params=None, analyst=None, "
-        "fresh=False, dialect=None)"
+        "fresh=False, dialect=None, blocks=None)"
     )
     bare = inspect.signature(Curator.query)
     shown = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in bare.parameters.values()]

@@ -74,7 +74,7 @@ def opened(hook: Select = select, rows: Sequence[Mapping[str, Any]] = (*COMMON, 
 
 
 def selection(curator: Curator, text: str, **cost: Any) -> KeySelection | None:
-    task = Query(Call(sql=text, **cost)).prepared(curator._context(0))
+    task = Query(Call(sql=text, **cost)).prepared(curator._context(None))
     assert isinstance(task, PreparedQuery)
     return task.allocation.mechanisms[0].selection
 

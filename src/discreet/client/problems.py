@@ -24,6 +24,8 @@ class Unreachable(Problem):
 SPENT: Final = frozenset({"failed", "cancelled", "internal", "ledger"})
 """Codes of what may have been charged."""
 CODE: Final = re.compile(r"[a-z][a-z0-9-]{0,63}")
+TEXTS: Final = frozenset({"blocks"})
+"""Arguments that may be texts; all others are numbers."""
 MAX_TEXT: Final = 4000
 """Characters of a reason or a fix."""
 
@@ -43,9 +45,12 @@ def error_of(status: int, document: Document | None) -> Exception:
 
 def _shown(edit: Edit | None) -> Edit | None:
     """The edit, if all of it can be shown: what a terminal would obey, or a text without end, is none."""
-    if edit is None or not all(text.isprintable() and len(text) <= MAX_TEXT for text in (edit.old, edit.new)):
+    if edit is None:
         return None
-    return edit if all(map(str.isidentifier, edit.arguments)) else None
+    said = {name: value for name, value in edit.arguments.items() if isinstance(value, str)}
+    if not all(text.isprintable() and len(text) <= MAX_TEXT for text in (edit.old, edit.new, *said.values())):
+        return None
+    return edit if all(map(str.isidentifier, edit.arguments)) and said.keys() <= TEXTS else None
 
 
 def alien(url: str) -> Unreachable:

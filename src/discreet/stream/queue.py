@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from discreet.accounting import Concentrated, Loss, Pure
+from discreet.accounting import Concentrated, Pure
 from discreet.accounting.record import BlockNames
 from discreet.accounting.rounding import UNITS
 from discreet.answers.call import Call
@@ -126,7 +126,7 @@ def _numbers(blocks: BlockNames) -> Iterable[int]:
     return (number for low, high in blocks.ranges for number in range(low, high + 1))
 
 
-def _amounts(loss: Loss, like: Pure | Concentrated) -> Amounts:
+def _amounts(loss: Pure | Concentrated, like: Pure | Concentrated) -> Amounts:
     """A loss in the currency of a capacity, as the ledger counts it: rounded up."""
-    counted = loss if isinstance(loss, Pure) and like.is_pure else loss.concentrated()
+    counted = loss if like.is_pure else loss.concentrated()
     return tuple(math.ceil(amount * UNITS) for amount in counted.amounts.values())
