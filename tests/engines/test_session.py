@@ -72,6 +72,7 @@ def connection_of(engine: Session) -> duckdb.DuckDBPyConnection:
 
 def test_a_connection_is_used_again_and_nothing_of_the_rows_before_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filled, "MOST_WAITING", 0)
+    filled._close_waiting()  # of other tests
     policy = policy_of(TABLE)
     first = Memory(policy, {"t": [{"x": "a"}, {"x": "b"}]})
     used = connection_of(first)
