@@ -161,7 +161,7 @@ def allocate(
         raise Refused(
             "cost-invalid",
             "shared among all that is asked, the cost is beyond what can be drawn",
-            "pay more for it, or ask for less at once",
+            "raise the cost, or ask for less at once",
         ) from None
     losses = [loss for each in mechanisms for loss in each.losses]
     loss = compose(*(loss if cost.pure else loss.concentrated() for loss in losses))
