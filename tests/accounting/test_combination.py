@@ -361,3 +361,18 @@ def test_scales_that_are_nearly_the_same_lose_no_digits(apart: float, miss: floa
         found = combination._two_laplaces(*scales, miss)
         least = combination._two_laplaces(1.0, 1.0, miss)
         assert least <= found <= least * (1 + apart) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("weight", [Fraction(1), Fraction(2, 3), Fraction(7)])
+def test_the_most_of_a_rising_function_is_no_less_than_its_mean_and_hardly_more(weight: Fraction) -> None:
+    """Of one Laplace noise Z with P(Z = k) = (1 − q)/(1 + q)·q^|k|; the logistic function rises from 0 to 1."""
+    noise = DiscreteLaplace(Fraction(5))
+    q = math.exp(-1 / 5)
+    places = np.arange(-400, 401)
+
+    def rising(values: Any) -> Any:
+        return 1 / (1 + np.exp(-(values - 3) / 4))
+
+    exact = float((1 - q) / (1 + q) * (q ** np.abs(places) * rising(float(weight) * places)).sum())
+    found = combination.rounded_up(((noise, weight),)).most(rising)
+    assert exact <= found <= exact + 0.01
