@@ -14,8 +14,31 @@ Lines = tuple[tuple[int, ...], ...]
 """For each block the amounts that were charged for it, in units of 10⁻²⁴: ε, or ρ and δ."""
 
 
+class Opened:
+    """Blocks that were opened one after the other, and those of them that are retired."""
+
+    __slots__ = ()
+    labels: tuple[str, ...]
+    retired: Ranges
+
+    @property
+    def count(self) -> int:
+        """Of blocks, retired ones included."""
+        return len(self.labels)
+
+    @property
+    def first(self) -> int:
+        """All blocks before it are retired."""
+        return self.retired[0][1] + 1 if self.retired and not self.retired[0][0] else 0
+
+    @property
+    def live(self) -> Ranges:
+        """The blocks that can be asked about."""
+        return without(((0, self.count - 1),), self.retired) if self.count else ()
+
+
 @dataclass(frozen=True, slots=True)
-class StreamStanding:
+class StreamStanding(Opened):
     """A stream at one moment.
 
     Each unit has rows in at most `most` blocks, and no block's line is ever above the capacity: so all answers about
@@ -48,21 +71,6 @@ class StreamStanding:
     def held(self) -> Pure | Concentrated:
         """What of the budget is the stream's."""
         return self.capacity.times(Fraction(self.most))
-
-    @property
-    def count(self) -> int:
-        """Of blocks, retired ones included."""
-        return len(self.labels)
-
-    @property
-    def first(self) -> int:
-        """All blocks before it are retired."""
-        return self.retired[0][1] + 1 if self.retired and not self.retired[0][0] else 0
-
-    @property
-    def live(self) -> Ranges:
-        """The blocks that can be asked about."""
-        return without(((0, self.count - 1),), self.retired) if self.count else ()
 
     def newest(self, count: int) -> BlockNames | None:
         """So many of the newest blocks that can be asked about, or as many as there are; None if there are none."""

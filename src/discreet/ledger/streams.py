@@ -43,6 +43,7 @@ from discreet.accounting.record import (
     united,
     without,
 )  # fmt: skip
+from discreet.accounting.stream import Opened
 from discreet.ledger.codec import Amounts, Record, less, parsed, plus, written
 from discreet.ledger.lines import Lines
 
@@ -51,7 +52,7 @@ LONGEST_NAME: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(Opened):
     """What was charged for each block of a stream. A value: every change gives another one."""
 
     capacity: Amounts
@@ -78,22 +79,9 @@ class Stream:
         return cls(capacity, most, unit, lines=(Lines(),) * len(capacity), largest=((),) * len(capacity))
 
     @property
-    def count(self) -> int:
-        return len(self.labels)
-
-    @property
-    def first(self) -> int:
-        """All blocks before it are retired."""
-        return self.retired[0][1] + 1 if self.retired and not self.retired[0][0] else 0
-
-    @property
     def held(self) -> Amounts:
         """What of the budget is the stream's."""
         return tuple(self.most * each for each in self.capacity)
-
-    @property
-    def live(self) -> Ranges:
-        return without(((0, self.count - 1),), self.retired) if self.count else ()
 
     @property
     def lost(self) -> Amounts:
