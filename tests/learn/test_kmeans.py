@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn.cluster
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from discreet.audit import estimate
@@ -192,6 +192,7 @@ def test_an_expected_size_saves_a_release(monkeypatch: pytest.MonkeyPatch) -> No
     st.lists(st.floats(0.01, 10), min_size=1, max_size=12),
     st.floats(1, 1e5),
 )
+@example([1.0], float(np.nextafter(24995.0, 0)))
 def test_a_box_is_cut_into_cells_that_are_about_cubes(extents: list[float], most: float) -> None:
     parts = cut(np.array(extents), most)
     sides = np.array(extents) / parts

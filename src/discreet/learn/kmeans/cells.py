@@ -75,7 +75,7 @@ def cut(extents: Floats, most: float) -> Integers:
     for _ in range(50):  # of all equal lengths, the shortest
         middle = (low + high) / 2
         tried = np.ceil(extents / extents.max() * math.exp(middle)).astype(np.int64)
-        if np.log(tried).sum() <= math.log(max(most, 1)):
+        if tried.prod(dtype=np.float64) <= max(most, 1):  # of so many exactly: logarithms are off by a rounding
             parts, low = tried, middle
         else:
             high = middle
