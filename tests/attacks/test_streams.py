@@ -20,6 +20,7 @@ from discreet.engines.arrivals import names, segments
 from discreet.engines.copy import ranked
 from discreet.engines.session import Session
 from discreet.engines.text import reading_parquet
+from discreet.errors import Refused
 from discreet.learn import CategoricalNB
 from discreet.ledger import Ledger
 from discreet.policy import Policy, read
@@ -208,3 +209,20 @@ def test_blocks_are_opened_by_the_clock_and_not_before(tmp_path: Path, monkeypat
     with opened(found.path) as curator:
         refresh_streams(found, curator._ledger, datetime(2024, 1, 3, 23, 59, 59))
     assert opened_blocks == [day(1), day(2)]
+
+
+def test_what_is_refused_opens_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block in which somebody rode has one file more than an empty one, and refusals can be timed for nothing."""
+    path = world(tmp_path)
+    add(tmp_path, "first", rides())
+    with opened(path) as curator:
+        curator.refresh(until=day(5))
+        looked = []
+        monkeypatch.setattr(versions, "segments", lambda *given: looked.append(given) or segments(*given))
+        for blocks in ("newest 1", "newest 2", [0], "all"):
+            with pytest.raises(Refused) as refused:
+                curator.query("SELECT COUNT(*) AS n FROM rides", epsilon=1.5, blocks=blocks)
+            assert refused.value.code in ("budget-exhausted", "cost-invalid")
+        assert not looked
+        curator.query("SELECT COUNT(*) AS n FROM rides", epsilon=0.5, blocks=[0])
+        assert len(looked) == 1

@@ -160,11 +160,13 @@ def test_what_takes_too_long_is_charged_and_not_shown(
     assert not point.perform(task(), Rows).cached, "and the next one in time is another charge"
 
 
-def test_what_the_budget_does_not_cover_is_not_read(ledger: Ledger) -> None:
-    rows = Rows()
+@pytest.mark.parametrize("key", [None, KEY])
+def test_what_the_budget_does_not_cover_is_not_opened(ledger: Ledger, key: Key | None) -> None:
+    """Refusals are free: how long it takes to open what is private could be measured as often as somebody likes."""
+    opened: list[Rows] = []
     with pytest.raises(BudgetExhausted) as refused:
-        ReleasePoint(ledger).perform(task(4), lambda: rows)
-    assert (refused.value.fix, rows.reads, ledger.count()) == ("wait", 0, 0)
+        ReleasePoint(ledger).perform(task(4, key=key), lambda: opened.append(Rows()) or Rows())  # type: ignore[func-returns-value]
+    assert (refused.value.fix, opened, ledger.count()) == ("wait", [], 0)
 
 
 def test_what_another_version_kept_is_drawn_again(ledger: Ledger) -> None:

@@ -105,7 +105,7 @@ class ReleasePoint:
             return cached
         task.ready()
         try:
-            return self._charged(task, reader())
+            return self._charged(task, reader)
         except Repeated as earlier:  # the same request arrived twice at once
             number = earlier.number
         return self.recalled(task, number)
@@ -138,7 +138,7 @@ class ReleasePoint:
                 return Outcome(value, None, stored.loss, stored.receipt)
         raise QueryFailed(f"charge {number} has no answer; what it cost stays spent", UNANSWERED)
 
-    def _charged(self, task: Prepared[Value], rows: Reader) -> Outcome[Value]:
+    def _charged(self, task: Prepared[Value], reader: Callable[[], Reader]) -> Outcome[Value]:
         bill = task.bill
         charge = self._ledger.charge(
             bill.loss,
@@ -151,17 +151,21 @@ class ReleasePoint:
             call=bill.call,
             key=bill.key,
         )
-        released = self._run(task, charge, rows)
+        released = self._run(task, charge, reader)
         charge.keep(released)
         value = task.decode(released)
         assert value is not None
         return Outcome(value, bill.loss if bill.part is None else charge.increase, bill.loss, charge.receipt)
 
-    def _run(self, task: Prepared[Value], charge: Charge, rows: Reader) -> bytes:
-        """Whatever goes wrong once data was touched is told in one fixed text, at the end of the padding."""
+    def _run(self, task: Prepared[Value], charge: Charge, reader: Callable[[], Reader]) -> bytes:
+        """Whatever goes wrong once data was touched is told in one fixed text, at the end of the padding.
+
+        What the budget refuses opens nothing: how long that takes depends on rows, and refusals are free to repeat.
+        """
         bill = task.bill
         try:
-            seconds = self._time_limit
+            self._ledger.demand_room(charge)
+            rows, seconds = reader(), self._time_limit
             with opened(charge, bill.cost, limit=bill.allowed, sampler=self._sampler, seconds=seconds) as exit_:
                 self._tell(task, exit_)
                 with suppress(Exception), padded(self._pad):

@@ -194,7 +194,7 @@ class Ledger(Reads, Streams):
             if charge.refusal is not None:
                 return
         try:
-            cost, loss = self._costs(charge)
+            cost, loss = self._costs(self._state, charge)
         except Refused as refusal:
             charge.refusal = refusal
             return
@@ -217,18 +217,23 @@ class Ledger(Reads, Streams):
         charge.increase = loss_of(loss, charge.loss.unit)
         charge.number, _, charge.digest = self._append("charge", fields)
 
-    def _costs(self, charge: Charge) -> tuple[Amounts, Amounts]:
+    def _costs(self, state: State, charge: Charge) -> tuple[Amounts, Amounts]:
         """What it costs, and by how much that makes grow what is spent; refused if it does not fit."""
         share = self._shares.get(charge.analyst)
         if charge.blocks is not None:
-            blocks = Blocks.of(self._state, charge.blocks, charge.analyst, share)
-            return blocks.admitted(charge.loss), self._state.grant.nothing
-        standing = Standing(self._state, charge.analyst, share)
+            blocks = Blocks.of(state, charge.blocks, charge.analyst, share)
+            return blocks.admitted(charge.loss), state.grant.nothing
+        standing = Standing(state, charge.analyst, share)
         cost = cost_of(charge.loss, standing.grant)
         loss = standing.increase(charge.part, cost)
         for filter_ in standing.filters:
             filter_.admit(loss_of(loss))
         return cost, loss
+
+    def demand_room(self, charge: Charge) -> None:
+        """Raise what would refuse a charge now. Nothing is written."""
+        if charge.key is None or self.charged(charge.key) is None:
+            self._costs(self._newest, charge)
 
     def _keep(self, charge: Charge, answer: bytes) -> None:
         fields = {"charge": charge.number, "digest": hashlib.sha256(answer).hexdigest()}
