@@ -217,8 +217,13 @@ def test_what_is_refused_opens_no_files(tmp_path: Path, monkeypatch: pytest.Monk
     add(tmp_path, "first", rides())
     with opened(path) as curator:
         curator.refresh(until=day(5))
-        looked = []
-        monkeypatch.setattr(versions, "segments", lambda *given: looked.append(given) or segments(*given))
+        looked: list[Any] = []
+
+        def found(*given: Any) -> list[Path]:
+            looked.append(given)
+            return segments(*given)
+
+        monkeypatch.setattr(versions, "segments", found)
         for blocks in ("newest 1", "newest 2", [0], "all"):
             with pytest.raises(Refused) as refused:
                 curator.query("SELECT COUNT(*) AS n FROM rides", epsilon=1.5, blocks=blocks)
