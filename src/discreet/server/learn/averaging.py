@@ -14,13 +14,14 @@ from discreet.curator.curator import Curator
 from discreet.curator.state import passing_ledger
 from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted
+from discreet.lab.blocks import Figure, Figures, Note, Picture, Words
+from discreet.lab.charts import OPEN, OTHER, PRIVATE, WIDTH, altair, chart_of, finished, palette, truth_level
+from discreet.lab.writing import count, digits
 from discreet.mechanisms import Laplace
 from discreet.policy.read import parse
 from discreet.printing import counted
 from discreet.server.learn.fields import Slider, Values, epsilon
-from discreet.server.learn.lesson import Body, Figure, Figures, Lesson, Note, Picture, Sketch, Words, compared
-from discreet.server.learn.render import OPEN, OTHER, PRIVATE, WIDTH, altair, chart_of, finished, palette, truth_level
-from discreet.server.learn.writing import count, digits
+from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
 
 PEOPLE, SMOKERS = 500, 137
 QUESTION: Final = "SELECT COUNT(*) AS n FROM people WHERE smokes = 'yes'"

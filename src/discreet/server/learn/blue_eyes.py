@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from discreet.lab.blocks import Figure, Figures, Picture, Table, Words
+from discreet.lab.charts import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished
+from discreet.lab.writing import count, digits, percent
 from discreet.mechanisms import Laplace
 from discreet.server.learn.fields import Choice, Slider, Values, epsilon
-from discreet.server.learn.lesson import Body, Figure, Figures, Lesson, Picture, Sketch, Table, Words, compared
-from discreet.server.learn.render import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished
-from discreet.server.learn.writing import count, digits, percent
+from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
 
 PEOPLE: Final = (100, 1_000, 10_000, 100_000, 1_000_000, 40_000_000)
 LECTURE: Final = Laplace(epsilon=0.1, sensitivity=1)

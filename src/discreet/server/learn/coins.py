@@ -8,10 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from discreet import noise
-from discreet.mechanisms import Laplace, RandomizedResponse
-from discreet.server.learn.fields import Choice, Slider, Values, epsilon
-from discreet.server.learn.lesson import Body, Figure, Figures, Heading, Lesson, Note, Picture, Sketch, Words, compared
-from discreet.server.learn.render import (
+from discreet.lab.blocks import Figure, Figures, Heading, Note, Picture, Words
+from discreet.lab.charts import (
     INK,
     NEUTRAL,
     OPEN,
@@ -24,7 +22,10 @@ from discreet.server.learn.render import (
     truth_line,
     whiskers,
 )
-from discreet.server.learn.writing import count, digits, percent
+from discreet.lab.writing import count, digits, percent
+from discreet.mechanisms import Laplace, RandomizedResponse
+from discreet.server.learn.fields import Choice, Slider, Values, epsilon
+from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
 
 COINS: Final = RandomizedResponse(epsilon=math.log(3))
 """The lecture's two coins: the truth with probability 3/4."""

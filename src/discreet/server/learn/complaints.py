@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from discreet.mechanisms import Laplace
-from discreet.server.learn.fields import Slider, Values, epsilon
-from discreet.server.learn.lesson import Body, Figure, Figures, Heading, Lesson, Picture, Sketch, Words, compared
-from discreet.server.learn.render import (
+from discreet.lab.blocks import Figure, Figures, Heading, Picture, Words
+from discreet.lab.charts import (
     NEUTRAL,
     OPEN,
     OTHER,
@@ -20,7 +18,10 @@ from discreet.server.learn.render import (
     heaps,
     palette,
 )
-from discreet.server.learn.writing import count, digits
+from discreet.lab.writing import count, digits
+from discreet.mechanisms import Laplace
+from discreet.server.learn.fields import Slider, Values, epsilon
+from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
 
 SENT: Final = {1: 412, 2: 131, 3: 48, 4: 22, 5: 17, 6: 5, 8: 3, 12: 2, 20: 1}
 """How many people sent how many complaints on a invented day."""

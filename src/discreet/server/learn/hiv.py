@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from discreet.lab.blocks import Figure, Figures, Picture, Table, Words
+from discreet.lab.charts import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
+from discreet.lab.writing import count, digits
 from discreet.mechanisms import Histogram
 from discreet.server.learn.fields import Choice, Values, epsilon
-from discreet.server.learn.lesson import Body, Figure, Figures, Lesson, Picture, Sketch, Table, Words, compared
-from discreet.server.learn.render import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
-from discreet.server.learn.writing import count, digits
+from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
 
 RECORDS: Final = {"Alice": (43, "Y"), "Frank": (42, "Y"), "Bob": (31, "Y"), "Mary": (28, "Y"), "Dave": (43, "N")}
 """The lecture's table: age, and whether HIV-positive."""

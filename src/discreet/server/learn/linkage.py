@@ -11,23 +11,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.lab.blocks import Figure, Figures, Heading, Note, Picture, Table, Words
+from discreet.lab.charts import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, heaps
+from discreet.lab.writing import count, digits, percent
 from discreet.mechanisms import Laplace
 from discreet.server.learn.fields import Choice, Values, epsilon
-from discreet.server.learn.lesson import (
-    Body,
-    Figure,
-    Figures,
-    Heading,
-    Lesson,
-    Note,
-    Picture,
-    Sketch,
-    Table,
-    Words,
-    compared,
-)
-from discreet.server.learn.render import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, heaps
-from discreet.server.learn.writing import count, digits, percent
+from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
 
 Integers = NDArray[np.int64]
 

@@ -8,11 +8,12 @@ from typing import Any, Final
 from discreet.accounting.curves import delta_of
 from discreet.accounting.distributions import DiscreteLaplace
 from discreet.answers.plots.losses import Curve, privacy_loss
+from discreet.lab.blocks import Figure, Figures, Heading, Picture, Words
+from discreet.lab.charts import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
+from discreet.lab.writing import count, digits
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.server.learn.fields import Choice, Slider, Values, epsilon
-from discreet.server.learn.lesson import Body, Figure, Figures, Heading, Lesson, Picture, Sketch, Words, compared
-from discreet.server.learn.render import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
-from discreet.server.learn.writing import count, digits
+from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
 
 SENSITIVITY: Final = 20
 """How far one person moves the number: far enough that its steps look smooth."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+from discreet.lab.blocks import Figure, Figures, Heading, Picture, Table, Words
+from discreet.lab.charts import INK, NEUTRAL, PRIVATE, WIDTH, altair, chart_of, finished
+from discreet.lab.writing import count, digits, percent
 from discreet.mechanisms import Exponential
 from discreet.server.learn.fields import Choice, Values, epsilon
-from discreet.server.learn.lesson import Body, Figure, Figures, Heading, Lesson, Picture, Sketch, Table, Words, compared
-from discreet.server.learn.render import INK, NEUTRAL, PRIVATE, WIDTH, altair, chart_of, finished
-from discreet.server.learn.writing import count, digits, percent
+from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
 
 ROOM: Final = {"Indian": 9, "Brazilian": 8, "Dutch": 5, "Korean": 4, "Kenyan": 3, "Canadian": 1}
 """A invented room of thirty people."""

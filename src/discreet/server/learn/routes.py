@@ -10,10 +10,12 @@ from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, Response
 
 from discreet.errors import Refused
+from discreet.lab.blocks import Block
+from discreet.lab.blocks import Picture as Drawing
+from discreet.lab.lectures import LECTURES
 from discreet.server.access import app_state
 from discreet.server.learn.fields import Reading, read
-from discreet.server.learn.lesson import LECTURES, Block, Lesson
-from discreet.server.learn.lesson import Picture as Drawing
+from discreet.server.learn.lesson import Lesson
 from discreet.server.learn.lessons import LESSONS, after
 from discreet.server.limits import TooMany
 from discreet.server.pages.page_auth import sessions

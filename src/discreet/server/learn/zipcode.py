@@ -10,11 +10,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.lab.blocks import Figure, Figures, Picture, Table, Words
+from discreet.lab.charts import OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
+from discreet.lab.writing import count, digits
 from discreet.mechanisms import BoundedMean, Estimate
 from discreet.server.learn.fields import Choice, Slider, Values, epsilon
-from discreet.server.learn.lesson import Body, Figure, Figures, Lesson, Picture, Sketch, Table, Words, compared
-from discreet.server.learn.render import OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
-from discreet.server.learn.writing import count, digits
+from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
 
 HOME: Final = "82414"
 PLACES: Final = {

@@ -1,4 +1,4 @@
-"""What the charts of all lessons share: narrow enough for a phone, and in the look of answers."""
+"""What the charts of experiments and lessons share: narrow enough for a phone, and in the look of answers."""
 
 from __future__ import annotations
 
