@@ -6,7 +6,6 @@ that the files are alike on every machine and nothing in them is secret.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from pathlib import Path
@@ -17,9 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.engines.connection import connect
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from discreet.lab.invented import Floats, Integers, uniform
 
 POLICY: Final = "hospital.toml"
 PATIENTS: Final = 5_000
@@ -231,8 +228,7 @@ def _costs(code: Integers, nights: Integers) -> Floats:
 
 def _uniform(purpose: str, count: int) -> Floats:
     """Numbers above 0 and below 1 that depend on nothing but what they are for."""
-    stream = hashlib.shake_256(f"discreet.lab.hospital {purpose}".encode()).digest(8 * count)
-    return ((np.frombuffer(stream, dtype="<u8") >> np.uint64(12)).astype(np.float64) + 0.5) / 2**52
+    return uniform(f"discreet.lab.hospital {purpose}", count)
 
 
 def _spread(purpose: str, count: int, quantiles: Mapping[float, float]) -> Floats:

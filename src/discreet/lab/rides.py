@@ -7,7 +7,6 @@ streets are slower at rush hours and in rain, and weekends and holidays are not 
 
 from __future__ import annotations
 
-import hashlib
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -16,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.engines.connection import connect
+from discreet.lab.invented import Floats, uniform
 
-Floats = NDArray[np.float64]
 POLICY: Final = "rides.toml"
 FIRST_DAY: Final = date(2024, 1, 1)
 DAYS: Final = 366
@@ -133,8 +132,7 @@ def day_of(number: int) -> date:
 
 def _uniform(number: int, purpose: str, count: int) -> Floats:
     """Numbers above 0 and below 1 that depend on nothing but the day and what they are for."""
-    stream = hashlib.shake_256(f"discreet.lab.rides {number} {purpose}".encode()).digest(8 * count)
-    return ((np.frombuffer(stream, dtype="<u8") >> np.uint64(12)).astype(np.float64) + 0.5) / 2**52
+    return uniform(f"discreet.lab.rides {number} {purpose}", count)
 
 
 def _about(number: int, purpose: str, count: int, spread: float) -> Floats:

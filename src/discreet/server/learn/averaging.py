@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import closing
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from discreet.curator.curator import Curator
-from discreet.curator.state import passing_ledger
-from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted
 from discreet.lab.blocks import Figure, Figures, Note, Picture, Words
 from discreet.lab.charts import OPEN, OTHER, PRIVATE, WIDTH, altair, chart_of, finished, palette, truth_level
+from discreet.lab.curators import curator_over
 from discreet.lab.writing import count, digits
 from discreet.mechanisms import Laplace
-from discreet.policy.read import parse
 from discreet.printing import counted
 from discreet.server.learn.fields import Slider, Values, epsilon
 from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
@@ -52,15 +47,9 @@ class Answers:
 
 def experiment(cost: float, budget: float) -> Answers:
     """Ask a curator over invented people, with a ledger of its own that goes when it has answered."""
-    with tempfile.TemporaryDirectory(prefix="discreet-learn-") as folder:
-        read = parse(POLICY.format(budget=budget).encode(), Path(folder) / "people.toml")
-        policy = replace(read, state=Path(folder) / "state")
-        rows = [{"person": number, "smokes": "yes" if number < SMOKERS else "no"} for number in range(PEOPLE)]
-        with (
-            closing(Memory(policy, {"people": rows})) as engine,
-            closing(Curator(policy, passing_ledger(policy), engine=engine)) as curator,
-        ):
-            return _until_refused(curator, cost)
+    rows = [{"person": number, "smokes": "yes" if number < SMOKERS else "no"} for number in range(PEOPLE)]
+    with curator_over(POLICY.format(budget=budget), {"people": rows}) as curator:
+        return _until_refused(curator, cost)
 
 
 def _until_refused(curator: Curator, cost: float) -> Answers:
