@@ -17,6 +17,7 @@ PATHS = sorted((SOURCE / "discreet").rglob("*.py"))
 LAZY = {
     "__init__.py": "the public names, each imported on first use",
     "cli/program.py": "the commands, each imported when it is run; the command line is above all that it names",
+    "lab/experiments.py": "the experiments, each imported when it runs",
     "stream/__init__.py": "its names, each imported on first use: who schedules needs no scikit-learn",
     "answers/frames.py": "pandas, polars and pyarrow, where they are installed",
     "answers/plots/theme.py": "altair, where it is installed",

@@ -13,10 +13,11 @@ from hashlib import sha256
 from html.parser import HTMLParser
 
 from discreet.accounting.losses import Sensitivity
+from discreet.answers.document import ALLOWED
 from discreet.audit.compare import Moved, Report
 from discreet.audit.policies import Audit, Result
 from discreet.audit.questions import Question
-from discreet.audit.report import ALLOWED, page
+from discreet.audit.report import page
 from discreet.mechanisms import Laplace
 from discreet.policy import Budget
 

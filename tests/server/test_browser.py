@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
+from discreet.answers.document import ALLOWED
 from discreet.audit.policies import audit_policy
-from discreet.audit.report import ALLOWED
 from discreet.audit.report import page as audit_page
 from discreet.policy import read
 from discreet.server.learn.lessons import LESSONS

@@ -9,8 +9,9 @@ from xml.dom import minidom
 
 import pytest
 
+from discreet.answers.plots.embedded import inked, picture
 from discreet.server.pages import sessions as module
-from discreet.server.pages.rendering import STATIC, inked, picture
+from discreet.server.pages.rendering import STATIC
 from tests.server.running import POLICY, build
 from tests.server.test_pages import ALLOWED, ANALYST, FORMS, HOME, OWNER, WARDS
 from tests.server.visitor import URL, Seen, Site, Visitor, site

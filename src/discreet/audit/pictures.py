@@ -11,6 +11,7 @@ from typing import Any, Final
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.distributions import DiscreteLaplace
 from discreet.accounting.rounding import float_up
+from discreet.answers.plots.embedded import bare
 from discreet.answers.plots.theme import COLOURS, NEUTRAL, Theme, altair, chart_of, dressed
 from discreet.audit.compare import Moved
 from discreet.audit.wording import noise_words
@@ -99,11 +100,7 @@ def svg(moved: Moved, delta: Fraction | None) -> str | None:
         return None
     import vl_convert
 
-    text: str = vl_convert.vegalite_to_svg(drawn(moved, delta).to_dict())
-    inner = text[text.index("<svg") :]
-    for attribute in ('xmlns="http://www.w3.org/2000/svg"', 'xmlns:xlink="http://www.w3.org/1999/xlink"'):
-        inner = inner.replace(f" {attribute}", "").replace(f"{attribute} ", "")
-    return inner
+    return bare(vl_convert.vegalite_to_svg(drawn(moved, delta).to_dict()))
 
 
 def _records(moved: Moved) -> list[Point]:

@@ -1,46 +1,16 @@
-"""An audit as one page of HTML: no script, nothing from elsewhere, light or dark as the reader has it."""
+"""An audit as one page of HTML."""
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
-from html import escape
 from typing import Final
 
+from discreet.answers.document import document, words
 from discreet.audit.pictures import caption, svg
 from discreet.audit.policies import Audit, Result
 from discreet.audit.replay import Report
-from discreet.printing import printable
 
 PICTURES: Final = 6
-STYLE: Final = """
-:root { color-scheme: light dark; --paper: #ffffff; --ink: #1f2328; --faint: #596069; --line: #d9dce1; --bad: #b3261e;
-  --good: #1f7a4d; --bar: #3d7fd6; }
-@media (prefers-color-scheme: dark) {
-  :root { --paper: #1b1b1f; --ink: #e8e8ec; --faint: #a3a7b0; --line: #3d3d45; --bad: #ff8a80; --good: #5fd39b; }
-}
-body { background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto;
-  max-width: 62rem; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-.faint { color: var(--faint); }
-.bad { color: var(--bad); font-weight: 600; }
-.good { color: var(--good); font-weight: 600; }
-.figures { display: flex; flex-wrap: wrap; gap: 2rem; margin: 1rem 0; }
-.figures b { display: block; font-size: 1.4rem; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: 13px; }
-th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); }
-code { font: 12.5px/1.45 ui-monospace, monospace; overflow-wrap: anywhere; }
-.share { white-space: nowrap; font-variant-numeric: tabular-nums; } meter { width: 5rem; vertical-align: middle; }
-figure { margin: 1.2rem 0 2rem; } figcaption { color: var(--faint); font-size: 13px; margin-bottom: .4rem; }
-svg { max-width: 100%; height: auto; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; margin: .3rem 0 1.2rem; } dd { margin: 0; }
-"""
-ALLOWED: Final = (
-    f"default-src 'none'; style-src 'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'; base-uri 'none'; "
-    f"form-action 'none'"
-)
-"""What the page may load or run, wherever it is opened: its own style, by its digest, and nothing else."""
 MADE_UP: Final = (
     "Everything on this page is about dummy data, made from the policy alone: no source, no state and no "
     "ledger was read, so no number here says anything about a real person. Whoever may see the policy may see this "
@@ -58,25 +28,16 @@ def page(audit: Audit) -> str:
     """The whole page."""
     title = f"Audit of {audit.policy}"
     body = [
-        f"<h1>{_words(title)}</h1>",
+        f"<h1>{words(title)}</h1>",
         _verdict(audit),
         _figures(audit),
-        f"<p>{_words(METHOD)}</p>",
-        f'<p class="faint">{_words(MADE_UP)}</p>',
+        f"<p>{words(METHOD)}</p>",
+        f'<p class="faint">{words(MADE_UP)}</p>',
         *_differences(audit.of("difference")),
         *_pictures(audit),
         *_questions(audit),
     ]
-    head = (
-        f'<meta charset="utf-8"/><meta http-equiv="Content-Security-Policy" content="{ALLOWED}"/>'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"/>'
-        f"<title>{_words(title)}</title><style>{STYLE}</style>"
-    )
-    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>{chr(10).join(body)}</body></html>\n'
-
-
-def _words(text: str) -> str:
-    return escape(printable(text))
+    return document(title, body)
 
 
 def _verdict(audit: Audit) -> str:
@@ -101,7 +62,7 @@ def _figures(audit: Audit) -> str:
         "of a sensitivity used at most": f"{float(audit.share):.0%}",
         f"budget, for each {audit.unit}": budget,
     }
-    spans = "".join(f"<span><b>{_words(number)}</b>{_words(name)}</span>" for name, number in figures.items())
+    spans = "".join(f"<span><b>{words(number)}</b>{words(name)}</span>" for name, number in figures.items())
     return f'<div class="figures">{spans}</div>'
 
 
@@ -117,8 +78,8 @@ def _differences(results: Sequence[Result]) -> Iterable[str]:
             "observed, or other side": report.observed,
             "the unit": result.what,
         }
-        details = "".join(f"<dt>{_words(name)}</dt><dd>{_words(value)}</dd>" for name, value in facts.items() if value)
-        yield f'<p class="bad"><code>{_words(report.question)}</code></p><dl>{details}</dl>'
+        details = "".join(f"<dt>{words(name)}</dt><dd>{words(value)}</dd>" for name, value in facts.items() if value)
+        yield f'<p class="bad"><code>{words(report.question)}</code></p><dl>{details}</dl>'
 
 
 def _pictures(audit: Audit) -> Iterable[str]:
@@ -137,8 +98,8 @@ def _pictures(audit: Audit) -> Iterable[str]:
         if picture is None:
             yield f'<p class="faint">{UNDRAWN}</p>'
             return
-        words = f"{caption(moved, audit.budget.delta)} The unit: {result.what}."
-        text = f"<code>{_words(result.report.question)}</code><figcaption>{_words(words)}</figcaption>"
+        what = f"{caption(moved, audit.budget.delta)} The unit: {result.what}."
+        text = f"<code>{words(result.report.question)}</code><figcaption>{words(what)}</figcaption>"
         yield f"<figure>{text}{picture}</figure>"
 
 
@@ -169,10 +130,10 @@ def _row(result: Result) -> str:
     state = {"difference": "bad", "refused": "faint", "the same": ""}[result.state]
     verdict = result.state if report.refusal is None else f"refused: {report.refusal}"
     cells = (
-        _words(result.question.kind),
-        f"<code>{_words(report.question)}</code>",
+        words(result.question.kind),
+        f"<code>{words(report.question)}</code>",
         str(result.pairs),
-        f'<span class="{state}">{_words(verdict)}</span>',
+        f'<span class="{state}">{words(verdict)}</span>',
         f'<span class="share">{_used(report)}</span>',
     )
     return "".join(f"<td>{cell}</td>" for cell in cells)

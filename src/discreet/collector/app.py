@@ -24,6 +24,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from discreet.answers.plots.embedded import picture
 from discreet.collector.collection import Collection
 from discreet.collector.estimates import CONFIDENCE, as_csv, as_json
 from discreet.errors import Refused
@@ -31,7 +32,7 @@ from discreet.printing import at_least
 from discreet.server.front import Front
 from discreet.server.host_check import Hosts
 from discreet.server.pages.forms import demand_same_origin, form_of
-from discreet.server.pages.rendering import HEADERS, STATIC, Asset, Assets, environment, picture
+from discreet.server.pages.rendering import HEADERS, STATIC, Asset, Assets, environment
 from discreet.server.pages.sessions import Sessions
 from discreet.server.problems import document_of, respond, response_of
 from discreet.server.tokens import Tokens

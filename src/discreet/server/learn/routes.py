@@ -9,6 +9,7 @@ from typing import Any, Final
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, Response
 
+from discreet.answers.plots.embedded import picture
 from discreet.errors import Refused
 from discreet.lab.blocks import Block
 from discreet.lab.blocks import Picture as Drawing
@@ -19,7 +20,7 @@ from discreet.server.learn.lesson import Lesson
 from discreet.server.learn.lessons import LESSONS, after
 from discreet.server.limits import TooMany
 from discreet.server.pages.page_auth import sessions
-from discreet.server.pages.rendering import page, picture
+from discreet.server.pages.rendering import page
 
 PER_MINUTE: Final = 240
 """Requests in all: whoever reads needs no token that could be counted."""

@@ -10,12 +10,12 @@ from starlette.responses import Response
 
 from discreet.answers import Answer
 from discreet.answers.layout import answer_parts, cost_words
+from discreet.answers.plots.embedded import picture
 from discreet.answers.saving import csv_of
 from discreet.answers.wire import answer_written
 from discreet.errors import Refused
 from discreet.server.api import CSV, Number, entry_of, json_response, recalled, recalled_work, task_of
 from discreet.server.pages.page_auth import Anybody, PageAccess
-from discreet.server.pages.rendering import picture
 from discreet.server.pages.snippets import curl, python_code
 
 router: Final = APIRouter(prefix="/data/{dataset}/answers", include_in_schema=False)

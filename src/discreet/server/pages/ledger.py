@@ -11,6 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from discreet.accounting.record import Entry
 from discreet.answers.plots import History, budget_chart
+from discreet.answers.plots.embedded import picture
 from discreet.answers.wire import ENTRY, entry_shown, entry_written
 from discreet.curator.state import verify_ledger
 from discreet.ledger import Search
@@ -18,7 +19,6 @@ from discreet.printing import csv_text
 from discreet.server.api import CSV, json_response, own_entries, own_search
 from discreet.server.pages.home import Gauge
 from discreet.server.pages.page_auth import Anybody, PageAccess, Watching
-from discreet.server.pages.rendering import picture
 
 router: Final = APIRouter(prefix="/data/{dataset}", include_in_schema=False)
 PAGE: Final = 100

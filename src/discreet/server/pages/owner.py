@@ -171,7 +171,7 @@ async def audit_report(page_access: Owning) -> Response:
     job = audits(page_access.visitor.request).of(page_access)
     if job is None or not job.result.done():
         return RedirectResponse(f"{page_access.path}/owner#audit", 303)
-    from discreet.audit.report import ALLOWED
+    from discreet.answers.document import ALLOWED
 
     text = job.result.result()
     return HTMLResponse(text, headers={"content-security-policy": f"{ALLOWED}; frame-ancestors 'none'"})

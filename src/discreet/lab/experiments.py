@@ -1,0 +1,26 @@
+"""All experiments, in the order in which they are read; each is imported when it runs.
+
+To add one: a module of this package with `run(seed=…)`, and a row here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Final
+
+from discreet.lab.experiment import Experiment, Outcome
+
+
+def _in(module: str) -> Callable[..., Outcome]:
+    """The `run` of a module that is imported when it is called: scipy and altair are heavy."""
+
+    def run(**settings: Any) -> Outcome:
+        outcome: Outcome = import_module(f"discreet.lab.{module}").run(**settings)
+        return outcome
+
+    return run
+
+
+_ALL: Final[tuple[Experiment, ...]] = ()
+EXPERIMENTS: Final[Mapping[str, Experiment]] = {each.name: each for each in _ALL}
