@@ -29,6 +29,7 @@ _EVALUATION = "27-scores"
 _RELEASES = "18-releases"
 _FEDERATED, _SURVEYS = "23-federated", "24-surveys"
 _STREAMS, _BLOCKS = "30-models-on-streams", "29-streams"
+_MEASURES = "33-measures"
 _LOSSES, _COSTS = "09-what-is-not-covered", "03-choosing-epsilon"
 
 CODES: Final[dict[str, Code]] = {
@@ -102,6 +103,9 @@ CODES: Final[dict[str, Code]] = {
     "not-a-raise": Code("a budget can be raised, not lowered or replaced", _OWNER),
     "policy": Code("the policy does not allow it, or cannot be used", _OWNER),
     "rows-invalid": Code("dummy data are asked for in a number that makes no sense", _OWNER),
+    # measures of tables that were to be anonymous
+    "anonymity-unreachable": Code("no generalisation of the table has the wanted k, l and t", _MEASURES),
+    "table-invalid": Code("a table, or what is wanted of it, cannot be measured", _MEASURES),
     # server and client
     "address": Code("the address is none, or not safe to send a token to", _SERVER),
     "body-invalid": Code("the request does not have the form that the OpenAPI document describes", _SERVER),

@@ -1,0 +1,96 @@
+"""CSV and Parquet files of the caller, read as they are: a row with too few fields is a mistake, not a row of NULLs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from discreet.errors import Refused
+from discreet.printing import printable
+
+SEPARATORS: Final = ",;\t|"
+PARQUET: Final = b"PAR1"
+LONGEST_FIELD: Final = 1 << 20
+
+
+class Texts(list[str]):
+    """A column of a CSV file: texts, which may stand for numbers or dates."""
+
+
+def read(path: Path) -> dict[str, Sequence[Any]]:
+    """The columns of a file, by name."""
+    if path.is_dir():
+        raise _unreadable(path, "is a folder", "name one file")
+    if not path.exists():
+        raise _unreadable(path, "does not exist", "check the path")
+    with path.open("rb") as file:
+        start = file.read(len(PARQUET))
+    if not start:
+        raise _unreadable(path, "is empty", "name a CSV or Parquet file")
+    return _parquet(path) if start == PARQUET else _csv(path)
+
+
+def _unreadable(path: Path, what: str, fix: str) -> Refused:
+    return Refused("table-invalid", f"{printable(str(path))} {what}", fix)
+
+
+def _csv(path: Path) -> dict[str, Sequence[Any]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise _unreadable(path, "is not text in UTF-8", "save it as CSV in UTF-8, or as Parquet") from None
+    if "\x00" in text:
+        raise _unreadable(path, "contains NUL bytes: it is no CSV file", "save it as CSV in UTF-8, or as Parquet")
+    head = text.lstrip("\r\n").partition("\n")[0]
+    separator = max(SEPARATORS, key=head.count)
+    rows = _rows(path, text, separator)
+    names = [name.strip() for name in next(rows, [])]
+    if not any(names):
+        raise _unreadable(path, "has no header", "name the columns in the first line")
+    columns: list[Texts] = [Texts() for _ in names]
+    for number, row in enumerate(rows, 2):
+        if len(row) != len(names):
+            reason = f"has {len(row)} fields in row {number}, and {len(names)} in the header"
+            raise _unreadable(path, reason, f'separate fields by "{separator}", and quote those that contain it')
+        for column, field in zip(columns, row, strict=True):
+            column.append(field.strip())
+    return _by_name(path, names, columns)
+
+
+def _by_name(path: Path, names: Sequence[str], columns: Sequence[Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise _unreadable(path, f"has two columns called {printable(twice[0]) or 'by an empty name'}", "rename one")
+    return dict(zip(names, columns, strict=True))
+
+
+def _rows(path: Path, text: str, separator: str) -> Iterator[list[str]]:
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
+    try:
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True):
+            if row:  # a line without anything ends many files
+                yield row
+    except csv.Error as wrong:
+        raise _unreadable(path, f"is no CSV file ({wrong})", "save it as CSV in UTF-8, or as Parquet") from None
+
+
+def _parquet(path: Path) -> dict[str, Sequence[Any]]:
+    import duckdb
+
+    from discreet.engines.connection import connect
+    from discreet.quoting import literal
+
+    try:
+        with connect(threads=1) as connection:
+            named = re.sub(r"[][*?]", lambda letter: f"[{letter[0]}]", str(path))  # no pattern: one file
+            answer = connection.execute(f"SELECT * FROM read_parquet({literal(named)})")
+            names = [str(column[0]) for column in answer.description]
+            rows = answer.fetchall()
+    except duckdb.Error:
+        raise _unreadable(path, "is no Parquet file that can be read", "write it again, or save it as CSV") from None
+    columns = list(zip(*rows, strict=True)) if rows else [() for _ in names]
+    return _by_name(path, names, columns)
