@@ -139,7 +139,8 @@ def column_of(name: str, values: Any) -> Column:
         distinct, codes = np.unique(values, return_inverse=True)
         return _column(name, distinct.tolist(), codes.astype(np.int64))
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind == "M":
-        distinct, codes = np.unique(values.astype("datetime64[us]"), return_inverse=True)
+        fine = "us" if np.datetime_data(values.dtype)[0] not in ("Y", "M", "W", "D") else "D"
+        distinct, codes = np.unique(values.astype(f"datetime64[{fine}]"), return_inverse=True)
         return _column(name, distinct.tolist(), codes.astype(np.int64))
     if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
         raise Refused("table-invalid", f"{printable(name)} is no column", "give a sequence with one value for each row")
