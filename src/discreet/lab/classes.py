@@ -127,18 +127,18 @@ class Spread:
         return np.asarray(np.maximum(self._summed(stretch) + lead, 0.0) / (m - 1), dtype=np.float64)
 
     def held(self, groups: Integers) -> tuple[Integers, Integers]:
-        """The values of some classes, one after the other: the place of the class among them, and the value."""
+        """The values of some classes, one after the other: the number of the class among them, and the value."""
         many = self.distinct[groups]
-        place = np.repeat(np.arange(groups.size), many)
-        within = np.arange(place.size) - np.repeat(np.cumsum(many) - many, many)
-        return place, self.value[self.starts[groups][place] + within]
+        number = np.repeat(np.arange(groups.size), many)
+        within = np.arange(number.size) - np.repeat(np.cumsum(many) - many, many)
+        return number, self.value[self.starts[groups][number] + within]
 
     def grouped(self, coarse: Integers) -> Spread:
         """The same with values taken together: `coarse` numbers the group of each value."""
         most = int(coarse.max()) + 1
-        pairs, place = np.unique(self.group * most + coarse[self.value], return_inverse=True)
+        pairs, number = np.unique(self.group * most + coarse[self.value], return_inverse=True)
         count = np.zeros(pairs.size, dtype=np.int64)
-        np.add.at(count, place, self.count)
+        np.add.at(count, number, self.count)
         group = pairs // most
         starts = np.searchsorted(group, np.arange(self.sizes.size)).astype(np.int64)
         return Spread(self.sizes, starts, group, pairs % most, count)

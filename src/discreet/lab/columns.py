@@ -146,7 +146,7 @@ def column_of(name: str, values: Any) -> Column:
         raise Refused("table-invalid", f"{printable(name)} is no column", "give a sequence with one value for each row")
     listed = list(values)
     try:
-        places = {value: place for place, value in enumerate(dict.fromkeys(listed))}
+        places = {value: code for code, value in enumerate(dict.fromkeys(listed))}
     except TypeError:
         raise Refused(
             "table-invalid", f"{printable(name)} has values that are lists or such", "give numbers, dates or words"
@@ -165,8 +165,8 @@ def _column(name: str, distinct: Sequence[Any], codes: Integers) -> Column:
         plain = [None if value is None else str(value) for value in plain]
         known = list(dict.fromkeys(value for value in plain if value is not None))
     values = (*([None] if None in plain else []), *sorted(known))
-    place = {value: rank for rank, value in enumerate(values)}
-    ranks = np.array([place[value] for value in plain], dtype=np.int64)
+    code = {value: rank for rank, value in enumerate(values)}
+    ranks = np.array([code[value] for value in plain], dtype=np.int64)
     return Column(name, values, ranks[codes], kind)
 
 

@@ -113,8 +113,8 @@ def _similarity(table: Published, near: float) -> Hit | None:
         return _hit(table.classes, spread.grouped(smallest).distinct == 1)
     if not table.sensitive.ordered:
         return None
-    place = table.sensitive.positions()[spread.value]
-    width = np.maximum.reduceat(place, spread.starts) - np.minimum.reduceat(place, spread.starts)
+    position = table.sensitive.positions()[spread.value]
+    width = np.maximum.reduceat(position, spread.starts) - np.minimum.reduceat(position, spread.starts)
     missing = np.logical_or.reduceat(spread.value < table.sensitive.gaps, spread.starts) & (spread.distinct > 1)
     return _hit(table.classes, (width <= near) & ~missing)
 
@@ -154,8 +154,8 @@ def intersection(first: Published, second: Published, people: Sequence[tuple[int
 
 def _translated(table: Published, to: Published) -> Spread:
     """The spread of a table with the codes of another; values that only it has come after those."""
-    place = {value: code for code, value in enumerate(to.sensitive.values)}
-    codes: Integers = np.array([place.setdefault(v, len(place)) for v in table.sensitive.values], dtype=np.int64)
+    known = {value: code for code, value in enumerate(to.sensitive.values)}
+    codes: Integers = np.array([known.setdefault(v, len(known)) for v in table.sensitive.values], dtype=np.int64)
     return table.spread.grouped(codes)
 
 
@@ -176,5 +176,5 @@ def rows_of_people(first: Sequence[Any], second: Sequence[Any]) -> list[tuple[in
     for keys in (first, second):
         if len(set(keys)) < len(keys):
             raise Refused("table-invalid", "a person has two rows in one release", "name a column that is unique")
-    place = {key: row for row, key in enumerate(second)}
-    return [(row, place[key]) for row, key in enumerate(first) if key in place]
+    row_of = {key: row for row, key in enumerate(second)}
+    return [(row, row_of[key]) for row, key in enumerate(first) if key in row_of]

@@ -76,7 +76,7 @@ class City:
         return {
             "born": self.born.astype("datetime64[D]"),
             "sex": np.array(["F", "M"])[self.man],
-            "zip": np.array([zip_code(place) for place in range(ZIPS)])[self.zip],
+            "zip": np.array([zip_code(number) for number in range(ZIPS)])[self.zip],
             "diagnosis": np.array(DIAGNOSES)[self.diagnosis],
         }
 
@@ -84,12 +84,12 @@ class City:
         return published(self.columns(), quasi=QUASI, sensitive="diagnosis")
 
 
-def zip_code(place: int) -> str:
+def zip_code(number: int) -> str:
     """
     >>> zip_code(3)
     '00104'
     """
-    return f"0010{1 + place}"
+    return f"0010{1 + number}"
 
 
 @lru_cache(maxsize=4)
@@ -213,7 +213,7 @@ def build(folder: Path, seed: int = 1, *, budget: float = 1.0, residents: int = 
 
 def text(budget: float) -> str:
     """The policy file."""
-    zips = ", ".join(f'"{zip_code(place)}"' for place in range(ZIPS))
+    zips = ", ".join(f'"{zip_code(number)}"' for number in range(ZIPS))
     named = ", ".join(f'"{name}"' for name in DIAGNOSES)
     return TEXT.replace("@BUDGET@", f"{budget:g}").replace("@ZIPS@", zips).replace("@DIAGNOSES@", named)
 

@@ -103,8 +103,8 @@ def _levels(column: Column, tree: Tree) -> tuple[Integers, ...]:
     numbered = []
     for level in range(1, depth + 2):
         names = [path[level:] for path in paths]  # a group within another is not its namesake elsewhere
-        place = {name: number for number, name in enumerate(dict.fromkeys(names))}
-        numbered.append(np.array([place[name] for name in names], dtype=np.int64))
+        group = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        numbered.append(np.array([group[name] for name in names], dtype=np.int64))
     return tuple(numbered)
 
 

@@ -271,8 +271,8 @@ def _medians(sides: Sequence[_Side], codes: Integers, group: Integers, turn: Int
     last = np.flatnonzero((group[1:] == group[:-1]) & (codes[1:] != codes[:-1]))
     own = group[last]
     _, starts, sizes = np.unique(group, return_index=True, return_counts=True)
-    place = np.searchsorted(group[starts], own)
-    off = np.abs(2 * (last + 1 - starts[place]) - sizes[place])
+    class_of = np.searchsorted(group[starts], own)
+    off = np.abs(2 * (last + 1 - starts[class_of]) - sizes[class_of])
     height = np.zeros(last.size, dtype=np.int64)
     for number, side in enumerate(sides):
         mine = turn[own] == number
@@ -291,9 +291,9 @@ def _hull(side: _Side, of: Integers) -> tuple[Integers, Integers]:
 
 def _ranges(side: _Side, low: Integers, high: Integers, of: Integers) -> Column:
     """The column with a range for each value."""
-    pairs, place = np.unique(np.stack([low, high], axis=1), axis=0, return_inverse=True)
+    pairs, code = np.unique(np.stack([low, high], axis=1), axis=0, return_inverse=True)
     texts = tuple(_text(side, *pair) for pair in pairs.tolist())
-    return Column(side.column.name, texts, place.ravel()[of].astype(np.int64), Kind.TEXT)
+    return Column(side.column.name, texts, code.ravel()[of].astype(np.int64), Kind.TEXT)
 
 
 def _text(side: _Side, low: int, high: int) -> str:
@@ -305,22 +305,21 @@ def _text(side: _Side, low: int, high: int) -> str:
         return side.names[low]
     if side.column.ordered and not side.apart:
         return f"{side.names[low]}–{side.names[high]}"
-    parts = _covering(side.names, side.groups, low, high)
+    parts = _covering(side, low, high) if side.apart else side.names[low : high + 1]
     return " | ".join(parts) if len(parts) <= SHORT else f"{parts[0]} … {parts[-1]} ({len(parts)})"
 
 
-def _covering(names: Sequence[str], groups: Sequence[tuple[str, ...]], low: int, high: int) -> list[str]:
+def _covering(side: _Side, low: int, high: int) -> list[str]:
     """The largest groups of a tree that together are the values from low to high."""
     parts: list[str] = []
-    place = low
-    while place <= high:
-        end, name = place, names[place]
-        for level, group in enumerate(groups[place]):
-            alike = [i for i in range(len(names)) if groups[i][level:] == groups[place][level:]]
-            if alike[0] >= place and alike[-1] <= high:
-                end, name = alike[-1], group
+    while low <= high:
+        end, name = low, side.names[low]
+        for groups, group in zip(side.apart, side.groups[low], strict=True):
+            first, after = np.searchsorted(groups, groups[low]), np.searchsorted(groups, groups[low], side="right")
+            if first == low and after - 1 <= high:
+                end, name = int(after) - 1, group
         parts.append(name)
-        place = end + 1
+        low = end + 1
     return parts
 
 
