@@ -148,6 +148,12 @@ def test_without_rows_anything_is_possible() -> None:
     assert Sums(noisy, noisy, noisy, noisy, (3, 2)).covariance(MISS) == (Fraction(-6), Fraction(6))
 
 
+def test_a_variance_that_noise_makes_negative_is_shown_as_none() -> None:
+    n, nothing, square = (Noisy(value, NOISES[0][1]) for value in (10, 0, -30))
+    assert Sums(n, nothing, None, square, (3, 3)).covariance(MISS)[0] == NONE
+    assert Sums(n, nothing, nothing, square, (3, 3)).covariance(MISS)[0] < -1, "a covariance may be"
+
+
 RANGES = [(-3, 2), (1, 2), (-2, -1), (0, 0), (-1, 3)]
 
 

@@ -135,6 +135,11 @@ def test_selections_never_end_before_the_budget(whole: Fraction, delta: Fraction
     assert budget.spent_delta >= granted(delta / 2 * Fraction(999, 1000)), "and hardly any of it is lost"
 
 
+def test_the_delta_of_selections_is_rounded_down_to_whole_units() -> None:
+    delta = 3 * UNIT
+    assert selection_delta(rho_of_label(Fraction(1), delta / 2), Fraction(1), delta) == UNIT, "of one and a half"
+
+
 def test_totals_grow_more_slowly_than_the_sum() -> None:
     half, rho = Fraction("5e-7"), read(Fraction(1, 10), Fraction("1e-6")).rho
     assert epsilon_of(Concentrated(100 * rho), half) == pytest.approx(1.15, abs=0.05)

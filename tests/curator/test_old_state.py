@@ -17,7 +17,7 @@ from discreet.accounting.record import Key, PartName
 from discreet.curator.curator import Curator
 from discreet.curator.state import refresh
 from discreet.errors import Refused
-from discreet.ledger import Grant, Ledger, verify
+from discreet.ledger import Grant, Ledger, back_up, verify
 from discreet.policy import read
 from discreet.server.tokens import Tokens
 from discreet.sql.cache import NoisyMeasures
@@ -43,6 +43,16 @@ def old(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     assert verify(folder / "state" / "ledger.sqlite").problems == ()
     with discreet.open(folder / "hospital.toml") as hospital:
         yield request.param, hospital
+
+
+def test_whoever_only_looks_changes_nothing(tmp_path: Path) -> None:
+    """The layout of an earlier version is brought up to date by those who write, and its seal stays until then."""
+    path = copied("long", tmp_path) / "ledger.sqlite"
+    before = path.read_bytes()
+    assert verify(path).sealed
+    assert back_up(path, tmp_path / "backup").sound
+    assert path.read_bytes() == before
+    assert verify(path).sealed
 
 
 def spent(hospital: Curator) -> dict[str, float]:

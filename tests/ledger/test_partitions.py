@@ -536,6 +536,7 @@ def test_totals_repeat_the_lines(path: Path, monkeypatch: pytest.MonkeyPatch) ->
     [
         lambda record: record.pop("portions"),
         lambda record: record["portions"].pop("p"),
+        lambda record: record["portions"].update(other=record["portions"]["p"]),
         lambda record: record["portions"]["p"].update(most=2),
         lambda record: record["portions"]["p"]["lines"].pop("B"),
         lambda record: record["portions"]["p"]["lines"].update(B=["0"]),
@@ -590,6 +591,17 @@ def test_journals_from_before_there_were_parts(path: Path, monkeypatch: pytest.M
         spend(book, Pure(2), part=about("p", "B"))
         assert spent_of(book) == (11 * UNITS,)
     assert verify(path).problems == ()
+
+
+def test_what_repeats_a_partition_has_its_costs_and_its_number_of_parts() -> None:
+    costs = {"A": (3,), "B": (5,)}
+    known, unsaid = Partition.of(2, costs), Partition.of(None, costs)
+    assert known.agreed(Partition.of(2, dict(costs))) is known
+    assert known.agreed(unsaid) is known
+    assert unsaid.agreed(known) is known
+    for other in (Partition.of(3, costs), Partition.of(2, {**costs, "B": (6,)}), Partition.of(None, {"A": (3,)})):
+        with pytest.raises(ValueError, match="the same"):
+            known.agreed(other)
 
 
 # many at once
