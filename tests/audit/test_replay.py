@@ -153,8 +153,9 @@ def check_everything(world: World, tables: Sequence[Sequence[Row]], asked: Seque
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("world", WORLDS)
 def test_every_small_table_with_every_neighbour(world: str, domain: str) -> None:
-    """A part of the questions for each world and domain: all of them for each world, and for each domain."""
-    tables = list(small_tables(DOMAINS[domain]))
+    """A part of the questions for each world and domain: all of them for each world, and for each domain. Tables have
+    up to three rows, and always up to one more than a unit may have."""
+    tables = list(small_tables(DOMAINS[domain], max(3, WORLDS[world].rows + 1)))
     first = (NAMES_OF_WORLDS.index(world) + list(DOMAINS).index(domain)) % len(DOMAINS)
     assert check_everything(WORLDS[world], tables, questions(WORLDS[world])[first :: len(DOMAINS)]) > 250
 
@@ -260,8 +261,8 @@ def test_made_up_worlds() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_many_made_up_worlds(part: int) -> None:
-    answered = sum(check_made(1000 * (part + 1) + seed, 4, 12)[0] for seed in range(6))
-    assert answered > 200
+    answered = sum(check_made(1000 * (part + 1) + seed, 4, 12)[0] for seed in range(3))
+    assert answered > 100
 
 
 def check_further(name: str, seed: int, most: int) -> None:
@@ -306,7 +307,7 @@ def test_joins_unions_and_subqueries(place: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(1, 8, 2))
 @pytest.mark.parametrize("limits", OWNED_LIMITS)
 def test_joins_unions_and_subqueries_of_many_tables(limits: tuple[str, str], seed: int) -> None:
     check_owned(limits, 1000 + 10 * seed, 2 + seed, OWNED_QUESTIONS)

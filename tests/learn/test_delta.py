@@ -170,12 +170,17 @@ SETTINGS: Final = [
 @every
 @pytest.mark.parametrize(("count", "width", "epsilon"), SETTINGS)
 def test_models_are_not_worse_for_a_delta(name: str, count: int, width: int, epsilon: float) -> None:
-    """Six fits each. A difference of means beyond ten of its standard errors has a probability below 10⁻⁶ (Student's t
-    with ten degrees of freedom), and so far off it is only if δ hurts; a hundredth is nothing anybody notices."""
+    """Six fits each, and a hundredth is nothing anybody notices. A difference of means beyond seven of its standard
+    errors has a probability below 5·10⁻⁴ (Student's t with five degrees of freedom, whichever spreads more), so that
+    three series in a row show it once in 10⁹; where δ hurts, all of them do."""
     known = made(count, width)
-    pure, both = (
-        np.array([quality(name, at(name, epsilon=epsilon, delta=delta), *known) for _ in range(6)])
-        for delta in (None, 1e-5)
-    )
-    error = np.sqrt((pure.var(ddof=1) + both.var(ddof=1)) / 6)
-    assert both.mean() >= pure.mean() - 10 * error - 0.01
+
+    def is_worse() -> bool:
+        pure, both = (
+            np.array([quality(name, at(name, epsilon=epsilon, delta=delta), *known) for _ in range(6)])
+            for delta in (None, 1e-5)
+        )
+        error = np.sqrt((pure.var(ddof=1) + both.var(ddof=1)) / 6)
+        return bool(both.mean() < pure.mean() - 7 * error - 0.01)
+
+    assert not all(is_worse() for _ in range(3))

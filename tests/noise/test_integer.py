@@ -15,7 +15,7 @@ from tests.rigged import Rigged
 from tests.statistics import ALARM, bernoulli_law, gaussian_law, geometric_law, laplace_law, misfit
 
 DRAWS = 300_000
-MORE = pytest.mark.parametrize("draws", [DRAWS, pytest.param(10 * DRAWS, marks=pytest.mark.slow)])
+MORE = pytest.mark.parametrize("draws", [DRAWS, pytest.param(3 * DRAWS, marks=pytest.mark.slow)])
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(333, 10), Fraction(1000)]
 
 
