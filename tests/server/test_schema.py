@@ -88,7 +88,7 @@ def owner(server: Running) -> dict[str, str]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("examples", later([3, 40]))
+@pytest.mark.parametrize("examples", later([3, 15]))
 @pytest.mark.parametrize(("method", "path", "mode"), crossed(WAYS, list(GenerationMode)))
 def test_requests_made_up_from_the_document(
     document: Any, owner: dict[str, str], method: str, path: str, mode: GenerationMode, examples: int
