@@ -422,6 +422,11 @@ def test_every_node_on_many_tables(limits: int) -> None:
 # pairs of nodes
 
 
+def random_half(part: int, parts: int) -> int:
+    """Where every second one of a part begins."""
+    return part + parts * Random().randrange(2)
+
+
 def check_pairs(pairs: Sequence[tuple[str, str]], seed: int, most: int, each: int) -> tuple[int, list[str]]:
     random = Random(seed)
     data = made(random, most)
@@ -445,8 +450,8 @@ def test_nodes_on_nodes(part: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(12))
 def test_every_node_on_every_node(part: int) -> None:
-    """Each pair once; the parts differ in their limits and tables."""
-    pairs = list(itertools.product(NODES, NODES))[part::12]
+    """Every second pair, others each time; the parts differ in their limits and tables."""
+    pairs = list(itertools.product(NODES, NODES))[random_half(part, 12) :: 24]
     answered, refused = check_pairs(pairs, 1000 + part, 4 + part % 5, 1)
     assert answered >= len(pairs) * 0.9, refused
 

@@ -153,11 +153,12 @@ def check_everything(world: World, tables: Sequence[Sequence[Row]], asked: Seque
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("world", WORLDS)
 def test_every_small_table_with_every_neighbour(world: str, domain: str) -> None:
-    """A part of the questions for each world and domain: all of them for each world, and for each domain. Tables have
-    up to three rows, and always up to one more than a unit may have."""
+    """A part of the questions for each world and domain, half of all for each world and for each domain, others each
+    time. Tables have up to three rows, and always up to one more than a unit may have."""
     tables = list(small_tables(DOMAINS[domain], max(3, WORLDS[world].rows + 1)))
     first = (NAMES_OF_WORLDS.index(world) + list(DOMAINS).index(domain)) % len(DOMAINS)
-    assert check_everything(WORLDS[world], tables, questions(WORLDS[world])[first :: len(DOMAINS)]) > 250
+    half = first + len(DOMAINS) * Random().randrange(2)
+    assert check_everything(WORLDS[world], tables, questions(WORLDS[world])[half :: 2 * len(DOMAINS)]) > 50
 
 
 @pytest.mark.long
