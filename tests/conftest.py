@@ -22,6 +22,7 @@ from tests.budget import BUDGETS, Budget
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+    from tests.postgres.cluster import Cluster
     from tests.server.running import Running
 
 settings.register_profile("busy", deadline=None)
@@ -36,6 +37,12 @@ THEIRS: Final = (
     "CLICOLOR",
     "CLICOLOR_FORCE",
     "DISCREET_CA",
+    "PGHOST",
+    "PGPASSFILE",
+    "PGPASSWORD",
+    "PGSERVICE",
+    "PGSSLMODE",
+    "PGUSER",
     "DISCREET_TOKEN",
     "DISCREET_TRACEBACK",
     "SSL_CERT_DIR",
@@ -57,7 +64,7 @@ atexit.register(shutil.rmtree, MARKS, ignore_errors=True)
 SELDOM: Final = (20_000, 20, 20)
 """How often garbage is looked for. As often as Python does by itself, it took a twentieth of the time of tests/sql."""
 
-SERVERS: Final = frozenset({"server", "lasting", "running", "browser"})
+SERVERS: Final = frozenset({"server", "lasting", "running", "browser", "postgres"})
 """Fixtures that take seconds to start, once in every process that needs them."""
 
 
@@ -103,6 +110,18 @@ def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
         pytest.skip(f"{many} tests {MISSING}")
     with chromium() as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def postgres(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A real one, for all tests of a process: each makes a schema or a database of its own in it."""
+    from tests.postgres.cluster import MISSING, is_here, running
+
+    if not is_here():
+        many = sum("postgres" in getattr(item, "fixturenames", ()) for item in request.session.items)
+        pytest.skip(f"{many} tests {MISSING}")
+    with running() as cluster:
+        yield cluster
 
 
 @pytest.hookimpl(wrapper=True)

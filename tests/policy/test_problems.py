@@ -10,7 +10,8 @@ from discreet.policy import Finding, PolicyError, parse, suggest
 from tests.policy.examples import BANK, COLUMN_KEYS, FILE, HEAD, HOSPITAL, NO_TEXT, SMALLEST, problems_of
 
 TABLE_KEYS = (
-    "source, format, table, unit, public, copy, multiline, folders, max_rows, max_groups, max_rows_per_group, "
+    "source, format, table, unit, public, copy, multiline, folders, newer_by, max_rows, max_groups, "
+    "max_rows_per_group, "
     "columns, stream"
 )
 NEED_UNIT = 'add the column that names the unit, or unit = "row" if every row is its own, or public = true'
@@ -35,15 +36,18 @@ NAMES = "must have 1 to 200 characters, no control characters among them; rename
         ),
         (
             'source = "postgresql://host/db", unit = "id"',
-            ".source: is an address, and sources are files; copy the data beside the policy and name that file",
+            '.table: missing: a database has many tables; add table = "public.visits"',
         ),
         (
             'source = "s3://bucket/t.parquet", unit = "id"',
-            ".source: is an address, and sources are files; copy the data beside the policy and name that file",
+            (
+                ".source: is an address, and sources are files or tables of PostgreSQL; "
+                "copy the data beside the policy and name that file"
+            ),
         ),
         (
             'source = "t.csv", format = "cvs", unit = "id"',
-            ".format: unknown format 'cvs'; did you mean 'csv'? allowed: csv, parquet, duckdb",
+            ".format: unknown format 'cvs'; did you mean 'csv'? allowed: csv, parquet, duckdb, postgres",
         ),
         ('source = "t.csv", format = 1, unit = "id"', ".format: must be a text, not an integer; put it in quotes"),
         (

@@ -32,7 +32,8 @@ def init(
     unit: str | None,
     as_json: bool,
 ) -> None:
-    """Draft a policy for each SOURCE: files (.csv, .parquet, .duckdb) or patterns like "visits-*.parquet".
+    """Draft a policy for each SOURCE: files (.csv, .parquet, .duckdb), patterns like "visits-*.parquet", or databases
+    like postgresql://reader@host/clinic (with #clinic.visits for one table).
 
     Nothing is read from the data but names and types of columns. What only you can decide is left open.
     """

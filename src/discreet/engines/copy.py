@@ -48,7 +48,7 @@ from discreet.engines.sources import Report, Sources, demand_apart, first_line
 from discreet.engines.stopping import beside
 from discreet.files import locked
 from discreet.noise import SYSTEM
-from discreet.policy import Column, Kind, Policy, Table
+from discreet.policy import Column, Kind, Policy, Source, Table
 from discreet.policy.layout import (
     BEFORE,
     BLOCK,
@@ -161,7 +161,7 @@ def _fingerprint(policy: Policy) -> str:
     here = os.path.relpath(policy.folder.resolve(), policy.state.resolve())
     tables = {
         table.name: [
-            str(table.source),
+            _read_from(table.source),
             str(table.owner),
             sorted(facts_of(column) for column in table.columns.values()),
             _unique(table),
@@ -173,6 +173,11 @@ def _fingerprint(policy: Policy) -> str:
     }
     described = json.dumps([LAYOUT, here, policy.unit_kind, tables], sort_keys=True)
     return hashlib.sha256(described.encode()).hexdigest()[:16]
+
+
+def _read_from(source: Source) -> str:
+    """Where rows come from; of a database also as whom, because roles may see different rows."""
+    return str(source) if source.login is None else f"{source} as {source.login.user}"
 
 
 def copied_tables(policy: Policy) -> list[Table]:
@@ -199,7 +204,8 @@ def _write(policy: Policy, target: Path, key: str, progress: Progress | None, am
         connect(target, spill=policy.state, among=among, preserve_insertion_order=False) as connection,
     ):
         target.chmod(0o600)
-        sources = Sources(policy, connection, folder)
+        sources = Sources(policy, connection, folder, progress)
+        sources.staging.together = frozenset(table.name for table in copied_tables(policy))
         connection.execute(f"CREATE TABLE {MADE} AS SELECT {literal(SYSTEM.bytes(16).hex())} AS name")
         for table in copied_tables(policy):
             with _reported(connection, table.name, progress):

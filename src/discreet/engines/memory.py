@@ -12,11 +12,13 @@ from discreet.engines.claims import owned_rows
 from discreet.engines.copy import ranked
 from discreet.engines.filled import Contents, Statement, filled, rest
 from discreet.engines.numbering import first_blocks, inside, numbered, pairs
+from discreet.engines.parts import Part
 from discreet.engines.session import Session
-from discreet.engines.sources import Part, Sources
+from discreet.engines.sources import Sources
 from discreet.noise import SYSTEM
 from discreet.policy import Policy, Table
 from discreet.policy.layout import TYPES
+from discreet.policy.owners import leading_columns
 from discreet.quoting import literal, name
 
 Rows = Sequence[Mapping[str, Any]]
@@ -71,7 +73,7 @@ def _columns(policy: Policy, table: Table, held: Rows) -> dict[str, str]:
     for row in held:
         for label in row:
             columns.setdefault(label, "VARCHAR")
-    for wanted in _undeclared(policy, table):
+    for wanted in leading_columns(policy.private_tables, table):
         if wanted.lower() not in {label.lower() for label in columns}:  # two paths may spell it differently
             columns[wanted] = "VARCHAR"
     return columns or NOTHING
@@ -121,19 +123,3 @@ class Held(Sources):
 def _text(value: Any) -> Any:
     """Values travel as text, so that nothing fails on the way in."""
     return value if value is None else str(value)
-
-
-def _undeclared(policy: Policy, table: Table) -> list[str]:
-    """Columns that name units or lead to them, and need not be declared."""
-    columns = []
-    for other in policy.private_tables.values():
-        owner = other.owner
-        if owner is None or owner.column is None:
-            continue
-        if (owner.path[-1].table if owner.path else other.name) == table.name:
-            columns.append(owner.column)
-        steps = [other.name, *(hop.table for hop in owner.path)]
-        for holder, hop in zip(steps, owner.path, strict=False):
-            columns += [hop.column] if holder == table.name else []
-            columns += [hop.key] if hop.table == table.name else []
-    return columns

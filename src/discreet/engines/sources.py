@@ -17,15 +17,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 import duckdb
 
 from discreet.engines import text
 from discreet.engines.header import OTHER_FORMAT, Header, delimiter, opened, read_header
+from discreet.engines.parts import Part, private_file
 from discreet.engines.problems import SourceError
 from discreet.engines.records import AmbiguousError, Cleaner, Counts
+from discreet.engines.staging import Progress, Staging
 from discreet.policy.model import Format, Policy, Table
 from discreet.policy.problems import suggest
 from discreet.quoting import literal, name
@@ -41,21 +43,6 @@ Render = Callable[[str, str, bool], str]
 """From an expression, its type, and whether it may have a collation, to what is wanted of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Files of a table with the same columns: what to put behind FROM, and for each column its expression and type."""
-
-    text: str
-    columns: Mapping[str, tuple[str, str]]
-    collated: bool = False
-
-    def column(self, wanted: str) -> tuple[str, str] | None:
-        """A column by name (case does not matter, unless several differ in nothing else)."""
-        if wanted in self.columns:
-            return self.columns[wanted]
-        return next((held for column, held in self.columns.items() if column.lower() == wanted.lower()), None)
-
-
 @dataclass
 class Report:
     """What could not be read of a table. For the owner."""
@@ -69,7 +56,9 @@ class Report:
 
 
 def paths(policy: Policy, table: Table) -> list[Path]:
-    """The files that a table is read from; `SourceError` if there are none, unless some are to come."""
+    """The files that a table is read from; `SourceError` if there are none, unless some are to come, or it has none."""
+    if table.source.login is not None:
+        return []
     pattern = os.path.join(glob.escape(str(policy.folder)), table.source.path)
     matching = sorted(Path(path) for path in glob.glob(pattern, recursive=True))
     if not matching and not (table.stream is not None and is_pattern(table)):
@@ -83,12 +72,14 @@ def paths(policy: Policy, table: Table) -> list[Path]:
 
 def is_pattern(table: Table) -> bool:
     """Whether a source is a pattern of files, to which others can be added."""
-    return any(sign in table.source.path for sign in "*?[")
+    return table.source.login is None and any(sign in table.source.path for sign in "*?[")
 
 
 def source_files(policy: Policy) -> Iterator[Path]:
     """All files that a policy reads and that are there."""
     for table in policy.tables.values():
+        if table.source.login is not None:
+            continue
         pattern = os.path.join(glob.escape(str(policy.folder)), table.source.path)
         yield from (Path(path) for path in glob.iglob(pattern, recursive=True))
 
@@ -112,14 +103,21 @@ def _identities(policy: Policy, table: Table) -> Iterator[tuple[int, int, str]]:
 
 
 class Sources:
-    """Every table of a policy, readable by name. `scratch` is a folder for clean copies of CSV files."""
+    """Every table of a policy, readable by name.
 
-    def __init__(self, policy: Policy, connection: DuckDBPyConnection, scratch: Path) -> None:
+    scratch  a folder for clean copies of CSV files, and for what databases tell.
+    progress hears how far the reading of a database is.
+    """
+
+    def __init__(
+        self, policy: Policy, connection: DuckDBPyConnection, scratch: Path, progress: Progress | None = None
+    ) -> None:
         self.policy = policy
         self.connection = connection
         self.reports: dict[str, Report] = {}
         self.only: dict[str, list[Path]] = {}
         """Of tables that are here: these files and no others."""
+        self.staging = Staging(policy, scratch, progress)
         self._scratch = scratch
         self._attached: dict[Path, str] = {}
         self._parts: dict[str, tuple[Part, ...]] = {}
@@ -164,6 +162,7 @@ class Sources:
         shown = ", ".join(
             f"{text.plain_text(value, collated=True) if kind == 'VARCHAR' else value} AS {name(column)}"
             for column, (value, kind) in part.columns.items()
+            if part.collated or text.castable(kind)
         )
         return f"SELECT {shown} FROM {part.text}"
 
@@ -222,6 +221,9 @@ class Sources:
 
     def _found(self, table: Table) -> Iterator[Part]:
         report = self.reports.setdefault(table.name, Report())
+        if table.source.format is Format.POSTGRES:
+            yield self.staging.part(table)
+            return
         files = [path for path in self._paths(table) if str(path) not in report.unreadable]
         if table.source.format is Format.DUCKDB:
             yield self._attached_part(table, files[0])
@@ -340,11 +342,6 @@ def _is_about_a_value(error: duckdb.Error) -> bool:
 def described(connection: DuckDBPyConnection, reading: str) -> dict[str, str]:
     """The columns of what can stand behind FROM, with their types."""
     return {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {reading}").fetchall()}
-
-
-def private_file(path: str) -> BinaryIO:
-    """A new file that its owner alone may read."""
-    return os.fdopen(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o600), "wb")
 
 
 def first_line(error: Exception) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from discreet.owner import column_lints, unit_lints
+from discreet.owner import column_lints, database_lints, unit_lints
 from discreet.owner.inspection import Inspection, inspected
 from discreet.policy import Finding, Policy, Severity
 
@@ -17,6 +17,9 @@ LINTS: Final[tuple[Callable[[Inspection], Iterator[Finding]], ...]] = (
     unit_lints.open_state,
     unit_lints.share_sums,
     unit_lints.writable_sources,
+    database_lints.rights,
+    database_lints.hidden_rows,
+    database_lints.unchecked_servers,
     unit_lints.public_units,
     column_lints.missing_columns,
     unit_lints.missing_unit_columns,

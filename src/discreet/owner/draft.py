@@ -2,7 +2,7 @@
 
 What is in the draft can be read by everybody who may ask questions. So nothing in it comes from the data: no bound, no
 value, no number of rows. The types of a Parquet or DuckDB file are part of its schema; those of a CSV file would have
-to be guessed from its rows, so of a CSV file the header is read and nothing else.
+to be guessed from its rows, so of a CSV file the header is read and nothing else. Of a database its catalogue is read.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from discreet.engines.connection import connect
 from discreet.engines.header import OTHER_FORMAT, header
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import described, owned
+from discreet.engines.staging import described_tables
 from discreet.engines.text import attached_table, reading_parquet
 from discreet.owner.names import is_identifier, likely_kind, named_thing
 from discreet.owner.toml import Names, head, is_name, key, line, quoted
 from discreet.policy import Finding, Format, Kind, PolicyError, Source
+from discreet.policy.databases import address, as_written, is_address, read_address, read_table
 from discreet.policy.document import label
 from discreet.policy.problems import choices, shown
 from discreet.policy.section import RuleError
@@ -109,8 +111,9 @@ def draft(sources: Sequence[str], name: str, *, folder: Path | None = None, unit
 
 def _table(table: Described, likely: str, folder: Path) -> Iterator[str]:
     yield f"[tables.{key(table.name)}]"
-    yield f"source = {quoted(_seen_from(folder, table.source.path))}"
-    if table.source.format is Format.DUCKDB:
+    login = table.source.login
+    yield f"source = {quoted(as_written(login) if login else _seen_from(folder, table.source.path))}"
+    if table.source.table is not None:
         yield f"table = {quoted(table.source.table or '')}"
     unit = table.unit or table.spelling(likely) or next(iter(table.identifiers), "")
     others = [column for column in table.identifiers if column != unit]
@@ -154,9 +157,29 @@ def _described(sources: Iterable[str]) -> Iterator[Described]:
     names = Names()
     with connect() as connection:
         for index, given in enumerate(sources):
+            if is_address(given):
+                yield from _in_database(names, given)
+                continue
             for source in _tables_in(connection, f"draft{index}", given):
                 called = source.table.rpartition(".")[2] if source.table else _stem(source.path)
                 yield Described(names.of(called), source, _columns(connection, f"draft{index}", source))
+
+
+def _in_database(names: Names, given: str) -> Iterator[Described]:
+    """The tables of a database: all that can be read, unless one is named after a #."""
+    written, _, table = given.partition("#")
+    try:
+        login = read_address(written)
+        if table:
+            read_table(table)
+    except RuleError as wrong:
+        raise PolicyError("--source", [Finding.error("", str(wrong), wrong.fix)]) from None
+    source = Source(Format.POSTGRES, address(login), table or None, login=login)
+    described_there = described_tables(source, Path.cwd())
+    if not described_there:
+        raise PolicyError(source.path, [Finding.error("", "holds no table that this role may read", "GRANT SELECT")])
+    for called, columns in described_there.items():
+        yield Described(names.of(read_table(called)[1]), replace(source, table=called), columns)
 
 
 def _tables_in(connection: duckdb.DuckDBPyConnection, alias: str, given: str) -> Iterator[Source]:

@@ -17,6 +17,7 @@ import duckdb
 
 from discreet.engines.claims import KEY, claims, key_type, name_of, unit_type
 from discreet.engines.connection import before_state, connect, scratch
+from discreet.engines.postgres import Relation
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import Render, Report, Sources, owned
 from discreet.engines.text import plain_text
@@ -72,6 +73,7 @@ class Inspection:
         self.policy = policy
         self.failures: dict[str, SourceError] = {}
         self._sources = Sources(policy, connection, scratch)
+        self._sources.staging.together = frozenset(policy.tables)
         self._held: dict[str, dict[str, str]] = {}
         self._columns: dict[str, dict[str, ColumnFigures]] = {}
         self._units: dict[str, UnitFigures | None] = {}
@@ -81,6 +83,11 @@ class Inspection:
     def held(self, table: Table) -> dict[str, str]:
         """The source's own columns with their types."""
         return self._once(self._held, table, lambda: self._described(table), {})
+
+    def relation(self, table: Table) -> Relation | None:
+        """Of a table of PostgreSQL what its catalogue says; None of others, and of what cannot be read."""
+        self.held(table)
+        return self._sources.staging.relations.get(table.name)
 
     def spelling(self, table: Table, column: str) -> str | None:
         """How the source spells a column; None if it has none of that name."""

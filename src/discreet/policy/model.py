@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 from fractions import Fraction
@@ -34,11 +34,27 @@ class Format(StrEnum):
     CSV = "csv"
     PARQUET = "parquet"
     DUCKDB = "duckdb"
+    POSTGRES = "postgres"
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """How a database of PostgreSQL is reached. Nothing of it is secret."""
+
+    host: str
+    """Empty: where PostgreSQL's own programs look for it."""
+    port: int | None
+    database: str
+    user: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+    """Of the connection: sslmode and its files."""
+    password_variable: str | None = None
+    """The variable of the environment that has the password, where PostgreSQL's own file of passwords has not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Files (a path or a glob pattern, relative to the policy's folder), or a table of a DuckDB file."""
+    """Files (a path or a glob pattern, relative to the policy's folder), or a table of a DuckDB file or a database."""
 
     format: Format
     path: str
@@ -47,6 +63,10 @@ class Source:
     """Of CSV: whether quoted values may hold line breaks. None: what cannot be told from the file is refused."""
     folders: tuple[str, ...] = ()
     """Columns that folders called `column=value` tell about the files in them."""
+    login: Login | None = field(default=None, repr=False)
+    """Of a database: `path` says which it is, and this how it is reached."""
+    newer_by: str | None = field(default=None, repr=False)
+    """Of a table of a database: the column by which a refresh knows rows that it has not read yet."""
 
 
 @dataclass(frozen=True, slots=True)

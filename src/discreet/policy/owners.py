@@ -103,3 +103,19 @@ def _check_spelling(section: Section, table: Table | None, column: str) -> None:
     for declared in table.columns:
         if declared.casefold() == column.casefold():
             section.report(f"{shown(column)} is declared as {shown(declared)} in {shown(table.name)}", "spell it alike")
+
+
+def leading_columns(private: Mapping[str, Table], table: Table) -> list[str]:
+    """Columns of a table that name units or lead to them, and need not be declared."""
+    columns = []
+    for other in private.values():
+        owner = other.owner
+        if owner is None or owner.column is None:
+            continue
+        if (owner.path[-1].table if owner.path else other.name) == table.name:
+            columns.append(owner.column)
+        steps = [other.name, *(hop.table for hop in owner.path)]
+        for holder, hop in zip(steps, owner.path, strict=False):
+            columns += [hop.column] if holder == table.name else []
+            columns += [hop.key] if hop.table == table.name else []
+    return columns

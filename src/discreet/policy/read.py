@@ -95,6 +95,7 @@ TABLE: Final[Mapping[str, Field]] = {
     "copy": Field(copied),
     "multiline": Field(flag),
     "folders": Field(read_folders),
+    "newer_by": Field(text),
     **{key: Field(limit) for key in LIMITS},
     "columns": Field(anything),
     "stream": Field(anything),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from discreet.policy.databases import address, is_address, read_address, read_table
 from discreet.policy.model import Column, Format, Source, Table
 from discreet.policy.problems import choices, shown
 from discreet.policy.section import RuleError, Section, flag, identifier, text
@@ -36,9 +37,19 @@ def read_format(value: object) -> Format:
 
 def read_path(value: object) -> str:
     path = text(value)
-    if _ADDRESS.match(path):
-        raise RuleError("is an address, and sources are files", "copy the data beside the policy and name that file")
+    if is_address(path):
+        read_address(path.partition("#")[0])
+    elif _ADDRESS.match(path):
+        raise RuleError(
+            "is an address, and sources are files or tables of PostgreSQL",
+            "copy the data beside the policy and name that file",
+        )
     return path
+
+
+def is_pattern(path: str) -> bool:
+    """Whether a source is a pattern of files, to which others can be added."""
+    return not is_address(path) and _PATTERN.search(path) is not None
 
 
 def read_source(section: Section, fields: Mapping[str, Any]) -> Source | None:
@@ -47,6 +58,13 @@ def read_source(section: Section, fields: Mapping[str, Any]) -> Source | None:
     if path is None:
         return None  # reported already
     declared = fields.get("format")
+    if is_address(path):
+        return _read_database(section, fields, path, table)
+    if "newer_by" in fields:
+        section.at("newer_by").report("is for tables of PostgreSQL", "remove it")
+    if declared is Format.POSTGRES:
+        section.at("source").report("is no address of PostgreSQL", 'write source = "postgresql://host/database"')
+        return None
     file, hash_sign, inside = path.rpartition("#")
     if hash_sign and (_format_of(file) is Format.DUCKDB or (declared is Format.DUCKDB and table is None)):
         if table is not None:
@@ -63,6 +81,31 @@ def read_source(section: Section, fields: Mapping[str, Any]) -> Source | None:
     if form is not Format.CSV and "multiline" in fields:
         section.at("multiline").report(f"only CSV has lines, and this is {form}", "remove it")
     return Source(form, path, table, fields.get("multiline"), fields.get("folders", ()))
+
+
+def _read_database(section: Section, fields: Mapping[str, Any], path: str, table: str | None) -> Source | None:
+    """A table of PostgreSQL."""
+    before = len(section.problems)
+    written, hash_sign, inside = path.partition("#")
+    login = read_address(written)
+    if hash_sign and table is not None:
+        section.at("table").report("is named twice, here and after the # of source", "keep one of the two")
+    wanted = inside if hash_sign else table
+    if not wanted:
+        section.at("table").report("missing: a database has many tables", 'add table = "public.visits"')
+    else:
+        try:
+            read_table(wanted)
+        except RuleError as wrong:
+            section.at("table").report(str(wrong), wrong.fix)
+    if fields.get("format", Format.POSTGRES) is not Format.POSTGRES:
+        section.at("format").report("the source is an address of PostgreSQL", "remove it")
+    for key in ("multiline", "folders"):
+        if key in fields:
+            section.at(key).report("is for files, and this is a database", "remove it")
+    if len(section.problems) > before:
+        return None
+    return Source(Format.POSTGRES, address(login), wanted, login=login, newer_by=fields.get("newer_by"))
 
 
 def copied(value: object) -> bool:
@@ -87,6 +130,8 @@ def read_folders(value: object) -> tuple[str, ...]:
 
 def check_folders(section: Section, fields: Mapping[str, Any], columns: Mapping[str, Column]) -> None:
     """What folders say has a type like everything else: that of a declared column, or of the unit."""
+    if is_address(fields.get("source", "")):
+        return  # reported already
     if "folders" in fields and fields.get("format", _format_of(fields.get("source", ""))) is Format.DUCKDB:
         section.at("folders").report("a DuckDB source is one file", "remove it")
     owner = fields.get("unit")
@@ -104,7 +149,9 @@ def check_state(section: Section, state: Path, file: Path, tables: Iterable[Tabl
     elif _inside(os.path.normpath(file), folder):
         section.at("state").report("the policy lies in it", _FOLDER)
     for table in tables:
-        if _inside(os.path.normpath(file.parent / _PATTERN.split(table.source.path)[0]), folder):
+        if table.source.login is None and _inside(
+            os.path.normpath(file.parent / _PATTERN.split(table.source.path)[0]), folder
+        ):
             section.at("state").report(f"the source of {shown(table.name)} lies in it", _FOLDER)
 
 
@@ -139,4 +186,6 @@ def check_apart(section: Section, tables: Iterable[Table], folder: Path) -> None
 
 
 def _identity(source: Source, folder: Path) -> tuple[str, str]:
+    if source.login is not None:
+        return source.path, ".".join(map(repr, read_table(source.table or "")))
     return os.path.normpath(folder / source.path), (source.table or "").casefold()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -13,6 +12,7 @@ from discreet.policy.calendar import PERIODS, calendar
 from discreet.policy.model import Budget, Column, Kind, Owner, Policy, Stream, Table
 from discreet.policy.problems import choices, shown
 from discreet.policy.section import Field, RuleError, Section, delta, epsilon, limit, text
+from discreet.policy.sources import is_pattern
 
 BY: Final = (*PERIODS, "unit")
 TIMES: Final = (Kind.DATE, Kind.TIMESTAMP)
@@ -50,6 +50,8 @@ def read_stream(
         return None
     before = len(section.problems)
     there = section.at("stream")
+    if "newer_by" in fields:
+        section.at("newer_by").report("a stream says by itself which rows are new", "remove it")
     said = there.fields(fields["stream"], STREAM)
     if owner is None:
         there.report("a public table has no budget", "remove it, or give the table a unit")
@@ -94,7 +96,7 @@ def _check_column(section: Section, said: Mapping[str, Any], source: str, column
     if label is None:
         if by != UNIT:
             section.at("column").report("missing", f'add column = "…": the time by which rows belong to a {by}')
-        elif not re.search(r"[*?\[]", source):
+        elif not is_pattern(source):
             section.at("column").report(
                 "missing: of one table it says which rows are new",
                 "name a time column, or a pattern of files to add to",

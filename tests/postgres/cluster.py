@@ -1,0 +1,132 @@
+"""A PostgreSQL of one's own, in a temporary folder: from the programs that are installed, or none.
+
+It listens on a socket in its folder; over the network, with TLS and passwords, on a port of loopback that the system
+chooses. PostgreSQL refuses to run as root, so there it runs as the user that its package made.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import psycopg
+
+MISSING: Final = "need PostgreSQL's programs (initdb and pg_ctl, of Debian's package postgresql), which are not here"
+OWNER: Final = "postgres"
+TRIES: Final = 5
+SETTINGS: Final = {
+    "fsync": "off",
+    "shared_buffers": "16MB",
+    "max_connections": "20",
+    "autovacuum": "off",
+    "log_min_duration_statement": "-1",
+    "jit": "off",
+    "max_prepared_transactions": "2",
+}
+
+
+def programs() -> Path | None:
+    """The folder of PostgreSQL's programs: on the path, or where Debian puts the newest."""
+    found = shutil.which("initdb")
+    if found is not None:
+        return Path(found).resolve().parent
+    versions = [path for path in Path("/usr/lib/postgresql").glob("*/bin") if (path / "initdb").exists()]
+    return max(versions, key=lambda path: float(path.parent.name), default=None)
+
+
+def _runner() -> list[str] | None:
+    """How to run programs as somebody who is not root."""
+    if os.geteuid() != 0:
+        return []
+    try:
+        pwd.getpwnam(OWNER)
+    except KeyError:
+        return None
+    return ["runuser", "-u", OWNER, "--"] if shutil.which("runuser") else None
+
+
+def is_here() -> bool:
+    return programs() is not None and _runner() is not None
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A server that runs."""
+
+    folder: Path
+    port: int
+
+    def address(self, database: str = "postgres", user: str = OWNER) -> str:
+        return f"postgresql://{user}@{quote(str(self.folder), safe='')}:{self.port}/{database}"
+
+    def connect(self, database: str = "postgres", user: str = OWNER) -> psycopg.Connection[Any]:
+        return psycopg.connect(host=str(self.folder), port=self.port, dbname=database, user=user, autocommit=True)
+
+    def run(self, *texts: str, database: str = "postgres", user: str = OWNER) -> None:
+        with self.connect(database, user) as connection:
+            for text in texts:
+                connection.execute(text)
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text(encoding="utf-8")
+
+
+@contextmanager
+def running() -> Iterator[Cluster]:
+    """A new cluster, until the block ends."""
+    binaries, runner = programs(), _runner()
+    assert binaries is not None
+    assert runner is not None
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a socket's path has 107 bytes at most
+    try:
+        if runner:
+            shutil.chown(folder, OWNER)
+            folder.chmod(0o755)
+        data = folder / "data"
+        made = ["-D", str(data), "-A", "trust", "-U", OWNER, "-N", "-E", "UTF8", "--locale=C", "--no-instructions"]
+        _call(runner, binaries / "initdb", *made)
+        control = binaries / "pg_ctl", "-D", str(data), "-w"
+        port = _started(runner, *control, "-l", str(folder / "log"), folder=folder)
+        try:
+            yield Cluster(folder, port)
+        finally:
+            _call(runner, *control, "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _started(runner: list[str], program: Path, *arguments: str, folder: Path) -> int:
+    """Start it on a port that is free; if somebody else was faster, on another."""
+    for left in reversed(range(TRIES)):
+        port = _free_port()
+        options = {**SETTINGS, "unix_socket_directories": str(folder), "listen_addresses": "localhost", "port": port}
+        said = " ".join(f"-c {key}={value}" for key, value in options.items())
+        try:
+            _call(runner, program, *arguments, "-o", said, "start")
+        except subprocess.CalledProcessError:
+            if not left:
+                raise
+        else:
+            return port
+    raise AssertionError
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        return int(free.getsockname()[1])
+
+
+def _call(runner: list[str], program: Path, *arguments: str) -> None:
+    subprocess.run([*runner, str(program), *arguments], check=True, stdout=subprocess.DEVNULL, cwd="/")
