@@ -184,7 +184,8 @@ class TestOneMoment:
         """Between two tables somebody adds a row to both, and empties a third: none of it is seen."""
         for name in ("a", "b", "c"):
             visits(postgres, f"moment_{name}", ("ann", "A", 1.5))
-        plain, others = Snapshot.copy_out, []
+        plain = Snapshot.copy_out
+        others: list[threading.Thread] = []
 
         def and_then(self: Snapshot, *given: Any) -> int:
             count = plain(self, *given)

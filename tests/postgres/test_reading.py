@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -250,11 +251,14 @@ def test_only_declared_columns_leave(postgres: Cluster, tmp_path: Path, monkeypa
         "INSERT INTO few.accounts VALUES (1, 'ann', 'canary'), (2, 'bob', 'canary')",
         "INSERT INTO few.visits VALUES (1, 5, 'canary'), (1, 6, 'canary'), (2, 7, 'canary')",
     )
-    asked = []
+    asked: list[str] = []
     plain_copy = Snapshot.copy_out
-    monkeypatch.setattr(
-        Snapshot, "copy_out", lambda self, query, *more: asked.append(query) or plain_copy(self, query, *more)
-    )
+
+    def watched(self: Snapshot, query: str, *more: Any) -> int:
+        asked.append(query)
+        return plain_copy(self, query, *more)
+
+    monkeypatch.setattr(Snapshot, "copy_out", watched)
     accounts = table(postgres.address(), "few.accounts", "", label="accounts", unit="holder")
     held = table(
         postgres.address(),
