@@ -24,9 +24,10 @@ from discreet import noise
 from discreet.errors import Refused
 from discreet.lab import linkage
 from discreet.lab.blocks import Block, Picture, Table
+from discreet.lab.examples import coins, complaints, losses, zipcode
 from discreet.mechanisms import Gaussian
 from discreet.server.dispatch import LIGHT, Dispatcher
-from discreet.server.learn import averaging, coins, complaints, losses, routes, zipcode
+from discreet.server.learn import averaging, routes
 from discreet.server.learn.fields import Choice, Slider, Unusable, read
 from discreet.server.learn.lessons import LESSONS, after
 from discreet.server.learn.routes import router

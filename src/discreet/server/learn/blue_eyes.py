@@ -6,21 +6,17 @@ from typing import Any, Final
 
 from discreet.lab.blocks import Figure, Figures, Picture, Table, Words
 from discreet.lab.charts import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished
+from discreet.lab.examples.blue_eyes import LECTURE, PEOPLE, eyes
 from discreet.lab.writing import count, digits, percent
 from discreet.mechanisms import Laplace
 from discreet.server.learn.fields import Choice, Slider, Values, epsilon
 from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
 
-PEOPLE: Final = (100, 1_000, 10_000, 100_000, 1_000_000, 40_000_000)
-LECTURE: Final = Laplace(epsilon=0.1, sensitivity=1)
-"""One person has blue eyes or not: two disjoint counts, of which a person moves one by one."""
-
 
 def _body(values: Values) -> Body:
     people, share = int(values["people"]), values["share"] / 100
-    mechanism = Laplace(epsilon=values["epsilon"], sensitivity=1)
-    exact = round(people * share), people - round(people * share)
-    noisy = [int(value) for value in mechanism.release(list(exact))]
+    asked = eyes(people, share, values["epsilon"])
+    exact, noisy, mechanism = asked.exact, asked.released, asked.mechanism
     half = mechanism.error(0.95)
     glance = (
         Picture(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-import numpy as np
-
 from discreet import noise
 from discreet.lab.blocks import Figure, Figures, Heading, Note, Picture, Words
 from discreet.lab.charts import (
@@ -22,28 +20,16 @@ from discreet.lab.charts import (
     truth_line,
     whiskers,
 )
+from discreet.lab.examples.coins import COINS, crowd, posterior, sent
 from discreet.lab.writing import count, digits, percent
-from discreet.mechanisms import Laplace, RandomizedResponse
+from discreet.mechanisms import RandomizedResponse
 from discreet.server.learn.fields import Choice, Slider, Values, epsilon
 from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
 
-COINS: Final = RandomizedResponse(epsilon=math.log(3))
-"""The lecture's two coins: the truth with probability 3/4."""
 PRIOR: Final = 0.02
 PEOPLE: Final = (100, 1_000, 10_000, 100_000)
 SIDES: Final = {"heads": "heads", "tails": "tails", "flip": "flip it for me"}
 ANSWERS: Final = {"yes": "Yes", "no": "No"}
-
-
-def sent(truth: str, first: str, second: str) -> str:
-    """The lecture's protocol: heads, tell the truth; tails, let the second coin answer."""
-    return truth if first == "heads" else {"heads": "yes", "tails": "no"}[second]
-
-
-def posterior(prior: float, said: str, mechanism: RandomizedResponse) -> float:
-    """What an observer believes by Bayes' rule after the answer."""
-    if_yes, if_no = (mechanism.truth, mechanism.lie) if said == "yes" else (mechanism.lie, mechanism.truth)
-    return prior * if_yes / (prior * if_yes + (1 - prior) * if_no)
 
 
 def _after_yes(mechanism: RandomizedResponse) -> str:
@@ -104,30 +90,28 @@ def _body(values: Values) -> Body:
 
 
 def _crowd(people: int, share: float, own: RandomizedResponse) -> tuple[Picture, Figures]:
-    true = round(people * share)
-    answers = np.arange(people) < true
-    records = []
-    for name, mechanism in (("two coins, ε = ln 3", COINS), (f"your ε = {digits(float(own.epsilon))}", own)):
-        estimate = mechanism.estimate(mechanism.respond(answers))
-        records.append(_record(name, "everybody flips", estimate.value, *estimate.interval))
-    trusted = Laplace(epsilon=math.log(3), sensitivity=1)
-    released, half = trusted.release(true) / people, trusted.error(0.95) / people
-    records.append(
-        _record("curator, ε = ln 3", "Laplace noise on the count", released, released - half, released + half)
-    )
+    asked = crowd(people, share, own)
+    flips = {"two coins, ε = ln 3": asked.coins, f"your ε = {digits(float(own.epsilon))}": asked.own}
+    records = [_record(name, "everybody flips", each.value, *each.interval) for name, each in flips.items()]
+    low, high = asked.curator - asked.half, asked.curator + asked.half
+    records.append(_record("curator, ε = ln 3", "Laplace noise on the count", asked.curator, low, high))
     summary = ", ".join(f"{record['row']}: {percent(record['value'])}" for record in records)
-    times = COINS.variance(share, people) / (share * (1 - share) / people)
     return (
         Picture(
-            lambda: _estimates(records, true / people, people),
-            f"Estimates of the share with 95 % intervals about the true {percent(true / people)}. {summary}. The "
+            lambda: _estimates(records, asked.true, people),
+            f"Estimates of the share with 95 % intervals about the true {percent(asked.true)}. {summary}. The "
             "curator's interval is by far the shortest.",
         ),
         Figures(
             (
-                Figure(percent(true / people), "say Yes in truth"),
-                Figure(f"{digits(times)} ×", "the variance of truthful answers, two coins (lecture 003: at least 4 ×)"),
-                Figure(digits(float(trusted.scale), 2), "scale of Laplace noise at ε = ln 3 (lecture 003: ≈ 0.91)"),
+                Figure(percent(asked.true), "say Yes in truth"),
+                Figure(
+                    f"{digits(asked.times)} ×",
+                    "the variance of truthful answers, two coins (lecture 003: at least 4 ×)",
+                ),
+                Figure(
+                    digits(float(asked.trusted.scale), 2), "scale of Laplace noise at ε = ln 3 (lecture 003: ≈ 0.91)"
+                ),
             )
         ),
     )

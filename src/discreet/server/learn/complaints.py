@@ -18,21 +18,11 @@ from discreet.lab.charts import (
     heaps,
     palette,
 )
+from discreet.lab.examples.complaints import LECTURE, MAX_SENT, TRUE, best_limit, counted, half_width
 from discreet.lab.writing import count, digits
 from discreet.mechanisms import Laplace
 from discreet.server.learn.fields import Slider, Values, epsilon
 from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
-
-SENT: Final = {1: 412, 2: 131, 3: 48, 4: 22, 5: 17, 6: 5, 8: 3, 12: 2, 20: 1}
-"""How many people sent how many complaints on a invented day."""
-TRUE: Final = sum(many * people for many, people in SENT.items())
-MAX_SENT: Final = max(SENT)
-LECTURE: Final = 5
-
-
-def counted(limit: int) -> int:
-    """The complaints that are counted if nobody's count for more than the limit."""
-    return sum(min(many, limit) * people for many, people in SENT.items())
 
 
 def _body(values: Values) -> Body:
@@ -67,27 +57,18 @@ def _body(values: Values) -> Body:
         Picture(
             lambda: _limits(epsilon_, limit),
             f"For each limit from 1 to {MAX_SENT} two stacked bars: complaints left out, which fall, and noise, which "
-            f"grows with the limit. At your ε the sum is smallest at {best(epsilon_)}.",
+            f"grows with the limit. At your ε the sum is smallest at {best_limit(epsilon_)}.",
         ),
         Words(
             "A low limit leaves complaints out, a high one needs more noise. Leaving some out is not private by "
             "itself: it is what makes the sensitivity finite."
         ),
         Words(
-            f"At ε = {digits(epsilon_)} a limit of {best(epsilon_)} is best for this day. On real data choose it "
+            f"At ε = {digits(epsilon_)} a limit of {best_limit(epsilon_)} is best for this day. On real data choose it "
             "from what you know beforehand, never by looking: the best limit is itself a secret of the data."
         ),
     )
     return Body(glance, figures, more)
-
-
-def best(epsilon_: float) -> int:
-    """The limit with the least left out and noise together."""
-    return min(range(1, MAX_SENT + 1), key=lambda limit: TRUE - counted(limit) + _half(epsilon_, limit))
-
-
-def _half(epsilon_: float, limit: int) -> float:
-    return Laplace(epsilon=epsilon_, sensitivity=limit).error(0.95)
 
 
 def _noises(one: Laplace, many: Laplace, limit: int) -> Any:
@@ -105,7 +86,7 @@ def _limits(epsilon_: float, limit: int) -> Any:
     records = [
         {"limit": each, "kind": kind, "size": size}
         for each in range(1, MAX_SENT + 1)
-        for kind, size in zip(parts, (TRUE - counted(each), _half(epsilon_, each)), strict=True)
+        for kind, size in zip(parts, (TRUE - counted(each), half_width(epsilon_, each)), strict=True)
     ]
     bars = (
         chart_of(records)

@@ -6,14 +6,12 @@ from typing import Any, Final
 
 from discreet.lab.blocks import Figure, Figures, Picture, Table, Words
 from discreet.lab.charts import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
+from discreet.lab.examples.patients import DECADES, RECORDS, counts, positives
 from discreet.lab.writing import count, digits
 from discreet.mechanisms import Histogram
 from discreet.server.learn.fields import Choice, Values, epsilon
 from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
 
-RECORDS: Final = {"Alice": (43, "Y"), "Frank": (42, "Y"), "Bob": (31, "Y"), "Mary": (28, "Y"), "Dave": (43, "N")}
-"""The lecture's table: age, and whether HIV-positive."""
-DECADES: Final = ("20–29", "30–39", "40–49")
 TIMES: Final = {
     "1": "5 patients, the lecture's",
     "20": "100 patients",
@@ -21,19 +19,6 @@ TIMES: Final = {
     "2000": "10,000 patients",
 }
 EXACT, RELEASED = "exact", "released, 95 %"
-
-
-def positives(without: str = "", times: int = 1) -> list[str]:
-    """The decade of each HIV-positive patient; all but the one left out are there so many times."""
-    decades = []
-    for name, (age, positive) in RECORDS.items():
-        if positive == "Y":
-            decades += [DECADES[age // 10 - 2]] * (times - (name == without))
-    return decades
-
-
-def counts(decades: list[str]) -> list[int]:
-    return [decades.count(decade) for decade in DECADES]
 
 
 def _body(values: Values) -> Body:

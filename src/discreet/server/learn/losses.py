@@ -6,43 +6,18 @@ import math
 from typing import Any, Final
 
 from discreet.accounting.curves import delta_of
-from discreet.accounting.distributions import DiscreteLaplace
 from discreet.answers.plots.losses import Curve, privacy_loss
 from discreet.lab.blocks import Figure, Figures, Heading, Picture, Words
 from discreet.lab.charts import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
+from discreet.lab.examples.losses import SENSITIVITY, beyond, errors, ordered
 from discreet.lab.writing import count, digits
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.server.learn.fields import Choice, Slider, Values, epsilon
 from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
 
-SENSITIVITY: Final = 20
-"""How far one person moves the number: far enough that its steps look smooth."""
 DELTAS: Final = {"0.05": "0.05", "0.01": "0.01", "0.001": "0.001", "0.00001": "10⁻⁵", "0.000001": "10⁻⁶"}
-POINTS: Final = 60
 MOST_NUMBERS: Final = 256
 NAMES: Final = {"Laplace": PRIVATE, "Gaussian": OPEN}
-
-
-def beyond(curve: Curve, epsilon_: float) -> float:
-    """P(loss > ε), from the exact tail."""
-    if isinstance(curve.noise, DiscreteLaplace):
-        return 0.0
-    least = math.floor((2 * curve.noise.spread * _exact(epsilon_) - curve.shift**2) / (2 * curve.shift)) + 1
-    return float(curve.noise.tail(least)[1])
-
-
-def _exact(epsilon_: float) -> Any:
-    return Laplace(epsilon=epsilon_, sensitivity=1).epsilon
-
-
-def errors(epsilon_: float, delta: float, numbers: int) -> tuple[float, float]:
-    """Half-widths of one of so many numbers that one person moves by one each: Laplace's and Gaussian's."""
-    laplace = Laplace(epsilon=epsilon_, sensitivity=numbers)
-    length = (
-        math.nextafter(math.sqrt(numbers), math.inf) if math.isqrt(numbers) ** 2 != numbers else math.isqrt(numbers)
-    )
-    gaussian = Gaussian(epsilon=epsilon_, delta=delta, sensitivity=length)
-    return laplace.error(0.95), gaussian.error(0.95, like=[0] * numbers)
 
 
 def _body(values: Values) -> Body:
@@ -108,7 +83,7 @@ def _body(values: Values) -> Body:
 
 def _events(curves: dict[str, Curve], epsilon_: float) -> Any:
     alt = altair()
-    records = [record for name, curve in curves.items() for record in _ordered(name, curve)]
+    records = [record for name, curve in curves.items() for record in ordered(name, curve)]
     limit = math.exp(epsilon_)
     x = alt.X("place:Q", title="all events, by probability", axis=alt.Axis(format="%", tickCount=5))
     top = alt.Scale(domain=[0, max(record["ratio"] for record in records) * 1.05])
@@ -129,18 +104,6 @@ def _events(curves: dict[str, Curve], epsilon_: float) -> Any:
         "The lecture's picture, exactly computed",
         "shaded: the bad events, which Laplace does not have",
     )
-
-
-def _ordered(name: str, curve: Curve) -> list[dict[str, Any]]:
-    """The outcomes in order of their loss, each at the probability up to it."""
-    noise = curve.noise
-    size = float(noise.scale) if isinstance(noise, DiscreteLaplace) else math.sqrt(noise.spread)
-    extent = max(2 * curve.shift, math.ceil((8 if isinstance(noise, DiscreteLaplace) else 4) * size))
-    places = sorted({round(extent * step / POINTS) for step in range(-POINTS, POINTS + 1)})
-    return [
-        {"kind": name, "place": 1 - float(noise.tail(z + 1)[1]), "ratio": math.exp(float(curve.loss(z)))}
-        for z in places
-    ]
 
 
 def _numbers(epsilon_: float, delta: float, numbers: int) -> Any:

@@ -7,26 +7,19 @@ from typing import Any, Final
 
 from discreet.lab.blocks import Figure, Figures, Heading, Picture, Table, Words
 from discreet.lab.charts import INK, NEUTRAL, PRIVATE, WIDTH, altair, chart_of, finished
+from discreet.lab.examples.nationality import ROOM, vote
 from discreet.lab.writing import count, digits, percent
-from discreet.mechanisms import Exponential
 from discreet.server.learn.fields import Choice, Values, epsilon
 from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
 
-ROOM: Final = {"Indian": 9, "Brazilian": 8, "Dutch": 5, "Korean": 4, "Kenyan": 3, "Canadian": 1}
-"""A invented room of thirty people."""
 ROOMS: Final = {1: "a class of 30", 10: "a hall of 300", 100: "a stadium block of 3,000"}
 METHODS: Final = {"lecture": "ε·u/(2Δu), the lecture's", "counts": "ε·u/Δu, enough for counts"}
 
 
 def _body(values: Values) -> Body:
     times = int(values["room"])
-    mechanism = Exponential(epsilon=values["epsilon"], sensitivity=1, monotone=values["method"] == "counts")
-    scores = [people * times for people in ROOM.values()]
-    names = list(ROOM)
-    chances = mechanism.probabilities(scores).tolist()
-    chosen = names[mechanism.choose(scores)]
-    without = [score - (index == 0) for index, score in enumerate(scores)]
-    others = mechanism.probabilities(without).tolist()
+    asked = vote(times, values["epsilon"], monotone=values["method"] == "counts")
+    names, scores, chances, mechanism, chosen = asked.names, asked.scores, asked.chances, asked.mechanism, asked.chosen
     short = mechanism.error(0.95, candidates=len(names))
     glance = (
         Picture(
@@ -44,8 +37,6 @@ def _body(values: Values) -> Body:
         ),
     )
     weight = 1 if mechanism.monotone else 2
-    # whoever keeps all their people moves by the sum of all weights alone: the same ratio for all of them
-    ratios = [chances[0] / others[0], *[chances[1] / others[1]] * (len(names) - 1)]
     figures = compared(
         "001",
         ("score u", "people of that nationality", "people of that nationality"),
@@ -65,13 +56,15 @@ def _body(values: Values) -> Body:
             ("", "people", "with everybody", "without one", "ratio"),
             tuple(
                 (name, count(score), _shown(with_), _shown(less), digits(ratio))
-                for name, score, with_, less, ratio in zip(names, scores, chances, others, ratios, strict=True)
+                for name, score, with_, less, ratio in zip(
+                    names, scores, chances, asked.without, asked.ratios, strict=True
+                )
             ),
         ),
         Words(
             f"No ratio is beyond e^ε = {digits(math.exp(values['epsilon']))}, up or down; the farthest here is "
-            f"{digits(max(ratios[0], 1 / ratios[1]))}-fold. The smaller ε is, the less a choice tells whether one "
-            "person was in the room."
+            f"{digits(max(asked.ratios[0], 1 / asked.ratios[1]))}-fold. The smaller ε is, the less a choice tells "
+            "whether one person was in the room."
         ),
         Words(
             "Noise on a name makes no sense, so the name itself is drawn at random: good answers often, bad ones "
@@ -86,7 +79,7 @@ def _shown(chance: float) -> str:
     return percent(chance) if chance else "below 10⁻³⁰⁰ %"
 
 
-def _chart(scores: list[int], chances: list[float], chosen: str) -> Any:
+def _chart(scores: tuple[int, ...], chances: tuple[float, ...], chosen: str) -> Any:
     alt = altair()
     records = [
         {"name": name, "label": f"{name} ({count(score)})", "chance": chance, "shown": _shown(chance)}

@@ -2,65 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
-from statistics import NormalDist
 from typing import Any, Final
-
-import numpy as np
-from numpy.typing import NDArray
 
 from discreet.lab.blocks import Figure, Figures, Picture, Table, Words
 from discreet.lab.charts import OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
+from discreet.lab.examples.zipcode import HOME, PLACES, Place, incomes, published
 from discreet.lab.writing import count, digits
-from discreet.mechanisms import BoundedMean, Estimate
+from discreet.mechanisms import BoundedMean
 from discreet.server.learn.fields import Choice, Slider, Values, epsilon
 from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
 
-HOME: Final = "82414"
-PLACES: Final = {
-    HOME: (6_898, 79_083),
-    "A": (4_210, 71_420),
-    "B": (2_360, 66_905),
-    "C": (980, 58_310),
-    "D": (310, 63_770),
-}
-"""Households and their mean income: the lecture's for 82414, invented for its neighbours."""
 LABELS: Final = {area: area if area == HOME else f"neighbour {area}" for area in PLACES}
 MARGIN: Final = 5_886
 """Of the census's own estimate, from its sample."""
 BOUNDS: Final = {"200000": "200,000", "500000": "500,000", "1000000": "1 million", "5000000": "5 million"}
-SPREAD: Final = 0.7
-"""Of the logarithm of incomes."""
-
-
-@cache
-def incomes(area: str) -> NDArray[np.int64]:
-    """Invented incomes of a place in whole dollars: log-normal quantiles with exactly the stated mean."""
-    many, mean = PLACES[area]
-    normal = NormalDist()
-    shape = np.exp([SPREAD * normal.inv_cdf((number + 0.5) / many) for number in range(many)])
-    dollars: NDArray[np.int64] = np.floor(shape * (mean * many / shape.sum())).astype(np.int64)
-    dollars[: mean * many - int(dollars.sum())] += 1
-    return dollars
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A place as it is published."""
-
-    area: str
-    exact: float
-    private: Estimate[float]
 
 
 def _body(values: Values) -> Body:
     house, where = values["income"] * 1_000_000, values["place"]
     mechanism = BoundedMean(bounds=(0, int(values["bound"])), epsilon=values["epsilon"], step=1)
-    seen = []
-    for area in PLACES:
-        households = np.append(incomes(area), house) if area == where else incomes(area)
-        seen.append(Seen(area, float(households.mean()), mechanism.estimate(households)))
+    seen = published(house, where, mechanism)
     shown = next(each for each in seen if each.area == where)
     before = PLACES[where][1]
     size = PLACES[HOME][0]
@@ -109,14 +70,14 @@ def _body(values: Values) -> Body:
     return Body(glance, figures, more)
 
 
-def _row(each: Seen, where: str) -> tuple[str, ...]:
+def _row(each: Place, where: str) -> tuple[str, ...]:
     low, high = each.private.interval
     name = LABELS[each.area] + (" (the house)" if each.area == where else "")
     households = PLACES[each.area][0] + (each.area == where)
     return name, count(households), count(each.exact), count(each.private.value), f"{count(low)} to {count(high)}"
 
 
-def _chart(seen: list[Seen]) -> Any:
+def _chart(seen: list[Place]) -> Any:
     alt = altair()
     names = [LABELS[each.area] for each in seen]
     kinds = {"exact": OPEN, "private, 95 %": PRIVATE}
