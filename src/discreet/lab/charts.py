@@ -56,6 +56,41 @@ def whiskers(records: Sequence[Mapping[str, Any]], *, x: Any, colours: Mapping[s
     return alt.layer(bars, dots).properties(height=alt.Step(34))
 
 
+def bars(records: Sequence[Mapping[str, Any]], *, title: str, most: float, marked: str = "", form: str = "~s") -> Any:
+    """One level bar for each record: its `name`, its `value`, and beside it what is `shown`; one may be marked."""
+    alt = altair()
+    base = chart_of(records).encode(y=alt.Y("name:N", sort=[record["name"] for record in records], title=None))
+    x = alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, most * 1.25]), axis=alt.Axis(format=form, tickCount=5))
+    drawn = [{**record, "colour": PRIVATE if not marked or record["name"] == marked else NEUTRAL} for record in records]
+    coloured = base.properties(data=alt.Data(values=drawn)).mark_bar(height={"band": 0.65})
+    words = base.mark_text(align="left", dx=4, color=INK, fontSize=12).encode(x=x, text="shown:N")
+    solid = coloured.encode(x=x, color=alt.Color("colour:N", scale=None))
+    return alt.layer(solid, words).properties(width=WIDTH - 90, height=alt.Step(30))
+
+
+def pairs(records: Sequence[Mapping[str, Any]], *, title: str, colours: Mapping[str, str], form: str = "~s") -> Any:
+    """Upright bars of several kinds side by side for each `name`."""
+    alt = altair()
+    names = list(dict.fromkeys(record["name"] for record in records))
+    return (
+        chart_of(records)
+        .mark_bar()
+        .encode(
+            x=alt.X("name:N", sort=names, title=None, axis=alt.Axis(labelAngle=0, labelLimit=70)),
+            xOffset=alt.XOffset("kind:N", sort=list(colours)),
+            y=alt.Y("value:Q", title=title, axis=alt.Axis(format=form, tickCount=5)),
+            color=palette("kind", colours),
+        )
+        .properties(width=WIDTH - 40, height=210)
+    )
+
+
+def lines(records: Sequence[Mapping[str, Any]], *, x: Any, y: Any, colours: Mapping[str, str]) -> Any:
+    """A line for each kind, in its colour."""
+    marks = chart_of(records).mark_line(strokeWidth=2.5).encode(x=x, y=y, color=palette("kind", colours))
+    return marks.properties(width=WIDTH - 40, height=220)
+
+
 def heaps(
     noises: Mapping[str, tuple[int, Laplace]], sensitivity: int, colours: Mapping[str, str], *, title: str
 ) -> Any:
@@ -94,10 +129,13 @@ __all__ = [
     "PRIVATE",
     "WIDTH",
     "altair",
+    "bars",
     "chance",
     "chart_of",
     "finished",
     "heaps",
+    "lines",
+    "pairs",
     "palette",
     "truth_level",
     "truth_line",

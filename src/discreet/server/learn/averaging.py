@@ -16,7 +16,7 @@ from discreet.lab.writing import count, digits
 from discreet.mechanisms import Laplace
 from discreet.printing import counted
 from discreet.server.learn.fields import Slider, Values, epsilon
-from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
+from discreet.server.learn.lesson import Body, Lesson, Sketch, ask, compared
 
 PEOPLE, SMOKERS = 500, 137
 QUESTION: Final = "SELECT COUNT(*) AS n FROM people WHERE smokes = 'yes'"
@@ -164,4 +164,11 @@ LESSON: Final = Lesson(
         ),
     ),
     figure=Figure("Kε", "is what K questions cost"),
+    question=ask(
+        "An analyst gets the same noisy answer from the cache a thousand times and averages. What do they learn?",
+        ("Nothing new", "The average is that one answer: telling it again tells nothing, and costs nothing."),
+        ("The exact count", "That takes fresh noise each time, and the ledger would have to let it happen."),
+        ("The count to within a few people", "The noise is the same each time, so averaging does not reduce it."),
+        at=2,
+    ),
 )

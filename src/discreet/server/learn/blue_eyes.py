@@ -10,13 +10,13 @@ from discreet.lab.examples.blue_eyes import LECTURE, PEOPLE, eyes
 from discreet.lab.writing import count, digits, percent
 from discreet.mechanisms import Laplace
 from discreet.server.learn.fields import Choice, Slider, Values, epsilon
-from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
+from discreet.server.learn.lesson import Body, Lesson, Sketch, ask, compared
 
 
 def _body(values: Values) -> Body:
     people, share = int(values["people"]), values["share"] / 100
-    asked = eyes(people, share, values["epsilon"])
-    exact, noisy, mechanism = asked.exact, asked.released, asked.mechanism
+    answer = eyes(people, share, values["epsilon"])
+    exact, noisy, mechanism = answer.exact, answer.released, answer.mechanism
     half = mechanism.error(0.95)
     glance = (
         Picture(
@@ -110,4 +110,12 @@ LESSON: Final = Lesson(
         bars=((0.95, 0.0), (0.5, 0.0), (0.25, 0.0), (0.12, 0.0), (0.05, 0.0), (0.02, 0.0)),
     ),
     figure=Figure("10", "the scale of the noise at ε = 0.1, for any population"),
+    question=ask(
+        "A village of 100 and a country of 40 million each release how many people have blue eyes, at ε = 0.1. Where "
+        "is the noise larger?",
+        ("It is the same", "One person moves either count by one, so both have noise of scale 10."),
+        ("In the country, where more people are protected", "Every single person is hidden by the same noise."),
+        ("In the village, where everybody knows everybody", "It weighs more there, but it is the same noise."),
+        at=1,
+    ),
 )

@@ -24,7 +24,7 @@ from discreet.lab.examples.coins import COINS, crowd, posterior, sent
 from discreet.lab.writing import count, digits, percent
 from discreet.mechanisms import RandomizedResponse
 from discreet.server.learn.fields import Choice, Slider, Values, epsilon
-from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
+from discreet.server.learn.lesson import Body, Lesson, Sketch, ask, compared
 
 PRIOR: Final = 0.02
 PEOPLE: Final = (100, 1_000, 10_000, 100_000)
@@ -90,27 +90,27 @@ def _body(values: Values) -> Body:
 
 
 def _crowd(people: int, share: float, own: RandomizedResponse) -> tuple[Picture, Figures]:
-    asked = crowd(people, share, own)
-    flips = {"two coins, ε = ln 3": asked.coins, f"your ε = {digits(float(own.epsilon))}": asked.own}
+    answers = crowd(people, share, own)
+    flips = {"two coins, ε = ln 3": answers.coins, f"your ε = {digits(float(own.epsilon))}": answers.own}
     records = [_record(name, "everybody flips", each.value, *each.interval) for name, each in flips.items()]
-    low, high = asked.curator - asked.half, asked.curator + asked.half
-    records.append(_record("curator, ε = ln 3", "Laplace noise on the count", asked.curator, low, high))
+    low, high = answers.curator - answers.half, answers.curator + answers.half
+    records.append(_record("curator, ε = ln 3", "Laplace noise on the count", answers.curator, low, high))
     summary = ", ".join(f"{record['row']}: {percent(record['value'])}" for record in records)
     return (
         Picture(
-            lambda: _estimates(records, asked.true, people),
-            f"Estimates of the share with 95 % intervals about the true {percent(asked.true)}. {summary}. The "
+            lambda: _estimates(records, answers.true, people),
+            f"Estimates of the share with 95 % intervals about the true {percent(answers.true)}. {summary}. The "
             "curator's interval is by far the shortest.",
         ),
         Figures(
             (
-                Figure(percent(asked.true), "say Yes in truth"),
+                Figure(percent(answers.true), "say Yes in truth"),
                 Figure(
-                    f"{digits(asked.times)} ×",
+                    f"{digits(answers.times)} ×",
                     "the variance of truthful answers, two coins (lecture 003: at least 4 ×)",
                 ),
                 Figure(
-                    digits(float(asked.trusted.scale), 2), "scale of Laplace noise at ε = ln 3 (lecture 003: ≈ 0.91)"
+                    digits(float(answers.trusted.scale), 2), "scale of Laplace noise at ε = ln 3 (lecture 003: ≈ 0.91)"
                 ),
             )
         ),
@@ -182,5 +182,17 @@ LESSON: Final = Lesson(
         lines=(((0.0, 0.0), (1.0, 1.0)), tuple((x / 20, 3 * x / (3 * x + 20 - x) if x else 0.0) for x in range(21))),
     ),
     figure=Figure("2 % → 5.8 %", "what a Yes tells whoever believed 2 %"),
+    question=ask(
+        "You answered Yes with the lecture's two coins. Can you be proven to have dodged your taxes?",
+        (
+            "No: one in four who did not also says Yes",
+            "A Yes is at most three times as likely if it is true: e^ε = 3, and you can always point at the coins.",
+        ),
+        (
+            "Yes, if I believed it to be likely before",
+            "Then it was believed before: the answer moves odds by 3 at most.",
+        ),
+        ("Yes: three in four who say Yes did", "That is the chance of a Yes if you did, not of having done it if Yes."),
+    ),
     invented="invented people: the true share is shown",
 )

@@ -22,7 +22,7 @@ from discreet.lab.examples.complaints import LECTURE, MAX_SENT, TRUE, best_limit
 from discreet.lab.writing import count, digits
 from discreet.mechanisms import Laplace
 from discreet.server.learn.fields import Slider, Values, epsilon
-from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
+from discreet.server.learn.lesson import Body, Lesson, Sketch, ask, compared
 
 
 def _body(values: Values) -> Body:
@@ -122,4 +122,13 @@ LESSON: Final = Lesson(
         ),
     ),
     figure=Figure("Lap(5/ε)", "instead of Lap(1/ε)"),
+    question=ask(
+        "A shop limits everybody to five complaints and adds Lap(5/ε). One customer has sent twelve. What happens?",
+        (
+            "Five of them count, and the noise hides all five",
+            "What is left out needs no hiding; the limit makes Δ finite.",
+        ),
+        ("The noise must be Lap(12/ε)", "Only if twelve could count. With the limit five is the most anybody moves."),
+        ("The customer is not protected", "All that they can change is five, and that is what the noise was made for."),
+    ),
 )

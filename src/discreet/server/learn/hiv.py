@@ -10,7 +10,7 @@ from discreet.lab.examples.patients import DECADES, RECORDS, counts, positives
 from discreet.lab.writing import count, digits
 from discreet.mechanisms import Histogram
 from discreet.server.learn.fields import Choice, Values, epsilon
-from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
+from discreet.server.learn.lesson import Body, Lesson, Sketch, ask, compared
 
 TIMES: Final = {
     "1": "5 patients, the lecture's",
@@ -112,4 +112,13 @@ LESSON: Final = Lesson(
     body=_body,
     sketch=Sketch("Three bars, exact and perturbed.", bars=((0.45, 0.6), (0.45, 0.3), (0.9, 0.75))),
     figure=Figure("1, 1, 2", "HIV-positive in their twenties, thirties, forties"),
+    question=ask(
+        "Three bars, ε = 0.5 in all. Which noise does each bar get?",
+        ("Scale 2, each the whole ε", "Everybody is in one bar: disjoint counts cost once, not three times."),
+        ("Scale 6, a third of ε each", "That would be right if a patient could be in all three bars."),
+        (
+            "Only bars with few patients need noise",
+            "Then noise itself would tell which bars are small, empty ones too.",
+        ),
+    ),
 )

@@ -31,6 +31,37 @@ class Sketch:
 
 
 @dataclass(frozen=True, slots=True)
+class Option:
+    """One answer to choose, and the sentence that explains whether it is right."""
+
+    text: str
+    feedback: str
+    right: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question to answer; what is picked travels as a number, and anything else is no answer."""
+
+    text: str
+    options: tuple[Option, ...]
+
+    @property
+    def numbered(self) -> dict[str, Option]:
+        return {str(number): option for number, option in enumerate(self.options, start=1)}
+
+    def picked(self, sent: str) -> Option | None:
+        return self.numbered.get(sent)
+
+
+def ask(text: str, right: tuple[str, str], *wrong: tuple[str, str], at: int = 0) -> Question:
+    """A question from its right answer and the others, each with its sentence; the right one is number `at`, from 0."""
+    options = [Option(answer, feedback) for answer, feedback in wrong]
+    options.insert(at, Option(*right, right=True))
+    return Question(text, tuple(options))
+
+
+@dataclass(frozen=True, slots=True)
 class Lesson:
     """One example of the lectures."""
 
@@ -43,6 +74,7 @@ class Lesson:
     body: Callable[[Values], Body]
     sketch: Sketch
     figure: Figure
+    question: Question
     invented: str = "invented data: the true values are shown"
 
 

@@ -25,7 +25,7 @@ from discreet.lab.linkage_charts import crowds, funnel
 from discreet.lab.writing import count, digits, percent
 from discreet.mechanisms import Laplace
 from discreet.server.learn.fields import Choice, Values, epsilon
-from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
+from discreet.server.learn.lesson import Body, Lesson, Sketch, ask, compared
 
 NAMES: Final = ("The governor", "Edgar Bloom", "Ivo Castellan", "Mira Dunmore", "Tess Farrow", "Una Gale")
 BIRTHS: Final = {"day": "full date", "month": "month and year", "year": "year", "decade": "decade"}
@@ -168,5 +168,15 @@ LESSON: Final = Lesson(
     body=_body,
     sketch=Sketch("Bars that shrink to one.", bars=((0.95, 0.0), (0.35, 0.0), (0.2, 0.0), (0.06, 0.0))),
     figure=Figure("54,000 → 6 → 3 → 1", "residents, same birth date, men, in his ZIP code"),
+    question=ask(
+        "A hospital deletes names and social security numbers and keeps birth date, sex and ZIP code. Is that "
+        "anonymous?",
+        (
+            "No: most people are the only ones with theirs",
+            "Any list with names and the same three columns, such as a voter roll, puts the names back.",
+        ),
+        ("Yes, the identifiers are gone", "Birth date, sex and ZIP code together identify as well as a name does."),
+        ("Yes, if voter rolls are kept secret", "Nobody can know which other tables exist, now or in twenty years."),
+    ),
     invented="invented city: the true values are shown",
 )

@@ -13,7 +13,7 @@ from discreet.lab.examples.losses import SENSITIVITY, beyond, errors, ordered
 from discreet.lab.writing import count, digits
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.server.learn.fields import Choice, Slider, Values, epsilon
-from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
+from discreet.server.learn.lesson import Body, Lesson, Sketch, ask, compared
 
 DELTAS: Final = {"0.05": "0.05", "0.01": "0.01", "0.001": "0.001", "0.00001": "10⁻⁵", "0.000001": "10⁻⁶"}
 MOST_NUMBERS: Final = 256
@@ -140,5 +140,18 @@ LESSON: Final = Lesson(
         lines=(tuple((x / 20, 0.15 * math.exp(x / 11)) for x in range(21)),),
     ),
     figure=Figure("never > ε", "for Laplace noise; for Gaussian only mostly"),
+    question=ask(
+        "A mechanism is (1, 10⁻⁶)-private. Which of these may happen?",
+        (
+            "With a tiny probability an answer tells very much",
+            "That is what δ allows. Gaussian noise exceeds ε by little, mostly; the definition does not ask for it.",
+        ),
+        (
+            "In one case of a million ε is 1 instead of 0",
+            "ε bounds the loss in all other cases; δ is for what exceeds it.",
+        ),
+        ("Nothing: a millionth is rounding", "It is one person in a million. So δ should be well below 1/n."),
+        at=1,
+    ),
     invented="no data at all: exact probabilities",
 )

@@ -10,7 +10,7 @@ from discreet.lab.charts import INK, NEUTRAL, PRIVATE, WIDTH, altair, chart_of, 
 from discreet.lab.examples.nationality import ROOM, vote
 from discreet.lab.writing import count, digits, percent
 from discreet.server.learn.fields import Choice, Values, epsilon
-from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
+from discreet.server.learn.lesson import Body, Lesson, Sketch, ask, compared
 
 ROOMS: Final = {1: "a class of 30", 10: "a hall of 300", 100: "a stadium block of 3,000"}
 METHODS: Final = {"lecture": "ε·u/(2Δu), the lecture's", "counts": "ε·u/Δu, enough for counts"}
@@ -18,8 +18,8 @@ METHODS: Final = {"lecture": "ε·u/(2Δu), the lecture's", "counts": "ε·u/Δu
 
 def _body(values: Values) -> Body:
     times = int(values["room"])
-    asked = vote(times, values["epsilon"], monotone=values["method"] == "counts")
-    names, scores, chances, mechanism, chosen = asked.names, asked.scores, asked.chances, asked.mechanism, asked.chosen
+    room = vote(times, values["epsilon"], monotone=values["method"] == "counts")
+    names, scores, chances, mechanism, chosen = room.names, room.scores, room.chances, room.mechanism, room.chosen
     short = mechanism.error(0.95, candidates=len(names))
     glance = (
         Picture(
@@ -57,13 +57,13 @@ def _body(values: Values) -> Body:
             tuple(
                 (name, count(score), _shown(with_), _shown(less), digits(ratio))
                 for name, score, with_, less, ratio in zip(
-                    names, scores, chances, asked.without, asked.ratios, strict=True
+                    names, scores, chances, room.without, room.ratios, strict=True
                 )
             ),
         ),
         Words(
             f"No ratio is beyond e^ε = {digits(math.exp(values['epsilon']))}, up or down; the farthest here is "
-            f"{digits(max(asked.ratios[0], 1 / asked.ratios[1]))}-fold. The smaller ε is, the less a choice tells "
+            f"{digits(max(room.ratios[0], 1 / room.ratios[1]))}-fold. The smaller ε is, the less a choice tells "
             "whether one person was in the room."
         ),
         Words(
@@ -113,4 +113,16 @@ LESSON: Final = Lesson(
         bars=((0.9, 0.0), (0.62, 0.0), (0.22, 0.0), (0.13, 0.0), (0.08, 0.0), (0.03, 0.0)),
     ),
     figure=Figure("e^(ε·u/2)", "the weight of a name that u people share"),
+    question=ask(
+        "In a room two nationalities have 9 and 8 people. Why not simply release the one with the larger noisy count?",
+        (
+            "One may: report noisy max is private too",
+            "The name alone is post-processing of noisy counts. The exponential mechanism is another way to choose it.",
+        ),
+        ("Because counts must never be looked at", "They may be looked at, as long as what is released is noisy."),
+        (
+            "Because the answer would often be wrong",
+            "So is the exponential mechanism's, about as often: at ε = 1 a lead of one person is hard to see.",
+        ),
+    ),
 )

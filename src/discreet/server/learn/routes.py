@@ -17,7 +17,7 @@ from discreet.lab.lectures import LECTURES
 from discreet.server.access import app_state
 from discreet.server.learn.fields import Reading, read
 from discreet.server.learn.lesson import Lesson
-from discreet.server.learn.lessons import LESSONS, after
+from discreet.server.learn.lessons import LESSONS, WEEKS, after, of_lecture, week_of
 from discreet.server.limits import TooMany
 from discreet.server.pages.page_auth import sessions
 from discreet.server.pages.rendering import page
@@ -26,6 +26,8 @@ PER_MINUTE: Final = 240
 """Requests in all: whoever reads needs no token that could be counted."""
 AT_ONCE: Final = 1
 """Of the threads for what reads no private data: those who read lessons are one caller."""
+ANSWER: Final = "answer"
+"""The name under which the answer to a lesson's question travels."""
 router: Final = APIRouter(include_in_schema=False)
 
 
@@ -40,7 +42,8 @@ class Shown:
 @router.get("/learn")
 async def overview(request: Request) -> Response:
     _admit(request)
-    return page("learn.html", {**_visitor(request), "lessons": LESSONS.values()})
+    index = [(number, title, of_lecture(number)) for number, title in LECTURES.items()]
+    return page("learn.html", {**_visitor(request), "weeks": WEEKS, "lectures": LECTURES, "index": index})
 
 
 @router.get("/learn/{slug}")
@@ -91,6 +94,10 @@ def _lesson(lesson: Lesson, sent: dict[str, str], visitor: dict[str, Any]) -> HT
         "glance": [_shown(block) for block in body.glance],
         "figures": Shown(body.figures),
         "more": [_shown(block) for block in body.more],
+        "question": lesson.question,
+        "picked": lesson.question.picked(sent.get(ANSWER, "")),
+        "answer": ANSWER,
+        "week": week_of(lesson.slug),
         "next": after(lesson.slug),
     }
     return page("lesson.html", {**visitor, **context})

@@ -10,7 +10,7 @@ from discreet.lab.examples.zipcode import HOME, PLACES, Place, incomes, publishe
 from discreet.lab.writing import count, digits
 from discreet.mechanisms import BoundedMean
 from discreet.server.learn.fields import Choice, Slider, Values, epsilon
-from discreet.server.learn.lesson import Body, Lesson, Sketch, compared
+from discreet.server.learn.lesson import Body, Lesson, Sketch, ask, compared
 
 LABELS: Final = {area: area if area == HOME else f"neighbour {area}" for area in PLACES}
 MARGIN: Final = 5_886
@@ -127,5 +127,17 @@ LESSON: Final = Lesson(
         bars=((0.95, 0.5), (0.46, 0.45), (0.43, 0.44), (0.38, 0.36), (0.41, 0.46)),
     ),
     figure=Figure("79,083", "dollars, the mean of 6,898 households"),
+    question=ask(
+        "Incomes are clamped to 500,000 dollars before the mean is released with noise. What does that do?",
+        (
+            "It bounds what one household can change, and biases the mean a little",
+            "Without a bound no noise is enough. What lies above it is lost, in exchange for far less noise.",
+        ),
+        (
+            "It hides the rich house by itself",
+            "A clamped but exact mean still moves when the house comes: noise hides that.",
+        ),
+        ("Nothing, as few households earn more", "One is enough: the bound is there for whoever could be in the data."),
+    ),
     invented="invented incomes: the true values are shown",
 )
