@@ -53,8 +53,8 @@ class Drawn:
 def best(most: float) -> dict[str, int]:
     """The counts with the longest output in which no user loses more than this, by trying all of them.
 
-    What `SearchLog.optimal` finds by integer programming; here there are few enough to try, and of equally long ones it is the
-    first.
+    What `SearchLog.optimal` finds by integer programming; here there are few enough to try. Of equally long ones it is
+    the first.
 
     >>> best(0.5), best(1.0), best(5.0), best(20.0)
     ({}, {'google': 1}, {'google': 8}, {'book': 1, 'google': 34})
