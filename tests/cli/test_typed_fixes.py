@@ -13,6 +13,7 @@ from discreet.cli.failures import Failure, typed
         ("add epsilon=0.1, or error=10", "add --epsilon 0.1, or --error 10"),
         ('write dialect="spark"', "write --dialect spark"),
         ('write params={"name": value} for $name', "write -p name=value for $name"),
+        ("write k=5, l=2, t=0.3", "write --k 5, --l 2, --t 0.3"),
         ("ask again with fresh=True", "ask again with --fresh"),
         ("write OPTIONS(epsilon = 0.1, delta = 1e-7)", "write OPTIONS(epsilon = 0.1, delta = 1e-7)"),
         ("write SUM(CLAMP(x, 0, 100))", "write SUM(CLAMP(x, 0, 100))"),

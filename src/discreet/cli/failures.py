@@ -28,7 +28,7 @@ PIPE: Final = 141
 TRACEBACK: Final = "DISCREET_TRACEBACK"
 """The environment variable that lets unforeseen errors through, for those who look for their cause."""
 
-_ARGUMENT: Final = re.compile(r'\b(epsilon|rho|delta|error|confidence|dialect|analyst)=("?)([\w.-]+)\2')
+_ARGUMENT: Final = re.compile(r'\b(epsilon|rho|delta|error|confidence|dialect|analyst|[klct])=("?)([\w.-]+)\2')
 _PARAMS: Final = re.compile(r'params=\{"(\w+)": ([^}]*)\}')
 
 

@@ -18,7 +18,7 @@ from discreet.cli.program import LazyGroup
 if TYPE_CHECKING:
     from discreet.lab.experiment import Experiment, Outcome
 
-COMMANDS: Final = {"all": "discreet.cli.lab:every"}
+COMMANDS: Final = {"all": "discreet.cli.lab:every", "measure": "discreet.cli.measure:measure"}
 ENDINGS: Final = (".html", ".svg", ".json")
 WIDTH: Final = 100
 """Of sentences, at most."""

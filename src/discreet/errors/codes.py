@@ -29,7 +29,7 @@ _EVALUATION = "27-scores"
 _RELEASES = "18-releases"
 _FEDERATED, _SURVEYS = "23-federated", "24-surveys"
 _STREAMS, _BLOCKS = "30-models-on-streams", "29-streams"
-_MEASURES = "09-what-is-not-covered"
+_MEASURES = "33-measures"
 _LOSSES, _COSTS = "09-what-is-not-covered", "03-choosing-epsilon"
 
 CODES: Final[dict[str, Code]] = {

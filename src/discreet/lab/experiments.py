@@ -22,5 +22,27 @@ def _in(module: str) -> Callable[..., Outcome]:
     return run
 
 
-_ALL: Final[tuple[Experiment, ...]] = ()
+_ALL: Final[tuple[Experiment, ...]] = (
+    Experiment(
+        "linkage",
+        "The governor's illness",
+        ("000", "003"),
+        "Names deleted, and yet: birth date, sex and ZIP code lead to one man.",
+        _in("linkage"),
+    ),
+    Experiment(
+        "ratings",
+        "A few films are as good as a name",
+        ("003",),
+        "People without names are found again from a handful of ratings that they posted elsewhere.",
+        _in("ratings"),
+    ),
+    Experiment(
+        "k-anonymity",
+        "Hidden in a crowd, and yet",
+        ("000", "001", "003"),
+        "k-anonymity, l-diversity and t-closeness, and the attacks that each of them leaves.",
+        _in("anonymity"),
+    ),
+)
 EXPERIMENTS: Final[Mapping[str, Experiment]] = {each.name: each for each in _ALL}

@@ -10,7 +10,9 @@ estimated 87 %, and Golle (2006), with other census figures, 63 %.
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -20,13 +22,21 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.curator.curator import Curator
+from discreet.curator.state import passing_ledger
 from discreet.engines.connection import connect
+from discreet.errors import Refused
+from discreet.lab.blocks import Figure, Figures, Picture, Table
 from discreet.lab.classes import Classes
 from discreet.lab.disclosure import Disclosure, disclosure
-from discreet.lab.invented import Floats, Integers, below, uniform
+from discreet.lab.experiment import Outcome
+from discreet.lab.invented import SEED, Floats, Integers, below, uniform
+from discreet.lab.linkage_charts import crowds_beside, funnel
 from discreet.lab.measures import Published, published
 from discreet.lab.mondrian import Lost, Wanted, generalise
+from discreet.lab.writing import count, digits, percent
 from discreet.mechanisms import Laplace
+from discreet.policy.read import read
 from discreet.quoting import literal
 
 RESIDENTS, ZIPS = 54_000, 7
@@ -93,7 +103,7 @@ def zip_code(number: int) -> str:
 
 
 @lru_cache(maxsize=4)
-def city(seed: int = 1) -> City:
+def city(seed: int = SEED) -> City:
     """The invented city, the same for a seed every time."""
     first, days = day_number(FIRST), day_number(LAST) - day_number(FIRST) + 1
     purpose = f"discreet.lab.linkage {seed}"
@@ -192,7 +202,7 @@ def about_the_governor(people: City) -> Mapping[str, str]:
     return {"looks like him": looks, f"and has {ILLNESS}": f"{looks} AND diagnosis = '{ILLNESS}'"}
 
 
-def build(folder: Path, seed: int = 1, *, budget: float = 1.0, residents: int = RESIDENTS) -> Path:
+def build(folder: Path, seed: int = SEED, *, budget: float = 1.0, residents: int = RESIDENTS) -> Path:
     """The hospital's table (or its first rows) as a file, with a policy; where that is."""
     folder.mkdir(parents=True, exist_ok=True)
     columns = {"resident": np.arange(RESIDENTS), **city(seed).columns()}
@@ -216,6 +226,37 @@ def text(budget: float) -> str:
     zips = ", ".join(f'"{zip_code(number)}"' for number in range(ZIPS))
     named = ", ".join(f'"{name}"' for name in DIAGNOSES)
     return TEXT.replace("@BUDGET@", f"{budget:g}").replace("@ZIPS@", zips).replace("@DIAGNOSES@", named)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a curator answered about the governor and about everybody."""
+
+    epsilon: float
+    answers: tuple[tuple[str, int, int, float], ...]
+    """What was counted, the truth (the city is invented), the answer, and the half of its interval."""
+    refused: str
+    """What a question for his row was told."""
+
+
+def asked(seed: int = SEED, *, epsilon: float = 1.0, residents: int = RESIDENTS) -> Asked:
+    """The attacker's questions to a real curator, with ε for all of them together."""
+    people = city(seed)
+    questions = {**about_the_governor(people), f"everybody with {ILLNESS}": f"diagnosis = '{ILLNESS}'"}
+    ill = people.diagnosis[:residents] == DIAGNOSES.index(ILLNESS)
+    shown = []
+    with tempfile.TemporaryDirectory(prefix="discreet-lab-") as folder:
+        policy = read(build(Path(folder), seed, budget=epsilon, residents=residents))
+        with closing(Curator(policy, passing_ledger(policy))) as curator:
+            for (name, where), share, truth in zip(questions.items(), (4, 4, 2), (1, 1, int(ill.sum())), strict=True):
+                answer = curator.query(f"SELECT COUNT(*) AS n FROM patients WHERE {where}", epsilon=epsilon / share)
+                low, high = answer.intervals[0]["n"]
+                shown.append((name, truth, int(answer.rows[0][0]), (high - low) / 2))
+            try:
+                curator.query(f"SELECT * FROM patients WHERE {questions['looks like him']}", epsilon=epsilon)
+            except Refused as refused:
+                return Asked(epsilon, tuple(shown), refused.reason)
+    raise AssertionError("a curator showed a row")
 
 
 def guessed(epsilon: float, tries: int) -> float:
@@ -243,3 +284,90 @@ def believed(epsilon: float, priors: Floats) -> tuple[Floats, Floats]:
     odds = priors / (1 - priors)
     low, high = odds * math.exp(-epsilon), odds * math.exp(epsilon)
     return np.asarray(low / (1 + low)), np.asarray(high / (1 + high))
+
+
+WANTED: Final = {
+    "as it is": None,
+    "k = 5": Wanted(k=5),
+    "k = 5, l = 3": Wanted(k=5, l=3),
+    "k = 50, l = 3, t = 0.15": Wanted(k=50, l=3, t=0.15),
+}
+"""What the hospital releases."""
+
+
+def run(seed: int = SEED) -> Outcome:
+    """The join before and after generalising, and the same questions through a curator."""
+    people, epsilon = city(seed), 1.0
+    steps = EVERYTHING.narrowed(people)
+    joins = {name: joined(people, wanted) for name, wanted in WANTED.items()}
+    raw, five = joins["as it is"], joins["k = 5"]
+    answers = asked(seed, epsilon=epsilon)
+    own = people.published().classes.own
+    share = percent(raw.alone / RESIDENTS)
+    return Outcome(
+        figures=Figures(
+            (
+                Figure(" → ".join(count(many) for _, many in steps), "residents, born like him, men, in his ZIP code"),
+                Figure(share, "of the voters have one record that fits (Sweeney: 87 %, Golle: 63 % of Americans)"),
+                Figure(count(raw.known), f"of {count(RESIDENTS)} diagnoses known for sure from the table as it is"),
+                Figure(count(five.alone), "voters with one record that fits once k is 5"),
+                Figure(digits(five.hits.skewness.ratio), "times as likely is a diagnosis made for somebody at k = 5"),
+            )
+        ),
+        tables=(_joins(joins), _answers(answers)),
+        pictures=(
+            Picture(
+                lambda: funnel(steps),
+                "Bars on a logarithmic axis, ever shorter: " + ", ".join(f"{n}: {count(m)}" for n, m in steps) + ".",
+            ),
+            Picture(
+                lambda: crowds_beside(own, {"here": raw.alone / RESIDENTS, "Sweeney": SWEENEY, "Golle": GOLLE}),
+                f"Share of residents who are alone: {share} here, 87 % of Americans by Sweeney, 63 % by Golle.",
+            ),
+        ),
+        sentences=(
+            (
+                f"Without a name in it, the table tells the diagnosis of {percent(raw.known / RESIDENTS)} of the "
+                "voters to whoever has the voter roll: birth date, sex and ZIP code are as good as a name."
+            ),
+            (
+                "With classes of five or more nobody is alone, but to rule out one diagnosis still tells that of "
+                f"{count(five.hits.background[0].people)} people, and the next table may undo the classes."
+            ),
+            (
+                "A curator shows no rows, so that there is nothing to join, and what it answers about people like the "
+                "governor is about as likely if he is not among them."
+            ),
+        ),
+        guarantee=(
+            f"Whatever an attacker owns, all answers at ε = {digits(epsilon)} move the odds about anybody by a factor "
+            f"of {digits(math.exp(epsilon))} at most: a guess about one bit that is as likely as not is right at most "
+            f"{percent(bound(epsilon))} of the time."
+        ),
+    )
+
+
+def _joins(joins: Mapping[str, Joined]) -> Table:
+    rows = tuple(
+        (
+            name,
+            count(made.smallest),
+            count(made.alone),
+            count(made.known),
+            count(made.hits.background[0].people),
+            f"{digits(made.hits.skewness.ratio)} ×",
+            "nothing" if made.lost is None else percent(made.lost.certainty),
+            ", ".join(made.governor) if len(made.governor) < 3 else f"{len(made.governor)} of {len(DIAGNOSES)}",
+        )
+        for name, made in joins.items()
+    )
+    columns = ("released", "fewest records that fit", "voters with one", "diagnoses known", "if one is ruled out")
+    more = ("posterior / prior", "certainty lost", "left for the governor")
+    return Table(f"The voter roll joined with the hospital's table, {count(RESIDENTS)} voters", (*columns, *more), rows)
+
+
+def _answers(answers: Asked) -> Table:
+    rows = [(name, count(truth), count(noisy), f"± {count(half)}") for name, truth, noisy, half in answers.answers]
+    caption = f"The same questions to a curator, ε = {digits(answers.epsilon)} for all of them"
+    refused = ("his row", "1", "refused", answers.refused)
+    return Table(caption, ("question", "truth (invented)", "answer", "95 %"), (*rows, refused))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -30,6 +30,10 @@ def funnel(steps: Sequence[tuple[str, int]]) -> Any:
 
 def crowds(own: Integers) -> Any:
     """People by how many look like them: `own` is the size of each one's class."""
+    return finished(_sizes(own), "Who is alone")
+
+
+def _sizes(own: Integers) -> Any:
     alt = altair()
     edges = [0, *LARGE.values()]
     shares = [float(((own > low) & (own <= high)).mean()) for low, high in pairwise(edges)]
@@ -37,9 +41,21 @@ def crowds(own: Integers) -> Any:
         {"size": name, "share": share, "shown": percent(share)} for name, share in zip(LARGE, shares, strict=True)
     ]
     base = chart_of(records).encode(y=alt.Y("size:N", sort=list(LARGE), title="people who look alike"))
-    x = alt.X("share:Q", title="share of the residents", scale=alt.Scale(domain=[0, 1.2]))
+    x = alt.X("share:Q", title="share of the people", scale=alt.Scale(domain=[0, 1.2]))
     x = x.axis(format="%", values=[0, 0.25, 0.5, 0.75, 1])
     colour = alt.condition("datum.size == '1'", alt.value(OPEN), alt.value(PRIVATE))
     bars = base.mark_bar(height={"band": 0.65}).encode(x=x, color=colour)
     words = base.mark_text(align="left", dx=4, color=INK, fontSize=12).encode(x=x, text="shown:N")
-    return finished(alt.layer(bars, words).properties(width=WIDTH - 70, height=alt.Step(28)), "Who is alone")
+    return alt.layer(bars, words).properties(width=WIDTH - 70, height=alt.Step(28))
+
+
+def crowds_beside(own: Integers, alone: Mapping[str, float]) -> Any:
+    """Who is alone, here and elsewhere, above people by how many look like them."""
+    alt = altair()
+    records = [{"who": name, "share": share, "shown": percent(share)} for name, share in alone.items()]
+    base = chart_of(records).encode(y=alt.Y("who:N", sort=list(alone), title="alone"))
+    x = alt.X("share:Q", title=None, scale=alt.Scale(domain=[0, 1.2])).axis(format="%", values=[0, 0.25, 0.5, 0.75, 1])
+    bars = base.mark_bar(color=OPEN, height={"band": 0.65}).encode(x=x)
+    words = base.mark_text(align="left", dx=4, color=INK, fontSize=12).encode(x=x, text="shown:N")
+    above = alt.layer(bars, words).properties(width=WIDTH - 70, height=alt.Step(28))
+    return finished(alt.vconcat(above, _sizes(own)), "Who is alone")

@@ -14,13 +14,18 @@ named 99 % of the people; 2 ratings with days within 3 sufficed for 68 %.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from discreet.lab.invented import Floats, Integers, below, order, uniform
+from discreet.lab.blocks import Figure, Figures, Picture, Table
+from discreet.lab.charts import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
+from discreet.lab.experiment import Outcome
+from discreet.lab.invented import SEED, Floats, Integers, below, order, uniform
+from discreet.lab.writing import count, digits, percent
 from discreet.mechanisms import Laplace
 
 PEOPLE, FILMS, DAYS = 8_000, 1_500, 2_000
@@ -50,7 +55,7 @@ class Ratings:
 
 
 @lru_cache(maxsize=2)
-def ratings(seed: int = 1) -> Ratings:
+def ratings(seed: int = SEED) -> Ratings:
     """The invented ratings, the same for a seed every time."""
     purpose = f"discreet.lab.ratings {seed}"
     many = FEWEST + (12 * (1 / uniform(f"{purpose} many", PEOPLE) - 1)).astype(np.int64).clip(0, 400)
@@ -93,7 +98,7 @@ class Named:
         return self.right / self.tried
 
 
-def named(given: Ratings, known: Known, *, seed: int = 1, tries: int = 200, weighted: bool = True) -> Named:
+def named(given: Ratings, known: Known, *, seed: int = SEED, tries: int = 200, weighted: bool = True) -> Named:
     """The attack on some people, with what is known of each drawn from the seed."""
     purpose = f"discreet.lab.ratings {seed} attack {known}"
     by_person = np.argsort(given.person, kind="stable")
@@ -178,3 +183,98 @@ def _some(given: Ratings, films: int) -> Integers:
     starts = np.searchsorted(given.person[by_person], np.arange(PEOPLE))
     rank = np.arange(by_person.size) - starts[given.person[by_person]]
     return by_person[rank < films].astype(np.int64)
+
+
+KNOWN: Final = {
+    "stars and days (± 14)": (Known(2), Known(4), Known(8)),
+    "stars alone": (Known(2, days_off=None), Known(4, days_off=None), Known(8, days_off=None)),
+}
+"""What attackers know, little and more."""
+COSTS: Final = (0.1, 1.0, 3.0)
+
+
+def run(seed: int = SEED) -> Outcome:
+    """People named from a few of their ratings, and what noisy counts of the same ratings tell."""
+    given = ratings(seed)
+    results = {(kind, k.ratings): named(given, k, seed=seed) for kind, each in KNOWN.items() for k in each}
+    partly = named(given, Known(8, wrong=2), seed=seed)
+    counts = [counted(given, epsilon=epsilon) for epsilon in COSTS]
+    dated = next(iter(KNOWN))
+    two, eight = results[dated, 2], results[dated, 8]
+    return Outcome(
+        figures=Figures(
+            (
+                Figure(f"{count(given.person.size)}", f"ratings of {count(PEOPLE)} people without names"),
+                Figure(percent(two.share), "named from 2 ratings, stars ± 1 and days ± 14"),
+                Figure(percent(eight.share), "named from 8"),
+                Figure(percent(partly.share), "named from 8 of which 2 are wrong (Netflix: 99 %)"),
+                Figure(percent(1 / PEOPLE), "would be named by chance"),
+            )
+        ),
+        tables=(_named_table(results, partly), _counts_table(counts)),
+        pictures=(
+            Picture(
+                lambda: _chart(results),
+                "People who are named by how many of their ratings are known: with days "
+                + ", ".join(percent(results[dated, many].share) for many in (2, 4, 8))
+                + "; with stars alone far fewer.",
+            ),
+        ),
+        sentences=(
+            (
+                "Hardly two people rate the same few films on about the same days, so that a handful of ratings is as "
+                "good as a name, and rare films tell most."
+            ),
+            (
+                f"The attack names nobody where no record stands out: of {count(eight.tried)} people it named "
+                f"{count(eight.wrong)} wrongly from eight ratings."
+            ),
+            (
+                f"Noisy counts of the same ratings at ε = {digits(counts[1].epsilon)} have {counts[1].top} of the 20 "
+                "most rated films among their first 20, and no records that anybody could be matched with."
+            ),
+        ),
+        guarantee=(
+            "Counts at ε for all films together are e^ε times as likely with somebody's ratings as without them, at "
+            f"most: who knows all but one of the people guesses whether that one is counted rightly at most "
+            f"{percent(counts[1].bound)} of the time at ε = {digits(counts[1].epsilon)}."
+        ),
+    )
+
+
+def _named_table(results: Mapping[tuple[str, int], Named], partly: Named) -> Table:
+    rows = [(f"{many}, {kind}", percent(r.share), percent(r.wrong / r.tried)) for (kind, many), r in results.items()]
+    rows.append(
+        ("8 of which 2 are wrong, stars and days (± 14)", percent(partly.share), percent(partly.wrong / partly.tried))
+    )
+    caption = f"What is known of somebody, and who is named ({count(partly.tried)} people tried)"
+    return Table(caption, ("ratings that are known", "named rightly", "named wrongly"), tuple(rows))
+
+
+def _counts_table(counts: Sequence[Counts]) -> Table:
+    rows = tuple(
+        (digits(c.epsilon), f"± {count(c.error)}", f"{c.top} of 20", percent(c.guessed), percent(c.bound))
+        for c in counts
+    )
+    caption = f"Counts of people by film instead, with {counts[0].films} films of each person"
+    columns = ("ε", "95 % of a count", "most rated films right", "guess: is one counted?", "at most")
+    return Table(caption, columns, rows)
+
+
+def _chart(results: Mapping[tuple[str, int], Named]) -> Any:
+    alt = altair()
+    records = [
+        {"known": str(many), "share": r.share, "shown": percent(r.share, 2), "kind": kind}
+        for (kind, many), r in results.items()
+    ]
+    colours = dict(zip(KNOWN, (OPEN, PRIVATE), strict=True))
+    base = chart_of(records).encode(
+        x=alt.X("known:N", sort=None, title="ratings that are known", axis=alt.Axis(labelAngle=0)),
+        xOffset=alt.XOffset("kind:N", sort=list(KNOWN)),
+    )
+    y = alt.Y("share:Q", title="people who are named", scale=alt.Scale(domain=[0, 1.1]))
+    y = y.axis(format="%", values=[0, 0.25, 0.5, 0.75, 1])
+    bars = base.mark_bar().encode(y=y, color=palette("kind", colours))
+    words = base.mark_text(dy=-7, color=INK, fontSize=12).encode(y=y, text="shown:N")
+    drawn = alt.layer(bars, words).properties(width=WIDTH - 50, height=200)
+    return finished(drawn, "Named from a few ratings", f"among {count(PEOPLE)} people; by chance {percent(1 / PEOPLE)}")

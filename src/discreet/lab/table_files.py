@@ -27,20 +27,19 @@ def read(path: Path) -> dict[str, Sequence[Any]]:
         raise _unreadable(path, "is a folder", "name one file")
     if not path.exists():
         raise _unreadable(path, "does not exist", "check the path")
-    with path.open("rb") as file:
-        start = file.read(len(PARQUET))
-    if not start:
+    content = path.read_bytes()
+    if not content:
         raise _unreadable(path, "is empty", "name a CSV or Parquet file")
-    return _parquet(path) if start == PARQUET else _csv(path)
+    return _parquet(path) if content.startswith(PARQUET) else _csv(path, content)
 
 
 def _unreadable(path: Path, what: str, fix: str) -> Refused:
     return Refused("table-invalid", f"{printable(str(path))} {what}", fix)
 
 
-def _csv(path: Path) -> dict[str, Sequence[Any]]:
+def _csv(path: Path, content: bytes) -> dict[str, Sequence[Any]]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise _unreadable(path, "is not text in UTF-8", "save it as CSV in UTF-8, or as Parquet") from None
     if "\x00" in text:
