@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import discreet
 from discreet.lab import linkage, ratings
 from discreet.lab.mondrian import Wanted
+from discreet.policy.read import read
 
 RATE = 1e-7
 """How often each test of a rate may fail by chance."""
@@ -62,21 +62,21 @@ def test_what_is_believed_moves_by_a_factor() -> None:
     assert linkage.bound(math.log(3)) == pytest.approx(0.75)
 
 
-def test_the_curator_answers_about_the_city_and_never_shows_a_row(tmp_path: Path) -> None:
-    path = linkage.build(tmp_path / "city", budget=2.0, residents=500)
-    assert path.stat().st_mode & 0o077 == 0
-    questions = linkage.about_the_governor(linkage.city())
-    with discreet.open(path) as curator:
-        answer = curator.query("SELECT diagnosis, COUNT(*) AS n FROM patients GROUP BY diagnosis", epsilon=1.0)
-        counts = dict(answer.rows)
-        for where in questions.values():
-            assert abs(curator.query(f"SELECT COUNT(*) AS n FROM patients WHERE {where}", epsilon=0.5).rows[0][0]) < 60
-        with pytest.raises(discreet.Refused, match="not-an-aggregate"):
-            curator.query(f"SELECT * FROM patients WHERE {questions['looks like him']}", epsilon=0.1)
-        with pytest.raises(discreet.BudgetExhausted):
-            curator.query("SELECT COUNT(*) AS n FROM patients", epsilon=0.5)
-    truth = np.bincount(linkage.city().diagnosis[:500])
-    assert max(abs(counts[name] - truth[i]) for i, name in enumerate(linkage.DIAGNOSES)) < 40
+def test_the_curator_answers_about_the_city_and_never_shows_a_row() -> None:
+    """Counts are off by noise of scale 4 at most: beyond 90 once in a billion runs."""
+    got = linkage.questioned(epsilon=1.0, residents=500)
+    truths = [truth for _, truth, _, _ in got.answers]
+    assert truths[:2] == [1, 1]
+    assert truths[2] == np.count_nonzero(linkage.city().diagnosis[:500] == linkage.DIAGNOSES.index("depression"))
+    assert all(abs(noisy - truth) < 90 for _, truth, noisy, _ in got.answers)
+    assert [half for _, _, _, half in got.answers] == [12, 12, 6]
+    assert "never shown" in got.refused
+
+
+def test_the_citys_files_are_their_owners_alone(tmp_path: Path) -> None:
+    path = linkage.build(tmp_path / "city", residents=10)
+    assert [file.stat().st_mode & 0o077 for file in (path, path.parent / "patients.parquet")] == [0, 0]
+    assert read(path).budget.epsilon == 1
 
 
 def test_few_ratings_name_people() -> None:

@@ -239,7 +239,7 @@ class Asked:
     """What a question for his row was told."""
 
 
-def asked(seed: int = SEED, *, epsilon: float = 1.0, residents: int = RESIDENTS) -> Asked:
+def questioned(seed: int = SEED, *, epsilon: float = 1.0, residents: int = RESIDENTS) -> Asked:
     """The attacker's questions to a real curator, with ε for all of them together."""
     people = city(seed)
     questions = {**about_the_governor(people), f"everybody with {ILLNESS}": f"diagnosis = '{ILLNESS}'"}
@@ -301,7 +301,7 @@ def run(seed: int = SEED) -> Outcome:
     steps = EVERYTHING.narrowed(people)
     joins = {name: joined(people, wanted) for name, wanted in WANTED.items()}
     raw, five = joins["as it is"], joins["k = 5"]
-    answers = asked(seed, epsilon=epsilon)
+    answers = questioned(seed, epsilon=epsilon)
     own = people.published().classes.own
     share = percent(raw.alone / RESIDENTS)
     return Outcome(
