@@ -44,5 +44,12 @@ _ALL: Final[tuple[Experiment, ...]] = (
         "k-anonymity, l-diversity and t-closeness, and the attacks that each of them leaves.",
         _in("anonymity"),
     ),
+    Experiment(
+        "membership",
+        "Was she in the training data?",
+        ("003",),
+        "Models remember whom they were trained on, unless noise keeps them from it.",
+        _in("membership"),
+    ),
 )
 EXPERIMENTS: Final[Mapping[str, Experiment]] = {each.name: each for each in _ALL}
