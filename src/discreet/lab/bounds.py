@@ -77,5 +77,9 @@ class Recovered:
         return most_with(self.outside, epsilon) - self.outside
 
     def epsilon(self, alpha: float = ALPHA) -> float:
-        """(2), where whoever the attack is right about is called a member."""
-        return proves(self.right_in, self.right_out, alpha)
+        """(2), by the better of two rules, each with half of α.
+
+        Those whom the attack is right about are called members; or those whom it is wrong about are called none.
+        """
+        wrong_in, wrong_out = self.members - self.right_in, self.others - self.right_out
+        return max(proves(self.right_in, self.right_out, alpha / 2), proves(wrong_out, wrong_in, alpha / 2))

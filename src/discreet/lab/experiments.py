@@ -51,5 +51,19 @@ _ALL: Final[tuple[Experiment, ...]] = (
         "Models remember whom they were trained on, unless noise keeps them from it.",
         _in("membership"),
     ),
+    Experiment(
+        "inversion",
+        "What does a model say of my genes?",
+        ("003",),
+        "A dose and a model give a gene away; how much of that would be known without you?",
+        _in("inversion"),
+    ),
+    Experiment(
+        "attributes",
+        "Are synthetic rows anonymous?",
+        ("003",),
+        "Who knows all but one thing about you looks for rows like you, in copies and in synthetic data.",
+        _in("attributes"),
+    ),
 )
 EXPERIMENTS: Final[Mapping[str, Experiment]] = {each.name: each for each in _ALL}

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.engines.connection import connect
-from discreet.lab.invented import Floats, Integers, uniform
+from discreet.lab.invented import Floats, Integers, chosen, uniform
 
 POLICY: Final = "hospital.toml"
 PATIENTS: Final = 5_000
@@ -237,11 +237,7 @@ def _spread(purpose: str, count: int, quantiles: Mapping[float, float]) -> Float
 
 
 def _chosen(purpose: str, weights: Floats) -> Integers:
-    """For each row of weights the place of one of them, as likely as it is heavy."""
-    heaps = np.cumsum(weights, axis=1)
-    goal = _uniform(purpose, len(weights)) * heaps[:, -1]
-    places: Integers = (heaps <= goal[:, None]).sum(axis=1)
-    return places
+    return chosen(f"discreet.lab.hospital {purpose}", weights)
 
 
 def _gaps(purpose: str, values: Sequence[Any], share: float) -> list[Any]:

@@ -35,3 +35,10 @@ def below(purpose: str, limit: int, count: int) -> Integers:
 def order(purpose: str, count: int) -> Integers:
     """0 to count − 1 in some order, all as likely."""
     return np.argsort(uniform(purpose, count), kind="stable").astype(np.int64)
+
+
+def chosen(purpose: str, weights: Floats) -> Integers:
+    """For each row of weights the number of one of them, as likely as it is heavy."""
+    heaps = np.cumsum(weights, axis=1)
+    goal = uniform(purpose, len(weights)) * heaps[:, -1]
+    return np.asarray((heaps <= goal[:, None]).sum(axis=1), dtype=np.int64)
