@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from discreet import noise
-from discreet.lab import linkage
+from discreet.lab import averaging, linkage
 from discreet.lab.blocks import Table
 from discreet.lab.examples import coins, complaints, losses, zipcode
 from discreet.mechanisms import Gaussian
-from discreet.server.learn import averaging
 from tests.server.reader import body_of, figures_of
 
 TWO_PERCENT = 0.02 * 0.75 / (0.02 * 0.75 + 0.98 * 0.25)

@@ -104,11 +104,11 @@ def _command(experiment: Experiment) -> click.Command:
     )
     @seed_option
     @json_option
-    def command(out: Path | None, seed: int | None, as_json: bool) -> None:
+    def command(out: Path | None, seed: int | None, as_json: bool, **settings: float) -> None:
         if out is not None:
             _demand_writable(out, ENDINGS)
         with _working(experiment.name):
-            outcome = _run(experiment, seed)
+            outcome = _run(experiment, seed, **settings)
         if out is not None:
             _write(experiment, outcome, seed, out)
         if as_json:
@@ -118,6 +118,15 @@ def _command(experiment: Experiment) -> click.Command:
             if out is not None:
                 click.echo(f"\nwritten to {printable(str(out))}")
 
+    for setting in reversed(experiment.settings):
+        option = click.option(
+            f"--{setting.name}",
+            type=type(setting.default),
+            default=setting.default,
+            show_default=True,
+            help=setting.what,
+        )
+        command = option(command)
     return command
 
 
@@ -129,9 +138,13 @@ def _list() -> None:
     click.echo("\ndiscreet lab NAME runs one; discreet lab all --out report.html runs all and writes one page")
 
 
-def _run(experiment: Experiment, seed: int | None) -> Outcome:
+def _run(experiment: Experiment, seed: int | None, **settings: float) -> Outcome:
     try:
-        return experiment.run() if seed is None else experiment.run(seed=seed)
+        return experiment.run(**settings) if seed is None else experiment.run(seed=seed, **settings)
+    except ValueError as wrong:
+        if not settings:
+            raise
+        raise click.UsageError(printable(str(wrong))) from None
     except ImportError as missing:
         raise click.UsageError(f"{missing}. Experiments need more than the core: discreet[learn,plot]") from None
 

@@ -121,6 +121,7 @@ def chance(mechanism: Laplace, z: int) -> float:
 
 
 __all__ = [
+    "COLOURS",
     "INK",
     "LOOK",
     "NEUTRAL",

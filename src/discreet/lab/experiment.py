@@ -36,6 +36,15 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Setting:
+    """A number that whoever runs an experiment may choose; its kind is that of the default."""
+
+    name: str
+    default: float
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
 class Experiment:
     """What is known of an experiment before it runs.
 
@@ -48,3 +57,5 @@ class Experiment:
     lectures: tuple[str, ...]
     teaser: str
     run: Callable[..., Outcome]
+    settings: tuple[Setting, ...] = ()
+    """What `run` takes besides the seed; it raises ValueError for what makes no sense."""

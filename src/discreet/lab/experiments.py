@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Final
 
-from discreet.lab.experiment import Experiment, Outcome
+from discreet.lab.experiment import Experiment, Outcome, Setting
 
 
 def _in(module: str) -> Callable[..., Outcome]:
@@ -64,6 +64,41 @@ _ALL: Final[tuple[Experiment, ...]] = (
         ("003",),
         "Who knows all but one thing about you looks for rows like you, in copies and in synthetic data.",
         _in("attributes"),
+    ),
+    Experiment(
+        "averaging",
+        "Asking again and again",
+        ("003",),
+        "Ten thousand noisy answers average to the truth, unless a ledger counts them.",
+        _in("averaging"),
+    ),
+    Experiment(
+        "differencing",
+        "Everybody less everybody but one",
+        ("003",),
+        "Two harmless counts differ by Alice's secret.",
+        _in("differencing"),
+    ),
+    Experiment(
+        "reconstruction",
+        "Counts are equations",
+        ("003",),
+        "Enough counts that are accurate enough give away nearly every bit of a database.",
+        _in("reconstruction"),
+    ),
+    Experiment(
+        "posterior",
+        "What an attacker can believe",
+        ("000", "002"),
+        "What ε means in odds: prior and posterior, after one answer and after many.",
+        _in("posterior"),
+        (
+            Setting("prior", 0.1, "What the attacker believes before: that you are in the data."),
+            Setting("epsilon", 1.0, "The ε of each answer."),
+            Setting("delta", 0.0, "Its δ, if it has one."),
+            Setting("answers", 1, "How many answers."),
+            Setting("people", 1, "The size of the group that the suspicion is about."),
+        ),
     ),
 )
 EXPERIMENTS: Final[Mapping[str, Experiment]] = {each.name: each for each in _ALL}

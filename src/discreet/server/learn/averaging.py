@@ -2,64 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from discreet.curator.curator import Curator
-from discreet.errors import BudgetExhausted
+from discreet.lab.averaging import SMOKERS, experiment
 from discreet.lab.blocks import Figure, Figures, Note, Picture, Words
 from discreet.lab.charts import OPEN, OTHER, PRIVATE, WIDTH, altair, chart_of, finished, palette, truth_level
-from discreet.lab.curators import curator_over
 from discreet.lab.writing import count, digits
 from discreet.mechanisms import Laplace
 from discreet.printing import counted
 from discreet.server.learn.fields import Slider, Values, epsilon
 from discreet.server.learn.lesson import Body, Lesson, Sketch, ask, compared
 
-PEOPLE, SMOKERS = 500, 137
-QUESTION: Final = "SELECT COUNT(*) AS n FROM people WHERE smokes = 'yes'"
-POLICY: Final = """\
-name = "invented people"
-[budget]
-epsilon = {budget}
-[unit]
-name = "person"
-[tables.people]
-source = "people.csv"
-unit = "person"
-[tables.people.columns]
-smokes = {{ values = ["yes", "no"] }}
-"""
 OPENLY, FRESH, CACHED = "no ledger", "ledger, fresh draws", "ledger, cached"
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """What a real curator said to the same question, asked until its budget was gone and twice more for nothing."""
-
-    fresh: tuple[int, ...]
-    refusal: str
-    cached: int
-    cached_again: int
-
-
-def experiment(cost: float, budget: float) -> Answers:
-    """Ask a curator over invented people, with a ledger of its own that goes when it has answered."""
-    rows = [{"person": number, "smokes": "yes" if number < SMOKERS else "no"} for number in range(PEOPLE)]
-    with curator_over(POLICY.format(budget=budget), {"people": rows}) as curator:
-        return _until_refused(curator, cost)
-
-
-def _until_refused(curator: Curator, cost: float) -> Answers:
-    answers: list[int] = []
-    while True:
-        try:
-            answers.append(curator.query(QUESTION, epsilon=cost, fresh=True).rows[0][0])
-        except BudgetExhausted as refused:
-            again = [curator.query(QUESTION, epsilon=cost).rows[0][0] for _ in range(2)]
-            return Answers(tuple(answers), str(refused), *again)
 
 
 def _body(values: Values) -> Body:
