@@ -68,6 +68,23 @@ def test_two_releases_are_worse_than_each(hospital: Path, tmp_path: Path) -> Non
     assert "both --other" not in shown
 
 
+def test_a_hierarchy_says_what_groups_are_called(tmp_path: Path) -> None:
+    """As other tools write them: a value and its groups in a line, the whole last."""
+    path, out = tmp_path / "t.csv", tmp_path / "out.csv"
+    path.write_text("zip,pay\n" + "".join(f"{z},{p}\n" for z, p in zip(ZIPS, range(6), strict=True)), "utf-8")
+    (tmp_path / "zips.csv").write_text("".join(f"{z};{z[:4]}*;{z[:3]}**;*****\n" for z in ZIPS), "utf-8")
+    (tmp_path / "pays.csv").write_text("0;low\n1;low\n2;low\n3;high\n4;high\n5;high\n", "utf-8")
+    trees = ("--tree", f"zip={tmp_path / 'zips.csv'}", "--tree", f"pay={tmp_path / 'pays.csv'}")
+    shown = run("lab", "measure", path, "--quasi", "zip", "--sensitive", "pay", *trees, "--k", "2", "--out", out).output
+    assert "t-closeness, hierarchical" in shown
+    assert {line.partition(",")[0] for line in out.read_text("utf-8").splitlines()[1:]} == {"0213*", "0214*", "039**"}
+    for wrong, code in (("zip", 2), ("age=zips.csv", 2), (f"zip={tmp_path / 'pays.csv'}", 3)):
+        run("lab", "measure", path, "--quasi", "zip", "--sensitive", "pay", "--tree", wrong, code=code)
+
+
+ZIPS = ("02138", "02139", "02141", "02142", "03901", "03912")
+
+
 @pytest.mark.parametrize(
     ("more", "code", "says"),
     [

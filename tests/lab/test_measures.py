@@ -153,6 +153,10 @@ def test_rebecca_has_one_of_two_diseases() -> None:
     assert hit.skewness.ratio == pytest.approx(4.5)
 
 
+def test_columns_may_have_numbers_for_names() -> None:
+    assert measure(pd.DataFrame([[1, "a"], [1, "b"]]), quasi=["0"], sensitive="1").k == 2
+
+
 @pytest.mark.parametrize(
     "make", [dict, pd.DataFrame, pl.DataFrame, pa.table, lambda t: {k: np.array(v) for k, v in t.items()}]
 )
@@ -238,7 +242,8 @@ def test_files_are_read_as_they_are(tmp_path: Path) -> None:
         ({"sensitive": ""}, "no column"),
         ({"distance": "far"}, "no distance"),
         ({"distance": "hierarchical"}, "no distance"),
-        ({"tree": {"x": ()}}, "the tree lacks"),
+        ({"tree": {"x": ()}}, "the tree of ill lacks a"),
+        ({"tree": {"a": (), "b": ("c",)}}, "differ in length"),
     ],
 )
 def test_wrong_wishes_are_refused(asked: dict[str, Any], says: str) -> None:

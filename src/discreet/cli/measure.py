@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from discreet.lab.disclosure import Intersection
     from discreet.lab.measures import Published
     from discreet.lab.mondrian import Generalised, Wanted
+    from discreet.lab.trees import Tree
 
 WIDTH = 100
 
@@ -28,6 +29,18 @@ class Names(click.ParamType[tuple[str, ...]]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ARG002
         return value if isinstance(value, tuple) else tuple(next(csv.reader([str(value)], skipinitialspace=True), ()))
+
+
+class Named(click.ParamType[tuple[str, Path]]):
+    """COLUMN=FILE."""
+
+    name = "COLUMN=FILE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Path]:
+        column, equals, file = str(value).partition("=")
+        if not (column and equals and file):
+            self.fail(f"{value!r} is not COLUMN=FILE", param, ctx)
+        return column, Path(file)
 
 
 @click.command(short_help="Measure a table of yours that was to be anonymous, and whom attacks hit.")
@@ -50,6 +63,13 @@ class Names(click.ParamType[tuple[str, ...]]):
     type=click.Choice(["equal", "ordered"]),
     help="How far values are apart. [default: ordered for numbers and dates, else equal]",
 )
+@click.option(
+    "--tree",
+    "trees",
+    type=Named(),
+    multiple=True,
+    help="The hierarchy of a column: lines such as 02138;0213*;021**",
+)
 @click.option("--other", type=click.Path(path_type=Path), help="Another release about the same people.")
 @click.option("--person", metavar="COLUMN", help="With --other: the column that says who is who in both.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the generalised table, as CSV.")
@@ -58,7 +78,8 @@ class Names(click.ParamType[tuple[str, ...]]):
 @json_option
 def measure(
     file: Path, quasi: tuple[str, ...], sensitive: str, out: Path | None, report: Path | None, values: bool,
-    other: Path | None, person: str | None, distance: str | None, as_json: bool, **wish: Any,
+    other: Path | None, person: str | None, distance: str | None, trees: tuple[tuple[str, Path], ...],
+    as_json: bool, **wish: Any,
 ) -> None:  # fmt: skip
     """Say how anonymous the table in FILE is (CSV or Parquet): k-anonymity, l-diversity, t-closeness, and attacks.
 
@@ -73,9 +94,11 @@ def measure(
 
     wanted = _wanted(**wish)
     _demand(wanted, out, report, other, person)
-    given = published(file, quasi=quasi, sensitive=sensitive, distance=distance)
+    forest = _forest(trees, (*quasi, sensitive))
+    own = None if distance else forest.get(sensitive)
+    given = published(file, quasi=quasi, sensitive=sensitive, distance=distance, tree=own)
     both = None if other is None or person is None else _both(file, other, given, person, quasi, sensitive)
-    got = measured(given, wanted, both)
+    got = measured(given, wanted, both, forest)
     if out and got.made:
         write_new(out, generalised_text(got.made))
         out.chmod(0o600)
@@ -89,6 +112,16 @@ def measure(
     for written in filter(None, (out if got.made else None, report)):
         click.echo(f"wrote {printable(str(written))}", err=True)
     return None
+
+
+def _forest(trees: Sequence[tuple[str, Path]], columns: Sequence[str]) -> dict[str, Tree]:
+    """The hierarchies by column."""
+    from discreet.lab.trees import read_tree
+
+    for column, _ in trees:
+        if column not in columns:
+            raise click.UsageError(f"--tree is for {printable(column)}, which is neither in --quasi nor --sensitive")
+    return {column: read_tree(path) for column, path in trees}
 
 
 def _wanted(k: int | None, l: float | None, t: float | None, diversity: str, c: float) -> Wanted | None:  # noqa: E741

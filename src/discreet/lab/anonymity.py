@@ -111,12 +111,15 @@ def release(name: str, table: Published, lost: Lost | None = None) -> Release:
 
 def releases(seed: int = SEED) -> tuple[Release, ...]:
     """The clinic's table as it is, and generalised more and more."""
-    table = patients(seed)
-    shown = []
-    for name, wanted in WANTED.items():
-        made = None if wanted is None else generalise(table, wanted)
-        shown.append(release(name, table) if made is None else release(name, made.table, made.lost))
-    return tuple(shown)
+    return tuple(released(name, wanted, seed) for name, wanted in WANTED.items())
+
+
+def released(name: str, wanted: Wanted | None, seed: int = SEED) -> Release:
+    """The clinic's table as it is, or with the wanted k, l and t: a lesson lets its reader choose them."""
+    if wanted is None:
+        return release(name, patients(seed))
+    made = generalise(patients(seed), wanted)
+    return release(name, made.table, made.lost)
 
 
 def patients(seed: int = SEED, quasi: Sequence[str] = QUASI) -> Published:

@@ -89,10 +89,11 @@ def columns_of(table: Any, names: Sequence[str]) -> tuple[Column, ...]:
     ('f', 'm')
     """
     source = read(Path(table)) if isinstance(table, str | Path) else table
-    known = _names(source)
+    keys = _keys(source)
+    known = [str(key) for key in keys]
     for name in names:
         _demand(name, known)
-    columns = tuple(column_of(name, _values(source, name)) for name in names)
+    columns = tuple(column_of(name, _values(source, keys[known.index(name)])) for name in names)
     rows = {column.codes.size for column in columns}
     if len(rows) > 1:
         raise Refused("table-invalid", "columns differ in length", "give each row a value in every column, or None")
@@ -101,7 +102,8 @@ def columns_of(table: Any, names: Sequence[str]) -> tuple[Column, ...]:
     return columns
 
 
-def _names(table: Any) -> list[str]:
+def _keys(table: Any) -> list[Any]:
+    """What the table calls its columns: mostly words, in pandas also numbers."""
     names = getattr(table, "column_names", None)  # pyarrow
     if names is None:
         names = table.keys() if isinstance(table, Mapping) else getattr(table, "columns", None)
@@ -111,7 +113,7 @@ def _names(table: Any) -> list[str]:
             f"a {type(table).__name__} is no table",
             "give a mapping of columns, a pandas, polars or pyarrow table, or the path of a CSV or Parquet file",
         )
-    return [str(name) for name in names]
+    return list(names)
 
 
 def _demand(name: str, known: list[str]) -> None:
@@ -126,8 +128,8 @@ def _demand(name: str, known: list[str]) -> None:
     raise Refused("unknown-column", f"no column is called {printable(name) or 'by an empty name'}", fix)
 
 
-def _values(table: Any, name: str) -> Any:
-    column = table[name]
+def _values(table: Any, key: Any) -> Any:
+    column = table[key]
     if hasattr(column, "to_pylist"):  # pyarrow's own arrays lose what is missing, and dates
         return column.to_pylist()
     return column.to_numpy() if hasattr(column, "to_numpy") else column

@@ -7,7 +7,7 @@ and no ledger is touched. Classes are shown by their sizes; what their people ha
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from discreet.lab.disclosure import Disclosure, Intersection, disclosure
 from discreet.lab.linkage_charts import crowds
 from discreet.lab.measures import Measures, Published, measures
 from discreet.lab.mondrian import Generalised, Lost, Wanted, generalise
+from discreet.lab.trees import Tree
 from discreet.lab.writing import count, digits, percent
 from discreet.mechanisms import Laplace
 from discreet.printing import counted
@@ -79,10 +80,16 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | str) or type(value) is int else str(value)
 
 
-def measured(table: Published, wanted: Wanted | None = None, both: Intersection | None = None) -> Measured:
+def measured(
+    table: Published,
+    wanted: Wanted | None = None,
+    both: Intersection | None = None,
+    trees: Mapping[str, Tree] | None = None,
+) -> Measured:
     """Everything about a table, and a generalised one if something is wanted of it."""
-    made = None if wanted is None else generalise(table, wanted)
-    tried = () if wanted else tuple((k, generalise(table, Wanted(k=k)).lost) for k in USUAL_K if k <= table.rows)
+    made = None if wanted is None else generalise(table, wanted, trees=trees)
+    usual = () if wanted else (Wanted(k=k) for k in USUAL_K if k <= table.rows)
+    tried = tuple((each.k, generalise(table, each, trees=trees).lost) for each in usual)
     return Measured(table, measures(table), disclosure(table), tried, made, both)
 
 

@@ -28,6 +28,7 @@ from discreet.errors import Refused
 from discreet.lab.classes import Classes, Spread
 from discreet.lab.columns import Column, columns_of
 from discreet.lab.invented import Floats, Integers
+from discreet.lab.trees import Tree, groups_of
 from discreet.printing import printable
 
 SLACK: Final = 1e-9
@@ -36,8 +37,6 @@ LARGE: Final = {"1": 1, "2–4": 4, "5–9": 9, "10–99": 99, "100 or more": 2*
 """Sizes of classes that are counted together."""
 
 Distance = Callable[[Spread], Floats]
-Tree = Mapping[Any, Sequence[str]]
-"""For each value the groups that it is in, from the smallest to the largest, as many for each; all are in the whole."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,18 +89,10 @@ def published(
 
 
 def _levels(column: Column, tree: Tree) -> tuple[Integers, ...]:
-    """The group of each value at each level of a hierarchy, whole table last; a missing value is a group of its own."""
-    depths = {len(groups) for groups in tree.values()}
-    lost = next((value for value in column.values if value is not None and value not in tree), None)
-    if len(depths) != 1 or lost is not None:
-        reason = f"the tree lacks {printable(str(lost))}" if lost is not None else "branches differ in length"
-        raise Refused("table-invalid", reason, "give each value the groups it is in, smallest first, as many for each")
-    (depth,) = depths
-    paths = [
-        ("value", str(value), *(tree[value] if value is not None else ["missing"] * depth)) for value in column.values
-    ]
+    """The group of each value at each level of a hierarchy, from the values themselves to the largest groups."""
+    paths = [(str(value), *groups) for value, groups in zip(column.values, groups_of(column, tree), strict=True)]
     numbered = []
-    for level in range(1, depth + 2):
+    for level in range(len(paths[0])):
         names = [path[level:] for path in paths]  # a group within another is not its namesake elsewhere
         group = {name: number for number, name in enumerate(dict.fromkeys(names))}
         numbered.append(np.array([group[name] for name in names], dtype=np.int64))

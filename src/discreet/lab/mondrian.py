@@ -29,7 +29,8 @@ from discreet.errors import Refused
 from discreet.lab.classes import Classes, Spread
 from discreet.lab.columns import Column, Kind
 from discreet.lab.invented import Floats, Integers
-from discreet.lab.measures import SLACK, Measures, Published, Tree, measures, recursive_c
+from discreet.lab.measures import SLACK, Measures, Published, measures, recursive_c
+from discreet.lab.trees import Tree, groups_of
 from discreet.printing import counted, printable
 
 Booleans = NDArray[np.bool_]
@@ -178,12 +179,8 @@ def _side(column: Column, tree: Tree | None) -> _Side:
     values = column.values
     if tree is None:
         return _Side(column, column.codes, column.positions(), (), tuple(map(_name, values)), ((),) * len(values))
-    lost = next((value for value in values if value is not None and value not in tree), None)
-    if lost is not None or len({len(groups) for groups in tree.values()}) != 1:
-        reason = f"the tree of {printable(column.name)} lacks {printable(str(lost))}, or branches differ in length"
-        raise Refused("table-invalid", reason, "give each value the groups it is in, smallest first, as many for each")
-    depth = len(next(iter(tree.values())))
-    groups = [tuple(tree[value]) if value is not None else ("missing",) * depth for value in values]
+    groups = groups_of(column, tree)
+    depth = len(groups[0])
     order = sorted(range(len(values)), key=lambda code: (values[code] is not None, groups[code][::-1], code))
     rank = np.empty(len(values), dtype=np.int64)
     rank[order] = np.arange(len(values))
@@ -305,7 +302,9 @@ def _text(side: _Side, low: int, high: int) -> str:
         return side.names[low]
     if side.column.ordered and not side.apart:
         return f"{side.names[low]}–{side.names[high]}"
-    parts = _covering(side, low, high) if side.apart else side.names[low : high + 1]
+    if not side.apart and high - low >= SHORT:
+        return f"{side.names[low]} … {side.names[high]} ({high - low + 1})"
+    parts = _covering(side, low, high)
     return " | ".join(parts) if len(parts) <= SHORT else f"{parts[0]} … {parts[-1]} ({len(parts)})"
 
 

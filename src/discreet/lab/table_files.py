@@ -23,6 +23,16 @@ class Texts(list[str]):
 
 def read(path: Path) -> dict[str, Sequence[Any]]:
     """The columns of a file, by name."""
+    content = _content(path)
+    return _parquet(path) if content.startswith(PARQUET) else _csv(path, _rows(path, content))
+
+
+def rows_of(path: Path) -> Iterator[list[str]]:
+    """The lines of a CSV file, without asking for a header."""
+    return _rows(path, _content(path))
+
+
+def _content(path: Path) -> bytes:
     if path.is_dir():
         raise _unreadable(path, "is a folder", "name one file")
     if not path.exists():
@@ -30,23 +40,14 @@ def read(path: Path) -> dict[str, Sequence[Any]]:
     content = path.read_bytes()
     if not content:
         raise _unreadable(path, "is empty", "name a CSV or Parquet file")
-    return _parquet(path) if content.startswith(PARQUET) else _csv(path, content)
+    return content
 
 
 def _unreadable(path: Path, what: str, fix: str) -> Refused:
     return Refused("table-invalid", f"{printable(str(path))} {what}", fix)
 
 
-def _csv(path: Path, content: bytes) -> dict[str, Sequence[Any]]:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise _unreadable(path, "is not text in UTF-8", "save it as CSV in UTF-8, or as Parquet") from None
-    if "\x00" in text:
-        raise _unreadable(path, "contains NUL bytes: it is no CSV file", "save it as CSV in UTF-8, or as Parquet")
-    head = text.lstrip("\r\n").partition("\n")[0]
-    separator = max(SEPARATORS, key=head.count)
-    rows = _rows(path, text, separator)
+def _csv(path: Path, rows: Iterator[list[str]]) -> dict[str, Sequence[Any]]:
     names = [name.strip() for name in next(rows, [])]
     if not any(names):
         raise _unreadable(path, "has no header", "name the columns in the first line")
@@ -54,7 +55,7 @@ def _csv(path: Path, content: bytes) -> dict[str, Sequence[Any]]:
     for number, row in enumerate(rows, 2):
         if len(row) != len(names):
             reason = f"has {len(row)} fields in row {number}, and {len(names)} in the header"
-            raise _unreadable(path, reason, f'separate fields by "{separator}", and quote those that contain it')
+            raise _unreadable(path, reason, "give every row as many fields, and quote those with a separator in them")
         for column, field in zip(columns, row, strict=True):
             column.append(field.strip())
     return _by_name(path, names, columns)
@@ -67,7 +68,15 @@ def _by_name(path: Path, names: Sequence[str], columns: Sequence[Sequence[Any]])
     return dict(zip(names, columns, strict=True))
 
 
-def _rows(path: Path, text: str, separator: str) -> Iterator[list[str]]:
+def _rows(path: Path, content: bytes) -> Iterator[list[str]]:
+    """Records as lists of fields; the separator is the one that is most frequent in the first line."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise _unreadable(path, "is not text in UTF-8", "save it as CSV in UTF-8, or as Parquet") from None
+    if "\x00" in text:
+        raise _unreadable(path, "contains NUL bytes: it is no CSV file", "save it as CSV in UTF-8, or as Parquet")
+    separator = max(SEPARATORS, key=text.lstrip("\r\n").partition("\n")[0].count)
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
     try:
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True):
