@@ -134,7 +134,7 @@ class MemoryReader:
             record = records[number].record
             if search.analyst not in (None, record["analyst"]) or search.answered not in (None, charge[2]):
                 continue
-            if wanted in _folded(record["question"]):
+            if not wanted or wanted in _folded(record["question"]):
                 yield charge
 
     def pair(self, number: int) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -14,13 +14,15 @@ from discreet.sql.arguments import Aggregate
 from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.formulas import Added, Interval, Listing, Part
-from discreet.sql.linear import Form, Forms, Index, Linear
+from discreet.sql.linear import Form, Forms, Linear
 from discreet.sql.measures import Measure
 from discreet.sql.release import Release
 from discreet.sql.released import numbers
 
 Noises = Mapping[Measure, Noise | None]
 Values = Mapping[Measure, Sequence[int]]
+Around = Callable[[int], Interval | None]
+"""The interval of a part of an expression in the row of this index; None if it has none."""
 Ends = tuple[float, float]
 """The (low, high) of one number."""
 Known = Ends | list[Ends]
@@ -68,13 +70,14 @@ class Intervals:
         self._confidence = confidence
         self._widest = widest
         self._made: dict[Sql, Made] = {}
+        self._around: dict[Sql, list[tuple[Sql, Around]]] = {}
 
     def known(self, expr: Expr, index: int) -> Known | None:
         """The interval of a number, or those of the counts of a list: each holds by itself."""
         aggregate = self._within(expr).others.get(expr.sql)
         if aggregate is None or not isinstance(aggregate.formula, Listing):
             return self.interval(expr, index)
-        (part,) = self._parts(aggregate, index, 1 - self._confidence)
+        (part,) = self._parts(aggregate, 1 - self._confidence)(index)
         return [(_plain(low), _plain(high)) for low, high in aggregate.formula.intervals(part)]
 
     def interval(self, expr: Expr, index: int) -> Ends | None:
@@ -87,16 +90,9 @@ class Intervals:
 
     def ends(self, expr: Expr, index: int) -> Ends | None:
         """The same before it is rounded: as wide wherever a value with this noise lies."""
-        made = self._within(expr)
-        miss = made.miss(self._confidence)
         facts = {}
-        for sql, aggregate in made.others.items():
-            ends = aggregate.formula.interval(self._parts(aggregate, index, miss))
-            if ends is None:
-                return None
-            facts[sql] = _domain(ends)
-        for sql, form in made.forms.items():
-            ends = form.interval(self._drawn(form, index), miss)
+        for sql, around in self._of_parts(expr):
+            ends = around(index)
             if ends is None:
                 return None
             facts[sql] = _domain(ends)
@@ -111,20 +107,34 @@ class Intervals:
             self._made[expr.sql] = made_of(self._release, expr)
         return self._made[expr.sql]
 
-    def _parts(self, aggregate: Aggregate, index: int, miss: Fraction) -> list[Part]:
-        noisy = numbers(aggregate, self._values, index)
-        return [
-            Part(values, self._noises[measure], miss, self._widest)
-            for measure, values in zip(aggregate.measures, noisy, strict=True)
-        ]
+    def _of_parts(self, expr: Expr) -> list[tuple[Sql, Around]]:
+        """The intervals of what an expression is made of. What is the same in every row is computed once."""
+        if expr.sql not in self._around:
+            made = self._within(expr)
+            miss = made.miss(self._confidence)
+            others = [(sql, self._of_aggregate(aggregate, miss)) for sql, aggregate in made.others.items()]
+            self._around[expr.sql] = [*others, *((sql, self._of_form(form, miss)) for sql, form in made.forms.items())]
+        return self._around[expr.sql]
 
-    def _drawn(self, form: Form, index: int) -> dict[Index, tuple[int, Noise]]:
-        drawn = {}
-        for measure, number in form.indices:
+    def _of_aggregate(self, aggregate: Aggregate, miss: Fraction) -> Around:
+        parts = self._parts(aggregate, miss)
+        return lambda index: aggregate.formula.interval(parts(index))
+
+    def _of_form(self, form: Form, miss: Fraction) -> Around:
+        noises = []
+        for measure, _ in form.indices:
             noise = self._noises[measure]
             assert noise is not None
-            drawn[measure, number] = self._values[measure][index * measure.length + number], noise
-        return drawn
+            noises.append(noise)
+        around = form.interval(noises, miss)
+        held = [(self._values[measure], measure.length, number) for measure, number in form.indices]
+        return lambda index: around([values[index * length + number] for values, length, number in held])
+
+    def _parts(self, aggregate: Aggregate, miss: Fraction) -> Callable[[int], list[Part]]:
+        noisy, noises = numbers(aggregate, self._values), [self._noises[measure] for measure in aggregate.measures]
+        return lambda index: [
+            Part(values, noise, miss, self._widest) for values, noise in zip(noisy(index), noises, strict=True)
+        ]
 
 
 def aggregates_in(release: Release, expr: Expr) -> dict[Sql, Aggregate]:

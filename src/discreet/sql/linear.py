@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
@@ -19,8 +19,10 @@ from discreet.sql.measures import Measure
 
 Index = tuple[Measure, int]
 """One of the noisy numbers of a group."""
-Drawn = Mapping[Index, tuple[int, Noise]]
-"""Each noisy number of a group, with its noise."""
+Noises = Sequence[Noise]
+"""The noises of the numbers that a form takes, in the order of its indices: they are the same in every group."""
+Around = Callable[[Sequence[int]], "Ends | None"]
+"""The interval around the noisy numbers of a group, in the same order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +44,25 @@ class Linear:
         weights = {index: self.weights.get(index, none) + other.weights.get(index, none) for index in indices}
         return Linear(weights, self.constant + other.constant, self.rounding + other.rounding)
 
-    def value(self, drawn: Drawn) -> Fraction:
-        return sum((weight * drawn[index][0] for index, weight in self.weights.items()), self.constant)
-
-    def interval(self, drawn: Drawn, miss: Fraction) -> Ends:
+    def interval(self, noises: Noises, miss: Fraction) -> Around:
         """The value, and as far on both sides as the noises together stray, which they do in whole steps; but no less
         than what is shown was rounded."""
-        terms = tuple((drawn[index][1], abs(weight)) for index, weight in self.weights.items() if weight)
-        value = self.value(drawn)
-        if not terms:
-            return value, value
-        step = _common(weight for _, weight in terms)
-        half = max(math.floor(width_of_sum(terms, 1 - miss) / step) * step, self.rounding)
-        return value - half, value + half
+        weights = tuple(self.weights.values())
+        terms = tuple((noise, abs(weight)) for noise, weight in zip(noises, weights, strict=True) if weight)
+        half = Fraction(0)
+        if terms:
+            step = _common(weight for _, weight in terms)
+            half = max(math.floor(width_of_sum(terms, 1 - miss) / step) * step, self.rounding)
+
+        def around(numbers: Sequence[int]) -> Ends:
+            value = _sum(weights, numbers, self.constant)
+            return value - half, value + half
+
+        return around
 
     @property
-    def indices(self) -> frozenset[Index]:
-        return frozenset(self.weights)
+    def indices(self) -> tuple[Index, ...]:
+        return tuple(self.weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +79,20 @@ class Ratio:
         """With a constant added: a/b + c = (a + cb)/b."""
         return None if other.weights else Ratio(self.top.plus(self.bottom.times(other.constant)), self.bottom)
 
-    def interval(self, drawn: Drawn, miss: Fraction) -> Ends | None:
+    def interval(self, noises: Noises, miss: Fraction) -> Around:
         none = Fraction(0)
-        terms = [
-            (drawn[index][1], self.top.weights.get(index, none), self.bottom.weights.get(index, none))
-            for index in sorted(self.indices, key=repr)
-        ]
-        return ratio(self.top.value(drawn), self.bottom.value(drawn), terms, miss)
+        above, below = ([part.weights.get(index, none) for index in self.indices] for part in (self.top, self.bottom))
+        terms = list(zip(noises, above, below, strict=True))
+
+        def around(numbers: Sequence[int]) -> Ends | None:
+            top, bottom = _sum(above, numbers, self.top.constant), _sum(below, numbers, self.bottom.constant)
+            return ratio(top, bottom, terms, miss)
+
+        return around
 
     @property
-    def indices(self) -> frozenset[Index]:
-        return self.top.indices | self.bottom.indices
+    def indices(self) -> tuple[Index, ...]:
+        return tuple(sorted({*self.top.weights, *self.bottom.weights}, key=repr))
 
 
 Form = Linear | Ratio
@@ -177,6 +184,10 @@ _RULES: Final[dict[str, tuple[int, Callable[..., Form | None]]]] = {
     "/": (2, _divide),
     "NULLIF": (2, _or_null),
 }
+
+
+def _sum(weights: Sequence[Fraction], numbers: Sequence[int], constant: Fraction) -> Fraction:
+    return sum((weight * number for weight, number in zip(weights, numbers, strict=True)), constant)
 
 
 def _common(weights: Iterable[Fraction]) -> Fraction:

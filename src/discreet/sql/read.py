@@ -184,8 +184,10 @@ def _tokens(text: str, language: str) -> list[Token]:
 def _top(tokens: list[Token], index: int) -> Token:
     """A token; TOP of SELECT TOP 10, which most dialects write as LIMIT 10, by the kind that sqlglot knows it by."""
     token = tokens[index]
+    if token.text.upper() != "TOP":
+        return token
     kinds = [each.token_type for each in tokens[max(index - 1, 0) : index + 2]]
-    if token.text.upper() != "TOP" or kinds != [TokenType.SELECT, TokenType.VAR, TokenType.NUMBER]:
+    if kinds != [TokenType.SELECT, TokenType.VAR, TokenType.NUMBER]:
         return token
     return Token(TokenType.TOP, token.text, token.line, token.col, token.start, token.end)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from discreet.composed import Sql, joined, sql
@@ -19,15 +19,17 @@ from discreet.sql.select import columns_of
 def table_of(release: Release, drawn: NoisyMeasures, number: int) -> list[tuple[Any, ...]]:
     """Keys and aggregates of every group."""
     columns = dict(zip(release.measures, drawn.values[number], strict=True))
+    shown = [(aggregate.formula.value, numbers(aggregate, columns)) for aggregate in release.aggregates]
     return [
-        (*cell, *(aggregate.formula.value(numbers(aggregate, columns, index)) for aggregate in release.aggregates))
+        (*cell, *(value(noisy(index)) for value, noisy in shown))
         for index, cell in enumerate(release.cells(drawn.selected[number]))
     ]
 
 
-def numbers(aggregate: Aggregate, columns: Mapping[Measure, Sequence[int]], index: int) -> list[Sequence[int]]:
-    """The noisy numbers of an aggregate's measures in one group."""
-    return [columns[m][index * m.length : (index + 1) * m.length] for m in aggregate.measures]
+def numbers(aggregate: Aggregate, columns: Mapping[Measure, Sequence[int]]) -> Callable[[int], list[Sequence[int]]]:
+    """The noisy numbers of an aggregate's measures in the group of an index."""
+    held = [(columns[measure], measure.length) for measure in aggregate.measures]
+    return lambda index: [noisy[index * length : (index + 1) * length] for noisy, length in held]
 
 
 def with_released(plan: Plan, drawn: NoisyMeasures, query: Sql) -> Sql:
