@@ -126,11 +126,11 @@ def test_other_databases_are_refused_even_where_names_agree(curator: Curator, tm
 
 
 def refusal(curator: Curator, expression: Any) -> None:
-    before = len(curator.entries())
+    before = curator.count()
     for ask in (curator.preview, curator.query):
         with pytest.raises(Refused, match=r"of its own|database|function"):
             ask(expression, epsilon=0.1)
-    assert len(curator.entries()) == before
+    assert curator.count() == before
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def refusal(curator: Curator, expression: Any) -> None:
     ],
 )
 def test_everything_else_is_a_text_like_others(curator: Curator, patients: Any, make: Callable[[Any], Any]) -> None:
-    before = len(curator.entries())
+    before = curator.count()
     expression = make(patients)
     for ask in (curator.preview, curator.query):
         try:
@@ -160,7 +160,7 @@ def test_everything_else_is_a_text_like_others(curator: Curator, patients: Any, 
         except Refused:
             continue
         assert not found.noise  # it reads nothing private
-    assert len(curator.entries()) == before
+    assert curator.count() == before
 
 
 def test_the_cost_is_that_of_the_text(curator: Curator, patients: Any) -> None:

@@ -15,7 +15,7 @@ from discreet.audit.replay import every_key
 from discreet.errors import Refused
 from tests.attacks.worlds import HEAD
 from tests.audit.worlds import Data, read
-from tests.plain import plain
+from tests.plain import fill, plain
 from tests.sql.worlds import opened
 
 POLICY = (
@@ -130,15 +130,18 @@ MISSING = [
 ]
 
 
+COLUMNS = {
+    "orders": {"person": "VARCHAR", "key": "BIGINT", "state": "VARCHAR", "size": "DOUBLE"},
+    "items": {"person": "VARCHAR", "order": "BIGINT", "cost": "DOUBLE"},
+}
+
+
 @pytest.mark.parametrize("text", MISSING)
 def test_a_unit_that_an_outer_join_lacks_is_null(text: str) -> None:
     rows = data(([7, 8], [7] * 3))
     with opened(read(POLICY), rows) as curator, plain() as theirs:
-        theirs.execute("CREATE TEMP TABLE orders (person VARCHAR, key BIGINT, state VARCHAR, size DOUBLE)")
-        theirs.execute('CREATE TEMP TABLE items (person VARCHAR, "order" BIGINT, cost DOUBLE)')
-        for table in ("orders", "items"):
-            for row in rows[table]:
-                theirs.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", [*row.values()])
+        for table, columns in COLUMNS.items():
+            fill(theirs, table, columns, [[row[column] for column in columns] for row in rows[table]])
         assert curator.query(text, epsilon=1).rows == theirs.execute(text).fetchall()
 
 

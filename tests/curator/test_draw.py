@@ -189,7 +189,7 @@ def test_each_group_gets_its_own_numbers_of_a_measure_however_many_there_are() -
     for aggregate in release.aggregates:
         (measure,) = aggregate.measures
         columns = {measure: list(range(3 * measure.length))}
-        shares = [numbers(aggregate, columns, place)[0] for place in range(3)]
+        shares = [numbers(aggregate, columns)(place)[0] for place in range(3)]
         assert [len(share) for share in shares] == [measure.length] * 3
         assert [number for share in shares for number in share] == columns[measure]
     assert {aggregate.measures[0].length > 1 for aggregate in release.aggregates} == {False, True}

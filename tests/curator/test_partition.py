@@ -158,13 +158,13 @@ def test_what_reaches_outside_is_refused(four: Curator, sql: str) -> None:
     part = part_of(four.policy, "visits", "ward", "A", 1)
     with suppress(Refused):
         four.preview(sql, epsilon=1)
-    before = len(four.entries())
+    before = four.count()
     for act in (four.answer, four.preview_of):
         with pytest.raises(Refused) as refused:
             act(Call(sql=sql, part=part, epsilon=1))
         assert refused.value.code in ("outside-part", "join-off-unit"), str(refused.value)
         assert refused.value.fix
-    assert len(four.entries()) == before
+    assert four.count() == before
 
 
 def test_most_of_what_is_refused_is_refused_for_reaching_outside(four: Curator) -> None:
@@ -282,12 +282,12 @@ def test_no_text_slips_through(seed: int) -> None:
             step = tricked(parts[0], random)
             if step is None:
                 continue
-            before = len(session.curator.entries())
+            before = session.curator.count()
             try:
                 found = [(replaced(step, rows), session.ask(replaced(step, rows))) for rows in parts]
             except Refused as refused:
                 refusals.add(refused.code)
-                assert len(session.curator.entries()) == before
+                assert session.curator.count() == before
                 continue
             transcript += [(asked, told) for asked, told in found if told.passed]
             if len(transcript) > (100 if seed else 40):
@@ -539,11 +539,11 @@ def test_a_unit_is_in_a_whole_number_of_parts(four: Curator, parts: Any) -> None
 )
 def test_what_is_no_part(four: Curator, column: str, key: Any) -> None:
     """One part has one key: no two keys that are equal in the engine may have lines of their own."""
-    before = len(four.entries())
+    before = four.count()
     with pytest.raises(Refused) as refused:
         four.table("visits").partition(column)[key]
     assert refused.value.code == "unknown-part"
-    assert len(four.entries()) == before
+    assert four.count() == before
 
 
 def test_the_parts_of_a_partition(four: Curator) -> None:

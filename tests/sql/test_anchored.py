@@ -12,7 +12,6 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, Final
 
-import duckdb
 import pytest
 from scipy import stats
 
@@ -29,6 +28,7 @@ from discreet.sql.cost import allocate
 from discreet.sql.expression import Expr
 from discreet.sql.measures import Contribution, Steps
 from discreet.sql.plan import plan
+from tests.plain import fill, plain
 from tests.sql.worlds import ledger_of, policy_of
 
 BOUNDS: Final = [(0, 1), (0, 2), (-1, 1), (0, 10), (-7, 4), (3, 3), (5, 12), (-9, -2)]
@@ -123,7 +123,7 @@ def test_a_row_of_which_one_value_is_null_adds_nothing() -> None:
     measure = Anchored((Axis(steps(0, 5), 2), Axis(steps(0, 3), 2)), Nulls.LEFT_OUT, "x and y")
     for a, b, wanted in (("NULL", "3", [0, 0, 0, 0]), ("5", "NULL", [0, 0, 0, 0]), ("5", "3", [0, 0, 0, 15])):
         rows = f"SELECT struct_pack(a := {a}::BIGINT, b := {b}::BIGINT) AS x"
-        ((found,),) = duckdb.connect().execute(f"SELECT {measure.sql(name('x'), None).text} FROM ({rows})").fetchall()
+        ((found,),) = plain().execute(f"SELECT {measure.sql(name('x'), None).text} FROM ({rows})").fetchall()
         assert measure.vector(found) == wanted
 
 
@@ -208,11 +208,11 @@ def test_without_noise_they_are_what_sql_says(items: tuple[str, ...]) -> None:
     text = f"SELECT g, {', '.join(items)} FROM t GROUP BY g ORDER BY g LIMIT 3"
     with asking(policy, rows) as curator:
         shown = curator.query(text, epsilon=10**6).rows
-    connection = duckdb.connect()
-    columns = "g INTEGER, x INTEGER, y DOUBLE, f INTEGER, z INTEGER"
-    connection.execute(f"CREATE TABLE t ({columns})")
-    connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?)", [[row[c] for c in "gxyfz"] for row in rows])
-    for mine, wanted in zip(shown, connection.execute(text).fetchall(), strict=True):
+    columns = {"g": "INTEGER", "x": "INTEGER", "y": "DOUBLE", "f": "INTEGER", "z": "INTEGER"}
+    with plain() as theirs:
+        fill(theirs, "t", columns, [[row[column] for column in columns] for row in rows])
+        exact = theirs.execute(text).fetchall()
+    for mine, wanted in zip(shown, exact, strict=True):
         assert mine == pytest.approx(wanted, rel=1e-3, abs=1e-3)
 
 

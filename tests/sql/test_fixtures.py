@@ -27,13 +27,44 @@ def curators() -> Iterator[dict[str, Curator]]:
         yield {"pure": pure, "delta": delta}
 
 
-def planned(fixture: Fixture, curator: Curator) -> Plan:
-    return plan(
-        tiny.policy(fixture.policy),
-        fixture.text,
-        public=PublicTables(lambda: curator._engine(1)),
-        params=fixture.params,
-    )
+class Noted(dict[str, Any]):
+    """The table of functions, with a note of what was looked up."""
+
+    def __init__(self) -> None:
+        super().__init__(FUNCTIONS)
+        self.seen: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.seen.add(name)
+        return super().__getitem__(name)
+
+
+class Plans:
+    """Of each fixture its plan, and the functions that were looked up for it: made once."""
+
+    def __init__(self, curators: dict[str, Curator]) -> None:
+        self._curators = curators
+        self._made: dict[tuple[str, str], tuple[Plan, set[str]]] = {}
+
+    def of(self, fixture: Fixture) -> tuple[Plan, set[str]]:
+        key = fixture.part, fixture.text
+        if key not in self._made:
+            curator, noted = self._curators[fixture.policy], Noted()
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(apply, "FUNCTIONS", noted)
+                found = plan(
+                    tiny.policy(fixture.policy),
+                    fixture.text,
+                    public=PublicTables(lambda: curator._engine(1)),
+                    params=fixture.params,
+                )
+            self._made[key] = found, noted.seen
+        return self._made[key]
+
+
+@pytest.fixture(scope="module")
+def plans(curators: dict[str, Curator]) -> Plans:
+    return Plans(curators)
 
 
 def same(found: Any, wanted: Any, near: float) -> bool:
@@ -55,8 +86,9 @@ def test_the_exact_answer(fixture: Fixture, curators: dict[str, Curator]) -> Non
 
 
 @pytest.mark.parametrize("fixture", ANSWERED, ids=lambda fixture: f"{fixture.part}: {fixture.shows}")
-def test_rows_groups_and_sensitivity(fixture: Fixture, curators: dict[str, Curator]) -> None:
-    releases = planned(fixture, curators[fixture.policy]).releases
+def test_rows_groups_and_sensitivity(fixture: Fixture, plans: Plans) -> None:
+    """Of each release; there are no more of them than the fixture lists, so that no part is bought twice."""
+    releases = plans.of(fixture)[0].releases
     assert [release.child.rows for release in releases] == list(fixture.rows)
     assert [release.groups for release in releases] == list(fixture.groups)
     reaches = [release.sensitivity(measure) for release in releases for measure in release.measures]
@@ -71,11 +103,6 @@ def test_rows_groups_and_sensitivity(fixture: Fixture, curators: dict[str, Curat
     assert reaches[0].l2_squared == reaches[0].l1 ** 2
 
 
-@pytest.mark.parametrize("fixture", [found for found in ANSWERED if found.part != "functions"], ids=lambda f: f.shows)
-def test_no_part_of_a_question_is_bought_twice(fixture: Fixture, curators: dict[str, Curator]) -> None:
-    assert len(planned(fixture, curators[fixture.policy]).releases) == len(fixture.rows)
-
-
 def test_a_subquery_beside_keys_is_bought_once(curators: dict[str, Curator]) -> None:
     """Nested, it is bought 2^depth times: the cost is shared among all of them, and planning takes as long."""
     text = "SELECT ward, COUNT(*) / (SELECT COUNT(*) FROM visits) AS share FROM visits GROUP BY ward"
@@ -83,26 +110,9 @@ def test_a_subquery_beside_keys_is_bought_once(curators: dict[str, Curator]) -> 
     assert len(found.releases) == 2
 
 
-class Noted(dict[str, Any]):
-    """The table of functions, with a note of what was looked up."""
-
-    def __init__(self) -> None:
-        super().__init__(FUNCTIONS)
-        self.seen: set[str] = set()
-
-    def __getitem__(self, name: str) -> Any:
-        self.seen.add(name)
-        return super().__getitem__(name)
-
-
 @pytest.mark.parametrize("fixture", fixtures.FUNCTIONS, ids=lambda fixture: fixture.shows)
-def test_a_fixture_uses_the_function_it_is_there_for(
-    fixture: Fixture, curators: dict[str, Curator], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    noted = Noted()
-    monkeypatch.setattr(apply, "FUNCTIONS", noted)
-    planned(fixture, curators[fixture.policy])
-    assert fixture.function in noted.seen
+def test_a_fixture_uses_the_function_it_is_there_for(fixture: Fixture, plans: Plans) -> None:
+    assert fixture.function in plans.of(fixture)[1]
 
 
 def test_every_function_has_a_fixture() -> None:
@@ -111,10 +121,10 @@ def test_every_function_has_a_fixture() -> None:
     assert not covered & UNREACHABLE
 
 
-def test_every_aggregate_has_a_fixture(curators: dict[str, Curator]) -> None:
+def test_every_aggregate_has_a_fixture(plans: Plans) -> None:
     met: set[str] = set()
     for fixture in (*fixtures.AGGREGATES, *fixtures.CLAUSE):
-        for release in planned(fixture, curators[fixture.policy]).releases:
+        for release in plans.of(fixture)[0].releases:
             met |= {str(aggregate.key[0]) for aggregate in release.aggregates}
     texts = " ".join(fixture.text.upper().replace("_", "") for fixture in fixtures.AGGREGATES)
     spelt = {kind.__name__: kind.__name__.upper() for kind in AGGREGATES} | {

@@ -22,6 +22,7 @@ import pytest
 from discreet.curator.curator import Curator
 from discreet.engines.memory import Memory
 from discreet.errors import Refused
+from tests.plain import fill, plain
 from tests.sql.policies import Maker, World
 from tests.sql.test_generated_policies import COSTS, Cell, Question, Watch, question, within_sensitivity
 from tests.sql.worlds import ledger_of
@@ -115,9 +116,7 @@ def table(connection: duckdb.DuckDBPyConnection, rows: Rows, width: int) -> None
         value = next((row[place] for row in rows if row[place] is not None), 0)
         kinds.append(TYPES.get(type(value)) or ("DATE" if not hasattr(value, "hour") else "TIMESTAMP"))
     names = [*(f"g{place}" for place in range(width)), *(f"v{place}" for place in range(len(kinds) - width))]
-    columns = ", ".join(f"{name} {kind}" for name, kind in zip(names, kinds, strict=True))
-    connection.execute(f"CREATE OR REPLACE TABLE released ({columns})")
-    connection.executemany(f"INSERT INTO released VALUES ({', '.join('?' * len(kinds))})", rows)
+    fill(connection, "released", dict(zip(names, kinds, strict=True)), rows)
 
 
 def alike(one: Any, other: Any) -> bool:
@@ -142,9 +141,9 @@ def check(dice: random.Random, here: Asked, there: Asked, asked: Question) -> st
     """One question, in one form; which form that was."""
     everything = f" GROUP BY {', '.join(str(place + 1) for place in range(len(asked.keys)))}"
     rows, _ = here.ask(text_of(asked, range(len(asked.keys)), everything))
-    plain = not asked.source.before and not asked.source.options
+    bare = not asked.source.before and not asked.source.options
     form = dice.choice(["sets", "around"])
-    if form == "sets" or not plain:
+    if form == "sets" or not bare:
         grouping, chosen = sets(dice, len(asked.keys))
         text = text_of(asked, range(len(asked.keys)), grouping)
         wanted = one_by_one(here, asked, chosen)
@@ -153,7 +152,7 @@ def check(dice: random.Random, here: Asked, there: Asked, asked: Question) -> st
             return None
         around = dice.choice(AROUND)
         text = around.format(a=f"({text_of(asked, range(len(asked.keys)), everything)})")
-        with duckdb.connect(":memory:") as connection:
+        with plain() as connection:
             table(connection, rows, len(asked.keys))
             wanted = connection.execute(around.format(a="released")).fetchall()
     answer, watch = here.ask(text)

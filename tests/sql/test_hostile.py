@@ -69,11 +69,11 @@ class World:
 
     def query(self, text: Any, **more: Any) -> str:
         """The code of the refusal, or nothing; refusals cost and read nothing."""
-        entries, reads = len(self.curator.entries()), self.engine.reads
+        charges, reads = self.curator.count(), self.engine.reads
         try:
             answer = self.curator.query(text, epsilon=1, fresh=True, **more)
         except Refused as refused:
-            assert (len(self.curator.entries()), self.engine.reads) == (entries, reads)
+            assert (self.curator.count(), self.engine.reads) == (charges, reads)
             return self._checked(refused)
         assert isinstance(answer, Answer)
         assert CANARY not in repr(answer.rows)

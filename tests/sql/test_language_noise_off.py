@@ -22,13 +22,13 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-import duckdb
 import pytest
 
 from discreet.curator.curator import Curator
 from discreet.engines.memory import Memory
 from discreet.exit.sampler import Sampler
 from tests.budget import later
+from tests.plain import fill, plain
 from tests.sql.worlds import ledger_of, policy_of
 
 HEAD = 'name = "world"\n[budget]\nepsilon = 3\ndelta = 0.001\n[unit]\nname = "person"\n'
@@ -121,15 +121,12 @@ class Plain:
     """The same rows in plain tables; those of nobody are left out, and labs know their person."""
 
     def __init__(self, rows: Rows) -> None:
-        self.connection = duckdb.connect()
+        self.connection = plain()
         for table, types in TYPES.items():
-            self.connection.execute(f"CREATE TABLE {table} ({', '.join(f'{c} {kind}' for c, kind in types.items())})")
-            lines = [[row[column] for column in types] for row in rows[table]]
-            if lines:
-                self.connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(types))})", lines)
+            fill(self.connection, table, types, [[row[column] for column in types] for row in rows[table]])
         self.connection.execute("DELETE FROM visits WHERE person IS NULL")
         self.connection.execute(
-            "CREATE TABLE owned AS SELECT v.person, l.level FROM labs l JOIN visits v ON l.visit = v.id"
+            "CREATE TEMP TABLE owned AS SELECT v.person, l.level FROM labs l JOIN visits v ON l.visit = v.id"
         )
         self.connection.execute("DROP TABLE labs")
         self.connection.execute("ALTER TABLE owned RENAME TO labs")
@@ -141,7 +138,7 @@ class Plain:
 @contextmanager
 def opened(rows: Rows) -> Iterator[tuple[Curator, Plain]]:
     """The curator without noise, and plain DuckDB."""
-    engine, plain = Memory(POLICY, rows), Plain(rows)
+    engine, theirs = Memory(POLICY, rows), Plain(rows)
     try:
         with ledger_of(POLICY) as ledger:
             curator = Curator(
@@ -156,10 +153,10 @@ def opened(rows: Rows) -> Iterator[tuple[Curator, Plain]]:
                     ],
                 ),
             )
-            yield curator, plain
+            yield curator, theirs
     finally:
         engine.close()
-        plain.connection.close()
+        theirs.connection.close()
 
 
 # sources: FROM clauses that both understand, whose rows have these columns

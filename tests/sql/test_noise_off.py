@@ -29,7 +29,7 @@ from discreet.engines.memory import Memory
 from discreet.exit.sampler import Sampler
 from discreet.policy import read
 from tests.budget import later
-from tests.plain import plain
+from tests.plain import fill, plain
 from tests.sql.questions import LISTED, TYPES, Term, Writer, random_row, table
 from tests.sql.worlds import Recorded, Rows, ledger_of, opened, policy_of, quiet
 
@@ -52,14 +52,8 @@ class Plain:
 
     def __init__(self, rows: Rows) -> None:
         self.connection = plain()
-        typed = ", ".join(f'"{column}" {kind}' for column, kind in TYPES.items())
-        self.connection.execute(f"CREATE TEMP TABLE t ({typed})")
-        for row in rows:
-            if row["who"] is None:
-                continue
-            values = [self._value(column, row[column]) for column in TYPES]
-            marks = ", ".join(f"CAST(? AS {kind})" for kind in TYPES.values())
-            self.connection.execute(f"INSERT INTO t VALUES ({marks})", values)
+        owned = [row for row in rows if row["who"] is not None]
+        fill(self.connection, "t", TYPES, [[self._value(column, row[column]) for column in TYPES] for row in owned])
 
     @staticmethod
     def _value(column: str, value: Any) -> Any:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import duckdb
 import pytest
 from scipy import stats
 
 from tests.budget import crossed
+from tests.plain import fill, plain
 from tests.sql.test_anchored import asking, policy_with
 
 ITEMS = ("CORR(x, y)", "REGR_SLOPE(y, x)", "REGR_INTERCEPT(y, x)")
@@ -30,10 +30,9 @@ def rows_of(groups: int, size: int) -> list[dict[str, Any]]:
 
 
 def truths(rows: list[dict[str, Any]], item: str) -> dict[int, float]:
-    with duckdb.connect() as plain:
-        plain.execute("CREATE TABLE t (g INTEGER, x INTEGER, y DOUBLE)")
-        plain.executemany("INSERT INTO t VALUES (?, ?, ?)", [[row[c] for c in "gxy"] for row in rows])
-        return dict(plain.execute(f"SELECT g, {item} FROM t GROUP BY g").fetchall())
+    with plain() as theirs:
+        fill(theirs, "t", {"g": "INTEGER", "x": "INTEGER", "y": "DOUBLE"}, [[row[c] for c in "gxy"] for row in rows])
+        return dict(theirs.execute(f"SELECT g, {item} FROM t GROUP BY g").fetchall())
 
 
 @pytest.mark.parametrize(

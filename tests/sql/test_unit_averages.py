@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-import duckdb
 import pytest
 
+from tests.plain import fill, plain
 from tests.sql.worlds import opened, policy_of
 
 POLICY = policy_of("""
@@ -49,16 +49,20 @@ def made(dice: Random, *, each: int) -> list[dict[str, Any]]:
 )
 def test_without_noise_it_is_what_duckdb_says_of_units(table: str, each: int, item: str, where: str) -> None:
     rows = made(Random(f"{table} {item} {where}"), each=each)
-    plain = duckdb.connect()
-    plain.execute("CREATE TABLE r (who INTEGER, g VARCHAR, x DOUBLE, k INTEGER)")
-    plain.executemany("INSERT INTO r VALUES (?, ?, ?, ?)", [list(row.values()) for row in rows])
+    theirs = plain()
+    fill(
+        theirs,
+        "r",
+        {"who": "INTEGER", "g": "VARCHAR", "x": "DOUBLE", "k": "INTEGER"},
+        [list(row.values()) for row in rows],
+    )
     per_unit = f"SELECT who, g, LEAST(GREATEST(AVG({item}) FILTER (WHERE {where}), -2), 7.5) + 0 * AVG({item})"
     per_unit += f" FILTER (WHERE {where}) AS a FROM r GROUP BY who, g"
-    truth = dict(plain.execute(f"SELECT g, AVG(a) FROM ({per_unit}) GROUP BY g").fetchall())
+    truth = dict(theirs.execute(f"SELECT g, AVG(a) FROM ({per_unit}) GROUP BY g").fetchall())
     text = f"SELECT g, AVG({item}, contribution_bounds_per_group => (-2, 7.5)) FILTER (WHERE {where}) AS a FROM t"
     with opened(POLICY, {"t": rows, "one": rows}) as curator:
         answer = curator.query(f"{text.replace('FROM t', f'FROM {table}')} GROUP BY g", epsilon=1)
-    plain.close()
+    theirs.close()
     for (group, value), known in zip(answer.rows, answer.intervals, strict=True):
         expected = truth.get(group)
         assert (value is None) == (expected is None), group

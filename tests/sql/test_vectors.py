@@ -19,7 +19,7 @@ from discreet.sql.domain import Domain
 from discreet.sql.expression import Expr
 from discreet.sql.measures import Clamped, Contribution, Presence
 from discreet.sql.vectors import MAX_LEAVES, MAX_NUMBERS, Chosen, Histogram, Layout, Tree
-from tests.plain import plain
+from tests.plain import fill, plain
 
 X = Expr(name("x"), Domain(Kind.NUMBER))
 
@@ -31,9 +31,7 @@ def layout(low: object, high: object, *, integral: bool = True, groups: int = 1)
 def engine(query: Sql, values: Sequence[Any], kind: str = "DOUBLE") -> list[Any]:
     """An expression of "x", for each value."""
     with plain() as connection:
-        connection.execute(f'CREATE TEMP TABLE t (place INTEGER, "x" {kind})')
-        rows = [[place, value] for place, value in enumerate(values)]
-        connection.executemany(f"INSERT INTO t VALUES (?, CAST(? AS {kind}))", rows)
+        fill(connection, "t", {"place": "INTEGER", "x": kind}, enumerate(values))
         return [row[0] for row in connection.execute(f"SELECT {query.text} FROM t ORDER BY place").fetchall()]
 
 

@@ -12,6 +12,7 @@ import duckdb
 from discreet.curator.curator import Curator
 from discreet.engines.memory import Memory
 from discreet.exit.sampler import Sampler
+from tests.plain import fill, plain
 from tests.sql.worlds import ledger_of, policy_of
 
 HEAD: Final = 'name = "twins"\n[budget]\nepsilon = 3\ndelta = 0.001\n[unit]\nname = "person"\n'
@@ -80,20 +81,17 @@ class Twins:
 
     @property
     def charges(self) -> int:
-        return len(self.curator.entries())
+        return self.curator.count()
 
 
 @contextmanager
 def twins() -> Iterator[Twins]:
     held = rows()
     tables = dict.fromkeys("tspq", held)
-    engine, plain = Memory(POLICY, tables), duckdb.connect()
-    typed = ", ".join(f"{column} {kind}" for column, kind in TYPES.items())
+    engine, theirs = Memory(POLICY, tables), plain()
     for name in tables:
-        plain.execute(f"CREATE TABLE {name} ({typed})")
-        plain.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(TYPES))})", [[*r.values()] for r in held])
-        if name in "pq":
-            plain.execute(f"ALTER TABLE {name} DROP person")
+        kinds = TYPES if name in "ts" else {column: kind for column, kind in TYPES.items() if column != "person"}
+        fill(theirs, name, kinds, [[row[column] for column in kinds] for row in held])
     exact = Sampler(
         add_noise=lambda mechanism, sensitivity, exact, bits: exact,  # noqa: ARG005
         select=lambda mechanism, exact, bits: dict(exact),  # noqa: ARG005
@@ -101,7 +99,7 @@ def twins() -> Iterator[Twins]:
     )
     try:
         with ledger_of(POLICY) as ledger:
-            yield Twins(Curator(POLICY, ledger, engine=engine, sampler=exact), plain)
+            yield Twins(Curator(POLICY, ledger, engine=engine, sampler=exact), theirs)
     finally:
         engine.close()
-        plain.close()
+        theirs.close()
