@@ -33,7 +33,7 @@ def test_rows_without_names_give_illnesses_away() -> None:
     assert done.epsilon(ALARM) > 1
     others = guessed(people(1, "others", 200), ROWS) == ROWS[:, SECRET]
     assert done.inside > others.mean() + 0.3
-    assert abs(done.outside - others.mean()) < 0.1  # inference: those who are not in it are others' equals
+    assert abs(done.outside - others.mean()) < 0.15  # inference: those who are not in it are others' equals
 
 
 def test_rows_drawn_again_leak_too() -> None:

@@ -24,7 +24,8 @@ a { color: var(--link); }
 .faint { color: var(--faint); }
 .bad { color: var(--bad); font-weight: 600; }
 .good { color: var(--good); font-weight: 600; }
-.figures { display: flex; flex-wrap: wrap; gap: 2rem; margin: 1rem 0; }
+.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(11rem, 1fr)); gap: 1rem 2rem;
+  margin: 1rem 0; }
 .figures b { display: block; font-size: 1.4rem; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: 13px; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); }
@@ -36,7 +37,12 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; mar
 caption { text-align: left; color: var(--faint); padding: .4rem 0; } tbody th { font-weight: 400; }
 tr.marked > * { font-weight: 600; }
 .guarantee { border-left: 3px solid var(--good); margin: 1rem 0; padding: .1rem 0 .1rem 1rem; }
-@media print { body { margin: 0; max-width: none; } section { break-inside: avoid-page; } .wide { overflow: visible; } }
+section { border-top: 1px solid var(--line); margin-top: 2rem; }
+section > figure { display: inline-block; margin: .5rem 1rem .5rem 0; max-width: 100%; vertical-align: top; }
+@media print {
+  body { margin: 0; max-width: none; } .wide { overflow: visible; }
+  h2 { break-after: avoid; } figure, tr, .guarantee, .figures { break-inside: avoid; }
+}
 """
 ALLOWED: Final = (
     f"default-src 'none'; style-src 'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'; base-uri 'none'; "

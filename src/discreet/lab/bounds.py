@@ -29,6 +29,8 @@ from discreet.audit.guesses import proven
 Flags = NDArray[np.bool_]
 ALPHA: Final = 0.001
 """What is said to be proven is wrong with this probability at most."""
+PROVES: Final = f"proves ({1 - ALPHA:.1%})"
+"""The head of a column of what is."""
 
 
 def most_with(without: float, epsilon: float) -> float:
@@ -43,6 +45,14 @@ def most_with(without: float, epsilon: float) -> float:
 def proves(right: int, wrong: int, alpha: float = ALPHA) -> float:
     """(2): what ε is at least, by Clopper and Pearson; 0 if nothing is proven."""
     return max(proven(right, wrong, right + wrong, delta=0.0, alpha=alpha), 0.0) if right + wrong else 0.0
+
+
+def proven_words(epsilon: float) -> str:
+    """
+    >>> proven_words(1.234), proven_words(0.001)
+    ('ε ≥ 1.2', 'nothing')
+    """
+    return f"ε ≥ {math.floor(100 * epsilon) / 100:.2g}" if epsilon >= 0.01 else "nothing"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.lab.blocks import Table
-from discreet.lab.bounds import Recovered
+from discreet.lab.bounds import PROVES, Recovered, proven_words
 from discreet.lab.charts import INK, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
-from discreet.lab.writing import digits, percent
+from discreet.lab.writing import percent
 
 IN, OUT = "those in it", "others"
 
@@ -28,10 +28,9 @@ def gap_table(
     rows = [(name, "", percent(share), "", "", "") for name, share in baselines.items()]
     for name, each in done.items():
         allowed = points(each.most_gap(promised[name])) if name in promised else "no bound"
-        proven = each.epsilon()
-        says = f"ε ≥ {digits(proven)}" if proven > 0 else "nothing"
-        rows.append((name, percent(each.inside), percent(each.outside), points(each.gap), allowed, says))
-    return Table(caption, ("", IN, OUT, "gap", "gap at most", "proves"), tuple(rows))
+        shares = percent(each.inside), percent(each.outside)
+        rows.append((name, *shares, points(each.gap), allowed, proven_words(each.epsilon())))
+    return Table(caption, ("", IN, OUT, "gap", "gap at most", PROVES), tuple(rows))
 
 
 def gap_chart(done: Mapping[str, Recovered], *, title: str, baseline: float) -> Any:

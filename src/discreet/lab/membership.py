@@ -19,7 +19,7 @@ import numpy as np
 
 import discreet.preloaded  # noqa: F401
 from discreet.lab.blocks import Figure, Figures, Picture, Table
-from discreet.lab.bounds import ALPHA, Flags, most_with, proves
+from discreet.lab.bounds import ALPHA, PROVES, Flags, most_with, proven_words, proves
 from discreet.lab.charts import INK, NEUTRAL, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
 from discreet.lab.experiment import Outcome
 from discreet.lab.invented import SEED, Floats, Integers, uniform
@@ -226,7 +226,7 @@ def run(seed: int = SEED) -> Outcome:
         Figures(
             (
                 Figure(percent(forest_.caught(0.01)), "of members found in a forest, at 1 % false alarms"),
-                Figure(percent(ours_.caught(0.01)), f"found in ours; at most {percent(most_with(0.01, EPSILON))}"),
+                Figure(percent(ours_.caught(0.01), 2), f"found in ours; at most {percent(most_with(0.01, EPSILON))}"),
                 Figure(f"ε ≥ {digits(exposed.epsilon())}", f"proven by {count(CANARIES)} canaries without noise"),
                 Figure(f"ε ≥ {digits(hidden.epsilon(), 2)}", f"proven by canaries in ours, which promises {EPSILON:g}"),
             )
@@ -249,7 +249,7 @@ def run(seed: int = SEED) -> Outcome:
 
 
 def _sentences(leaks: Mapping[str, Leak], ours: str) -> tuple[str, str, str]:
-    caught, missed = (percent(leaks[name].attacks[RATIO].caught(0.01)) for name in (FOREST, ours))
+    caught, missed = (percent(leaks[name].attacks[RATIO].caught(0.01), 2) for name in (FOREST, ours))
     forest_, ours_ = (percent(leaks[name].accuracy) for name in (FOREST, ours))
     first = (
         f"A forest that knows its rows by heart tells who they were: the likelihood ratio finds {caught} of them with "
@@ -271,30 +271,26 @@ def _table(leaks: Mapping[str, Leak]) -> Table:
         (
             f"{name}: {kind}",
             digits(done.area),
-            *(percent(done.caught(rate)) for rate in RATES),
-            _at_least(done.epsilon()),
+            *(percent(done.caught(rate), 2) for rate in RATES),
+            proven_words(done.epsilon()),
         )
         for name, leak in leaks.items()
         for kind, done in leak.attacks.items()
     ]
     limits = (percent(most_with(rate, EPSILON)) for rate in RATES)
     rows.append((f"no attack on ε = {EPSILON:g} can do better than", "", *limits, ""))
-    columns = ("model and attack", "area under the curve", "found at 1 % false alarms", "at 0.1 %", "proves")
+    columns = ("model and attack", "area under the curve", "found at 1 % false alarms", "at 0.1 %", PROVES)
     caption = f"{count(TARGETS)} models of each kind, each trained on half of {count(PEOPLE)} people"
     return Table(caption, columns, tuple(rows), frozenset({2, len(rows) - 1}))
 
 
 def _canary_table(exposed: Canaries, hidden: Canaries) -> Table:
     rows = tuple(
-        (name, count(done.right + done.wrong), percent(done.share), _at_least(done.epsilon()))
+        (name, count(done.right + done.wrong), percent(done.share), proven_words(done.epsilon()))
         for name, done in (("no noise", exposed), (f"ε = {EPSILON:g}", hidden))
     )
     caption = f"One naïve Bayes and {count(CANARIES)} canaries, each in it or not by a coin"
-    return Table(caption, ("training", "called members", "right", "proves"), rows)
-
-
-def _at_least(epsilon: float) -> str:
-    return f"ε ≥ {digits(epsilon)}" if epsilon > 0 else "nothing"
+    return Table(caption, ("training", "called members", "right", PROVES), rows)
 
 
 def _chart(curves: Mapping[str, Attacked]) -> Any:
@@ -306,8 +302,9 @@ def _chart(curves: Mapping[str, Attacked]) -> Any:
         for name, done in curves.items()
         for rate in rates
     ]
-    x = alt.X("alarms:Q", title="false alarms", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(format="~%"))
-    y = alt.Y("caught:Q", title="members found", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(format="~%"))
+    scale, axis = alt.Scale(type="log", nice=False), alt.Axis(format="~%", values=[0.001, 0.01, 0.1, 1])
+    x = alt.X("alarms:Q", title="false alarms", scale=scale, axis=axis)
+    y = alt.Y("caught:Q", title="members found", scale=scale, axis=axis)
     lines = chart_of(records).mark_line(strokeWidth=2.5).encode(x=x, y=y, color=palette("kind", colours))
     limit = [{"alarms": float(rate), "caught": most_with(float(rate), EPSILON)} for rate in rates]
     chance = [{"alarms": float(rate), "caught": float(rate)} for rate in rates]
