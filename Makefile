@@ -18,14 +18,14 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
 venv: $(VENV)/.ready
 
-# uv unpacks the locked list in a third of the time that two pips take, with half of the list each: they do it where uv cannot be had. What another Python lacks comes last, with ourselves.
+# uv unpacks the locked list in a third of the time that two pips take, with half of the list each: they do it where uv cannot be had. What another Python lacks comes last, with ourselves; what builds us is in the list.
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("discreet needs Python 3.11 or newer; set PYTHON=")'
 	@echo "setting up $(VENV) (once, about a minute) …"
 	@$(PYTHON) -m venv $(VENV)
-	@{ $(PIP) uv && $(BIN)/python tests/locked.py && $(BIN)/python -m pip uninstall --quiet --yes uv; } 2>/dev/null || \
+	@{ $(PIP) uv && $(BIN)/python tests/locked.py && $(BIN)/python -m uv --quiet pip uninstall --python $(BIN)/python uv; } 2>/dev/null || \
 	for half in 0 1; do $(PIP) --no-deps $$(sed '1d; /^#/,$$d' constraints.txt | awk "NR % 2 == $$half") & done; wait
-	@$(PIP) --editable '.[$(EXTRAS)]'
+	@$(PIP) --no-build-isolation --editable '.[$(EXTRAS)]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.ready

@@ -135,20 +135,21 @@ class Budget:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
-        self.seen = self.seen or processor()
+        if not self.seen:
+            self.seen = self.tests[OUTSIDE] = processor()
         result = yield
         last = nextitem is None or directory(nextitem.nodeid) != directory(item.nodeid)
         if last or (time.monotonic() > self.looked + BETWEEN and (self.living or _has_children())):
             self.living, self.looked = living(), time.monotonic()
         now = _ended() + self.living
-        self.tests[item.nodeid] += now - self.seen
+        self.tests[item.nodeid] += max(0.0, now - self.seen)  # what nobody waited for is lost when it ends: browsers
         self.seen = now
         return result
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
         if self.runs_tests:
-            self.tests[OUTSIDE] = processor() - sum(self.tests.values())
+            self.tests[OUTSIDE] += max(0.0, processor() - self.seen)
         if hasattr(self.config, "workeroutput"):
             self.config.workeroutput["cpu"] = dict(self.tests)
 

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import settings
 
 from tests.budget import BUDGETS, Budget
+from tests.terse import Terse
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -154,6 +155,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Budget(config))
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(Terse(config))
 
 
 atexit.register(gc.unfreeze)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +18,7 @@ from discreet.collector.app import application
 from discreet.collector.collection import Collection
 from discreet.collector.store import Store
 from discreet.server.tokens import Made, Role, Tokens
+from tests.forked import Forked, forked
 from tests.server.running import environment
 
 SURVEY = """
@@ -95,7 +94,7 @@ def site(path: Path, text: str = SURVEY, **options: Any) -> Iterator[Site]:
 class Running:
     """`discreet collect` in a process of its own."""
 
-    process: subprocess.Popen[str]
+    process: Forked
     url: str
     folder: Path
 
@@ -112,14 +111,7 @@ class Running:
 def collecting(folder: Path, text: str = SURVEY, *options: str) -> Iterator[Running]:
     file = folder / "survey.toml"
     file.write_text(text, encoding="utf-8")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "discreet.cli", "collect", str(file), "--port", "0", *options],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-        env=environment(),
-    )
-    assert process.stderr is not None
+    process = forked("discreet.cli", "collect", str(file), "--port", "0", *options, environment=environment())
     try:
         line = next((line for line in process.stderr if line.startswith("serving ")), "")
         assert line, f"it did not start: {process.wait()}"

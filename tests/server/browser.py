@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 
 from tests.server.running import Running
 
-CHROMIUM = shutil.which("chromium")
+CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 MISSING = "walk through the pages with chromium, which is not installed: run `make chromium` as root"
 PATIENCE = 120_000
 """Milliseconds: machines of tests are busy."""
@@ -45,7 +45,9 @@ def chromium() -> Iterator[Browser]:
     """Debian's chromium, until the block ends."""
     expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--in-process-gpu"]
+        )
         yield browser
         browser.close()
 

@@ -1,12 +1,10 @@
-"""A real server in a process of its own, for tests: `discreet serve` as people start it."""
+"""A real server in a process of its own, for tests: `discreet serve`, from its command on."""
 
 from __future__ import annotations
 
 import os
 import signal
 import ssl
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +18,7 @@ from discreet.policy import read
 from discreet.server.datasets import name_of
 from discreet.server.problems import MEDIA
 from discreet.server.tokens import Made, Role, Tokens
+from tests.forked import Forked, forked
 
 T = TypeVar("T")
 MARKS = "DISCREET_TEST_MARKS"
@@ -95,7 +94,7 @@ def token(policy: Path, role: str, analyst: str | None = None) -> str:
 class Running:
     """A server that listens."""
 
-    process: subprocess.Popen[str]
+    process: Forked
     url: str
     policy: Path
     log: Path
@@ -147,16 +146,10 @@ def serving(
         tokens = {role: token(policy, role) for role in ("owner", "auditor")}
         tokens |= {name: token(policy, "analyst", name) for name in analysts}
     log = policy.parent / f"access-{time.monotonic_ns()}.log"
-    process = subprocess.Popen(
-        [sys.executable, "-m", program, "serve", str(policy), "--port", "0", "--log", str(log), *options],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-        env={**environment(), MARKS: str(policy.parent)},
-    )
+    arguments = [str(policy), "--port", "0", "--log", str(log), *options]
+    process = forked(program, "serve", *arguments, environment={**environment(), MARKS: str(policy.parent)})
     running = Running(process, "", policy, log, tokens)
     try:
-        assert process.stderr is not None
         for line in process.stderr:
             if line.startswith("serving "):
                 running.url = line.split()[-1]
@@ -168,7 +161,6 @@ def serving(
         if process.poll() is None:
             process.kill()
             process.wait()
-        assert process.stderr is not None
         process.stderr.close()
 
 

@@ -121,7 +121,6 @@ def test_a_question_that_fails_late_leaves_no_trace_of_itself(tmp_path_factory: 
         body = {"sql": f"SELECT COUNT(*) FROM patients WHERE zip = 'endless-{SECRET}'", "epsilon": 0.01}
         assert client.post(f"{HOME}query", json=body).json()["code"] == "failed"
         assert running.stop() in (0, 130, -2)
-        assert running.process.stderr is not None
         said = running.process.stderr.read()
         assert "never retrieved" not in said
         assert "Traceback" not in said
