@@ -231,6 +231,24 @@ def test_files_are_read_as_they_are(tmp_path: Path) -> None:
     assert measure(str(parquet), quasi=["age"], sensitive="ill").distinct_l == 1
 
 
+def test_parquet_columns_of_all_types(tmp_path: Path) -> None:
+    """Also beside columns that cannot be measured, and moments with a zone."""
+    path = tmp_path / "odd.parquet"
+    moments = pd.to_datetime(["2026-01-01", "2026-01-02", None], utc=True)
+    odd = {
+        "when": moments,
+        "some": [[1], [2], []],
+        "big": [2**62, None, 0],
+        "yes": [True, False, None],
+        '"x': [1.5] * 3,
+    }
+    pd.DataFrame(odd).to_parquet(path)
+    for name, distinct in {"when": 3, "big": 3, "yes": 3, '"x': 1}.items():
+        assert measure(path, quasi=[name], sensitive="yes" if name != "yes" else "big").classes == distinct
+    with pytest.raises(Refused, match="lists or such"):
+        measure(path, quasi=["some"], sensitive="yes")
+
+
 @pytest.mark.parametrize(
     ("asked", "says"),
     [

@@ -136,6 +136,9 @@ def _list() -> None:
     rows = [[each.name, each.teaser, ", ".join(each.lectures)] for each in EXPERIMENTS.values()]
     draw(table(["experiment", "what it shows", "lecture"], rows))
     click.echo("\ndiscreet lab NAME runs one; discreet lab all --out report.html runs all and writes one page")
+    click.echo(
+        "discreet lab measure FILE --quasi … --sensitive … measures a table of your own that was to be anonymous"
+    )
 
 
 def _run(experiment: Experiment, seed: int | None, **settings: float) -> Outcome:

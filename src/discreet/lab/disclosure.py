@@ -153,9 +153,14 @@ def intersection(first: Published, second: Published, people: Sequence[tuple[int
 
 
 def _translated(table: Published, to: Published) -> Spread:
-    """The spread of a table with the codes of another; values that only it has come after those."""
-    known = {value: code for code, value in enumerate(to.sensitive.values)}
-    codes: Integers = np.array([known.setdefault(v, len(known)) for v in table.sensitive.values], dtype=np.int64)
+    """The spread of a table with the codes of another; values that only it has come after those.
+
+    Where one column is of numbers and the other of words, values are the same that are written alike.
+    """
+    alike = table.sensitive.kind is to.sensitive.kind
+    here, there = ([v if alike or v is None else str(v) for v in t.sensitive.values] for t in (table, to))
+    known = {value: code for code, value in enumerate(there)}
+    codes: Integers = np.array([known.setdefault(value, len(known)) for value in here], dtype=np.int64)
     return table.spread.grouped(codes)
 
 

@@ -115,6 +115,8 @@ def city(seed: int = SEED) -> City:
     for resident, is_man, zip_ in SHARING:
         born[resident], man[resident], zips[resident] = day_number(BORN), is_man, zip_
     ill[GOVERNOR] = DIAGNOSES.index(ILLNESS)
+    for column in (born, man, zips, ill):
+        column.setflags(write=False)  # whoever comes next gets the same
     return City(born, man, zips, ill)
 
 

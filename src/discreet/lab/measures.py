@@ -12,6 +12,7 @@ t-closeness    in every class the sensitive column is at most t away from that o
                  ordered          |i − j|/(m − 1), for the i-th and the j-th of m values in order;
                  hierarchical     the height of the lowest group that has both, over that of the whole tree.
 
+A missing value is a value, the lowest where values are ordered: that something is missing can be learned, too.
 A measure of a table is that of its worst class. All of them say how a table looks to somebody who knows nothing else.
 None bounds what somebody learns who knows more, or who has another table: differential privacy does.
 """

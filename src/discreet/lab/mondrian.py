@@ -7,8 +7,9 @@ Method  Mondrian (LeFevre, DeWitt & Ramakrishnan 2006), strict and multidimensio
 Theorem What is wanted holds for the whole table whenever it holds for any grouping of its rows into classes: it is
         reached if and only if it holds for the class of all rows.
 Proof   The union of two classes that have k, l or t has it too. Sizes and numbers of distinct values only grow; entropy
-        is concave, so that of a mixture is at least the smaller one; for recursive diversity see Machanavajjhala et al.
-        2007, theorem 3; earth mover's distance is convex, so that of a mixture is at most the larger one.
+        is concave, so that of a mixture is at least the smaller one; earth mover's distance is convex, so that of a
+        mixture is at most the larger one. For recursive diversity: r₁ of the union is at most the sum of both r₁, and
+        its l − 1 largest counts are at most the sum of those of both, so that r_l + … + r_m is at least the sum.
 
 Words have the order of their letters, or of the tree that is given: then cuts are made between its largest groups
 first. Ranges are as narrow as the rows of a class allow.

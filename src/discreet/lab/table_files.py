@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,10 +21,10 @@ class Texts(list[str]):
     """A column of a CSV file: texts, which may stand for numbers or dates."""
 
 
-def read(path: Path) -> dict[str, Sequence[Any]]:
+def read(path: Path) -> Mapping[str, Sequence[Any]]:
     """The columns of a file, by name."""
     content = _content(path)
-    return _parquet(path) if content.startswith(PARQUET) else _csv(path, _rows(path, content))
+    return Parquet(path) if content.startswith(PARQUET) else _csv(path, _rows(path, content))
 
 
 def rows_of(path: Path) -> Iterator[list[str]]:
@@ -51,6 +51,7 @@ def _csv(path: Path, rows: Iterator[list[str]]) -> dict[str, Sequence[Any]]:
     names = [name.strip() for name in next(rows, [])]
     if not any(names):
         raise _unreadable(path, "has no header", "name the columns in the first line")
+    _demand_apart(path, names)
     columns: list[Texts] = [Texts() for _ in names]
     for number, row in enumerate(rows, 2):
         if len(row) != len(names):
@@ -58,14 +59,13 @@ def _csv(path: Path, rows: Iterator[list[str]]) -> dict[str, Sequence[Any]]:
             raise _unreadable(path, reason, "give every row as many fields, and quote those with a separator in them")
         for column, field in zip(columns, row, strict=True):
             column.append(field.strip())
-    return _by_name(path, names, columns)
+    return dict(zip(names, columns, strict=True))
 
 
-def _by_name(path: Path, names: Sequence[str], columns: Sequence[Sequence[Any]]) -> dict[str, Sequence[Any]]:
+def _demand_apart(path: Path, names: Sequence[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise _unreadable(path, f"has two columns called {printable(twice[0]) or 'by an empty name'}", "rename one")
-    return dict(zip(names, columns, strict=True))
 
 
 def _rows(path: Path, content: bytes) -> Iterator[list[str]]:
@@ -86,19 +86,38 @@ def _rows(path: Path, content: bytes) -> Iterator[list[str]]:
         raise _unreadable(path, f"is no CSV file ({wrong})", "save it as CSV in UTF-8, or as Parquet") from None
 
 
-def _parquet(path: Path) -> dict[str, Sequence[Any]]:
-    import duckdb
+class Parquet(Mapping[str, Sequence[Any]]):
+    """The columns of a Parquet file, each read when it is asked for, in the order of its rows."""
 
-    from discreet.engines.connection import connect
-    from discreet.quoting import literal
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        described = self._asked("DESCRIBE SELECT *")
+        _demand_apart(path, [str(row[0]) for row in described])
+        self._types = {str(name): str(kind) for name, kind, *_ in described}
 
-    try:
-        with connect(threads=1) as connection:
-            named = re.sub(r"[][*?]", lambda letter: f"[{letter[0]}]", str(path))  # no pattern: one file
-            answer = connection.execute(f"SELECT * FROM read_parquet({literal(named)})")
-            names = [str(column[0]) for column in answer.description]
-            rows = answer.fetchall()
-    except duckdb.Error:
-        raise _unreadable(path, "is no Parquet file that can be read", "write it again, or save it as CSV") from None
-    columns = list(zip(*rows, strict=True)) if rows else [() for _ in names]
-    return _by_name(path, names, columns)
+    def _asked(self, selection: str) -> list[tuple[Any, ...]]:
+        import duckdb
+
+        from discreet.engines.connection import connect
+        from discreet.quoting import literal
+
+        named = re.sub(r"[][*?]", lambda letter: f"[{letter[0]}]", str(self._path))  # no pattern: one file
+        try:
+            with connect(threads=1) as connection:
+                return connection.execute(f"{selection} FROM read_parquet({literal(named)})").fetchall()
+        except duckdb.Error:
+            fix = "write it again, or save it as CSV"
+            raise _unreadable(self._path, "is no Parquet file that can be read", fix) from None
+
+    def __getitem__(self, name: str) -> Sequence[Any]:
+        from discreet.quoting import name as quoted
+
+        moment = self._types[name] == "TIMESTAMP WITH TIME ZONE"  # Python would need a package for zones: UTC is one
+        column = f"CAST({quoted(name)} AS TIMESTAMP)" if moment else quoted(name)
+        return [value for (value,) in self._asked(f"SELECT {column}")]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._types)
+
+    def __len__(self) -> int:
+        return len(self._types)
