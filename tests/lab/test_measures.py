@@ -28,7 +28,7 @@ from discreet.lab.rebecca import HOSPITAL, who_fits
 
 TREE = {0: ("low", "few"), 1: ("low", "few"), 2: ("mid", "few"), 3: ("far", "many"), 4: ("far", "many")}
 rows = st.lists(st.tuples(st.integers(0, 2), st.sampled_from("ab"), st.integers(0, 4)), min_size=1, max_size=14)
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=40, deadline=None)
 
 
 def table(rows: Sequence[tuple[int, str, int]], **more: Any) -> Published:
@@ -78,7 +78,7 @@ def test_k_and_l_are_what_their_definitions_say(rows: list[tuple[int, str, int]]
             assert got.recursive(float(c), l) == all(r[0] < c * sum(r[l - 1 :]) for r in ranked)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(rows)
 def test_t_is_the_cheapest_way_to_move_shares(rows: list[tuple[int, str, int]]) -> None:
     values = sorted({ill for _, _, ill in rows})

@@ -46,7 +46,7 @@ def whole_has(rows: list[tuple[int, str, int]], wanted: Wanted) -> bool:
     return n >= wanted.k and diverse[wanted.kind]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(rows, wishes)
 def test_what_is_wanted_is_had_or_cannot_be(rows: list[tuple[int, str, int]], wanted: Wanted) -> None:
     """Refused exactly where all rows in one class would not do (the theorem of the module)."""
@@ -80,7 +80,7 @@ def demand_honest(made: Generalised, rows: list[tuple[int, str, int]]) -> None:
     assert made.lost.certainty == pytest.approx(sum(made.lost.by_column.values()) / 2)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(rows, st.integers(1, 5))
 def test_no_class_could_be_cut(rows: list[tuple[int, str, int]], k: int) -> None:
     """By brute force: a class is left whole only if the cut nearest to its median fails in every column."""
