@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+import discreet
 from discreet.engines.postgres import Snapshot
+from discreet.owner.check import check
+from discreet.policy import read
 from discreet.policy.layout import UNIT
 from tests.plain import plain
 from tests.postgres.cluster import Cluster
@@ -273,3 +276,55 @@ def test_only_declared_columns_leave(postgres: Cluster, tmp_path: Path, monkeypa
     ]
     assert len(asked) == 2
     assert not any("secret" in query for query in asked)
+
+
+HOSTILE: list[dict[str, Any]] = [
+    {"ward": "\\N", "cost": "Infinity", "day": "infinity"},
+    {"ward": "x" * 100_000, "cost": "NaN", "day": "4713-01-01 BC"},
+    {"ward": "A\tB\nC\\", "cost": "1e308", "day": "5874897-12-31"},
+    {"ward": None, "cost": None, "day": None},
+]
+
+
+def test_one_person_changes_no_row_of_another(postgres: Cluster, tmp_path: Path) -> None:
+    """Two worlds that differ in one unit, whatever its rows hold: copies differ in its rows alone, ranks and all."""
+    postgres.run(
+        "CREATE SCHEMA neighbours",
+        "CREATE TABLE neighbours.visits (person text, ward text, cost float8, day date)",
+        "INSERT INTO neighbours.visits SELECT 'p' || n % 7, chr(65 + n % 3), n % 5, date '2024-01-01' + n"
+        " FROM generate_series(1, 40) AS n",
+    )
+    said = 'ward = { type = "text" }\ncost = { min = 0, max = 9, step = 1 }\nday = { type = "date" }'
+    policy = world(tmp_path, table(postgres.address(), "neighbours.visits", said, more="max_rows = 3\nmax_groups = 2"))
+    query = f"SELECT * FROM visits WHERE {UNIT} <> 'eve' ORDER BY ALL"
+    without = copied(policy, query, 1)
+    with postgres.connect() as connection:
+        for row in HOSTILE:
+            connection.execute(
+                "INSERT INTO neighbours.visits VALUES ('eve', %(ward)s, %(cost)s::float8, %(day)s::date)", row
+            )
+    assert copied(policy, query, 2) == without
+    assert copied(policy, f"SELECT count(*) FROM visits WHERE {UNIT} = 'eve'", 2) == [(3,)]
+
+
+def test_the_guide(postgres: Cluster, tmp_path: Path) -> None:
+    """Its policy and its role, over such tables: no findings but that connections stay on this machine."""
+    page = (Path(__file__).parents[2] / "docs/guide/34-tables-in-postgresql.md").read_text(encoding="utf-8")
+    text = page.partition("```toml\n")[2].partition("```")[0]
+    grants = [line.strip() for line in page.splitlines() if line.startswith(("    CREATE ROLE", "    GRANT"))]
+    postgres.run("CREATE DATABASE clinic")
+    postgres.run(
+        "CREATE SCHEMA clinic",
+        "CREATE TABLE clinic.patients (id int, sex text)",
+        "CREATE TABLE clinic.visits (id int GENERATED ALWAYS AS IDENTITY, patient_id int, cost numeric(8,2))",
+        "INSERT INTO clinic.patients SELECT n, CASE WHEN n % 2 = 0 THEN 'F' ELSE 'M' END FROM generate_series(1, 90) n",
+        "INSERT INTO clinic.visits (patient_id, cost) SELECT n % 90 + 1, n FROM generate_series(1, 300) AS n",
+        *(grant.replace("reader", "guided") for grant in grants),
+        database="clinic",
+    )
+    assert "db.example.org" in text
+    path = tmp_path / "clinic.toml"
+    path.write_text(text.replace("postgresql://reader@db.example.org/clinic", postgres.address("clinic", "guided")))
+    assert [finding for finding in check(read(path)) if finding.severity != "note"] == []
+    with discreet.open(path) as curator:
+        assert len(curator.query("SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex", epsilon=1).rows) == 2

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 @policy_argument
 @reason_option
 @click.option("--until", help="Of streams: seal the blocks that end by then (2024-03-07, in UTC); now if left out.")
+@click.option("--all", "everything", is_flag=True, help="Read all rows again, also of tables with newer_by.")
 @json_option
-def refresh(policy: Path, reason: str, until: str | None, as_json: bool) -> None:
+def refresh(policy: Path, reason: str, until: str | None, everything: bool, as_json: bool) -> None:
     """Read the sources of POLICY anew and advance the data version, on the record.
 
     If reading fails, nothing changes: questions are answered from the version before. What was spent stays spent.
@@ -33,7 +34,7 @@ def refresh(policy: Path, reason: str, until: str | None, as_json: bool) -> None
     refreshed = read(policy)
     reports: dict[str, Report] = {}
     with progress(shown=not as_json) as tell, open_ledger(refreshed) as ledger:
-        done = advance(refreshed, ledger, reason or "refreshed", tell, reports.update, until)
+        done = advance(refreshed, ledger, reason or "refreshed", tell, reports.update, until, everything=everything)
     version = done.version
     reports.update({table: arrived.report for table, arrived in done.streams.items()})
     if as_json:

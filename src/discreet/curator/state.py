@@ -15,6 +15,7 @@ from discreet.curator.streams import declare, refresh_streams
 from discreet.engines.arrivals import Arrived
 from discreet.engines.connection import sweep
 from discreet.engines.copy import Progress, Tell, copied_tables, copies, copy_path, forget_others, private_copy
+from discreet.engines.newer import forget_aside
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import source_files
 from discreet.errors import Refused
@@ -209,13 +210,16 @@ def refreshed(
     tell: Tell | None = None,
     until: object = None,
     among: int = 1,
+    everything: bool = False,
 ) -> Refreshed:
-    """The same, over a ledger that is open.
+    """The same, over a ledger that is open; `everything`: also rows that are not read again otherwise (`newer_by`).
 
     Of streams what is new is copied, and blocks that have ended at `until` (now, if nothing is said) are opened. Blocks
     stay as they are, so that a policy of nothing but streams of time has one data version.
     """
     with locked(policy.state / "refresh.lock"):
+        if everything:
+            forget_aside(policy)
         streams = refresh_streams(policy, ledger, until, among)
         kinds = [table.stream for table in policy.streams.values()]
         changing = copied_tables(policy) or any(stream is not None and stream.by == "unit" for stream in kinds)

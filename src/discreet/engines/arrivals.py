@@ -45,7 +45,7 @@ from discreet.engines.text import reading_parquet
 from discreet.files import locked
 from discreet.noise import SYSTEM
 from discreet.policy import Policy, Table
-from discreet.policy.calendar import Days, calendar
+from discreet.policy.calendar import Days, after, calendar
 from discreet.policy.layout import BEFORE, BLOCK, ROW, UNIT, copied_columns, mask_type
 from discreet.printing import counted
 from discreet.quoting import literal, name
@@ -249,8 +249,12 @@ class _Refresh:
         table, stream = self.table, self.table.stream
         assert stream is not None
         if not is_pattern(table):
+            blocks = calendar(table)
+            first = after(blocks.by, blocks.start, sealed) if isinstance(blocks, Days) else before
+            if first is not None and stream.column is not None:  # a database need not send what lies before
+                self.sources.staging.since = stream.column, str(first)[:10]
             rows = numbered(owned_rows(self.sources, table), table, self.key, cohort)
-            if isinstance(calendar(table), Days):
+            if isinstance(blocks, Days):
                 return f"SELECT * FROM ({rows}) WHERE {name(BLOCK)} >= {sealed} AND {name(BLOCK)} < {opened}"
             assert stream.column is not None
             time = f"CAST({name(stream.column)} AS TIMESTAMP)"

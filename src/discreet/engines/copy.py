@@ -43,6 +43,7 @@ import duckdb
 
 from discreet.engines.claims import owned_rows
 from discreet.engines.connection import connect, count_progress, scratch
+from discreet.engines.newer import forget_aside
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import Report, Sources, demand_apart, first_line
 from discreet.engines.stopping import beside
@@ -206,10 +207,12 @@ def _write(policy: Policy, target: Path, key: str, progress: Progress | None, am
         target.chmod(0o600)
         sources = Sources(policy, connection, folder, progress)
         sources.staging.together = frozenset(table.name for table in copied_tables(policy))
+        sources.staging.aside = connection
         connection.execute(f"CREATE TABLE {MADE} AS SELECT {literal(SYSTEM.bytes(16).hex())} AS name")
         for table in copied_tables(policy):
             with _reported(connection, table.name, progress):
                 _create(sources, table, key)
+        forget_aside(policy, sources.staging.used)
     return sources.reports
 
 

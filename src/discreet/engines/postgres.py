@@ -210,22 +210,39 @@ def _field(value: bytes) -> bytes:
 
 
 @contextmanager
-def snapshot(login: Login, folder: Path, label: str, sources: Iterable[Source] = ()) -> Iterator[Snapshot]:
-    """One moment of a database for these tables, which are locked for as long. Failures are called by the label."""
+def snapshot(
+    login: Login,
+    folder: Path,
+    label: str,
+    sources: Iterable[Source] = (),
+    before: Callable[[Snapshot], None] | None = None,
+) -> Iterator[Snapshot]:
+    """One moment of a database for these tables, which are locked for as long. Failures are called by the label.
+
+    before   looks into the database before the moment is chosen, with a moment of its own for each query.
+    """
     with _connected(login, folder, label) as connection:
         from psycopg import Error
 
         try:
             names = [read_table(source.table or "") for source in sources]
+            _begin(connection, "READ COMMITTED")
             lockable = connection.execute(_LOCKABLE, ([row[0] for row in names], [row[1] for row in names])).fetchall()
-            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            for key, value in SETTINGS.items():
-                connection.execute(f"SET LOCAL {key} = {value}")
+            if before is not None:
+                before(Snapshot(connection))
+            connection.execute("COMMIT")
+            _begin(connection, "REPEATABLE READ")
             for schema, table in lockable:  # no query was run yet: the first one chooses the moment
                 connection.execute(f"LOCK TABLE {name(schema)}.{name(table)} IN ACCESS SHARE MODE")
             yield Snapshot(connection)
         except Error as error:
             raise SourceError(label, *_REASONS.get(error.sqlstate or "", INTERRUPTED)) from None
+
+
+def _begin(connection: Connection[Any], level: str) -> None:
+    connection.execute(f"BEGIN ISOLATION LEVEL {level}, READ ONLY")
+    for key, value in SETTINGS.items():
+        connection.execute(f"SET LOCAL {key} = {value}")
 
 
 @contextmanager

@@ -12,19 +12,38 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+import duckdb
+
 from discreet.engines import text
+from discreet.engines.newer import Aside, Record, number_column, settled
 from discreet.engines.parts import Part, private_file
 from discreet.engines.postgres import INTERRUPTED, Relation, Snapshot, UnreadError, snapshot
-from discreet.engines.postgres_types import FIELD, Field, written
+from discreet.engines.postgres_types import DATED, FIELD, Field, written
 from discreet.engines.problems import SourceError
 from discreet.policy.model import Login, Policy, Source, Table
 from discreet.policy.owners import leading_columns
-from discreet.quoting import literal
+from discreet.quoting import literal, name
 
 Progress = Callable[[str, float], None]
 """Hears which table is read, and how far it is, from 0 to 1."""
 ROW: Final = Field("1", "NULL", "INTEGER")
 """A column that is always there: a line with one empty text is an empty line, which is none."""
+
+
+@dataclass
+class Staged:
+    """A table that was read into a file."""
+
+    file: Path
+    fields: dict[str, Field]
+    wanted: list[str]
+    aside: Aside | None = None
+    known: Record | None = None
+    table: tuple[int, ...] = ()
+
+    @property
+    def part(self) -> Part:
+        return part(self.file, self.fields, self.wanted)
 
 
 @dataclass
@@ -36,10 +55,17 @@ class Staging:
     progress: Progress | None = None
     together: frozenset[str] = frozenset()
     """Tables that are wanted at one moment."""
+    since: tuple[str, str] | None = None
+    """Of a stream: a time column, and a day before which no row is needed."""
+    aside: duckdb.DuckDBPyConnection | None = None
+    """Where rows may be put aside that are not to be read again: what writes them. None for those who look only."""
     relations: dict[str, Relation] = field(default_factory=dict)
     """What the catalogue says of those that are there."""
     _parts: dict[str, Part | SourceError] = field(default_factory=dict)
     _sources: dict[str, frozenset[tuple[int, ...]]] = field(default_factory=dict)
+    _settled: dict[str, int | None] = field(default_factory=dict)
+    used: set[Path] = field(default_factory=set)
+    """Folders with rows that were put aside."""
 
     def part(self, table: Table) -> Part:
         """The rows of a table; `SourceError` if they could not be read."""
@@ -59,10 +85,15 @@ class Staging:
     def _read(self, login: Login, tables: list[Table]) -> None:
         sources = [table.source for table in tables]
         try:
-            with snapshot(login, self.policy.folder, tables[0].name, sources) as moment:
+            with snapshot(
+                login, self.policy.folder, tables[0].name, sources, lambda looking: self._settle(looking, tables)
+            ) as moment:
                 self._look_at_others(moment, login, tables)
+                read = {}
                 for table in [table for table in tables if self._looked_up(moment, table)]:
-                    self._parts[table.name] = self._copied(moment, table)
+                    read[table.name] = self._copied(moment, table)
+            for label, staged in read.items():
+                self._parts[label] = self._put_aside(label, staged)
         except SourceError as failure:
             for table in tables:  # what was read of others is of a moment that is over
                 self._parts[table.name] = SourceError(table.name, failure.reason, failure.fix)
@@ -79,7 +110,10 @@ class Staging:
         try:
             relation = moment.relation(table.name, table.source)
             self._demand_apart(table, _identities(moment, relation))
-            for column in _columns(self.policy, table, relation):
+            needed = _columns(self.policy, table, relation)
+            if table.source.newer_by is not None:
+                needed.append(number_column(table.name, table.source.newer_by, moment, relation))
+            for column in needed:
                 if column in relation.hidden:
                     raise SourceError(table.name, f"this role may not read the column {column!r}", "GRANT SELECT on it")
         except SourceError as failure:
@@ -98,18 +132,66 @@ class Staging:
                     public.name, f"it reads rows of {private.name}, which is private", "copy what is public elsewhere"
                 )
 
-    def _copied(self, moment: Snapshot, table: Table) -> Part:
-        relation = self.relations[table.name]
+    def _settle(self, looking: Snapshot, tables: list[Table]) -> None:
+        """Before the moment is chosen: up to which numbers nothing can come any more."""
+        for table in tables:
+            if table.source.newer_by is not None:
+                with suppress(SourceError):  # it is told when the table is looked up
+                    relation = looking.relation(table.name, table.source)
+                    column = number_column(table.name, table.source.newer_by, looking, relation)
+                    self._settled[table.name] = settled(looking, relation, column) if self.aside else None
+
+    def _copied(self, moment: Snapshot, table: Table) -> Staged:
+        """Write the rows of a table into a file: of one whose new rows are known, those alone."""
+        relation, label = self.relations[table.name], table.name
         fields = {column: written(column, kind) for column, kind in relation.columns.items()}
         wanted = {column: fields[column] for column in _columns(self.policy, table, relation)}
-        file = self.scratch / f"table-{list(self.policy.tables).index(table.name)}"
-        with private_file(str(file)) as target:
-            query = selected(relation, wanted)
+        staged = Staged(self.scratch / f"table-{list(self.policy.tables).index(label)}", fields, list(wanted))
+        where = self._since(relation) if table.stream is not None else ""
+        if table.source.newer_by is not None and self.aside is not None:
+            column = number_column(label, table.source.newer_by, moment, relation)
+            staged.wanted += [] if column in wanted else [column]
+            wanted = {held: fields[held] for held in staged.wanted}
+            staged.aside = Aside(self.policy, table, column, wanted)
+            staged.known = staged.aside.usable(moment, relation)
+            staged.table = *moment.identity, relation.oid
+            where = f" WHERE {name(column)} > {staged.known.settled}" if staged.known else ""
+        with private_file(str(staged.file)) as target:
+            query = selected(relation, wanted, where)
             try:
-                moment.copy_out(query, target, lambda count: self._tell(relation, table.name, count))
+                moment.copy_out(query, target, lambda count: self._tell(relation, label, count))
             except UnreadError:
-                raise SourceError(table.name, *INTERRUPTED) from None
-        return part(file, fields, list(wanted))
+                raise SourceError(label, *INTERRUPTED) from None
+        return staged
+
+    def _since(self, relation: Relation) -> str:
+        """Which rows of a stream are needed, where its column is a time there: a day is the same in all of its types.
+
+        Columns are found as `Part` finds them; where several differ in case alone, all rows are read.
+        """
+        column, day = self.since or ("", "")
+        held = [column_ for column_ in relation.columns if column_.lower() == column.lower()]
+        if len(held) != 1 or relation.columns[held[0]].base not in DATED:
+            return ""
+        return f" WHERE {name(held[0])} >= {literal(day)}::{relation.columns[held[0]].base}"
+
+    def _put_aside(self, label: str, staged: Staged) -> Part:
+        """The rows of a table: those that were put aside, those that are now, and those that are too new for that."""
+        aside, limit, lines = staged.aside, self._settled.get(label), staged.part
+        if aside is None or self.aside is None:
+            return lines
+        record, number = staged.known, lines.columns[aside.column][0]
+        late = ""
+        if limit is not None and (record is None or limit > record.settled):
+            before = record or Record(staged.table, limit, 0, ())
+            rows = f"(SELECT * FROM {lines.text} WHERE {number} <= {limit})"
+            record = aside.add(self.aside, rows, replace(before, settled=limit))
+            late = f" WHERE {number} > {limit}"
+        self.used.add(aside.folder)
+        held = None if record is None else aside.reading(record)
+        if held is None:
+            return lines
+        return Part(f"(SELECT * FROM {held} UNION ALL (SELECT * FROM {lines.text}{late}))", lines.columns)
 
     def _tell(self, relation: Relation, label: str, count: int) -> None:
         if self.progress is not None:

@@ -1,0 +1,192 @@
+"""Rows that were read once and are not read again, where the owner names a column that only grows (`newer_by`).
+
+The owner promises that rows of the table are never changed, and that the column is filled by its own sequence when a
+row is inserted. That the sequence grows, one number at a time, is looked up. What else could go wrong is not promised:
+
+late commits   a row may become visible long after rows with larger numbers. So rows are put aside only up to a number
+               below which nothing can come any more; what lies above is read again next time.
+deleted rows   the number of rows that were put aside is compared with the number that is there; if they differ, or the
+               database was restored or is another, everything is read anew.
+
+Theorem  If the promises hold, every row with a number up to `settled` that will ever be visible is visible to every
+         moment that is chosen afterwards.
+Proof    Let m be the largest number visible to a query q. Who writes a number v < m drew it before m was drawn, hence
+         before q; and holds a lock on the table, or on a part of it, from before it draws until it ends, because an
+         INSERT locks first. After q we look who holds such locks, and look again until none of those does. Then the
+         writer of v has either ended before our first look, or was among those who have ended since: PostgreSQL lets
+         go of locks after rows are visible. Either way what it wrote is visible from here on, or never.
+
+What is put aside lies in the state folder, which its owner alone may enter, for as long as the policy names the column.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import duckdb
+
+from discreet.engines.parts import private_file
+from discreet.engines.postgres_types import Field
+from discreet.engines.problems import SourceError
+from discreet.engines.text import reading_parquet
+from discreet.noise import SYSTEM
+from discreet.policy.model import Policy, Table
+from discreet.quoting import literal, name
+
+if TYPE_CHECKING:
+    from discreet.engines.postgres import Relation, Snapshot
+
+FOLDER: Final = "rows"
+RECORD: Final = "record.json"
+LAYOUT: Final = 1
+PATIENCE: Final = 100
+AGAIN: Final = 0.05
+"""So often, and so many seconds apart, we look whether those who write have ended."""
+INTEGERS: Final = ("int2", "int4", "int8")
+_SEQUENCE: Final = """
+    SELECT a.attnotnull, s.seqcache = 1 AND s.seqincrement > 0 AND NOT s.seqcycle, pg_is_in_recovery(),
+        EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = a.attrelid)
+    FROM pg_attribute AS a LEFT JOIN pg_sequence AS s ON s.seqrelid = pg_get_serial_sequence(%s, a.attname)::regclass
+    WHERE a.attrelid = %s::oid AND a.attname = %s
+"""
+_WRITERS: Final = """
+    WITH RECURSIVE held AS (
+        SELECT %s::oid AS oid UNION SELECT i.inhrelid FROM held JOIN pg_inherits AS i ON i.inhparent = held.oid
+    )
+    SELECT DISTINCT virtualtransaction FROM pg_locks JOIN held ON relation = held.oid
+    WHERE locktype = 'relation' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND mode NOT IN ('AccessShareLock', 'RowShareLock', 'ShareUpdateExclusiveLock')
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What was put aside of a table."""
+
+    table: tuple[int, ...]
+    """Which table of which database, on which timeline."""
+    settled: int
+    """Rows with numbers up to this one are here."""
+    rows: int
+    files: tuple[str, ...]
+
+
+def number_column(label: str, wanted: str, moment: Snapshot, relation: Relation) -> str:
+    """The column that the owner names, as the table spells it; `SourceError` if it cannot tell which rows are new."""
+    column = next((held for held in relation.columns if held.lower() == wanted.lower()), None)
+    if column is None or relation.kind not in ("r", "p") or relation.columns[column].base not in INTEGERS:
+        raise SourceError(label, f"newer_by: {wanted!r} is no column of integers of a table", "name one, or remove it")
+    ((filled, grows, replica, subscribed),) = moment.query(_SEQUENCE, (relation.quoted, relation.oid, column))
+    if not (filled and grows):
+        raise SourceError(
+            label,
+            f"newer_by: {wanted!r} is not filled by a sequence of its own that grows one number at a time",
+            "name a column GENERATED AS IDENTITY (without CACHE), or remove newer_by",
+        )
+    if replica or subscribed:
+        reason = "newer_by: rows of a replica come in the order of their commits, not of their numbers"
+        raise SourceError(label, reason, "read the primary server, or remove newer_by")
+    return column
+
+
+def settled(moment: Snapshot, relation: Relation, column: str) -> int | None:
+    """A number below which nothing can come any more; None if there is none now. For a transaction READ COMMITTED."""
+    ((most,),) = moment.query(f"SELECT max({name(column)}) FROM {relation.quoted}", ())
+    if most is None:
+        return None
+    writing = _writers(moment, relation)
+    for _ in range(PATIENCE):
+        if not writing & _writers(moment, relation):
+            return int(most)
+        threading.Event().wait(AGAIN)
+    return None
+
+
+def _writers(moment: Snapshot, relation: Relation) -> set[str]:
+    return {row[0] for row in moment.query(_WRITERS, (relation.oid,))}
+
+
+class Aside:
+    """The rows of one table that were put aside, in a folder of their own."""
+
+    def __init__(self, policy: Policy, table: Table, column: str, fields: Mapping[str, Field]) -> None:
+        typed = [[held, each.written, each.read, each.kind] for held, each in fields.items()]
+        login = table.source.login
+        user = None if login is None else login.user
+        said = json.dumps([LAYOUT, table.source.path, table.source.table, user, column, typed])
+        self.folder = policy.state / FOLDER / hashlib.sha256(said.encode()).hexdigest()[:16]
+        self.column = column
+
+    def usable(self, moment: Snapshot, relation: Relation) -> Record | None:
+        """What is there, if it is of this table, and if none of its rows is gone."""
+        record = self._read()
+        if record is None or record.table != (*moment.identity, relation.oid):
+            return None
+        if not all((self.folder / file).exists() for file in record.files):
+            return None
+        number = name(self.column)
+        query = f"SELECT count(*), coalesce(max({number}), 0) FROM {relation.quoted} WHERE {number} <= %s"
+        ((rows, most),) = moment.query(query, (record.settled,))
+        return record if rows == record.rows and most <= record.settled else None
+
+    def reading(self, record: Record) -> str | None:
+        """What can stand behind FROM."""
+        files = [str(self.folder / file) for file in record.files]
+        return reading_parquet(files) if files else None
+
+    def add(self, connection: duckdb.DuckDBPyConnection, rows: str, before: Record) -> Record:
+        """Put rows aside, up to the number that is settled now. On disk before it is on record."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.parent.chmod(0o700)
+        self._sweep(before.files)
+        file = f"{SYSTEM.bytes(16).hex()}.parquet"
+        target = self.folder / file
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        connection.execute(f"COPY (SELECT * FROM {rows}) TO {literal(str(target))} (FORMAT parquet)")
+        target.chmod(0o600)
+        ((count,),) = connection.execute(f"SELECT count(*) FROM {reading_parquet([str(target)])}").fetchall()
+        _flush(target)
+        record = Record(before.table, before.settled, before.rows + count, (*before.files, file))
+        temporary = self.folder / f"{RECORD}.tmp"
+        with private_file(str(temporary)) as written:
+            written.write(json.dumps(asdict(record)).encode())
+        _flush(temporary)
+        temporary.replace(self.folder / RECORD)
+        _flush(self.folder)
+        return record
+
+    def _read(self) -> Record | None:
+        try:
+            said = json.loads((self.folder / RECORD).read_text(encoding="ascii"))
+            return Record(tuple(said["table"]), said["settled"], said["rows"], tuple(said["files"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def _sweep(self, named: Iterable[str]) -> None:
+        for left in self.folder.iterdir():
+            if left.name not in {*named, RECORD}:
+                left.unlink()
+
+
+def forget_aside(policy: Policy, used: Iterable[Path] = ()) -> None:
+    """Remove what was put aside, but for these folders."""
+    folder = policy.state / FOLDER
+    for left in folder.iterdir() if folder.is_dir() else ():
+        if left not in set(used) and not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
