@@ -87,6 +87,13 @@ _ALL: Final[tuple[Experiment, ...]] = (
         _in("reconstruction"),
     ),
     Experiment(
+        "census",
+        "A block from its tables",
+        ("003",),
+        "Published tables of a few neighbours are a puzzle with one solution, or a few.",
+        _in("census"),
+    ),
+    Experiment(
         "posterior",
         "What an attacker can believe",
         ("000", "002"),
