@@ -16,7 +16,10 @@ import nbformat
 from ipykernel.kernelspec import write_kernel_spec
 from nbclient import NotebookClient
 
-EXAMPLES: Final = sorted((Path(__file__).parents[1] / "examples").glob("*.ipynb"))
+FOLDER: Final = Path(__file__).parents[1] / "examples"
+EXERCISES: Final = sorted(FOLDER.glob("week-*.ipynb"))
+"""Of the course: stored without what they show, for readers to run."""
+EXAMPLES: Final = sorted(set(FOLDER.glob("*.ipynb")) - set(EXERCISES))
 KERNEL: Final = "python3"
 METADATA: Final = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": KERNEL},
