@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from discreet.lab.curators import curator_over
 from discreet.lab.examples import (
@@ -14,10 +16,12 @@ from discreet.lab.examples import (
     bias,
     composition,
     definition,
+    genes,
     households,
     kmeans,
     phones,
     pinq,
+    rebecca,
     sage,
     search_log,
     sensitivity,
@@ -172,6 +176,37 @@ def test_phones_without_noise_learn_what_decides() -> None:
     assert runs["none"].scores[-1] > 0.8
     plan = phones.planned(20, 3, 1.0)
     assert plan.guarantees()[0].epsilon <= 1.0 + 1e-9
+
+
+def test_a_model_by_heart_gives_its_patients_away_and_counts_do_not() -> None:
+    """Both have no noise, so that this is exact; the noise of the third has the scale of its sensitivity (below)."""
+    for size in (200, 400, 800):
+        made = genes.inverted(size, 0.5)
+        assert made.heart.gap > 0.25 > abs(made.counts.gap)
+        assert made.records > made.heart.outside
+
+
+def test_one_patient_moves_one_count_of_each_table_of_the_gene_model() -> None:
+    people, _, _ = genes.invented(200)
+    counts: list[NDArray[np.int64]] = []
+
+    def seen(exact: NDArray[np.int64]) -> NDArray[np.int64]:
+        counts.append(exact)
+        return exact
+
+    for first in (0, 1):
+        genes.from_counts(people.of(np.arange(200) >= first), SimpleNamespace(release=seen))  # type: ignore[arg-type]
+    assert np.abs(counts[0] - counts[1]).sum() == genes.TABLES
+
+
+def test_rebecca_is_the_lectures() -> None:
+    table = rebecca.released(10, gender=True, smoker=True)
+    assert (table.measured.k, table.measured.distinct_l) == (2, 2)
+    assert table.fitting(frozenset({"Age", "Gender"})) == [5, 8]
+    everything = rebecca.released(100, gender=False, smoker=False)
+    assert everything.measured.k == 9
+    assert everything.measured.t == pytest.approx(0, abs=1e-12)
+    assert len(everything.fitting(frozenset({"Age", "Gender", "Smoker"}))) == 9
 
 
 # releases

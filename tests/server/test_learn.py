@@ -23,6 +23,7 @@ from starlette.responses import Response
 
 from discreet.errors import Refused
 from discreet.lab.blocks import Picture, Table
+from discreet.lab.experiments import EXPERIMENTS
 from discreet.lab.lectures import LECTURES
 from discreet.server import learn
 from discreet.server.dispatch import LIGHT, Dispatcher
@@ -127,6 +128,7 @@ def test_the_overview_is_a_table_of_contents_and_an_index(get: Get) -> None:
     listed = [link for link in links if link.startswith("/learn/")]
     assert listed[: len(ORDER)] == [f"/learn/{slug}" for slug in ORDER]
     assert listed[len(ORDER) :] == [f"/learn/{lesson.slug}" for number in LECTURES for lesson in of_lecture(number)]
+    assert all(f"discreet lab {name}" in seen.text for name in EXPERIMENTS)
     assert [link for link in links if link.startswith("#week-")] == [f"#week-{n + 1}" for n in range(len(WEEKS))]
     assert len([svg for svg in seen.all("svg") if svg.get("role") == "img" and svg.get("aria-label")]) == len(ORDER)
     for week in WEEKS:

@@ -127,10 +127,15 @@ LECTURES = [
     ("search-log", {"epsilon": "5", "delta": "0.995"}, "x for google", ("20", "8")),
     ("search-log", {"epsilon": "20", "delta": "0.999999"}, "x for book", ("3", "0")),
     ("search-log", {"delta": "0.000001"}, "x for google", ("20", "0")),
-    ("search-log", {"delta": "0.000001"}, "largest loss of a user", ("17.32", "0")),
+    ("search-log", {"delta": "0.000001"}, "largest loss of a user, computed", ("17.32", "0")),
     ("census", {"epsilon": "2"}, "noise on a count (003: blue eyes)", ("1/ε", "2, 2, 2, 2")),
     ("census", {"way": "leaves", "epsilon": "2"}, "noise on a count (003: blue eyes)", ("1/ε", "–, –, –, 0.5")),
-    ("sage", {"budget": "2"}, "composition over blocks", ("per block, not per stream", "no block above 2")),
+    ("sage", {"budget": "2"}, "composition (Lecuyer et al. 2019)", ("per block, not per stream", "no block above 2")),
+    ("k-anonymity", {}, "rows that may be hers", ("2", "2")),
+    ("k-anonymity", {}, "diagnoses left", ("2", "2")),
+    ("k-anonymity", {"known": "age"}, "diagnoses left", ("2", "4")),
+    ("k-anonymity", {"age": "all", "gender": "no", "smoker": "no"}, "diagnoses left", ("2", "8")),
+    ("model-inversion", {}, "and of those who are not in it", ("not shown", "44.7 %")),
     ("federated", {}, "is that private?", ("not automatically", "without noise: σ = 0.001, ε without limit")),
 ]
 
@@ -299,6 +304,8 @@ LAPLACE = [
     ("pinq", {"first": "0.2", "second": "0.5", "third": "0.25"}, {5, 2, 4}),
     ("census", {"way": "top", "epsilon": "0.8"}, {Fraction("2.5"), 5, 10}),
     ("sage", {}, {20}),
+    ("k-anonymity", {"epsilon": "0.5"}, {2}),
+    ("model-inversion", {"epsilon": "0.5"}, {20}),  # ten tables, in each of which a patient has one cell
 ]
 
 

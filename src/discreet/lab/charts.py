@@ -60,7 +60,8 @@ def bars(records: Sequence[Mapping[str, Any]], *, title: str, most: float, marke
     """One level bar for each record: its `name`, its `value`, and beside it what is `shown`; one may be marked."""
     alt = altair()
     base = chart_of(records).encode(y=alt.Y("name:N", sort=[record["name"] for record in records], title=None))
-    x = alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, most * 1.25]), axis=alt.Axis(format=form, tickCount=5))
+    ticks = alt.Axis(format=form, values=[most * step / 4 for step in range(5)])
+    x = alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, most * 1.25]), axis=ticks)
     drawn = [{**record, "colour": PRIVATE if not marked or record["name"] == marked else NEUTRAL} for record in records]
     coloured = base.properties(data=alt.Data(values=drawn)).mark_bar(height={"band": 0.65})
     words = base.mark_text(align="left", dx=4, color=INK, fontSize=12).encode(x=x, text="shown:N")

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from discreet.lab.experiment import Experiment
+from discreet.lab.experiments import EXPERIMENTS
 from discreet.server.learn import (
     averaging,
     bayes,
@@ -16,6 +18,7 @@ from discreet.server.learn import (
     composition,
     definition,
     federated,
+    genes,
     hiv,
     households,
     kmeans,
@@ -125,7 +128,7 @@ WEEKS: Final = (
             Reading("001", "Case study: k-means clustering"),
             Reading("003", "Naïve Bayes; federated learning; model inversion"),
         ),
-        (kmeans.LESSON, bayes.LESSON, federated.LESSON),
+        (kmeans.LESSON, bayes.LESSON, genes.LESSON, federated.LESSON),
         "week-6-models",
         ("Beat the lecture's k-means at the same ε.", "Find how many features a budget is worth."),
     ),
@@ -167,3 +170,8 @@ def week_of(slug: str) -> int:
 def of_lecture(number: str) -> tuple[Lesson, ...]:
     """The lessons that follow a lecture."""
     return tuple(lesson for lesson in LESSONS.values() if number in lesson.lectures)
+
+
+def experiments_of(number: str) -> tuple[Experiment, ...]:
+    """The experiments of the lab that do."""
+    return tuple(experiment for experiment in EXPERIMENTS.values() if number in experiment.lectures)

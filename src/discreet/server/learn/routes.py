@@ -17,7 +17,7 @@ from discreet.lab.lectures import LECTURES
 from discreet.server.access import app_state
 from discreet.server.learn.fields import Reading, read
 from discreet.server.learn.lesson import Lesson
-from discreet.server.learn.lessons import LESSONS, WEEKS, after, of_lecture, week_of
+from discreet.server.learn.lessons import LESSONS, WEEKS, after, experiments_of, of_lecture, week_of
 from discreet.server.limits import TooMany
 from discreet.server.pages.page_auth import sessions
 from discreet.server.pages.rendering import page
@@ -42,7 +42,7 @@ class Shown:
 @router.get("/learn")
 async def overview(request: Request) -> Response:
     _admit(request)
-    index = [(number, title, of_lecture(number)) for number, title in LECTURES.items()]
+    index = [(number, title, of_lecture(number), experiments_of(number)) for number, title in LECTURES.items()]
     return page("learn.html", {**_visitor(request), "weeks": WEEKS, "lectures": LECTURES, "index": index})
 
 

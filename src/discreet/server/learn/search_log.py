@@ -49,7 +49,7 @@ def _body(values: Values) -> Body:
         ("x for google", str(SLIDE["google"]), str(own.counts.get("google", 0))),
         ("x for car", str(SLIDE["car"]), str(own.counts.get("car", 0))),
         (
-            "largest loss of a user",
+            "largest loss of a user, computed",
             digits(max(slide.losses.values()), 4),
             digits(max(own.losses.values(), default=0.0), 4),
         ),

@@ -98,7 +98,7 @@ def _chart(names: tuple[str, ...], made: Answered) -> Any:
     ]
     y = alt.Y("query:N", sort=[names[query] for query in some], title=None, axis=alt.Axis(labelLimit=130))
     x = alt.X("share:Q", title="share of the people", axis=alt.Axis(format="%", tickCount=5))
-    shape = alt.Shape("kind:N", scale=alt.Scale(domain=list(kinds), range=["stroke", "diamond", "circle"]), legend=None)
+    shape = alt.Shape("kind:N", scale=alt.Scale(domain=list(kinds), range=["square", "diamond", "circle"]), legend=None)
     base = chart_of(records)
     spans = [
         {"query": names[query], "low": float(made.exact[query]), "high": float(made.small[query])} for query in some
