@@ -123,6 +123,18 @@ def test_trees_are_cut_between_their_largest_groups() -> None:
         generalise(given, Wanted(k=2), trees={"town": {k: v for k, v in PLACES.items() if k != "Rome"}})
 
 
+def test_namesakes_in_a_tree_are_measured_as_they_look() -> None:
+    """Two groups called Springfield are one to whoever reads the file: what is said of it is what is in it."""
+    pairs = [
+        (town, state) for state, other in (("Ohio", "Dayton"), ("Iowa", "Ames")) for town in ("Springfield", other)
+    ]
+    tree = {f"{town} {state} {i}": (town, state) for town, state in pairs for i in range(2)}
+    given = published({"town": list(tree), "ill": list(range(8))}, quasi=["town"], sensitive="ill", distance="equal")
+    made = generalise(given, Wanted(k=2), trees={"town": tree})
+    assert Counter(made.columns()["town"]) == {"Springfield": 4, "Dayton": 2, "Ames": 2}
+    assert made.measures == measure(made.columns(), quasi=["town"], sensitive="ill", distance="equal")
+
+
 def test_missing_values_are_values() -> None:
     ages = [None, None, 1, 2, 3, 10**30]
     given = published({"age": ages, "ill": ["a", "b"] * 3}, quasi=["age"], sensitive="ill")

@@ -122,9 +122,9 @@ def generalise(table: Published, wanted: Wanted, *, trees: Mapping[str, Tree] | 
     of = _cut(table, wanted, sides)
     hulls = [_hull(side, of) for side in sides]
     columns = tuple(_ranges(side, *hull, of) for side, hull in zip(sides, hulls, strict=True))
-    classes = Classes.numbered(of)
+    classes = Classes.by(columns)  # as they look: namesakes in a tree may make one of two
     made = replace(table, quasi=columns, classes=classes, spread=Spread.over(classes, table.sensitive.codes))
-    lost = _lost(sides, hulls, classes, wanted.k)
+    lost = _lost(sides, hulls, of, classes.sizes, wanted.k)
     return Generalised(made, wanted, lost, measures(made))
 
 
@@ -289,14 +289,16 @@ def _hull(side: _Side, of: Integers) -> tuple[Integers, Integers]:
 
 def _ranges(side: _Side, low: Integers, high: Integers, of: Integers) -> Column:
     """The column with a range for each value."""
-    pairs, code = np.unique(np.stack([low, high], axis=1), axis=0, return_inverse=True)
-    texts = tuple(_text(side, *pair) for pair in pairs.tolist())
-    return Column(side.column.name, texts, code.ravel()[of].astype(np.int64), Kind.TEXT)
+    pairs, pair = np.unique(np.stack([low, high], axis=1), axis=0, return_inverse=True)
+    texts = [_text(side, *ends) for ends in pairs.tolist()]
+    code = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    codes = np.array([code[text] for text in texts], dtype=np.int64)
+    return Column(side.column.name, tuple(code), codes[pair.ravel()][of], Kind.TEXT)
 
 
 def _text(side: _Side, low: int, high: int) -> str:
-    """How a range of values is written. Different ranges of a column differ, unless words look like ranges: then
-    classes that look alike are together one that still has what was wanted."""
+    """How a range of values is written. Different ranges of a column differ, unless groups or words are namesakes: then
+    classes that look alike are one, which still has what was wanted (the theorem above)."""
     if low < side.column.gaps and low < high:
         return f"{side.names[low]} | {_text(side, low + 1, high)}"
     if low == high:
@@ -323,15 +325,16 @@ def _covering(side: _Side, low: int, high: int) -> list[str]:
     return parts
 
 
-def _lost(sides: Sequence[_Side], hulls: Sequence[tuple[Integers, Integers]], classes: Classes, k: int) -> Lost:
-    rows = classes.of.size
+def _lost(
+    sides: Sequence[_Side], hulls: Sequence[tuple[Integers, Integers]], of: Integers, sizes: Integers, k: int
+) -> Lost:
+    weights = np.bincount(of) / of.size
     by_column = {
-        side.column.name: float((_width(side, *hull) * classes.sizes).sum() / rows)
-        for side, hull in zip(sides, hulls, strict=True)
+        side.column.name: float((_width(side, *hull) * weights).sum()) for side, hull in zip(sides, hulls, strict=True)
     }
     return Lost(
         certainty=sum(by_column.values()) / len(by_column),
         by_column=by_column,
-        discernibility=int((classes.sizes.astype(object) ** 2).sum()),
-        average=rows / classes.sizes.size / k,
+        discernibility=int((sizes.astype(object) ** 2).sum()),
+        average=of.size / sizes.size / k,
     )
