@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from discreet.answers.plots.theme import chart_of
+from discreet.cli import lab as command
 from discreet.lab.blocks import Figure, Figures, Picture, Table
 from discreet.lab.experiment import Experiment, Outcome
 from discreet.lab.experiments import EXPERIMENTS
@@ -91,6 +92,7 @@ def test_all_are_written_to_one_page() -> None:
     assert '<a href="#hostile">' in page
     assert '<section id="hostile">' in page
     assert "Seed of the dummy data: 3" in page
+    assert "discreet lab hostile --seed 3" in page
 
 
 def assert_harmless(page: str) -> None:
@@ -123,6 +125,23 @@ def test_unknown_experiments_and_missing_extras_are_wrong_use(monkeypatch: pytes
     made = Experiment("hostile", "title", ("003",), "teaser", lacks)
     monkeypatch.setitem(EXPERIMENTS, "hostile", made)
     assert "discreet[learn,plot]" in run("lab", "hostile", code=2).output
+
+
+def test_without_what_draws_pictures_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    monkeypatch.setattr(command, "find_spec", lambda _: None)
+    assert "discreet[plot]" in run("lab", "hostile", "--out", "one.svg", code=2).output
+    run("lab", "hostile", "--out", "one.html")
+    page = Path("one.html").read_text(encoding="utf-8")
+    assert "<svg" not in page
+    assert "A point" in page
+    assert "extra “plot”" in page
+
+
+def test_sentences_fit_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    shown = run("lab", "hostile").stdout
+    assert max(map(len, shown[shown.index("1. First") :].splitlines())) <= 60  # one word of it is longer than 40
 
 
 def test_listing_waits_for_nothing_heavy() -> None:

@@ -23,7 +23,7 @@ from discreet.lab.attributes import (
 
 ALARM = 1e-7
 """Of each bound on ε."""
-ROWS, COINS = people(1, "in", 400), coins_for(1, 400, 8)
+ROWS, COINS = people(1, "in", 300), coins_for(1, 300, 6)
 
 
 def test_rows_without_names_give_illnesses_away() -> None:
@@ -31,7 +31,7 @@ def test_rows_without_names_give_illnesses_away() -> None:
     assert done.inside > 0.8
     assert done.gap > done.most_gap(1.0)
     assert done.epsilon(ALARM) > 1
-    others = guessed(people(1, "others", 200), ROWS) == ROWS[:, SECRET]
+    others = guessed(people(1, "others", 150), ROWS) == ROWS[:, SECRET]
     assert done.inside > others.mean() + 0.3
     assert abs(done.outside - others.mean()) < 0.15  # inference: those who are not in it are others' equals
 
@@ -61,6 +61,6 @@ def test_a_guess_is_the_commonest_illness_of_the_nearest_rows() -> None:
 
 
 def test_data_follow_from_the_seed_alone() -> None:
-    assert (people(1, "in", 400) == ROWS).all()
-    assert (people(3, "in", 400) != ROWS).any(axis=1).mean() > 0.9
+    assert (people(1, "in", 300) == ROWS).all()
+    assert (people(3, "in", 300) != ROWS).any(axis=1).mean() > 0.9
     assert COINS.mean() == pytest.approx(0.5, abs=0.1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from discreet.cli.lab import COMMANDS
 from discreet.lab import experiments
 from discreet.lab.experiments import EXPERIMENTS
 from discreet.lab.lectures import LECTURES
@@ -17,6 +18,7 @@ def test_every_experiment_says_what_it_is() -> None:
         assert experiment.teaser.endswith((".", "?", "!"))
         assert experiment.lectures
         assert set(experiment.lectures) <= set(LECTURES)
+    assert not set(EXPERIMENTS) & set(COMMANDS)
     assert len({experiment.title for experiment in EXPERIMENTS.values()}) == len(EXPERIMENTS)
 
 

@@ -13,14 +13,14 @@ from discreet.lab.inversion import GENES, coins_for, forest, guessed, imputed, i
 
 ALARM = 1e-7
 """Of each bound on ε."""
-PEOPLE, COINS = patients(1, "trained", 400), coins_for(1, 400, 8)
+PEOPLE, COINS = patients(1, "trained", 300), coins_for(1, 300, 8)
 
 
 def test_a_forest_without_noise_gives_genes_away() -> None:
     done = inverted(forest, PEOPLE, COINS)
     assert done.gap > done.most_gap(1.0)
-    assert done.epsilon(ALARM) > 0.7  # after no more than 3,200 guesses; the gap itself is beyond ε = 1
-    assert done.inside > imputed(patients(1, "others", 200), PEOPLE)
+    assert done.epsilon(ALARM) > 0.7  # after no more than 2,400 guesses; the gap itself is beyond ε = 1
+    assert done.inside > imputed(patients(1, "others", 150), PEOPLE)
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -35,7 +35,7 @@ def test_most_of_what_an_attack_gets_right_is_inference() -> None:
     done = inverted(inversion.plain_logistic, PEOPLE, COINS)
     assert done.outside > prior
     assert done.gap < 0.1
-    assert imputed(patients(1, "others", 200), PEOPLE) > done.outside
+    assert imputed(patients(1, "others", 150), PEOPLE) > done.outside
 
 
 def test_a_guess_is_the_likeliest_variant() -> None:
@@ -52,6 +52,6 @@ def test_doses_that_nobody_had_are_impossible_to_plain_models() -> None:
     few = PEOPLE.of(PEOPLE.dose > 0)
     for train in inversion.UNSAFE.values():
         likely = train(few)(PEOPLE.rows)
-        assert likely.shape == (400, inversion.DOSES)
+        assert likely.shape == (300, inversion.DOSES)
         assert not likely[:, 0].any()
         assert likely.sum(axis=1) == pytest.approx(1)

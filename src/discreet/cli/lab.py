@@ -6,7 +6,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from shutil import get_terminal_size
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
@@ -156,6 +158,8 @@ def _demand_writable(out: Path, endings: tuple[str, ...]) -> None:
     """What cannot be written is said before the work begins."""
     if out.suffix.lower() not in endings:
         raise click.UsageError(f"{out} must end in {' or '.join(endings)}: name another file with --out")
+    if out.suffix.lower() == ".svg" and (find_spec("altair") is None or find_spec("vl_convert") is None):
+        raise click.UsageError("pictures need altair and vl-convert: install discreet[plot]")
     if not out.parent.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK):
         raise click.UsageError(f"{out} cannot be written: name another file with --out")
 
@@ -189,7 +193,8 @@ def _tell(experiment: Experiment, outcome: Outcome) -> None:
 
 
 def _say(text: str, indent: str = "") -> None:
-    click.echo(click.wrap_text(printable(text), WIDTH, subsequent_indent=indent))
+    columns = get_terminal_size((WIDTH, 0)).columns
+    click.echo(click.wrap_text(printable(text), min(WIDTH, columns), subsequent_indent=indent))
 
 
 def _document(experiment: Experiment, outcome: Outcome, seed: int | None) -> dict[str, Any]:

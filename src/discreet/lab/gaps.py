@@ -15,10 +15,10 @@ IN, OUT = "those in it", "others"
 
 def points(gap: float) -> str:
     """
-    >>> points(-0.0123)
-    '−1.2 points'
+    >>> points(-0.0123), points(-0.0001), points(0.426)
+    ('−1.2 points', '0 points', '42.6 points')
     """
-    return f"{100 * gap:.1f} points".replace("-", "−")
+    return f"{round(100 * gap, 1) + 0.0:.4g} points".replace("-", "−")
 
 
 def gap_table(

@@ -35,16 +35,16 @@ def report(outcomes: Mapping[Experiment, Outcome], *, seed: int | None = None) -
         f"<p>{words(INTRODUCTION)}</p>",
         f"<p>{_faint(made)}</p>",
         f'<nav aria-label="Contents"><ol>{contents}</ol></nav>',
-        *(section(each, outcome) for each, outcome in outcomes.items()),
+        *(section(each, outcome, seed) for each, outcome in outcomes.items()),
         "</main>",
     ]
     return document(TITLE, body)
 
 
-def section(experiment: Experiment, outcome: Outcome) -> str:
+def section(experiment: Experiment, outcome: Outcome, seed: int | None = None) -> str:
     """One experiment with its heading."""
     lectures = " and ".join(f"lecture {number} ({LECTURES[number]})" for number in experiment.lectures)
-    again = f"discreet lab {experiment.name}"
+    again = f"discreet lab {experiment.name}" + ("" if seed is None else f" --seed {seed}")
     parts = [
         f'<section id="{words(experiment.name)}"><h2>{words(experiment.title)}</h2>',
         f"<p>{_faint(f'{experiment.teaser} From {lectures}. Again:')} <code>{words(again)}</code></p>",
