@@ -148,6 +148,13 @@ def test_without_rows_anything_is_possible() -> None:
     assert Sums(noisy, noisy, noisy, noisy, (3, 2)).covariance(MISS) == (Fraction(-6), Fraction(6))
 
 
+def test_one_row_is_enough_where_noise_is_little() -> None:
+    little = DiscreteLaplace(Fraction(1, 20))
+    terms = [(little, ONE, NONE), (little, NONE, ONE)]
+    assert ratio(Fraction(3), ONE, terms, MISS, (Fraction(-9), Fraction(9))) == (3, 3)
+    assert ratio(Fraction(3), NONE, terms, MISS, (Fraction(-9), Fraction(9))) == (-9, 9), "and none is not"
+
+
 def test_a_variance_that_noise_makes_negative_is_shown_as_none() -> None:
     n, nothing, square = (Noisy(value, NOISES[0][1]) for value in (10, 0, -30))
     assert Sums(n, nothing, None, square, (3, 3)).covariance(MISS)[0] == NONE

@@ -593,6 +593,14 @@ def test_journals_from_before_there_were_parts(path: Path, monkeypatch: pytest.M
     assert verify(path).problems == ()
 
 
+def test_totals_of_version_1_say_costs_alone() -> None:
+    costs = {"A": [str(3 * UNITS)], "B": [str(UNITS)]}
+    (first,) = partitions_read({"v": 1, "portions": {"p": costs}}).values()
+    assert first == Partition.of(None, {"A": (3 * UNITS,), "B": (UNITS,)})
+    (second,) = partitions_read({"v": 2, "portions": {"p": {"most": 1, "lines": costs}}}).values()
+    assert second == first.bound(1)
+
+
 def test_what_repeats_a_partition_has_its_costs_and_its_number_of_parts() -> None:
     costs = {"A": (3,), "B": (5,)}
     known, unsaid = Partition.of(2, costs), Partition.of(None, costs)
