@@ -80,7 +80,7 @@ def test_a_session_tells_no_more_than_its_budget_allows(budget: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", HEADS)
 def test_many_adaptive_questions_many_times(budget: str) -> None:
-    """25 questions are most of this budget. Who always tells the neighbours apart proves an ε of 1.9 by so many
+    """25 questions are most of this budget. Who always tells the neighbours apart proves an ε of 2.1 by so many
     sessions, and 1 is claimed."""
     policy = policy_of(TABLE, head=HEADS[budget].replace("epsilon = 2", "epsilon = 1"))
     found = compared(policy, 150, 25, 1 - 1e-7)
