@@ -59,10 +59,10 @@ def test_every_flipped_bit_is_found(thousand: Path, quick: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_thousand_flipped_bits_are_found(thousand: Path, quick: Path) -> None:
-    """Others each time."""
+def test_seven_hundred_flipped_bits_are_found(thousand: Path, quick: Path) -> None:
+    """Others each time: if one in a hundred were not found, all of these would be once in 1,100 runs."""
     size = 8 * thousand.stat().st_size
-    flip(thousand, quick, iter(random.sample(range(size), 2_000)))
+    flip(thousand, quick, iter(random.sample(range(size), 700)))
 
 
 def test_every_bit_of_the_header_and_of_the_schema(quick: Path) -> None:
