@@ -80,14 +80,14 @@ def _columns(policy: Policy, table: Table, held: Rows) -> dict[str, str]:
 
 
 def _source(table: str, columns: Mapping[str, str], held: Rows) -> Iterator[Statement]:
-    typed = ", ".join(f"{name(label)} {kind}" for label, kind in columns.items())
-    yield f"CREATE TABLE {table} ({typed})", ()
     if not held:
+        typed = ", ".join(f"{name(label)} {kind}" for label, kind in columns.items())
+        yield f"CREATE TABLE {table} ({typed})", ()
         return
     given = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS c{index}" for index in range(len(columns)))
-    casts = ", ".join(f"TRY_CAST(c{index} AS {kind})" for index, kind in enumerate(columns.values()))
+    casts = ", ".join(f"TRY_CAST(c{index} AS {columns[label]}) AS {name(label)}" for index, label in enumerate(columns))
     values = tuple(tuple(_text(row.get(label)) for row in held) for label in columns)
-    yield f"INSERT INTO {table} SELECT {casts} FROM (SELECT {given})", values
+    yield f"CREATE TABLE {table} AS SELECT {casts} FROM (SELECT {given})", values
 
 
 def _removing(policy: Policy) -> Iterator[str]:
