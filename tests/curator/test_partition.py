@@ -23,6 +23,7 @@ from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted, Refused
 from discreet.lab.hospital import build
 from discreet.sql.part import part_of
+from tests.budget import later
 from tests.curator.children import heard, start
 from tests.curator.parts import (
     HEAD,
@@ -40,9 +41,6 @@ from tests.curator.parts import (
 )
 from tests.sql.worlds import ledger_of, opened
 
-LATER = ((), pytest.mark.long, pytest.mark.slow)
-"""The first seeds run always, others in `make test`, the rest in `make test-slow`."""
-
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_a_unit_loses_no_more_than_was_charged(world: str) -> None:
@@ -54,20 +52,14 @@ def test_a_unit_loses_no_more_than_was_charged(world: str) -> None:
     assert any(found), "no unit is in any part that was asked about: nothing was tested"
 
 
-@pytest.mark.parametrize(
-    ("seed", "world"),
-    [
-        pytest.param(seed, world, marks=LATER[2 if seed or world != "foreign key" else 1])
-        for seed in range(4)
-        for world in WORLDS
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("seed", range(4))
 def test_many_units_lose_no_more_than_was_charged(seed: int, world: str) -> None:
     chosen = WORLDS[world]
     random = Random(f"long conversation {world} {seed}")
     data = made(random, chosen)
-    questions = 30 if (seed, world) == (0, "foreign key") else 60
-    demand_theorem(chosen, data, conversation(chosen.policy, data, inside(chosen), random, questions))
+    demand_theorem(chosen, data, conversation(chosen.policy, data, inside(chosen), random, 60))
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -267,7 +259,7 @@ def tricked(rows: Rows, random: Random) -> Step | None:
     return None
 
 
-@pytest.mark.parametrize("seed", [pytest.param(seed, marks=LATER[2 if seed else 1]) for seed in range(4)])
+@pytest.mark.parametrize("seed", later(range(4)))
 def test_no_text_slips_through(seed: int) -> None:
     """Whatever is answered about a part fulfils the theorem; whatever is refused charges nothing."""
     world = WORLDS["four rows"]

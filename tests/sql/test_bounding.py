@@ -169,9 +169,20 @@ def check(rows: int, groups: int, asked: list[Query], units: int = 2) -> None:
         assert total == everybody[index], text
 
 
-@pytest.mark.parametrize(("rows", "groups"), [(6, 2), (64, 4), (70, 3)])
-def test_of_each_unit_as_many_groups_count_as_may_and_others_change_nothing(rows: int, groups: int) -> None:
-    check(rows, groups, QUERIES)
+@pytest.mark.parametrize(
+    ("rows", "groups", "asked"),
+    [
+        (6, 2, QUERIES),
+        (64, 4, QUERIES[::2]),
+        (70, 3, QUERIES[1::2]),
+        *(pytest.param(rows, groups, QUERIES, marks=pytest.mark.slow) for rows, groups in ((64, 4), (70, 3))),
+    ],
+)
+def test_of_each_unit_as_many_groups_count_as_may_and_others_change_nothing(
+    rows: int, groups: int, asked: list[Query]
+) -> None:
+    """Of few rows, of as many as there are bits, and of more: of the many, each query with one of both."""
+    check(rows, groups, asked)
 
 
 def test_groups_without_a_bit_come_after_those_that_have_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import date, datetime
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -77,11 +78,14 @@ def misuses(tree: ast.AST, file: str) -> list[str]:
     return found
 
 
-def trees() -> Iterator[tuple[Path, ast.Module]]:
+@cache
+def trees() -> list[tuple[Path, ast.Module]]:
+    found = []
     for path in sorted(ROOT.rglob("*.py")):
         source = path.read_text(encoding="utf-8")
         if "composed" in source or "quoting" in source or "Printed" in source:
-            yield path.relative_to(ROOT), ast.parse(source)
+            found.append((path.relative_to(ROOT), ast.parse(source)))
+    return found
 
 
 def test_templates_are_constants_and_queries_are_made_in_one_place() -> None:
