@@ -214,6 +214,25 @@ def test_without_scripts_everything_still_works(browser: Browser, running: Runni
 
 
 @pytest.mark.parametrize("script", later([True, False]), ids=["script", "plain"])
+def test_a_lesson_follows_its_reader_and_answers_what_they_think(
+    browser: Browser, running: Running, script: bool
+) -> None:
+    """With scripts a change redraws the page by itself, and the question's form goes along."""
+    with tab(browser, running, script=script) as page:
+        page.goto("/learn/definition")
+        page.get_by_label("The count is answered").select_option("laplace")
+        if not script:
+            page.get_by_role("button", name="Draw again").click()
+        page.wait_for_url("**method=laplace*")
+        question = page.get_by_role("region", name="A question")
+        for answer, verdict in (("For every ε", "Not so."), ("For none", "Right.")):
+            question.get_by_label(answer).check()
+            question.get_by_role("button", name="Answer").click()
+            expect(question.get_by_role("status")).to_contain_text(verdict)
+            expect(page.get_by_label("The count is answered")).to_have_value("laplace")
+
+
+@pytest.mark.parametrize("script", later([True, False]), ids=["script", "plain"])
 def test_a_question_that_lasts_is_cancelled_or_arrives_by_itself(
     browser: Browser, rigged: Running, script: bool
 ) -> None:
