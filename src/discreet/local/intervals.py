@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+BLOCK: Final = 4
+"""Terms of a continued fraction that are made at once, before it is looked whether they still matter."""
 
 
 def clopper_pearson_all(counts: Integers, trials: int, confidence: float) -> tuple[Floats, Floats]:
@@ -28,13 +31,14 @@ def clopper_pearson_all(counts: Integers, trials: int, confidence: float) -> tup
 def _lower(counts: Integers, trials: int, side: float) -> Floats:
     """The probability at which so many or more come with probability `side`; 0 of none.
 
-    By Newton's method on ln I_x(k, n − k + 1), which is concave in x: after the first step it comes from below, so that
-    where it stops is a little too low, and the interval a little too wide.
+    By Newton's method on ln I_x(k, n − k + 1), which is concave in x: after the first step, from wherever, it comes from
+    below, so that where it stops is a little too low, and the interval a little too wide. It begins where the normal
+    approximation ends (Wilson 1927), a step or two away.
     """
     inside = counts > 0
     a = counts[inside].astype(np.float64)
     b = trials - a + 1
-    x = np.minimum(a / trials, (a + 1) / (a + b + 2))
+    x = np.clip(_wilson(a, trials, side), a / (1000 * trials), np.minimum(a / trials, (a + 1) / (a + b + 2)))
     logs = _log_gamma(a + b) - _log_gamma(a) - _log_gamma(b)
     for _ in range(60):
         total = _fraction(x, a, b)
@@ -47,21 +51,30 @@ def _lower(counts: Integers, trials: int, side: float) -> Floats:
     return lower
 
 
+def _wilson(counts: Floats, trials: int, side: float) -> Floats:
+    """About where the lower end is."""
+    z = -NormalDist().inv_cdf(min(side, 0.5))
+    half = z * np.sqrt(counts * (1 - counts / trials) + z * z / 4)
+    return np.asarray((counts + z * z / 2 - half) / (trials + z * z))
+
+
 def _fraction(x: Floats, a: Floats, b: Floats) -> Floats:
     """The continued fraction of the incomplete beta function; I_x(a, b) is it times x^a·(1 − x)^b/(a·B(a, b))."""
     c = np.ones_like(x)
     d = 1 / (1 - (a + b) * x / (a + 1))
     total = d.copy()
-    for m in range(1, 20_000):
-        last = total
-        for term in (
-            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
-        ):
-            d = 1 / (1 + term * d)
-            c = 1 + term / c
-            total = total * c * d
-        if np.all(np.abs(total - last) <= 1e-11 * np.abs(total)):
+    for first in range(1, 20_000, BLOCK):
+        last = total.copy()
+        m = np.arange(first, first + BLOCK, dtype=np.float64)[:, None]
+        place = a + 2 * m
+        even = m * (b - m) * x / ((place - 1) * place)
+        odd = -(a + m) * (a + b + m) * x / (place * (place + 1))
+        for pair in zip(even, odd, strict=True):
+            for term in pair:
+                d = 1 / (1 + term * d)
+                c = 1 + term / c
+                total *= c * d
+        if np.all(np.abs(total - last) <= BLOCK * 1e-11 * np.abs(total)):
             break
     return total
 
