@@ -1,7 +1,7 @@
 """Programs of tests in processes of their own, forked from one that has imported what they need.
 
 A server starts in a tenth of a second of the processor instead of one and a half. That nothing is missing in a process
-that begins with nothing is tested where people's commands are: `tests/cli`, `tests/test_snippets.py`.
+that begins with nothing is tested where people's commands are: `tests/cli`, `tests/server/test_starting.py`.
 """
 
 from __future__ import annotations

@@ -80,15 +80,15 @@ def misfit(values: ArrayLike, expected: Law) -> float:
 
 def bins(due: Floats) -> NDArray[np.intp]:
     """Where each bin starts: not many more than MOST_BINS, finer towards the tails, none below LEAST_EXPECTED."""
-    total = float(due.sum())
-    starts, filled, done = [0], 0.0, 0.0
-    for place, share in enumerate(due.tolist()):
+    before = np.concatenate([[0.0], np.cumsum(due)])
+    total, starts = float(before[-1]), [0]
+    while True:
+        done = float(before[starts[-1]])
         need = max(LEAST_EXPECTED, min(total / MOST_BINS, done, (total - done) / 2))
-        if filled >= need and total - done - filled >= LEAST_EXPECTED:
-            starts.append(place)
-            done += filled
-            filled = 0.0
-        filled += share
+        place = int(np.searchsorted(before, done + need))
+        if place >= due.size or total - before[place] < LEAST_EXPECTED:
+            break
+        starts.append(place)
     return np.array(starts)
 
 

@@ -26,6 +26,7 @@ from discreet.cli import discreet as command
 from discreet.lab.hospital import build
 from discreet.policy import PolicyError, parse
 from tests.budget import later
+from tests.forked import Forked, forked
 from tests.guide import DRAWN, PICTURES, draw
 
 ROOT = Path(__file__).parents[1]
@@ -68,7 +69,7 @@ class Reading:
     printed: str = ""
     port: int = field(default_factory=free_port)
     """The port that stands for 8000 here."""
-    servers: list[subprocess.Popen[str]] = field(default_factory=list)
+    servers: list[Forked] = field(default_factory=list)
 
     def python(self, code: str) -> None:
         output = io.StringIO()
@@ -103,21 +104,14 @@ class Reading:
 
     def serve(self, arguments: list[str]) -> None:
         """A server in the background, until the page has been read."""
-        started = subprocess.Popen(
-            [sys.executable, "-m", "discreet.cli", *arguments],
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            text=True,
-        )
+        started = forked("discreet.cli", *arguments, environment=os.environ)
         self.servers.append(started)
-        assert started.stderr is not None
         assert any(line.startswith("serving ") for line in started.stderr), "the server did not start"
 
     def close(self) -> None:
         for server in self.servers:
             server.kill()
             server.wait()
-            assert server.stderr is not None
             server.stderr.close()
 
     def toml(self, text: str) -> None:

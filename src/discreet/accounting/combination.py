@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from statistics import NormalDist
 from typing import Final
 
@@ -213,14 +213,14 @@ def rounded_up(terms: Terms) -> Rounded:
     deviations = [float(weight) * deviation(noise) for noise, weight in terms]
     step = math.hypot(*deviations) / CELLS
     cells = math.ceil(20 * max(deviations) / step)
-    total, beyond = np.ones(1), 0.0
+    parts, beyond = [], 0.0
     for noise, weight in terms:
         edges = np.arange(-cells, cells + 1, dtype=np.float64) * step
         tail = above(noise, np.asarray(edges / float(weight), dtype=np.float64))
         beyond += float(tail[-1])
         masses = np.concatenate([[1 - tail[0]], tail[:-1] - tail[1:]])
-        total = sum_of(total, np.maximum(masses, 0.0))
-    return Rounded(total, -cells * len(terms), step, beyond + _SLIP)
+        parts.append(np.maximum(masses, 0.0))
+    return Rounded(reduce(sum_of, parts), -cells * len(terms), step, beyond + _SLIP)
 
 
 def sum_of(a: Floats, b: Floats) -> Floats:

@@ -31,9 +31,9 @@ def clopper_pearson_all(counts: Integers, trials: int, confidence: float) -> tup
 def _lower(counts: Integers, trials: int, side: float) -> Floats:
     """The probability at which so many or more come with probability `side`; 0 of none.
 
-    By Newton's method on ln I_x(k, n − k + 1), which is concave in x: after the first step, from wherever, it comes from
-    below, so that where it stops is a little too low, and the interval a little too wide. It begins where the normal
-    approximation ends (Wilson 1927), a step or two away.
+    By Newton's method on ln I_x(k, n − k + 1), which is concave in x: after the first step, from wherever, it comes
+    from below, so that where it stops is a little too low, and the interval a little too wide. It begins where the
+    normal approximation ends (Wilson 1927), a step or two away.
     """
     inside = counts > 0
     a = counts[inside].astype(np.float64)
