@@ -66,9 +66,9 @@ def _fraction(x: Floats, a: Floats, b: Floats) -> Floats:
     for first in range(1, 20_000, BLOCK):
         last = total.copy()
         m = np.arange(first, first + BLOCK, dtype=np.float64)[:, None]
-        place = a + 2 * m
-        even = m * (b - m) * x / ((place - 1) * place)
-        odd = -(a + m) * (a + b + m) * x / (place * (place + 1))
+        order = a + 2 * m
+        even = m * (b - m) * x / ((order - 1) * order)
+        odd = -(a + m) * (a + b + m) * x / (order * (order + 1))
         for pair in zip(even, odd, strict=True):
             for term in pair:
                 d = 1 / (1 + term * d)
