@@ -36,6 +36,8 @@ def test_the_lectures_table_is_measured(hospital: Path) -> None:
     assert "HIV" not in shown
     assert "secret" not in shown
     assert "50-60" in measure(hospital, "--values")
+    apart = [part for name in QUASI for part in ("--quasi", f" {name} ")]
+    assert run("lab", "measure", hospital, *apart, "--sensitive", "Diagnosis").output == shown
     document = told("lab", "measure", hospital, *ASKED)
     assert document["measures"]["k"] == 2
     assert document["measures"]["recursive_c"]["3"] is None  # for no c
@@ -99,7 +101,8 @@ ZIPS = ("02138", "02139", "02141", "02142", "03901", "03912")
         (("--other", "hospital.csv", "--person", "Smoker"), 3, "two rows in one release"),
         (("--sensitive", "Gender"), 3, "leave Gender out"),
         (("--quasi", "Aeg"), 3, "did you mean Age?"),
-        (("--quasi", ""), 3, "no quasi-identifier"),
+        (("--quasi", "Age"), 3, "named twice"),
+        (("--tree", "Name=x"), 2, "neither in --quasi nor --sensitive"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(

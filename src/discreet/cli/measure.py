@@ -28,7 +28,9 @@ class Names(click.ParamType[tuple[str, ...]]):
     name = "COLUMN,…"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ARG002
-        return value if isinstance(value, tuple) else tuple(next(csv.reader([str(value)], skipinitialspace=True), ()))
+        if isinstance(value, tuple):
+            return value
+        return tuple(name.strip() for name in next(csv.reader([str(value)], skipinitialspace=True), ()))
 
 
 class Named(click.ParamType[tuple[str, Path]]):
@@ -45,7 +47,7 @@ class Named(click.ParamType[tuple[str, Path]]):
 
 @click.command(short_help="Measure a table of yours that was to be anonymous, and whom attacks hit.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--quasi", type=Names(), required=True, help="Columns that others may know, too: age,zip,sex")
+@click.option("--quasi", type=Names(), multiple=True, required=True, help="Columns that others may know: age,zip,sex")
 @click.option("--sensitive", metavar="COLUMN", required=True, help="What nobody should learn.")
 @click.option("--k", type=int, help="Rows that every class should have.")
 @click.option("--l", "l", type=float, help="Values of the sensitive column that every class should have.")
@@ -77,7 +79,7 @@ class Named(click.ParamType[tuple[str, Path]]):
 @click.option("--values", is_flag=True, help="Show what the people of the worst classes have in common.")
 @json_option
 def measure(
-    file: Path, quasi: tuple[str, ...], sensitive: str, out: Path | None, report: Path | None, values: bool,
+    file: Path, quasi: tuple[tuple[str, ...], ...], sensitive: str, out: Path | None, report: Path | None, values: bool,
     other: Path | None, person: str | None, distance: str | None, trees: tuple[tuple[str, Path], ...],
     as_json: bool, **wish: Any,
 ) -> None:  # fmt: skip
@@ -92,12 +94,12 @@ def measure(
     from discreet.lab.measured import blocks, measured
     from discreet.lab.measures import published
 
-    wanted = _wanted(**wish)
+    wanted, columns = _wanted(**wish), [name for names in quasi for name in names]
     _demand(wanted, out, report, other, person)
-    forest = _forest(trees, (*quasi, sensitive))
+    forest = _forest(trees, (*columns, sensitive))
     own = None if distance else forest.get(sensitive)
-    given = published(file, quasi=quasi, sensitive=sensitive, distance=distance, tree=own)
-    both = None if other is None or person is None else _both(file, other, given, person, quasi, sensitive)
+    given = published(file, quasi=columns, sensitive=sensitive, distance=distance, tree=own)
+    both = None if other is None or person is None else _both(file, other, given, person, columns, sensitive)
     got = measured(given, wanted, both, forest)
     if out and got.made:
         write_new(out, generalised_text(got.made))

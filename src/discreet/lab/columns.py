@@ -13,6 +13,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from difflib import get_close_matches
 from enum import StrEnum
+from fractions import Fraction
 from numbers import Real
 from pathlib import Path
 from typing import Any, Final
@@ -78,7 +79,7 @@ def _comparable(values: Sequence[Any]) -> list[Any]:
     """Values that can be taken from each other: exact integers and dates, or floats that do not overflow."""
     if all(isinstance(value, int | date) for value in values):
         return list(values)
-    return [min(max(float(value), -_FAR), _FAR) for value in values]
+    return [float(min(max(value, -_FAR), _FAR)) for value in values]
 
 
 def columns_of(table: Any, names: Sequence[str]) -> tuple[Column, ...]:
@@ -166,7 +167,7 @@ def _column(name: str, distinct: Sequence[Any], codes: Integers) -> Column:
     if kind is Kind.TEXT:
         plain = [None if value is None else str(value) for value in plain]
         known = list(dict.fromkeys(value for value in plain if value is not None))
-    values = (*([None] if None in plain else []), *sorted(known))
+    values = (*([None] if any(value is None for value in plain) else []), *sorted(known))
     code = {value: rank for rank, value in enumerate(values)}
     ranks = np.array([code[value] for value in plain], dtype=np.int64)
     return Column(name, values, ranks[codes], kind)
@@ -176,7 +177,8 @@ def _kind(values: Sequence[Any]) -> Kind:
     if not values or any(isinstance(value, bool | np.bool_) for value in values):
         return Kind.TEXT
     if all(isinstance(value, Real | Decimal) for value in values):
-        return Kind.NUMBER
+        exact = {Decimal, Fraction} & {type(value) for value in values}
+        return Kind.NUMBER if len(exact) < 2 else Kind.TEXT  # Python does not compare the two
     if all(isinstance(value, date) for value in values):
         aware = {value.tzinfo is not None if isinstance(value, datetime) else None for value in values}
         return Kind.DATE if len(aware) == 1 else Kind.TEXT
