@@ -143,21 +143,26 @@ def test_what_the_experiment_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert outcome.pictures[0].chart().to_dict()["layer"]
 
 
+FIGURES = {
+    "within ± 1": (1.0, 1.0),
+    "within ± √n/3": (0.879, 0.943),
+    "within ± √n": (0.650, 0.705),
+    "within ± n/4": (0.554, 0.574),
+    "Laplace, ε = 1 each": (0.998, 1.0),
+    "Laplace, ε = 10 in all": (0.562, 0.540),
+    "Laplace, ε = 1 in all": (0.504, 0.505),
+}
+"""Bits of 128 people by the linear program from 256 and 512 counts: means of 40 databases, of which one has a deviation of
+0.051 at most. Textbook figures from 3 databases (1, 0.88, 0.63, 0.59, 0.997, 0.57, 0.52; 1, 0.94, 0.67, 0.56, 1, 0.518,
+0.505) lie within 0.04 of them."""
+
+
 @pytest.mark.slow
 def test_the_table_of_dinur_and_nissim() -> None:
-    """The figures for 128 people within 0.13: of 512 bits, whose share has a deviation of 0.022 at most."""
-    figures = {
-        "within ± 1": (1.0, 1.0),
-        "within ± √n/3": (0.88, 0.94),
-        "within ± √n": (0.63, 0.67),
-        "within ± n/4": (0.59, 0.56),
-        "Laplace, ε = 1 each": (0.997, 1.0),
-        "Laplace, ε = 10 in all": (0.57, 0.518),
-        "Laplace, ε = 1 in all": (0.52, 0.505),
-    }
-    bits = [tosses(128) for _ in range(4)]
+    """Within 0.13 of the figures for 6 databases, which is 6.2 deviations; least squares is no worse by 0.2, which is 6.7."""
+    bits = [tosses(128) for _ in range(6)]
     for added in noises(128):
-        for many, figure in zip((256, 512), figures[added.name], strict=True):
+        for many, figure in zip((256, 512), FIGURES[added.name], strict=True):
             program, squares = recovered(bits, many, added, ATTACKS, 1)
             assert abs(program.share - figure) < 0.13, added.name
-            assert squares.share > program.share - 0.13, added.name
+            assert squares.share > program.share - 0.2, added.name
