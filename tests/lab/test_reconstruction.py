@@ -152,14 +152,14 @@ FIGURES = {
     "Laplace, ε = 10 in all": (0.562, 0.540),
     "Laplace, ε = 1 in all": (0.504, 0.505),
 }
-"""Bits of 128 people by the linear program from 256 and 512 counts: means of 40 databases, of which one has a deviation of
-0.051 at most. Textbook figures from 3 databases (1, 0.88, 0.63, 0.59, 0.997, 0.57, 0.52; 1, 0.94, 0.67, 0.56, 1, 0.518,
+"""Bits of 128 people by the linear program from 256 and 512 counts: means of 40 databases, of which one has a deviation
+of 0.051 at most. Figures of 3 other databases (1, 0.88, 0.63, 0.59, 0.997, 0.57, 0.52; 1, 0.94, 0.67, 0.56, 1, 0.518,
 0.505) lie within 0.04 of them."""
 
 
 @pytest.mark.slow
 def test_the_table_of_dinur_and_nissim() -> None:
-    """Within 0.13 of the figures for 6 databases, which is 6.2 deviations; least squares is no worse by 0.2, which is 6.7."""
+    """Six databases within 0.13 of the figures: 6.2 deviations; least squares is no worse by 0.2: 6.7 deviations."""
     bits = [tosses(128) for _ in range(6)]
     for added in noises(128):
         for many, figure in zip((256, 512), FIGURES[added.name], strict=True):
