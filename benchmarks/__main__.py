@@ -22,6 +22,7 @@ from benchmarks import (
     ledger,
     local,
     noise,
+    postgres,
     private_copy,
     quantiles,
     query,
@@ -38,7 +39,7 @@ MODULES = {"noise": noise, "start": start, "ledger": ledger, "private_copy": pri
            "quantiles": quantiles, "auditor": auditor, "server": server,
            "learn": learn, "release": release, "release_logs": release_logs, "synthetic": synthetic,
            "local": local, "federated": federated, "validation": validation, "stream": stream,
-           "blocks": blocks}  # fmt: skip
+           "blocks": blocks, "postgres": postgres}  # fmt: skip
 PARTS = {**MODULES, **learn.PARTS}
 """What can be named: parts of `learn` too."""
 PEERS = ("opendp",)

@@ -22,7 +22,7 @@ from tests.cli.runs import run
 from tests.postgres.cluster import Cluster
 from tests.postgres.worlds import HEAD, copied, table, world
 
-BETWEEN = range(8, 17)
+BETWEEN = range(10, 16)
 """Queries around those by which we find out what is settled, and the one that chooses the moment."""
 COLUMNS = "cost = { min = 0, max = 100 }"
 
