@@ -58,6 +58,7 @@ def test_a_guess_is_the_commonest_illness_of_the_nearest_rows() -> None:
         votes = [row[SECRET] for row, many in zip(table, agree, strict=True) if many == max(agree)]
         ranks = [(votes.count(illness), common[illness]) for illness in range(ILLNESSES)]
         assert ranks[guess] == max(ranks)
+    assert not guessed(table[:0], known).any()
 
 
 def test_data_follow_from_the_seed_alone() -> None:

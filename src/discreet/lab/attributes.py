@@ -48,7 +48,12 @@ def people(seed: int, who: str, size: int) -> Integers:
 
 
 def guessed(table: Integers, known: Integers) -> Integers:
-    """For each person the commonest illness of the rows that agree with them in most columns; ties by the table."""
+    """For each person the commonest illness of the rows that agree with them in most columns; ties by the table.
+
+    A table without rows, which noise can make of a few, tells nothing.
+    """
+    if not len(table):
+        return np.zeros(len(known), dtype=np.int64)
     agree = (table[None, :, :SECRET] == known[:, None, :SECRET]).sum(axis=2)
     nearest = agree == agree.max(axis=1, keepdims=True)
     votes = nearest @ np.eye(ILLNESSES)[table[:, SECRET]]

@@ -49,10 +49,10 @@ def proves(right: int, wrong: int, alpha: float = ALPHA) -> float:
 
 def proven_words(epsilon: float) -> str:
     """
-    >>> proven_words(1.234), proven_words(0.001)
-    ('ε ≥ 1.2', 'nothing')
+    >>> proven_words(1.239), proven_words(0.001)
+    ('ε ≥ 1.23', 'nothing')
     """
-    return f"ε ≥ {math.floor(100 * epsilon) / 100:.2g}" if epsilon >= 0.01 else "nothing"
+    return f"ε ≥ {math.floor(100 * epsilon) / 100:g}" if epsilon >= 0.01 else "nothing"
 
 
 @dataclass(frozen=True, slots=True)

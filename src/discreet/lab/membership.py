@@ -56,7 +56,7 @@ class Pool:
     fresh: tuple[Floats, Integers]
 
 
-def people(seed: int, *, size: int = PEOPLE, shadows: int = SHADOWS, targets: int = TARGETS) -> Pool:
+def people(seed: int, *, size: int, shadows: int, targets: int) -> Pool:
     """Invented people: six findings between 0 and 1, and whether they are ill, which is noted wrongly now and then."""
     purpose = f"discreet.lab.membership {seed}"
     rows, fresh = (
@@ -217,7 +217,7 @@ def canaries(seed: int, epsilon: float | None, *, size: int = CANARIES) -> Canar
 
 def run(seed: int = SEED) -> Outcome:
     """Attack a forest, a logistic regression and a private one, all trained on the same invented people."""
-    pool = people(seed)
+    pool = people(seed, size=PEOPLE, shadows=SHADOWS, targets=TARGETS)
     ours = f"logistic, ε = {EPSILON:g}"
     leaks = {name: attack(train, pool) for name, train in {**UNSAFE, ours: private(EPSILON)}.items()}
     forest_, ours_ = (leaks[name].attacks[RATIO] for name in (FOREST, ours))
@@ -227,8 +227,8 @@ def run(seed: int = SEED) -> Outcome:
             (
                 Figure(percent(forest_.caught(0.01)), "of members found in a forest, at 1 % false alarms"),
                 Figure(percent(ours_.caught(0.01), 2), f"found in ours; at most {percent(most_with(0.01, EPSILON))}"),
-                Figure(f"ε ≥ {digits(exposed.epsilon())}", f"proven by {count(CANARIES)} canaries without noise"),
-                Figure(f"ε ≥ {digits(hidden.epsilon(), 2)}", f"proven by canaries in ours, which promises {EPSILON:g}"),
+                Figure(proven_words(exposed.epsilon()), f"proven by {count(CANARIES)} canaries without noise"),
+                Figure(proven_words(hidden.epsilon()), f"proven by canaries in ours, which promises {EPSILON:g}"),
             )
         ),
         (_table(leaks), _canary_table(exposed, hidden)),
