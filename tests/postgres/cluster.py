@@ -12,7 +12,8 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,9 +78,23 @@ class Cluster:
             for text in texts:
                 connection.execute(text)
 
+    def reload(self, done: Callable[[], bool]) -> None:
+        """Have it read its settings again: it does so when it comes to it."""
+        self.run("SELECT pg_reload_conf()")
+        until(done)
+
     @property
     def log(self) -> str:
         return (self.folder / "log").read_text(encoding="utf-8")
+
+
+def until(done: Callable[[], bool]) -> None:
+    """Look again and again whether something has happened; whoever waits in vain fails."""
+    for _ in range(3000):
+        if done():
+            return
+        threading.Event().wait(0.02)
+    raise AssertionError("it did not happen")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import psycopg
 import pytest
 
 from discreet.curator.state import refresh
@@ -23,7 +24,7 @@ from discreet.owner.check import check
 from discreet.policy import Policy
 from discreet.policy.layout import UNIT
 from tests.cli.runs import run
-from tests.postgres.cluster import OWNER, Cluster
+from tests.postgres.cluster import OWNER, Cluster, until
 from tests.postgres.worlds import copied, table, visits, world
 
 COLUMNS = 'ward = { type = "text" }\ncost = { min = 0, max = 100 }'
@@ -37,7 +38,15 @@ def reader(postgres: Cluster) -> str:
     postgres.run(f"CREATE ROLE reader LOGIN PASSWORD '{CANARY}'")
     hba = postgres.folder / "data" / "pg_hba.conf"
     hba.write_text(f"host all reader localhost scram-sha-256\n{hba.read_text()}", encoding="ascii")
-    postgres.run("SELECT pg_reload_conf()")
+
+    def asked_for_password() -> bool:
+        try:
+            psycopg.connect(host="localhost", port=postgres.port, user="reader", dbname="postgres").close()
+        except psycopg.OperationalError:
+            return True
+        return False
+
+    postgres.reload(asked_for_password)
     return "reader"
 
 
@@ -148,7 +157,13 @@ def certificate(postgres: Cluster, tmp_path_factory: pytest.TempPathFactory) -> 
         path.chmod(0o600)
         if os.geteuid() == 0:
             shutil.chown(path, OWNER)
-    postgres.run("ALTER SYSTEM SET ssl = on", "SELECT pg_reload_conf()")
+    postgres.run("ALTER SYSTEM SET ssl = on")
+
+    def encrypts() -> bool:
+        with postgres.connect() as connection:
+            return connection.execute("SHOW ssl").fetchall() == [("on",)]
+
+    postgres.reload(encrypts)
     trusted = tmp_path_factory.mktemp("trusted") / "root.crt"
     trusted.write_bytes(public)
     return trusted
@@ -193,7 +208,7 @@ class TestOneMoment:
                 for name in ("a", "b"):
                     postgres.run(f"INSERT INTO moment_{name}.visits VALUES ('bob', 'B', 2)")
                 postgres.run("DELETE FROM moment_b.visits WHERE person = 'ann'")
-                emptied = threading.Thread(target=postgres.run, args=("TRUNCATE moment_c.visits",))
+                emptied = threading.Thread(target=postgres.run, args=("TRUNCATE moment_c.visits",), daemon=True)
                 emptied.start()
                 others.append(emptied)
             return count
@@ -239,13 +254,12 @@ class TestEnds:
             return [row[0] for row in connection.execute(query).fetchall()]
 
     def kill(self, postgres: Cluster) -> None:
-        while not (found := self.sleeping(postgres)):
-            threading.Event().wait(0.02)
-        postgres.run(*(f"SELECT pg_terminate_backend({pid})" for pid in found))
+        until(lambda: bool(self.sleeping(postgres)))
+        postgres.run(*(f"SELECT pg_terminate_backend({pid})" for pid in self.sleeping(postgres)))
 
     def test_a_backend_that_is_killed_leaves_nothing_half(self, postgres: Cluster, slow: str, tmp_path: Path) -> None:
         policy = world(tmp_path, table(postgres.address(), slow, COLUMNS))
-        killer = threading.Thread(target=self.kill, args=(postgres,))
+        killer = threading.Thread(target=self.kill, args=(postgres,), daemon=True)
         killer.start()
         assert failure(policy) == f"visits: {INTERRUPTED[0]} → {INTERRUPTED[1]}"
         killer.join()
@@ -269,9 +283,8 @@ class TestEnds:
         monkeypatch.setattr("select.poll", Impatient)
         with pytest.raises(KeyboardInterrupt):
             private_copy(policy, 1)
-        assert "canceling statement due to user request" in postgres.log
-        while sleeping(postgres):
-            threading.Event().wait(0.02)
+        until(lambda: "canceling statement due to user request" in postgres.log)
+        until(lambda: not sleeping(postgres))
 
     def test_an_error_of_the_server_has_one_text_whatever_it_says(self, postgres: Cluster, tmp_path: Path) -> None:
         """Its own text would hold the value that is wrong."""

@@ -19,7 +19,7 @@ from discreet.engines.problems import SourceError
 from discreet.policy import Policy
 from discreet.policy.layout import UNIT
 from tests.cli.runs import run
-from tests.postgres.cluster import Cluster
+from tests.postgres.cluster import Cluster, until
 from tests.postgres.worlds import HEAD, copied, table, world
 
 BETWEEN = range(10, 16)
@@ -99,11 +99,10 @@ def test_rows_that_commit_late_are_not_lost(postgres: Cluster, tmp_path: Path) -
         nested.execute("RELEASE s")
         postgres.run("BEGIN", insert.format("prepared"), "PREPARE TRANSACTION 'two'")
         gate.execute("SELECT pg_advisory_lock(7)")
-        waiting = threading.Thread(target=postgres.run, args=(insert.format("waiting"),))
+        waiting = threading.Thread(target=postgres.run, args=(insert.format("waiting"),), daemon=True)
         waiting.start()  # it has drawn its number, and has no transaction number of its own yet
         query = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-        while not gate.execute(query).fetchall():
-            threading.Event().wait(0.01)
+        until(lambda: bool(gate.execute(query).fetchall()))
         ends: list[tuple[str, Callable[[], object]]] = [
             ("plain", lambda: plain.execute("COMMIT")),
             ("nested", lambda: nested.execute("COMMIT")),
