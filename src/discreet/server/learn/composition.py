@@ -159,4 +159,5 @@ LESSON: Final = Lesson(
         ("25", "That would be so if everybody were in all fifty means. Everybody is in one."),
         ("25.5, as sorting looks at all of them", "Sorting looks at noisy numbers only, never at the data."),
     ),
+    invented="no data at all: exact probabilities",
 )

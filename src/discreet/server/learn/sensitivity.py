@@ -98,7 +98,7 @@ def _body(values: Values) -> Body:
             "neighbours. So it must be known from the text and from declared bounds alone, before anything is read."
         ),
         Words(
-            "Two lectures add or remove a person, one replaces one. Then somebody leaves one bucket and enters "
+            "Some lectures add or remove a person, others replace one. Then somebody leaves one bucket and enters "
             "another: a histogram moves by 2. And the number of people is public, so that a mean of n bits moves by "
             "1/n; where people come and go, a mean of few moves much further."
         ),
