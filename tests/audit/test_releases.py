@@ -96,7 +96,8 @@ def test_the_claim_holds_and_too_little_noise_is_found(name: str, samples: int, 
 
 @pytest.mark.slow
 def test_a_key_of_one_unit_shows_no_more_often_than_delta_says() -> None:
-    """Of 1,500 logs with a key that one user has, at δ = 1/100; what δ = 9/10 shows is found."""
+    """Of 1,500 logs with a key that one user has, at δ = 1/100; what δ = 9/10 shows, one time in seven, is found: it
+    proves an ε of 2.1, and 1 is claimed."""
     log = {"user": [1, 1, 2], "query": ["mine", "weather", "weather"]}
     without = {"user": [2], "query": ["weather"]}
 
@@ -105,7 +106,7 @@ def test_a_key_of_one_unit_shows_no_more_often_than_delta_says() -> None:
 
         def draw(data: Any) -> list[float]:
             keys = [key for key, *_ in publication.release(data, epsilon=1, delta=delta).rows()]
-            return [float("mine" in keys), float("weather" in keys)]
+            return [float("mine" in keys)]
 
         return draw
 
