@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from discreet.accounting import Approximate, Concentrated, Loss, Pure, delta_of
 from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace
-from discreet.lab.posterior import FAILURE, Band, band, beliefs, exponent, one_in, run, told_right
+from discreet.accounting.odds import FAILURE, odds
+from discreet.lab.posterior import Band, band, beliefs, one_in, run, told_right
 from tests.cli.runs import run as command
 from tests.statistics import gaussian_law, laplace_law
 
@@ -130,8 +131,9 @@ def test_gaussian_noise_stays_within_the_band(variance: Fraction, loss: Loss, fa
 
 
 def test_a_loss_with_rho_and_delta_is_converted() -> None:
-    assert exponent(Concentrated(0.02, 1e-5)) > exponent(Concentrated(0.02))
-    assert exponent(Concentrated(0.02, 1e-5)) == pytest.approx(exponent(Concentrated(0.02, 1e-7)), rel=0.1)
+    little, less, none = (odds(Concentrated(0.02, delta)).exponent for delta in (1e-5, 1e-7, 0))
+    assert little > none
+    assert little == pytest.approx(less, rel=0.1)
 
 
 def test_many_answers_take_the_better_of_two_compositions() -> None:

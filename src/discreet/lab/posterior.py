@@ -1,22 +1,8 @@
 """What an attacker can believe after an answer, given what they believed before: what ε means in odds.
 
 Somebody suspects with probability p (the prior) that you are in the data, with all your rows. A release has the law P
-if you are and Q if you are not. By Bayes the odds after an answer o are those before times the ratio P(o)/Q(o).
-
-Theorem  After any answer of an ε-DP release the odds are the prior odds times a factor from e^−ε to e^ε.
-         After an (ε, δ)-DP release they are so for ε' in place of ε, except on each side with a probability of at most
-         η = δ/(1 − e^(ε − ε')), whether you are in the data or not; that is ε' = ε − ln(1 − δ/η), for any η above δ.
-         After a ρ-zCDP release likewise, with ε' = ρ + 2·√(ρ·ln(1/η)).
-         After k answers the same with kε, (kε, kδ) or kρ; for groups of k people with the loss of `group`.
-Proof    ε: the ratio lies between e^−ε and e^ε by definition.
-         (ε, δ): let S be all answers with P(o) > e^ε'·Q(o). Then P(S) ≤ e^ε·Q(S) + δ ≤ e^(ε − ε')·P(S) + δ, which is
-         P(S) ≤ η, and Q(S) < P(S). Answers with Q(o) > e^ε'·P(o) are as rare, as P and Q may be exchanged.
-         ρ: the loss L = ln(P/Q) has E e^((α−1)L) ≤ e^((α−1)αρ) under P, for all α > 1. So by Markov P(L > t) ≤
-         exp((α − 1)(αρ − t)), and with α = (t + ρ)/(2ρ) that is exp(−(t − ρ)²/(4ρ)) = η for t = ε'.
-Tight    Randomised response attains the first, a release that shows itself with probability η the second: no function
-         of ε (and δ) alone promises more. `tests/lab/test_posterior.py` has both, outcome by outcome.
-Source   Wasserman & Zhou 2010 (hypothesis tests); Kasiviswanathan & Smith 2014 (posteriors and δ); Dong, Roth & Su 2022
-         (trade-off functions: the second is theirs of (ε, δ), read as odds); Bun & Steinke 2016 (tails of zCDP).
+if you are and Q if you are not. By Bayes the odds after an answer o are those before times the ratio P(o)/Q(o), which
+`accounting/odds.py` bounds. What is said of the ratio is said of every attacker.
 
 Whatever the answers say of everybody is not bounded: that smoking causes cancer is bad news for smokers, whether they
 are in the data or not.
@@ -30,9 +16,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from discreet.accounting import Approximate, Concentrated, Loss, Pure, epsilon_of, group
+from discreet.accounting import Approximate, Loss, Pure
 from discreet.accounting.distributions import DiscreteLaplace, Noise
-from discreet.exact import Number, number, probability, whole
+from discreet.accounting.odds import FAILURE, odds
+from discreet.exact import Number, number, probability
 from discreet.exact import epsilon as positive
 from discreet.lab.blocks import Figure, Figures, Picture, Table
 from discreet.lab.charts import INK, NEUTRAL, OPEN, OTHER, PRIVATE, WIDTH, altair, chart_of, finished, palette
@@ -40,9 +27,6 @@ from discreet.lab.experiment import Outcome
 from discreet.lab.invented import SEED
 from discreet.lab.writing import count, digits, percent
 from discreet.mechanisms import Gaussian
-
-FAILURE: Final = 0.001
-"""How often odds may move further, on each side, where there is a δ or a ρ and nobody said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,41 +62,16 @@ def band(prior: Number, loss: Loss, *, answers: int = 1, people: int = 1, failur
     >>> round(after.low, 3), round(after.high, 3), after.factor, after.failure
     (0.039, 0.232, '× 2.72', 0.0)
     """
-    before, many = probability(prior, "prior"), Fraction(whole(answers, "answers"))
-    one = loss if whole(people, "people") == 1 else group(loss, people)
-    most = min(exponent(each, failure=failure) for each in _together(one, many))
-    share, shrunk = float(before), math.exp(-most)
+    share = float(probability(prior, "prior"))
+    moved = odds(loss, answers=answers, people=people, failure=failure)
+    shrunk = math.exp(-moved.exponent)
     return Band(
         prior=share,
         low=share * shrunk / (share * shrunk + 1 - share),
         high=share / (share + (1 - share) * shrunk),
-        exponent=most,
-        failure=0.0 if isinstance(loss, Pure) else float(failure),
+        exponent=moved.exponent,
+        failure=moved.failure,
     )
-
-
-def _together(loss: Loss, many: Fraction) -> list[Loss]:
-    """So many answers, chosen adaptively: what adds up, ε or ρ; of (ε, δ) both ways are valid."""
-    if isinstance(loss, Approximate):
-        both = Approximate(many * loss.epsilon, many * loss.delta)
-        return [both] if many == 1 else [both, loss.concentrated().times(many)]
-    return [loss.times(many)]
-
-
-def exponent(loss: Loss, *, failure: Number = FAILURE) -> float:
-    """ε': odds move by e^ε' at most, except with probability `failure` on each side (never, for an ε-DP release)."""
-    if isinstance(loss, Pure):
-        return float(loss.epsilon)
-    rare = probability(failure, "failure")
-    if loss.delta >= rare:
-        raise ValueError(
-            f"failure must be above delta: answers of probability {float(loss.delta):g} may tell everything"
-        )
-    if isinstance(loss, Concentrated) and not loss.delta:
-        rho = float(loss.rho)
-        return rho + 2 * math.sqrt(-rho * math.log(rare))
-    delta = loss.delta if isinstance(loss, Approximate) else (loss.delta + rare) / 2
-    return epsilon_of(loss, delta) - math.log1p(-float(delta / rare))
 
 
 def beliefs(prior: Mapping[int, Number], answers: Sequence[int], noise: Noise) -> dict[int, float]:

@@ -23,9 +23,7 @@ def in_sequence(questions: int, epsilon: float) -> float:
     >>> in_sequence(10, 0.1)
     1.0
     """
-    total = compose(*[Pure(number(epsilon, "epsilon"))] * questions)
-    assert isinstance(total, Pure)
-    return float(total.epsilon)
+    return float(compose(*[Pure(number(epsilon, "epsilon"))] * questions).amount)
 
 
 def in_parallel(questions: int, epsilon: float) -> float:
@@ -48,9 +46,8 @@ def of_group(size: int, epsilon: float, delta: float) -> tuple[float, float]:
     loss = (
         Approximate(number(epsilon, "epsilon"), number(delta, "delta")) if delta else Pure(number(epsilon, "epsilon"))
     )
-    grown = group(loss, size)
-    assert isinstance(grown, Pure | Approximate)
-    return float(grown.epsilon), float(grown.delta) if isinstance(grown, Approximate) else 0.0
+    epsilons, deltas = group(loss, size).at(number(delta, "delta"))
+    return float(epsilons), float(deltas)
 
 
 def repeated_loss(questions: int, epsilon: float) -> float:
