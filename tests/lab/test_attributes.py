@@ -1,6 +1,6 @@
 """Attribute inference: rows without names give illnesses away; our synthetic rows not more than ε allows.
 
-What is without noise follows from the seed; the margins held for 100 other seeds.
+What is without noise follows from the seed; the margins held for 50 other seeds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Model inversion: a forest without noise tells more of those in it than of others; ours not more than ε allows.
 
-What is without noise follows from the seed; the margins held for 100 other seeds.
+What is without noise follows from the seed; the margins held for 50 other seeds.
 """
 
 from __future__ import annotations

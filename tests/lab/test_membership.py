@@ -1,7 +1,7 @@
 """Membership inference: a model without noise is beaten, ours stays within its bound, and a broken promise is noticed.
 
 Data are the same for every seed and models without noise too, so what is asserted of them cannot fail by chance; the
-margins held for 100 other seeds. What is asserted of ours fails with the probability that the theorem allows.
+margins held for 50 other seeds. What is asserted of ours fails with the probability that the theorem allows.
 """
 
 from __future__ import annotations
