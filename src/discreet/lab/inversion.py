@@ -18,7 +18,6 @@ from typing import Any, Final
 
 import numpy as np
 
-import discreet.preloaded  # noqa: F401
 from discreet.lab.blocks import Figure, Figures, Picture
 from discreet.lab.bounds import Flags, Recovered
 from discreet.lab.experiment import Outcome
@@ -103,19 +102,19 @@ def _columns(people: Patients) -> list[Integers]:
 
 def forest(people: Patients) -> Callable[[Integers], Floats]:
     """Trees that are grown until they know every patient by heart."""
-    from sklearn.ensemble import ExtraTreesClassifier
+    from discreet.lab.others import ExtraTreesClassifier
 
     return _all_doses(ExtraTreesClassifier(TREES, random_state=1).fit(people.rows, people.dose))
 
 
 def plain_bayes(people: Patients) -> Callable[[Integers], Floats]:
-    from sklearn.naive_bayes import CategoricalNB
+    from discreet.lab.others import CategoricalNB
 
     return _all_doses(CategoricalNB(min_categories=LEVELS).fit(people.rows, people.dose))
 
 
 def plain_logistic(people: Patients) -> Callable[[Integers], Floats]:
-    from sklearn.linear_model import LogisticRegression
+    from discreet.lab.others import LogisticRegression
 
     model = LogisticRegression(C=1e6, max_iter=1000).fit(_indicators(people.rows), people.dose)
     return lambda rows: _all_doses(model)(_indicators(rows))
@@ -142,7 +141,7 @@ def private_logistic(epsilon: float) -> Train:
 
 
 def _fresh(model: Any) -> Any:
-    from sklearn.base import clone
+    from discreet.lab.others import clone
 
     return clone(model)
 

@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import numpy as np
 
-import discreet.preloaded  # noqa: F401
 from discreet.lab.blocks import Figure, Figures, Picture, Table
 from discreet.lab.bounds import ALPHA, PROVES, Flags, most_with, proven_words, proves
 from discreet.lab.charts import INK, NEUTRAL, OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
@@ -153,14 +152,14 @@ def _log_normal(scores: Floats, mean: Floats, variance: Floats) -> Floats:
 
 def forest(rows: Floats, labels: Integers) -> Any:
     """Trees that are grown until they know every row by heart."""
-    from sklearn.ensemble import ExtraTreesClassifier
+    from discreet.lab.others import ExtraTreesClassifier
 
     return ExtraTreesClassifier(TREES, random_state=1).fit(rows, labels)
 
 
 def plain(rows: Floats, labels: Integers) -> Any:
     """Logistic regression as everybody does it."""
-    from sklearn.linear_model import LogisticRegression
+    from discreet.lab.others import LogisticRegression
 
     return LogisticRegression(C=1e6, max_iter=500).fit(rows, labels)
 
