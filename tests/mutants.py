@@ -72,6 +72,7 @@ TESTS: dict[str, list[str]] = {
     "accounting/filters.py": ["tests/accounting/test_filters.py", "tests/attacks/test_mixed_relations.py"],
     "accounting/labels.py": ["tests/accounting/test_labels.py"],
     "accounting/balance.py": ["tests/accounting/test_balance.py"],
+    "accounting/odds.py": ["tests/lab/test_posterior.py"],
     "accounting/part.py": ["tests/ledger/test_partitions.py"],
     "accounting/prefixes.py": ["tests/accounting/test_prefixes.py"],
     "accounting/record.py": ["tests/ledger/test_answers.py", "tests/contracts/test_stores.py"],
