@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -45,11 +46,12 @@ def test_fails_as_expected(): assert False
 def test_everything_but_success_is_told(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(REGISTERED, encoding="utf-8")
     (tmp_path / "test_outcomes.py").write_text(OUTCOMES, encoding="utf-8")
-    options = ["-n", "1", "-c", "/dev/null", "-p", "no:cacheprovider", "--import-mode=importlib", str(tmp_path)]
+    own = ["-p", "xdist", "-p", "no:cacheprovider", "--import-mode=importlib", "-c", "/dev/null"]
+    known = {key: value for key, value in os.environ.items() if key == "PYTHONPYCACHEPREFIX"}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options],
+        [sys.executable, "-m", "pytest", "-n", "1", *own, str(tmp_path)],
         cwd=ROOT,
-        env={"PYTHONPATH": str(ROOT)},
+        env={"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **known},
         capture_output=True,
         text=True,
     )
