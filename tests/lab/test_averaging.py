@@ -12,8 +12,8 @@ from scipy.optimize import linprog
 
 from discreet.lab.averaging import (
     EXACT,
-    POLICY,
     QUESTION,
+    ROOMS,
     SMOKERS,
     averaged,
     experiment,
@@ -23,7 +23,7 @@ from discreet.lab.averaging import (
     until_refused,
     variants,
 )
-from discreet.lab.curators import curator_over
+from discreet.lab.curators import SMOKERS_POLICY, curator_over
 from tests.statistics import laplace_law
 
 
@@ -86,7 +86,7 @@ def least_error(most: int, epsilon: float) -> float:
 
 
 def test_a_curator_answers_the_same_once_and_variants_until_its_budget_is_gone() -> None:
-    with curator_over(POLICY.format(budget=1), {"people": people(EXACT)}) as curator:
+    with curator_over(SMOKERS_POLICY.format(rooms=ROOMS, budget=1), {"people": people(EXACT)}) as curator:
         same, refusal = until_refused(curator, [QUESTION] * 20, 0.25)
         assert (len(same), len(set(same)), refusal) == (20, 1, "")
         assert float(curator.budget().spent.epsilon) == 0.25
@@ -98,7 +98,7 @@ def test_a_curator_answers_the_same_once_and_variants_until_its_budget_is_gone()
 
 
 def test_variants_have_the_same_exact_answer() -> None:
-    with curator_over(POLICY.format(budget=10**9), {"people": people()}) as curator:
+    with curator_over(SMOKERS_POLICY.format(rooms=ROOMS, budget=10**9), {"people": people()}) as curator:
         answers, _ = until_refused(curator, [QUESTION, *variants(3)], 10**4)
     assert answers == (SMOKERS,) * 4  # noise for such an ε is 0, but with probability e^−10000
 

@@ -9,8 +9,8 @@ from scipy.stats import binom
 
 from discreet.errors import BudgetExhausted
 from discreet.lab import differencing
-from discreet.lab.averaging import PEOPLE, POLICY, QUESTION, people
-from discreet.lab.curators import curator_over
+from discreet.lab.averaging import PEOPLE, QUESTION, ROOMS, people
+from discreet.lab.curators import SMOKERS_POLICY, curator_over
 from discreet.lab.differencing import HERS, WITHOUT, attacks, chance, run, through_curator
 from discreet.lab.posterior import told_right
 from tests.statistics import laplace_law
@@ -42,7 +42,7 @@ def test_small_counts_do_not_matter_and_noise_does() -> None:
 
 def test_a_curator_charges_for_both_and_refuses_the_third() -> None:
     rows = [*people(), {"person": PEOPLE, "smokes": "yes", "room": HERS}]
-    with curator_over(POLICY.format(budget=2), {"people": rows}) as curator:
+    with curator_over(SMOKERS_POLICY.format(rooms=ROOMS, budget=2), {"people": rows}) as curator:
         for text in (QUESTION, WITHOUT):
             curator.query(text, epsilon=1)
         with pytest.raises(BudgetExhausted):

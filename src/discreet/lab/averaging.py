@@ -22,7 +22,7 @@ from discreet.curator.curator import Curator
 from discreet.errors import BudgetExhausted
 from discreet.lab.blocks import Figure, Figures, Picture, Table
 from discreet.lab.charts import OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
-from discreet.lab.curators import curator_over
+from discreet.lab.curators import SMOKERS_POLICY, curator_over
 from discreet.lab.experiment import Outcome
 from discreet.lab.invented import SEED, below
 from discreet.lab.writing import count, digits, percent
@@ -33,19 +33,6 @@ PEOPLE, SMOKERS = 500, 137
 ROOMS: Final = 1000
 """The bound of a column that says nothing here, so that questions can be varied by it."""
 QUESTION: Final = "SELECT COUNT(*) AS n FROM people WHERE smokes = 'yes'"
-POLICY: Final = """\
-name = "invented people"
-[budget]
-epsilon = {budget}
-[unit]
-name = "person"
-[tables.people]
-source = "people.csv"
-unit = "person"
-[tables.people.columns]
-smokes = {{ values = ["yes", "no"] }}
-room = {{ type = "integer", min = 0, max = 1000 }}
-"""
 EXACT: Final = 42
 """What the table's answers are about, and many books'."""
 TIMES: Final = (1, 10, 100, 1_000, 10_000)
@@ -94,7 +81,7 @@ def people(smokers: int = SMOKERS, seed: int = SEED) -> list[dict[str, Any]]:
 
 def experiment(cost: float, budget: float) -> Answers:
     """Ask a curator over invented people for fresh answers, with a ledger that goes when it has answered."""
-    with curator_over(POLICY.format(budget=budget), {"people": people()}) as curator:
+    with curator_over(SMOKERS_POLICY.format(rooms=ROOMS, budget=budget), {"people": people()}) as curator:
         answers, refusal = until_refused(curator, [QUESTION] * PEOPLE, cost, fresh=True)
         again = [curator.query(QUESTION, epsilon=cost).rows[0][0] for _ in range(2)]
         return Answers(answers, refusal, *again)
@@ -143,7 +130,7 @@ def run(seed: int = SEED) -> Outcome:
     """Averages without a ledger; then a real curator, asked the same in a hundred ways."""
     cost, budget = 0.1, 1.0
     table = [averaged(cost, times) for times in TIMES]
-    with curator_over(POLICY.format(budget=budget), {"people": people(EXACT, seed)}) as curator:
+    with curator_over(SMOKERS_POLICY.format(rooms=ROOMS, budget=budget), {"people": people(EXACT, seed)}) as curator:
         repeated, _ = until_refused(curator, [QUESTION] * 100, cost)
         varied, _ = until_refused(curator, variants(100), cost)
     answered = 1 + len(varied)  # the repeated question was charged once

@@ -7,11 +7,27 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from discreet.curator.curator import Curator
 from discreet.curator.state import passing_ledger
 from discreet.engines.memory import Memory, Rows
 from discreet.policy.read import parse
+
+SMOKERS_POLICY: Final = """\
+name = "invented people"
+[budget]
+epsilon = {budget}
+[unit]
+name = "person"
+[tables.people]
+source = "people.csv"
+unit = "person"
+[tables.people.columns]
+smokes = {{ values = ["yes", "no"] }}
+room = {{ type = "integer", min = 0, max = {rooms} }}
+"""
+"""The text of a policy: people who smoke or not, and their rooms, by which questions can be varied."""
 
 
 @contextmanager

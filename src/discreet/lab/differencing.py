@@ -20,10 +20,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from discreet.lab.averaging import PEOPLE, POLICY, QUESTION, ROOMS, SMOKERS, people
+from discreet.lab.averaging import PEOPLE, QUESTION, ROOMS, SMOKERS, people
 from discreet.lab.blocks import Figure, Figures, Picture, Table
 from discreet.lab.charts import OPEN, PRIVATE, WIDTH, altair, chart_of, finished, palette
-from discreet.lab.curators import curator_over
+from discreet.lab.curators import SMOKERS_POLICY, curator_over
 from discreet.lab.experiment import Outcome
 from discreet.lab.invented import SEED, below
 from discreet.lab.posterior import told_right
@@ -93,7 +93,7 @@ def through_curator(epsilon: float, secret: int, *, seed: int = SEED) -> tuple[i
     """Both counts of a real curator over people of whom one is Alice, within a budget of 2ε."""
     rows = people(seed=seed)
     rows.append({"person": PEOPLE, "smokes": "yes" if secret else "no", "room": HERS})
-    with curator_over(POLICY.format(budget=2 * epsilon), {"people": rows}) as curator:
+    with curator_over(SMOKERS_POLICY.format(rooms=ROOMS, budget=2 * epsilon), {"people": rows}) as curator:
         first, second = (curator.query(text, epsilon=epsilon).rows[0][0] for text in (QUESTION, WITHOUT))
     return first, second
 

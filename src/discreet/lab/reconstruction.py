@@ -34,7 +34,7 @@ from discreet import noise
 from discreet.lab.averaging import until_refused
 from discreet.lab.blocks import Figure, Figures, Picture, Table
 from discreet.lab.charts import COLOURS, INK, WIDTH, altair, chart_of, finished, palette
-from discreet.lab.curators import curator_over
+from discreet.lab.curators import SMOKERS_POLICY, curator_over
 from discreet.lab.experiment import Outcome
 from discreet.lab.invented import SEED, Floats, Integers, below
 from discreet.lab.posterior import one_in, told_right
@@ -171,19 +171,6 @@ def most_right(epsilon: float, bits: int, miss: float = MISS) -> int:
 # a real curator
 
 ROOMS: Final = 64
-POLICY: Final = """\
-name = "invented people"
-[budget]
-epsilon = {budget}
-[unit]
-name = "person"
-[tables.people]
-source = "people.csv"
-unit = "person"
-[tables.people.columns]
-smokes = {{ values = ["yes", "no"] }}
-room = {{ type = "integer", min = 1, max = 64 }}
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +191,7 @@ def through_curator(exact: Integers, *, budget: float, cost: float, many: int, s
         for number, bit in enumerate(exact.tolist())
     ]
     subsets = subsets_of(exact.size, many, f"{seed} curator")
-    with curator_over(POLICY.format(budget=budget), {"people": rows}) as curator:
+    with curator_over(SMOKERS_POLICY.format(rooms=ROOMS, budget=budget), {"people": rows}) as curator:
         answers, refusal = until_refused(curator, map(question, subsets), cost)
     guesses = linear_program(subsets[: len(answers)], np.array(answers, dtype=np.float64))
     right = Recovered(int((guesses == exact).sum()), exact.size)
