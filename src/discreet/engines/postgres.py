@@ -9,7 +9,6 @@ What goes wrong before rows are read is told as it is. What goes wrong afterward
 
 from __future__ import annotations
 
-import os
 import select
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -19,18 +18,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from discreet.engines.postgres_types import Type
 from discreet.engines.problems import SourceError
-from discreet.policy.databases import connection_options, read_table
+from discreet.policy.databases import read_table
 from discreet.policy.model import Login, Source
 from discreet.policy.problems import suggest
+from discreet.postgres import ConnectionFailedError, connect
 from discreet.quoting import name
 
 if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.pq.abc import PGconn
 
-OLDEST: Final = 13
 BLOCK: Final = 1 << 20
-LONGEST_REASON: Final = 500
 LOCK_WAIT: Final = "60s"
 SETTINGS: Final = {
     "search_path": "''",
@@ -40,15 +38,6 @@ SETTINGS: Final = {
     "bytea_output": "'hex'",
     "lock_timeout": f"'{LOCK_WAIT}'",
     "idle_in_transaction_session_timeout": "0",
-}
-CONNECTION: Final = {
-    "application_name": "discreet",
-    "client_encoding": "UTF8",
-    "connect_timeout": "15",
-    "keepalives_idle": "30",
-    "keepalives_interval": "10",
-    "keepalives_count": "3",
-    "tcp_user_timeout": "60000",
 }
 INTERRUPTED: Final = (
     "PostgreSQL did not read it to its end",
@@ -249,48 +238,11 @@ def _begin(connection: Connection[Any], level: str) -> None:
 def _connected(login: Login, folder: Path, label: str) -> Iterator[Connection[Any]]:
     """A connection, closed however it ends; `SourceError` if there is none."""
     try:
-        import psycopg
-    except ImportError:
-        raise SourceError(label, "PostgreSQL needs psycopg", "pip install 'discreet[postgres]'") from None
-    password = _password(login, label)
-    settings = {**CONNECTION, **connection_options(login, os.environ), **_server(login)}
-    for key in ("sslrootcert", "sslcert", "sslkey"):
-        if key in settings and settings[key] != "system":
-            settings[key] = str(folder / settings[key])
-    secret = {} if password is None else {"password": password}
-    try:
-        connection = psycopg.connect(**settings, **secret, autocommit=True, prepare_threshold=None)  # type: ignore[arg-type]
-    except psycopg.Error as error:
-        reason = " ".join(str(error).split())[:LONGEST_REASON]
-        reason = reason.replace(password, "…") if password else reason
-        raise SourceError(label, f"could not connect: {reason}", "see that psql connects to that address") from None
+        connection = connect(login, folder, "read an export of the table instead")
+    except ConnectionFailedError as failed:
+        raise SourceError(label, failed.reason, failed.fix) from None
     with closing(connection):
-        _demand_usable(connection, label)
         yield connection
-
-
-def _server(login: Login) -> dict[str, str]:
-    said = {"host": login.host, "port": str(login.port or ""), "dbname": login.database, "user": login.user or ""}
-    return {key: value for key, value in said.items() if value}
-
-
-def _password(login: Login, label: str) -> str | None:
-    """The password that a variable has. Without one, PostgreSQL's own library looks into its file of passwords."""
-    if login.password_variable is None:
-        return None
-    password = os.environ.get(login.password_variable)
-    if not password:
-        raise SourceError(label, f"the variable {login.password_variable} has no password", "set it, and export it")
-    return password
-
-
-def _demand_usable(connection: Connection[Any], label: str) -> None:
-    if connection.info.server_version < OLDEST * 10_000:
-        raise SourceError(label, f"the server is older than PostgreSQL {OLDEST}", "read an export of the table instead")
-    encoding = connection.info.parameter_status("server_encoding")
-    if encoding != "UTF8":
-        reason = f"the database is encoded in {encoding}, and a text that is not UTF-8 could decide whether it is read"
-        raise SourceError(label, reason, "read an export of the table instead")
 
 
 def _spelled(schema: str, table: str) -> str:
