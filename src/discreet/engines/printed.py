@@ -67,12 +67,21 @@ _SAID: Final = re.compile(
 """Where a node stands in the text, and what a literal holds: inside of JSON's strings every quote has a backslash."""
 
 
+def parsed(query: Sql) -> str:
+    """What DuckDB's parser makes of a query, as JSON; nothing is run."""
+    return _parsed(printed(query))
+
+
 def _tree(text: str) -> str:
+    return _SAID.sub(r"\1", _parsed(text))
+
+
+def _parsed(text: str) -> str:
     with _parser(os.getpid()).cursor() as cursor:
         serialized = str(cursor.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchall()[0][0])
     if not serialized.startswith('{"error":false'):
         raise QueryFailed(ALTERED, REPORT)
-    return _SAID.sub(r"\1", serialized)
+    return serialized
 
 
 _skeleton_tree: Final = lru_cache(maxsize=256)(_tree)
