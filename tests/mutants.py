@@ -133,9 +133,9 @@ TESTS: dict[str, list[str]] = {
     "ledger/declaring.py": ["tests/ledger/test_streams.py", "tests/ledger/test_stream_records.py"],
     "ledger/units.py": [STANDING, "tests/ledger/test_units.py"],
     "ledger/standing.py": [STANDING, "tests/ledger/test_percentages.py", "tests/ledger/test_budgets.py"],
-    "ledger/sqlite/marks.py": [FAILURES, "tests/attacks/test_rollback.py"],
+    "ledger/marks.py": [FAILURES, "tests/attacks/test_rollback.py"],
     "ledger/sqlite/reading.py": ["tests/contracts/test_stores.py", *OPENED],
-    "ledger/sqlite/watch.py": [
+    "ledger/watch.py": [
         "tests/attacks/test_ledger_links.py",
         "tests/attacks/test_rollback.py",
         "tests/ledger/test_opening.py",

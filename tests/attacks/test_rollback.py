@@ -29,8 +29,8 @@ from discreet.curator.state import (
     verify_ledger,
 )
 from discreet.ledger import Grant, Ledger, LedgerDamaged, LedgerError, Marks, back_up, ledger, restore, verify
+from discreet.ledger.marks import Mark
 from discreet.ledger.sqlite.files import beside
-from discreet.ledger.sqlite.marks import Mark
 from discreet.policy import Policy, read
 from tests.cli.runs import run
 from tests.fixtures.build import HERE

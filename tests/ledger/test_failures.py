@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from discreet.ledger import LedgerDamaged, LedgerError, back_up
+from discreet.ledger.marks import Marks
 from discreet.ledger.problems import reported
-from discreet.ledger.sqlite.marks import Marks
 from discreet.ledger.sqlite.store import Sqlite
 from tests.ledger.helpers import filled
 

@@ -33,7 +33,10 @@ totals   the whole state, repeated every so often so that opening need not read 
          named one: what is spent and not among them was charged before units were recorded).
 accepted id (of the ledger, random, the same in all of them), host (the random name of the folder with high-water
          marks that knows the ledger from now on), at, reason, known (how many records it was known to have: if there
-         are fewer, the others are forgotten, and the owner said so).
+         are fewer, the others are forgotten, and the owner said so). It may also say place (where the journal lies from
+         now on, as `places` writes it; null in a file) and arrived (as in the moved before it).
+moved    arrived (the name of where the journal goes on), to (the same for people), at. It is the last record here: only
+         accepted with the same arrived follows, where it goes on.
 stream   name, capacity (amounts: no line of a block is above it), most (in how many blocks a unit can have rows), at,
          loss (most times the capacity, or what was added to it since: a capacity is never lowered), spent (amounts of
          everybody after it), unit as in charges. The budget is charged here, and not by charges about blocks.
@@ -65,7 +68,7 @@ from discreet.ledger.problems import LedgerDamaged
 
 VERSIONS: Final = {
     "budget": 1, "epoch": 1, "data": 2, "charge": 2, "answer": 1, "accepted": 1, "totals": 3,
-    "stream": 1, "block": 1, "retire": 1,
+    "stream": 1, "block": 1, "retire": 1, "moved": 1,
 }  # fmt: skip
 """The newest version of each kind; all before it are read."""
 NEWER: Final = {"charge": "blocks", "totals": "streams"}

@@ -19,12 +19,12 @@ from discreet.accounting.relations import label
 from discreet.errors import Refused
 from discreet.ledger.blocks import Blocks
 from discreet.ledger.charge import Charge, cost_of, demand_spendable
-from discreet.ledger.codec import GENESIS, Amounts, Record, decode, encode, less, link, plus, written
+from discreet.ledger.codec import GENESIS, Amounts, Record, encode, less, link, plus, written
 from discreet.ledger.declaring import Streams, now
 from discreet.ledger.entries import Reads, loss_of
 from discreet.ledger.grant import Grant
 from discreet.ledger.keys import charge_of
-from discreet.ledger.problems import LedgerDamaged, LedgerError
+from discreet.ledger.problems import LedgerDamaged, LedgerError, demand_here
 from discreet.ledger.sqlite import Acceptance, Marks, Sqlite
 from discreet.ledger.standing import Standing
 from discreet.ledger.state import State, granted_fields
@@ -33,6 +33,8 @@ from discreet.noise import SYSTEM
 from discreet.policy import Share
 
 TOTALS_EVERY: Final = 1000
+FIRST: Final[tuple[str, ...]] = ("id", "host", "place")
+"""What the first record may say beside the budget."""
 MAX_QUERY_LENGTH: Final = 200_000
 """Characters of a query that are recorded at most."""
 
@@ -63,7 +65,7 @@ class Ledger(Reads, Streams):
         self._lock = threading.RLock()
         self._waiting: deque[Charge] = deque()
         self._store = store
-        self._state = State()
+        self._state, self._opening = State(), 0
         try:
             self._write(lambda: self._agree(grant, protected, name))
         except BaseException:
@@ -95,7 +97,7 @@ class Ledger(Reads, Streams):
         recorded = self._state.grant
         known = self._store.recognised(self._state)
         if not self._state.head:
-            named = {key: known.pop(key) for key in ("id", "host")} if known and not known["known"] else {}
+            named = {key: known.pop(key) for key in FIRST if key in known} if known and not known["known"] else {}
             self._append_budget(grant, "the ledger begins", named)
         elif (grant.epsilon, grant.delta) != (recorded.epsilon, recorded.delta):
             if not grant.within(recorded):
@@ -358,24 +360,31 @@ class Ledger(Reads, Streams):
     def _write(self, act: Callable[[], object]) -> None:
         """One transaction on the newest state. If it fails, what we know is what we knew."""
         with self._held():
-            before = self._state
+            before = self._state, self._opening
             try:
                 with self._store.transaction(lambda: self._state):
                     self._catch_up()
+                    demand_here(self._state)
                     act()
             except BaseException:
-                self._state = before
+                self._state, self._opening = before
                 raise
 
     def _catch_up(self) -> None:
-        """Read what others appended. A journal that does not hold what we know was rolled back."""
+        """Read what others appended. A journal that does not hold what we know was rolled back.
+
+        What was read before the store was opened anew need not have been flushed: it is read again. The store has seen
+        to it that what was flushed is there.
+        """
         head, digest = self._store.last() or (0, GENESIS)
+        if self._opening != self._store.openings:
+            self._state, self._opening = State(), self._store.openings
         if (head, digest) == (self._state.head, self._state.digest):
             return
         if head <= self._state.head:
             raise LedgerDamaged(f"record {self._state.head} of the ledger is gone or another", "restore a backup")
         if not self._state.head:
-            self._state = _resume(self._store, head)
+            self._state = State.last_repeated(self._store.rows, head, TOTALS_EVERY)
         for row in self._store.rows(self._state.head + 1):
             self._state = self._state.after(row)
 
@@ -384,7 +393,7 @@ class Ledger(Reads, Streams):
         row = self._state.head + 1, line, link(self._state.digest, line)
         self._state = self._state.after(row)
         self._store.append(*row, plan, answer)
-        if row[0] % TOTALS_EVERY == 0:
+        if row[0] % TOTALS_EVERY == 0 and kind != "moved":
             self._append("totals", self._state.totals())
         return row
 
@@ -426,15 +435,6 @@ class Ledger(Reads, Streams):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("an open ledger cannot be copied or pickled: open it again")
-
-
-def _resume(store: Store, head: int) -> State:
-    """The state at the last record that repeats all of it, or an empty one."""
-    start = head - head % TOTALS_EVERY
-    rows = list(store.rows(start, start + 1)) if start else []
-    if len(rows) == 2 and decode(*rows[1][:2])["kind"] == "totals":
-        return State.resumed(*rows)
-    return State()
 
 
 def _failure(error: BaseException) -> LedgerError:

@@ -175,6 +175,8 @@ class Memory:
         self.reader = MemoryReader(self._journal)
         self.closed = False
 
+    openings: Final = 1
+
     @classmethod
     def bounded(cls) -> Memory:
         """A journal that forgets what is old, for ledgers that nobody adds up again."""

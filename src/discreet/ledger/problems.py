@@ -6,8 +6,12 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from discreet.errors import Problem
+
+if TYPE_CHECKING:
+    from discreet.ledger.state import State
 
 
 class LedgerError(Problem):
@@ -19,6 +23,19 @@ class LedgerError(Problem):
 
 class LedgerDamaged(LedgerError):  # noqa: N818  (it is a state, found out)
     """The ledger's content is not what discreet wrote."""
+
+
+class LedgerUnreachable(LedgerError):  # noqa: N818  (it is a state, found out)
+    """The server of the ledger did not say whether it wrote; no bits were given."""
+
+
+def demand_here(state: State) -> None:
+    """Raise if the journal goes on elsewhere."""
+    if state.moved is not None:
+        raise LedgerError(
+            f"this ledger was moved to {state.moved[1]}, and is closed here for good",
+            "let the policy name it there; if the move was interrupted, run the same `discreet ledger move` again",
+        )
 
 
 @contextmanager

@@ -42,6 +42,10 @@ class State:
     id: str | None = None
     """Made when a host first accepted the ledger."""
     hosts: frozenset[str] = frozenset()
+    place: str | None = None
+    """The database that the journal lies in; None in a file."""
+    moved: tuple[str, str] | None = None
+    """By what name the journal goes on elsewhere, and where that is in words: nothing is written here any more."""
 
     def after(self, row: Row) -> State:
         """The state after one more record; `LedgerDamaged` unless it follows from this one."""
@@ -50,6 +54,7 @@ class State:
             raise LedgerDamaged(f"record {number} does not follow from the one before", "restore a backup")
         record = decode(number, line)
         try:
+            _demand_open(self, record)
             state = RULES[record["kind"]](self, record)
         except MALFORMED:
             raise LedgerDamaged(f"record {number} does not add up", "restore a backup") from None
@@ -72,6 +77,15 @@ class State:
             return replace(_repeated(record), head=number - 1, digest=previous[2]).after(row)
         except MALFORMED:
             raise LedgerDamaged(f"record {number} does not add up", "restore a backup") from None
+
+    @classmethod
+    def last_repeated(cls, rows: Callable[[int, int], Iterable[Row]], head: int, every: int) -> State:
+        """The state at the last record up to `head` that repeats all of it, as one of so many does; or an empty one."""
+        start = head - head % every
+        last = list(rows(start, start + 1)) if start else []
+        if len(last) == 2 and decode(*last[1][:2])["kind"] == "totals":
+            return cls.resumed(*last)
+        return cls()
 
     def share(self, analyst: str) -> Amounts:
         return self.shares.get(analyst, self.grant.nothing)
@@ -113,6 +127,7 @@ class State:
             **({"units": units_written(self.units)} if self.units else {}),
             **({"streams": streams_written(self.streams)} if self.streams else {}),
             **({} if self.id is None else {"id": self.id, "hosts": sorted(self.hosts)}),
+            **({} if self.place is None else {"place": self.place}),
         }
 
 
@@ -253,7 +268,23 @@ def _accepted(state: State, record: Record) -> State:
         raise ValueError("a host accepts a ledger with all that it knew of it")
     if not isinstance(record["reason"], str) or state.id not in (None, name):
         raise ValueError("a ledger has one id")
-    return replace(state, id=name, hosts=state.hosts | {host})
+    place = record.get("place", state.place)
+    if not isinstance(place, str | None):
+        raise ValueError("a place is a text")
+    return replace(state, id=name, hosts=state.hosts | {host}, place=place, moved=None)
+
+
+def _moved(state: State, record: Record) -> State:
+    if not all(isinstance(record[key], str) for key in ("arrived", "to", "at")):
+        raise ValueError("a journal that was moved says where to")
+    return replace(state, moved=(record["arrived"], record["to"]))
+
+
+def _demand_open(state: State, record: Record) -> None:
+    """What was moved goes on in one place, and nowhere else."""
+    arrived = record.get("arrived") if record["kind"] == "accepted" else None
+    if arrived != (None if state.moved is None else state.moved[0]):
+        raise ValueError("nothing follows in a journal that was moved but that it arrived")
 
 
 def _totals(state: State, record: Record) -> State:
@@ -280,6 +311,7 @@ def _repeated(record: Record) -> State:
         streams=_streams(record),
         id=None if record.get("id") is None else str(record["id"]),
         hosts=frozenset(map(str, record.get("hosts", ()))),
+        place=None if record.get("place") is None else str(record["place"]),
     )
 
 
@@ -299,5 +331,6 @@ RULES: Final[dict[str, Callable[[State, Record], State]]] = {
     "retire": _retire,
     "answer": _answer,
     "accepted": _accepted,
+    "moved": _moved,
     "totals": _totals,
 }

@@ -1,12 +1,14 @@
 """What a ledger asks of whatever holds its journal. `Ledger` adds up and decides; a store appends, reads and flushes.
 
-A store is one class (`sqlite`, `memory`). To add another: write the class, and name it in `tests.contracts.stores`.
+A store is one class (`sqlite`, `postgres`, `memory`). To add another: write the class, and name it in
+`tests.contracts.stores`.
 What all of them keep:
 
 - A transaction is the only writer. When it ends, all its records are flushed, or none of them is there.
 - Numbers are given by the ledger: 1, 2, 3, … A store does not read what lines say, except to find them.
 - Who reads through `reader` sees whole transactions only, and waits for no writer.
-- Everything that goes wrong is a `LedgerError`; after it the store holds what it held before.
+- Everything that goes wrong is a `LedgerError`; after it the store holds what it held before. One on another machine
+  may not know: `LedgerUnreachable` says so, and by its key a charge tells later whether it is there.
 """
 
 from __future__ import annotations
@@ -72,6 +74,12 @@ class Store(Protocol):
 
     @property
     def closed(self) -> bool: ...
+
+    @property
+    def openings(self) -> int:
+        """How often it was opened: more than once where a connection was lost. Records that were read before the last
+        time need not be there any more, unless they were flushed here; the store has looked for those."""
+        ...
 
     @property
     def reader(self) -> Reader: ...

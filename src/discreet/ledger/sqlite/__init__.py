@@ -11,9 +11,9 @@ verify     recompute everything; backup and restore
 
 from __future__ import annotations
 
-from discreet.ledger.sqlite.marks import Marks
+from discreet.ledger.marks import Marks
 from discreet.ledger.sqlite.store import Sqlite
 from discreet.ledger.sqlite.verify import Report, back_up, restore, verify
-from discreet.ledger.sqlite.watch import Acceptance
+from discreet.ledger.watch import Acceptance
 
 __all__ = ["Acceptance", "Marks", "Report", "Sqlite", "back_up", "restore", "verify"]

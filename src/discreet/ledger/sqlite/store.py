@@ -18,18 +18,20 @@ from pathlib import Path
 from typing import Final
 
 from discreet.ledger.codec import Record
+from discreet.ledger.marks import Marks
 from discreet.ledger.problems import LedgerDamaged, LedgerError, reported
 from discreet.ledger.sqlite.files import Identity, OwnLock, Seal, beside, identity, real, refuse_mounted, refuse_network
-from discreet.ledger.sqlite.marks import Marks
 from discreet.ledger.sqlite.reading import PATIENCE, SqliteReader, keyed
 from discreet.ledger.sqlite.schema import ADDED, APPLICATION, FORMAT, LAYOUTS, SCHEMA
-from discreet.ledger.sqlite.watch import Acceptance, Watch
 from discreet.ledger.state import State
 from discreet.ledger.store import ENDLESS, Row
+from discreet.ledger.watch import Acceptance, Watch
 
 
 class Sqlite:
     """The file with the journal. Files of earlier formats are brought up to date by those who write, not by readers."""
+
+    openings: Final = 1
 
     def __init__(
         self, path: Path, *, marks: Marks | None = None, accept: Acceptance | None = None, as_it_is: bool = False
@@ -150,7 +152,8 @@ class Sqlite:
 
     def recognised(self, state: State) -> Record | None:
         """By its seal and its high-water mark."""
-        return self._watch.demand(state, self.path, self.rows)
+        seal = Seal.read(self.path)
+        return self._watch.demand(state, self.rows, seal.head if seal else 0)
 
     @contextmanager
     def transaction(self, state: Callable[[], State] | None = None) -> Iterator[None]:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from discreet.ledger.codec import decode, encode, link
+from discreet.ledger.marks import Mark, Marks
 from discreet.ledger.problems import LedgerDamaged, LedgerError, reported
 from discreet.ledger.sqlite.files import Seal, beside, real
-from discreet.ledger.sqlite.marks import Mark, Marks
 from discreet.ledger.sqlite.store import Sqlite
-from discreet.ledger.sqlite.watch import accepted, known_at
 from discreet.ledger.state import State
+from discreet.ledger.watch import accepted, known_at
 
 FORGET: Final = "restore a newer backup; or say with --forget why, which is put on record"
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from discreet.ledger.codec import Record
+from discreet.ledger.marks import UNREADABLE, Mark, Marks, Place, Writing
 from discreet.ledger.problems import LedgerDamaged
-from discreet.ledger.sqlite.files import Seal
-from discreet.ledger.sqlite.marks import UNREADABLE, Mark, Marks, Writing
 from discreet.ledger.state import State
 from discreet.ledger.store import Row
 from discreet.noise import SYSTEM
@@ -33,33 +32,33 @@ class Acceptance:
 
 @dataclass(slots=True)
 class Watch:
-    """The high-water mark of one opened ledger; without marks it does nothing."""
+    """The high-water mark of one opened ledger; without marks it knows only in which place the journal should be."""
 
     marks: Marks | None
-    path: Path
+    path: Place
     """As it was named: a link that leads to another ledger now is noticed as well."""
     accept: Acceptance | None = None
+    here: str | None = None
+    """The database that the journal is read from, as `State.place` has it; None in a file."""
     _writing: Writing | None = field(default=None, init=False)
 
     def demand_begun(self) -> None:
         """Raise if a ledger that is known to be here is gone: no new one is begun in its place."""
         mark = None if self.marks is None or self.accept is not None else known_at(self.marks, self.path)
-        if mark is not None and not self.path.exists():
+        if mark is not None and isinstance(self.path, Path) and not self.path.exists():
             raise LedgerDamaged(f"the ledger at {self.path} had {mark.head} records and is gone", FORGET)
 
-    def demand(self, state: State, path: Path, rows: Callable[[int, int], Iterable[Row]]) -> Record | None:
+    def demand(self, state: State, rows: Callable[[int, int], Iterable[Row]], sealed: int = 0) -> Record | None:
         """Raise unless the ledger is what this host knows, or the owner accepts it; the record that says so, if any.
 
-        path, rows   the file itself, and what is in it.
+        rows, sealed   what is in it, and how many records a file had when it was closed.
         """
-        seal = Seal.read(path)
-        if seal and seal.head > state.head and not (self.accept and self.accept.forget):
-            what = f"{path} had {seal.head} records when it was closed and has {state.head}"
+        if sealed > state.head and not (self.accept and self.accept.forget):
+            what = f"{self.path} had {sealed} records when it was closed and has {state.head}"
             raise LedgerDamaged(what, "restore a backup")
-        if self.marks is None:
-            return None
-        self.marks.refuse_inside(self.path)
-        alarm = self._concern(state, rows, self.marks)
+        if self.marks is not None:
+            self.marks.refuse_inside(self.path)
+        alarm = self._alarm(state, rows)
         if alarm is None:
             return None
         known, concern, fix = alarm
@@ -68,12 +67,25 @@ class Watch:
             if not allowed:
                 raise LedgerDamaged(concern, fix)
         reason = self.accept.reason if self.accept is not None else "first opened here"
-        return accepted(state, self.marks.host, reason, known)
+        host = "" if self.marks is None else self.marks.host
+        fields = accepted(state, host, reason, known)
+        return fields if state.place == self.here else {**fields, "place": self.here}
+
+    def _alarm(self, state: State, rows: Callable[[int, int], Iterable[Row]]) -> tuple[int, str, str] | None:
+        """How many records are known, what is wrong with the ledger, and what to do; None if all is well."""
+        alarm = None if self.marks is None else self._concern(state, rows, self.marks)
+        if (alarm is not None and alarm[1]) or state.place == self.here:
+            return alarm
+        return (
+            state.head,
+            "" if not state.head else f"the ledger at {self.path} {_elsewhere(state.place, self.here)}",
+            ACCEPT,
+        )
 
     def _concern(
         self, state: State, rows: Callable[[int, int], Iterable[Row]], marks: Marks
     ) -> tuple[int, str, str] | None:
-        """How many records are known, what is wrong with the ledger, and what to do; None if all is well."""
+        """The same by the high-water mark."""
         here = marks.at(self.path)
         missed = None if here is None or here == state.id else marks.of(here)
         if missed is not None:
@@ -84,6 +96,7 @@ class Watch:
         mark = marks.of(state.id)
         if mark is None:
             known = marks.host in state.hosts and not any(state.spent)  # it died before it wrote its first mark
+            known = known or self.here is not None  # a database is where it says, on whichever host one looks at it
             concern = "" if known else f"this host does not know the ledger at {self.path}, which comes from elsewhere"
             return state.head, concern, ACCEPT
         if mark.head > state.head or [row[2] for row in rows(mark.head, mark.head)] != [mark.digest]:
@@ -110,8 +123,19 @@ class Watch:
             self._writing = None
 
 
-def known_at(marks: Marks, path: Path) -> Mark | None:
-    """The mark of the ledger that is known to be at a path."""
+def _elsewhere(recorded: str | None, here: str | None) -> str:
+    """Why a journal is not in its place, in words."""
+    if recorded is None:
+        return "is a copy of one that is a file"
+    if here is None:
+        return "is a copy of one that is in a database"
+    if recorded.split()[:2] == here.split()[:2]:
+        return "was restored, or its server replaced by a standby: newer charges may be missing"
+    return "is a copy of one in another database"
+
+
+def known_at(marks: Marks, path: Place) -> Mark | None:
+    """The mark of the ledger that is known to be at a place."""
     name = marks.at(path)
     return None if name is None else marks.of(name)
 
