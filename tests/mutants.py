@@ -40,6 +40,7 @@ LEDGER = ["tests/ledger/test_tampering.py", "tests/ledger/test_spending.py", "te
 OPENED = ["tests/ledger/test_opening.py", "tests/ledger/test_answers.py", *reversed(LEDGER)]
 FAILURES = "tests/ledger/test_failures.py"
 STANDING = "tests/ledger/test_standing.py"
+POSTGRES = "tests/ledger/test_postgres.py"
 EXIT = ["tests/curator/test_curator.py"]
 PINS = "tests/golden/test_figures.py"
 """Figures as they were: what only these notice may be as good as before, and is counted apart."""
@@ -126,6 +127,7 @@ TESTS: dict[str, list[str]] = {
     "ledger/partitions.py": ["tests/ledger/test_partitions.py", "tests/attacks/test_parts_most.py"],
     "ledger/memory.py": ["tests/contracts/test_stores.py"],
     "ledger/store.py": ["tests/contracts/test_stores.py"],
+    **{f"ledger/postgres/{each}.py": [POSTGRES] for each in ("schema", "session", "store", "reading")},
     "ledger/sqlite/schema.py": ["tests/curator/test_old_state.py", *OPENED],
     "ledger/streams.py": ["tests/ledger/test_streams.py", "tests/ledger/test_stream_records.py"],
     "ledger/lines.py": ["tests/ledger/test_streams.py", "tests/ledger/test_stream_records.py"],

@@ -26,7 +26,7 @@ MISSING: Final = "need PostgreSQL's programs (initdb and pg_ctl, of Debian's pac
 OWNER: Final = "postgres"
 TRIES: Final = 5
 SETTINGS: Final = {
-    "fsync": "off",
+    "fsync": "on",
     "shared_buffers": "16MB",
     "max_connections": "20",
     "autovacuum": "off",

@@ -33,8 +33,8 @@ totals   the whole state, repeated every so often so that opening need not read 
          named one: what is spent and not among them was charged before units were recorded).
 accepted id (of the ledger, random, the same in all of them), host (the random name of the folder with high-water
          marks that knows the ledger from now on), at, reason, known (how many records it was known to have: if there
-         are fewer, the others are forgotten, and the owner said so). It may also say place (where the journal lies from
-         now on, as `places` writes it; null in a file) and arrived (as in the moved before it).
+         are fewer, the others are forgotten, and the owner said so). It may also say home (the database that the
+         journal lies in from now on; null in a file) and arrived (as in the moved before it).
 moved    arrived (the name of where the journal goes on), to (the same for people), at. It is the last record here: only
          accepted with the same arrived follows, where it goes on.
 stream   name, capacity (amounts: no line of a block is above it), most (in how many blocks a unit can have rows), at,

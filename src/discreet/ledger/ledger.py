@@ -24,7 +24,7 @@ from discreet.ledger.declaring import Streams, now
 from discreet.ledger.entries import Reads, loss_of
 from discreet.ledger.grant import Grant
 from discreet.ledger.keys import charge_of
-from discreet.ledger.problems import LedgerDamaged, LedgerError, demand_here
+from discreet.ledger.problems import LedgerError, demand_here
 from discreet.ledger.sqlite import Acceptance, Marks, Sqlite
 from discreet.ledger.standing import Standing
 from discreet.ledger.state import State, granted_fields
@@ -33,7 +33,7 @@ from discreet.noise import SYSTEM
 from discreet.policy import Share
 
 TOTALS_EVERY: Final = 1000
-FIRST: Final[tuple[str, ...]] = ("id", "host", "place")
+FIRST: Final[tuple[str, ...]] = ("id", "host", "home")
 """What the first record may say beside the budget."""
 MAX_QUERY_LENGTH: Final = 200_000
 """Characters of a query that are recorded at most."""
@@ -379,14 +379,8 @@ class Ledger(Reads, Streams):
         head, digest = self._store.last() or (0, GENESIS)
         if self._opening != self._store.openings:
             self._state, self._opening = State(), self._store.openings
-        if (head, digest) == (self._state.head, self._state.digest):
-            return
-        if head <= self._state.head:
-            raise LedgerDamaged(f"record {self._state.head} of the ledger is gone or another", "restore a backup")
-        if not self._state.head:
-            self._state = State.last_repeated(self._store.rows, head, TOTALS_EVERY)
-        for row in self._store.rows(self._state.head + 1):
-            self._state = self._state.after(row)
+        if (head, digest) != (self._state.head, self._state.digest):
+            self._state = self._state.caught_up(self._store.rows, head, TOTALS_EVERY)
 
     def _append(self, kind: str, fields: Record, plan: str | None = None, answer: bytes | None = None) -> Row:
         line = encode(kind, fields)

@@ -26,7 +26,7 @@ from typing import Final
 from discreet.ledger.problems import LedgerError
 from discreet.noise import SYSTEM
 
-Place = Path | str
+Location = Path | str
 """Where a ledger is: a file, or the address of a database."""
 FOLDER: Final = "DISCREET_MARKS"
 """The environment variable that names the folder of the marks; "off" goes without."""
@@ -107,13 +107,13 @@ class Marks:
         except ValueError:
             return UNREADABLE
 
-    def at(self, path: Place) -> str | None:
+    def at(self, path: Location) -> str | None:
         """The id of the ledger that is known to be at a place."""
         with self._reported(), suppress(FileNotFoundError):
             return self._place(path).read_text(encoding="utf-8").split("\n")[0]
         return None
 
-    def begin(self, name: str, path: Place, mark: Mark) -> Writing:
+    def begin(self, name: str, path: Location, mark: Mark) -> Writing:
         """Know this ledger from now on, at this place."""
         self.refuse_inside(path)
         with self._reported():
@@ -132,26 +132,26 @@ class Marks:
                 os.fsync(descriptor)
             return Writing(file, descriptor)
 
-    def forget(self, path: Place) -> None:
+    def forget(self, path: Location) -> None:
         """Miss no ledger at a path: there was only dummy data."""
         with self._reported():
             self._place(path).unlink(missing_ok=True)
 
-    def _forget_moved(self, name: str, path: Place) -> None:
+    def _forget_moved(self, name: str, path: Location) -> None:
         """A ledger that was moved is not missed where it was."""
         with suppress(FileNotFoundError, IndexError):
             before = os.fsdecode(self._mark(name).read_bytes().split(b"\n")[1])
             if before != str(path) and not Path(before).exists() and self.at(before) == name:
                 self._place(before).unlink()
 
-    def refuse_inside(self, path: Place) -> None:
+    def refuse_inside(self, path: Location) -> None:
         if isinstance(path, Path) and self.folder.resolve().is_relative_to(path.parent.resolve()):
             raise LedgerError(f"the high-water marks in {self.folder} would go with the ledger", ELSEWHERE)
 
     def _mark(self, name: str) -> Path:
         return self.folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.mark"
 
-    def _place(self, path: Place) -> Path:
+    def _place(self, path: Location) -> Path:
         return self.folder / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}.place"
 
     @contextmanager

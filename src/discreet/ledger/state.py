@@ -42,7 +42,7 @@ class State:
     id: str | None = None
     """Made when a host first accepted the ledger."""
     hosts: frozenset[str] = frozenset()
-    place: str | None = None
+    home: str | None = None
     """The database that the journal lies in; None in a file."""
     moved: tuple[str, str] | None = None
     """By what name the journal goes on elsewhere, and where that is in words: nothing is written here any more."""
@@ -77,6 +77,17 @@ class State:
             return replace(_repeated(record), head=number - 1, digest=previous[2]).after(row)
         except MALFORMED:
             raise LedgerDamaged(f"record {number} does not add up", "restore a backup") from None
+
+    def caught_up(self, rows: Callable[..., Iterable[Row]], head: int, every: int) -> State:
+        """The state after the records that were appended since, of which the last is `head` or a later one."""
+        if head <= self.head:
+            raise LedgerDamaged(f"record {self.head} of the ledger is gone or another", "restore a backup")
+        state = self if self.head else State.last_repeated(rows, head, every)
+        for row in rows(state.head + 1):
+            state = state.after(row)
+        if state.head < head:
+            raise LedgerDamaged(f"record {state.head + 1} of the ledger is gone", "restore a backup")
+        return state
 
     @classmethod
     def last_repeated(cls, rows: Callable[[int, int], Iterable[Row]], head: int, every: int) -> State:
@@ -127,7 +138,7 @@ class State:
             **({"units": units_written(self.units)} if self.units else {}),
             **({"streams": streams_written(self.streams)} if self.streams else {}),
             **({} if self.id is None else {"id": self.id, "hosts": sorted(self.hosts)}),
-            **({} if self.place is None else {"place": self.place}),
+            **({} if self.home is None else {"home": self.home}),
         }
 
 
@@ -268,10 +279,10 @@ def _accepted(state: State, record: Record) -> State:
         raise ValueError("a host accepts a ledger with all that it knew of it")
     if not isinstance(record["reason"], str) or state.id not in (None, name):
         raise ValueError("a ledger has one id")
-    place = record.get("place", state.place)
-    if not isinstance(place, str | None):
-        raise ValueError("a place is a text")
-    return replace(state, id=name, hosts=state.hosts | {host}, place=place, moved=None)
+    home = record.get("home", state.home)
+    if not isinstance(home, str | None):
+        raise ValueError("a home is a text")
+    return replace(state, id=name, hosts=state.hosts | {host}, home=home, moved=None)
 
 
 def _moved(state: State, record: Record) -> State:
@@ -311,7 +322,7 @@ def _repeated(record: Record) -> State:
         streams=_streams(record),
         id=None if record.get("id") is None else str(record["id"]),
         hosts=frozenset(map(str, record.get("hosts", ()))),
-        place=None if record.get("place") is None else str(record["place"]),
+        home=None if record.get("home") is None else str(record["home"]),
     )
 
 

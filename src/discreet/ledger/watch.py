@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from discreet.ledger.codec import Record
-from discreet.ledger.marks import UNREADABLE, Mark, Marks, Place, Writing
+from discreet.ledger.marks import UNREADABLE, Location, Mark, Marks, Writing
 from discreet.ledger.problems import LedgerDamaged
 from discreet.ledger.state import State
 from discreet.ledger.store import Row
@@ -35,11 +35,11 @@ class Watch:
     """The high-water mark of one opened ledger; without marks it knows only in which place the journal should be."""
 
     marks: Marks | None
-    path: Place
+    path: Location
     """As it was named: a link that leads to another ledger now is noticed as well."""
     accept: Acceptance | None = None
     here: str | None = None
-    """The database that the journal is read from, as `State.place` has it; None in a file."""
+    """The database that the journal is read from, as `State.home` has it; None in a file."""
     _writing: Writing | None = field(default=None, init=False)
 
     def demand_begun(self) -> None:
@@ -69,16 +69,16 @@ class Watch:
         reason = self.accept.reason if self.accept is not None else "first opened here"
         host = "" if self.marks is None else self.marks.host
         fields = accepted(state, host, reason, known)
-        return fields if state.place == self.here else {**fields, "place": self.here}
+        return fields if state.home == self.here else {**fields, "home": self.here}
 
     def _alarm(self, state: State, rows: Callable[[int, int], Iterable[Row]]) -> tuple[int, str, str] | None:
         """How many records are known, what is wrong with the ledger, and what to do; None if all is well."""
         alarm = None if self.marks is None else self._concern(state, rows, self.marks)
-        if (alarm is not None and alarm[1]) or state.place == self.here:
+        if (alarm is not None and alarm[1]) or state.home == self.here:
             return alarm
         return (
             state.head,
-            "" if not state.head else f"the ledger at {self.path} {_elsewhere(state.place, self.here)}",
+            "" if not state.head else f"the ledger at {self.path} {_elsewhere(state.home, self.here)}",
             ACCEPT,
         )
 
@@ -134,7 +134,7 @@ def _elsewhere(recorded: str | None, here: str | None) -> str:
     return "is a copy of one in another database"
 
 
-def known_at(marks: Marks, path: Place) -> Mark | None:
+def known_at(marks: Marks, path: Location) -> Mark | None:
     """The mark of the ledger that is known to be at a place."""
     name = marks.at(path)
     return None if name is None else marks.of(name)
