@@ -38,7 +38,7 @@ def importing_by_string(text: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.partition(".")[0] in ("importlib", "runpy"))
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in ("importlib", "runpy"):
-            yield from (alias.name for alias in node.names if alias.name not in ("resources", "find_spec"))
+            yield from (alias.name for alias in node.names if alias.name not in ("resources", "find_spec", "metadata"))
         elif isinstance(node, ast.Name) and node.id in ("__import__", "exec", "eval"):
             yield node.id
 

@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "token": "discreet.cli.token:token",
     "collect": "discreet.cli.collect:collect",
     "audit": "discreet.cli.audit:audit",
+    "report": "discreet.cli.report:report",
     "lab": "discreet.cli.lab:lab",
     "federated": "discreet.cli.federated:federated",
 }

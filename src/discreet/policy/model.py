@@ -207,6 +207,8 @@ class Policy:
     serving: Serving = Serving()
     implicit_bounds: bool = False
     """Whether bounds that neither policy nor query states are found with a share of the cost."""
+    statement: Mapping[str, str] = field(default_factory=dict)
+    """What the owner says about it to the public: who they are, what it is for, why so much may be spent."""
 
     @property
     def folder(self) -> Path:

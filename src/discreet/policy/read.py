@@ -70,6 +70,7 @@ POLICY: Final[Mapping[str, Field]] = {
     "tables": Field(anything, needed="add [tables.NAME] with a source and a unit"),
     "analysts": Field(anything),
     "server": Field(anything),
+    "statement": Field(anything),
 }
 BUDGET: Final[Mapping[str, Field]] = {
     "epsilon": Field(epsilon, needed="add epsilon = 1.0: all that may ever be spent"),
@@ -85,6 +86,9 @@ SERVER: Final[Mapping[str, Field]] = {
     "pad_ms": Field(milliseconds),
     "time_limit": Field(seconds),
     "requests_per_minute": Field(rate),
+}
+STATEMENT: Final[Mapping[str, Field]] = {
+    key: Field(text) for key in ("curator", "purpose", "rationale", "collection", "contact")
 }
 TABLE: Final[Mapping[str, Field]] = {
     "source": Field(read_path, needed='add source = "patients.parquet"'),
@@ -118,6 +122,7 @@ def parse(text: bytes, path: Path) -> Policy:
     budget = _section(section, "budget", top, BUDGET)
     unit = _section(section, "unit", top, UNIT)
     serving = _section(section, "server", top, SERVER)
+    statement = _section(section, "statement", top, STATEMENT)
     file = absolute(path)
     tables = _tables(section.at("tables"), top["tables"], file.parent) if "tables" in top else {}
     unit_most = _unit_rows(section.at("unit"), unit.get("max_rows"), tables)
@@ -140,6 +145,7 @@ def parse(text: bytes, path: Path) -> Policy:
         unit_kind=unit.get("type", Kind.TEXT),
         serving=Serving(**serving),
         implicit_bounds=top.get("implicit_bounds", False),
+        statement=statement,
     )
 
 
