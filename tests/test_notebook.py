@@ -394,7 +394,7 @@ def test_views_show_budget_tables_and_ledger(shell: Shell) -> None:
     assert "nothing was charged yet" in sound(nothing._repr_html_()).text
     ask(shell, "hospital.toml --rho 0.045 --analyst fraud")
     expected = {
-        "budget": ["everybody", "epidemiology", "fraud", "ε 3", "remaining"],
+        "budget": ["everybody", "epidemiology", "fraud", "of the share used", "ρ 0.045 of", "max ε for the next query"],
         "tables": ["patients", "at most 3 rows", "0 … 5000 in steps of 0.01", "keys are private", "public"],
         "ledger": ["fraud", "ρ 0.045", COUNT, "yes"],
     }
@@ -472,13 +472,13 @@ def test_of_many_tables_only_the_names_are_seen_at_first(tmp_path: Path) -> None
         (Balance(Amount(3.0), Amount(0.75), Amount(2.25)), "width:25%"),
         (Balance(Amount(1.0), Amount(2.0), Amount(0.0)), "width:100%"),
         (Balance(Amount(3.0, 0.2, 1e-6), Amount(1.0, 0.05, 0.0), Amount(0.5, 0.15, 5e-7)), "width:25%"),
-        (Balance(Amount(1e-9, 0.0, 1e-6), Amount(0.0, 0.0, 0.0), Amount(0.0, 0.0, 0.0)), "width:0%"),
+        (Balance(Amount(1e-9, 0.0, 1e-6), Amount(0.0, 0.0, 0.0), Amount(0.0, 0.0, 0.0)), "width:100%"),
     ],
 )
 def test_the_gauge_shows_what_is_spent(balance: Balance, width: str) -> None:
     html = balance._repr_html_()
     assert width in html
-    assert ("guarantees with δ 1e-06" in sound(html).text) == (balance.total.delta is not None)
+    assert ("with δ 1e-06 that guarantees" in sound(html).text) == (balance.total.delta is not None)
 
 
 def test_answers_and_previews_are_sound_and_print_nothing_beside(

@@ -102,12 +102,12 @@ def folded(summary: str, inner: str, *, is_open: bool) -> str:
     return f"<details{' open' if is_open else ''}><summary>{summary}</summary>{inner}</details>"
 
 
-def gauge(share: float) -> str:
-    """How much of something is gone, as a bar."""
+def gauge(share: float, said: str) -> str:
+    """How much of something is gone, as a bar; `said` is the same in words."""
     held = min(1.0, max(0.0, share))
     colour = next(colour for least, colour in _FILLED if held >= least)
     inner = f'<span style="display:block;height:100%;width:{100 * held:.4g}%;background:{colour}"></span>'
-    return f'<span role="img" aria-label="{100 * held:.3g} % spent" style="{_TRACK}">{inner}</span>'
+    return f'<span role="img" aria-label="{escape(said)}" style="{_TRACK}">{inner}</span>'
 
 
 def _cells(heads: Sequence[Head], row: Sequence[str]) -> str:

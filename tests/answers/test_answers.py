@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from discreet.accounting import Concentrated, Pure
-from discreet.accounting.balance import Amount
+from discreet.accounting.balance import Amount, Used
 from discreet.answers import Answer, Preview
 from discreet.answers.figures import figure, half_width, text_of
 from discreet.answers.layout import answer_parts
@@ -36,6 +36,8 @@ WARDS: dict[str, Any] = {
     "cached": False,
     "receipt": "12:" + "9f3a" * 16,
     "remaining": Amount(2.9),
+    "used": Used(1 / 30),
+    "more": 29,
     "noise": {"n": "discrete Laplace, scale 10"},
     "notes": ("at most 1 row of each patient is read",),
     "guarantee": (3.0, None),
@@ -60,6 +62,7 @@ AHEAD: dict[str, Any] = {
     "notes": ("age is taken between 0 and 110",),
     "cached": False,
     "remaining": Amount(2.9),
+    "used": Used(1 / 30),
     "guarantee": (3.0, None),
 }
 SHOWN = """\
@@ -69,7 +72,8 @@ A        1,041 ± 30
 ICU         -3 ± 30
 NULL   104,127 ± 30
 
-cost ε 0.1 · remaining ε 2.9
+cost ε 0.1 · 3.4 % of the budget used · about 29 more queries like this
+· remaining ε 2.9
 · n: discrete Laplace, scale 10
 · at most 1 row of each patient is read
 · receipt 12:9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a9f3a"""
@@ -81,8 +85,9 @@ n        ± 30
 age      ±  4.92        in groups of 100
          ±  0.492       in groups of 1,000
 
-cost ε 0.1 · remaining ε 2.9, enough for 29 such questions
+cost ε 0.1 · 3.4 % of the budget used · about 29 more queries like this
 4 rows
+· remaining ε 2.9
 · of the cost: 33.3 % count of rows · 66.7 % sum of age
 · n: discrete Laplace, scale 20
 · age: discrete Laplace, scales 20 and 2200
@@ -206,28 +211,38 @@ def test_numbers_stand_point_under_point() -> None:
 
 
 def test_a_cost_under_a_budget_with_delta_says_epsilon_rho_and_its_part_of_the_budget() -> None:
-    shown = "cost ε 0.4452 (ρ 0.005), 2.845 % of a budget of (ε 3, δ 1e-06)"
+    shown = "· cost ε 0.4452 (ρ 0.005), 2.9 % of a budget of (ε 3, δ 1e-06)"
     lines = str(answer(**CONCENTRATED)).splitlines()
-    assert lines[6:8] == [shown, "remaining ρ 0.2401 (max ε for the next query 0.69)"]
+    assert lines[6:9] == [
+        "cost ε 0.4452 · 3.4 % of the budget used · about 29 more queries like this",
+        shown,
+        "· remaining ρ 0.2401 (max ε for the next query 0.69)",
+    ]
     lines = str(preview(**{name: value for name, value in CONCENTRATED.items() if name != "cost"})).splitlines()
     assert shown in lines
     found = str(answer(**{**CONCENTRATED, "cost": Concentrated(0.005, 1e-8)}))
-    assert "cost ε 0.4452 (ρ 0.005, δ 1e-08), 2.845 % of a budget of (ε 3, δ 1e-06)" in found
+    assert "cost ε 0.4452 (ρ 0.005, δ 1e-08), 2.9 % of a budget of (ε 3, δ 1e-06)" in found
 
 
 def test_costs_round_up_and_what_remains_rounds_down() -> None:
     shown = str(answer(cost=Pure(0.123401), remaining=Amount(0.99999)))
-    assert "cost ε 0.1235 · remaining ε 0.9999" in shown
+    assert "cost ε 0.1235 · " in shown
+    assert "· remaining ε 0.9999\n" in shown
 
 
 def test_a_kept_answer_is_free() -> None:
-    assert "cached: free, cost ε 0.1 · remaining ε 2.9" in str(answer(cached=True, loss=Pure(0)))
-    assert "cached: free · remaining ε 2.9" in str(preview(cached=True))
+    assert "cached: free, cost ε 0.1 · 3.4 % of the budget used\n" in str(answer(cached=True, loss=Pure(0)))
+    assert "cached: free · 3.4 % of the budget used\n" in str(preview(cached=True))
+
+
+def test_an_older_server_says_less_about_the_budget() -> None:
+    assert "cost ε 0.1\n· remaining ε 2.9\n" in str(answer(used=None, more=None))
+    assert "cost ε 0.1 · about 29 more queries like this\n" in str(preview(used=None))
 
 
 def test_public_data_is_free() -> None:
-    shown = str(answer(loss=Pure(0), cost=Pure(0), receipt="", noise={}, intervals=[{}] * 3))
-    assert "free: nothing private was read · remaining ε 2.9" in shown
+    shown = str(answer(loss=Pure(0), cost=Pure(0), more=None, receipt="", noise={}, intervals=[{}] * 3))
+    assert "free: nothing private was read · 3.4 % of the budget used" in shown
     assert "receipt" not in shown
 
 
@@ -349,7 +364,7 @@ def test_notebooks_show_the_same() -> None:
     read = Reader(answer()._repr_html_())
     cells = [cell.strip() for cell in read.cells]
     assert cells == ["ward", "n", "(95 %)", "A", "1,041", "± 30", "ICU", "-3", "± 30", "NULL", "104,127", "± 30"]
-    assert "cost ε 0.1 · remaining ε 2.9" in read.text
+    assert "cost ε 0.1 · 3.4 % of the budget used · about 29 more queries like this" in read.text
     assert "at most 1 row of each patient is read" in read.text
     ahead = Reader(preview()._repr_html_())
     assert [cell.strip() for cell in ahead.cells[:8]] == ["column", "error (95 %)", "", "ward", "", "", "n", "± 30"]
@@ -511,6 +526,8 @@ def test_everything_is_in_the_dictionary() -> None:
         "dummy": False,
         "receipt": WARDS["receipt"],
         "remaining": {"epsilon": 0.69, "rho": 0.2401, "delta": 4.9e-7},
+        "used": {"part": 1 / 30, "delta": 0.0, "of": "budget"},
+        "more": 29,
         "notes": ["at most 1 row of each patient is read"],
         "ranks": {},
         "guarantee": {"epsilon": 3.0, "delta": 1e-6},

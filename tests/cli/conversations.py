@@ -36,7 +36,7 @@ class Conversation:
         )
         self.greeting = self.until(">")
 
-    def say(self, text: str, until: str = "left>") -> str:
+    def say(self, text: str, until: str = "used>") -> str:
         """Type something; what is on the screen once that which is waited for is there and nothing more comes."""
         self.child.send(text)
         return self.until(until)

@@ -135,11 +135,14 @@ def test_refresh_that_cannot_read_ends_with_five(pure: Policy) -> None:
 def test_budget_shows_everybody_and_each_analyst(pure: Policy) -> None:
     spend(pure, 0.75, analyst="fraud")
     lines = run("budget", pure.path).stdout.splitlines()
-    assert [line.split() for line in lines] == [
-        ["total", "spent", "remaining"],
-        ["everybody", "ε", "3", "ε", "0.75", "ε", "2.25", "█████░░░░░░░░░░░░░░░"],
-        ["epidemiology", "ε", "1", "ε", "0", "ε", "1", "░░░░░░░░░░░░░░░░░░░░"],
-        ["fraud", "ε", "2", "ε", "0.75", "ε", "1.25", "████████░░░░░░░░░░░░"],
+    assert [" ".join(line.split()) for line in lines] == [
+        "everybody █████░░░░░░░░░░░░░░░ 25 % of the budget used",
+        "epidemiology ░░░░░░░░░░░░░░░░░░░░ 0 % of the share used",
+        "fraud ████████░░░░░░░░░░░░ 37.5 % of the share used",
+        *("", "details"),
+        *("everybody:", "spent ε 0.75 of 3", "max ε for the next query 2.25"),
+        *("epidemiology:", "spent ε 0 of 1", "max ε for the next query 1"),
+        *("fraud:", "spent ε 0.75 of 2", "max ε for the next query 1.25"),
     ]
     found = told("budget", pure.path)
     assert (found["total"]["epsilon"], found["spent"]["epsilon"], found["remaining"]["epsilon"]) == (3, 0.75, 2.25)
@@ -147,7 +150,7 @@ def test_budget_shows_everybody_and_each_analyst(pure: Policy) -> None:
 
 
 def test_budget_of_one_analyst(pure: Policy) -> None:
-    assert run("budget", pure.path, "fraud").stdout.count("\n") == 2
+    assert run("budget", pure.path, "fraud").stdout.count("\n") == 6
     found = told("budget", pure.path, "fraud")
     assert (found["analyst"], found["total"]["epsilon"], found["analysts"]) == ("fraud", 2, {})
     assert told("budget", pure.path, "nobody", code=3)["error"]["code"] == "unknown-analyst"
@@ -158,8 +161,8 @@ def test_a_concentrated_budget_explains_itself(tmp_path: Path) -> None:
     policy = hospital(tmp_path)
     spend(policy, 0.1)
     shown = run("budget", policy.path).stdout
-    assert "guarantees with δ 1e-06" in shown
-    assert "ρ" not in shown
+    assert "spent ρ 0.004996 of 0.1758 and, for partition selection, δ 0 of 5e-07" in shown
+    assert "with δ 1e-06 that guarantees ε 0.4451 of 3" in shown
     assert told("budget", policy.path)["remaining"]["rho"] < told("budget", policy.path)["total"]["rho"]
 
 

@@ -197,7 +197,7 @@ def test_people_see_a_table(door: Door) -> None:
     lines = [line.rstrip() for line in run("query", "p.toml", SQL).stdout.splitlines()]
     assert lines[0] == "ward         n (95 %)"
     assert lines[2:5] == ["A        1,041 ± 30", "ICU         -3 ± 30", "NULL   104,127 ± 30"]
-    assert "cost ε 0.1 · remaining ε 2.9" in lines
+    assert "cost ε 0.1 · 3.4 % of the budget used · about 29 more queries like this" in lines
     ahead = run("preview", "p.toml", SQL).stdout
     assert "in groups of 1,000" in ahead
     assert "4 rows" in ahead
@@ -372,7 +372,7 @@ def test_a_question_is_answered_charged_and_kept(policy: Policy) -> None:
 def test_a_pure_budget_shows_epsilon(tmp_path: Path) -> None:
     pure = hospital(tmp_path, {"epsilon = 3.0\ndelta = 1e-6": "epsilon = 3.0"})
     shown = run("query", pure.path, BY_SEX, "--epsilon", "0.5").stdout
-    assert "cost ε 0.5 · remaining ε 2.5\n" in shown
+    assert "cost ε 0.5 · 16.7 % of the budget used · about 5 more queries like this\n· remaining ε 2.5\n" in shown
     assert "ρ" not in shown
 
 

@@ -370,7 +370,7 @@ def test_the_cost_is_shown_and_changed(session: Session, capsys: pytest.CaptureF
     assert agree(session, COUNT, replies("what", "?", "0.2", " Y ")) == Settings(epsilon=0.2)
     assert agree(session, COUNT, replies("-1", "nan", "1e999", "n")) is None
     shown = capsys.readouterr().out
-    assert f"ε 0.2 costs ρ {at_least(rho_of(0.2))} of the ρ" in shown
+    assert "cost ε 0.2 · 0 % of the budget used · about 159 more queries like this · n ± 42\n" in shown
     assert "· n ± 42\n" in shown
     assert shown.count("a number such as 0.05") == 4
     assert "discrete Gaussian noise" in shown
@@ -386,7 +386,7 @@ def test_what_is_free_needs_no_reply(session: Session) -> None:
 
 def test_what_cannot_be_paid_is_not_run_by_enter(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
     assert agree(session, COUNT, replies("100", "")) is None
-    assert ", more than the ρ" in capsys.readouterr().out
+    assert "cost ε 100, more than what remains · 0 % of the budget used · no more" in capsys.readouterr().out
 
 
 def test_a_cost_in_the_text_is_changed_there(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
@@ -394,12 +394,12 @@ def test_a_cost_in_the_text_is_changed_there(session: Session, capsys: pytest.Ca
     assert agree(session, sql, replies("0.5", "n")) is None
     shown = capsys.readouterr().out
     assert "change it there" in shown
-    assert shown.count(f"costs ρ {at_least(rho_of(0.2))} ") == 2
+    assert shown.count("cost ε 0.2 · ") == 2
 
 
 def test_many_columns_are_cut(session: Session) -> None:
     sql = f"SELECT {', '.join(f'COUNT(*) + {n} AS c{n}' for n in range(6))} FROM patients"
-    told = offer(session.preview(sql, session.settings), 0.1)
+    told = offer(session.preview(sql, session.settings))
     assert "c3 ±" in told
     assert "c4" not in told
     assert told.endswith(" · …")
@@ -423,7 +423,7 @@ def test_settings_hold_from_now_on(session: Session, capsys: pytest.CaptureFixtu
     for line in ("\\epsilon 0.2", "\\CONFIDENCE 0.9;", "\\analyst fraud"):
         obey(session, line)
     assert session.settings == Settings(epsilon=0.2, confidence=0.9, analyst="fraud")
-    assert prompt_of(session).startswith("hospital/fraud ε ")
+    assert prompt_of(session) == "hospital/fraud 0 % used> "
     obey(session, "\\error 10")
     obey(session, "\\analyst")
     assert session.settings == Settings(error=10.0, confidence=0.9)
@@ -615,16 +615,18 @@ engines.DuckDB.rows = slow
 def test_a_conversation(demo: Path) -> None:
     """Cost, another cost, answer, kept answer, refusal with its fix in the next line, history, the end."""
     with Conversation(demo) as shell:
-        assert re.search(r"hospital ε [\d.]+ left>", shell.greeting)
+        assert re.search(r"hospital [\d.]+ % used>", shell.greeting)
         assert "…" in shell.say("SELECT COUNT(*) AS people\r", "…")
-        assert f"costs ρ {at_least(rho_of(0.5))} of the ρ" in shell.say("FROM patients;\r", "cost/?]")
-        assert f"costs ρ {at_least(rho_of(0.02))} of the ρ" in shell.say("0.02\r", "cost/?]")
-        assert f"cost ε 0.02 (ρ {at_least(rho_of(0.02))}), " in shell.say("\r", "receipt")
+        assert "cost ε 0.5 · 0 % of the budget used · about 28 more queries like this · people ± 18" in shell.say(
+            "FROM patients;\r", "cost/?]"
+        )
+        assert "cost ε 0.02 · " in shell.say("0.02\r", "cost/?]")
+        assert f"cost ε 0.02 (ρ {at_least(rho_of(0.02))}), " in shell.say("\r", " more>")
         shell.say("\\epsilon 0.01\r", "from now on")
         assert "cached: free" in shell.say("SELECT COUNT(*) AS people FROM patients;\r", "receipt")
         told = shell.say("SELECT COUNT(*) FROM vists;\r", "FROM visits;")
         assert "refused (unknown-table)" in told
-        assert "FROM visits" not in shell.say("\x03").rpartition("left>")[2]
+        assert "FROM visits" not in shell.say("\x03").rpartition(" more>")[2]
         shell.say("SELECT COUNT(*) FROM pati\t", "patients")
         shell.say(" WHERE ward = 'onc\t", "oncology'")
         shell.say("\x03")
@@ -640,7 +642,7 @@ def test_a_conversation(demo: Path) -> None:
 def test_ctrl_c_while_a_question_runs(demo: Path) -> None:
     sql = "SELECT MAX(nights) FROM visits"
     with Conversation(demo, "--epsilon", "0.05", "--analyst", "finance", prelude=SLEEPY) as shell:
-        assert "hospital/finance ε" in shell.greeting
+        assert re.search(r"hospital/finance [\d.]+ % used>", shell.greeting)
         shell.say(f"{sql};\r", "cost/?]")
         shell.say("y\r", "reading")
         assert "stays charged" in shell.say("\x03", "charged")

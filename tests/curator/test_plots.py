@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import discreet
 import discreet.learn
 from discreet.accounting import Concentrated, Pure, delta_of, epsilon_of, noise_losses, rho_for
-from discreet.accounting.balance import Amount, Balance
+from discreet.accounting.balance import Amount, Balance, percent
 from discreet.accounting.record import Entry
 from discreet.answers import Answer
 from discreet.answers.plots import History, budget, budget_chart, points, privacy_loss
@@ -303,8 +303,8 @@ def test_tables_without_noise_are_dots() -> None:
 
 def test_the_cost_in_a_concentrated_budget_is_that_of_the_release_by_itself_and_what_adds_up() -> None:
     alone = at_least(epsilon_of(Concentrated(0.005), 5e-7))
-    part = at_least(100 * 0.005 / rho_for(3, 5e-7))
-    words = f"ε = {alone} (ρ 0.005), {part} % of a budget of (ε 3, δ 1e-06), bars 95 %"
+    part = percent(0.005 / rho_for(3, 5e-7))
+    words = f"ε = {alone} (ρ 0.005), {part} of a budget of (ε 3, δ 1e-06), bars 95 %"
     assert subtitle(spec(answer(**CONCENTRATED))) == [words]
     assert subtitle(spec(answer(confidence=0.999)))[0] == "ε = 0.1, bars 99.9 %"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from discreet.accounting import Concentrated, Pure, epsilon_of
-from discreet.accounting.balance import Amount, Balance
+from discreet.accounting.balance import Amount, Balance, Used
 from discreet.accounting.balance_html import balance_html, balances_html
 from discreet.accounting.conversion import rho_of_pure
 from discreet.accounting.labels import rho_of_label
@@ -233,6 +233,41 @@ def test_how_many_more_charges_fit(path: Path) -> None:
         assert ledger.affordable_count(Concentrated(0.001)) == 0, "of another currency"
 
 
+def test_how_much_is_used_is_exact_and_says_of_what(path: Path) -> None:
+    with hurried(path, Grant.of(Fraction(3, 2), None)) as ledger:
+        assert ledger.used() == Used(0.0)
+        spend(ledger, Pure(0.75), analyst="ann")
+        spend(ledger, Pure(0.5), analyst="bob")
+        assert (ledger.used(), ledger.used("ann")) == (ledger.balance().used, ledger.balance("ann").used)
+        assert ledger.used("ann") == Used(0.75, of="share")
+        spend(ledger, Pure(Fraction(1, 4) - Fraction(1, UNITS)))
+        assert 1 - 1e-15 < ledger.used().part < 1, "one unit is left"
+        assert ledger.used().words == "over 99.9 % of the budget used"
+        spend(ledger, Pure(Fraction(1, UNITS)))
+        assert ledger.used().words == "100 % of the budget used"
+
+
+def test_the_scarcer_of_rho_and_delta_is_what_is_used(path: Path) -> None:
+    with hurried(path, both(3)) as ledger:
+        rho, delta = (Fraction(limit, UNITS) for limit in ledger.grant.limits)
+        spend(ledger, Concentrated(rho / 4))
+        assert ledger.used().words == "25 % of the budget used"
+        spend(ledger, Concentrated(0, delta))
+        assert ledger.used().words == "100 % of the budget used (its δ; 25 % of its ρ)"
+        assert ledger.affordable_count(Concentrated(rho / 5)) == 3, "without partition selection"
+        assert ledger.affordable_count(Concentrated(rho / 5, Fraction(1, UNITS))) == 0
+
+
+def test_a_share_is_limited_by_what_others_left_and_no_more_is_told_about_them(path: Path) -> None:
+    with hurried(path, pure(1.5)) as ledger:
+        spend(ledger, Pure(0.25))
+        assert ledger.balance("ann").limit is None, "the rest of the budget is more than hers"
+        spend(ledger, Pure(0.5), analyst="bob")
+        hers = ledger.balance("ann")
+        assert (hers.limit, hers.next) == (ledger.remaining("ann"), ledger.remaining("ann"))
+        assert (hers.spent, hers.used) == (Amount(0.0), Used(0.0, of="share"))
+
+
 def test_what_a_question_about_a_part_would_cost_now(path: Path) -> None:
     one, other = (PartName("a partition", part, 1) for part in ("F", "M"))
     with hurried(path) as ledger:
@@ -252,32 +287,16 @@ MIXED = Balance(Amount(3.0, 0.2, 1e-6), Amount(1.0, 0.05, 0.0), Amount(0.5, 0.15
 
 def test_a_balance_is_drawn_in_its_own_currency() -> None:
     alone, mixed = balance_html(ALONE), balance_html(MIXED)
-    assert all(f"ε {amount}" in alone for amount in (3, 0.75, 2.25))
-    assert "25 % spent" in alone
+    assert "spent ε 0.75 of 3" in alone
+    assert alone.count("25 % of the budget used") == mixed.count("25 % of the budget used") == 2, "the bar says it, too"
     assert "ρ" not in alone
     assert "guarantees" not in alone
-    assert "remaining ρ 0.15" in mixed
-    assert "guarantees with δ 1e-06" in mixed
-    assert "25 % spent" in mixed
+    assert "spent ρ 0.05 of 0.2 and, for partition selection, δ 0 of 5e-07" in mixed
+    assert "with δ 1e-06 that guarantees ε 1 of 3" in mixed
 
 
-@pytest.mark.parametrize(
-    ("total", "spent", "gone"),
-    [
-        (Amount(0.0), Amount(0.0), "100 %"),
-        (Amount(4.0, 0.0, 1e-6), Amount(1.0, 0.0, 0.0), "25 %"),
-        (Amount(4.0, 0.5, 1e-6), Amount(1.0), "25 %"),
-    ],
-)
-def test_what_is_gone_of_nothing_is_everything_and_rho_tells_only_where_there_is_some(
-    total: Amount, spent: Amount, gone: str
-) -> None:
-    assert f"{gone} spent" in balance_html(Balance(total, spent, Amount(0.0)))
-
-
-def test_balances_are_drawn_with_names_and_what_they_mean_is_said_once() -> None:
+def test_balances_are_drawn_with_names() -> None:
     drawn = balances_html({None: MIXED, "<b>": MIXED})
-    assert "everybody" in drawn
-    assert "&lt;b&gt;" in drawn
-    assert drawn.count("everybody") == drawn.count("&lt;b&gt;") == drawn.count("guarantees with δ") == 1
+    assert drawn.count("everybody") == drawn.count("&lt;b&gt;") == 1
+    assert drawn.count("<details>") == drawn.count("that guarantees") == 2
     assert "guarantees" not in balances_html({None: ALONE})

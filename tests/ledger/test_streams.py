@@ -423,6 +423,9 @@ def test_a_share_is_the_same_part_of_every_block() -> None:
     assert ledger.affordable(BlockNames.of("rides", [2]), "ann").rho == 0.01
     assert ledger.affordable_count(Concentrated(0.01), "ann", BlockNames.of("rides", [1, 2])) == 0
     assert ledger.affordable_count(Concentrated(0.01), None, BlockNames.of("rides", [1, 2])) == 3
+    assert ledger.used("ann", BlockNames.of("rides", [1, 2])).words == "100 % of the capacity used"
+    assert ledger.used(None, BlockNames.of("rides", [1, 2])).words == "25 % of the capacity used"
+    assert ledger.used("ann", BlockNames.of("rides", [2])).words == "0 % of the capacity used"
     with pytest.raises(BudgetExhausted, match="the cost is delta"):
         ask(ledger, Concentrated(0, Fraction(5, 10**8)), 0)
     ask(ledger, Approximate(Fraction(1, 100), Fraction(1, 10**8)), 0)

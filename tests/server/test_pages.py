@@ -384,7 +384,7 @@ def test_tokens_are_for_people_of_the_policy(fresh: Site, holder: str) -> None:
 def test_the_owner_raises_the_budget_and_it_holds_at_once(fresh: Site) -> None:
     owner = fresh.visitor(OWNER)
     assert owner.send(f"{HOME}/owner/budget", epsilon="40", reason="a new study").status_code == 303
-    assert "ε 40" in owner.get(f"{HOME}/owner").text
+    assert " of 40</li>" in owner.get(f"{HOME}/owner").text
     assert fresh.policy.read_text(encoding="utf-8") == POLICY.replace("epsilon = 30.0", "epsilon = 40.0")
     for wrong in ("40", "1", "many", "", "nan", "inf", "-5", "1e400"):
         found = owner.send(f"{HOME}/owner/budget", epsilon=wrong)

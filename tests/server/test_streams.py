@@ -69,7 +69,7 @@ def test_the_map_shows_every_block_and_what_is_left(rides: Site) -> None:
     seen = Seen.of(page)
     cells = [given for tag, given in seen.tags if tag == "span" and "cell" in (given.get("class") or "")]
     assert [(each["class"] or "").split()[1][-1] for each in cells[:6]] == ["6", "2", "2", "2", "1", "0"]
-    assert [each.get("title") for each in cells[:2]] == ["2024-01-01: retired", "2024-01-02: 25 % spent"]
+    assert [each.get("title") for each in cells[:2]] == ["2024-01-01: retired", "2024-01-02: 25 % of the capacity used"]
     words = shown(page)
     assert "6 blocks 1 retired ε 1 may be charged for a block ε 1 of the budget" in words
     assert "what a rider does in one day is protected" in words

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Concentrated, Pure
-from discreet.accounting.balance import Amount
+from discreet.accounting.balance import Amount, Used
 from discreet.accounting.rounding import float_up
 from discreet.answers import frames
 from discreet.answers import layout as showing
@@ -46,6 +46,10 @@ class Answer:
     receipt: str
     """Empty if nothing private was read."""
     remaining: Amount
+    used: Used | None = None
+    """How much is used up of what it was charged to; None if an older server does not say."""
+    more: int | None = None
+    """How many more queries like this fit; None if they are free."""
     noise: dict[str, str]
     """For each noisy column the noise in words."""
     notes: tuple[str, ...]
@@ -96,6 +100,8 @@ class Answer:
             "dummy": self.dummy,
             "receipt": self.receipt,
             "remaining": asdict(self.remaining),
+            "used": None if self.used is None else asdict(self.used),
+            "more": self.more,
             "noise": dict(self.noise),
             "notes": list(self.notes),
             "ranks": dict(self.ranks),
@@ -154,6 +160,8 @@ class Preview:
     cached: bool
     """The answer is cached: running it is free."""
     remaining: Amount
+    used: Used | None = None
+    """How much is used up of what it would be charged to; None if an older server does not say."""
     guarantee: tuple[float, float | None]
     more: int | None
     """How many such queries the remaining budget affords; None if they are free."""
@@ -191,6 +199,7 @@ class Preview:
             "notes": list(self.notes),
             "cached": self.cached,
             "remaining": asdict(self.remaining),
+            "used": None if self.used is None else asdict(self.used),
             "more": self.more,
             "guarantee": _guarantee_dict(self.guarantee),
         }

@@ -15,6 +15,7 @@ import msgspec
 
 from discreet.accounting.balance import Amount as Amount
 from discreet.accounting.balance import Balance as Balance
+from discreet.accounting.balance import Used as Used
 from discreet.errors import Edit as Edit
 
 LIST: Final = "list of "
@@ -66,6 +67,8 @@ class Answer(TypedDict):
     dummy: NotRequired[Annotated[bool, msgspec.Meta(description="Whether it is about dummy data.")]]
     receipt: Annotated[str, msgspec.Meta(description="`<charge number>:<hash>`; empty if nothing private was read.")]
     remaining: Amount
+    used: NotRequired[Annotated[Used | None, msgspec.Meta(description="How much is used up, as parts of 1.")]]
+    more: NotRequired[Annotated[int | None, msgspec.Meta(description="How many more queries like this fit.")]]
     noise: dict[str, str]
     notes: list[str]
     guarantee: Guarantee
@@ -100,6 +103,7 @@ class Preview(TypedDict):
     notes: list[str]
     cached: bool
     remaining: Amount
+    used: NotRequired[Annotated[Used | None, msgspec.Meta(description="How much is used up, as parts of 1.")]]
     guarantee: Guarantee
     more: Annotated[
         int | None, msgspec.Meta(description="How many such queries the budget affords; null if they are free.")

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.accounting import Concentrated, Pure
+from discreet.accounting.balance import headline, more_words
+from discreet.accounting.balance import percent as percent_used
 from discreet.accounting.labels import labelled, part_of
 from discreet.accounting.rounding import float_up
 from discreet.answers.figures import (
@@ -20,10 +22,10 @@ from discreet.answers.figures import (
     text_of,
 )
 from discreet.exact import number
-from discreet.printing import at_least, at_most, counted, printable
+from discreet.printing import at_most, counted, printable
 
 if TYPE_CHECKING:
-    from discreet.accounting.balance import Amount
+    from discreet.accounting.balance import Amount, Used
     from discreet.answers import Answer, Preview
 
 SHOWN_ROWS: Final = 50
@@ -93,9 +95,9 @@ def answer_parts(answer: Answer, most: int | None = SHOWN_ROWS) -> Parts:
     lines = [[Span(f"… and {hidden:,} more rows", "faint")]] if hidden else []
     if not answer.rows:
         lines.append([Span("no rows", "faint")])
-    lines += _cost_lines(_cost(answer), answer.remaining)
+    lines.append(_budget_line(_cost(answer), answer))
     receipt = [f"receipt {printable(answer.receipt)}"] if answer.receipt else []
-    return Parts(columns, lines, _fine_print(answer.noise, answer.notes) + receipt)
+    return Parts(columns, lines, [*_details(answer.cost, answer), *_fine_print(answer.noise, answer.notes), *receipt])
 
 
 def preview_parts(preview: Preview) -> Parts:
@@ -116,14 +118,12 @@ def preview_parts(preview: Preview) -> Parts:
         *([Column(f"error ({percent(preview.confidence)})", margins)] if any(padded) else []),
         *([Column("", [Cell(size, style="faint") for size in groups])] if any(groups) else []),
     ]
-    lines = _cost_lines(_would_cost(preview), preview.remaining)
-    if preview.more and not preview.cached:
-        lines[-1] = [*lines[-1], Span(f", enough for {_questions(preview.more)}")]
+    lines = [_budget_line(_would_cost(preview), preview)]
     if preview.groups is not None:
         lines.append([Span(counted(preview.groups, "row"))])
     shares = " · ".join(f"{100 * share:.3g} % {printable(words)}" for words, share in preview.shares.items())
     split = [f"of the cost: {shares}"] if len(preview.shares) > 1 else []
-    return Parts(columns, lines, split + _fine_print(preview.noise, preview.notes))
+    return Parts(columns, lines, [*_details(preview.loss, preview), *split, *_fine_print(preview.noise, preview.notes)])
 
 
 def rank_error(preview: Preview, name: str) -> str:
@@ -143,14 +143,24 @@ def cost_words(loss: Pure | Concentrated, guarantee: tuple[float, float | None])
     """A cost, by the measure of its budget: the ε of the release alone, what adds up, and how much of the budget it is.
 
     >>> cost_words(Concentrated(0.005), (3.0, 1e-6))
-    'ε 0.4452 (ρ 0.005), 2.845 % of a budget of (ε 3, δ 1e-06)'
+    'ε 0.4452 (ρ 0.005), 2.9 % of a budget of (ε 3, δ 1e-06)'
     """
     epsilon, whole = guarantee
     if whole is None:
         return loss.words
     exact = number(epsilon, "epsilon"), number(whole, "delta")
-    part = at_least(float_up(100 * part_of(loss, *exact)))
-    return f"{labelled(loss, exact[1])}, {part} % of a budget of (ε {epsilon:g}, δ {whole:g})"
+    part = percent_used(float_up(part_of(loss, *exact)))
+    return f"{labelled(loss, exact[1])}, {part} of a budget of (ε {epsilon:g}, δ {whole:g})"
+
+
+def short_cost(loss: Pure | Concentrated, guarantee: tuple[float, float | None]) -> str:
+    """The ε of a release alone; the rest is under details.
+
+    >>> short_cost(Concentrated(0.005), (3.0, 1e-6)), short_cost(Pure(0.5), (3.0, None))
+    ('ε 0.4452', 'ε 0.5')
+    """
+    _, whole = guarantee
+    return loss.words if whole is None else labelled(loss, number(whole, "delta")).partition(" (")[0]
 
 
 def remaining_words(remaining: Amount) -> str:
@@ -170,7 +180,7 @@ def percent(share: float) -> str:
 
 
 def _cost(answer: Answer) -> list[Span]:
-    cost = cost_words(answer.cost, answer.guarantee)
+    cost = short_cost(answer.cost, answer.guarantee)
     if answer.cached:
         return [Span("cached: free", "good"), Span(", cost "), Span(cost, "strong")]
     if not answer.receipt and answer.loss.is_zero:
@@ -179,7 +189,7 @@ def _cost(answer: Answer) -> list[Span]:
 
 
 def _would_cost(preview: Preview) -> list[Span]:
-    cost = [Span("cost "), Span(cost_words(preview.loss, preview.guarantee), "strong")]
+    cost = [Span("cost "), Span(short_cost(preview.loss, preview.guarantee), "strong")]
     if preview.cached:
         return [Span("cached: free", "good")]
     if not preview.remaining.affords(preview.loss):
@@ -187,14 +197,21 @@ def _would_cost(preview: Preview) -> list[Span]:
     return cost
 
 
-def _questions(count: int) -> str:
-    return "one such question" if count == 1 else f"{count:,} such questions"
+def _budget_line(cost: list[Span], shown: Answer | Preview) -> list[Span]:
+    """What it costs, and the one line about the budget; what is cached is like no query that costs something."""
+    words = budget_words(shown.used, None if shown.cached else shown.more)
+    return [*cost, Span(" · ", "faint"), Span(words)] if words else cost
 
 
-def _cost_lines(cost: list[Span], remaining: Amount) -> list[list[Span]]:
-    """What it costs and what remains: on one line if that is short."""
-    left = Span(f"remaining {remaining_words(remaining)}")
-    return [[*cost, Span(" · ", "faint"), left]] if remaining.rho is None else [cost, [left]]
+def budget_words(used: Used | None, more: int | None) -> str:
+    """The one line about the budget; of an older server, as much as it says."""
+    return more_words(more) if used is None else headline(used, more)
+
+
+def _details(loss: Pure | Concentrated, shown: Answer | Preview) -> list[str]:
+    """ε, δ and ρ: what it costs, and what remains."""
+    cost = [] if loss.is_zero or loss.is_pure else [f"cost {cost_words(loss, shown.guarantee)}"]
+    return [*cost, f"remaining {remaining_words(shown.remaining)}"]
 
 
 def _fine_print(noise: Mapping[str, str], notes: Sequence[str]) -> list[str]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from discreet.cli.output import (
-    at_least,
-    at_most,
     bar,
     draw,
     is_address,
@@ -65,7 +62,7 @@ def show(policy: Path | str, analyst: str | None, as_json: bool) -> None:
         _tell(declared.name, analyst, shown)
         return
     recorded = recorded_grant(declared)
-    draw_balances(shown, recorded.delta)
+    draw_balances(shown)
     for stream in streams(declared).values():
         click.echo(f"{printable(stream.name)} holds {stream.held.words} of it: `discreet stream status` has its blocks")
     _explain(declared, recorded)
@@ -79,8 +76,7 @@ def _show_remote(url: str, analyst: str | None, *, as_json: bool) -> None:
     if as_json:
         _tell(remote.name, analyst, shown)
         return
-    delta = shown[analyst].total.delta
-    draw_balances(shown, None if delta is None else Fraction(str(delta)))
+    draw_balances(shown)
 
 
 def _tell(name: str, analyst: str | None, shown: Mapping[str | None, Balance]) -> None:
@@ -89,31 +85,17 @@ def _tell(name: str, analyst: str | None, shown: Mapping[str | None, Balance]) -
     tell_program({"policy": name, "analyst": analyst, **whole, "analysts": {} if analyst else amounts})
 
 
-def draw_balances(shown: Mapping[str | None, Balance], delta: Fraction | None) -> None:
-    """Balances for people, one on each line, and what the numbers of a budget with δ, or about several units, mean."""
-    from discreet.accounting.balance import unit_lines
+def draw_balances(shown: Mapping[str | None, Balance]) -> None:
+    """Balances for people: how much is used up of each, and below it ε, δ and ρ."""
+    from discreet.accounting.balance import details, headline
 
-    numbers = frozenset({"total", "spent", "remaining"})
-    draw(table(["", "total", "spent", "remaining", ""], [_row(*item) for item in shown.items()], numbers=numbers))
-    several = [line for balance in shown.values() for line in unit_lines(balance)]
-    for text in several:
-        click.echo(text)
-    if delta is not None:
-        what = "these are" if several else "total and spent are"
-        click.echo(f"{what} guarantees with δ {float(delta):g};")
-        click.echo("remaining is the max ε for the next query")
-
-
-def _row(who: str | None, balance: Balance) -> list[object]:
-    total, spent = balance.total, balance.spent
-    share = spent.epsilon / total.epsilon if total.rho is None or spent.rho is None else spent.rho / total.rho
-    return [
-        who or "everybody",
-        f"ε {at_least(total.epsilon)}",
-        f"ε {at_least(spent.epsilon)}",
-        f"ε {at_most(balance.remaining.epsilon)}",
-        bar(share),
-    ]
+    rows = [[who or "everybody", bar(each.used.larger), headline(each.used)] for who, each in shown.items()]
+    draw(table(["", "", ""], rows))
+    click.echo("\ndetails")
+    for who, balance in shown.items():
+        click.echo(f"{printable(who or 'everybody')}:")
+        for text in details(balance):
+            click.echo(f"  {text}")
 
 
 def _explain(policy: Policy, recorded: Grant) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from discreet.cli.narration import Teller, escaped, whisker
-from discreet.cli.output import at_least, at_most, bar, printable, table
+from discreet.cli.output import at_least, bar, printable, table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -339,14 +339,11 @@ def _shortened(question: str, most: int = 46) -> str:
 
 
 def tell_budget(teller: Teller, balances: dict[str | None, Balance]) -> None:
+    from discreet.accounting.balance import headline
+
     teller.step("The budget")
-    rows = []
-    for who, balance in balances.items():
-        used = (balance.spent.rho or 0) / (balance.total.rho or 1)
-        spent, total = at_least(balance.spent.epsilon), at_least(balance.total.epsilon)
-        rows.append([who or "everybody", f"ε {spent} of {total}", bar(used), f"{at_most(balance.remaining.epsilon)}"])
-    headings = ["", "spent", "", "max ε for the next query"]
-    teller.show(table(headings, rows, numbers=frozenset({"spent", "max ε for the next query"})))
+    rows = [[who or "everybody", bar(each.used.larger), headline(each.used)] for who, each in balances.items()]
+    teller.show(table(["", "", ""], rows))
 
 
 def farewell(policy: Path, teller: Teller) -> None:

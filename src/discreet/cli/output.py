@@ -81,7 +81,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[Any]], *, numbers: fr
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(box=None, pad_edge=False, header_style="bold")
+    drawn = Table(box=None, pad_edge=False, header_style="bold", show_header=any(headings))
     for heading in headings:
         right = heading in numbers
         drawn.add_column(heading, justify="right" if right else "left", overflow="fold", no_wrap=right)

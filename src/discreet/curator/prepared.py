@@ -120,12 +120,20 @@ class PreparedQuery:
             cached=cached,
             receipt=receipt,
             remaining=context.remaining(self.bill.analyst),
+            used=context.used(self.bill.analyst),
+            more=None if self.bill.loss.is_zero else self._more(),
             noise={label: noise.get(label, "") for label in noisy_labels(plan)},
             notes=self.notes,
             ranks=rank_errors(plan, self.allocation, self.confidence),
             guarantee=context.guarantee,
             kinds={label: expr.domain.kind for label, expr in plan.after.items if expr.domain.kind is not None},
         )
+
+    def _more(self) -> int | None:
+        """How many more queries of this cost fit; of a part, if its data is open."""
+        opened = self.bill.part is None or self.context.opened() is not None
+        name = self.bill.part() if self.bill.part is not None and opened else None
+        return self.context.affordable_count(self.bill.loss, self.bill.analyst, name) if opened else None
 
     def preview(self, *, cached: bool) -> Preview:
         """What it would cost, and the error to expect. It makes no copy of the data."""
@@ -150,6 +158,7 @@ class PreparedQuery:
             notes=notes,
             cached=cached,
             remaining=context.remaining(self.bill.analyst),
+            used=context.used(self.bill.analyst),
             guarantee=context.guarantee,
             more=context.affordable_count(self.loss, self.bill.analyst, name),
             ranks=rank_errors(plan, self.allocation, self.confidence),

@@ -105,6 +105,7 @@ class PreparedTask:
             notes=(*context.notes, *notes),
             cached=cached,
             remaining=context.remaining(bill.analyst),
+            used=context.used(bill.analyst),
             guarantee=context.guarantee,
             more=context.affordable_count(bill.loss, bill.analyst),
         )

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from numpy.typing import NDArray
 
 from discreet.accounting import Concentrated, Pure
-from discreet.accounting.balance import Amount
+from discreet.accounting.balance import Amount, Used
 from discreet.accounting.record import BlockNames, Entry, PartName
 from discreet.accounting.rounding import float_up
 from discreet.answers import Preview
@@ -88,6 +88,12 @@ class Context:
         with suppress(Refused):  # some are retired: what is cached is shown all the same
             return self.ledger.affordable(self.chosen.names, analyst)
         return Amount(0.0) if self.policy.budget.delta is None else Amount(0.0, 0.0, 0.0)
+
+    def used(self, analyst: str | None) -> Used:
+        """How much is used up of the budget, of an analyst's share, or of the blocks."""
+        with suppress(Refused):  # some are retired
+            return self.ledger.used(analyst, self.blocks)
+        return Used(1.0, of="capacity")
 
     def affordable_count(self, loss: Loss, analyst: str | None, part: PartName | None = None) -> int | None:
         """How many more charges of this loss fit."""

@@ -9,7 +9,7 @@ from math import floor
 from typing import Final
 
 from discreet.accounting import Loss
-from discreet.accounting.balance import Amount
+from discreet.accounting.balance import Amount, Used
 from discreet.accounting.filters import Filter
 from discreet.accounting.record import BlockNames, Ranges, common_to, without
 from discreet.accounting.rounding import UNITS
@@ -82,6 +82,11 @@ class Blocks:
             except BudgetExhausted as refused:
                 raise self._lacking(refused, filter_, cost, limits, analyst) from None
         return cost
+
+    def used(self) -> Used:
+        """Of the block, and the analyst's share of it, of which the least is left."""
+        rooms = [(limits, self.stream.peak(self.ranges, analyst)) for limits, analyst in self._rooms]
+        return max((Grant.used(*room, of="capacity") for room in rooms), key=lambda used: used.larger)
 
     def affordable(self) -> Amount:
         return self._measure.remaining(self.left)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import floor
 
-from discreet.accounting.balance import Amount, Balance
+from discreet.accounting.balance import Amount, Balance, Of, Used, part_used
 from discreet.accounting.conversion import epsilon_of_rho, rho_of_epsilon, rho_of_pure
 from discreet.accounting.filters import ConcentratedFilter, Filter, PureFilter
 from discreet.accounting.labels import label_of_rho
@@ -95,16 +95,30 @@ class Grant:
         return charged(rho_of_pure(Fraction(spent[0], UNITS))), 0
 
     def balance(
-        self, limits: Amounts, spent: Amounts, epsilon: Fraction, units: Mapping[str, Amounts] | None = None
+        self,
+        limits: Amounts,
+        spent: Amounts,
+        epsilon: Fraction,
+        units: Mapping[str, Amounts] | None = None,
+        *,
+        of: Of = "budget",
+        limit: Amount | None = None,
     ) -> Balance:
-        """`units` is what was spent about each unit, where there are several."""
+        """`units` is what was spent about each unit, where there are several; `limit` is less than what remains."""
         remaining = self.remaining(less(limits, spent))
         apart = {unit: self._used(amounts) for unit, amounts in (units or {}).items()}
         if self.delta is None:
             total = Amount(float_up(Fraction(limits[0], UNITS)))
         else:
             total = Amount(float_up(epsilon), float_down(Fraction(limits[0], UNITS)), float_up(self.delta))
-        return Balance(total, self._used(spent), remaining, units=apart)
+        return Balance(total, self._used(spent), remaining, units=apart, of=of, limit=limit)
+
+    @staticmethod
+    def used(limits: Amounts, spent: Amounts, of: Of = "budget") -> Used:
+        """How much of limits is spent, of each currency: the quick part of a balance."""
+        pairs = zip(spent, less(limits, spent), strict=True)
+        part, *delta = (part_used(Fraction(each), Fraction(left)) for each, left in pairs)
+        return Used(part, delta[0] if delta and spent[1] else 0.0, of)
 
     def _used(self, spent: Amounts) -> Amount:
         """Amounts as what they guarantee."""

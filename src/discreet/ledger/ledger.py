@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NoReturn, Self
 
 from discreet.accounting import Concentrated, Loss, Pure
-from discreet.accounting.balance import Amount, Balance
+from discreet.accounting.balance import Amount, Balance, Used
 from discreet.accounting.record import OWNER as OWNER
 from discreet.accounting.record import BlockNames, Key, PartName
 from discreet.accounting.relations import label
@@ -280,6 +280,10 @@ class Ledger(Reads, Streams):
     def remaining(self, analyst: str | None = None) -> Amount:
         """What remains, for everybody or for one analyst: the quick part of `balance`."""
         return self._standing(analyst).remaining()
+
+    def used(self, analyst: str | None = None, blocks: BlockNames | None = None) -> Used:
+        """How much is used up: of the budget, of an analyst's share, or of the capacity of blocks."""
+        return self._standing(analyst).used() if blocks is None else self._blocks(blocks, analyst).used()
 
     def affordable_count(
         self, loss: Loss, analyst: str | None = None, about: PartName | BlockNames | None = None

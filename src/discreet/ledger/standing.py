@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from discreet.accounting.balance import Amount, Balance
+from discreet.accounting.balance import Amount, Balance, Used
 from discreet.accounting.filters import Filter
 from discreet.accounting.record import PartName
 from discreet.errors import Refused
@@ -53,9 +53,14 @@ class Standing:
         return sorted(filters, key=lambda each: each.left)
 
     def balance(self) -> Balance:
-        epsilon = self.grant.epsilon if self.share is None else self.grant.share_epsilon(self.share)
-        units = by_unit(self.state) if self.analyst is None else None
-        return self.grant.balance(self.limits, self.spent, epsilon, units)
+        grant, own = self.grant, less(self.limits, self.spent)
+        if self.share is None:
+            return grant.balance(self.limits, self.spent, grant.epsilon, by_unit(self.state))
+        limit = None if own == self._left else self.remaining()
+        return grant.balance(self.limits, self.spent, grant.share_epsilon(self.share), of="share", limit=limit)
+
+    def used(self) -> Used:
+        return self.grant.used(self.limits, self.spent, "budget" if self.share is None else "share")
 
     def remaining(self) -> Amount:
         return self.grant.remaining(self._left)

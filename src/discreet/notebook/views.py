@@ -39,7 +39,7 @@ class View:
 def _budget(curator: Curator, analyst: str | None) -> View:
     wanted = [None, *curator.policy.analysts] if analyst is None else [analyst]
     shown = {who: curator.budget(who) for who in wanted}
-    return View(_printed(draw_balances, shown, curator.policy.budget.delta), around(balances_html(shown)))
+    return View(_printed(draw_balances, shown), around(balances_html(shown)))
 
 
 def _tables(curator: Curator, _: str | None) -> View:

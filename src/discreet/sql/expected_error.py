@@ -298,6 +298,8 @@ def explained(preview: Preview, nothing: Pure | Concentrated) -> Answer:
         cached=False,
         receipt="",
         remaining=preview.remaining,
+        used=preview.used,
+        more=preview.more,
         noise={},
         notes=(*preview.notes, "nothing was asked: this is what the answer would be like"),
         guarantee=preview.guarantee,

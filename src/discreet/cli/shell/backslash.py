@@ -89,7 +89,7 @@ def _budget(session: Session, _: str) -> None:
 
     curator, analyst = session.curator, session.settings.analyst
     wanted = [None, *curator.policy.analysts] if analyst is None else [analyst]
-    draw_balances({who: curator.budget(who) for who in wanted}, curator.policy.budget.delta)
+    draw_balances({who: curator.budget(who) for who in wanted})
 
 
 def _ledger(session: Session, text: str) -> None:

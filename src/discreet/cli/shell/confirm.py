@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from discreet.answers.figures import half_width
-from discreet.answers.layout import error_range
-from discreet.cli.output import at_least, at_most, draw, printable
+from discreet.answers.layout import budget_words, error_range, short_cost
+from discreet.cli.output import draw, printable
 from discreet.cli.shell.session import Session, Settings, is_free, names_cost
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def agree(session: Session, sql: str, reply: Reply) -> Settings | None:
         preview = session.preview(sql, settings)
         if is_free(sql, preview):
             return settings
-        click.echo(offer(preview, None if names_cost(sql) else settings.epsilon))
+        click.echo(offer(preview))
         if session.dummy:
             return settings
         affordable = preview.remaining.affords(preview.loss)
@@ -69,23 +69,13 @@ def _number(answer: str) -> float | None:
     return value if 0 < value < math.inf else None
 
 
-def offer(preview: Preview, epsilon: float | None) -> str:
-    """What a question would cost, of what is left, and how exact the answer would be."""
-    remaining = preview.remaining
-    left = f"ε {at_most(remaining.epsilon)}" if remaining.rho is None else f"ρ {at_most(remaining.rho)}"
-    of = " of the" if remaining.affords(preview.loss) else ", more than the"
-    named = "" if remaining.rho is None or epsilon is None else f"ε {epsilon:g} "
+def offer(preview: Preview) -> str:
+    """What a question would cost, how much is used up, and how exact the answer would be."""
+    much = "" if preview.remaining.affords(preview.loss) else ", more than what remains"
     errors = _errors(preview)
     more = ["…"] if len(errors) > MAX_COLUMNS else []
-    return " · ".join([f"{named}costs {_cost(preview)}{of} {left} left", *errors[:MAX_COLUMNS], *more])
-
-
-def _cost(preview: Preview) -> str:
-    from discreet.answers import loss_dict
-
-    names = {"epsilon": "ε", "rho": "ρ", "delta": "δ"}
-    amounts = loss_dict(preview.loss).items()
-    return " ".join(f"{names[name]} {at_least(amount)}" for name, amount in amounts if amount or name != "delta")
+    cost = f"cost {short_cost(preview.loss, preview.guarantee)}{much}"
+    return " · ".join([cost, budget_words(preview.used, preview.more), *errors[:MAX_COLUMNS], *more])
 
 
 def _errors(preview: Preview) -> list[str]:

@@ -21,10 +21,11 @@ from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 
+from discreet.accounting.balance import brief
 from discreet.answers.autofix import fixed
 from discreet.answers.layout import SHOWN_ROWS
 from discreet.cli.failures import REFUSED, Failure, NobodyReads
-from discreet.cli.output import at_most, printable
+from discreet.cli.output import printable
 from discreet.cli.shell.completion import Vocabulary, choices
 from discreet.cli.shell.confirm import agree
 from discreet.cli.shell.execute import is_gone, perform
@@ -111,14 +112,15 @@ def _shown_prompt(session: Session) -> str:
 
 
 def prompt_of(session: Session) -> str:
-    """Whom one talks to, and the max ε for the next query."""
+    """Whom one talks to, how much is used up, and how many more queries like the last one there are."""
     shown = printable(session.curator.policy.name)
     name = shown if len(shown) <= MAX_LETTERS else f"{shown[: MAX_LETTERS - 1]}…"
     if session.dummy:
         return f"{name} (dummy)> "
     analyst = session.settings.analyst
-    left = session.curator.budget(analyst).remaining.epsilon
-    return f"{name}{f'/{printable(analyst)}' if analyst else ''} ε {at_most(left)} left> "
+    more = None if session.answer is None else session.answer.more
+    budget = brief(session.curator.budget(analyst).used, more)
+    return f"{name}{f'/{printable(analyst)}' if analyst else ''} {budget}> "
 
 
 def _continuation(width: int, _: int, __: int) -> str:

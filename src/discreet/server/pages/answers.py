@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from discreet.answers import Answer
-from discreet.answers.layout import answer_parts, cost_words
+from discreet.answers.layout import answer_parts, budget_words, cost_words
 from discreet.answers.plots.embedded import picture
 from discreet.answers.saving import csv_of
 from discreet.answers.wire import answer_written
@@ -35,6 +35,7 @@ def _context(page_access: PageAccess, number: int) -> dict[str, Any]:
         "parts": answer_parts(answer, MOST_LISTED),
         "hidden": max(0, len(answer.rows) - MOST_LISTED),
         "cost": cost_words(answer.cost, answer.guarantee),
+        "budget": budget_words(answer.used, answer.more),
         "chart": _drawn(answer),
         "python": python_code(url, page_access.name, entry.question, entry.call),
         "curl": curl(url, page_access.name, entry.question, entry.call),

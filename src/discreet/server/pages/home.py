@@ -8,7 +8,7 @@ from typing import Final
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from discreet.accounting.balance import Balance
+from discreet.accounting.balance import Balance, Used, details, headline, percent
 from discreet.accounting.record import Entry
 from discreet.curator.curator import Curator
 from discreet.errors import Refused
@@ -26,24 +26,37 @@ router: Final = APIRouter(include_in_schema=False)
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """How much of a budget is gone, as shares of the whole."""
+    """How much of a budget is gone, as parts of the whole, and of the reader's share."""
 
     total: Balance
     own: Balance | None
 
     @property
-    def spent(self) -> float:
-        return _part(self.total, self.total)
+    def whole(self) -> Used:
+        """Of the whole. Analysts see how much all of them used, yet not of which currency."""
+        used = self.total.used
+        return used if self.own is None else Used(used.part)
 
     @property
     def mine(self) -> float | None:
+        """What the reader used of the whole."""
         return None if self.own is None else _part(self.own, self.total)
 
     @property
     def words(self) -> str:
-        """For those who do not see it."""
-        mine = "" if self.mine is None else f", {100 * self.mine:.0f} % by you"
-        return f"{100 * self.spent:.0f} % of the budget is spent{mine}"
+        """The one line; for those who do not see the bar, the same."""
+        mine = "" if self.mine is None else f", {percent(self.mine)} by you"
+        return f"{headline(self.whole)}{mine}"
+
+    @property
+    def share(self) -> str:
+        """The line about the reader's share."""
+        return "" if self.own is None else headline(self.own.used)
+
+    @property
+    def details(self) -> list[str]:
+        """Of the reader's share; for those without one, of the whole."""
+        return details(self.own or self.total)
 
     @classmethod
     def of(cls, curator: Curator, caller: Caller) -> Gauge:

@@ -91,15 +91,6 @@ class PreviewBox:
     def parts(self) -> Any:
         return None if self.preview is None else preview_parts(self.preview)
 
-    @property
-    def more(self) -> str:
-        """How many such questions the budget carries."""
-        preview = self.preview
-        if preview is None or preview.more is None:
-            return ""
-        many = "one such query" if preview.more == 1 else f"{preview.more:,} such queries"
-        return f"the budget affords {many}" if preview.more else "the budget does not afford it"
-
 
 def _preview_box(page_access: PageAccess, written: Written) -> PreviewBox:
     if not written.sql:

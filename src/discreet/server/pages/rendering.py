@@ -12,8 +12,9 @@ from typing import Any, Final
 import jinja2
 from starlette.responses import HTMLResponse, Response
 
+from discreet.accounting.balance import details, headline
 from discreet.errors import Refused
-from discreet.printing import at_least, at_most, printable
+from discreet.printing import printable
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
@@ -81,5 +82,5 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"static": STATIC.address, "at_least": at_least, "at_most": at_most, "printable": printable}
+    made.globals |= {"static": STATIC.address, "headline": headline, "details": details, "printable": printable}
     return made

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from discreet.accounting import Concentrated, Pure
+from discreet.accounting.balance import Used
 from discreet.accounting.stream import StreamStanding
 from discreet.answers.wire import stream_written
 from discreet.policy.streams import protection
@@ -102,7 +103,7 @@ def _numbers(stream: StreamStanding) -> set[int]:
 def _block(stream: StreamStanding, number: int, used: float, analyst: str | None, *, is_retired: bool) -> Block:
     own = stream.shares.get(analyst or "")
     label = stream.labels[number]
-    words = "retired" if is_retired else f"{math.ceil(100 * used)} % spent"
+    words = "retired" if is_retired else Used(used, of="capacity").words
     return Block(
         number,
         label,
