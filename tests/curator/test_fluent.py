@@ -16,8 +16,9 @@ import pytest
 import discreet
 from discreet.accounting import Pure
 from discreet.answers import Answer, Preview
+from discreet.answers.fluent import Rows
+from discreet.answers.statistics import CALL, STATISTICS, OfColumn
 from discreet.curator.curator import Curator
-from discreet.curator.fluent import CALL, STATISTICS, OfColumn, Rows
 from discreet.errors import Refused
 from tests.sql.worlds import opened, policy_of
 
@@ -299,7 +300,7 @@ def test_parameters_are_values(visits: Rows, curator: Curator) -> None:
 def test_parameters_of_both_sides_of_a_join(curator: Curator) -> None:
     young = curator.table("people").where("age < $age", age=23)
     dear = curator.table("visits").where("cost > $cost", cost=3)
-    assert dear.join(young).params == {"cost": 3, "age": 23}
+    assert dear.join(young)._steps.params == {"cost": 3, "age": 23}
     assert dear.join(young).count(epsilon=1).rows[0][0] > 0
     with pytest.raises(Refused, match="given twice"):
         dear.join(curator.table("people").where("age < $cost", cost=23))
@@ -379,7 +380,7 @@ def test_steps_read_and_charge_nothing(curator: Curator, monkeypatch: pytest.Mon
 
 
 def test_rows_never_change(visits: Rows) -> None:
-    before = visits.sql("COUNT(*)"), visits.params
+    before = visits.sql("COUNT(*)"), visits._steps.params
     for step in (
         visits.where("cost > $x", x=1),
         visits.group_by("ward"),
@@ -391,10 +392,10 @@ def test_rows_never_change(visits: Rows) -> None:
     ):
         assert step is not visits
         assert step != visits
-    assert (visits.sql("COUNT(*)"), visits.params) == before
-    assert not visits.ahead
+    assert (visits.sql("COUNT(*)"), visits._steps.params) == before
+    assert not visits._steps.ahead
     with pytest.raises(FrozenInstanceError):
-        visits.source = "people"  # type: ignore[misc]
+        visits._steps = None  # type: ignore[misc,assignment]
     with pytest.raises((AttributeError, TypeError)):
         visits.more = 1  # type: ignore[attr-defined]
 
@@ -403,7 +404,7 @@ def test_a_caller_who_changes_a_dictionary_changes_no_rows(visits: Rows) -> None
     given = {"least": 2}
     rows = visits.where("cost > $least", **given)
     given["least"] = 9
-    assert rows.params == {"least": 2}
+    assert rows._steps.params == {"least": 2}
 
 
 def test_rows_can_be_used_twice(visits: Rows) -> None:
@@ -577,7 +578,7 @@ def test_public_tables_are_asked_for_nothing(curator: Curator) -> None:
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda v: v.curator.table(["visits"]),
+        lambda v: v._asks.table(["visits"]),
         lambda v: v.join(["people"]),
         lambda v: v.join("people", how=["inner"]),
         lambda v: v.count(epsilon=1, params=[1]),
@@ -615,7 +616,7 @@ def test_limits_of_the_other_side_of_a_join(curator: Curator, visits: Rows) -> N
         joined = curator.table("people").join(visits.bounded(max_rows=1))
     except Refused:
         return
-    assert joined.limits
+    assert joined._steps.limits
 
 
 def test_a_preview_of_the_other_side_of_a_join(curator: Curator) -> None:
@@ -623,7 +624,7 @@ def test_a_preview_of_the_other_side_of_a_join(curator: Curator) -> None:
         joined = curator.table("visits").join(curator.table("people").preview)
     except Refused:
         return
-    assert joined.ahead
+    assert joined._steps.ahead
 
 
 def test_rows_of_two_curators_are_not_joined(curator: Curator, visits: Rows) -> None:

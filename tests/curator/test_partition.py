@@ -16,8 +16,8 @@ import pytest
 import discreet
 from discreet.accounting import Pure, rho_for
 from discreet.answers.call import Call
+from discreet.answers.fluent import Rows
 from discreet.curator.curator import Curator
-from discreet.curator.fluent import Rows
 from discreet.curator.state import refresh
 from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted, Refused
@@ -246,7 +246,7 @@ def tricked(rows: Rows, random: Random) -> Step | None:
         if random.random() < 0.3:
             rows = rows.assign(extra=random.choice(ASSIGN))
         if random.random() < 0.4:
-            other = rows.curator.table("people")
+            other = rows._asks.table("people")
             other = other.where("age > 1") if random.random() < 0.5 else other
             on = random.choice((None, *ON))
             rows = rows.join(other, on, random.choice(("inner", "left", "right", "full")))
@@ -255,7 +255,7 @@ def tricked(rows: Rows, random: Random) -> Step | None:
         if random.random() < 0.2:
             rows = rows.bounded(max_rows=random.choice((1, 2)))
         params = {"limit": 3} if "$limit" in rows.sql("COUNT(*)") else None
-        return Step(rows.call(random.choice(ITEMS)).sql, rows.part, Fraction(1), params)
+        return Step(rows.call(random.choice(ITEMS)).sql, rows._steps.part, Fraction(1), params)
     return None
 
 
@@ -290,7 +290,7 @@ def test_no_text_slips_through(seed: int) -> None:
 
 
 def replaced(step: Step, rows: Rows) -> Step:
-    return Step(step.sql, rows.part, step.epsilon, step.params)
+    return Step(step.sql, rows._steps.part, step.epsilon, step.params)
 
 
 # kept answers, and parts that are not mistaken for each other
@@ -587,9 +587,9 @@ def test_every_step_keeps_the_part(four: Curator) -> None:
     part = four.table("visits").partition("ward")["A"]
     steps = [part.where("cost > 1"), part.group_by("flag"), part.assign(y="cost"), part.join("people")]
     steps += [part.bounded(max_rows=1), part.preview, part["cost"].rows]
-    assert part.part is not None
-    assert {step.part for step in steps} == {part.part}
-    assert {step.call("COUNT(*)").part for step in steps} == {part.part}
+    assert part._steps.part is not None
+    assert {step._steps.part for step in steps} == {part._steps.part}
+    assert {step.call("COUNT(*)").part for step in steps} == {part._steps.part}
 
 
 def test_a_part_joined_to_other_rows(four: Curator) -> None:
@@ -620,7 +620,7 @@ def test_parts_of_made_up_rows(four: Curator) -> None:
             assert answer.cost == Pure(1)
         assert dummy.budget().spent.epsilon == 0
         with pytest.raises(Refused) as refused:
-            dummy.answer(Call(sql=OUTSIDE[0], part=parts["A"].part, epsilon=1))
+            dummy.answer(Call(sql=OUTSIDE[0], part=parts["A"]._steps.part, epsilon=1))
         assert refused.value.code == "outside-part"
 
 

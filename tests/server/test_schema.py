@@ -48,6 +48,7 @@ WAYS = [
     ("get", "datasets"),
     ("get", "datasets/{dataset}/streams"),
     ("get", "datasets/{dataset}/tables"),
+    ("get", "datasets/{dataset}/schema"),
     ("get", "datasets/{dataset}/budget"),
     ("post", "datasets/{dataset}/preview"),
     ("post", "datasets/{dataset}/query"),
@@ -71,6 +72,7 @@ WAYS = [
     ("get", "datasets/{dataset}/answers/{number}.csv"),
     ("get", "datasets/{dataset}/ledger"),
     ("get", "datasets/{dataset}/ledger.csv"),
+    ("get", "datasets/{dataset}/ledger/count"),
     ("get", "datasets/{dataset}/ledger/verify"),
 ]
 

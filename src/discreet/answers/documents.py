@@ -234,6 +234,12 @@ class Tables(TypedDict):
     tables: dict[str, Table]
 
 
+class Schema(TypedDict):
+    """The columns of a public table, with the engine's types."""
+
+    columns: dict[str, str]
+
+
 class Dataset(TypedDict):
     """A dataset that this token opens, and who its holder is there."""
 
@@ -241,7 +247,11 @@ class Dataset(TypedDict):
     unit: NotRequired[str]
     role: NotRequired[Literal["owner", "analyst", "auditor"]]
     analyst: NotRequired[str | None]
+    analysts: NotRequired[
+        Annotated[list[str], msgspec.Meta(description="Whose shares this token shows: all for owners and auditors.")]
+    ]
     guarantee: NotRequired[Guarantee]
+    usual: NotRequired[Annotated[Number, msgspec.Meta(description="An ε to begin with.")]]
 
 
 class Datasets(TypedDict):
@@ -299,6 +309,12 @@ class Entries(TypedDict):
     entries: list[Entry]
 
 
+class Count(TypedDict):
+    """How many charges there are."""
+
+    count: Annotated[int, msgspec.Meta(ge=0)]
+
+
 class Verified(TypedDict):
     """Whether the ledger is what discreet wrote."""
 
@@ -352,8 +368,8 @@ class Stored(TypedDict):
 
 
 SENT: Final = (
-    Answer, Preview, Model, Scores, Release, Batch, Waiting, Tables, Balance, Datasets, Streams, Entries, Verified,
-    Health, Problem,
+    Answer, Preview, Model, Scores, Release, Batch, Waiting, Tables, Balance, Datasets, Streams, Entries, Count,
+    Verified, Health, Problem, Schema,
 )  # fmt: skip
 """All that a server sends."""
 _DECODERS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {

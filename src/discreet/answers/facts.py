@@ -17,7 +17,7 @@ SHOWN_VALUES: Final = 24
 """Values of a column that are listed; programs are told all."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Facts:
     """What an analyst may know about a table."""
 
@@ -43,6 +43,16 @@ class Facts:
             table.max_rows_per_group,
             stream,
         )
+
+    def __repr__(self) -> str:
+        from discreet.answers.tables import Tables
+
+        return repr(Tables({self.name: self}))
+
+    def _repr_html_(self) -> str:
+        from discreet.answers.tables import Tables
+
+        return Tables({self.name: self})._repr_html_()
 
     @property
     def bounds(self) -> dict[str, tuple[float, float]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from discreet.answers.facts import Facts
 from discreet.errors import Refused
-from discreet.policy import Kind, Table
+from discreet.policy import Kind
 
 _TYPES: Final = {
     Kind.INTEGER: "int64",
@@ -29,7 +30,7 @@ _STORED: Final = {
 }
 
 
-def table_of(table: Table, stored: Mapping[str, str]) -> Any:
+def table_of(table: Facts, stored: Mapping[str, str]) -> Any:
     """An unbound ibis table with the columns that may be asked about, and the unit's.
 
     `stored`: of a public table, the engine's types.
@@ -39,8 +40,8 @@ def table_of(table: Table, stored: Mapping[str, str]) -> Any:
     schema = {column: _STORED.get(kind, "float64" if kind.startswith("DECIMAL") else "string")
               for column, kind in stored.items()}  # fmt: skip
     schema |= {column.name: _TYPES[column.kind] for column in table.columns.values()}
-    if table.owner is not None and table.owner.column is not None:
-        schema.setdefault(table.owner.column, _UNIT)
+    if table.unit not in (None, "row"):
+        schema.setdefault(str(table.unit), _UNIT)
     return ibis.table(schema, name=table.name)
 
 

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from discreet.accounting.record import Key
+from discreet.accounting.balance import Balance
+from discreet.accounting.record import Entry, Key
 from discreet.answers import Answer, Preview
 from discreet.answers import scores as scores  # whoever asks can read what was scored
 from discreet.answers.call import Call
 from discreet.answers.models import Learner, Publisher, Sendable
+from discreet.answers.tables import Tables
 from discreet.errors import Refused
+
+if TYPE_CHECKING:
+    from altair.typing import ChartType
+
+    from discreet.answers.fluent import Rows
 
 
 class Asks(ABC):
     """Somebody who answers questions and tells beforehand what they would cost."""
+
+    name: str
+    """Of the policy, or of the dataset on its server."""
 
     @abstractmethod
     def answer(self, call: Call) -> Answer:
@@ -87,6 +97,72 @@ class Asks(ABC):
                 params=params, analyst=analyst, dialect=dialect, blocks=blocks,
             )
         )  # fmt: skip
+
+    # looking
+
+    @property
+    @abstractmethod
+    def analysts(self) -> tuple[str, ...]:
+        """Whose shares whoever asks may look at."""
+
+    @property
+    def own_share(self) -> str | None:
+        """The analyst whose charges and share are all that whoever asks may see; None where all is seen."""
+        return None
+
+    @property
+    @abstractmethod
+    def usual_cost(self) -> float:
+        """An ε for whoever has no other."""
+
+    @abstractmethod
+    def budget(self, analyst: str | None = None) -> Balance:
+        """What was granted, is spent and remains: of everybody, or of one analyst."""
+
+    def balances(self) -> dict[str | None, Balance]:
+        """The same of everybody (None) and of each analyst whose share may be seen."""
+        return {who: self.budget(who) for who in (None, *self.analysts)}
+
+    @abstractmethod
+    def entries(self, search: Any = None, *, limit: int | None = None) -> list[Entry]:
+        """The ledger: one entry for each charge, newest last. `search` is a `discreet.ledger.Search`."""
+
+    @abstractmethod
+    def latest(self, search: Any = None, *, limit: int, offset: int = 0) -> list[Entry]:
+        """The newest charges, newest first: a page of them, without reading the others."""
+
+    @abstractmethod
+    def count(self, search: Any = None) -> int:
+        """How many charges there are."""
+
+    @abstractmethod
+    def entry(self, number: int) -> Entry | None:
+        """The charge of this number; None if there is none."""
+
+    def plot(self, theme: str = "light") -> ChartType:
+        """An altair chart of what remained of the budget after each charge; `theme` is "light" or "dark".
+
+        Whoever sees one share alone sees what remained of that.
+        """
+        from discreet.answers.plots import History, budget_chart
+
+        own = self.own_share
+        shares = {} if own is not None else {analyst: self.budget(analyst) for analyst in self.analysts}
+        return budget_chart(History.of(self, None), self.budget(own), shares, theme)
+
+    @abstractmethod
+    def tables(self) -> Tables:
+        """What an analyst may know: tables, columns, bounds, keys and limits."""
+
+    @abstractmethod
+    def public_schema(self, table: str) -> dict[str, str]:
+        """The columns of a public table, with the engine's types."""
+
+    def table(self, name: str) -> Rows:
+        """The rows of a table, to ask in Python: `hospital.table("visits").where("age > 60").count(epsilon=0.5)`."""
+        from discreet.answers.fluent import Rows
+
+        return Rows.of(self, name)
 
     @abstractmethod
     def batched(self, queries: Sequence[str], **options: Any) -> Any:

@@ -14,7 +14,7 @@ from discreet.answers.layout import Cell, Column, Parts, Span
 from discreet.markup import Head, Side
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
     from rich.table import Table
     from rich.text import Text
 
@@ -55,6 +55,11 @@ class Drawing:
 
 def plain(parts: Parts) -> str:
     """The parts as text without colour, as wide as the terminal."""
+    return printed(Drawing(parts))
+
+
+def printed(drawing: RenderableType) -> str:
+    """Something that rich draws, as text without colour, as wide as the terminal."""
     from rich.console import Console
 
     width = shutil.get_terminal_size((WIDTH, 24)).columns
@@ -67,7 +72,7 @@ def plain(parts: Parts) -> str:
         _environ={},
     )
     with console.capture() as captured:
-        console.print(Drawing(parts))
+        console.print(drawing)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from discreet.cli.output import draw, json_option, printable, table, target_argument, tell_program
+from discreet.cli.output import draw, json_option, target_argument, tell_program
 
 if TYPE_CHECKING:
     from discreet.answers.facts import Facts
@@ -32,19 +32,6 @@ def tables(policy: Path | str, as_json: bool) -> None:
 
 def draw_tables(tables: Mapping[str, Facts]) -> None:
     """Tables for people, one below the other."""
-    from discreet.answers.facts import limits_words
+    from discreet.answers.tables import drawn
 
-    for index, (name, facts) in enumerate(tables.items()):
-        click.echo("\n" if index else "", nl=False)
-        click.echo(f"{click.style(printable(name), bold=True)}  {limits_words(facts)}")
-        if facts.columns:
-            _draw_columns(facts)
-
-
-def _draw_columns(facts: Facts) -> None:
-    from rich.padding import Padding
-
-    from discreet.answers.facts import column_words
-
-    rows = [[column.name, column.kind, column_words(column, facts)] for column in facts.columns.values()]
-    draw(Padding(table(["column", "type", "values"], rows), (0, 0, 0, 2)))
+    draw(drawn(tables))

@@ -9,23 +9,26 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, NoReturn, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
 from discreet.accounting.balance import Balance
+from discreet.accounting.labels import usual
 from discreet.accounting.record import Entry, Key
 from discreet.accounting.stream import StreamStanding
 from discreet.answers import Answer, Preview, documents
 from discreet.answers.batches import Queries
 from discreet.answers.call import Call, written
-from discreet.answers.facts import Facts
 from discreet.answers.ibis_tables import is_expression, text_of
 from discreet.answers.interface import Asks
 from discreet.answers.models import TASKS, Kind, Sendable
+from discreet.answers.tables import Tables
 from discreet.answers.wire import answer_read, entry_read, facts_read, preview_read, stream_read
 from discreet.client.http import DONE, EXAMPLE, WAITS, Connection, Reply, demand_safe
 from discreet.client.problems import alien, read
 from discreet.errors import Refused
+from discreet.exact import epsilon as positive
+from discreet.exact import probability
 from discreet.noise import SYSTEM
 from discreet.printing import printable
 
@@ -36,6 +39,8 @@ TOKEN: Final = "DISCREET_TOKEN"
 AUTHORITY: Final = "DISCREET_CA"
 """The one that the path of an authority's certificate is taken from."""
 MOST_ENTRIES: Final = 1_000_000
+PAGE: Final = 10_000
+"""Entries that are asked for at once."""
 SOON: Final = 2
 """Seconds after which we ask how far a question is."""
 
@@ -66,8 +71,17 @@ Progress = Callable[[Waiting | None], object]
 class Remote(Asks):
     """Asks one dataset of a server."""
 
-    def __init__(self, connection: Connection, dataset: str, *, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        dataset: str,
+        *,
+        progress: Progress | None = None,
+        about: documents.Dataset | None = None,
+    ) -> None:
+        """`about` is what the server says of the dataset, and of whoever holds the token."""
         self.name = dataset
+        self._about: documents.Dataset = about or {"name": dataset}
         self._connection = connection
         self._progress = progress or _on_terminal
         self._is_dummy = False
@@ -162,7 +176,7 @@ class Remote(Asks):
 
     def dummy(self) -> Remote:
         """The same dataset with dummy data: free, and nothing private is read."""
-        other = Remote(self._connection, self.name, progress=self._progress)
+        other = Remote(self._connection, self.name, progress=self._progress, about=self._about)
         other._is_dummy = True
         return other
 
@@ -173,39 +187,92 @@ class Remote(Asks):
         balance: Balance = self._connection.get(self._path("budget"), Balance, analyst=analyst)
         return balance
 
-    def tables(self) -> dict[str, Facts]:
+    @property
+    def analysts(self) -> tuple[str, ...]:
+        """Those whose shares the token shows: its own, or for owners and auditors all."""
+        return tuple(self._about.get("analysts", filter(None, [self._about.get("analyst")])))
+
+    @property
+    def own_share(self) -> str | None:
+        """The analyst that the token is of; None for owners and auditors, who see everybody's."""
+        return self._about.get("analyst") if self._about.get("role") == "analyst" else None
+
+    @property
+    def usual_cost(self) -> float:
+        """An ε for whoever has no other: what the server says, else a tenth of the budget."""
+        if "usual" in self._about:
+            return float(self._about["usual"])
+        total = self.budget().total
+        return self._read(_tenth, self._about.get("guarantee") or {"epsilon": total.epsilon, "delta": total.delta})
+
+    def tables(self) -> Tables:
         """What an analyst may know: tables, columns, bounds, keys and limits."""
         tables = self._connection.get(self._path("tables"), documents.Tables)["tables"]
-        return {name: self._read(facts_read, name, facts) for name, facts in tables.items()}
+        return Tables({name: self._read(facts_read, name, facts) for name, facts in tables.items()})
+
+    def public_schema(self, table: str) -> dict[str, str]:
+        """The columns of a public table, with the types of the engine that the server has."""
+        return dict(self._connection.get(self._path("schema"), documents.Schema, table=str(table))["columns"])
 
     def streams(self) -> dict[str, StreamStanding]:
         """The streams: their blocks, what was charged for each, and which are retired."""
         streams = self._connection.get(self._path("streams"), documents.Streams)["streams"]
         return {stream["name"]: self._read(stream_read, stream) for stream in streams}
 
-    def entries(self) -> list[Entry]:
+    def entries(self, search: Any = None, *, limit: int | None = None) -> list[Entry]:
         """The ledger, newest last: all of it for owners and auditors, analysts see their own charges."""
         entries: list[Entry] = []
-        while True:
-            after = entries[-1].number if entries else 0
-            page = self._connection.get(self._path("ledger"), documents.Entries, after=after)["entries"]
-            if not page:
-                return entries
+        sought = _sought(search)
+        after = sought.pop("after", 0)
+        while limit is None or len(entries) < limit:
+            rest = PAGE if limit is None else min(limit - len(entries), PAGE)
+            page = self._page(after=after, limit=rest, **sought)
             for entry in page:
-                entries.append(self._read(entry_read, entry))
-                if entry["number"] <= after or len(entries) > MOST_ENTRIES:  # it would never end
+                if entry.number <= after or len(entries) >= MOST_ENTRIES:  # it would never end
                     raise alien(self._connection.url)
-                after = entry["number"]
+                entries.append(entry)
+                after = entry.number
+            if not page:
+                break
+        return entries[:limit]
 
-    def recall(self, number: int) -> Any:
+    def latest(self, search: Any = None, *, limit: int, offset: int = 0) -> list[Entry]:
+        """The newest charges, newest first: a page of them, without reading the others."""
+        entries: list[Entry] = []
+        while len(entries) < limit:
+            rest = min(limit - len(entries), PAGE)
+            page = self._page(newest=True, offset=offset + len(entries), limit=rest, **_sought(search))
+            entries += page
+            if len(page) < rest:
+                break
+        return entries[:limit]
+
+    def count(self, search: Any = None) -> int:
+        """How many charges there are that whoever asks may see."""
+        counted: int = self._connection.get(self._path("ledger/count"), documents.Count, **_sought(search))["count"]
+        return counted
+
+    def entry(self, number: int) -> Entry | None:
+        """The charge of this number; None if there is none that whoever asks may see."""
+        if type(number) is not int or not 0 < number < 2**63:
+            return None
+        return next((entry for entry in self._page(after=number - 1, limit=1) if entry.number == number), None)
+
+    def _page(self, **wanted: Any) -> list[Entry]:
+        page = self._connection.get(self._path("ledger"), documents.Entries, **wanted)["entries"]
+        return [self._read(entry_read, entry) for entry in page]
+
+    def recall(self, number: int, *, confidence: Any = None) -> Any:
         """What the charge of this number let out, as it was then: an answer, a fitted model, or a release. Free."""
         try:
-            return self._answer(self._connection.get(self._path(f"answers/{number}"), documents.Answer))
+            answer = self._connection.get(self._path(f"answers/{number}"), documents.Answer, confidence=confidence)
+            return self._answer(answer)
         except Refused as refused:
             kind = next((kind for kind in TASKS.values() if kind.code == refused.code), None)
             if kind is None:
                 raise
-        return self._work(kind, self._connection.get(self._path(f"{kind.stored}/{number}"), kind.document))
+        path = self._path(f"{kind.stored}/{number}")
+        return self._work(kind, self._connection.get(path, kind.document, confidence=confidence))
 
     def _work(self, kind: Kind, document: Any) -> Any:
         if not kind.readers:
@@ -238,7 +305,17 @@ class Remote(Asks):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<{printable(self.name)} at {printable(self._connection.url)}; ask with query(sql, epsilon=1)>"
+        cost = f"{self._about['usual']:g}" if "usual" in self._about else "…"
+        where = f"{printable(self.name)} at {printable(self._connection.url)}"
+        return f"<{where}; ask with query(sql, epsilon={cost})>"
+
+    def _repr_html_(self) -> str:
+        from discreet.answers.portrait import portrait_html
+
+        return portrait_html(self, str(self._about.get("unit", "unit")))
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a connection cannot be copied or pickled: connect again")
 
 
 def connect(
@@ -269,7 +346,8 @@ def connect(
     authority = (ca or os.environ.get(AUTHORITY) or None) if encrypted else None
     connection = Connection(base, given, ca=authority)
     try:
-        return Remote(connection, _chosen(_opened(connection), dataset or named), progress=progress)
+        about = _chosen(_opened(connection), dataset or named)
+        return Remote(connection, about["name"], progress=progress, about=about)
     except BaseException:
         connection.close()
         raise
@@ -279,9 +357,20 @@ def _unknown(_: Any) -> None:
     raise ValueError("something of another version")
 
 
-def _opened(connection: Connection) -> list[str]:
+def _sought(search: Any) -> dict[str, Any]:
+    """What a search asks for, as it is sent; what it leaves open is left out."""
+    said = {name: getattr(search, name, None) for name in ("analyst", "text", "answered", "after")}
+    return {name: value for name, value in said.items() if value or value is False}
+
+
+def _tenth(guarantee: documents.Guarantee) -> float:
+    delta = guarantee["delta"]
+    return usual(positive(guarantee["epsilon"]), None if delta is None else probability(delta, "delta"))
+
+
+def _opened(connection: Connection) -> dict[str, documents.Dataset]:
     """The datasets that the token opens."""
-    return [each["name"] for each in connection.get("datasets", documents.Datasets)["datasets"]]
+    return {each["name"]: each for each in connection.get("datasets", documents.Datasets)["datasets"]}
 
 
 def _split(url: str) -> tuple[str, str | None]:
@@ -296,11 +385,11 @@ def _split(url: str) -> tuple[str, str | None]:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", parts.path.strip("/") or None
 
 
-def _chosen(opened: list[str], wanted: str | None) -> str:
-    if wanted in opened:
-        return wanted
+def _chosen(opened: dict[str, documents.Dataset], wanted: str | None) -> documents.Dataset:
+    if wanted is not None and wanted in opened:
+        return opened[wanted]
     if wanted is None and len(opened) == 1:
-        return opened[0]
+        return next(iter(opened.values()))
     reason = "the token opens several datasets" if wanted is None else "the token opens no such dataset"
     raise Refused("unknown-dataset", reason, f"name one after the address: {', '.join(map(printable, opened))}")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 from discreet.accounting.balance import Balance
 from discreet.accounting.record import Entry
@@ -16,6 +16,7 @@ from discreet.answers import Answer, Preview
 from discreet.answers.call import Call, value_read
 from discreet.answers.facts import Facts
 from discreet.answers.interface import Asks
+from discreet.answers.tables import Tables
 from discreet.composed import Sql
 from discreet.curator.found_bounds import FOLDER, Index
 from discreet.curator.parts import recorded
@@ -39,11 +40,6 @@ from discreet.policy.streams import protection
 from discreet.sql.plan import Plan, plan
 from discreet.sql.unknown import Found as FoundBounds
 
-if TYPE_CHECKING:
-    from altair.typing import ChartType
-
-    from discreet.curator.fluent import Rows
-
 Shown = TypeVar("Shown")
 Found = TypeVar("Found")
 
@@ -66,6 +62,7 @@ class Curator(Asks):
         makers: Mapping[str, Maker] | None = None,
     ) -> None:
         self.policy = policy
+        self.name = policy.name
         self._ledger = ledger
         self._time_limit = time_limit
         self._exit = ReleasePoint(ledger, sampler=sampler, pad=pad, time_limit=time_limit)
@@ -155,12 +152,6 @@ class Curator(Asks):
             raise Refused("policy", "this curator answers queries one by one", "open the policy with discreet.open")
         return self._makers["batch"](queries, **options)
 
-    def table(self, name: str) -> Rows:
-        """The rows of a table, to ask in Python: `curator.table("visits").where("age > 60").count(epsilon=0.5)`."""
-        from discreet.curator.fluent import Rows
-
-        return Rows.of(self, name)
-
     def public_schema(self, table: str) -> dict[str, str]:
         """The columns of a public table, with the engine's types."""
         if table not in self.policy.tables or not self.policy.tables[table].is_public:
@@ -221,17 +212,27 @@ class Curator(Asks):
         self._check_analyst(analyst)
         return self._ledger.balance(analyst)
 
-    def entries(self, search: Search = ALL, *, limit: int | None = None) -> list[Entry]:
+    @property
+    def analysts(self) -> tuple[str, ...]:
+        """Those of the policy."""
+        return tuple(self.policy.analysts)
+
+    @property
+    def usual_cost(self) -> float:
+        """An ε for whoever has no other: a tenth of the budget, within the policy's max_cost."""
+        return usual_cost(self.policy)
+
+    def entries(self, search: Search | None = None, *, limit: int | None = None) -> list[Entry]:
         """The ledger: one entry for each charge, newest last."""
-        return self._ledger.entries(search, limit=limit)
+        return self._ledger.entries(search or ALL, limit=limit)
 
-    def latest(self, search: Search = ALL, *, limit: int, offset: int = 0) -> list[Entry]:
+    def latest(self, search: Search | None = None, *, limit: int, offset: int = 0) -> list[Entry]:
         """The newest charges, newest first: a page of them, without reading the others."""
-        return self._ledger.latest(search, limit=limit, offset=offset)
+        return self._ledger.latest(search or ALL, limit=limit, offset=offset)
 
-    def count(self, search: Search = ALL) -> int:
+    def count(self, search: Search | None = None) -> int:
         """How many charges there are."""
-        return self._ledger.count(search)
+        return self._ledger.count(search or ALL)
 
     def spenders(self) -> list[str]:
         """Who charged anything, by name."""
@@ -245,22 +246,15 @@ class Curator(Asks):
         """The charge of this number; None if there is none."""
         return self._ledger.entry(number) if type(number) is int and 0 < number < 2**63 else None
 
-    def plot(self, theme: str = "light") -> ChartType:
-        """An altair chart of what remained of the budget after each charge; `theme` is "light" or "dark"."""
-        from discreet.answers.plots import History, budget_chart
-
-        shares = {analyst: self.budget(analyst) for analyst in self.policy.analysts}
-        return budget_chart(History.of(self._ledger, ALL), self.budget(), shares, theme)
-
-    def tables(self) -> dict[str, Facts]:
+    def tables(self) -> Tables:
         """What an analyst may know: tables, columns, bounds, keys and limits."""
         tables, unit = self.policy.tables.values(), self.policy.unit
-        return {table.name: Facts.of(table, protection(table, unit) if table.stream else None) for table in tables}
+        return Tables({each.name: Facts.of(each, protection(each, unit) if each.stream else None) for each in tables})
 
     def _repr_html_(self) -> str:
-        from discreet.curator.portrait import curator_html
+        from discreet.answers.portrait import portrait_html
 
-        return curator_html(self)
+        return portrait_html(self, self.policy.unit)
 
     # plans
 
@@ -356,7 +350,7 @@ class Curator(Asks):
         self.close()
 
     def __repr__(self) -> str:
-        query = f"query(sql, epsilon={usual_cost(self.policy):g})"
+        query = f"query(sql, epsilon={self.usual_cost:g})"
         return f"<curator of {self.policy.name}: {', '.join(self.policy.tables)}; ask with {query}>"
 
     def __reduce__(self) -> NoReturn:

@@ -11,6 +11,7 @@ from typing import Any
 from discreet.accounting.part import Part
 from discreet.accounting.record import Entry, PartName
 from discreet.answers.call import Call, value_read
+from discreet.answers.parts import public_keys
 from discreet.engines.engine import Engine
 from discreet.errors import QueryFailed, Refused
 from discreet.policy import Key, Policy
@@ -29,14 +30,6 @@ def part_name(part: Part, engine: Engine) -> PartName:
 def why(text: str, part: Part | None) -> str:
     """What the ledger records as the question."""
     return text if part is None else f"{text} -- of {part.table}, {part.label}"
-
-
-def public_keys(column: Column) -> tuple[Key | None, ...] | None:
-    """The keys that the policy declares; None if they are private: which of them exist is not for everybody."""
-    values = column.values if column.values is not None else (False, True) if column.kind == "boolean" else None
-    if values is None:
-        return None
-    return (*values, None) if column.nullable else tuple(values)
 
 
 # parts on record

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from discreet.accounting.balance import Amount
 from discreet.accounting.part import Part
 from discreet.accounting.record import PartName
-from discreet.curator.parts import public_keys
+from discreet.answers.parts import public_keys
 from discreet.errors import BudgetExhausted, Edit, Refused
 from discreet.exit.cost import Cost
 from discreet.ledger import Charge, Ledger

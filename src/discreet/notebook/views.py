@@ -9,12 +9,12 @@ from io import StringIO
 from typing import Any, Final
 
 from discreet.accounting.balance_html import balances_html
+from discreet.answers.tables import tables_html
 from discreet.answers.wire import entry_shown
 from discreet.cli.budget import draw_balances
 from discreet.cli.ledger import HEADINGS, draw_entries, entry_words
 from discreet.cli.tables import draw_tables
 from discreet.curator.curator import Curator
-from discreet.curator.portrait import tables_html
 from discreet.ledger import Search
 from discreet.markup import Head, Side, around, line, table, words
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Final
 
-import msgspec
-from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import Response
 
 from discreet.accounting.record import Entry
@@ -26,69 +25,31 @@ from discreet.answers.wire import (
 )
 from discreet.curator.state import verify_ledger
 from discreet.errors import QueryFailed, Refused
-from discreet.ledger import ALL, OWNER, Search
+from discreet.ledger import OWNER
 from discreet.printing import csv_text
 from discreet.server import requests
 from discreet.server.access import MAX_LENGTH, Access, Anybody, Asking, Callers, Watching, app_state, watcher
-from discreet.server.dispatch import LONGEST_KEY, Submission, document_of, estimators, loaded
+from discreet.server.dispatch import Submission, document_of, estimators, loaded
 from discreet.server.metrics import MEDIA
 from discreet.server.problems import Cancelled, response_of
 from discreet.server.queue import Job, State
+from discreet.server.responses import ANSWERS, BATCHES, MODELS, RELEASES, SCORES, Confidence, Headers, Sent
+from discreet.server.responses import CSV as CSV
+from discreet.server.responses import Number as Number
+from discreet.server.responses import json_response as json_response
+from discreet.server.responses import returns as returns
+from discreet.server.seeking import Sought
+from discreet.server.seeking import own_search as own_search
 
 LONGEST_WAIT: Final = 60.0
 """Seconds for which a request waits for its answer at most."""
 PREFERENCE: Final = re.compile(r"respond-async(?:\s*[,;]\s*wait=(\d{1,4}))?")
-SCHEMAS: Final = "#/components/schemas/"
-CSV: Final = "text/csv; charset=utf-8"
 
-Number = Annotated[int, Path(ge=1, lt=2**63, description="Of the charge; the receipt begins with it.")]
 Wait = Annotated[float, Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for the end.")]
 JobName = Annotated[str, Path(max_length=64)]
 
 
-@dataclass(frozen=True, slots=True)
-class Headers:
-    """What a caller says about the request itself."""
-
-    idempotency_key: Annotated[
-        str | None,
-        Header(
-            min_length=1,
-            max_length=LONGEST_KEY,
-            description="A name for this request: sent twice, it is charged once. Remembered with the charge.",
-        ),
-    ] = None
-    prefer: Annotated[
-        str | None,
-        Header(max_length=100, description="`respond-async, wait=5`: after 5 seconds, a job instead of an answer."),
-    ] = None
-
-
-Sent = Annotated[Headers, Depends()]
-
-
-def schema_of(kind: type[Any]) -> dict[str, Any]:
-    """Where the OpenAPI document describes a document."""
-    return {"content": {"application/json": {"schema": {"$ref": f"{SCHEMAS}{kind.__name__}"}}}}
-
-
-def returns(kind: type[Any]) -> dict[int | str, dict[str, Any]]:
-    return {200: {**schema_of(kind), "description": "Successful Response"}}
-
-
-ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
-    **returns(documents.Answer),
-    202: {**schema_of(documents.Waiting), "description": "It waits or runs; Location is where to look."},
-}
-MODELS: Final[dict[int | str, dict[str, Any]]] = {**ANSWERS, **returns(documents.Model)}
-BATCHES: Final[dict[int | str, dict[str, Any]]] = {**ANSWERS, **returns(documents.Batch)}
-SCORES: Final[dict[int | str, dict[str, Any]]] = {**ANSWERS, **returns(documents.Scores)}
-RELEASES: Final[dict[int | str, dict[str, Any]]] = {**ANSWERS, **returns(documents.Release)}
 router: Final = APIRouter(prefix="/api/v1")
-
-
-def json_response(document: object, status: int = 200, **headers: str) -> Response:
-    return Response(msgspec.json.encode(document), status, headers, "application/json")
 
 
 # asking
@@ -262,8 +223,10 @@ async def datasets(request: Request, known: Callers) -> Response:
             "epsilon": float_up(policy.budget.epsilon),
             "delta": None if delta is None else float_up(delta),
         }
-        role = {"role": str(caller.role), "analyst": caller.analyst}
-        shown.append({"name": name, "unit": policy.unit, **role, "guarantee": guarantee})
+        curator = app_state(request).datasets[name].curator
+        analysts = curator.analysts if caller.role.sees_everybody else filter(None, [caller.analyst])
+        who = {"role": str(caller.role), "analyst": caller.analyst, "analysts": list(analysts)}
+        shown.append({"name": name, "unit": policy.unit, **who, "guarantee": guarantee, "usual": curator.usual_cost})
     return json_response({"datasets": shown})
 
 
@@ -272,6 +235,14 @@ async def tables(access: Anybody) -> Response:
     """What may be asked about: tables, columns, types, bounds, keys and limits."""
     by_name = access.dataset.curator.tables()
     return json_response({"tables": {name: facts_written(facts) for name, facts in by_name.items()}})
+
+
+@router.get("/datasets/{dataset}/schema", responses=returns(documents.Schema), tags=["looking"])
+async def public_schema(request: Request, access: Anybody, table: Annotated[str, Query(max_length=1000)]) -> Response:
+    """The columns of a public table, with the engine's types."""
+    return json_response(
+        {"columns": await app_state(request).dispatcher.light(access.dataset.curator.public_schema, table)}
+    )
 
 
 @router.get("/datasets/{dataset}/budget", responses=returns(documents.Balance), tags=["looking"])
@@ -299,16 +270,18 @@ async def answer_csv(request: Request, access: Anybody, number: Number) -> Respo
 
 @router.get("/datasets/{dataset}/answers/{number}", responses=returns(documents.Answer), tags=["looking"])
 @router.get("/datasets/{dataset}/answers/{number}.json", responses=returns(documents.Answer), tags=["looking"])
-async def answer(request: Request, access: Anybody, number: Number) -> Response:
+async def answer(request: Request, access: Anybody, number: Number, confidence: Confidence = None) -> Response:
     """An answer that was given before, by the number of its charge. Analysts see their own."""
-    return json_response(answer_written(await app_state(request).dispatcher.light(recalled, access, number)))
+    again = await app_state(request).dispatcher.light(recalled, access, number, confidence)
+    return json_response(answer_written(again))
 
 
-def recalled(access: Access, number: int) -> Answer:
+def recalled(access: Access, number: int, confidence: float | None = None) -> Answer:
     task = task_of(entry_of(access, number))
     if task:
         raise misplaced(task, number, TASKS[task].code if task in TASKS else "unknown-answer")
-    answer: Answer = access.dataset.curator.recall(number, analyst=access.caller.analyst)
+    analyst = access.caller.analyst
+    answer: Answer = access.dataset.curator.recall(number, analyst=analyst, confidence=confidence)
     return answer
 
 
@@ -340,19 +313,19 @@ async def release_again(request: Request, access: Anybody, number: Number) -> Re
 
 
 @router.get("/datasets/{dataset}/batches/{number}", responses=returns(documents.Batch), tags=["looking"])
-async def batch_again(request: Request, access: Anybody, number: Number) -> Response:
+async def batch_again(request: Request, access: Anybody, number: Number, confidence: Confidence = None) -> Response:
     """The answers of a batch that were given before, by the number of its charge. Analysts see their own."""
-    return json_response(await app_state(request).dispatcher.light(recalled_work, access, number, "batch"))
+    return json_response(await app_state(request).dispatcher.light(recalled_work, access, number, "batch", confidence))
 
 
-def recalled_work(access: Access, number: int, task: str) -> Any:
+def recalled_work(access: Access, number: int, task: str, confidence: float | None = None) -> Any:
     """The document of what a task of this kind let out."""
     other = task_of(entry_of(access, number))
     if other != task:
         raise misplaced(other, number, "unknown-answer")
     if task in ("fit", "score"):
         estimators()
-    more = {"analyst": access.caller.analyst} if task == "batch" else {}
+    more: dict[str, Any] = {"analyst": access.caller.analyst, "confidence": confidence} if task == "batch" else {}
     return document_of(access.dataset.curator.recall(number, **more))
 
 
@@ -371,7 +344,10 @@ def entry_of(access: Access, number: int) -> Entry:
     """A charge that the caller may see."""
     entry = access.dataset.curator.entry(number)
     if entry is None or not _is_open(access, entry):
-        raise Refused("unknown-answer", "no charge of yours has this number", "see the ledger for the charges that do")
+        of_yours = "" if access.caller.role.sees_everybody else " of yours"
+        raise Refused(
+            "unknown-answer", f"no charge{of_yours} has this number", "see the ledger for the charges that were"
+        )
     return entry
 
 
@@ -382,13 +358,23 @@ def entry_of(access: Access, number: int) -> Entry:
 async def ledger(
     request: Request,
     access: Anybody,
-    after: Annotated[int, Query(ge=0, lt=2**63, description="Only charges with a higher number.")] = 0,
+    sought: Sought,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 10_000,
+    offset: Annotated[int, Query(ge=0, lt=2**63, description="With newest: how many are left out.")] = 0,
+    newest: Annotated[bool, Query(description="Newest first.")] = False,
 ) -> Response:
-    """The charges, oldest first. Owners and auditors see all of them, analysts their own."""
-    search = replace(own_search(access), after=after)
-    entries = await app_state(request).dispatcher.light(partial(access.dataset.curator.entries, search, limit=limit))
+    """The charges, oldest first unless told otherwise. Owners and auditors see all of them, analysts their own."""
+    curator, search = access.dataset.curator, sought.of(access)
+    page = partial(curator.latest, offset=offset) if newest else curator.entries
+    entries = await app_state(request).dispatcher.light(partial(page, search, limit=limit))
     return json_response({"entries": [entry_written(entry) for entry in entries]})
+
+
+@router.get("/datasets/{dataset}/ledger/count", responses=returns(documents.Count), tags=["the ledger"])
+async def ledger_count(request: Request, access: Anybody, sought: Sought) -> Response:
+    """How many charges there are. Owners and auditors count all of them, analysts their own."""
+    search = sought.of(access)
+    return json_response({"count": await app_state(request).dispatcher.light(access.dataset.curator.count, search)})
 
 
 @router.get(
@@ -425,11 +411,6 @@ async def ledger_verify(
 def own_entries(access: Access) -> list[Entry]:
     """The charges that a caller may see."""
     return access.dataset.curator.entries(own_search(access))
-
-
-def own_search(access: Access) -> Search:
-    """Owners and auditors see everything, analysts their own charges."""
-    return ALL if access.caller.role.sees_everybody else Search(access.caller.analyst or OWNER)
 
 
 def _is_open(access: Access, entry: Entry) -> bool:

@@ -20,7 +20,7 @@ from discreet.answers import documents
 from discreet.errors import QueryFailed, Refused
 from discreet.ledger import LedgerError
 from discreet.server.access import AppState
-from discreet.server.api import SCHEMAS, metrics_router, router, schema_of
+from discreet.server.api import metrics_router, router
 from discreet.server.datasets import Datasets
 from discreet.server.dispatch import FREE_SECONDS, Dispatcher
 from discreet.server.front import Front
@@ -30,6 +30,7 @@ from discreet.server.metrics import Metrics
 from discreet.server.pages.site import install
 from discreet.server.problems import MEDIA, respond, response_of
 from discreet.server.queue import Queue
+from discreet.server.responses import SCHEMAS, schema_of
 from discreet.server.streams import router as streams_router
 from discreet.version import __version__
 

@@ -17,6 +17,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Final, TypeVar
 
+from discreet.accounting.part import Part as TablePart
 from discreet.accounting.record import Key
 from discreet.answers.batches import answers_written
 from discreet.answers.call import Call, read, value_read
@@ -27,7 +28,8 @@ from discreet.errors import QueryFailed, Refused
 from discreet.server.datasets import Caller, Dataset
 from discreet.server.limits import CALLER
 from discreet.server.queue import Job, Queue, State
-from discreet.server.requests import Batching, Body, Fitting, Question, Releasing, Scoring, Working
+from discreet.server.requests import Batching, Body, Fitting, Part, Question, Releasing, Scoring, Working
+from discreet.sql.part import part_of
 
 LONGEST_KEY: Final = 200
 MOST_KEYS: Final = 10_000
@@ -79,7 +81,7 @@ class Submission:
 def _made(curator: Curator, sent: Body) -> tuple[Callable[..., Any], Any]:
     if isinstance(sent, Batching):
         return _batch(curator, sent)
-    return _call(sent) if isinstance(sent, Question) else _work(sent)
+    return _call(curator, sent) if isinstance(sent, Question) else _work(sent)
 
 
 def _batch(curator: Curator, sent: Batching) -> tuple[Callable[..., Any], Any]:
@@ -89,11 +91,20 @@ def _batch(curator: Curator, sent: Batching) -> tuple[Callable[..., Any], Any]:
     return partial(curator.batched, **said), ["batch", fields]
 
 
-def _call(question: Question) -> tuple[Callable[..., Call], Any]:
+def _call(curator: Curator, question: Question) -> tuple[Callable[..., Call], Any]:
     """How a call is made of who asks, and what a request for it is known by."""
     fields = question.model_dump(exclude_unset=True)
-    said = {name: value for name, value in fields.items() if name not in OUTSIDE and value is not None}
-    return partial(read, question.sql, said), fields
+    said = {name: value for name, value in fields.items() if name not in {*OUTSIDE, "part"} and value is not None}
+    return partial(read, question.sql, said, part=_part(curator, question.part)), fields
+
+
+def _part(curator: Curator, sent: Part | None) -> TablePart | None:
+    """The part of a table that a question is about, as the policy has it."""
+    if sent is None:
+        return None
+    table, key = curator.policy.tables.get(sent.table), value_read(sent.model_dump()["key"])
+    most = sent.most if table is None else min(sent.most, table.max_rows)  # no unit is in more parts than it has rows
+    return part_of(curator.policy, sent.table, sent.column, key, most)
 
 
 def _work(sent: Working) -> tuple[Callable[..., Any], Any]:

@@ -59,6 +59,15 @@ Blocks = Annotated[
 ]
 
 
+class Part(Strict):
+    """One part of a table whose units are divided among the keys of a column, for parallel composition."""
+
+    table: Name
+    column: Name
+    key: Value = Field(description="The rows of the part have it; null for those that have none.")
+    most: int = Field(1, ge=1, lt=2**63, description="In how many parts a unit may be.")
+
+
 class Question(Strict):
     """A question and its cost: one of `epsilon`, `rho` or `error`, unless the text says it."""
 
@@ -73,6 +82,7 @@ class Question(Strict):
     params: dict[Name, Value] | None = Field(None, description="Values for $name in the text.")
     dialect: Name | None = Field(None, description="Of the text; DuckDB's if left out.")
     blocks: Blocks = None
+    part: Part | None = Field(None, description="The part of a table that it is about; all of it if left out.")
     analyst: Analyst = None
     dummy: Dummy = False
 

@@ -192,19 +192,6 @@ def _top(tokens: list[Token], index: int) -> Token:
     return Token(TokenType.TOP, token.text, token.line, token.col, token.start, token.end)
 
 
-def fragment(text: str) -> str:
-    """Part of a question that is whole in itself: quotes, comments and parentheses end in it, and no statement does."""
-    depth = 0
-    for token in _tokens(text, "duckdb"):
-        depth += (token.token_type in _OPENS) - (token.token_type in _CLOSES)
-        if depth < 0 or token.token_type is TokenType.SEMICOLON:
-            break
-    else:
-        if not depth:
-            return text
-    raise Refused("syntax", "a parenthesis is not closed, or closes nothing", "write each part whole: x > 5")
-
-
 def _measure(tree: exp.Query) -> None:
     """Refuse a tree that is too deep for functions that call themselves."""
     level: list[Any] = [tree]

@@ -112,8 +112,8 @@ def _tables(session: Session, name: str) -> None:
         if name.casefold() not in folded:
             near = suggest(name, tables) or ", ".join(tables)
             raise click.UsageError(f"there is no table {printable(name)}; there is: {printable(near)}")
-        tables = {folded[name.casefold()]: tables[folded[name.casefold()]]}
-    draw_tables(tables)
+        return draw_tables({folded[name.casefold()]: tables[folded[name.casefold()]]})
+    return draw_tables(tables)
 
 
 def _preview(session: Session, sql: str) -> None:
