@@ -10,7 +10,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from discreet.answers.fragments import bare, fragment
 from discreet.errors import Refused
@@ -18,7 +18,8 @@ from discreet.errors import Refused
 PIECES = (
     "'", "''", '"', '""', "(", ")", "[", "]", "{", "}", "{#", "#}", "{{", "{%", "--", "\n", "\r", "\r\n", "/*", "/*+",
     "*/", "$$", "$a$", "$", ";", "\\", "\\'", "e'", "E'", "x'", "N'", "b'", "r'", "U&'", "`", "#", "//", "a", "1", " ",
-    "CASE", "END", "\u2028", "\x0b", "\x85", "'a'", "\0", "*", "+", "ä", "_e'", "1e'", "1.e'", ".", "e", "DATE'", "@", ":", "::",
+    "CASE", "END", "\u2028", "\x0b", "\x85", "'a'", "\0", "*", "+", "ä", "_e'", "1e'", "1.e'",
+    ".", "e", "DATE'", "@", ":", "::",
 )  # fmt: skip
 OPENS = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
 CLOSES = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}

@@ -20,6 +20,7 @@ import httpx
 import pytest
 
 import discreet
+from discreet.answers.fluent import Rows
 from discreet.client import Remote, Unreachable, dbapi, http, remote
 from discreet.client.http import MOST_BYTES, TRIES, WITHIN, Connection
 
@@ -63,7 +64,19 @@ CALLS: dict[str, tuple[dict[str, Any], Callable[[Remote], Any]]] = {
     "tables": (TABLES, lambda found: found.tables()),
     "budget": (BALANCE, lambda found: found.budget()),
     "entries": ({"entries": [ENTRY]}, lambda found: found.entries()),
+    "latest": ({"entries": [ENTRY]}, lambda found: found.latest(limit=1)),
+    "count": ({"count": 3}, lambda found: found.count()),
+    "schema": ({"columns": {"ward": "VARCHAR"}}, lambda found: found.public_schema("t")),
+    "table": (TABLES, lambda found: first(found)["ward"]),
 }
+
+
+def first(found: Remote) -> Rows:
+    """The rows of a table, whatever it is called."""
+    tables = found.tables()
+    return Rows._of(found, tables, next(iter(tables), ""))
+
+
 WRONG: list[Any] = [
     None, True, -1, 0, 1.5, 10**30, "", "x", HOSTILE, [], {}, [[]], [None], [{}], {"x": 1}, {"epsilon": "1"},
     ["a"] * 3, [[1, 2, 3]] * 2, [["A", 7, [{"value": 1}]]] * 2,
@@ -394,6 +407,9 @@ FIXED = {
 }
 
 
+TAGS = {"div", "span", "table", "thead", "tbody", "tr", "th", "td", "details", "summary"}
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_no_text_steers_a_terminal_or_runs_in_a_page(call: str) -> None:
     document, ask = CALLS[call]
@@ -404,8 +420,8 @@ def test_no_text_steers_a_terminal_or_runs_in_a_page(call: str) -> None:
         if hasattr(one, "_repr_html_"):
             page = Tags()
             page.feed(one._repr_html_())
-            assert {tag for tag, _ in page.found} <= {"div", "span", "table", "thead", "tbody", "tr", "th", "td"}
-            assert {name for _, given in page.found for name, _ in given} <= {"style", "role", "aria-label"}
+            assert {tag for tag, _ in page.found} <= TAGS
+            assert {name for _, given in page.found for name, _ in given} <= {"style", "role", "aria-label", "open"}
             assert not set(one._repr_html_()) & CONTROLS
 
 

@@ -70,6 +70,7 @@ def both(server: Running) -> Iterator[Both]:
         discreet.connect(server.url, token=server.tokens["owner"]) as there,
         discreet.open(server.policy) as here,
     ):
+        there.query(WARDS, epsilon=0.01)  # what is recalled
         yield Both(there, here)
 
 
@@ -141,7 +142,7 @@ def answered(asks: Asks) -> int:
     return asks.latest(Search(text=WARDS, answered=True), limit=1)[0].number
 
 
-APART: Final = {"loss", "cached", "remaining", "more"}
+APART: Final = {"loss", "cached", "remaining", "more", "used"}
 """Of an answer: what depends on whether it was asked before."""
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 from discreet.accounting.record import Key
 from discreet.answers import Answer, documents
 from discreet.answers.call import Call, written
+from discreet.answers.consistency import consistent
 from discreet.answers.wire import answer_read, answer_written
 from discreet.errors import Refused
 
@@ -71,7 +72,7 @@ def answers_read(document: documents.Batch) -> list[Answer]:
     """The answers that were sent."""
     if document["version"] != VERSION:
         raise ValueError("a batch of another version")
-    return [answer_read(documents.consistent(answer)) for answer in document["answers"]]
+    return [answer_read(consistent(answer)) for answer in document["answers"]]
 
 
 READERS: Final[Mapping[int, Any]] = {VERSION: answers_read}

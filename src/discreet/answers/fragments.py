@@ -51,8 +51,8 @@ def bare(column: str) -> str:
 def fragment(text: str) -> str:
     """The text, if it can neither open nor close what stands around it: its quotes, comments and brackets end in it.
 
-    >>> fragment("cost > (1 + 2) -- dear")
-    'cost > (1 + 2) -- dear'
+    >>> fragment("cost > (1 + 2) -- costly")
+    'cost > (1 + 2) -- costly'
     """
     index, opened = 0, list[str]()
     while (mark := _MARKS.search(text, index)) is not None:

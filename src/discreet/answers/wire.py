@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from discreet.accounting import Concentrated, Pure
+from discreet.accounting.balance import Balance
 from discreet.accounting.record import OWNER, BlockNames, Entry, demand_ranges
 from discreet.accounting.rounding import UNITS, charged, float_down, float_up
 from discreet.accounting.stream import Lines, StreamStanding
@@ -157,6 +158,18 @@ def loss_read(amounts: Mapping[str, Any], unit: str | None) -> Pure | Concentrat
     if "epsilon" in amounts:
         return Pure(amounts["epsilon"], unit=unit)
     return Concentrated(amounts["rho"], amounts["delta"], unit=unit)
+
+
+def balance_read(balance: Balance) -> Balance:
+    """A balance that a server sent; ValueError for one whose amounts are of different currencies, or below nothing."""
+    amounts = [balance.total, balance.spent, balance.remaining, *balance.units.values()]
+    amounts += [] if balance.limit is None else [balance.limit]
+    named = {(each.rho is None, each.delta is None) for each in amounts}
+    if not (named == {(True, True)} or named == {(False, False)}):
+        raise ValueError("amounts are ε alone, or ε with ρ and δ")
+    if min(each or 0 for amount in amounts for each in (amount.epsilon, amount.rho, amount.delta)) < 0:
+        raise ValueError("amounts are not below nothing")
+    return balance
 
 
 # tables

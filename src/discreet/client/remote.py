@@ -23,7 +23,7 @@ from discreet.answers.ibis_tables import is_expression, text_of
 from discreet.answers.interface import Asks
 from discreet.answers.models import TASKS, Kind, Sendable
 from discreet.answers.tables import Tables
-from discreet.answers.wire import answer_read, entry_read, facts_read, preview_read, stream_read
+from discreet.answers.wire import answer_read, balance_read, entry_read, facts_read, preview_read, stream_read
 from discreet.client.http import DONE, EXAMPLE, WAITS, Connection, Reply, demand_safe
 from discreet.client.problems import alien, read
 from discreet.errors import Refused
@@ -184,8 +184,7 @@ class Remote(Asks):
 
     def budget(self, analyst: str | None = None) -> Balance:
         """What was granted, is spent and remains: of everybody, or of one analyst."""
-        balance: Balance = self._connection.get(self._path("budget"), Balance, analyst=analyst)
-        return balance
+        return self._read(balance_read, self._connection.get(self._path("budget"), Balance, analyst=analyst))
 
     @property
     def analysts(self) -> tuple[str, ...]:
