@@ -15,7 +15,7 @@ ATTACKS := $(patsubst %,tests/attacks/test_%.py,fits selection_order threads_and
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: venv demo serve test suite check lint chromium bench test-slow coverage covered-draws covered-charges clean
+.PHONY: venv demo serve test test-engines suite check lint chromium bench test-slow coverage covered-draws covered-charges clean
 
 venv: $(VENV)/.ready
 
@@ -27,6 +27,12 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@{ $(PIP) uv && $(BIN)/python tests/locked.py && $(BIN)/python -m uv --quiet pip uninstall --python $(BIN)/python uv; } 2>/dev/null || \
 	for half in 0 1; do $(PIP) --no-deps $$(sed '1d; /^#/,$$d' constraints.txt | awk "NR % 2 == $$half") & done; wait
 	@$(PIP) --no-build-isolation --editable '.[$(EXTRAS)]'
+	@touch $@
+
+# Spark lies beside the environment: half a gigabyte that nothing else needs.
+.spark/.ready: constraints.txt | venv
+	@echo "unpacking Spark (once, about a minute) …"
+	@$(PIP) --no-deps --upgrade --target .spark pyspark py4j
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.ready
@@ -61,6 +67,10 @@ test:
 suite: venv
 	@$(PYTEST) -m 'not slow'
 
+# Tests with engines that make test does not bring.
+test-engines: venv
+	@sh tests/spark/run.sh $(BIN)/python
+
 test-slow: venv
 	@$(PYTEST) -m slow --durations=10
 
@@ -82,4 +92,4 @@ bench: $(VENV)/.bench
 	@$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) .spark .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*

@@ -206,7 +206,8 @@ def _write(policy: Policy, target: Path, key: str, progress: Progress | None, am
     ):
         target.chmod(0o600)
         sources = Sources(policy, connection, folder, progress)
-        sources.staging.together = frozenset(table.name for table in copied_tables(policy))
+        sources.read_together(table.name for table in copied_tables(policy))
+        sources.spark.key = hashlib.sha256(f"spark {key}".encode()).hexdigest()
         sources.staging.aside = connection
         connection.execute(f"CREATE TABLE {MADE} AS SELECT {literal(SYSTEM.bytes(16).hex())} AS name")
         for table in copied_tables(policy):

@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
@@ -27,6 +28,7 @@ from discreet.engines.header import OTHER_FORMAT, Header, delimiter, opened, rea
 from discreet.engines.parts import Part, private_file
 from discreet.engines.problems import SourceError
 from discreet.engines.records import AmbiguousError, Cleaner, Counts
+from discreet.engines.spark.reading import SparkStaging
 from discreet.engines.staging import Progress, Staging
 from discreet.policy.model import Format, Policy, Table
 from discreet.policy.problems import suggest
@@ -57,7 +59,7 @@ class Report:
 
 def paths(policy: Policy, table: Table) -> list[Path]:
     """The files that a table is read from; `SourceError` if there are none, unless some are to come, or it has none."""
-    if table.source.login is not None:
+    if not table.source.is_file:
         return []
     pattern = os.path.join(glob.escape(str(policy.folder)), table.source.path)
     matching = sorted(Path(path) for path in glob.glob(pattern, recursive=True))
@@ -72,13 +74,13 @@ def paths(policy: Policy, table: Table) -> list[Path]:
 
 def is_pattern(table: Table) -> bool:
     """Whether a source is a pattern of files, to which others can be added."""
-    return table.source.login is None and any(sign in table.source.path for sign in "*?[")
+    return table.source.is_file and any(sign in table.source.path for sign in "*?[")
 
 
 def source_files(policy: Policy) -> Iterator[Path]:
     """All files that a policy reads and that are there."""
     for table in policy.tables.values():
-        if table.source.login is not None:
+        if not table.source.is_file:
             continue
         pattern = os.path.join(glob.escape(str(policy.folder)), table.source.path)
         yield from (Path(path) for path in glob.iglob(pattern, recursive=True))
@@ -118,6 +120,7 @@ class Sources:
         self.only: dict[str, list[Path]] = {}
         """Of tables that are here: these files and no others."""
         self.staging = Staging(policy, scratch, progress)
+        self.spark = SparkStaging(policy, scratch, partial(paths, policy), progress)
         self._scratch = scratch
         self._attached: dict[Path, str] = {}
         self._parts: dict[str, tuple[Part, ...]] = {}
@@ -224,6 +227,9 @@ class Sources:
         if table.source.format is Format.POSTGRES:
             yield self.staging.part(table)
             return
+        if table.source.format is Format.SPARK:
+            yield self.spark.part(table)
+            return
         files = [path for path in self._paths(table) if str(path) not in report.unreadable]
         if table.source.format is Format.DUCKDB:
             yield self._attached_part(table, files[0])
@@ -234,6 +240,10 @@ class Sources:
             reason = next(iter(report.unreadable.values()), "cannot be read")
             raise SourceError(table.name, reason, OTHER_FORMAT)
         yield from parts
+
+    def read_together(self, tables: Iterable[str]) -> None:
+        """Say which tables are wanted at one moment, where that can be had."""
+        self.staging.together = self.spark.together = frozenset(tables)
 
     def _attached_part(self, table: Table, path: Path) -> Part:
         if table.source.table is None:

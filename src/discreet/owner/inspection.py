@@ -73,7 +73,8 @@ class Inspection:
         self.policy = policy
         self.failures: dict[str, SourceError] = {}
         self._sources = Sources(policy, connection, scratch)
-        self._sources.staging.together = frozenset(policy.tables)
+        self._sources.read_together(policy.tables)
+        self._sources.spark.margin = 1
         self._held: dict[str, dict[str, str]] = {}
         self._columns: dict[str, dict[str, ColumnFigures]] = {}
         self._units: dict[str, UnitFigures | None] = {}

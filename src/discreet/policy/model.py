@@ -35,6 +35,7 @@ class Format(StrEnum):
     PARQUET = "parquet"
     DUCKDB = "duckdb"
     POSTGRES = "postgres"
+    SPARK = "spark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,24 @@ class Login:
 
 
 @dataclass(frozen=True, slots=True)
+class Cluster:
+    """Which Spark reads a source. Nothing of it is secret."""
+
+    master: str
+    """As Spark calls it: local[*], yarn, spark://host:port; or where its server for clients is, sc://host:port."""
+    token_variable: str | None = None
+    """The variable of the environment that has the token, where that server wants one."""
+
+    @property
+    def is_local(self) -> bool:
+        return self.master.startswith("local")
+
+    @property
+    def is_remote(self) -> bool:
+        return self.master.startswith("sc://")
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """Files (a path or a glob pattern, relative to the policy's folder), or a table of a DuckDB file or a database."""
 
@@ -65,8 +84,15 @@ class Source:
     """Columns that folders called `column=value` tell about the files in them."""
     login: Login | None = field(default=None, repr=False)
     """Of a database: `path` says which it is, and this how it is reached."""
+    cluster: Cluster | None = field(default=None, repr=False)
+    """The same of what Spark reads."""
     newer_by: str | None = field(default=None, repr=False)
     """Of a table of a database: the column by which a refresh knows rows that it has not read yet."""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it lies in files that we read ourselves."""
+        return self.login is None and self.cluster is None
 
 
 @dataclass(frozen=True, slots=True)

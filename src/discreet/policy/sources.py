@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from discreet.policy.clusters import cluster_address, is_cluster, read_cluster, read_place
 from discreet.policy.databases import address, is_address, read_address, read_table
 from discreet.policy.model import Column, Format, Source, Table
 from discreet.policy.problems import choices, shown
@@ -28,6 +29,13 @@ _FOLDER: Final = 'name a folder for nothing else, such as state = "state"'
 _PATTERN: Final = re.compile(r"[*?\[]")
 
 
+_ELSEWHERE: Final[Mapping[Format, tuple[str, str, str, Callable[[str], object]]]] = {
+    Format.POSTGRES: ("PostgreSQL", "postgresql://host/database", "public.visits", read_table),
+    Format.SPARK: ("Spark", "spark:local[*]", "clinic.visits", read_place),
+}
+"""Of each: what it is called, an address of it, a table of it, and what reads the names of such."""
+
+
 def read_format(value: object) -> Format:
     name = text(value)
     if name not in set(Format):
@@ -39,9 +47,11 @@ def read_path(value: object) -> str:
     path = text(value)
     if is_address(path):
         read_address(path.partition("#")[0])
+    elif is_cluster(path):
+        read_cluster(path.partition("#")[0])
     elif _ADDRESS.match(path):
         raise RuleError(
-            "is an address, and sources are files or tables of PostgreSQL",
+            "is an address, and sources are files or tables of PostgreSQL or Spark",
             "copy the data beside the policy and name that file",
         )
     return path
@@ -49,7 +59,12 @@ def read_path(value: object) -> str:
 
 def is_pattern(path: str) -> bool:
     """Whether a source is a pattern of files, to which others can be added."""
-    return not is_address(path) and _PATTERN.search(path) is not None
+    return not is_elsewhere(path) and _PATTERN.search(path) is not None
+
+
+def is_elsewhere(path: str) -> bool:
+    """Whether a source is meant to be an address."""
+    return is_address(path) or is_cluster(path)
 
 
 def read_source(section: Section, fields: Mapping[str, Any]) -> Source | None:
@@ -58,12 +73,13 @@ def read_source(section: Section, fields: Mapping[str, Any]) -> Source | None:
     if path is None:
         return None  # reported already
     declared = fields.get("format")
-    if is_address(path):
-        return _read_database(section, fields, path, table)
+    if is_elsewhere(path):
+        return (_read_database if is_address(path) else _read_by_spark)(section, fields, path, table)
     if "newer_by" in fields:
         section.at("newer_by").report("is for tables of PostgreSQL", "remove it")
-    if declared is Format.POSTGRES:
-        section.at("source").report("is no address of PostgreSQL", 'write source = "postgresql://host/database"')
+    if declared is not None and declared in _ELSEWHERE:
+        called, address_, _, _ = _ELSEWHERE[declared]
+        section.at("source").report(f"is no address of {called}", f'write source = "{address_}"')
         return None
     file, hash_sign, inside = path.rpartition("#")
     if hash_sign and (_format_of(file) is Format.DUCKDB or (declared is Format.DUCKDB and table is None)):
@@ -85,27 +101,44 @@ def read_source(section: Section, fields: Mapping[str, Any]) -> Source | None:
 
 def _read_database(section: Section, fields: Mapping[str, Any], path: str, table: str | None) -> Source | None:
     """A table of PostgreSQL."""
+    login = read_address(path.partition("#")[0])
+    wanted = _table_there(section, fields, path, table, Format.POSTGRES)
+    if wanted is None:
+        return None
+    return Source(Format.POSTGRES, address(login), wanted, login=login, newer_by=fields.get("newer_by"))
+
+
+def _read_by_spark(section: Section, fields: Mapping[str, Any], path: str, table: str | None) -> Source | None:
+    """A table of Spark's catalogue, or files that it reads."""
+    cluster = read_cluster(path.partition("#")[0])
+    for key in ("newer_by", "stream"):
+        if key in fields:
+            section.at(key).report("is not for what Spark reads", "remove it")
+    wanted = _table_there(section, fields, path, table, Format.SPARK)
+    return None if wanted is None else Source(Format.SPARK, cluster_address(cluster), wanted, cluster=cluster)
+
+
+def _table_there(section: Section, fields: Mapping[str, Any], path: str, table: str | None, form: Format) -> str | None:
+    """The table that is named, before or after a #; None if something is reported."""
+    called, _, example, read = _ELSEWHERE[form]
     before = len(section.problems)
-    written, hash_sign, inside = path.partition("#")
-    login = read_address(written)
+    _, hash_sign, inside = path.partition("#")
     if hash_sign and table is not None:
         section.at("table").report("is named twice, here and after the # of source", "keep one of the two")
     wanted = inside if hash_sign else table
     if not wanted:
-        section.at("table").report("missing: a database has many tables", 'add table = "public.visits"')
+        section.at("table").report("missing: a database has many tables", f'add table = "{example}"')
     else:
         try:
-            read_table(wanted)
+            read(wanted)
         except RuleError as wrong:
             section.at("table").report(str(wrong), wrong.fix)
-    if fields.get("format", Format.POSTGRES) is not Format.POSTGRES:
-        section.at("format").report("the source is an address of PostgreSQL", "remove it")
+    if fields.get("format", form) is not form:
+        section.at("format").report(f"the source is an address of {called}", "remove it")
     for key in ("multiline", "folders"):
         if key in fields:
             section.at(key).report("is for files, and this is a database", "remove it")
-    if len(section.problems) > before:
-        return None
-    return Source(Format.POSTGRES, address(login), wanted, login=login, newer_by=fields.get("newer_by"))
+    return wanted if len(section.problems) == before else None
 
 
 def copied(value: object) -> bool:
@@ -130,7 +163,7 @@ def read_folders(value: object) -> tuple[str, ...]:
 
 def check_folders(section: Section, fields: Mapping[str, Any], columns: Mapping[str, Column]) -> None:
     """What folders say has a type like everything else: that of a declared column, or of the unit."""
-    if is_address(fields.get("source", "")):
+    if is_elsewhere(fields.get("source", "")):
         return  # reported already
     if "folders" in fields and fields.get("format", _format_of(fields.get("source", ""))) is Format.DUCKDB:
         section.at("folders").report("a DuckDB source is one file", "remove it")
@@ -149,7 +182,7 @@ def check_state(section: Section, state: Path, file: Path, tables: Iterable[Tabl
     elif _inside(os.path.normpath(file), folder):
         section.at("state").report("the policy lies in it", _FOLDER)
     for table in tables:
-        if table.source.login is None and _inside(
+        if table.source.is_file and _inside(
             os.path.normpath(file.parent / _PATTERN.split(table.source.path)[0]), folder
         ):
             section.at("state").report(f"the source of {shown(table.name)} lies in it", _FOLDER)
@@ -188,4 +221,6 @@ def check_apart(section: Section, tables: Iterable[Table], folder: Path) -> None
 def _identity(source: Source, folder: Path) -> tuple[str, str]:
     if source.login is not None:
         return source.path, ".".join(map(repr, read_table(source.table or "")))
+    if source.cluster is not None:
+        return source.path, repr(read_place(source.table or ""))
     return os.path.normpath(folder / source.path), (source.table or "").casefold()

@@ -1,0 +1,253 @@
+"""Sessions of Spark: opened here and nowhere else, with settings under which no value of a row is special.
+
+A process has one Spark at most, and whoever needs it shares it: the first who comes starts it, the last who leaves ends
+it, with its Java machine. One that somebody else started in this process is used, and left as it is; our settings are
+those of a session of our own.
+
+What Spark writes to disk when memory is short are private rows in clear. So on this machine it writes them into the
+state folder, which its owner alone may enter; it listens on this machine alone, and to whoever knows a secret that it
+makes itself. Neither it nor pyspark writes a log: messages hold values. Of other machines their own configuration says
+all this.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from discreet.engines.connection import scratch
+from discreet.engines.problems import SourceError
+from discreet.engines.stopping import CURRENT
+from discreet.noise import SYSTEM
+from discreet.policy.model import Cluster
+
+LONGEST_REASON: Final = 500
+LOGGERS: Final = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+ON_THIS_MACHINE: Final = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.authenticate": "true",
+}
+STARTED: Final = {
+    "spark.app.name": "discreet",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "OFF",
+    "spark.hadoop.fs.permissions.umask-mode": "077",
+}
+SETTINGS: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+}
+"""Of every session: no text has variables in it (Spark looks for them even in the names of columns), days before 1583
+are what they are and fail nothing, and what cannot be read is not left out."""
+
+
+@dataclass
+class _Running:
+    """The Spark of this process."""
+
+    process: int
+    context: Any
+    gateway: Any
+    """None if it is not ours to end."""
+    spill: Any
+    users: int = 0
+
+
+_guard: Final = threading.RLock()
+_running: dict[str, _Running] = {}
+
+
+@contextmanager
+def session(cluster: Cluster, state: Path, label: str) -> Iterator[Any]:
+    """A session of its own; `SourceError` for this table if there is none."""
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        raise SourceError(label, "Spark needs pyspark", "pip install 'discreet[spark]'") from None
+    _hush()
+    if cluster.is_remote:
+        held = _remote(cluster, label)
+        try:
+            yield _configured(held)
+        finally:
+            with suppress(Exception):
+                held.stop()
+        return
+    running = _entered(cluster, state, label)
+    try:
+        from pyspark.sql import SparkSession
+
+        yield _configured(SparkSession(running.context).newSession())
+    finally:
+        _left(cluster, running)
+
+
+def _hush() -> None:
+    """Have nothing said that pyspark would say of failures, on stderr, with the values that failed."""
+    from pyspark.logger import PySparkLogger
+
+    for called in LOGGERS:
+        PySparkLogger.getLogger(called).disabled = True
+    warnings.filterwarnings("ignore", module=r"pyspark\.")  # of pandas, which we do not use
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # all that goes to Java and comes back, where somebody debugs
+
+
+def _configured(held: Any) -> Any:
+    for key, value in SETTINGS.items():
+        held.conf.set(key, value)
+    return held
+
+
+def _remote(cluster: Cluster, label: str) -> Any:
+    """A session of Spark Connect. Nothing that is said here shows the token."""
+    token = None if cluster.token_variable is None else os.environ.get(cluster.token_variable)
+    if cluster.token_variable is not None and not token:
+        raise SourceError(label, f"the variable {cluster.token_variable} has no token", "set it, and export it")
+    try:
+        from pyspark.sql.connect.session import SparkSession
+
+        options = f"/;use_ssl=true;token={token}" if token else ""
+        return SparkSession.builder.remote(f"{cluster.master}{options}").create()
+    except Exception as error:
+        raise SourceError(label, f"could not connect: {said(error, token)}", "see that Spark answers there") from None
+
+
+def _entered(cluster: Cluster, state: Path, label: str) -> _Running:
+    with _guard:
+        running = _running.get(cluster.master)
+        if running is not None and (running.process != os.getpid() or _ended(running.context)):
+            running = None
+        if running is None:
+            running = _running[cluster.master] = _found(cluster, label) or _started(cluster, state, label)
+        running.users += 1
+        return running
+
+
+def _left(cluster: Cluster, running: _Running) -> None:
+    with _guard:
+        running.users -= 1
+        if running.users or running.gateway is None or running.process != os.getpid():
+            return
+        if _running.get(cluster.master) is running:
+            del _running[cluster.master]
+        _end(running)
+
+
+def _found(cluster: Cluster, label: str) -> _Running | None:
+    """One that somebody else started in this process."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    if context is None or _ended(context):
+        return None
+    if context.master != cluster.master:
+        reason = f"this process has a Spark of its own already, whose master is {context.master}"
+        raise SourceError(label, reason, "a process has one: name the same master, or run it in another process")
+    return _Running(os.getpid(), context, None, None)
+
+
+def _ended(context: Any) -> bool:
+    try:
+        return context._jsc is None or bool(context._jsc.sc().isStopped())
+    except Exception:  # its Java machine is gone
+        return True
+
+
+def _started(cluster: Cluster, state: Path, label: str) -> _Running:
+    """Start Spark. Its Java machine makes files that its owner alone may read, and says nothing."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    spill = scratch(state)
+    folder = spill.__enter__()
+    settings = {**STARTED, **({**ON_THIS_MACHINE, "spark.local.dir": str(folder)} if cluster.is_local else {})}
+    conf = SparkConf().setMaster(cluster.master).setAll(list(settings.items()))
+    before = signal.getsignal(signal.SIGINT)
+    gateway: Any = None
+    try:
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "umask": 0o077}
+        SparkContext._gateway = SparkContext._jvm = None
+        gateway = launch_gateway(conf, popen_kwargs=quiet)
+        context = SparkContext(conf=conf, gateway=gateway)
+    except BaseException as error:
+        _end(_Running(os.getpid(), None, gateway, spill))
+        if not isinstance(error, Exception):
+            raise
+        fix = "see that `java -version` says 17 or newer, and that the master is there"
+        raise SourceError(label, f"Spark did not start: {said(error)}", fix) from None
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)  # Spark's own would end what other threads ask
+    return _Running(os.getpid(), context, gateway, spill)
+
+
+def _end(running: _Running) -> None:
+    """End Spark, and its Java machine, which lives for as long as what it reads from is open."""
+    from pyspark import SparkContext
+
+    with suppress(Exception):
+        if running.context is not None:
+            running.context.stop()
+    with suppress(Exception):
+        running.gateway.shutdown()
+    with suppress(Exception):
+        running.gateway.proc.stdin.close()
+        running.gateway.proc.wait(timeout=20)
+    if SparkContext._gateway is running.gateway:
+        SparkContext._gateway = SparkContext._jvm = None
+    if running.spill is not None:
+        running.spill.__exit__(None, None, None)
+
+
+@contextmanager
+def interruptible(held: Any) -> Iterator[Callable[[], None]]:
+    """While Spark works for this thread: what ends that work. Ctrl-C does, and so does whoever stops the query."""
+    group = f"discreet-{SYSTEM.bytes(8).hex()}"
+    context = None
+    with suppress(Exception):  # a client of Spark Connect has none
+        context = held.sparkContext
+
+    def interrupt() -> None:
+        with suppress(Exception):
+            context.cancelJobGroup(group) if context is not None else held.interruptTag(group)
+
+    if context is not None:
+        context.setJobGroup(group, "discreet", interruptOnCancel=True)
+    else:
+        held.addTag(group)
+    stop = CURRENT.get()
+    try:
+        with nullcontext() if stop is None else stop.over(interrupt):
+            yield interrupt
+    except BaseException:
+        interrupt()
+        raise
+    finally:
+        if context is None:
+            with suppress(Exception):
+                held.removeTag(group)
+
+
+def said(error: BaseException, secret: str | None = None) -> str:
+    """What went wrong, in one line, before any row was read."""
+    reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    reason = " ".join(reason.split())[:LONGEST_REASON]
+    return reason.replace(secret, "…") if secret else reason
