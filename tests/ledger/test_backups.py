@@ -169,3 +169,13 @@ def test_what_a_killed_restore_left_is_no_obstacle(path: Path, tmp_path: Path) -
     beside(path, ".restoring").write_bytes(b"half")
     assert restore(tmp_path / "backup", path).sound
     assert not beside(path, ".restoring").exists()
+
+
+def test_a_backup_may_be_named_from_where_one_stands(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(path, 2)
+    monkeypatch.chdir(tmp_path)
+    back_up(path, Path("here.sqlite"))
+    path.unlink()
+    assert restore(Path("here.sqlite"), path).charges == 2

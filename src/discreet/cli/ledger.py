@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,7 @@ from discreet.cli.output import (
     tell_program,
     write_new,
 )
+from discreet.cli.spans import Span, until_told
 from discreet.printing import csv_text, lines_of
 
 if TYPE_CHECKING:
@@ -87,14 +89,28 @@ def export(policy: Path | str, form: str, output: Path | None, as_json: bool) ->
 
 @ledger.command()
 @policy_argument
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE|FOLDER")
+@click.option("--every", type=Span(), help="Until Ctrl-C, a new file in FOLDER after every 15m, 6h, 1d.")
+@click.option(
+    "--copies", type=click.IntRange(1, 100_000), default=30, show_default=True, help="With --every: how many stay."
+)
 @json_option
-def backup(policy: Path, file: Path, as_json: bool) -> int:
+def backup(policy: Path, file: Path, every: timedelta | None, copies: int, as_json: bool) -> int:
     """Write a consistent copy of POLICY's ledger to FILE, also while questions are asked, and verify it."""
     from discreet.curator.state import back_up_ledger
     from discreet.policy import read
 
-    return _tell(back_up_ledger(read(policy), file), as_json=as_json)
+    if every is None:
+        return _tell(back_up_ledger(read(policy), file), as_json=as_json)
+    from discreet.owner.backups import back_up_again_and_again
+
+    def tell(text: str) -> None:
+        line = printable(text)
+        tell_program({"backup": line}) if as_json else click.echo(line)
+
+    with until_told() as ended:
+        back_up_again_and_again(policy, file, copies, tell, lambda: ended.wait(every.total_seconds()))
+    return 0
 
 
 @ledger.command()

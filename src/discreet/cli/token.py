@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from discreet.cli.output import draw, json_option, printable, table, tell_program
+from discreet.cli.spans import span
 
 if TYPE_CHECKING:
     from discreet.policy import Policy
     from discreet.server.tokens import Token, Tokens
-
-_SPAN: Final = re.compile(r"(\d{1,5})([mhdw])")
-_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 class Expiry(click.ParamType[datetime]):
@@ -30,13 +27,9 @@ class Expiry(click.ParamType[datetime]):
         if isinstance(value, datetime):
             return value
         now = datetime.now(UTC)
-        span = _SPAN.fullmatch(str(value))
+        after = span(str(value))
         try:
-            moment = (
-                now + timedelta(**{_UNITS[span[2]]: int(span[1])})
-                if span
-                else datetime.fromisoformat(str(value)).astimezone(UTC)
-            )
+            moment = datetime.fromisoformat(str(value)).astimezone(UTC) if after is None else now + after
         except (ValueError, OverflowError):
             self.fail(f"{value!r} is no time: write 90d, 12h or 2027-01-31", param, ctx)
         if moment <= now:

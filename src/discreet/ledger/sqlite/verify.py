@@ -191,7 +191,7 @@ def _readable(path: Path) -> dict[int, set[bytes]]:
     A record is that of the backup if either is the same: one flipped bit spoils one of them.
     """
     records: dict[int, set[bytes]] = {}
-    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
     connection.text_factory = bytes
     try:
         for order in ("ASC", "DESC"):  # a page that is damaged hides what comes after it

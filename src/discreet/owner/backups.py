@@ -1,0 +1,55 @@
+"""Backups of a ledger one after the other, in a folder: the newest stay, older ones go."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from discreet.curator.state import back_up_ledger
+from discreet.errors import Refused
+from discreet.ledger import LedgerError, Report
+from discreet.policy import Policy, PolicyError, read
+
+TIME: Final = "%Y%m%dT%H%M%S%fZ"
+"""In UTC, so that the order of names is that of times."""
+_MOMENT: Final = "[0-9]{8}T[0-9]{12}Z"
+
+Tell = Callable[[str], None]
+
+
+def next_backup(policy: Policy, folder: Path, copies: int, now: datetime | None = None) -> tuple[Path, Report]:
+    """One more backup, verified; then the oldest of this ledger go until there are `copies`. All other files stay."""
+    if folder.resolve().is_relative_to(policy.state.resolve()):
+        raise LedgerError(f"{folder} lies in the state folder, which backups are for", "name a folder on another disk")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    begins = _label(policy)
+    path = folder / f"{begins}-{(now or datetime.now(UTC)).strftime(TIME)}.sqlite"
+    report = back_up_ledger(policy, path)
+    if report.sound:
+        ours = re.compile(f"{re.escape(begins)}-{_MOMENT}[.]sqlite")
+        for old in sorted(each for each in folder.iterdir() if ours.fullmatch(each.name))[:-copies]:
+            old.unlink()
+    return path, report
+
+
+def _label(policy: Policy) -> str:
+    """The name as files may have it, with what tells ledgers of the same name apart."""
+    digest = hashlib.sha256(os.fsencode(policy.state.resolve())).hexdigest()[:6]
+    return f"{re.sub('[^A-Za-z0-9_]+', '-', policy.name)[:40]}-{digest}"
+
+
+def back_up_again_and_again(policy: Path, folder: Path, copies: int, tell: Tell, wait: Callable[[], bool]) -> None:
+    """Until `wait` says that it was the last: what fails is told, and tried again the next time."""
+    while True:
+        try:
+            path, report = next_backup(read(policy), folder, copies)
+            tell(f"{path.name}: {report.records} records, {'sound' if report.sound else 'not sound'}")
+        except (LedgerError, PolicyError, Refused, OSError) as wrong:
+            tell(f"no backup: {wrong}")
+        if wait():
+            return

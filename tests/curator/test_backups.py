@@ -1,0 +1,86 @@
+"""Backups of a ledger again and again: the newest stay, nothing else is touched, and what fails is tried again."""
+
+from __future__ import annotations
+
+import signal
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from discreet.curator.state import ledger_path, restore_ledger, verify_ledger
+from discreet.ledger import LedgerError
+from discreet.owner.backups import back_up_again_and_again, next_backup
+from discreet.policy import Policy
+from tests.cli.runs import program, run, spend
+from tests.curator.worlds import hospital
+from tests.server.running import until
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Policy:
+    (tmp_path / "hospital").mkdir()
+    return hospital(tmp_path / "hospital")
+
+
+def test_the_newest_stay_and_other_files_too(policy: Policy, tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (tmp_path / "second").mkdir()
+    others = hospital(tmp_path / "second")
+    receipt = spend(policy, 0.1)
+    spend(others, 0.1)
+    theirs, _ = next_backup(others, folder, 1, NOON - timedelta(days=9))
+    (folder / "hospital.sqlite").write_text("mine", encoding="utf-8")
+    made = [next_backup(policy, folder, 2, NOON + timedelta(hours=hour))[0] for hour in range(4)]
+    assert set(folder.iterdir()) == {*made[2:], theirs, folder / "hospital.sqlite"}
+    assert all(not each.stat().st_mode & 0o077 for each in made[2:])
+    ledger_path(policy).unlink()
+    assert restore_ledger(policy, made[-1]).sound
+    assert verify_ledger(policy, [receipt]).sound
+
+
+def test_not_where_they_would_be_lost_together(policy: Policy) -> None:
+    spend(policy, 0.1)
+    with pytest.raises(LedgerError, match="lies in the state folder"):
+        next_backup(policy, policy.state / "backups", 1)
+
+
+def test_what_fails_is_told_and_tried_again(policy: Policy, tmp_path: Path) -> None:
+    folder, told = tmp_path / "elsewhere", list[str]()
+    good = policy.path.read_text(encoding="utf-8")
+
+    def wait() -> bool:
+        if len(told) == 1:  # no ledger yet
+            spend(policy, 0.1)
+            policy.path.write_text("[", encoding="utf-8")
+        elif len(told) == 2:  # not a policy
+            policy.path.write_text(good, encoding="utf-8")
+            folder.rmdir()
+            folder.write_text("", encoding="utf-8")
+        elif len(told) == 3:  # not a folder
+            folder.unlink()
+        return len(told) == 4
+
+    back_up_again_and_again(policy.path, folder, 5, told.append, wait)
+    assert [text.startswith("no backup: ") for text in told] == [True, True, True, False]
+    assert [each.name for each in folder.iterdir()] == [told[3].partition(":")[0]]
+    assert told[3].endswith("sound")
+
+
+def test_the_command_ends_when_it_is_told(policy: Policy, tmp_path: Path) -> None:
+    spend(policy, 0.1)
+    folder = tmp_path / "elsewhere"
+    process = program("ledger", "backup", policy.path, folder, "--every", "1w")
+    until(lambda: folder.is_dir() and any(folder.iterdir()))
+    process.send_signal(signal.SIGTERM)
+    shown, wrong = process.communicate()
+    assert (process.returncode, wrong) == (0, b"")
+    assert b"sound" in shown
+
+
+@pytest.mark.parametrize("every", ["0m", "soon", "1.5h", "-1h", "٣h"])
+def test_spans_that_are_none(policy: Policy, tmp_path: Path, every: str) -> None:
+    assert "span of time" in run("ledger", "backup", policy.path, tmp_path / "x", f"--every={every}", code=2).stderr
